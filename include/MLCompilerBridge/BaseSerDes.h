@@ -1,0 +1,100 @@
+//===- BaseSerDes.h - Tensors to bytes and back -----------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// BaseSerDes: turns a list of tensors into one message and back (paper,
+/// section 3.2). It knows nothing of transports. The model side uses the same
+/// classes, through the Python module, so there is one codec, not two.
+///
+/// **To write one**, derive and override getMaxSerializedSize(),
+/// getSerializedData() and deserializeUntyped(): examples/ has one in under 60
+/// lines. Messages come from other processes: whatever the bytes are,
+/// deserializing must end in tensors or in an Error.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_BASESERDES_H
+#define MLCOMPILERBRIDGE_BASESERDES_H
+
+#include "MLCompilerBridge/Advice.h"
+
+#include <memory>
+#include <vector>
+
+namespace MLBridge {
+
+/// Converts in both directions, for one session, used by one thread at a time.
+class BaseSerDes {
+public:
+  /// Bytes that must be readable behind any message given to deserialize();
+  /// fast parsers read past the end. Their values do not matter.
+  static constexpr std::size_t Padding = 64;
+  /// Messages start this many bytes behind a 64-byte boundary (a transport
+  /// puts the length there), which a SerDes may use to align tensors.
+  static constexpr std::size_t MessageOffset = 8;
+
+  virtual ~BaseSerDes();
+
+  /// "bitstream", "json": the name in a model spec and in a session's hello.
+  virtual std::string_view name() const = 0;
+
+  /// Adds a tensor to the next message. Borrowed until cleanUp().
+  virtual void setFeature(const TensorView &Feature);
+  /// Forgets the tensors set so far.
+  virtual void cleanUp();
+
+  /// An upper bound, in bytes, of what getSerializedData() will write.
+  virtual Expected<std::size_t> getMaxSerializedSize() = 0;
+  /// Writes the message to \p Out, which has room for
+  /// getMaxSerializedSize() bytes and starts MessageOffset bytes behind a
+  /// 64-byte boundary; returns the bytes written.
+  virtual Expected<std::size_t> getSerializedData(Span<std::byte> Out) = 0;
+
+  /// The tensors in \p Message, which is followed by Padding readable bytes.
+  /// The views point into the message or into this object: valid until the
+  /// message's memory changes or the next deserialize(). A reply that reports
+  /// the model's failure or that it defers (see ReplyNames) is returned as
+  /// that Error. \p Wanted is a hint for formats that do not say all types.
+  Expected<Span<const TensorView>>
+  deserialize(Span<const std::byte> Message,
+              const AdviceSpec &Wanted = AdviceSpec::any());
+
+  /// Bare mode: the dialect that foreign peers (the reference implementation,
+  /// LLVM's own channels) understand; see docs/wire-format.md. \p ModelSide is
+  /// set where this object answers rather than asks.
+  virtual void setBare(bool ModelSide);
+
+protected:
+  virtual Expected<Span<const TensorView>>
+  deserializeUntyped(Span<const std::byte> Message,
+                     const AdviceSpec &Wanted) = 0;
+
+  /// What setFeature() collected.
+  std::vector<TensorView> Features;
+};
+
+/// Names that begin with an underscore are the protocol's own; these two are
+/// the ways a reply can be something other than advice.
+struct ReplyNames {
+  /// A string: the model failed, in its own words. Becomes ErrorCode::Model.
+  static constexpr std::string_view Error = "_error";
+  /// A string: the model leaves the decision to the compiler, and why.
+  static constexpr std::string_view Deferred = "_deferred";
+};
+
+/// The formats that are part of this library.
+struct SerDes {
+  enum class Kind { Bitstream, JSON };
+  static std::unique_ptr<BaseSerDes> create(Kind Format);
+  /// By name: "bitstream", "json".
+  static Expected<std::unique_ptr<BaseSerDes>> create(std::string_view Name);
+};
+
+} // namespace MLBridge
+
+#endif // MLCOMPILERBRIDGE_BASESERDES_H

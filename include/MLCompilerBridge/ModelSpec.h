@@ -1,0 +1,84 @@
+//===- ModelSpec.h - One string that names a model --------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// ModelSpec and RunnerFactory: from `pipe:/tmp/advisor?serdes=json` to a
+/// runner. A spec is `scheme:path?key=value&key=value`; reserved characters
+/// (`% ? & = |`) in a path or value are percent-encoded. A decorator stands
+/// before the spec it decorates: `record:log.bin|fallback|pipe:/tmp/advisor`.
+///
+/// There is no global registry: a compiler that links more runners, or has one
+/// of its own, adds their schemes to a RunnerFactory value.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_MODELSPEC_H
+#define MLCOMPILERBRIDGE_MODELSPEC_H
+
+#include "MLCompilerBridge/MLModelRunner.h"
+#include "MLCompilerBridge/Transport.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace MLBridge {
+
+/// A model spec, taken apart and percent-decoded.
+struct ModelSpec {
+  std::string Scheme;
+  std::string Path;
+  std::vector<std::pair<std::string, std::string>> Options;
+  /// For a decorator: the spec behind the first `|`, as it was written.
+  std::string Inner;
+
+  static Expected<ModelSpec> parse(std::string_view Text);
+
+  /// An InvalidArgument that names the first option that is not in \p Known.
+  Error checkOptions(Span<const std::string_view> Known) const;
+  /// The value of option \p Key, or \p Default.
+  std::string_view option(std::string_view Key, std::string_view Default) const;
+  /// `5s`, `200ms`, `50us`, `inf`.
+  Expected<Duration> duration(std::string_view Key, Duration Default) const;
+  /// A number of bytes: `65536`, `64KiB`, `1GiB`.
+  Expected<std::size_t> bytes(std::string_view Key, std::size_t Default) const;
+  /// The options that every inter-process runner takes: `connect`,
+  /// `max-message`.
+  Expected<TransportOptions> transportOptions() const;
+};
+
+/// Makes runners from specs. A value: copy it, add to it, keep it anywhere.
+class RunnerFactory {
+public:
+  using Create = std::function<Expected<std::unique_ptr<MLModelRunner>>(
+      const ModelSpec &, const RunnerFactory &)>;
+  struct Scheme {
+    std::string Name;
+    /// One line for --help and `mlbridge doctor`: "pipe:NAME?serdes=...".
+    std::string Help;
+    Create Make;
+  };
+
+  /// Knows the schemes of this library that this build has.
+  RunnerFactory();
+
+  /// Adds a scheme, or replaces the one of the same name.
+  void add(Scheme NewScheme);
+  Span<const Scheme> schemes() const { return Schemes; }
+  /// The runner for \p Spec. The option `timeout` is understood for every
+  /// scheme.
+  Expected<std::unique_ptr<MLModelRunner>> create(std::string_view Spec) const;
+
+private:
+  std::vector<Scheme> Schemes;
+};
+
+} // namespace MLBridge
+
+#endif // MLCOMPILERBRIDGE_MODELSPEC_H
