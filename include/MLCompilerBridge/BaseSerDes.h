@@ -64,6 +64,15 @@ public:
   deserialize(Span<const std::byte> Message,
               const AdviceSpec &Wanted = AdviceSpec::any());
 
+  /// Changes with every deserialize() whose tensors differ from the last ones
+  /// in a name, a type, a shape or, where they do not point into the message,
+  /// an address. While it and the message's address stay, so do the views:
+  /// callers may reuse what they made of them.
+  virtual std::uint64_t layout() const = 0;
+  /// Keeps the memory alive that deserialized views use beside the message's;
+  /// null when there is none. Its contents change all the same.
+  virtual std::shared_ptr<const void> memory() const { return nullptr; }
+
   /// Bare mode: the dialect that foreign peers (the reference implementation,
   /// LLVM's own channels) understand; see docs/wire-format.md. \p ModelSide is
   /// set where this object answers rather than asks.

@@ -33,9 +33,7 @@ public:
   Expected<std::size_t> getSerializedData(Span<std::byte> Out) override;
   void setBare(bool ModelSide) override;
 
-  /// Grows with every message whose header differs from the one before: views
-  /// of a message with an unchanged generation and address are the same views.
-  std::uint64_t headerGeneration() const;
+  std::uint64_t layout() const override;
 
 protected:
   Expected<Span<const TensorView>>

@@ -37,8 +37,10 @@ namespace MLBridge {
 class FeatureSet {
 public:
   FeatureSet() = default;
-  FeatureSet(FeatureSet &&) = default;
-  FeatureSet &operator=(FeatureSet &&) = default;
+  FeatureSet(FeatureSet &&Other);
+  FeatureSet &operator=(FeatureSet &&Other);
+  /// Views into either stay valid, and are then the other's.
+  void swap(FeatureSet &Other);
 
   /// Sets the feature \p Name; a name that is there already is replaced. T is
   /// an arithmetic type or bool, a string, a container or view of those, a
@@ -77,8 +79,15 @@ private:
     std::size_t Used = 0;
   };
 
-  /// The slot for \p Name: the next one, or the one that has the name already.
-  TensorView &slot(std::string_view Name);
+  /// The index of the slot for \p Name: the next one, or the one that has the
+  /// name already.
+  std::size_t slot(std::string_view Name);
+  /// Memory for a copy of the slot's value.
+  void *makeRoom(std::size_t Slot, std::size_t NumBytes, std::size_t Alignment);
+  void store(std::size_t Slot, ElementType Type, const Shape &Dims,
+             const void *Data, std::size_t NumBytes,
+             Span<const std::uint64_t> Lengths = {});
+  void fail(std::string_view Name, const std::string &Why);
   void setScalar(std::string_view Name, ElementType Type, const void *Value);
   void setDense(std::string_view Name, ElementType Type, const Shape &Dims,
                 const void *Data, std::size_t Elements, bool Borrow);
@@ -95,6 +104,9 @@ private:
   std::uint8_t *setBoolList(std::string_view Name, std::size_t Count);
 
   std::vector<TensorView> Views;
+  /// For each view the bytes at its Data that are in the arena and its own; 0
+  /// where they are borrowed.
+  std::vector<std::size_t> Room;
   /// A deque, since TensorView::Name points into it.
   std::deque<std::string> Names;
   std::size_t Count = 0;

@@ -30,6 +30,8 @@ public:
   Expected<std::size_t> getMaxSerializedSize() override;
   Expected<std::size_t> getSerializedData(Span<std::byte> Out) override;
   void setBare(bool ModelSide) override;
+  std::uint64_t layout() const override;
+  std::shared_ptr<const void> memory() const override;
 
 protected:
   Expected<Span<const TensorView>>

@@ -109,7 +109,7 @@ public:
 
   Shape() = default;
   /// At most MaxRank extents; more are dropped, so callers with extents from
-  /// outside ask fits() first.
+  /// outside use push().
   Shape(std::initializer_list<std::int64_t> Extents)
       : Shape(Span<const std::int64_t>(Extents.begin(), Extents.size())) {}
   explicit Shape(Span<const std::int64_t> Extents) {

@@ -1,0 +1,70 @@
+//===- ServerSession.cpp - One compiler, as the model side sees it *- C++
+//-*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Server/ServerSession.h"
+
+using namespace MLBridge;
+
+std::string ServerSession::Identity::describe() const {
+  return (Bare ? "bare compiler" : "compiler " + std::to_string(Pid)) +
+         " (session " + std::to_string(Number) + ")";
+}
+
+ServerSession::ServerSession(Identity Who, FifoEnds Ends,
+                             std::unique_ptr<BaseSerDes> Codec,
+                             std::size_t MaxMessage)
+    : Who(std::move(Who)),
+      Channel(std::move(Ends), this->Who.describe(), MaxMessage),
+      Codec(std::move(Codec)) {
+  if (this->Who.Bare)
+    this->Codec->setBare(/*ModelSide=*/true);
+}
+
+Expected<ModelServer::Question> ServerSession::decode() {
+  Expected<Span<const TensorView>> Tensors =
+      Codec->deserialize(Channel.message());
+  if (!Tensors) {
+    Error E = Tensors.takeError();
+    return Error(E.code(), Who.describe() + ": " + E.message());
+  }
+  const FrameBuffer &Frame = Channel.receiveBuffer();
+  if (Layout == 0 || Codec->layout() != CodecLayout || Frame.data() != Buffer) {
+    ++Layout;
+    CodecLayout = Codec->layout();
+    Buffer = Frame.data();
+    struct Owners {
+      std::shared_ptr<const void> Message, Decoded;
+    };
+    Memory = std::make_shared<Owners>(Owners{Frame.share(), Codec->memory()});
+  }
+  ModelServer::Question Q;
+  Q.Features = *Tensors;
+  Q.Session = Who.Number;
+  Q.Pid = Who.Pid;
+  Q.AdviceType = Who.AdviceType;
+  Q.Layout = Layout;
+  Q.Memory = Memory;
+  return Q;
+}
+
+Error ServerSession::reply(Span<const TensorView> Advice, Deadline Until) {
+  Codec->cleanUp();
+  for (const TensorView &Output : Advice)
+    Codec->setFeature(Output);
+  Expected<std::size_t> Bound = Codec->getMaxSerializedSize();
+  if (!Bound)
+    return Bound.takeError();
+  Expected<Span<std::byte>> Region = Channel.acquire(*Bound);
+  if (!Region)
+    return Region.takeError();
+  Expected<std::size_t> Size = Codec->getSerializedData(*Region);
+  if (!Size)
+    return Size.takeError();
+  return Channel.commit(*Size, Until);
+}

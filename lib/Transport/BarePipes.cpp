@@ -1,0 +1,105 @@
+//===- BarePipes.cpp - NAME.in and NAME.out, for foreign peers --*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Transport/BarePipes.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+using posix::UniqueFD;
+
+static UniqueFD openFifo(const std::string &Path, int Mode) {
+  UniqueFD FD(::open(Path.c_str(), Mode | O_NONBLOCK | O_CLOEXEC));
+  if (FD)
+    posix::enlargePipe(FD.get());
+  return FD;
+}
+
+Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
+  std::string In = Name + ".in", Out = Name + ".out";
+  for (const std::string &Path : {In, Out}) {
+    posix::FileKind Kind = posix::fileKind(Path);
+    if (Kind == posix::FileKind::Missing) {
+      Read.reset();
+      return std::optional<FifoEnds>();
+    }
+    if (Kind != posix::FileKind::Fifo)
+      return Error(ErrorCode::System, Path + ": expected a FIFO, found " +
+                                          posix::describeFile(Path));
+  }
+  // The model side may have replaced the FIFOs since the last attempt.
+  if (Read && !posix::FileIdentity::ofDescriptor(Read.get())
+                   .isSameAs(posix::FileIdentity::ofPath(In)))
+    Read.reset();
+  if (!Read) {
+    Read = openFifo(In, O_RDONLY);
+    if (!Read)
+      return Error::fromErrno(errno, "cannot open " + In);
+    // Another of our compilers may be talking; foreign ones do not lock.
+    if (::flock(Read.get(), LOCK_EX | LOCK_NB) != 0) {
+      Read.reset();
+      return std::optional<FifoEnds>();
+    }
+  }
+  UniqueFD Write = openFifo(Out, O_WRONLY);
+  if (!Write) {
+    if (errno == ENXIO) // No reader yet.
+      return std::optional<FifoEnds>();
+    return Error::fromErrno(errno, "cannot open " + Out);
+  }
+  return std::optional<FifoEnds>(
+      FifoEnds{std::move(Read), std::move(Write), UniqueFD()});
+}
+
+Expected<BarePipePair::NamedFifo>
+BarePipePair::NamedFifo::make(std::string Path) {
+  posix::FileKind Kind = posix::fileKind(Path);
+  if (Kind == posix::FileKind::Fifo)
+    ::unlink(Path.c_str());
+  else if (Kind != posix::FileKind::Missing)
+    return Error(ErrorCode::System, Path +
+                                        ": expected a FIFO or nothing, found " +
+                                        posix::describeFile(Path) +
+                                        "; remove it or choose another name");
+  if (::mkfifo(Path.c_str(), S_IRUSR | S_IWUSR) != 0)
+    return Error::fromErrno(errno, "cannot make the FIFO " + Path);
+  NamedFifo Made;
+  Made.Identity = posix::FileIdentity::ofPath(Path);
+  Made.Path = std::move(Path);
+  return Made;
+}
+
+Expected<BarePipePair> BarePipePair::create(const std::string &Name) {
+  BarePipePair Pair;
+  // NAME.out first: a compiler opens NAME.in first, and must then find both.
+  Expected<NamedFifo> Out = NamedFifo::make(Name + ".out");
+  if (!Out)
+    return Out.takeError();
+  Pair.Out = std::move(*Out);
+  Pair.Read = openFifo(Pair.Out.path(), O_RDONLY);
+  if (!Pair.Read)
+    return Error::fromErrno(errno, "cannot open " + Pair.Out.path());
+  Expected<NamedFifo> In = NamedFifo::make(Name + ".in");
+  if (!In)
+    return In.takeError();
+  Pair.In = std::move(*In);
+  return Pair;
+}
+
+std::optional<FifoEnds> BarePipePair::tryAccept() {
+  if (!Read)
+    return std::nullopt;
+  UniqueFD Write = openFifo(In.path(), O_WRONLY);
+  if (!Write)
+    return std::nullopt;
+  return FifoEnds{std::move(Read), std::move(Write), UniqueFD()};
+}

@@ -1,0 +1,209 @@
+//===- FifoChannel.cpp - Frames over two non-blocking pipes -----*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Transport/FifoChannel.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+#include <unistd.h>
+
+using namespace MLBridge;
+
+static_assert(std::endian::native == std::endian::little,
+              "the wire is little-endian, and so far so are we");
+
+/// An announced length is believed up to this; beyond it, memory is taken only
+/// as bytes arrive, so that a lie costs the liar as much as us.
+static constexpr std::size_t TrustedSize = std::size_t(16) << 20;
+static constexpr std::size_t FirstCapacity = std::size_t(64) << 10;
+
+FifoChannel::FifoChannel(FifoEnds Ends, std::string Peer,
+                         std::size_t MaxMessage)
+    : Ends(std::move(Ends)), Peer(std::move(Peer)), MaxMessage(MaxMessage) {}
+
+Error FifoChannel::closed(const char *While) const {
+  return Error(ErrorCode::PeerClosed,
+               Peer + " ended or closed the channel " + While);
+}
+
+//===----------------------------------------------------------------------===//
+// Sending
+//===----------------------------------------------------------------------===//
+
+Expected<Span<std::byte>> FifoChannel::acquire(std::size_t Size) {
+  if (Error E = Out.grow(FrameBuffer::PrefixSize + Size, 0))
+    return E;
+  return Span<std::byte>(Out.data() + FrameBuffer::PrefixSize, Size);
+}
+
+Error FifoChannel::commit(std::size_t Size, Deadline Until) {
+  if (Size > MaxMessage)
+    return Error(ErrorCode::InvalidArgument,
+                 "a message of " + std::to_string(Size) + " bytes for " + Peer +
+                     " exceeds the limit of " + std::to_string(MaxMessage) +
+                     " (max-message)");
+  std::uint64_t Prefix = Size;
+  std::memcpy(Out.data(), &Prefix, sizeof(Prefix));
+  Span<const std::byte> Left(Out.data(), FrameBuffer::PrefixSize + Size);
+  while (!Left.empty()) {
+    ssize_t Written = Writer.write(Ends.Write.get(), Left);
+    if (Written >= 0) {
+      Left = Left.subspan(static_cast<std::size_t>(Written));
+      continue;
+    }
+    if (errno == EINTR)
+      continue;
+    if (errno == EPIPE)
+      return closed("while a message was sent to it");
+    if (errno != EAGAIN)
+      return Error::fromErrno(errno, "cannot write to " + Peer);
+    if (Error E = waitWritable(Until))
+      return E;
+  }
+  return Error::success();
+}
+
+Error FifoChannel::waitWritable(Deadline Until) {
+  pollfd FDs[2] = {{Ends.Write.get(), POLLOUT, 0},
+                   {Ends.PeerProcess.get(), POLLIN, 0}};
+  if (WriteWait.spin([&] { return ::poll(FDs, 1, 0) > 0; }))
+    return Error::success();
+  int Ready = ::poll(FDs, 2, Until.pollTimeout());
+  if (Ready < 0 && errno != EINTR)
+    return Error::fromErrno(errno, "cannot wait for " + Peer);
+  if (Ready == 0 && Until.expired())
+    return Error(ErrorCode::Timeout,
+                 Peer + " did not take a message before the deadline");
+  // A full pipe whose reader is dead: POLLERR when its end is closed, else the
+  // process descriptor.
+  if (Ready > 0 && !(FDs[0].revents & POLLOUT))
+    return closed("while a message was sent to it");
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Receiving
+//===----------------------------------------------------------------------===//
+
+Span<const std::byte> FifoChannel::message() const {
+  return {In.data() + FrameBuffer::PrefixSize,
+          FrameSize - FrameBuffer::PrefixSize};
+}
+
+Expected<FifoChannel::Progress> FifoChannel::advance() {
+  if (Consumed) {
+    Received = 0;
+    FrameSize = 0;
+    Consumed = false;
+    if (Error E = In.grow(FirstCapacity, 0))
+      return E;
+  }
+  for (;;) {
+    ssize_t Got =
+        ::read(Ends.Read.get(), In.data() + Received, In.capacity() - Received);
+    if (Got < 0) {
+      if (errno == EINTR)
+        continue;
+      if (errno == EAGAIN)
+        return Progress::Incomplete;
+      return Error::fromErrno(errno, "cannot read from " + Peer);
+    }
+    if (Got == 0) {
+      // A FIFO that nobody has opened for writing yet reads as ended, too.
+      pollfd FD{Ends.Read.get(), POLLIN, 0};
+      if (::poll(&FD, 1, 0) == 0)
+        return Progress::Incomplete;
+      if (Received == 0)
+        return closed("between two messages");
+      return Error(ErrorCode::PeerClosed,
+                   Peer + " ended or closed the channel inside a message: " +
+                       (FrameSize ? "expected " + std::to_string(FrameSize) +
+                                        " bytes, found "
+                                  : "its length prefix has 8 bytes, found ") +
+                       std::to_string(Received));
+    }
+    EverReceived = true;
+    Received += static_cast<std::size_t>(Got);
+
+    if (FrameSize == 0) {
+      if (Received < FrameBuffer::PrefixSize)
+        continue;
+      std::uint64_t Announced;
+      std::memcpy(&Announced, In.data(), sizeof(Announced));
+      if (Announced > MaxMessage)
+        return Error(ErrorCode::Malformed,
+                     Peer + " announced a message of " +
+                         std::to_string(Announced) + " bytes; the limit is " +
+                         std::to_string(MaxMessage) + " (max-message)");
+      FrameSize = FrameBuffer::PrefixSize + Announced;
+    }
+    if (Received == FrameSize) {
+      Consumed = true;
+      return Progress::Complete;
+    }
+    if (Received > FrameSize)
+      return Error(ErrorCode::Malformed,
+                   Peer + " sent " + std::to_string(Received - FrameSize) +
+                       " bytes more than the " +
+                       std::to_string(FrameSize - FrameBuffer::PrefixSize) +
+                       " it announced");
+    if (FrameSize > In.capacity()) {
+      std::size_t Wanted =
+          std::min(FrameSize, std::max(TrustedSize, 2 * Received));
+      if (Error E = In.grow(Wanted, Received))
+        return E;
+    }
+  }
+}
+
+Expected<Span<const std::byte>> FifoChannel::receive(Deadline Until) {
+  bool Gone = false;
+  for (;;) {
+    Expected<Progress> P = advance();
+    if (P && *P == Progress::Incomplete && !Gone)
+      ReadWait.spin([&] {
+        P = advance();
+        return !P || *P == Progress::Complete;
+      });
+    if (!P)
+      return P.takeError();
+    if (*P == Progress::Complete)
+      return message();
+    if (Gone)
+      return closed("before it answered");
+    if (Until.expired())
+      return Error(ErrorCode::Timeout,
+                   Peer + " did not answer before the deadline");
+    // A process that is gone may have answered before: look once more.
+    Expected<bool> PeerGone = waitReadable(Until);
+    if (!PeerGone)
+      return PeerGone.takeError();
+    Gone = *PeerGone;
+  }
+}
+
+void FifoChannel::fillPoll(pollfd *FDs) const {
+  FDs[0] = {Ends.Read.get(), POLLIN, 0};
+  FDs[1] = {Ends.PeerProcess.get(), POLLIN, 0};
+  FDs[2] = {Ends.Write.get(), 0, 0};
+}
+
+bool FifoChannel::peerIsGone(const pollfd *FDs) {
+  return FDs[1].revents != 0 || (FDs[2].revents & POLLERR) != 0;
+}
+
+Expected<bool> FifoChannel::waitReadable(Deadline Until) {
+  pollfd FDs[NumPollFDs];
+  fillPoll(FDs);
+  int Ready = ::poll(FDs, NumPollFDs, Until.pollTimeout());
+  if (Ready < 0 && errno != EINTR)
+    return Error::fromErrno(errno, "cannot wait for " + Peer);
+  return Ready > 0 && FDs[0].revents == 0 && peerIsGone(FDs);
+}

@@ -1,0 +1,96 @@
+//===- FifoChannel.h - Frames over two non-blocking pipes -------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// FifoChannel: a pair of pipe ends that carries frames (an 8-byte length, then
+/// the message) in both directions. The compiler's and the model's side use
+/// the same class; only how they meet differs.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_TRANSPORT_FIFOCHANNEL_H
+#define MLBRIDGE_LIB_TRANSPORT_FIFOCHANNEL_H
+
+#include "MLCompilerBridge/AdaptiveWait.h"
+#include "MLCompilerBridge/Deadline.h"
+#include "MLCompilerBridge/Error.h"
+#include "MLCompilerBridge/Span.h"
+#include "Transport/FrameBuffer.h"
+#include "Transport/Posix.h"
+
+#include <poll.h>
+
+namespace MLBridge {
+
+/// Which pipes, and whose.
+struct FifoEnds {
+  posix::UniqueFD Read;
+  posix::UniqueFD Write;
+  /// Readable when the peer is dead; none for a bare peer, who is not known.
+  posix::UniqueFD PeerProcess;
+};
+
+/// After an error the channel is broken: destroy it.
+class FifoChannel {
+public:
+  /// \p Peer names the other side in messages.
+  FifoChannel(FifoEnds Ends, std::string Peer, std::size_t MaxMessage);
+
+  /// Room for the next message to send.
+  Expected<Span<std::byte>> acquire(std::size_t Size);
+  /// Sends \p Size bytes of it.
+  Error commit(std::size_t Size, Deadline Until);
+
+  /// Waits for the next message.
+  Expected<Span<const std::byte>> receive(Deadline Until);
+
+  enum class Progress { Incomplete, Complete };
+  /// Takes what has arrived, without waiting. After Complete, message() is the
+  /// message, and the next call begins the next one.
+  Expected<Progress> advance();
+  Span<const std::byte> message() const;
+  /// Whether any byte has ever arrived.
+  bool hasReceived() const { return EverReceived; }
+  /// Whether a message has begun to arrive and not ended.
+  bool isInsideMessage() const { return !Consumed && Received != 0; }
+  /// The memory of message(), for those who keep views of it.
+  const FrameBuffer &receiveBuffer() const { return In; }
+
+  /// What poll(2) should watch while nothing arrives: the read end, the peer's
+  /// process, and the write end, whose reader may vanish.
+  static constexpr std::size_t NumPollFDs = 3;
+  void fillPoll(pollfd *FDs) const;
+  /// Whether the peer is gone for good, as far as poll could tell; what it
+  /// sent before may still be there.
+  static bool peerIsGone(const pollfd *FDs);
+
+private:
+  /// Sleeps until something happens; true when that is the peer's end.
+  Expected<bool> waitReadable(Deadline Until);
+  Error waitWritable(Deadline Until);
+  Error closed(const char *While) const;
+
+  FifoEnds Ends;
+  std::string Peer;
+  std::size_t MaxMessage;
+  posix::SignalFreeWriter Writer;
+  AdaptiveWait ReadWait;
+  AdaptiveWait WriteWait;
+  FrameBuffer Out;
+  FrameBuffer In;
+  /// Bytes of the current frame that are in In, its length prefix included.
+  std::size_t Received = 0;
+  /// The frame's size with its prefix; 0 until the prefix is there.
+  std::size_t FrameSize = 0;
+  bool Consumed = true;
+  bool EverReceived = false;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LIB_TRANSPORT_FIFOCHANNEL_H

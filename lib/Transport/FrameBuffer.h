@@ -1,0 +1,66 @@
+//===- FrameBuffer.h - Memory for one frame ---------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// FrameBuffer: memory for one frame, aligned so that the tensors of a
+/// bitstream message are. It is shared, so that views of a message (NumPy
+/// arrays, say) stay readable when the buffer has been replaced by a larger
+/// one.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_TRANSPORT_FRAMEBUFFER_H
+#define MLBRIDGE_LIB_TRANSPORT_FRAMEBUFFER_H
+
+#include "MLCompilerBridge/BaseSerDes.h"
+#include "MLCompilerBridge/Error.h"
+
+#include <cstring>
+#include <memory>
+#include <new>
+
+namespace MLBridge {
+
+class FrameBuffer {
+public:
+  static constexpr std::size_t Alignment = 64;
+  /// The length in front of a message.
+  static constexpr std::size_t PrefixSize = BaseSerDes::MessageOffset;
+
+  std::byte *data() const { return Memory.get(); }
+  /// Bytes for prefix and message; BaseSerDes::Padding more are there.
+  std::size_t capacity() const { return Capacity; }
+  std::shared_ptr<const void> share() const { return Memory; }
+
+  /// Makes capacity() at least \p Size, and keeps the first \p Keep bytes.
+  Error grow(std::size_t Size, std::size_t Keep) {
+    if (Size <= Capacity)
+      return Error::success();
+    constexpr std::align_val_t Align{Alignment};
+    auto *Fresh = static_cast<std::byte *>(
+        ::operator new(Size + BaseSerDes::Padding, Align, std::nothrow));
+    if (!Fresh)
+      return Error(ErrorCode::System, "out of memory for a message of " +
+                                          std::to_string(Size) + " bytes");
+    std::shared_ptr<std::byte[]> Larger(
+        Fresh, [](std::byte *P) { ::operator delete(P, Align); });
+    if (Keep != 0)
+      std::memcpy(Fresh, data(), Keep);
+    Memory = std::move(Larger);
+    Capacity = Size;
+    return Error::success();
+  }
+
+private:
+  std::shared_ptr<std::byte[]> Memory;
+  std::size_t Capacity = 0;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LIB_TRANSPORT_FRAMEBUFFER_H

@@ -1,0 +1,98 @@
+//===- Meeting.h - How the two sides find each other ------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The meeting at the Unix socket NAME.sock: one packet there (the hello), one
+/// back (the terms, with the session's descriptors attached). Since the ends
+/// of the pipes travel as descriptors, no session ever has a name in the file
+/// system, and nothing of one can be left behind or reach another.
+/// The bytes: docs/wire-format.md, section Meeting.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_TRANSPORT_MEETING_H
+#define MLBRIDGE_LIB_TRANSPORT_MEETING_H
+
+#include "MLCompilerBridge/Deadline.h"
+#include "MLCompilerBridge/Error.h"
+#include "Transport/Posix.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace MLBridge {
+
+/// What the compiler says first.
+struct Hello {
+  static constexpr int ProtocolVersion = 1;
+
+  int Protocol = ProtocolVersion;
+  /// "pipe", later "shm".
+  std::string Transport;
+  std::string SerDes;
+  /// elementTypeName() of the first advice wanted, or empty.
+  std::string AdviceType;
+
+  std::string encode() const;
+  static Expected<Hello> decode(std::string_view Packet);
+};
+
+/// What the model side answers: a refusal in words, or success.
+struct Terms {
+  std::string Refusal;
+
+  std::string encode() const;
+  static Expected<Terms> decode(std::string_view Packet);
+};
+
+/// A packet and the descriptors that came with it.
+struct Packet {
+  std::string Text;
+  std::vector<posix::UniqueFD> Descriptors;
+};
+
+/// Sends \p Text with \p Descriptors attached. Never blocks, never raises
+/// SIGPIPE.
+Error sendPacket(int Socket, std::string_view Text,
+                 Span<const int> Descriptors);
+/// Receives one packet, without waiting; System with EAGAIN is nothing yet.
+enum class PacketState { None, Arrived, Ended };
+Expected<PacketState> receivePacket(int Socket, Packet &Into);
+
+/// The compiler's half: connects to \p Path. A missing or stale socket is no
+/// error, only an empty descriptor: the model side may still start.
+Expected<posix::UniqueFD> tryConnect(const std::string &Path);
+
+/// The model's half.
+class MeetingPoint {
+public:
+  /// Listens at \p Path, mode 0600. A socket that a dead server left is taken
+  /// over; a live server there is an error.
+  static Expected<MeetingPoint> listen(std::string Path);
+  MeetingPoint(MeetingPoint &&) = default;
+  ~MeetingPoint();
+
+  int socket() const { return Listener.get(); }
+  /// The next connection, or an empty descriptor.
+  posix::UniqueFD accept();
+
+private:
+  MeetingPoint(std::string Path, posix::UniqueFD Listener,
+               posix::FileIdentity Identity)
+      : Path(std::move(Path)), Listener(std::move(Listener)),
+        Identity(Identity) {}
+
+  std::string Path;
+  posix::UniqueFD Listener;
+  posix::FileIdentity Identity;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LIB_TRANSPORT_MEETING_H

@@ -1,0 +1,188 @@
+//===- Posix.cpp - The few system calls that need care ----------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Transport/Posix.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+// Newer than Debian 12's headers; both are checked for at run time.
+#ifndef RWF_NOSIGNAL
+#define RWF_NOSIGNAL 0x00000100
+#endif
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+using namespace MLBridge;
+using namespace MLBridge::posix;
+
+UniqueFD::~UniqueFD() {
+  if (FD >= 0)
+    ::close(FD);
+}
+
+Expected<Pipe> posix::makePipe() {
+  int Ends[2];
+  if (::pipe2(Ends, O_CLOEXEC | O_NONBLOCK) != 0)
+    return Error::fromErrno(errno, "cannot create a pipe");
+  enlargePipe(Ends[0]);
+  return Pipe{UniqueFD(Ends[0]), UniqueFD(Ends[1])};
+}
+
+void posix::enlargePipe(int FD) {
+  constexpr int OneMiB = 1 << 20;
+  (void)::fcntl(FD, F_SETPIPE_SZ, OneMiB);
+}
+
+ssize_t SignalFreeWriter::write(int FD, Span<const std::byte> Bytes) {
+  if (KernelHelps) {
+    iovec Vector{const_cast<std::byte *>(Bytes.data()), Bytes.size()};
+    ssize_t Written = ::pwritev2(FD, &Vector, 1, -1, RWF_NOSIGNAL);
+    if (Written >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
+      return Written;
+    KernelHelps = false;
+  }
+
+  sigset_t Sigpipe, Before, Pending;
+  sigemptyset(&Sigpipe);
+  sigaddset(&Sigpipe, SIGPIPE);
+  sigpending(&Pending);
+  bool WasPending = sigismember(&Pending, SIGPIPE) == 1;
+  pthread_sigmask(SIG_BLOCK, &Sigpipe, &Before);
+  ssize_t Written = ::write(FD, Bytes.data(), Bytes.size());
+  int WriteErrno = errno;
+  if (Written < 0 && WriteErrno == EPIPE && !WasPending) {
+    // The signal is pending for this thread: take it before unblocking.
+    timespec Now{0, 0};
+    while (sigtimedwait(&Sigpipe, nullptr, &Now) < 0 && errno == EINTR)
+      ;
+  }
+  pthread_sigmask(SIG_SETMASK, &Before, nullptr);
+  errno = WriteErrno;
+  return Written;
+}
+
+UniqueFD posix::processOfPeer(int Socket, pid_t &Pid) {
+  Pid = 0;
+  ucred Credentials{};
+  socklen_t Size = sizeof(Credentials);
+  if (::getsockopt(Socket, SOL_SOCKET, SO_PEERCRED, &Credentials, &Size) == 0)
+    Pid = Credentials.pid;
+
+  // Unlike pidfd_open(Pid), this cannot name another process that got the same
+  // number meanwhile.
+  int FD = -1;
+  Size = sizeof(FD);
+  if (::getsockopt(Socket, SOL_SOCKET, SO_PEERPIDFD, &FD, &Size) == 0)
+    return UniqueFD(FD);
+  if (Pid > 0)
+    return UniqueFD(static_cast<int>(::syscall(SYS_pidfd_open, Pid, 0)));
+  return UniqueFD();
+}
+
+Expected<SocketAddress> SocketAddress::create(const std::string &Path) {
+  SocketAddress Address;
+  Address.Path = Path;
+  if (Path.size() < sizeof(sockaddr_un::sun_path))
+    return Address;
+
+  std::size_t Slash = Path.rfind('/');
+  std::string Parent =
+      Slash == std::string::npos ? "." : Path.substr(0, Slash + 1);
+  std::string Base = Slash == std::string::npos ? Path : Path.substr(Slash + 1);
+  Address.Directory =
+      UniqueFD(::open(Parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!Address.Directory)
+    return Error::fromErrno(errno, "cannot open the directory of " + Path);
+  Address.Path =
+      "/proc/self/fd/" + std::to_string(Address.Directory.get()) + "/" + Base;
+  if (Address.Path.size() >= sizeof(sockaddr_un::sun_path))
+    return Error(ErrorCode::InvalidArgument,
+                 "the file name in " + Path + " is too long for a socket");
+  return Address;
+}
+
+static sockaddr_un toSockaddr(const std::string &Path) {
+  sockaddr_un Address{};
+  Address.sun_family = AF_UNIX;
+  std::memcpy(Address.sun_path, Path.data(), Path.size());
+  return Address;
+}
+
+int SocketAddress::bind(int Socket) const {
+  sockaddr_un Address = toSockaddr(Path);
+  return ::bind(Socket, reinterpret_cast<sockaddr *>(&Address),
+                sizeof(Address));
+}
+
+int SocketAddress::connect(int Socket) const {
+  sockaddr_un Address = toSockaddr(Path);
+  return ::connect(Socket, reinterpret_cast<sockaddr *>(&Address),
+                   sizeof(Address));
+}
+
+FileKind posix::fileKind(const std::string &Path) {
+  struct stat Info{};
+  if (::stat(Path.c_str(), &Info) != 0)
+    return FileKind::Missing;
+  if (S_ISFIFO(Info.st_mode))
+    return FileKind::Fifo;
+  return S_ISSOCK(Info.st_mode) ? FileKind::Socket : FileKind::Other;
+}
+
+std::string posix::describeFile(const std::string &Path) {
+  struct stat Info{};
+  if (::stat(Path.c_str(), &Info) != 0)
+    return "missing";
+  if (S_ISFIFO(Info.st_mode))
+    return "a FIFO";
+  if (S_ISSOCK(Info.st_mode))
+    return "a socket";
+  if (S_ISREG(Info.st_mode))
+    return "a regular file";
+  return S_ISDIR(Info.st_mode) ? "a directory" : "a special file";
+}
+
+static FileIdentity identityOf(int StatResult, const struct stat &Info) {
+  return StatResult == 0 ? FileIdentity{Info.st_dev, Info.st_ino}
+                         : FileIdentity();
+}
+
+FileIdentity FileIdentity::ofPath(const std::string &Path) {
+  struct stat Info{};
+  return identityOf(::lstat(Path.c_str(), &Info), Info);
+}
+
+FileIdentity FileIdentity::ofDescriptor(int FD) {
+  struct stat Info{};
+  return identityOf(::fstat(FD, &Info), Info);
+}
+
+void posix::unlinkIfSame(const std::string &Path,
+                         const FileIdentity &Identity) {
+  if (FileIdentity::ofPath(Path).isSameAs(Identity))
+    ::unlink(Path.c_str());
+}
+
+std::string posix::formatDuration(Duration D) {
+  using namespace std::chrono;
+  if (D % seconds(1) == Duration::zero())
+    return std::to_string(duration_cast<seconds>(D).count()) + " s";
+  if (D >= milliseconds(1))
+    return std::to_string(duration_cast<milliseconds>(D).count()) + " ms";
+  return std::to_string(duration_cast<microseconds>(D).count()) + " us";
+}

@@ -1,0 +1,115 @@
+//===- Posix.h - The few system calls that need care ------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Owned file descriptors, and the system calls that transports share: writing
+/// without SIGPIPE, process descriptors, Unix socket addresses.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_TRANSPORT_POSIX_H
+#define MLBRIDGE_LIB_TRANSPORT_POSIX_H
+
+#include "MLCompilerBridge/Deadline.h"
+#include "MLCompilerBridge/Error.h"
+#include "MLCompilerBridge/Span.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <sys/types.h>
+#include <utility>
+
+namespace MLBridge::posix {
+
+/// Owns a file descriptor. Every descriptor of this library is close-on-exec:
+/// a peer's death must not be hidden by a child that inherited our end.
+class UniqueFD {
+public:
+  UniqueFD() = default;
+  explicit UniqueFD(int FD) : FD(FD) {}
+  UniqueFD(UniqueFD &&Other) noexcept : FD(std::exchange(Other.FD, -1)) {}
+  UniqueFD &operator=(UniqueFD &&Other) noexcept {
+    std::swap(FD, Other.FD);
+    return *this;
+  }
+  ~UniqueFD();
+
+  int get() const { return FD; }
+  explicit operator bool() const { return FD >= 0; }
+  void reset() { *this = UniqueFD(); }
+
+private:
+  int FD = -1;
+};
+
+struct Pipe {
+  UniqueFD Read;
+  UniqueFD Write;
+};
+/// A non-blocking pipe, as large as this user may have.
+Expected<Pipe> makePipe();
+
+/// Asks for a 1 MiB buffer: fewer wake-ups for big messages. Unprivileged users
+/// may be refused past a limit (fs.pipe-user-pages-soft); that costs speed
+/// only.
+void enlargePipe(int FD);
+
+/// Writes to a pipe without ever raising SIGPIPE in the host, whose signal
+/// dispositions are not ours to change. As write(2) otherwise.
+class SignalFreeWriter {
+public:
+  ssize_t write(int FD, Span<const std::byte> Bytes);
+
+private:
+  /// Since Linux 6.18 the kernel can do it; before, the signal is blocked
+  /// around the write.
+  bool KernelHelps = true;
+};
+
+/// A descriptor that becomes readable when the process that is connected to
+/// \p Socket ends; none where the kernel cannot say.
+UniqueFD processOfPeer(int Socket, pid_t &Pid);
+
+/// The address of a Unix socket at a path of any length: sun_path holds 107
+/// bytes only, so longer paths go through a descriptor of their directory.
+class SocketAddress {
+public:
+  static Expected<SocketAddress> create(const std::string &Path);
+  int bind(int Socket) const;
+  int connect(int Socket) const;
+
+private:
+  std::string Path;
+  UniqueFD Directory;
+};
+
+/// What a path is, in words, for messages: "a FIFO", "a regular file".
+std::string describeFile(const std::string &Path);
+enum class FileKind { Missing, Fifo, Socket, Other };
+FileKind fileKind(const std::string &Path);
+
+/// An identity that survives renaming and betrays replacement.
+struct FileIdentity {
+  dev_t Device = 0;
+  ino_t Inode = 0;
+  static FileIdentity ofPath(const std::string &Path);
+  static FileIdentity ofDescriptor(int FD);
+  bool isSameAs(const FileIdentity &Other) const {
+    return Inode != 0 && Device == Other.Device && Inode == Other.Inode;
+  }
+};
+/// Removes \p Path if it still is the file of that identity.
+void unlinkIfSame(const std::string &Path, const FileIdentity &Identity);
+
+/// "30 s", "50 ms".
+std::string formatDuration(Duration D);
+
+} // namespace MLBridge::posix
+
+#endif // MLBRIDGE_LIB_TRANSPORT_POSIX_H
