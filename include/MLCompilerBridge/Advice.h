@@ -63,10 +63,12 @@ public:
   /// The output \p Name as T.
   template <typename T> Expected<T> get(std::string_view Name) const;
 
-private:
+  /// The only output, or the one called "out".
   Expected<const TensorView *> only() const;
+  /// As find(), but none is a SchemaMismatch that lists those there are.
   Expected<const TensorView *> named(std::string_view Name) const;
 
+private:
   Span<const TensorView> Tensors;
 };
 

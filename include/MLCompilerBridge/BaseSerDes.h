@@ -67,8 +67,9 @@ public:
   /// Changes with every deserialize() whose tensors differ from the last ones
   /// in a name, a type, a shape or, where they do not point into the message,
   /// an address. While it and the message's address stay, so do the views:
-  /// callers may reuse what they made of them.
-  virtual std::uint64_t layout() const = 0;
+  /// callers may reuse what they made of them. Unless overridden, every
+  /// message counts as different.
+  virtual std::uint64_t layout() const { return Messages; }
   /// Keeps the memory alive that deserialized views use beside the message's;
   /// null when there is none. Its contents change all the same.
   virtual std::shared_ptr<const void> memory() const { return nullptr; }
@@ -85,6 +86,10 @@ protected:
 
   /// What setFeature() collected.
   std::vector<TensorView> Features;
+
+private:
+  /// How many have been deserialized.
+  std::uint64_t Messages = 0;
 };
 
 /// Names that begin with an underscore are the protocol's own; these two are

@@ -96,6 +96,15 @@ public:
   Expected(T Value) : Storage(std::in_place_index<0>, std::move(Value)) {}
   Expected(Error E) : Storage(std::in_place_index<1>, std::move(E)) {}
 
+  /// From something that converts to T, such as std::unique_ptr to a derived
+  /// class.
+  template <typename U,
+            std::enable_if_t<std::is_convertible_v<U, T> &&
+                                 !std::is_same_v<std::decay_t<U>, T> &&
+                                 !std::is_convertible_v<U, Error>,
+                             int> = 0>
+  Expected(U &&Value)
+      : Storage(std::in_place_index<0>, std::forward<U>(Value)) {}
   /// From an Expected of something that converts to T, such as
   /// std::unique_ptr to a derived class.
   template <typename U,

@@ -131,8 +131,7 @@ struct ElementOf<T, std::void_t<decltype(std::declval<const T &>().data()),
       std::remove_pointer_t<decltype(std::declval<const T &>().data())>>;
 };
 
-template <typename T, typename = void>
-struct HasTupleSize : std::false_type {};
+template <typename T, typename = void> struct HasTupleSize : std::false_type {};
 template <typename T>
 struct HasTupleSize<T, std::void_t<decltype(std::tuple_size<T>::value)>>
     : std::true_type {};
@@ -160,7 +159,12 @@ void FeatureSet::set(std::string_view Name, const T &Value) {
   } else if constexpr (IsElement<T>) {
     setScalar(Name, *elementTypeOf<T>(), &Value);
   } else if constexpr (std::is_array_v<T>) {
-    set(Name, Span<const std::remove_extent_t<T>>(Value));
+    using E = std::remove_extent_t<T>;
+    if constexpr (IsElement<E>)
+      setDense(Name, *elementTypeOf<E>(), {std::int64_t(std::extent_v<T>)},
+               Value, std::extent_v<T>, /*Borrow=*/false);
+    else
+      set(Name, Span<const E>(Value));
   } else if constexpr (IsElement<Element>) {
     setDense(Name, *elementTypeOf<Element>(),
              {static_cast<std::int64_t>(Value.size())}, Value.data(),

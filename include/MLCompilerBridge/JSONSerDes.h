@@ -39,9 +39,10 @@ protected:
                      const AdviceSpec &Wanted) override;
 
 private:
+  class Writer;
   class Reader;
+  std::unique_ptr<Writer> Out;
   std::unique_ptr<Reader> In;
-  bool Bare = false;
 };
 
 } // namespace MLBridge

@@ -62,8 +62,8 @@ public:
   }
 
   /// Asks the model about the populated features, and forgets them. T is a
-  /// number, bool or std::string, a std::vector of one of those, a Span<const
-  /// Number> or an Advice (both valid until this runner is asked again).
+  /// number, bool or std::string, a std::vector of one of those, a Span of
+  /// const numbers or an Advice (both valid until this runner is asked again).
   ///
   /// Any failure, Deferred included, goes to the error handler; then the
   /// process ends. Use tryEvaluate() where the compiler has a heuristic of its
@@ -85,10 +85,14 @@ public:
     return Answer->template get<T>();
   }
 
-  /// The question without the pass's conveniences, for decorators: asks about
-  /// \p Features, leaves them as they are. The views in the answer are valid
-  /// until the next call.
+  /// The question without the pass's conveniences: asks about \p Features,
+  /// leaves them as they are. The views in the answer are valid until the next
+  /// call.
   Expected<Advice> ask(const FeatureSet &Features, const AdviceSpec &Wanted);
+  /// The same with a deadline of the caller's, for decorators: they pass their
+  /// own on to the runner that they decorate.
+  Expected<Advice> ask(const FeatureSet &Features, const AdviceSpec &Wanted,
+                       Deadline Until);
 
   /// Tells the runner what was done in the end, and how good it was: \p
   /// Decision is a `std::pair{Name, Value}`. Runners that learn or record use
@@ -96,8 +100,10 @@ public:
   template <typename Name, typename T>
   Error logOutcome(const std::pair<Name, T> &Decision,
                    std::optional<double> Reward = std::nullopt) {
-    FeatureSet Decided;
+    Decided.clear();
     Decided.set(std::string_view(Decision.first), Decision.second);
+    if (Decided.error())
+      return Decided.error();
     return logOutcomeUntyped(&Decided.tensors().front(), Reward);
   }
   /// For a decision that was the model's own: only the reward is new.
@@ -134,6 +140,8 @@ private:
   [[noreturn]] void fail(const Error &E) const;
 
   FeatureSet Features;
+  /// A member, so that its memory is there for the next outcome.
+  FeatureSet Decided;
   ErrorHandler OnError;
   Duration Timeout = DefaultTimeout;
 };

@@ -28,7 +28,9 @@
 #include "MLCompilerBridge/BaseSerDes.h"
 #include "MLCompilerBridge/Transport.h"
 
+#include <functional>
 #include <memory>
+#include <string>
 
 namespace MLBridge {
 
@@ -38,6 +40,10 @@ struct ModelServerOptions {
   /// which speak BareFormat. Our own meet at NAME.sock and choose theirs.
   bool Bare = true;
   std::string BareFormat = "bitstream";
+  /// The SerDes of the name that a compiler asks for. Replace it to serve one
+  /// of your own (examples/own-serdes.cpp).
+  std::function<Expected<std::unique_ptr<BaseSerDes>>(std::string_view)>
+      MakeSerDes = [](std::string_view Name) { return SerDes::create(Name); };
   /// A compiler that announces a longer message is refused.
   std::size_t MaxMessage = TransportOptions().MaxMessage;
   /// How long a compiler may take to accept a reply, or to say hello.
@@ -56,6 +62,9 @@ public:
     std::uint64_t Session = 0;
     /// Its process.
     int Pid = 0;
+    /// It is a foreign compiler on bare pipes, which says neither its process
+    /// nor the advice it wants.
+    bool Bare = false;
     /// elementTypeName() of the advice it wants, or empty where it did not
     /// say.
     std::string_view AdviceType;

@@ -63,6 +63,8 @@ public:
     /// One line for --help and `mlbridge doctor`: "pipe:NAME?serdes=...".
     std::string Help;
     Create Make;
+    /// Whether it stands before the spec of another runner: "name|SPEC".
+    bool IsDecorator = false;
   };
 
   /// Knows the schemes of this library that this build has.

@@ -83,7 +83,7 @@ template <typename T> constexpr std::optional<ElementType> elementTypeOf() {
     return ElementType::Float;
   else if constexpr (std::is_same_v<T, double>)
     return ElementType::Double;
-  else if constexpr (std::is_integral_v<T> && sizeof(T) <= 8)
+  else if constexpr (std::is_integral_v<T>)
     return static_cast<ElementType>(
         (std::is_signed_v<T> ? int(ElementType::Int8)
                              : int(ElementType::UInt8)) +

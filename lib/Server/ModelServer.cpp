@@ -116,7 +116,7 @@ ModelServer::listen(std::string Name, ModelServerOptions Options) {
     return Error(ErrorCode::InvalidArgument,
                  "a server needs a name, such as /tmp/advisor");
   if (Options.Bare)
-    if (auto Codec = SerDes::create(Options.BareFormat); !Codec)
+    if (auto Codec = Options.MakeSerDes(Options.BareFormat); !Codec)
       return Codec.takeError();
   Expected<MeetingPoint> Door = MeetingPoint::listen(Name + ".sock");
   if (!Door)
@@ -355,7 +355,7 @@ Error PipeServer::admit(const Guest &G, const Hello &H) {
     return Error(ErrorCode::Unsupported,
                  "this model is reached by pipe, not by \"" + H.Transport +
                      "\"");
-  Expected<std::unique_ptr<BaseSerDes>> Codec = SerDes::create(H.SerDes);
+  Expected<std::unique_ptr<BaseSerDes>> Codec = Options.MakeSerDes(H.SerDes);
   if (!Codec)
     return Codec.takeError();
   Expected<posix::Pipe> ToCompiler = posix::makePipe();
@@ -399,7 +399,7 @@ void PipeServer::admitBare() {
   if (!Ends)
     return;
   Expected<std::unique_ptr<BaseSerDes>> Codec =
-      SerDes::create(Options.BareFormat);
+      Options.MakeSerDes(Options.BareFormat);
   if (!Codec)
     return;
   ServerSession::Identity Who;

@@ -47,6 +47,7 @@ Expected<ModelServer::Question> ServerSession::decode() {
   Q.Features = *Tensors;
   Q.Session = Who.Number;
   Q.Pid = Who.Pid;
+  Q.Bare = Who.Bare;
   Q.AdviceType = Who.AdviceType;
   Q.Layout = Layout;
   Q.Memory = Memory;

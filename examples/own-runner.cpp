@@ -1,0 +1,56 @@
+//===- examples/own-runner.cpp - A runner of your own -----------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A model that lives in your compiler: a threshold. It joins the specs, so that
+// one option of the compiler reaches it as it reaches every other model:
+//   build/release/examples/own-runner 'record:/tmp/log|threshold:100'
+//
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/ModelSpec.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+using namespace MLBridge;
+
+class ThresholdRunner final : public MLModelRunner {
+public:
+  explicit ThresholdRunner(int Limit) : Limit(Limit) {}
+  std::string describe() const override { return "threshold"; }
+
+protected:
+  Expected<Advice> evaluateUntyped(const FeatureSet &Features,
+                                   const AdviceSpec &, Deadline) override {
+    Expected<int> Size = Advice(Features.tensors()).get<int>("callee_size");
+    if (!Size)
+      return Size.takeError();
+    Answer.clear();
+    Answer.set("out", *Size < Limit);
+    return Advice(Answer.tensors());
+  }
+
+private:
+  int Limit;
+  FeatureSet Answer; // The advice's views must outlive the call.
+};
+
+int main(int argc, char **argv) {
+  RunnerFactory Factory;
+  Factory.add(
+      {"threshold", "threshold:LIMIT  inline callees below LIMIT",
+       [](const ModelSpec &Spec,
+          const RunnerFactory &) -> Expected<std::unique_ptr<MLModelRunner>> {
+         return std::make_unique<ThresholdRunner>(std::atoi(Spec.Path.c_str()));
+       }});
+  auto Runner = Factory.create(argc > 1 ? argv[1] : "threshold:100");
+  if (!Runner)
+    return std::fprintf(stderr, "%s\n", Runner.takeError().str().c_str()), 1;
+  (*Runner)->populateFeatures(std::pair{"callee_size", 12});
+  std::printf("inline? %s\n", (*Runner)->evaluate<bool>() ? "yes" : "no");
+}

@@ -1,0 +1,246 @@
+//===- Advice.cpp - What a model answers ------------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The conversions between element types. Each pair of types has one function,
+/// which says of one value whether the other type can hold it.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/Advice.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+using namespace MLBridge;
+
+//===----------------------------------------------------------------------===//
+// One value
+//===----------------------------------------------------------------------===//
+
+/// The distance from 0 of any integer, the smallest included.
+template <typename T> static std::uint64_t magnitude(T Value) {
+  auto Bits = static_cast<std::uint64_t>(Value);
+  return Value < 0 ? -Bits : Bits;
+}
+
+/// Writes \p Value to \p Out; false where a To cannot hold it.
+template <typename From, typename To>
+static bool convertValue(From Value, To &Out) {
+  static_assert(std::numeric_limits<float>::is_iec559 &&
+                std::numeric_limits<double>::is_iec559);
+  if constexpr (std::is_same_v<To, bool>) {
+    Out = Value != 0;
+    return Value == 0 || Value == 1;
+  } else if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {
+    Out = static_cast<To>(Value);
+    return std::in_range<To>(Value);
+  } else if constexpr (std::is_integral_v<From>) {
+    // Exact when what is between the highest and the lowest bit that is set
+    // fits into the significand.
+    std::uint64_t Bits = magnitude(Value);
+    Out = static_cast<To>(Value);
+    return Bits == 0 || std::bit_width(Bits >> std::countr_zero(Bits)) <=
+                            std::numeric_limits<To>::digits;
+  } else if constexpr (std::is_integral_v<To>) {
+    // The smallest integer and the first one that is too large are powers of
+    // two or 0, so exact in any floating-point type; the largest may not be.
+    // NaN compares false.
+    using Limits = std::numeric_limits<To>;
+    const From Lowest = static_cast<From>(Limits::min());
+    const From TooLarge = std::ldexp(From(1), Limits::digits);
+    if (!(Value >= Lowest && Value < TooLarge) || std::trunc(Value) != Value)
+      return false;
+    Out = static_cast<To>(Value);
+    return true;
+  } else {
+    Out = static_cast<To>(Value);
+    return !std::isinf(Out) || std::isinf(Value);
+  }
+}
+
+template <typename T> static std::string toText(T Value) {
+  char Text[32]; // Enough for the shortest exact form of any number.
+  return {Text, std::to_chars(Text, std::end(Text), Value).ptr};
+}
+
+//===----------------------------------------------------------------------===//
+// All elements
+//===----------------------------------------------------------------------===//
+
+/// Calls \p Do with a zero of the C++ type of \p Type, which is a number.
+template <typename Function>
+static Error withNumber(ElementType Type, Function &&Do) {
+  switch (Type) {
+  case ElementType::Int8:
+    return Do(std::int8_t());
+  case ElementType::Int16:
+    return Do(std::int16_t());
+  case ElementType::Int32:
+    return Do(std::int32_t());
+  case ElementType::Int64:
+    return Do(std::int64_t());
+  case ElementType::UInt8:
+    return Do(std::uint8_t());
+  case ElementType::UInt16:
+    return Do(std::uint16_t());
+  case ElementType::UInt32:
+    return Do(std::uint32_t());
+  case ElementType::UInt64:
+    return Do(std::uint64_t());
+  case ElementType::Float:
+    return Do(float());
+  case ElementType::Double:
+    return Do(double());
+  case ElementType::Bool:
+  case ElementType::String:
+    break;
+  }
+  return {ErrorCode::InvalidArgument,
+          std::string(elementTypeName(Type)) + " is no type of a number"};
+}
+
+static std::string nameOf(const TensorView &Tensor) {
+  return "advice '" + std::string(Tensor.Name) + "'";
+}
+
+/// Bytes are read as such, since a bool that is neither 0 nor 1 must not even
+/// be looked at.
+static Error checkBools(const TensorView &Tensor) {
+  for (std::byte B : Tensor.bytes())
+    if (B > std::byte(1))
+      return {ErrorCode::Malformed, nameOf(Tensor) +
+                                        ": a bool is 0 or 1, found " +
+                                        toText(std::to_integer<int>(B))};
+  return Error::success();
+}
+
+template <typename From, typename To>
+static Error convertAll(const TensorView &Tensor, To *Out) {
+  const auto *In = static_cast<const std::byte *>(Tensor.Data);
+  for (std::size_t I = 0, E = Tensor.numElements(); I != E; ++I) {
+    // What a foreign peer sends may lie anywhere.
+    From Value;
+    std::memcpy(&Value, In + I * sizeof(From), sizeof(From));
+    if (!convertValue(Value, Out[I]))
+      return {ErrorCode::SchemaMismatch,
+              nameOf(Tensor) + ": element " + toText(I) + " of " +
+                  Tensor.typeStr() + " is " + toText(Value) +
+                  ", which is no value of type " +
+                  std::string(elementTypeName(*elementTypeOf<To>()))};
+  }
+  return Error::success();
+}
+
+Error detail::convertElements(const TensorView &Tensor, ElementType To,
+                              void *Out) {
+  if (Tensor.Type == ElementType::String || To == ElementType::String)
+    return adviceMismatch(Tensor, elementTypeName(To));
+  if (Tensor.Type == ElementType::Bool)
+    if (Error E = checkBools(Tensor))
+      return E;
+  if (Tensor.Type == To) {
+    if (Tensor.NumBytes != 0)
+      std::memcpy(Out, Tensor.Data, Tensor.NumBytes);
+    return Error::success();
+  }
+  // Bools that have been checked are bytes like any other.
+  ElementType From =
+      Tensor.Type == ElementType::Bool ? ElementType::UInt8 : Tensor.Type;
+  return withNumber(From, [&](auto Source) {
+    using FromType = decltype(Source);
+    if (To == ElementType::Bool)
+      return convertAll<FromType>(Tensor, static_cast<bool *>(Out));
+    return withNumber(To, [&](auto Target) {
+      return convertAll<FromType>(Tensor, static_cast<decltype(Target) *>(Out));
+    });
+  });
+}
+
+Error detail::adviceMismatch(const TensorView &Tensor,
+                             std::string_view Wanted) {
+  return {ErrorCode::SchemaMismatch, nameOf(Tensor) + ": expected " +
+                                         std::string(Wanted) + ", found " +
+                                         Tensor.typeStr()};
+}
+
+//===----------------------------------------------------------------------===//
+// Strings
+//===----------------------------------------------------------------------===//
+
+Expected<std::string> detail::stringOf(const TensorView &Tensor) {
+  if (Tensor.Type != ElementType::String || Tensor.numElements() != 1)
+    return adviceMismatch(Tensor, "string");
+  return std::string(Tensor.text());
+}
+
+Expected<std::vector<std::string>> detail::stringsOf(const TensorView &Tensor) {
+  if (Tensor.Type != ElementType::String)
+    return adviceMismatch(Tensor, "a list of strings");
+  std::string_view Text = Tensor.text();
+  std::vector<std::string> Strings;
+  if (!Tensor.isStringList()) {
+    Strings.emplace_back(Text);
+    return Strings;
+  }
+  Strings.reserve(Tensor.Lengths.size());
+  for (std::uint64_t Length : Tensor.Lengths) {
+    if (Length > Text.size())
+      return Error(ErrorCode::Malformed,
+                   nameOf(Tensor) + ": its strings are longer than its " +
+                       toText(Tensor.NumBytes) + " bytes");
+    Strings.emplace_back(Text.substr(0, Length));
+    Text.remove_prefix(Length);
+  }
+  return Strings;
+}
+
+//===----------------------------------------------------------------------===//
+// Outputs by name
+//===----------------------------------------------------------------------===//
+
+const TensorView *Advice::find(std::string_view Name) const {
+  for (const TensorView &Tensor : Tensors)
+    if (Tensor.Name == Name)
+      return &Tensor;
+  return nullptr;
+}
+
+/// "'a' float[3], 'b' bool", or "nothing".
+static std::string listOf(Span<const TensorView> Tensors) {
+  std::string Text;
+  for (const TensorView &Tensor : Tensors) {
+    if (!Text.empty())
+      Text += ", ";
+    Text += "'" + std::string(Tensor.Name) + "' " + Tensor.typeStr();
+  }
+  return Text.empty() ? "nothing" : Text;
+}
+
+Expected<const TensorView *> Advice::only() const {
+  if (Tensors.size() == 1)
+    return &Tensors.front();
+  if (const TensorView *Out = find("out"))
+    return Out;
+  return Error(ErrorCode::SchemaMismatch,
+               "advice: expected one output or one called 'out', found " +
+                   listOf(Tensors));
+}
+
+Expected<const TensorView *> Advice::named(std::string_view Name) const {
+  if (const TensorView *Tensor = find(Name))
+    return Tensor;
+  return Error(ErrorCode::SchemaMismatch, "advice: expected an output '" +
+                                              std::string(Name) + "', found " +
+                                              listOf(Tensors));
+}

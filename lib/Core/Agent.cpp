@@ -1,0 +1,66 @@
+//===- Agent.cpp - Agents that play an environment ------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// runEpisode(): the loop of reinforcement learning where environment and
+/// agents are in one process.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/Agent.h"
+
+using namespace MLBridge;
+
+Environment::~Environment() = default;
+Agent::~Agent() = default;
+
+/// The agent whose turn it is.
+static Expected<Agent *> nextAgent(const Environment &Env,
+                                   const AgentMap &Agents) {
+  auto Found = Agents.find(Env.getNextAgent());
+  if (Found != Agents.end() && Found->second)
+    return Found->second;
+  std::string Known;
+  for (const auto &[Label, TheAgent] : Agents)
+    if (TheAgent)
+      Known += (Known.empty() ? "'" : ", '") + Label + "'";
+  return Error(ErrorCode::InvalidArgument,
+               "the environment asks for agent '" + Env.getNextAgent() +
+                   "', but there is only " +
+                   (Known.empty() ? "none" : std::move(Known)));
+}
+
+Expected<double> MLBridge::runEpisode(Environment &Env, const AgentMap &Agents,
+                                      std::size_t MaxSteps) {
+  // Two, because an action may view the observation that it is for.
+  FeatureSet Observation, Next;
+  Env.setDone(false);
+  if (Error E = Env.reset(Observation))
+    return E;
+
+  double Return = 0;
+  for (std::size_t Step = 0; !Env.checkDone(); ++Step) {
+    if (Step == MaxSteps)
+      return Error(ErrorCode::Timeout, "the episode was not done after " +
+                                           std::to_string(MaxSteps) + " steps");
+    if (Observation.error())
+      return Observation.error();
+    Expected<Agent *> Actor = nextAgent(Env, Agents);
+    if (!Actor)
+      return Actor.takeError();
+    Expected<Advice> Action = (*Actor)->computeAction(Observation);
+    if (!Action)
+      return Action.takeError();
+    Next.clear();
+    if (Error E = Env.step(*Action, Next))
+      return E;
+    Return += Env.reward();
+    Observation.swap(Next);
+  }
+  return Return;
+}

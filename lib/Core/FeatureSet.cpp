@@ -1,0 +1,275 @@
+//===- FeatureSet.cpp - What a compiler tells a model ---------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Where features live: views in a vector, names in a deque, copied data in an
+/// arena. All three keep their memory from one round to the next.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/FeatureSet.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace MLBridge;
+
+/// Vector instructions of in-process models want their inputs so.
+static constexpr std::size_t DenseAlignment = 64;
+static constexpr std::size_t ScalarAlignment = 8;
+
+/// What empty tensors point at: no code needs to ask for null before memcpy.
+alignas(DenseAlignment) static constexpr std::byte Nothing[DenseAlignment] = {};
+
+//===----------------------------------------------------------------------===//
+// The arena
+//===----------------------------------------------------------------------===//
+
+static std::size_t paddingFor(const std::byte *At, std::size_t Alignment) {
+  return -reinterpret_cast<std::uintptr_t>(At) & (Alignment - 1);
+}
+
+void *FeatureSet::Arena::allocate(std::size_t NumBytes, std::size_t Alignment) {
+  if (!Blocks.empty()) {
+    Block &Last = Blocks.back();
+    std::size_t Start = Used + paddingFor(Last.Memory.get() + Used, Alignment);
+    if (Start <= Last.Size && NumBytes <= Last.Size - Start) {
+      Used = Start + NumBytes;
+      return Last.Memory.get() + Start;
+    }
+  }
+  constexpr std::size_t SmallestBlock = 1024;
+  std::size_t Size = NumBytes + Alignment;
+  Size = std::max(
+      {Size, SmallestBlock, Blocks.empty() ? 0 : 2 * Blocks.back().Size});
+  Blocks.push_back({std::make_unique_for_overwrite<std::byte[]>(Size), Size});
+  std::byte *Memory = Blocks.back().Memory.get();
+  std::size_t Start = paddingFor(Memory, Alignment);
+  Used = Start + NumBytes;
+  return Memory + Start;
+}
+
+void FeatureSet::Arena::reset() {
+  Used = 0;
+  if (Blocks.size() <= 1)
+    return;
+  // The next round, if it is like this one, then fits in one block.
+  std::size_t Total = 0;
+  for (const Block &B : Blocks)
+    Total += B.Size;
+  Blocks.clear();
+  Blocks.push_back({std::make_unique_for_overwrite<std::byte[]>(Total), Total});
+}
+
+//===----------------------------------------------------------------------===//
+// Names and slots
+//===----------------------------------------------------------------------===//
+
+FeatureSet::FeatureSet(FeatureSet &&Other) : FeatureSet() { swap(Other); }
+
+FeatureSet &FeatureSet::operator=(FeatureSet &&Other) {
+  swap(Other);
+  Other.clear();
+  return *this;
+}
+
+void FeatureSet::swap(FeatureSet &Other) {
+  // Swapping a deque moves no element, so the names stay where they are.
+  std::swap(Views, Other.Views);
+  std::swap(Room, Other.Room);
+  std::swap(Names, Other.Names);
+  std::swap(Count, Other.Count);
+  std::swap(SameNames, Other.SameNames);
+  std::swap(Storage, Other.Storage);
+  std::swap(FirstError, Other.FirstError);
+}
+
+void FeatureSet::clear() {
+  // Names of an older round may be behind this round's, and may be the same.
+  if (!SameNames)
+    Names.resize(Count);
+  SameNames = true;
+  Count = 0;
+  Storage.reset();
+  FirstError = Error::success();
+}
+
+const TensorView *FeatureSet::find(std::string_view Name) const {
+  for (const TensorView &View : tensors())
+    if (View.Name == Name)
+      return &View;
+  return nullptr;
+}
+
+std::size_t FeatureSet::slot(std::string_view Name) {
+  // While the names come as they came in the last round, none of them can be
+  // one that was set before: they were different from each other then.
+  bool IsExpected = Count < Names.size() && Names[Count] == Name;
+  if (!(SameNames && IsExpected)) {
+    if (const TensorView *Existing = find(Name))
+      return static_cast<std::size_t>(Existing - Views.data());
+    if (Count == Names.size()) {
+      Names.emplace_back(Name);
+    } else {
+      Names[Count] = Name;
+      SameNames = false;
+    }
+  }
+  if (Count == Views.size()) {
+    Views.emplace_back();
+    Room.emplace_back();
+  }
+  Room[Count] = 0;
+  return Count++;
+}
+
+void *FeatureSet::makeRoom(std::size_t Slot, std::size_t NumBytes,
+                           std::size_t Alignment) {
+  NumBytes = std::max<std::size_t>(NumBytes, 1);
+  // A value that replaces one of this round takes its memory, so that setting
+  // a feature again and again needs no more and more of it.
+  auto *Old = static_cast<std::byte *>(const_cast<void *>(Views[Slot].Data));
+  if (NumBytes <= Room[Slot] && paddingFor(Old, Alignment) == 0)
+    return Old;
+  Room[Slot] = NumBytes;
+  return Storage.allocate(NumBytes, Alignment);
+}
+
+void FeatureSet::store(std::size_t Slot, ElementType Type, const Shape &Dims,
+                       const void *Data, std::size_t NumBytes,
+                       Span<const std::uint64_t> Lengths) {
+  TensorView &View = Views[Slot];
+  View.Name = Names[Slot];
+  View.Type = Type;
+  View.Dims = Dims;
+  View.Data = Data ? Data : Nothing;
+  View.NumBytes = NumBytes;
+  View.Lengths = Lengths;
+}
+
+void FeatureSet::fail(std::string_view Name, const std::string &Why) {
+  if (!FirstError)
+    FirstError = {ErrorCode::InvalidArgument,
+                  "feature '" + std::string(Name) + "': " + Why};
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+void FeatureSet::setScalar(std::string_view Name, ElementType Type,
+                           const void *Value) {
+  std::size_t Slot = slot(Name);
+  std::size_t NumBytes = elementSize(Type);
+  void *Copy = makeRoom(Slot, NumBytes, ScalarAlignment);
+  std::memcpy(Copy, Value, NumBytes);
+  store(Slot, Type, {}, Copy, NumBytes);
+}
+
+/// "shape [3,4] needs 12 elements, found 10", or nothing when they agree.
+static std::string misfit(const Shape &Dims, std::size_t Elements) {
+  std::optional<std::size_t> Needed = Dims.numElements();
+  if (!Needed)
+    return "shape " + Dims.str() + " has no number of elements";
+  if (*Needed == Elements)
+    return {};
+  return "shape " + Dims.str() + " needs " + std::to_string(*Needed) +
+         " elements, found " + std::to_string(Elements);
+}
+
+void FeatureSet::setDense(std::string_view Name, ElementType Type,
+                          const Shape &Dims, const void *Data,
+                          std::size_t Elements, bool Borrow) {
+  if (std::string Why = misfit(Dims, Elements); !Why.empty())
+    return fail(Name, Why);
+  if (!Data && Elements != 0)
+    return fail(Name, std::to_string(Elements) + " elements at a null pointer");
+  std::size_t Slot = slot(Name);
+  std::size_t NumBytes = Elements * elementSize(Type);
+  if (!Borrow) {
+    void *Copy = makeRoom(Slot, NumBytes, DenseAlignment);
+    if (NumBytes != 0)
+      std::memmove(Copy, Data, NumBytes);
+    Data = Copy;
+  } else {
+    Room[Slot] = 0;
+  }
+  store(Slot, Type, Dims, Data, NumBytes);
+}
+
+void FeatureSet::setString(std::string_view Name, std::string_view Value) {
+  std::size_t Slot = slot(Name);
+  void *Copy = makeRoom(Slot, Value.size(), 1);
+  if (!Value.empty())
+    std::memmove(Copy, Value.data(), Value.size());
+  store(Slot, ElementType::String, {}, Copy, Value.size());
+}
+
+/// Why \p View contradicts itself, or nothing.
+static std::string contradiction(const TensorView &View) {
+  if (!View.Data && View.NumBytes != 0)
+    return std::to_string(View.NumBytes) + " bytes at a null pointer";
+  if (View.Type != ElementType::String) {
+    if (View.NumBytes % elementSize(View.Type) != 0)
+      return std::to_string(View.NumBytes) + " bytes are no whole number of " +
+             std::string(elementTypeName(View.Type));
+    return misfit(View.Dims, View.NumBytes / elementSize(View.Type));
+  }
+  if (View.Dims.rank() > 1)
+    return "a list of strings has rank 1, found shape " + View.Dims.str();
+  if (View.Dims.isScalar())
+    return {};
+  if (std::string Why = misfit(View.Dims, View.Lengths.size()); !Why.empty())
+    return Why;
+  std::size_t Left = View.NumBytes;
+  for (std::uint64_t Length : View.Lengths) {
+    if (Length > Left)
+      return "the strings are longer than their " +
+             std::to_string(View.NumBytes) + " bytes";
+    Left -= Length;
+  }
+  if (Left != 0)
+    return "the strings leave " + std::to_string(Left) + " of " +
+           std::to_string(View.NumBytes) + " bytes over";
+  return {};
+}
+
+void FeatureSet::setView(std::string_view Name, const TensorView &View) {
+  if (std::string Why = contradiction(View); !Why.empty())
+    return fail(Name, Why);
+  // Taken before slot() may move the views, of which this may be one.
+  TensorView V = View;
+  std::size_t Slot = slot(Name);
+  Room[Slot] = 0;
+  store(Slot, V.Type, V.Dims, V.Data, V.NumBytes, V.Lengths);
+}
+
+FeatureSet::StringListFill FeatureSet::setStringList(std::string_view Name,
+                                                     std::size_t Count,
+                                                     std::size_t TotalBytes) {
+  std::size_t Slot = slot(Name);
+  // Of this memory the text is only the end, so it cannot be taken again.
+  Room[Slot] = 0;
+  std::size_t LengthBytes = Count * sizeof(std::uint64_t);
+  auto *Memory = static_cast<std::byte *>(Storage.allocate(
+      LengthBytes + std::max<std::size_t>(TotalBytes, 1), ScalarAlignment));
+  auto *Lengths = reinterpret_cast<std::uint64_t *>(Memory);
+  char *Text = reinterpret_cast<char *>(Memory + LengthBytes);
+  store(Slot, ElementType::String, {static_cast<std::int64_t>(Count)}, Text,
+        TotalBytes, {Lengths, Count});
+  return {Text, Lengths};
+}
+
+std::uint8_t *FeatureSet::setBoolList(std::string_view Name,
+                                      std::size_t Count) {
+  std::size_t Slot = slot(Name);
+  void *Memory = makeRoom(Slot, Count, DenseAlignment);
+  store(Slot, ElementType::Bool, {static_cast<std::int64_t>(Count)}, Memory,
+        Count);
+  return static_cast<std::uint8_t *>(Memory);
+}

@@ -1,0 +1,61 @@
+//===- MLModelRunner.cpp - A question to a model --------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What all runners share: asking, failing, and the defaults of what they need
+/// not override.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/MLModelRunner.h"
+
+#include "MLCompilerBridge/ModelSpec.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+using namespace MLBridge;
+
+MLModelRunner::~MLModelRunner() = default;
+
+Expected<Advice> MLModelRunner::ask(const FeatureSet &Features,
+                                    const AdviceSpec &Wanted, Deadline Until) {
+  if (Features.error())
+    return Features.error();
+  return evaluateUntyped(Features, Wanted, Until);
+}
+
+Expected<Advice> MLModelRunner::ask(const FeatureSet &Features,
+                                    const AdviceSpec &Wanted) {
+  return ask(Features, Wanted, Deadline::in(Timeout));
+}
+
+void MLModelRunner::switchContext(std::string_view) {}
+
+Error MLModelRunner::logOutcomeUntyped(const TensorView *,
+                                       std::optional<double>) {
+  return Error::success();
+}
+
+void MLModelRunner::setErrorHandler(ErrorHandler Handler) {
+  OnError = std::move(Handler);
+}
+
+void MLModelRunner::fail(const Error &E) const {
+  if (OnError)
+    OnError(E);
+  else
+    std::fprintf(stderr, "error: %s: %s\n", describe().c_str(),
+                 E.str().c_str());
+  std::exit(1);
+}
+
+Expected<std::unique_ptr<MLModelRunner>>
+MLBridge::createModelRunner(std::string_view Spec) {
+  return RunnerFactory().create(Spec);
+}

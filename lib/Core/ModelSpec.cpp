@@ -1,0 +1,290 @@
+//===- ModelSpec.cpp - One string that names a model ----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The grammar of model specs:
+///
+///     spec    = scheme [ ":" path ] [ "?" option *( "&" option ) ] [ "|" spec
+///     ] scheme  = 1*( letter / digit / "_" / "+" / "-" ) option  = key "="
+///     value
+///
+/// with %XX for any byte of a path, key or value.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/ModelSpec.h"
+
+#include <algorithm>
+#include <charconv>
+
+using namespace MLBridge;
+
+//===----------------------------------------------------------------------===//
+// Taking a spec apart
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A cursor over the text of a spec, which knows what to blame where.
+class SpecParser {
+public:
+  explicit SpecParser(std::string_view Text) : Text(Text) {}
+  Expected<ModelSpec> parse();
+
+private:
+  Error parseScheme();
+  Error parseOptions();
+  Error parseOption(std::string_view Option);
+  /// The text up to the first of \p Stops, or to the end.
+  std::string_view takeUntil(std::string_view Stops);
+  /// The next character, if it is \p C.
+  bool take(char C);
+  /// \p Part, which must be a piece of Text, without its percents.
+  Error decode(std::string_view Part, std::string &Out) const;
+  Error expected(std::string_view What, std::size_t At) const;
+  std::size_t positionOf(std::string_view Part) const {
+    return static_cast<std::size_t>(Part.data() - Text.data());
+  }
+
+  std::string_view Text;
+  std::size_t Position = 0;
+  ModelSpec Spec;
+};
+
+} // namespace
+
+Error SpecParser::expected(std::string_view What, std::size_t At) const {
+  std::string Message = "model spec '" + std::string(Text) + "': expected " +
+                        std::string(What) + " at position " +
+                        std::to_string(At) + ", found ";
+  if (At < Text.size())
+    Message += "'" + std::string(1, Text[At]) + "'";
+  else
+    Message += "the end";
+  return {ErrorCode::InvalidArgument, std::move(Message)};
+}
+
+std::string_view SpecParser::takeUntil(std::string_view Stops) {
+  std::size_t Start = Position;
+  Position = std::min(Text.find_first_of(Stops, Start), Text.size());
+  return Text.substr(Start, Position - Start);
+}
+
+bool SpecParser::take(char C) {
+  if (Position == Text.size() || Text[Position] != C)
+    return false;
+  ++Position;
+  return true;
+}
+
+/// The value of a hexadecimal digit, or -1.
+static int hexValue(char C) {
+  if (C >= '0' && C <= '9')
+    return C - '0';
+  if (C >= 'a' && C <= 'f')
+    return C - 'a' + 10;
+  if (C >= 'A' && C <= 'F')
+    return C - 'A' + 10;
+  return -1;
+}
+
+Error SpecParser::decode(std::string_view Part, std::string &Out) const {
+  Out.reserve(Part.size());
+  for (std::size_t I = 0; I < Part.size(); ++I) {
+    if (Part[I] != '%') {
+      Out += Part[I];
+      continue;
+    }
+    int Byte = 0;
+    for (std::size_t Digit = I + 1; Digit <= I + 2; ++Digit) {
+      int Value = Digit < Part.size() ? hexValue(Part[Digit]) : -1;
+      if (Value < 0)
+        return expected("two hexadecimal digits behind '%'",
+                        positionOf(Part) + Digit);
+      Byte = Byte * 16 + Value;
+    }
+    // It would cut a path short where the system reads it.
+    if (Byte == 0)
+      return expected("a character other than %00", positionOf(Part) + I);
+    Out += static_cast<char>(Byte);
+    I += 2;
+  }
+  return Error::success();
+}
+
+static bool isSchemeCharacter(char C) {
+  return (C >= 'A' && C <= 'Z') || (C >= 'a' && C <= 'z') ||
+         (C >= '0' && C <= '9') || C == '_' || C == '+' || C == '-';
+}
+
+Error SpecParser::parseScheme() {
+  std::string_view Scheme = takeUntil(":?|");
+  for (const char &C : Scheme)
+    if (!isSchemeCharacter(C))
+      return expected("a scheme such as 'pipe:', of letters, digits, _, + "
+                      "and -,",
+                      positionOf({&C, 1}));
+  if (Scheme.empty())
+    return expected("a scheme such as 'pipe:'", Position);
+  Spec.Scheme = Scheme;
+  return Error::success();
+}
+
+Error SpecParser::parseOption(std::string_view Option) {
+  std::size_t Equals = Option.find('=');
+  if (Equals == 0 || Equals == std::string_view::npos)
+    return expected("an option key=value", positionOf(Option));
+  std::string Key, Value;
+  if (Error E = decode(Option.substr(0, Equals), Key))
+    return E;
+  if (Error E = decode(Option.substr(Equals + 1), Value))
+    return E;
+  for (const auto &Earlier : Spec.Options)
+    if (Earlier.first == Key)
+      return expected("each option once", positionOf(Option));
+  Spec.Options.emplace_back(std::move(Key), std::move(Value));
+  return Error::success();
+}
+
+Error SpecParser::parseOptions() {
+  if (!take('?'))
+    return Error::success();
+  do
+    if (Error E = parseOption(takeUntil("&|")))
+      return E;
+  while (take('&'));
+  return Error::success();
+}
+
+Expected<ModelSpec> SpecParser::parse() {
+  if (Error E = parseScheme())
+    return E;
+  if (take(':'))
+    if (Error E = decode(takeUntil("?|"), Spec.Path))
+      return E;
+  if (Error E = parseOptions())
+    return E;
+  if (take('|')) {
+    Spec.Inner = Text.substr(Position);
+    if (Spec.Inner.empty())
+      return expected("the spec of a model behind '|'", Position);
+  }
+  return std::move(Spec);
+}
+
+Expected<ModelSpec> ModelSpec::parse(std::string_view Text) {
+  return SpecParser(Text).parse();
+}
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
+/// "model spec 'pipe:/tmp/advisor': <Why>".
+static Error invalid(const ModelSpec &Spec, const std::string &Why) {
+  std::string Name = Spec.Scheme;
+  if (!Spec.Path.empty())
+    Name += ":" + Spec.Path;
+  return {ErrorCode::InvalidArgument, "model spec '" + Name + "': " + Why};
+}
+
+Error ModelSpec::checkOptions(Span<const std::string_view> Known) const {
+  for (const auto &[Key, Value] : Options) {
+    if (Key == "timeout" ||
+        std::find(Known.begin(), Known.end(), Key) != Known.end())
+      continue;
+    std::string List;
+    for (std::string_view Name : Known)
+      List += std::string(Name) + ", ";
+    return invalid(*this,
+                   "unknown option '" + Key + "'; known: " + List + "timeout");
+  }
+  return Error::success();
+}
+
+std::string_view ModelSpec::option(std::string_view Key,
+                                   std::string_view Default) const {
+  for (const auto &[Name, Value] : Options)
+    if (Name == Key)
+      return Value;
+  return Default;
+}
+
+namespace {
+struct Unit {
+  std::string_view Suffix;
+  std::int64_t Factor;
+};
+} // namespace
+
+/// A decimal number, and behind it the suffix of one of \p Units; nothing where
+/// \p Text is something else or the product exceeds 2^63 - 1.
+static std::optional<std::int64_t> parseQuantity(std::string_view Text,
+                                                 Span<const Unit> Units) {
+  std::uint64_t Number = 0;
+  auto [End, Status] =
+      std::from_chars(Text.data(), Text.data() + Text.size(), Number);
+  if (Status != std::errc())
+    return std::nullopt;
+  Text.remove_prefix(static_cast<std::size_t>(End - Text.data()));
+  std::int64_t Product = 0;
+  for (const Unit &U : Units)
+    if (U.Suffix == Text)
+      return __builtin_mul_overflow(Number, U.Factor, &Product)
+                 ? std::nullopt
+                 : std::optional(Product);
+  return std::nullopt;
+}
+
+Expected<Duration> ModelSpec::duration(std::string_view Key,
+                                       Duration Default) const {
+  static constexpr Unit Units[] = {{"ns", 1},
+                                   {"us", 1'000},
+                                   {"ms", 1'000'000},
+                                   {"s", 1'000'000'000},
+                                   {"m", 60'000'000'000}};
+  std::string_view Text = option(Key, {});
+  if (!Text.data())
+    return Default;
+  if (Text == "inf")
+    return Duration::max();
+  if (std::optional<std::int64_t> Nanoseconds = parseQuantity(Text, Units))
+    return Duration(*Nanoseconds);
+  return invalid(*this, "option '" + std::string(Key) +
+                            "': expected a duration such as 5s, 200ms, 50us, "
+                            "10ns, 2m or inf, found '" +
+                            std::string(Text) + "'");
+}
+
+Expected<std::size_t> ModelSpec::bytes(std::string_view Key,
+                                       std::size_t Default) const {
+  static constexpr Unit Units[] = {
+      {"", 1}, {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
+  std::string_view Text = option(Key, {});
+  if (!Text.data())
+    return Default;
+  if (std::optional<std::int64_t> Bytes = parseQuantity(Text, Units))
+    return static_cast<std::size_t>(*Bytes);
+  return invalid(*this, "option '" + std::string(Key) +
+                            "': expected a number of bytes such as 65536, "
+                            "64KiB, 16MiB or 1GiB, found '" +
+                            std::string(Text) + "'");
+}
+
+Expected<TransportOptions> ModelSpec::transportOptions() const {
+  TransportOptions Result;
+  Expected<Duration> Connect = duration("connect", Result.ConnectTimeout);
+  if (!Connect)
+    return Connect.takeError();
+  Result.ConnectTimeout = *Connect;
+  Expected<std::size_t> MaxMessage = bytes("max-message", Result.MaxMessage);
+  if (!MaxMessage)
+    return MaxMessage.takeError();
+  Result.MaxMessage = *MaxMessage;
+  return Result;
+}

@@ -1,0 +1,44 @@
+//===- FallbackModelRunner.cpp - Failure as deferral ----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/FallbackModelRunner.h"
+
+using namespace MLBridge;
+
+FallbackModelRunner::FallbackModelRunner(std::unique_ptr<MLModelRunner> Inner)
+    : Inner(std::move(Inner)) {
+  setTimeout(this->Inner->timeout());
+}
+
+Expected<Advice>
+FallbackModelRunner::evaluateUntyped(const FeatureSet &Features,
+                                     const AdviceSpec &Wanted, Deadline Until) {
+  if (!Cause) {
+    Expected<Advice> Answer = Inner->ask(Features, Wanted, Until);
+    if (Answer || Answer.code() == ErrorCode::Deferred)
+      return Answer;
+    Cause = Answer.takeError();
+  }
+  return Error::deferred(Inner->describe() + " failed: " + Cause.str());
+}
+
+void FallbackModelRunner::switchContext(std::string_view Name) {
+  if (!Cause)
+    Inner->switchContext(Name);
+}
+
+Error FallbackModelRunner::logOutcomeUntyped(const TensorView *Decision,
+                                             std::optional<double> Reward) {
+  if (!Cause)
+    Cause = Inner->logOutcomeUntyped(Decision, Reward);
+  return Error::success();
+}
+
+std::string FallbackModelRunner::describe() const {
+  return "fallback|" + Inner->describe();
+}

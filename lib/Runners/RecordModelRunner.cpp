@@ -1,0 +1,260 @@
+//===- RecordModelRunner.cpp - A log of questions and decisions -----------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A question stays open, in a copy, until the next one is asked: what was
+/// decided and how good it was comes later than the question, or never.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/RecordModelRunner.h"
+
+#include "Runners/TrainingLog.h"
+
+#include <cstdio>
+#include <cstring>
+
+using namespace MLBridge;
+
+using ByteVector = std::vector<std::byte>;
+
+/// The log's file and the question that is not in it yet.
+class RecordModelRunner::Log {
+public:
+  explicit Log(TrainingLog File) : File(std::move(File)) {}
+
+  const std::string &path() const { return File.path(); }
+  const Error &failure() const { return File.failure(); }
+
+  /// A SchemaMismatch unless \p Features are those of the log.
+  Error checkFeatures(Span<const TensorView> Features) const;
+  /// Opens a question.
+  Error ask(Span<const TensorView> Features);
+  /// Closes it without an answer: nobody can decide it any more.
+  void abandon() { Current = State::Abandoned; }
+  Error decide(const TensorView &Decision);
+  Error reward(double Value);
+  /// Writes the question if it was decided, and closes it.
+  Error finish();
+  Error flush();
+  /// \p E with the log's name before it, where it is not there already.
+  Error blame(Error E) const;
+
+  /// What the next questions are about.
+  std::string Context;
+
+private:
+  enum class State : std::uint8_t {
+    None,      ///< Before the first question, or after flush().
+    Abandoned, ///< The model failed.
+    Undecided, ///< The model deferred.
+    Decided,
+  };
+
+  TrainingLog File;
+  /// What the header says, or will say.
+  std::vector<LoggedTensor> FeatureTypes;
+  LoggedTensor DecisionType;
+
+  State Current = State::None;
+  std::string QuestionContext;
+  ByteVector Features;
+  ByteVector Decision;
+  ByteVector Scratch;
+  std::optional<double> Reward;
+};
+
+//===----------------------------------------------------------------------===//
+// The open question
+//===----------------------------------------------------------------------===//
+
+Error RecordModelRunner::Log::checkFeatures(
+    Span<const TensorView> Features) const {
+  if (!File.hasHeader())
+    return Error::success();
+  for (std::size_t I = 0; I < Features.size(); ++I) {
+    if (I == FeatureTypes.size())
+      return {ErrorCode::SchemaMismatch,
+              "feature '" + std::string(Features[I].Name) +
+                  "': expected the log's " + std::to_string(I) +
+                  " features, found one more"};
+    if (Error E = FeatureTypes[I].check(Features[I]))
+      return E;
+  }
+  if (Features.size() < FeatureTypes.size())
+    return {ErrorCode::SchemaMismatch,
+            "feature '" + FeatureTypes[Features.size()].Name +
+                "': the log has it, found no such feature"};
+  return Error::success();
+}
+
+static void append(ByteVector &Out, Span<const std::byte> Bytes) {
+  Out.insert(Out.end(), Bytes.begin(), Bytes.end());
+}
+
+Error RecordModelRunner::Log::ask(Span<const TensorView> Asked) {
+  Current = State::Abandoned;
+  if (!File.hasHeader()) {
+    FeatureTypes.resize(Asked.size());
+    for (std::size_t I = 0; I < Asked.size(); ++I)
+      if (Error E = FeatureTypes[I].assign(Asked[I]))
+        return E;
+  }
+  Features.clear();
+  for (const TensorView &Feature : Asked)
+    append(Features, Feature.bytes());
+  QuestionContext = Context;
+  Reward.reset();
+  Current = State::Undecided;
+  return Error::success();
+}
+
+Error RecordModelRunner::Log::decide(const TensorView &Decided) {
+  if (Current == State::None)
+    return {ErrorCode::InvalidArgument,
+            "a decision was logged before there was a question"};
+  // What the compiler decided by itself after a failure is no observation.
+  if (Current == State::Abandoned)
+    return Error::success();
+
+  TensorView Converted = Decided;
+  if (!File.hasHeader()) {
+    if (Error E = DecisionType.assign(Decided))
+      return E;
+  } else if (Decided.Type != DecisionType.Type &&
+             Decided.Type != ElementType::String &&
+             DecisionType.Type != ElementType::String) {
+    // The model's answer and the compiler's decision may be the same choice in
+    // different types.
+    Converted.Type = DecisionType.Type;
+    Converted.NumBytes = Decided.numElements() * elementSize(Converted.Type);
+    Scratch.resize(Converted.NumBytes);
+    if (Error E =
+            detail::convertElements(Decided, Converted.Type, Scratch.data()))
+      return E;
+    Converted.Data = Scratch.data();
+  }
+  if (Error E = DecisionType.check(Converted))
+    return E;
+  Decision.clear();
+  append(Decision, Converted.bytes());
+  Current = State::Decided;
+  return Error::success();
+}
+
+Error RecordModelRunner::Log::reward(double Value) {
+  if (Current == State::None)
+    return {ErrorCode::InvalidArgument,
+            "a reward was logged before there was a question"};
+  Reward = Value;
+  return Error::success();
+}
+
+Error RecordModelRunner::Log::finish() {
+  State Was = std::exchange(Current, State::None);
+  if (Was != State::Decided)
+    return File.failure();
+  if (!File.hasHeader())
+    File.writeHeader(FeatureTypes, DecisionType, Reward.has_value());
+  if (Reward.has_value() != File.hasScore())
+    return {ErrorCode::SchemaMismatch,
+            std::string("the log's observations have ") +
+                (File.hasScore() ? "a" : "no") +
+                " reward, found a decision with" + (Reward ? "" : "out") +
+                " one"};
+  return File.write({QuestionContext, Features, Decision, Reward.value_or(0)});
+}
+
+Error RecordModelRunner::Log::blame(Error E) const {
+  if (!E || E.code() == ErrorCode::System)
+    return E;
+  return {E.code(), "record:" + path() + ": " + E.message()};
+}
+
+Error RecordModelRunner::Log::flush() {
+  // An undecided question may still be decided.
+  if (Current == State::Decided)
+    if (Error E = finish())
+      return E;
+  return File.flush();
+}
+
+//===----------------------------------------------------------------------===//
+// The runner
+//===----------------------------------------------------------------------===//
+
+Expected<std::unique_ptr<RecordModelRunner>>
+RecordModelRunner::create(std::string Path,
+                          std::unique_ptr<MLModelRunner> Inner) {
+  Expected<TrainingLog> File = TrainingLog::create(std::move(Path));
+  if (!File)
+    return File.takeError();
+  return std::unique_ptr<RecordModelRunner>(new RecordModelRunner(
+      std::make_unique<Log>(std::move(*File)), std::move(Inner)));
+}
+
+RecordModelRunner::RecordModelRunner(std::unique_ptr<Log> Out,
+                                     std::unique_ptr<MLModelRunner> Inner)
+    : Out(std::move(Out)), Inner(std::move(Inner)) {
+  setTimeout(this->Inner->timeout());
+}
+
+RecordModelRunner::~RecordModelRunner() {
+  // A log that failed before has said so to its caller.
+  if (Out->failure())
+    return;
+  if (Error E = flush())
+    std::fprintf(stderr, "error: %s: %s\n", describe().c_str(),
+                 E.str().c_str());
+}
+
+std::string RecordModelRunner::describe() const {
+  return "record:" + Out->path() + "|" + Inner->describe();
+}
+
+Error RecordModelRunner::flush() { return Out->blame(Out->flush()); }
+
+void RecordModelRunner::switchContext(std::string_view Name) {
+  Out->Context = Name;
+  Inner->switchContext(Name);
+}
+
+Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
+                                                    const AdviceSpec &Wanted,
+                                                    Deadline Until) {
+  Error Unwritten = Out->finish();
+  // Until there is an answer, there is nothing to decide.
+  Out->abandon();
+  if (Unwritten)
+    return Out->blame(std::move(Unwritten));
+  if (Error E = Out->checkFeatures(Features.tensors()))
+    return Out->blame(std::move(E));
+  Expected<Advice> Answer = Inner->ask(Features, Wanted, Until);
+  if (!Answer && Answer.code() != ErrorCode::Deferred)
+    return Answer;
+  if (Error E = Out->ask(Features.tensors()))
+    return Out->blame(std::move(E));
+  if (Answer) {
+    Expected<const TensorView *> Decision = Answer->only();
+    Error E = Decision ? Out->decide(**Decision) : Decision.takeError();
+    if (E)
+      return Out->blame(std::move(E));
+  }
+  return Answer;
+}
+
+Error RecordModelRunner::logOutcomeUntyped(const TensorView *Decision,
+                                           std::optional<double> Reward) {
+  if (Decision)
+    if (Error E = Out->decide(*Decision))
+      return Out->blame(std::move(E));
+  if (Reward)
+    if (Error E = Out->reward(*Reward))
+      return Out->blame(std::move(E));
+  return Inner->logOutcomeUntyped(Decision, Reward);
+}

@@ -1,0 +1,169 @@
+//===- RunnerFactory.cpp - From a scheme's name to a runner ---------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The schemes of this library. Each is one function from a spec to a runner,
+/// and one line in RunnerFactory's constructor.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/FallbackModelRunner.h"
+#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/NoneModelRunner.h"
+#include "MLCompilerBridge/PipeModelRunner.h"
+#include "MLCompilerBridge/RecordModelRunner.h"
+
+#include <algorithm>
+
+using namespace MLBridge;
+
+using RunnerOrError = Expected<std::unique_ptr<MLModelRunner>>;
+
+static Error invalid(std::string_view Spec, const std::string &Why) {
+  return {ErrorCode::InvalidArgument,
+          "model spec '" + std::string(Spec) + "': " + Why};
+}
+
+//===----------------------------------------------------------------------===//
+// The schemes
+//===----------------------------------------------------------------------===//
+
+/// For a scheme that is complete without a path.
+static Error checkNoPath(const ModelSpec &Spec) {
+  if (Spec.Path.empty())
+    return Error::success();
+  return invalid(Spec.Scheme + ":" + Spec.Path,
+                 "'" + Spec.Scheme + "' takes no path");
+}
+
+static Error checkPath(const ModelSpec &Spec, std::string_view What) {
+  if (!Spec.Path.empty())
+    return Error::success();
+  return invalid(Spec.Scheme, "expected " + std::string(What) + " behind '" +
+                                  Spec.Scheme + ":'");
+}
+
+static RunnerOrError makeNone(const ModelSpec &Spec, const RunnerFactory &) {
+  if (Error E = checkNoPath(Spec))
+    return E;
+  if (Error E = Spec.checkOptions({}))
+    return E;
+  return std::make_unique<NoneModelRunner>();
+}
+
+static RunnerOrError makeFallback(const ModelSpec &Spec,
+                                  const RunnerFactory &Factory) {
+  if (Error E = checkNoPath(Spec))
+    return E;
+  if (Error E = Spec.checkOptions({}))
+    return E;
+  RunnerOrError Inner = Factory.create(Spec.Inner);
+  if (!Inner)
+    return Inner;
+  return std::make_unique<FallbackModelRunner>(std::move(*Inner));
+}
+
+static RunnerOrError makeRecord(const ModelSpec &Spec,
+                                const RunnerFactory &Factory) {
+  if (Error E = checkPath(Spec, "the log's file name"))
+    return E;
+  if (Error E = Spec.checkOptions({}))
+    return E;
+  // Before the log is created: a wrong spec should not truncate an old one.
+  RunnerOrError Inner = Factory.create(Spec.Inner);
+  if (!Inner)
+    return Inner;
+  return RecordModelRunner::create(Spec.Path, std::move(*Inner));
+}
+
+static RunnerOrError makePipe(const ModelSpec &Spec, const RunnerFactory &) {
+  static constexpr std::string_view Known[] = {"serdes", "connect",
+                                               "max-message"};
+  if (Error E = checkPath(Spec, "the name of the pipes"))
+    return E;
+  if (Error E = Spec.checkOptions(Known))
+    return E;
+  Expected<TransportOptions> Options = Spec.transportOptions();
+  if (!Options)
+    return Options.takeError();
+  Expected<std::unique_ptr<BaseSerDes>> Codec =
+      SerDes::create(Spec.option("serdes", "bitstream"));
+  if (!Codec)
+    return Codec.takeError();
+  return std::make_unique<PipeModelRunner>(Spec.Path, std::move(*Codec),
+                                           *Options);
+}
+
+RunnerFactory::RunnerFactory() {
+  add({"none", "none: leaves every decision to the compiler", makeNone});
+  add({"pipe",
+       "pipe:NAME?serdes=bitstream|json&connect=30s&max-message=1GiB: "
+       "a model in another process of this machine",
+       makePipe});
+  add({"record",
+       "record:FILE|SPEC: writes what SPEC is asked and what was "
+       "decided to a log",
+       makeRecord, /*IsDecorator=*/true});
+  add({"fallback",
+       "fallback|SPEC: once SPEC fails, leaves every decision to "
+       "the compiler",
+       makeFallback, /*IsDecorator=*/true});
+}
+
+//===----------------------------------------------------------------------===//
+// The factory
+//===----------------------------------------------------------------------===//
+
+void RunnerFactory::add(Scheme NewScheme) {
+  for (Scheme &Known : Schemes)
+    if (Known.Name == NewScheme.Name) {
+      Known = std::move(NewScheme);
+      return;
+    }
+  Schemes.push_back(std::move(NewScheme));
+}
+
+RunnerOrError RunnerFactory::create(std::string_view Text) const {
+  // Decorators are made from the inside out, by recursion.
+  constexpr auto MaxDecorators = 32;
+  if (std::count(Text.begin(), Text.end(), '|') > MaxDecorators)
+    return invalid(Text.substr(0, 64), "more than " +
+                                           std::to_string(MaxDecorators) +
+                                           " decorators");
+
+  Expected<ModelSpec> Spec = ModelSpec::parse(Text);
+  if (!Spec)
+    return Spec.takeError();
+
+  const Scheme *Found = nullptr;
+  std::string Known;
+  for (const Scheme &S : Schemes) {
+    if (S.Name == Spec->Scheme)
+      Found = &S;
+    Known += (Known.empty() ? "" : ", ") + S.Name;
+  }
+  if (!Found)
+    return invalid(Text, "unknown scheme '" + Spec->Scheme +
+                             "'; this build has " + Known);
+  if (Found->IsDecorator && Spec->Inner.empty())
+    return invalid(Text, "'" + Spec->Scheme +
+                             "' stands before the spec of another model: "
+                             "expected '|' and a spec behind it");
+  if (!Found->IsDecorator && !Spec->Inner.empty())
+    return invalid(Text, "'" + Spec->Scheme +
+                             "' stands before no other spec, found '|" +
+                             Spec->Inner + "'");
+
+  Expected<Duration> Timeout = Spec->duration("timeout", Duration::zero());
+  if (!Timeout)
+    return Timeout.takeError();
+  RunnerOrError Runner = Found->Make(*Spec, *this);
+  if (Runner && !Spec->option("timeout", {}).empty())
+    (*Runner)->setTimeout(*Timeout);
+  return Runner;
+}

@@ -1,0 +1,251 @@
+//===- TrainingLog.cpp - Writes LLVM's training logs ----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The format, and the file underneath.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Runners/TrainingLog.h"
+
+#include "SerDes/JSONText.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+using serdes::appendInteger;
+using serdes::appendQuoted;
+
+//===----------------------------------------------------------------------===//
+// Tensors in the header
+//===----------------------------------------------------------------------===//
+
+static bool isUTF8(std::string_view Text) {
+  return simdjson::validate_utf8(Text.data(), Text.size());
+}
+
+/// The shape of \p Tensor as LLVM's tensors have it: of bytes where it is text,
+/// and never of rank 0.
+static Shape loggedShape(const TensorView &Tensor) {
+  if (Tensor.Type == ElementType::String)
+    return {static_cast<std::int64_t>(Tensor.NumBytes)};
+  return Tensor.Dims.isScalar() ? Shape{1} : Tensor.Dims;
+}
+
+Error LoggedTensor::assign(const TensorView &Tensor) {
+  if (!isUTF8(Tensor.Name))
+    return {ErrorCode::InvalidArgument, "feature '" + std::string(Tensor.Name) +
+                                            "': its name is not UTF-8"};
+  Name = Tensor.Name;
+  Type = Tensor.Type;
+  Dims = loggedShape(Tensor);
+  NumBytes = Tensor.NumBytes;
+  Lengths.assign(Tensor.Lengths.begin(), Tensor.Lengths.end());
+  IsStringList = Tensor.isStringList();
+  return Error::success();
+}
+
+Error LoggedTensor::check(const TensorView &Tensor) const {
+  if (Tensor.Name == Name && Tensor.Type == Type &&
+      loggedShape(Tensor) == Dims && Tensor.isStringList() == IsStringList &&
+      std::equal(Lengths.begin(), Lengths.end(), Tensor.Lengths.begin(),
+                 Tensor.Lengths.end()))
+    return Error::success();
+  std::string Message = "feature '" + std::string(Tensor.Name) + "': ";
+  LoggedTensor Found;
+  if (Error E = Found.assign(Tensor))
+    return E;
+  if (Name != Tensor.Name)
+    Message += "the log has '" + Name + "' here";
+  else
+    Message += "the log has " + typeStr() + ", found " + Found.typeStr();
+  return {ErrorCode::SchemaMismatch, std::move(Message)};
+}
+
+std::string LoggedTensor::typeStr() const {
+  std::string Text(elementTypeName(Type));
+  if (Type != ElementType::String)
+    return Text + Dims.str();
+  if (!IsStringList)
+    return Text + " of " + std::to_string(NumBytes) + " bytes";
+  Text += "s of [";
+  for (std::uint64_t Length : Lengths)
+    Text += (Text.back() == '[' ? "" : ",") + std::to_string(Length);
+  return Text + "] bytes";
+}
+
+template <typename Numbers>
+static void appendList(std::string &Out, const Numbers &List) {
+  Out += '[';
+  for (auto Number : List) {
+    if (Out.back() != '[')
+      Out += ',';
+    appendInteger(Out, Number);
+  }
+  Out += ']';
+}
+
+void LoggedTensor::appendJSON(std::string &Out) const {
+  bool IsText = Type == ElementType::String;
+  bool IsForeign = IsText || Type == ElementType::Bool;
+  Out += "{\"name\":";
+  appendQuoted(Out, Name);
+  Out += ",\"type\":";
+  appendQuoted(Out, elementTypeName(IsForeign ? ElementType::UInt8 : Type));
+  Out += ",\"port\":0,\"shape\":";
+  appendList(Out, Dims);
+  if (IsForeign) {
+    Out += ",\"semantics\":";
+    appendQuoted(Out, !IsText ? "bool" : IsStringList ? "strings" : "string");
+  }
+  if (IsStringList) {
+    Out += ",\"lengths\":";
+    appendList(Out, Lengths);
+  }
+  Out += '}';
+}
+
+//===----------------------------------------------------------------------===//
+// The log
+//===----------------------------------------------------------------------===//
+
+TrainingLog::TrainingLog(std::string Path, posix::UniqueFD File)
+    : Path(std::move(Path)), File(std::move(File)) {}
+
+static void append(std::string &Out, Span<const std::byte> Bytes) {
+  Out.append(reinterpret_cast<const char *>(Bytes.data()), Bytes.size());
+}
+
+void TrainingLog::writeHeader(Span<const LoggedTensor> Features,
+                              const LoggedTensor &Advice, bool WithScore) {
+  HasHeader = true;
+  HasScore = WithScore;
+  Buffer += "{\"features\":[";
+  for (const LoggedTensor &Feature : Features) {
+    Feature.appendJSON(Buffer);
+    Buffer += ',';
+  }
+  Advice.appendJSON(Buffer);
+  Buffer += ']';
+  if (WithScore) {
+    LoggedTensor Score;
+    Score.Name = "reward";
+    Score.Type = ElementType::Double;
+    Score.Dims = {1};
+    Buffer += ",\"score\":";
+    Score.appendJSON(Buffer);
+  }
+  Buffer += ",\"advice\":";
+  Advice.appendJSON(Buffer);
+  Buffer += "}\n";
+}
+
+/// Compilers name functions with any bytes; the log is read as UTF-8.
+static std::string toUTF8(std::string_view Text) {
+  if (isUTF8(Text))
+    return std::string(Text);
+  std::string Clean;
+  for (char C : Text)
+    if (static_cast<unsigned char>(C) < 0x80)
+      Clean += C;
+    else
+      Clean += "\xEF\xBF\xBD"; // U+FFFD, the replacement character
+  return Clean;
+}
+
+void TrainingLog::writeContext(std::string_view Name) {
+  if (Context && Context->first == Name)
+    return;
+  auto Known = Counts.find(Name);
+  if (Known == Counts.end())
+    Known = Counts.emplace(Name, 0).first;
+  Context = &*Known;
+  Buffer += "{\"context\":";
+  appendQuoted(Buffer, toUTF8(Name));
+  Buffer += "}\n";
+}
+
+Error TrainingLog::write(const Observation &O) {
+  if (Failure)
+    return Failure;
+  writeContext(O.Context);
+  std::uint64_t Number = Context->second++;
+  Buffer += "{\"observation\":";
+  appendInteger(Buffer, Number);
+  Buffer += "}\n";
+  append(Buffer, O.Features);
+  append(Buffer, O.Advice);
+  Buffer += '\n';
+  if (HasScore) {
+    Buffer += "{\"outcome\":";
+    appendInteger(Buffer, Number);
+    Buffer += "}\n";
+    append(Buffer,
+           {reinterpret_cast<const std::byte *>(&O.Reward), sizeof(O.Reward)});
+    Buffer += '\n';
+  }
+  constexpr std::size_t FlushAt = std::size_t(64) << 10;
+  return Buffer.size() >= FlushAt ? flush() : Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// The file
+//===----------------------------------------------------------------------===//
+
+Expected<TrainingLog> TrainingLog::create(std::string Path) {
+  std::string What = "cannot create the log '" + Path + "'";
+  // Not blocking, since opening a FIFO would wait for its reader; not yet
+  // truncating, since the file may be another's.
+  posix::UniqueFD File(
+      ::open(Path.c_str(),
+             O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
+  if (!File && errno != ENXIO)
+    return Error::fromErrno(errno, What);
+  struct stat Info{};
+  bool IsFile = File && ::fstat(File.get(), &Info) == 0 &&
+                (S_ISREG(Info.st_mode) || S_ISCHR(Info.st_mode));
+  // A reader that stalls or goes away would stall or kill the compiler.
+  if (!IsFile)
+    return Error(ErrorCode::InvalidArgument, What + ": it is " +
+                                                 posix::describeFile(Path) +
+                                                 ", expected a regular file");
+  if (S_ISCHR(Info.st_mode))
+    (void)::fcntl(File.get(), F_SETFL, 0);
+  // Where the file system has no locks, the promise is the user's to keep.
+  else if (::flock(File.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return Error(ErrorCode::System, What + ": another recorder is writing it");
+  else if (::ftruncate(File.get(), 0) != 0)
+    return Error::fromErrno(errno, What);
+  return TrainingLog(std::move(Path), std::move(File));
+}
+
+Error TrainingLog::flush() {
+  std::string_view Left = Buffer;
+  while (!Failure && !Left.empty()) {
+    ssize_t Count = ::write(File.get(), Left.data(), Left.size());
+    if (Count > 0) {
+      Left.remove_prefix(static_cast<std::size_t>(Count));
+    } else if (Count == 0 || errno != EINTR) {
+      Failure = Error::fromErrno(Count == 0 ? EIO : errno,
+                                 "cannot write the log '" + Path + "'");
+      // Of what is cut off here, readers would see the half of something.
+      (void)!::ftruncate(File.get(), static_cast<off_t>(Written));
+    }
+  }
+  if (!Failure)
+    Written += Buffer.size();
+  Buffer.clear();
+  return Failure;
+}

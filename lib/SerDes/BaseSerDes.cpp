@@ -1,0 +1,83 @@
+//===- BaseSerDes.cpp - Tensors to bytes and back -------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What all formats have in common: the tensors to be sent, the replies that
+/// are no advice, and the list of formats.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/BaseSerDes.h"
+
+#include "MLCompilerBridge/BitstreamSerDes.h"
+#include "MLCompilerBridge/JSONSerDes.h"
+#include "SerDes/Schema.h"
+
+using namespace MLBridge;
+
+BaseSerDes::~BaseSerDes() = default;
+
+void BaseSerDes::setFeature(const TensorView &Feature) {
+  Features.push_back(Feature);
+}
+
+void BaseSerDes::cleanUp() { Features.clear(); }
+
+void BaseSerDes::setBare(bool) {}
+
+/// The Error that \p Tensor stands for, if its name is one of ReplyNames.
+static Error errorIn(const TensorView &Tensor) {
+  bool IsFailure = Tensor.Name == ReplyNames::Error;
+  if (!IsFailure && Tensor.Name != ReplyNames::Deferred)
+    return Error::success();
+  if (Tensor.Type != ElementType::String || !Tensor.Dims.isScalar())
+    return serdes::featureError(ErrorCode::Malformed, Tensor.Name,
+                                "expected string, found " + Tensor.typeStr());
+  std::string Text(Tensor.text());
+  return IsFailure ? Error(ErrorCode::Model, std::move(Text))
+                   : Error::deferred(std::move(Text));
+}
+
+Expected<Span<const TensorView>>
+BaseSerDes::deserialize(Span<const std::byte> Message,
+                        const AdviceSpec &Wanted) {
+  ++Messages;
+  Expected<Span<const TensorView>> Tensors =
+      deserializeUntyped(Message, Wanted);
+  if (!Tensors)
+    return Tensors;
+  for (const TensorView &Tensor : *Tensors)
+    if (Error E = errorIn(Tensor))
+      return E;
+  return Tensors;
+}
+
+std::unique_ptr<BaseSerDes> SerDes::create(Kind Format) {
+  switch (Format) {
+  case Kind::Bitstream:
+    return std::make_unique<BitstreamSerDes>();
+  case Kind::JSON:
+    return std::make_unique<JSONSerDes>();
+  }
+  return nullptr;
+}
+
+Expected<std::unique_ptr<BaseSerDes>> SerDes::create(std::string_view Name) {
+  std::string Known;
+  for (Kind Format : {Kind::Bitstream, Kind::JSON}) {
+    std::unique_ptr<BaseSerDes> Made = create(Format);
+    if (Made->name() == Name)
+      return Made;
+    if (!Known.empty())
+      Known += ", ";
+    Known += Made->name();
+  }
+  return Error(ErrorCode::InvalidArgument, "unknown SerDes " +
+                                               serdes::quoted(Name) +
+                                               "; there are: " + Known);
+}

@@ -1,0 +1,60 @@
+//===- BitstreamWriter.h - Tensors to a bitstream message -------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The writing half of BitstreamSerDes.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_LIB_SERDES_BITSTREAMWRITER_H
+#define MLCOMPILERBRIDGE_LIB_SERDES_BITSTREAMWRITER_H
+
+#include "MLCompilerBridge/BitstreamSerDes.h"
+#include "SerDes/Schema.h"
+
+namespace MLBridge {
+
+class BitstreamSerDes::Writer {
+public:
+  /// Which of the format's dialects to write.
+  enum class Form {
+    /// Aligned: tensors by falling element size, behind a padded header.
+    Native,
+    /// What foreign models read: tensors as populated, a scalar as one element
+    /// of a list, no padding.
+    BareRequest,
+    /// What foreign compilers read: one tensor's bytes and nothing else.
+    BareReply,
+  };
+
+  void setForm(Form NewForm) {
+    Dialect = NewForm;
+    Header.clear();
+  }
+
+  /// Checks \p Features, and makes their header if it is not the last one.
+  /// Returns the size of their message.
+  Expected<std::size_t> prepare(Span<const TensorView> Features);
+  /// Writes the message of the last prepare() to \p Out; returns its size.
+  std::size_t write(Span<const TensorView> Features, std::byte *Out) const;
+
+private:
+  template <typename F>
+  void forEachInWireOrder(Span<const TensorView> Features, F Do) const;
+  void makeHeader(Span<const TensorView> Features);
+
+  Form Dialect = Form::Native;
+  serdes::Schema Last;
+  /// The header line with its newline; empty when there is none yet, and in a
+  /// BareReply.
+  std::string Header;
+};
+
+} // namespace MLBridge
+
+#endif // MLCOMPILERBRIDGE_LIB_SERDES_BITSTREAMWRITER_H

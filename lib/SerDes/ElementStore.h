@@ -1,0 +1,106 @@
+//===- ElementStore.h - Memory for decoded tensors --------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// ElementStore: where a format that cannot point into its message puts the
+/// elements that it decodes. It is filled anew for each message, and a message
+/// like the last one finds every element at its old address.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_LIB_SERDES_ELEMENTSTORE_H
+#define MLCOMPILERBRIDGE_LIB_SERDES_ELEMENTSTORE_H
+
+#include "MLCompilerBridge/Span.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace MLBridge::serdes {
+
+/// Elements, and the lengths of strings. Both are appended to, and may move
+/// while they grow: until the message is complete they are known by their
+/// offsets.
+class ElementStore {
+public:
+  /// Vector instructions like tensors to start at such an address.
+  static constexpr std::size_t Alignment = 64;
+
+  /// Forgets the elements, and keeps their memory.
+  void clear() {
+    Used = 0;
+    NumLengths = 0;
+  }
+
+  /// The offset of the next element.
+  std::size_t size() const { return Used; }
+  /// Moves on to a multiple of \p To, a power of two up to Alignment.
+  std::size_t align(std::size_t To) {
+    std::size_t Gap = -Used & (To - 1);
+    reserve(Gap);
+    return Used += Gap;
+  }
+  template <typename T> void push(T Value) { push(&Value, sizeof(T)); }
+  void push(const void *Data, std::size_t NumBytes) {
+    reserve(NumBytes);
+    if (NumBytes != 0)
+      std::memcpy(Memory.get() + Used, Data, NumBytes);
+    Used += NumBytes;
+  }
+  /// Forgets what is at \p Offset and behind it.
+  void truncate(std::size_t Offset) { Used = Offset; }
+  /// What is at \p Offset; valid until the next push().
+  std::byte *at(std::size_t Offset) { return Memory.get() + Offset; }
+
+  std::size_t numLengths() const { return NumLengths; }
+  void pushLength(std::uint64_t Length) {
+    if (NumLengths == Lengths.size())
+      Lengths.push_back(Length);
+    HasChanged |= Lengths[NumLengths] != Length;
+    Lengths[NumLengths++] = Length;
+  }
+  void truncateLengths(std::size_t Count) { NumLengths = Count; }
+  Span<const std::uint64_t> lengths(std::size_t First,
+                                    std::size_t Count) const {
+    return {Lengths.data() + First, Count};
+  }
+
+  /// Whether an address or a length has changed since this was last asked.
+  bool takeChange() {
+    bool Changed = HasChanged || Lengths.data() != LastLengths;
+    LastLengths = Lengths.data();
+    HasChanged = false;
+    return Changed;
+  }
+  /// Keeps the elements' memory alive.
+  std::shared_ptr<const void> memory() const { return Memory; }
+
+private:
+  void reserve(std::size_t NumBytes) {
+    if (NumBytes > Capacity - Used)
+      grow(NumBytes);
+  }
+  void grow(std::size_t NumBytes);
+
+  /// Shared with those who hold on to elements of a message.
+  std::shared_ptr<std::byte> Memory;
+  std::size_t Capacity = 0;
+  std::size_t Used = 0;
+  std::vector<std::uint64_t> Lengths;
+  std::size_t NumLengths = 0;
+  const std::uint64_t *LastLengths = nullptr;
+  bool HasChanged = false;
+};
+
+} // namespace MLBridge::serdes
+
+#endif // MLCOMPILERBRIDGE_LIB_SERDES_ELEMENTSTORE_H

@@ -1,0 +1,73 @@
+//===- JSONParser.h - Reading JSON with simdjson ----------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A simdjson parser for one text after another, for the JSON format and for
+/// the bitstream's header. Reading is on demand: what is not looked at is
+/// checked for little more than its brackets, so who uses this looks at all
+/// that it trusts.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_LIB_SERDES_JSONPARSER_H
+#define MLCOMPILERBRIDGE_LIB_SERDES_JSONPARSER_H
+
+#include "MLCompilerBridge/BaseSerDes.h"
+#include "MLCompilerBridge/Error.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+
+namespace MLBridge::serdes {
+
+namespace ondemand = simdjson::ondemand;
+
+static_assert(BaseSerDes::Padding >= simdjson::SIMDJSON_PADDING,
+              "simdjson reads this far behind a message");
+
+/// A Malformed error for \p Code: "<What>: <what simdjson says>".
+inline Error jsonError(simdjson::error_code Code, std::string_view What) {
+  return {ErrorCode::Malformed,
+          std::string(What) + ": " + simdjson::error_message(Code)};
+}
+
+class JSONParser {
+public:
+  /// Starts reading \p Text, which is followed by BaseSerDes::Padding readable
+  /// bytes. \p Document is valid until the next start().
+  simdjson::error_code start(std::string_view Text,
+                             ondemand::document &Document) {
+    // simdjson would allocate anew for each text that is a byte longer than
+    // any before.
+    if (Text.size() > Parser.capacity()) {
+      std::size_t Capacity =
+          std::max({Text.size(), Parser.capacity() / 2 * 3, SmallestCapacity});
+      Capacity = std::min<std::size_t>(Capacity, Parser.max_capacity());
+      if (simdjson::error_code E = Parser.allocate(Capacity))
+        return E;
+    }
+    return Parser
+        .iterate(Text.data(), Text.size(), Text.size() + BaseSerDes::Padding)
+        .get(Document);
+  }
+
+  /// Whether nothing follows what has been read.
+  static bool isAtEnd(ondemand::document &Document) {
+    return Document.current_location().error() == simdjson::OUT_OF_BOUNDS;
+  }
+
+private:
+  static constexpr std::size_t SmallestCapacity = 4096;
+
+  ondemand::parser Parser;
+};
+
+} // namespace MLBridge::serdes
+
+#endif // MLCOMPILERBRIDGE_LIB_SERDES_JSONPARSER_H

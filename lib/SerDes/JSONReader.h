@@ -1,0 +1,70 @@
+//===- JSONReader.h - A JSON object to tensors ------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The reading half of JSONSerDes.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_LIB_SERDES_JSONREADER_H
+#define MLCOMPILERBRIDGE_LIB_SERDES_JSONREADER_H
+
+#include "MLCompilerBridge/JSONSerDes.h"
+#include "SerDes/JSONTypes.h"
+#include "SerDes/JSONValue.h"
+
+namespace MLBridge {
+
+class JSONSerDes::Reader {
+public:
+  /// The tensors in \p Message; their elements are copies.
+  Expected<Span<const TensorView>> read(Span<const std::byte> Message,
+                                        const AdviceSpec &Wanted);
+  std::uint64_t layout() const { return Layout; }
+  std::shared_ptr<const void> memory() const { return Store.memory(); }
+
+private:
+  struct Slot {
+    std::string Name;
+    serdes::StoredTensor Tensor;
+  };
+  enum class Pass {
+    Complete,
+    /// "_types" came behind a feature; it is known now.
+    LateTypes,
+    /// A value is not of the wanted type.
+    UnwantedType,
+  };
+
+  Expected<Pass> readFields(serdes::ondemand::document &Document,
+                            const AdviceSpec &Wanted);
+  Expected<Pass> readFeature(std::string_view Name,
+                             serdes::ondemand::value Value,
+                             const AdviceSpec &Wanted);
+  Error checkMessage();
+  void makeViews();
+
+  serdes::JSONParser Parser;
+  serdes::JSONTypes Types;
+  bool HaveTypes = false;
+  /// Slots behind the first Count are of older messages, kept for their memory.
+  std::vector<Slot> Slots;
+  std::size_t Count = 0;
+  serdes::ElementStore Store;
+  std::vector<TensorView> Views;
+  serdes::DuplicateFinder Duplicates;
+  /// The names of this many slots have been compared with each other.
+  std::size_t NumDistinct = 0;
+  /// Whether anything differs from the last message.
+  bool Changed = false;
+  std::uint64_t Layout = 0;
+};
+
+} // namespace MLBridge
+
+#endif // MLCOMPILERBRIDGE_LIB_SERDES_JSONREADER_H

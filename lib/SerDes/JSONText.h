@@ -1,0 +1,38 @@
+//===- JSONText.h - Writing pieces of JSON ----------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Strings as JSON spells them, for the JSON format and for the bitstream's
+/// header. Only what JSON demands is escaped: `"`, `\` and control characters.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_LIB_SERDES_JSONTEXT_H
+#define MLCOMPILERBRIDGE_LIB_SERDES_JSONTEXT_H
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace MLBridge::serdes {
+
+/// The bytes that writeQuoted() writes for \p Text.
+std::size_t quotedSize(std::string_view Text);
+/// Writes \p Text, which is UTF-8, in quotes; returns the end.
+char *writeQuoted(char *Out, std::string_view Text);
+/// Writes \p Text; returns the end.
+char *writeText(char *Out, std::string_view Text);
+
+void appendQuoted(std::string &Out, std::string_view Text);
+void appendInteger(std::string &Out, std::uint64_t Value);
+void appendInteger(std::string &Out, std::int64_t Value);
+
+} // namespace MLBridge::serdes
+
+#endif // MLCOMPILERBRIDGE_LIB_SERDES_JSONTEXT_H

@@ -1,0 +1,200 @@
+//===- Schema.cpp - What a message's tensors look like --------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Checks of tensors, and the memory of a message's schema.
+///
+//===----------------------------------------------------------------------===//
+
+#include "SerDes/Schema.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace MLBridge::serdes {
+
+std::string quoted(std::string_view Name) {
+  constexpr std::size_t MaxShown = 64;
+  auto IsContinuation = [](char C) { return (C & 0xC0) == 0x80; };
+  bool IsText = simdjson::validate_utf8(Name.data(), Name.size());
+  std::size_t Shown = Name.size();
+  if (Shown > MaxShown) {
+    Shown = MaxShown;
+    while (IsText && Shown > 0 && IsContinuation(Name[Shown]))
+      --Shown;
+  }
+  std::string Text = "'";
+  for (char C : Name.substr(0, Shown)) {
+    auto Byte = static_cast<unsigned char>(C);
+    bool IsPlain = Byte >= 0x20 && Byte != 0x7F && (IsText || Byte < 0x80);
+    Text += IsPlain ? C : '?';
+  }
+  return Text += Shown < Name.size() ? "...'" : "'";
+}
+
+Error featureError(ErrorCode Code, std::string_view Name,
+                   const std::string &What) {
+  return {Code, "feature " + quoted(Name) + ": " + What};
+}
+
+//===----------------------------------------------------------------------===//
+// One tensor
+//===----------------------------------------------------------------------===//
+
+static Error checkStringForm(const TensorView &Tensor) {
+  auto Wrong = [&](const std::string &What) {
+    return featureError(ErrorCode::InvalidArgument, Tensor.Name, What);
+  };
+  if (Tensor.Dims.isScalar())
+    return Tensor.Lengths.empty() ? Error::success()
+                                  : Wrong("a string has no list of lengths");
+  if (Tensor.Dims.rank() != 1)
+    return Wrong("a list of strings has rank 1, this one has shape " +
+                 Tensor.Dims.str());
+  if (Tensor.Dims[0] < 0 ||
+      static_cast<std::size_t>(Tensor.Dims[0]) != Tensor.Lengths.size())
+    return Wrong("a list of strings has shape " + Tensor.Dims.str() + " and " +
+                 std::to_string(Tensor.Lengths.size()) + " lengths");
+  std::size_t Left = Tensor.NumBytes;
+  for (std::uint64_t Length : Tensor.Lengths) {
+    if (Length > Left)
+      return Wrong("the lengths of its strings exceed its " +
+                   std::to_string(Tensor.NumBytes) + " bytes");
+    Left -= Length;
+  }
+  return Left == 0 ? Error::success()
+                   : Wrong("the lengths of its strings leave " +
+                           std::to_string(Left) + " bytes over");
+}
+
+Error checkForm(const TensorView &Tensor) {
+  if (Tensor.Type == ElementType::String)
+    return checkStringForm(Tensor);
+  auto Wrong = [&](const std::string &What) {
+    return featureError(ErrorCode::InvalidArgument, Tensor.Name, What);
+  };
+  if (!Tensor.Lengths.empty())
+    return Wrong(Tensor.typeStr() + " has no list of lengths");
+  std::optional<std::size_t> Elements = Tensor.Dims.numElements();
+  if (!Elements)
+    return Wrong(Tensor.typeStr() + " is no shape that a tensor can have");
+  std::size_t Size = elementSize(Tensor.Type);
+  if (Tensor.NumBytes % Size != 0 || Tensor.NumBytes / Size != *Elements)
+    return Wrong(Tensor.typeStr() + " has " + std::to_string(*Elements) +
+                 " elements of " + std::to_string(Size) +
+                 " bytes, and its data has " + std::to_string(Tensor.NumBytes) +
+                 " bytes");
+  return Error::success();
+}
+
+/// Whether all strings of \p Tensor are UTF-8: their text is, and none begins
+/// within a character.
+static bool isUTF8(const TensorView &Tensor) {
+  std::string_view Text = Tensor.text();
+  if (!simdjson::validate_utf8(Text.data(), Text.size()))
+    return false;
+  std::size_t Start = 0;
+  for (std::uint64_t Length : Tensor.Lengths) {
+    if (Start < Text.size() && (Text[Start] & 0xC0) == 0x80)
+      return false;
+    Start += Length;
+  }
+  return true;
+}
+
+Error checkElements(const TensorView &Tensor, ErrorCode Code) {
+  if (Tensor.Type == ElementType::Bool) {
+    std::byte All{0};
+    for (std::byte B : Tensor.bytes())
+      All |= B;
+    if (All > std::byte{1})
+      return featureError(Code, Tensor.Name,
+                          "expected bools of 0 or 1, found another byte");
+  } else if (Tensor.Type == ElementType::String && Tensor.NumBytes != 0) {
+    if (!isUTF8(Tensor))
+      return featureError(Code, Tensor.Name,
+                          "expected UTF-8, found other bytes");
+  }
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// All of a message
+//===----------------------------------------------------------------------===//
+
+std::optional<std::string_view> DuplicateFinder::findInSorted() {
+  std::sort(Sorted.begin(), Sorted.end());
+  auto Twin = std::adjacent_find(Sorted.begin(), Sorted.end());
+  if (Twin == Sorted.end())
+    return std::nullopt;
+  return *Twin;
+}
+
+bool Schema::Entry::hasFormOf(const TensorView &Tensor) const {
+  return Type == Tensor.Type && NumBytes == Tensor.NumBytes &&
+         Dims == Tensor.Dims &&
+         std::equal(Lengths.begin(), Lengths.end(), Tensor.Lengths.begin(),
+                    Tensor.Lengths.end());
+}
+
+bool Schema::hasNamesOf(Span<const TensorView> Features) const {
+  if (!IsValid || Count != Features.size())
+    return false;
+  for (std::size_t I = 0; I < Count; ++I)
+    if (Entries[I].Name != Features[I].Name)
+      return false;
+  return true;
+}
+
+Error Schema::checkNames(Span<const TensorView> Features) {
+  for (const TensorView &Feature : Features) {
+    if (Feature.Name.empty())
+      return {ErrorCode::InvalidArgument, "a feature has an empty name"};
+    if (!simdjson::validate_utf8(Feature.Name.data(), Feature.Name.size()))
+      return featureError(ErrorCode::InvalidArgument, Feature.Name,
+                          "its name is not UTF-8");
+  }
+  if (std::optional<std::string_view> Twin = Duplicates.find(Features))
+    return featureError(ErrorCode::InvalidArgument, *Twin, "is there twice");
+  return Error::success();
+}
+
+Expected<bool> Schema::update(Span<const TensorView> Features) {
+  bool SameNames = hasNamesOf(Features);
+  bool Same = SameNames;
+  for (std::size_t I = 0; Same && I < Count; ++I)
+    Same = Entries[I].hasFormOf(Features[I]);
+  if (Same)
+    return false;
+
+  IsValid = false;
+  if (!SameNames)
+    if (Error E = checkNames(Features))
+      return E;
+  for (const TensorView &Feature : Features)
+    if (Error E = checkForm(Feature))
+      return E;
+  Count = Features.size();
+  if (Entries.size() < Count)
+    Entries.resize(Count);
+  for (std::size_t I = 0; I < Count; ++I) {
+    const TensorView &Feature = Features[I];
+    Entry &E = Entries[I];
+    E.Name = Feature.Name;
+    E.Type = Feature.Type;
+    E.Dims = Feature.Dims;
+    E.NumBytes = Feature.NumBytes;
+    E.Lengths.assign(Feature.Lengths.begin(), Feature.Lengths.end());
+  }
+  IsValid = true;
+  return true;
+}
+
+} // namespace MLBridge::serdes

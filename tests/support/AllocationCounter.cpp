@@ -1,0 +1,80 @@
+//===- tests/support/AllocationCounter.cpp - Counts heap allocations of a thread
+//-*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "support/AllocationCounter.h"
+
+#include <cerrno>
+#include <cstdlib>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MLBRIDGE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MLBRIDGE_SANITIZED 1
+#endif
+#endif
+
+namespace {
+thread_local std::size_t Allocations = 0;
+}
+
+#ifdef MLBRIDGE_SANITIZED
+
+extern "C" int __sanitizer_install_malloc_and_free_hooks(
+    void (*OnMalloc)(const volatile void *, std::size_t),
+    void (*OnFree)(const volatile void *));
+
+namespace {
+void countMalloc(const volatile void *, std::size_t) { ++Allocations; }
+void ignoreFree(const volatile void *) {}
+[[maybe_unused]] const int Installed =
+    __sanitizer_install_malloc_and_free_hooks(countMalloc, ignoreFree);
+} // namespace
+
+#else
+
+// These replace glibc's for the whole test program; operator new ends here
+// too.
+extern "C" {
+void *__libc_malloc(std::size_t);
+void *__libc_calloc(std::size_t, std::size_t);
+void *__libc_realloc(void *, std::size_t);
+void *__libc_memalign(std::size_t, std::size_t);
+
+void *malloc(std::size_t Size) {
+  ++Allocations;
+  return __libc_malloc(Size);
+}
+void *calloc(std::size_t Count, std::size_t Size) {
+  ++Allocations;
+  return __libc_calloc(Count, Size);
+}
+void *realloc(void *Memory, std::size_t Size) {
+  ++Allocations;
+  return __libc_realloc(Memory, Size);
+}
+void *memalign(std::size_t Alignment, std::size_t Size) {
+  ++Allocations;
+  return __libc_memalign(Alignment, Size);
+}
+void *aligned_alloc(std::size_t Alignment, std::size_t Size) {
+  return memalign(Alignment, Size);
+}
+int posix_memalign(void **Out, std::size_t Alignment, std::size_t Size) {
+  *Out = memalign(Alignment, Size);
+  return *Out ? 0 : ENOMEM;
+}
+}
+
+#endif
+
+using namespace MLBridge::test;
+
+AllocationCounter::AllocationCounter() : Start(Allocations) {}
+std::size_t AllocationCounter::count() const { return Allocations - Start; }

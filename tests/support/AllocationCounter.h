@@ -1,0 +1,34 @@
+//===- tests/support/AllocationCounter.h - Counts heap allocations of a thread
+//-*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// AllocationCounter: how often this thread asked for heap memory, through
+/// whatever function, since the counter was made. Also under sanitizers.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_TESTS_SUPPORT_ALLOCATIONCOUNTER_H
+#define MLBRIDGE_TESTS_SUPPORT_ALLOCATIONCOUNTER_H
+
+#include <cstddef>
+
+namespace MLBridge::test {
+
+class AllocationCounter {
+public:
+  AllocationCounter();
+  std::size_t count() const;
+
+private:
+  std::size_t Start;
+};
+
+} // namespace MLBridge::test
+
+#endif // MLBRIDGE_TESTS_SUPPORT_ALLOCATIONCOUNTER_H

@@ -1,0 +1,64 @@
+//===- tests/support/EchoModel.h - A model that answers what it was asked -*-
+// C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A model side in a thread of the test: it answers with the features it was
+/// asked about, unless one of them says otherwise (see EchoModel::Control).
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_TESTS_SUPPORT_ECHOMODEL_H
+#define MLBRIDGE_TESTS_SUPPORT_ECHOMODEL_H
+
+#include "MLCompilerBridge/ModelServer.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace MLBridge::test {
+
+/// A fresh directory that is removed with everything in it.
+class TemporaryDirectory {
+public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  std::string path(std::string_view Name) const {
+    return Path + "/" + std::string(Name);
+  }
+  const std::string &path() const { return Path; }
+
+private:
+  std::string Path;
+};
+
+class EchoModel {
+public:
+  /// A feature of this name (a string) tells the model what to do instead of
+  /// echoing: "fail" or "defer".
+  static constexpr std::string_view Control = "control";
+
+  explicit EchoModel(std::string Name, ModelServerOptions Options = {});
+  ~EchoModel();
+
+  /// Ends the thread; the server itself is still there to be asked.
+  ModelServer &stop();
+
+private:
+  void run();
+
+  std::unique_ptr<ModelServer> Server;
+  std::atomic<bool> Stop = false;
+  std::thread Thread;
+};
+
+} // namespace MLBridge::test
+
+#endif // MLBRIDGE_TESTS_SUPPORT_ECHOMODEL_H
