@@ -54,6 +54,11 @@ public:
   /// getMaxSerializedSize() bytes and starts MessageOffset bytes behind a
   /// 64-byte boundary; returns the bytes written.
   virtual Expected<std::size_t> getSerializedData(Span<std::byte> Out) = 0;
+  /// The same message as pieces that lie where they are, so that a transport
+  /// which can gather them copies no tensor. None where there is nothing to be
+  /// gained: then it has to be written. Comes after getMaxSerializedSize(), and
+  /// is valid until cleanUp().
+  virtual Span<const Span<const std::byte>> getSerializedPieces() { return {}; }
 
   /// The tensors in \p Message, which is followed by Padding readable bytes.
   /// The views point into the message or into this object: valid until the

@@ -31,6 +31,7 @@ public:
   std::string_view name() const override { return "bitstream"; }
   Expected<std::size_t> getMaxSerializedSize() override;
   Expected<std::size_t> getSerializedData(Span<std::byte> Out) override;
+  Span<const Span<const std::byte>> getSerializedPieces() override;
   void setBare(bool ModelSide) override;
 
   std::uint64_t layout() const override;

@@ -45,9 +45,9 @@ struct SessionTerms {
 
 /// The compiler's end of a session. Used by one thread at a time.
 ///
-/// After an error from commit() or receive() the session is over: what is
-/// still on its way belongs to a question that was given up, so nothing of it
-/// may be read. The caller calls close(), and may connect() again.
+/// After an error from commit(), send() or receive() the session is over: what
+/// is still on its way belongs to a question that was given up, so nothing of
+/// it may be read. The caller calls close(), and may connect() again.
 class Transport {
 public:
   virtual ~Transport();
@@ -63,15 +63,15 @@ public:
   virtual Expected<Span<std::byte>> acquire(std::size_t Size) = 0;
   /// Sends the first \p Size bytes of the region.
   virtual Error commit(std::size_t Size, Deadline Until) = 0;
+  /// Sends a message that lies in pieces. Unless overridden, this copies them
+  /// to the region.
+  virtual Error send(Span<const Span<const std::byte>> Pieces, Deadline Until);
   /// The peer's next message, followed by BaseSerDes::Padding readable bytes.
   /// Valid until the next call to this object.
   virtual Expected<Span<const std::byte>> receive(Deadline Until) = 0;
 
   /// The peer, for messages: "pipe:/tmp/advisor".
   virtual std::string describe() const = 0;
-
-  /// acquire(), copy and commit().
-  Error send(Span<const std::byte> Message, Deadline Until);
 };
 
 /// What every transport of this library can be told.

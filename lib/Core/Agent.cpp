@@ -31,8 +31,8 @@ static Expected<Agent *> nextAgent(const Environment &Env,
       Known += (Known.empty() ? "'" : ", '") + Label + "'";
   return Error(ErrorCode::InvalidArgument,
                "the environment asks for agent '" + Env.getNextAgent() +
-                   "', but there is only " +
-                   (Known.empty() ? "none" : std::move(Known)));
+                   "', but there is " +
+                   (Known.empty() ? "none" : "only " + Known));
 }
 
 Expected<double> MLBridge::runEpisode(Environment &Env, const AgentMap &Agents,

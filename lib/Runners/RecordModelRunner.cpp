@@ -37,6 +37,9 @@ public:
   Error ask(Span<const TensorView> Features);
   /// Closes it without an answer: nobody can decide it any more.
   void abandon() { Current = State::Abandoned; }
+  /// The model's answer is the decision, unless the compiler makes another. So
+  /// one that does not fit the log is an error only if nobody does.
+  void answer(const Advice &Given);
   Error decide(const TensorView &Decision);
   Error reward(double Value);
   /// Writes the question if it was decided, and closes it.
@@ -66,6 +69,8 @@ private:
   ByteVector Features;
   ByteVector Decision;
   ByteVector Scratch;
+  /// Why the model's answer is no decision.
+  Error Unfit;
   std::optional<double> Reward;
 };
 
@@ -109,9 +114,15 @@ Error RecordModelRunner::Log::ask(Span<const TensorView> Asked) {
   for (const TensorView &Feature : Asked)
     append(Features, Feature.bytes());
   QuestionContext = Context;
+  Unfit = Error::success();
   Reward.reset();
   Current = State::Undecided;
   return Error::success();
+}
+
+void RecordModelRunner::Log::answer(const Advice &Given) {
+  Expected<const TensorView *> Output = Given.only();
+  Unfit = Output ? decide(**Output) : Output.takeError();
 }
 
 Error RecordModelRunner::Log::decide(const TensorView &Decided) {
@@ -126,18 +137,21 @@ Error RecordModelRunner::Log::decide(const TensorView &Decided) {
   if (!File.hasHeader()) {
     if (Error E = DecisionType.assign(Decided))
       return E;
-  } else if (Decided.Type != DecisionType.Type &&
-             Decided.Type != ElementType::String &&
-             DecisionType.Type != ElementType::String) {
-    // The model's answer and the compiler's decision may be the same choice in
-    // different types.
-    Converted.Type = DecisionType.Type;
-    Converted.NumBytes = Decided.numElements() * elementSize(Converted.Type);
-    Scratch.resize(Converted.NumBytes);
-    if (Error E =
-            detail::convertElements(Decided, Converted.Type, Scratch.data()))
-      return E;
-    Converted.Data = Scratch.data();
+  } else {
+    // A model calls its answer "out", a compiler by the choice's name; the log
+    // has one decision, whoever made it. Nor need both be of the same type.
+    Converted.Name = DecisionType.Name;
+    if (Decided.Type != DecisionType.Type &&
+        Decided.Type != ElementType::String &&
+        DecisionType.Type != ElementType::String) {
+      Converted.Type = DecisionType.Type;
+      Converted.NumBytes = Decided.numElements() * elementSize(Converted.Type);
+      Scratch.resize(Converted.NumBytes);
+      Converted.Data = Scratch.data();
+      if (Error E =
+              detail::convertElements(Decided, Converted.Type, Scratch.data()))
+        return E;
+    }
   }
   if (Error E = DecisionType.check(Converted))
     return E;
@@ -157,6 +171,8 @@ Error RecordModelRunner::Log::reward(double Value) {
 
 Error RecordModelRunner::Log::finish() {
   State Was = std::exchange(Current, State::None);
+  if (Was == State::Undecided && Unfit)
+    return Unfit;
   if (Was != State::Decided)
     return File.failure();
   if (!File.hasHeader())
@@ -178,10 +194,10 @@ Error RecordModelRunner::Log::blame(Error E) const {
 
 Error RecordModelRunner::Log::flush() {
   // An undecided question may still be decided.
-  if (Current == State::Decided)
-    if (Error E = finish())
-      return E;
-  return File.flush();
+  Error Unwritten = Current == State::Decided ? finish() : Error::success();
+  // The observations before it are none the worse.
+  Error Unflushed = File.flush();
+  return Unflushed ? Unflushed : Unwritten;
 }
 
 //===----------------------------------------------------------------------===//
@@ -208,9 +224,10 @@ RecordModelRunner::~RecordModelRunner() {
   // A log that failed before has said so to its caller.
   if (Out->failure())
     return;
-  if (Error E = flush())
-    std::fprintf(stderr, "error: %s: %s\n", describe().c_str(),
-                 E.str().c_str());
+  for (Error E : {Out->finish(), Out->flush()})
+    if (E)
+      std::fprintf(stderr, "error: %s: %s\n", describe().c_str(),
+                   E.str().c_str());
 }
 
 std::string RecordModelRunner::describe() const {
@@ -239,12 +256,8 @@ Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
     return Answer;
   if (Error E = Out->ask(Features.tensors()))
     return Out->blame(std::move(E));
-  if (Answer) {
-    Expected<const TensorView *> Decision = Answer->only();
-    Error E = Decision ? Out->decide(**Decision) : Decision.takeError();
-    if (E)
-      return Out->blame(std::move(E));
-  }
+  if (Answer)
+    Out->answer(*Answer);
   return Answer;
 }
 

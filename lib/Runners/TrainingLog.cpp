@@ -152,10 +152,8 @@ void TrainingLog::writeHeader(Span<const LoggedTensor> Features,
   Buffer += "}\n";
 }
 
-/// Compilers name functions with any bytes; the log is read as UTF-8.
-static std::string toUTF8(std::string_view Text) {
-  if (isUTF8(Text))
-    return std::string(Text);
+/// \p Text, which is not UTF-8, with a mark for each byte that is not ASCII.
+static std::string markNonASCII(std::string_view Text) {
   std::string Clean;
   for (char C : Text)
     if (static_cast<unsigned char>(C) < 0x80)
@@ -173,7 +171,11 @@ void TrainingLog::writeContext(std::string_view Name) {
     Known = Counts.emplace(Name, 0).first;
   Context = &*Known;
   Buffer += "{\"context\":";
-  appendQuoted(Buffer, toUTF8(Name));
+  // Compilers name functions with any bytes; the log is read as UTF-8.
+  if (isUTF8(Name))
+    appendQuoted(Buffer, Name);
+  else
+    appendQuoted(Buffer, markNonASCII(Name));
   Buffer += "}\n";
 }
 

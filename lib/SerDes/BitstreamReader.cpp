@@ -77,7 +77,8 @@ Error BitstreamSerDes::Reader::checkPayload(std::string_view Payload) const {
       Payload.back() == '\n')
     return Error::success();
 
-  std::size_t Left = Payload.size();
+  bool HasNewline = Payload.ends_with('\n');
+  std::size_t Left = Payload.size() - HasNewline;
   for (const TensorView &View : Views) {
     if (View.NumBytes > Left)
       return featureError(ErrorCode::Malformed, View.Name,
@@ -87,9 +88,9 @@ Error BitstreamSerDes::Reader::checkPayload(std::string_view Payload) const {
     Left -= View.NumBytes;
   }
   return {ErrorCode::Malformed,
-          "bitstream message: expected one newline behind " +
+          "bitstream message: expected a newline behind " +
               std::to_string(Size) + " bytes of tensors, found " +
-              (Left == 1 ? "another byte" : std::to_string(Left) + " bytes")};
+              (Left == 0 ? "the end" : std::to_string(Left) + " bytes more")};
 }
 
 //===----------------------------------------------------------------------===//

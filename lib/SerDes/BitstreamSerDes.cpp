@@ -40,6 +40,10 @@ BitstreamSerDes::getSerializedData(Span<std::byte> Region) {
   return Out->write(Features, Region.data());
 }
 
+Span<const Span<const std::byte>> BitstreamSerDes::getSerializedPieces() {
+  return Out->pieces(Features);
+}
+
 void BitstreamSerDes::setBare(bool ModelSide) {
   Out->setForm(ModelSide ? Writer::Form::BareReply : Writer::Form::BareRequest);
   In->setRaw(!ModelSide);

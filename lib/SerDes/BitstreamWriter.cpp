@@ -153,6 +153,29 @@ BitstreamSerDes::Writer::prepare(Span<const TensorView> Features) {
   return Dialect == Form::BareReply ? Size : Size + 1;
 }
 
+Span<const Span<const std::byte>>
+BitstreamSerDes::Writer::pieces(Span<const TensorView> Features) {
+  // Copying that much takes as long as telling the kernel of another piece.
+  constexpr std::size_t WorthAPiece = 2048;
+  std::size_t Size = 0;
+  for (const TensorView &Feature : Features)
+    Size += Feature.NumBytes;
+  if (Size < WorthAPiece * (Features.size() + 1))
+    return {};
+
+  Pieces.clear();
+  auto Add = [&](const void *Data, std::size_t NumBytes) {
+    Pieces.push_back({static_cast<const std::byte *>(Data), NumBytes});
+  };
+  Add(Header.data(), Header.size());
+  forEachInWireOrder(Features, [&](const TensorView &Feature) {
+    Add(Feature.Data, Feature.NumBytes);
+  });
+  if (Dialect != Form::BareReply)
+    Add("\n", 1);
+  return Pieces;
+}
+
 std::size_t BitstreamSerDes::Writer::write(Span<const TensorView> Features,
                                            std::byte *Out) const {
   std::byte *Next = Out;

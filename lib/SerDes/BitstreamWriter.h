@@ -42,6 +42,9 @@ public:
   Expected<std::size_t> prepare(Span<const TensorView> Features);
   /// Writes the message of the last prepare() to \p Out; returns its size.
   std::size_t write(Span<const TensorView> Features, std::byte *Out) const;
+  /// The message of the last prepare() in pieces; none if it is too small or
+  /// has too many to be worth it.
+  Span<const Span<const std::byte>> pieces(Span<const TensorView> Features);
 
 private:
   template <typename F>
@@ -53,6 +56,8 @@ private:
   /// The header line with its newline; empty when there is none yet, and in a
   /// BareReply.
   std::string Header;
+  /// For pieces(): kept for its memory.
+  std::vector<Span<const std::byte>> Pieces;
 };
 
 } // namespace MLBridge

@@ -158,9 +158,10 @@ std::optional<float> parseFloat(std::string_view Token, double Nearest) {
 
 template <typename T>
 bool FloatElements<T>::isExact(T Element, std::string_view Token) {
-  // Up to here every integer has an element of its own.
+  // Below this every integer has an element of its own; this one is also the
+  // nearest to the next integer.
   constexpr T Limit = T(std::uint64_t(1) << std::numeric_limits<T>::digits);
-  if ((Element >= -Limit && Element <= Limit) || !isInteger(Token))
+  if ((Element > -Limit && Element < Limit) || !isInteger(Token))
     return true;
   auto IsSame = [&](auto Integer) -> std::optional<bool> {
     const char *End = Token.data() + Token.size();
@@ -276,7 +277,32 @@ Error NaturalElements::takeNumber(ondemand::value &Value,
   if (isInteger(Token))
     return takeInteger(Value, Token);
   widenTo(Kind::Doubles);
-  return pushNearest(Value, Token);
+  if (!take(Value))
+    return notA(elementTypeName(ElementType::Double), Token);
+  return Error::success();
+}
+
+/// Whether the integer with this magnitude is exactly a double.
+static bool isDouble(std::uint64_t Magnitude) {
+  return Magnitude == 0 ||
+         std::bit_width(Magnitude) - std::countr_zero(Magnitude) <=
+             std::numeric_limits<double>::digits;
+}
+
+static bool isDouble(std::int64_t Integer) {
+  auto Bits = static_cast<std::uint64_t>(Integer);
+  return isDouble(Integer < 0 ? -Bits : Bits);
+}
+
+/// Whether the integer in \p Token, of which \p Nearest is the nearest double,
+/// is that double exactly.
+static bool isDouble(std::string_view Token, double Nearest) {
+  char Digits[std::numeric_limits<double>::max_exponent10 + 3];
+  std::to_chars_result Exact =
+      std::to_chars(std::begin(Digits), std::end(Digits), Nearest,
+                    std::chars_format::fixed, /*precision=*/0);
+  return Exact.ec == std::errc() &&
+         trimmed(Token) == std::string_view(Digits, Exact.ptr - Digits);
 }
 
 Error NaturalElements::takeInteger(ondemand::value &Value,
@@ -301,10 +327,16 @@ Error NaturalElements::takeInteger(ondemand::value &Value,
   if (Have != Kind::Doubles)
     widenTo(Kind::OddIntegers);
   if (IsInt64) {
+    HaveRounded |= !isDouble(Signed);
     Store.push(static_cast<double>(Signed));
     return Error::success();
   }
-  return pushNearest(Value, Token);
+  double Nearest;
+  if (Value.get_double().get(Nearest))
+    return notA(elementTypeName(ElementType::Double), Token);
+  HaveRounded |= !isDouble(Token, Nearest);
+  Store.push(Nearest);
+  return Error::success();
 }
 
 Error NaturalElements::takeString(ondemand::value &Value,
@@ -328,20 +360,12 @@ Error NaturalElements::takeString(ondemand::value &Value,
   return Error::success();
 }
 
-Error NaturalElements::pushNearest(ondemand::value &Value,
-                                   std::string_view Token) {
-  double Element;
-  if (Value.get_double().get(Element))
-    return notA(elementTypeName(ElementType::Double), Token);
-  Store.push(Element);
-  return Error::success();
-}
-
 template <typename T> void NaturalElements::widen() {
   static_assert(sizeof(T) == sizeof(double));
   for (std::size_t At = Start; At < Store.size(); At += sizeof(T)) {
     T Integer;
     std::memcpy(&Integer, Store.at(At), sizeof(T));
+    HaveRounded |= !isDouble(Integer);
     auto Element = static_cast<double>(Integer);
     std::memcpy(Store.at(At), &Element, sizeof(T));
   }
@@ -400,6 +424,11 @@ Error NaturalElements::finish(StoredTensor &Out) {
   case Kind::UInt64s:
     Out.Type = ElementType::UInt64;
     break;
+  case Kind::OddIntegers:
+    if (HaveRounded)
+      return {ErrorCode::SchemaMismatch,
+              "expected integers of one 64-bit type, found larger ones"};
+    [[fallthrough]];
   case Kind::Doubles:
     Out.Type = ElementType::Double;
     break;
@@ -409,9 +438,6 @@ Error NaturalElements::finish(StoredTensor &Out) {
   case Kind::Strings:
     Out.Type = ElementType::String;
     break;
-  case Kind::OddIntegers:
-    return {ErrorCode::SchemaMismatch,
-            "expected integers of one 64-bit type, found larger ones"};
   }
   return Error::success();
 }

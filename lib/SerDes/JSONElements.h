@@ -222,8 +222,9 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// What a value is that nobody has said the type of: bools, strings, int64
-/// numbers if all are, else uint64 if all are, else doubles if one of them has
-/// a fraction or an exponent or is not finite.
+/// numbers if all are, else uint64 if all are, else doubles: the nearest if one
+/// of them has a fraction or an exponent or is not finite, so that doubles must
+/// have been meant, or else if all are doubles exactly.
 class NaturalElements {
 public:
   NaturalElements(ElementStore &Store)
@@ -240,8 +241,7 @@ private:
     Strings,
     Int64s,
     UInt64s,
-    /// Integers that no one type can hold, kept as doubles, in case that there
-    /// is a reason for doubles yet to come.
+    /// Integers that no integer type can hold all of, kept as doubles.
     OddIntegers,
     Doubles,
   };
@@ -249,7 +249,6 @@ private:
   Error takeNumber(ondemand::value &Value, std::string_view Token);
   Error takeInteger(ondemand::value &Value, std::string_view Token);
   Error takeString(ondemand::value &Value, std::string_view Token);
-  Error pushNearest(ondemand::value &Value, std::string_view Token);
   /// Makes doubles of the numbers read so far.
   template <typename T> void widen();
   void widenTo(Kind Wider);
@@ -262,6 +261,8 @@ private:
   std::size_t FirstLength;
   Kind Have = Kind::Nothing;
   bool HaveNegative = false;
+  /// Whether an integer was not exactly a double.
+  bool HaveRounded = false;
 };
 
 } // namespace MLBridge::serdes

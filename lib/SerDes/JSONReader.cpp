@@ -79,6 +79,7 @@ JSONSerDes::Reader::readFields(ondemand::document &Document,
   if (simdjson::error_code E = Document.get_object().get(Fields))
     return malformed(E, "not an object");
   bool SawTypes = false;
+  Error Undeclared;
   for (auto Item : Fields) {
     ondemand::field Field;
     std::string_view Name;
@@ -88,6 +89,11 @@ JSONSerDes::Reader::readFields(ondemand::document &Document,
       return malformed(E, "a name");
     if (Name != JSONNames::Types) {
       Expected<Pass> Result = readFeature(Name, Field.value(), Wanted);
+      if (!HaveTypes && Result.code() == ErrorCode::SchemaMismatch) {
+        // It may be right for a type that is declared further on.
+        Undeclared = Result.takeError();
+        continue;
+      }
       if (!Result || *Result != Pass::Complete)
         return Result;
       continue;
@@ -101,10 +107,12 @@ JSONSerDes::Reader::readFields(ondemand::document &Document,
     if (Error E = Types.read(Field.value()))
       return E;
     HaveTypes = true;
-    if (Count != 0)
+    if (Count != 0 || Undeclared)
       return Pass::LateTypes;
     Types.startLookups();
   }
+  if (Undeclared)
+    return Undeclared;
   return Pass::Complete;
 }
 

@@ -81,17 +81,18 @@ template <typename T> static char *writeElement(char *Out, T Value) {
 template <typename T>
 static char *writeNested(char *Out, Span<const std::int64_t> Extents,
                          const std::byte *&Data) {
-  if (Extents.empty()) {
-    T Value;
-    std::memcpy(&Value, Data, sizeof(T));
-    Data += sizeof(T);
-    return writeElement(Out, Value);
-  }
   *Out++ = '[';
   for (std::int64_t I = 0; I < Extents[0]; ++I) {
     if (I != 0)
       *Out++ = ',';
-    Out = writeNested<T>(Out, Extents.subspan(1), Data);
+    if (Extents.size() > 1) {
+      Out = writeNested<T>(Out, Extents.subspan(1), Data);
+      continue;
+    }
+    T Value;
+    std::memcpy(&Value, Data, sizeof(T));
+    Data += sizeof(T);
+    Out = writeElement(Out, Value);
   }
   *Out++ = ']';
   return Out;
@@ -100,7 +101,11 @@ static char *writeNested(char *Out, Span<const std::int64_t> Extents,
 template <typename T>
 static char *writeNumbers(char *Out, const TensorView &Tensor) {
   const std::byte *Data = Tensor.bytes().data();
-  return writeNested<T>(Out, {Tensor.Dims.begin(), Tensor.Dims.rank()}, Data);
+  if (!Tensor.Dims.isScalar())
+    return writeNested<T>(Out, {Tensor.Dims.begin(), Tensor.Dims.rank()}, Data);
+  T Value;
+  std::memcpy(&Value, Data, sizeof(T));
+  return writeElement(Out, Value);
 }
 
 static char *writeStrings(char *Out, const TensorView &Tensor) {

@@ -66,13 +66,13 @@ private:
   };
 
   std::optional<Question> ask(ServerSession &Session);
-  std::optional<Question> askCurrent(bool MaySpin);
+  std::optional<Question> askOnly(bool MaySpin);
   std::optional<Question> askAnyone();
   void end(ServerSession &Session, Error Why);
 
   /// Waits for anything to happen, at most until \p Until.
   Error watch(Deadline Until);
-  void welcomeGuests();
+  void acceptGuests();
   /// False when the guest is done with, one way or the other.
   bool welcome(Guest &G);
   Error admit(const Guest &G, const Hello &H);
@@ -83,6 +83,7 @@ private:
   ModelServerOptions Options;
   MeetingPoint Door;
   std::optional<BarePipePair> BareDoor;
+  Deadline NextBareLook = Deadline::in(Duration::zero());
   std::vector<Guest> Guests;
   Sessions Open;
   /// Who asked last: answers go there, and it is likely to ask next.
@@ -97,6 +98,9 @@ private:
   bool Resumed = false;
   /// Until then no connection is accepted: descriptors have run out.
   std::optional<Deadline> DoorShut;
+  /// How the only session is waited for; not its own, since it may end while
+  /// it is.
+  AdaptiveWait Wait;
   std::vector<pollfd> Watched;
   Statistics Counts;
   Error LastError;
@@ -155,20 +159,16 @@ Expected<ModelServer::Question> PipeServer::next(Deadline Until) {
     if (Error E = replyError("the model gave no answer to this question"))
       LastError = std::move(E);
   bool MaySpin = !std::exchange(Resumed, false);
+  // With one compiler there is nobody else to look at: its pipe alone is read,
+  // which is the whole of the fast path.
+  if (Open.size() != 1 || ++InARow > MaxInARow) {
+    InARow = 0;
+    if (Error E = watch(Deadline::in(Duration::zero())))
+      return E;
+  }
   for (bool Looked = false;; Looked = true) {
-    std::optional<Question> Q;
-    // With one compiler there is nobody else to look at: its pipe alone is
-    // read, which is the whole of the fast path.
-    if (Open.size() == 1 && InARow < MaxInARow) {
-      ++InARow;
-      Q = askCurrent(MaySpin && !Looked);
-    } else {
-      InARow = 0;
-      if (!Looked)
-        if (Error E = watch(Deadline::in(Duration::zero())))
-          return E;
-      Q = askAnyone();
-    }
+    std::optional<Question> Q =
+        Open.size() == 1 ? askOnly(MaySpin && !Looked) : askAnyone();
     if (Q)
       return *Q;
     if (Looked && Until.expired()) {
@@ -182,15 +182,12 @@ Expected<ModelServer::Question> PipeServer::next(Deadline Until) {
 }
 
 /// The next question of the only session.
-std::optional<ModelServer::Question> PipeServer::askCurrent(bool MaySpin) {
-  ServerSession &Session = *Open.front();
-  if (std::optional<Question> Q = ask(Session))
-    return Q;
-  if (!MaySpin || Open.empty())
-    return std::nullopt;
+std::optional<ModelServer::Question> PipeServer::askOnly(bool MaySpin) {
+  if (!MaySpin)
+    return ask(*Open.front());
   std::optional<Question> Q;
-  Session.wait().spin([&] {
-    Q = ask(Session);
+  Wait.spin([&] {
+    Q = ask(*Open.front());
     return Q || Open.empty();
   });
   return Q;
@@ -260,6 +257,7 @@ void PipeServer::end(ServerSession &Session, Error Why) {
     AwaitsReply = false;
   }
   std::erase_if(Open, [&](const auto &S) { return S.get() == &Session; });
+  Wait = {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -268,7 +266,7 @@ void PipeServer::end(ServerSession &Session, Error Why) {
 
 Deadline PipeServer::wakeUp(Deadline Until) const {
   if (BareDoor)
-    Until = Until.orEarlier(Deadline::in(BareDoorInterval));
+    Until = Until.orEarlier(NextBareLook);
   if (DoorShut)
     Until = Until.orEarlier(*DoorShut);
   for (const Guest &G : Guests)
@@ -303,12 +301,14 @@ Error PipeServer::watch(Deadline Until) {
           P ? Error(ErrorCode::PeerClosed, Open[I]->who().describe() + " ended")
             : P.takeError());
     }
-  welcomeGuests();
+  if (Watched.front().revents != 0)
+    acceptGuests();
+  std::erase_if(Guests, [&](Guest &G) { return !welcome(G); });
   admitBare();
   return Error::success();
 }
 
-void PipeServer::welcomeGuests() {
+void PipeServer::acceptGuests() {
   while (!DoorShut) {
     UniqueFD Socket = Door.accept();
     if (!Socket) {
@@ -320,7 +320,6 @@ void PipeServer::welcomeGuests() {
     }
     Guests.push_back({std::move(Socket), Deadline::in(Options.PeerTimeout)});
   }
-  std::erase_if(Guests, [&](Guest &G) { return !welcome(G); });
 }
 
 bool PipeServer::welcome(Guest &G) {
@@ -382,12 +381,15 @@ Error PipeServer::admit(const Guest &G, const Hello &H) {
 }
 
 void PipeServer::admitBare() {
+  if (!BareDoor || !NextBareLook.expired())
+    return;
+  NextBareLook = Deadline::in(BareDoorInterval);
   // A compiler that has begun to talk has opened both FIFOs: their names are
   // free for the next one.
   bool NamesInUse = false;
   for (const auto &Session : Open)
     NamesInUse |= Session->who().Bare && !Session->channel().hasReceived();
-  if (!BareDoor || NamesInUse)
+  if (NamesInUse)
     return;
   if (BareDoor->isTaken()) {
     if (Error E = openBareDoor()) {

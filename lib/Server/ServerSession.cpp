@@ -61,6 +61,8 @@ Error ServerSession::reply(Span<const TensorView> Advice, Deadline Until) {
   Expected<std::size_t> Bound = Codec->getMaxSerializedSize();
   if (!Bound)
     return Bound.takeError();
+  if (auto Pieces = Codec->getSerializedPieces(); !Pieces.empty())
+    return Channel.send(Pieces, Until);
   Expected<Span<std::byte>> Region = Channel.acquire(*Bound);
   if (!Region)
     return Region.takeError();

@@ -40,7 +40,6 @@ public:
 
   const Identity &who() const { return Who; }
   FifoChannel &channel() { return Channel; }
-  AdaptiveWait &wait() { return Wait; }
 
   /// Decodes the message that the channel has completed.
   Expected<ModelServer::Question> decode();
@@ -50,7 +49,6 @@ private:
   Identity Who;
   FifoChannel Channel;
   std::unique_ptr<BaseSerDes> Codec;
-  AdaptiveWait Wait;
 
   // What the views of the last question depended on.
   std::uint64_t Layout = 0;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <unistd.h>
 
@@ -44,18 +45,57 @@ Expected<Span<std::byte>> FifoChannel::acquire(std::size_t Size) {
 }
 
 Error FifoChannel::commit(std::size_t Size, Deadline Until) {
-  if (Size > MaxMessage)
-    return Error(ErrorCode::InvalidArgument,
-                 "a message of " + std::to_string(Size) + " bytes for " + Peer +
-                     " exceeds the limit of " + std::to_string(MaxMessage) +
-                     " (max-message)");
+  if (Error E = checkSize(Size))
+    return E;
   std::uint64_t Prefix = Size;
   std::memcpy(Out.data(), &Prefix, sizeof(Prefix));
-  Span<const std::byte> Left(Out.data(), FrameBuffer::PrefixSize + Size);
-  while (!Left.empty()) {
-    ssize_t Written = Writer.write(Ends.Write.get(), Left);
+  iovec Frame{Out.data(), FrameBuffer::PrefixSize + Size};
+  return write({&Frame, 1}, Until);
+}
+
+Error FifoChannel::send(Span<const Span<const std::byte>> Pieces,
+                        Deadline Until) {
+  GatheredSize = 0;
+  Gathered.assign(1, {&GatheredSize, sizeof(GatheredSize)});
+  for (Span<const std::byte> Piece : Pieces) {
+    Gathered.push_back({const_cast<std::byte *>(Piece.data()), Piece.size()});
+    GatheredSize += Piece.size();
+  }
+  if (Error E = checkSize(GatheredSize))
+    return E;
+  return write(Gathered, Until);
+}
+
+Error FifoChannel::checkSize(std::size_t Size) const {
+  if (Size <= MaxMessage)
+    return Error::success();
+  return Error(ErrorCode::InvalidArgument,
+               "a message of " + std::to_string(Size) + " bytes for " + Peer +
+                   " exceeds the limit of " + std::to_string(MaxMessage) +
+                   " (max-message)");
+}
+
+/// What follows the first \p NumBytes of \p Pieces.
+static Span<iovec> skip(Span<iovec> Pieces, std::size_t NumBytes) {
+  while (!Pieces.empty() && NumBytes >= Pieces.front().iov_len) {
+    NumBytes -= Pieces.front().iov_len;
+    Pieces = Pieces.subspan(1);
+  }
+  if (NumBytes != 0) {
+    iovec &First = Pieces.front();
+    First.iov_base = static_cast<std::byte *>(First.iov_base) + NumBytes;
+    First.iov_len -= NumBytes;
+  }
+  return Pieces;
+}
+
+Error FifoChannel::write(Span<iovec> Pieces, Deadline Until) {
+  while (!Pieces.empty()) {
+    ssize_t Written = Writer.write(
+        Ends.Write.get(),
+        Pieces.subspan(0, std::min<std::size_t>(Pieces.size(), IOV_MAX)));
     if (Written >= 0) {
-      Left = Left.subspan(static_cast<std::size_t>(Written));
+      Pieces = skip(Pieces, static_cast<std::size_t>(Written));
       continue;
     }
     if (errno == EINTR)
@@ -164,35 +204,38 @@ Expected<FifoChannel::Progress> FifoChannel::advance() {
 }
 
 Expected<Span<const std::byte>> FifoChannel::receive(Deadline Until) {
-  bool Gone = false;
-  for (;;) {
-    Expected<Progress> P = advance();
-    if (P && *P == Progress::Incomplete && !Gone)
-      ReadWait.spin([&] {
-        P = advance();
-        return !P || *P == Progress::Complete;
-      });
-    if (!P)
-      return P.takeError();
-    if (*P == Progress::Complete)
-      return message();
-    if (Gone)
+  Expected<Progress> P = Progress::Incomplete;
+  auto Look = [&] {
+    P = advance();
+    return !P || *P == Progress::Complete;
+  };
+  // Whether spinning is worth it or not, nothing is there yet: while the wait
+  // backs off, not even a first look is.
+  bool Done = ReadWait.spin(Look);
+  while (!Done) {
+    Expected<bool> Gone = waitReadable(Until);
+    if (!Gone)
+      return Gone.takeError();
+    // A process that is gone may have answered before.
+    Done = Look() || (!*Gone && ReadWait.spin(Look));
+    if (Done)
+      break;
+    if (*Gone)
       return closed("before it answered");
     if (Until.expired())
       return Error(ErrorCode::Timeout,
                    Peer + " did not answer before the deadline");
-    // A process that is gone may have answered before: look once more.
-    Expected<bool> PeerGone = waitReadable(Until);
-    if (!PeerGone)
-      return PeerGone.takeError();
-    Gone = *PeerGone;
   }
+  if (!P)
+    return P.takeError();
+  return message();
 }
 
 void FifoChannel::fillPoll(pollfd *FDs) const {
   FDs[0] = {Ends.Read.get(), POLLIN, 0};
   FDs[1] = {Ends.PeerProcess.get(), POLLIN, 0};
-  FDs[2] = {Ends.Write.get(), 0, 0};
+  // Only a peer whose process is not known has to be watched here, too.
+  FDs[2] = {Ends.PeerProcess ? -1 : Ends.Write.get(), 0, 0};
 }
 
 bool FifoChannel::peerIsGone(const pollfd *FDs) {

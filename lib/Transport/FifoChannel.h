@@ -24,6 +24,7 @@
 #include "Transport/Posix.h"
 
 #include <poll.h>
+#include <vector>
 
 namespace MLBridge {
 
@@ -45,6 +46,8 @@ public:
   Expected<Span<std::byte>> acquire(std::size_t Size);
   /// Sends \p Size bytes of it.
   Error commit(std::size_t Size, Deadline Until);
+  /// Sends a message that lies in pieces, from where they lie.
+  Error send(Span<const Span<const std::byte>> Pieces, Deadline Until);
 
   /// Waits for the next message.
   Expected<Span<const std::byte>> receive(Deadline Until);
@@ -70,6 +73,9 @@ public:
   static bool peerIsGone(const pollfd *FDs);
 
 private:
+  Error checkSize(std::size_t Size) const;
+  /// Writes a frame; \p Pieces is used up.
+  Error write(Span<iovec> Pieces, Deadline Until);
   /// Sleeps until something happens; true when that is the peer's end.
   Expected<bool> waitReadable(Deadline Until);
   Error waitWritable(Deadline Until);
@@ -82,6 +88,9 @@ private:
   AdaptiveWait ReadWait;
   AdaptiveWait WriteWait;
   FrameBuffer Out;
+  /// What send() sends: the length, and the pieces.
+  std::vector<iovec> Gathered;
+  std::uint64_t GatheredSize = 0;
   FrameBuffer In;
   /// Bytes of the current frame that are in In, its length prefix included.
   std::size_t Received = 0;

@@ -38,6 +38,10 @@ public:
   Error commit(std::size_t Size, Deadline Until) override {
     return Channel ? Channel->commit(Size, Until) : notConnected();
   }
+  Error send(Span<const Span<const std::byte>> Pieces,
+             Deadline Until) override {
+    return Channel ? Channel->send(Pieces, Until) : notConnected();
+  }
   Expected<Span<const std::byte>> receive(Deadline Until) override {
     if (!Channel)
       return notConnected();

@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -48,10 +47,10 @@ void posix::enlargePipe(int FD) {
   (void)::fcntl(FD, F_SETPIPE_SZ, OneMiB);
 }
 
-ssize_t SignalFreeWriter::write(int FD, Span<const std::byte> Bytes) {
+ssize_t SignalFreeWriter::write(int FD, Span<const iovec> Pieces) {
+  const int Count = static_cast<int>(Pieces.size());
   if (KernelHelps) {
-    iovec Vector{const_cast<std::byte *>(Bytes.data()), Bytes.size()};
-    ssize_t Written = ::pwritev2(FD, &Vector, 1, -1, RWF_NOSIGNAL);
+    ssize_t Written = ::pwritev2(FD, Pieces.data(), Count, -1, RWF_NOSIGNAL);
     if (Written >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
       return Written;
     KernelHelps = false;
@@ -63,7 +62,7 @@ ssize_t SignalFreeWriter::write(int FD, Span<const std::byte> Bytes) {
   sigpending(&Pending);
   bool WasPending = sigismember(&Pending, SIGPIPE) == 1;
   pthread_sigmask(SIG_BLOCK, &Sigpipe, &Before);
-  ssize_t Written = ::write(FD, Bytes.data(), Bytes.size());
+  ssize_t Written = ::writev(FD, Pieces.data(), Count);
   int WriteErrno = errno;
   if (Written < 0 && WriteErrno == EPIPE && !WasPending) {
     // The signal is pending for this thread: take it before unblocking.

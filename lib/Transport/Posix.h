@@ -23,6 +23,7 @@
 #include <memory>
 #include <string>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <utility>
 
 namespace MLBridge::posix {
@@ -61,10 +62,10 @@ Expected<Pipe> makePipe();
 void enlargePipe(int FD);
 
 /// Writes to a pipe without ever raising SIGPIPE in the host, whose signal
-/// dispositions are not ours to change. As write(2) otherwise.
+/// dispositions are not ours to change. As writev(2) otherwise.
 class SignalFreeWriter {
 public:
-  ssize_t write(int FD, Span<const std::byte> Bytes);
+  ssize_t write(int FD, Span<const iovec> Pieces);
 
 private:
   /// Since Linux 6.18 the kernel can do it; before, the signal is blocked

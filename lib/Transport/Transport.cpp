@@ -8,17 +8,22 @@
 
 #include "MLCompilerBridge/Transport.h"
 
-#include <cstring>
+#include <algorithm>
 
 using namespace MLBridge;
 
 Transport::~Transport() = default;
 
-Error Transport::send(Span<const std::byte> Message, Deadline Until) {
-  Expected<Span<std::byte>> Region = acquire(Message.size());
+Error Transport::send(Span<const Span<const std::byte>> Pieces,
+                      Deadline Until) {
+  std::size_t Size = 0;
+  for (Span<const std::byte> Piece : Pieces)
+    Size += Piece.size();
+  Expected<Span<std::byte>> Region = acquire(Size);
   if (!Region)
     return Region.takeError();
-  if (!Message.empty())
-    std::memcpy(Region->data(), Message.data(), Message.size());
-  return commit(Message.size(), Until);
+  std::byte *Next = Region->data();
+  for (Span<const std::byte> Piece : Pieces)
+    Next = std::copy(Piece.begin(), Piece.end(), Next);
+  return commit(Size, Until);
 }

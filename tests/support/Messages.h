@@ -33,9 +33,10 @@ public:
       : Size(Size), Memory(static_cast<std::byte *>(::operator new(
                         BaseSerDes::MessageOffset + Size + BaseSerDes::Padding,
                         Alignment))) {
-    // The padding's value must not matter; this one closes every bracket.
-    std::memset(Memory.get(), ']',
-                BaseSerDes::MessageOffset + Size + BaseSerDes::Padding);
+    // What is in the padding must not matter; brackets are the most tempting.
+    std::byte *Padding = Memory.get() + BaseSerDes::MessageOffset + Size;
+    for (std::size_t I = 0; I < BaseSerDes::Padding; ++I)
+      Padding[I] = std::byte("}]"[I % 2]);
   }
   explicit Message(std::string_view Bytes) : Message(Bytes.size()) {
     Bytes.copy(reinterpret_cast<char *>(region().data()), Bytes.size());

@@ -1,0 +1,47 @@
+//===- FloorModule.cpp - The model's end of the floor -----------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// rtt_floor, a Python module that answers the floor's questions in C++. It
+/// loops here rather than in Python, which would cost a call a trip: a floor
+/// must not be slower than what it bounds.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PipeFloor.h"
+
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+using namespace MLBridge;
+using namespace MLBridge::bench;
+
+/// Answers each question with the last of its numbers, until the client is
+/// gone.
+static void servePipe(int Read, int Write) {
+  nb::gil_scoped_release Release;
+  FloorPipe Pipe(Read, Write);
+  Region Question(FloorFrames::questionSize(FloorFrames::MaxLength));
+  std::byte Answer[FloorFrames::AnswerSize];
+  FloorFrames::setLength(Answer, sizeof(Answer));
+  while (std::size_t Size = Pipe.receive({Question.data(), Question.size()})) {
+    if (Size < FloorFrames::questionSize(1))
+      return;
+    const std::byte *Last = Question.data() + Size - 1 - sizeof(float);
+    std::memcpy(Answer + sizeof(std::uint64_t), Last, sizeof(float));
+    if (!Pipe.send(Answer))
+      return;
+  }
+}
+
+NB_MODULE(rtt_floor, M) {
+  M.doc() = "The model's end of the raw floors of `mlbridge bench rtt`.";
+  M.def("serve_pipe", servePipe, nb::arg("read_fd"), nb::arg("write_fd"),
+        "Answers each frame with its last float32 until the pipe ends.");
+}

@@ -1,0 +1,117 @@
+//===- PipeFloor.h - What a round trip over pipes costs ---------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The floor that the pipe runner is held against: the same bytes over the same
+/// kind of pipe, and nothing else. Both ends block, no byte is looked at that
+/// need not be, and all memory is there from the start. The client's end is
+/// used by RttClient.cpp, the model's by FloorModule.cpp.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_BENCHMARKS_PIPEFLOOR_H
+#define MLCOMPILERBRIDGE_BENCHMARKS_PIPEFLOOR_H
+
+#include "MLCompilerBridge/Span.h"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <unistd.h>
+
+namespace MLBridge::bench {
+
+/// A page-aligned region that is in memory before it is timed.
+class Region {
+public:
+  explicit Region(std::size_t Size)
+      : Memory(static_cast<std::byte *>(::operator new(Size, Alignment))),
+        Size(Size) {
+    std::memset(Memory.get(), 0, Size);
+  }
+  std::byte *data() const { return Memory.get(); }
+  std::size_t size() const { return Size; }
+
+private:
+  static constexpr std::align_val_t Alignment{4096};
+  struct Release {
+    void operator()(std::byte *P) const { ::operator delete(P, Alignment); }
+  };
+  std::unique_ptr<std::byte, Release> Memory;
+  std::size_t Size;
+};
+
+/// The two ends that one side holds. They belong to the caller.
+class FloorPipe {
+public:
+  FloorPipe(int Read, int Write) : Read(Read), Write(Write) {}
+
+  /// False when the other side is gone, as for all that follows.
+  bool send(Span<const std::byte> Bytes) const {
+    while (!Bytes.empty()) {
+      ssize_t Written = ::write(Write, Bytes.data(), Bytes.size());
+      if (Written < 0 && errno == EINTR)
+        continue;
+      if (Written <= 0)
+        return false;
+      Bytes = Bytes.subspan(static_cast<std::size_t>(Written));
+    }
+    return true;
+  }
+
+  /// Reads a frame, an 8-byte length and so many bytes, to the front of
+  /// \p Into. Returns its size with the length, or 0.
+  std::size_t receive(Span<std::byte> Into) const {
+    std::size_t Got = 0;
+    std::size_t Wanted = sizeof(std::uint64_t);
+    while (Got < Wanted) {
+      ssize_t Count = ::read(Read, Into.data() + Got, Into.size() - Got);
+      if (Count < 0 && errno == EINTR)
+        continue;
+      if (Count <= 0)
+        return 0;
+      Got += static_cast<std::size_t>(Count);
+      if (Got >= sizeof(std::uint64_t)) {
+        std::uint64_t Length = 0;
+        std::memcpy(&Length, Into.data(), sizeof(Length));
+        Wanted = sizeof(Length) + Length;
+        if (Wanted > Into.size())
+          return 0;
+      }
+    }
+    return Got;
+  }
+
+private:
+  int Read;
+  int Write;
+};
+
+/// The frames of a round trip. The question has the size of the library's own:
+/// the length and the header line of one vector take 128 bytes, and a newline
+/// comes last. The answer is as small as an answer can be.
+struct FloorFrames {
+  static constexpr std::size_t MaxLength = 1 << 20;
+  static constexpr std::size_t HeaderSize = 128;
+  static constexpr std::size_t AnswerSize = sizeof(std::uint64_t) + 4;
+
+  static constexpr std::size_t questionSize(std::size_t Length) {
+    return HeaderSize + Length * sizeof(float) + 1;
+  }
+  static void setLength(std::byte *Frame, std::size_t Size) {
+    std::uint64_t Length = Size - sizeof(std::uint64_t);
+    std::memcpy(Frame, &Length, sizeof(Length));
+  }
+};
+
+} // namespace MLBridge::bench
+
+#endif // MLCOMPILERBRIDGE_BENCHMARKS_PIPEFLOOR_H

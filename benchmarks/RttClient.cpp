@@ -1,0 +1,202 @@
+//===- RttClient.cpp - Times round trips to a model -------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The compiler's side of `mlbridge bench rtt`:
+///
+///     rtt-client CPU FEATURES LENGTHS SPEC
+///     rtt-client CPU FEATURES LENGTHS floor:pipe:READ_FD,WRITE_FD
+///
+/// Runs on CPU, and asks about the first N of the float32s in the file
+/// FEATURES, for each N in LENGTHS ("500,1000,1500"). A line on stdin asks for
+/// one sweep over all lengths, and a line of JSON on stdout is its result: each
+/// trip's time and answer, and how often the heap was asked for memory
+/// meanwhile. Ends when stdin does.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PipeFloor.h"
+#include "support/AllocationCounter.h"
+
+#include "MLCompilerBridge/MLModelRunner.h"
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <sched.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace MLBridge;
+using namespace MLBridge::bench;
+
+/// Trips before each sweep that are not counted: others have had the core in
+/// the meantime, and the model sleeps.
+static constexpr int WarmTrips = 50;
+
+using RoundTrip = std::function<float(Span<const float>)>;
+
+[[noreturn]] static void fail(const std::string &Why) {
+  std::fprintf(stderr, "rtt-client: %s\n", Why.c_str());
+  std::exit(1);
+}
+
+//===----------------------------------------------------------------------===//
+// What is timed
+//===----------------------------------------------------------------------===//
+
+/// A pass that asks the library, in the three lines that it takes.
+static RoundTrip makeRunnerTrip(std::string_view Spec) {
+  Expected<std::unique_ptr<MLModelRunner>> Runner = createModelRunner(Spec);
+  if (!Runner)
+    fail(Runner.takeError().str());
+  return [Runner = std::shared_ptr<MLModelRunner>(std::move(*Runner))](
+             Span<const float> Features) {
+    Runner->populateFeatures(std::pair{"x", Features});
+    return Runner->evaluate<float>();
+  };
+}
+
+/// The question lies ready in memory; only its length changes.
+static RoundTrip makePipeFloorTrip(int Read, int Write,
+                                   Span<const float> Features) {
+  auto Question =
+      std::make_shared<Region>(FloorFrames::questionSize(Features.size()));
+  std::memcpy(Question->data() + FloorFrames::HeaderSize, Features.data(),
+              Features.size() * sizeof(float));
+  return [Pipe = FloorPipe(Read, Write), Question](Span<const float> Asked) {
+    std::size_t Size = FloorFrames::questionSize(Asked.size());
+    FloorFrames::setLength(Question->data(), Size);
+    std::byte Answer[FloorFrames::AnswerSize];
+    float Value = 0;
+    if (!Pipe.send({Question->data(), Size}) ||
+        Pipe.receive(Answer) != sizeof(Answer))
+      fail("the floor's other end is gone");
+    std::memcpy(&Value, Answer + sizeof(std::uint64_t), sizeof(Value));
+    return Value;
+  };
+}
+
+//===----------------------------------------------------------------------===//
+// Sweeps
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Sweep {
+  std::vector<std::chrono::nanoseconds> Times;
+  std::vector<float> Answers;
+  std::size_t Allocations = 0;
+};
+} // namespace
+
+static void run(const RoundTrip &Trip, Span<const float> Features,
+                Span<const std::size_t> Lengths, Sweep &Out) {
+  using Clock = std::chrono::steady_clock;
+  for (int I = 0; I < WarmTrips; ++I)
+    (void)Trip(Features.subspan(0, Lengths.front()));
+  test::AllocationCounter Allocations;
+  for (std::size_t I = 0; I < Lengths.size(); ++I) {
+    Span<const float> Asked = Features.subspan(0, Lengths[I]);
+    Clock::time_point Start = Clock::now();
+    Out.Answers[I] = Trip(Asked);
+    Out.Times[I] = Clock::now() - Start;
+  }
+  Out.Allocations = Allocations.count();
+}
+
+static void print(const Sweep &Result) {
+  std::printf("{\"allocations\":%zu,\"us\":[", Result.Allocations);
+  const char *Separator = "";
+  for (std::chrono::nanoseconds Time : Result.Times) {
+    std::printf("%s%.3f", Separator,
+                std::chrono::duration<double, std::micro>(Time).count());
+    Separator = ",";
+  }
+  std::printf("],\"answers\":[");
+  Separator = "";
+  for (float Answer : Result.Answers) {
+    std::printf("%s%.9g", Separator, static_cast<double>(Answer));
+    Separator = ",";
+  }
+  std::printf("]}\n");
+  std::fflush(stdout);
+}
+
+//===----------------------------------------------------------------------===//
+// The command line
+//===----------------------------------------------------------------------===//
+
+static std::vector<std::size_t> parseNumbers(std::string_view Text) {
+  std::vector<std::size_t> Numbers;
+  const char *Next = Text.data();
+  const char *End = Next + Text.size();
+  while (true) {
+    auto [Rest, Problem] = std::from_chars(Next, End, Numbers.emplace_back());
+    if (Problem != std::errc() || (Rest != End && *Rest != ','))
+      fail("expected numbers and commas, found '" + std::string(Text) + "'");
+    if (Rest == End)
+      return Numbers;
+    Next = Rest + 1;
+  }
+}
+
+static std::vector<float> readFloats(const char *Path, std::size_t Count) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> File(std::fopen(Path, "rb"),
+                                                        std::fclose);
+  std::vector<float> Floats(Count);
+  if (!File ||
+      std::fread(Floats.data(), sizeof(float), Count, File.get()) != Count)
+    fail("cannot read " + std::to_string(Count) + " numbers from " + Path);
+  return Floats;
+}
+
+static void runOn(std::size_t Core) {
+  cpu_set_t Cores;
+  CPU_ZERO(&Cores);
+  CPU_SET(Core, &Cores);
+  if (sched_setaffinity(0, sizeof(Cores), &Cores) != 0)
+    fail("cannot run on core " + std::to_string(Core));
+}
+
+int main(int NumArguments, char **Arguments) {
+  if (NumArguments != 5)
+    fail("usage: rtt-client CPU FEATURES LENGTHS SPEC");
+  runOn(parseNumbers(Arguments[1]).front());
+  std::vector<std::size_t> Lengths = parseNumbers(Arguments[3]);
+  std::size_t Longest = *std::max_element(Lengths.begin(), Lengths.end());
+  if (Longest > FloorFrames::MaxLength)
+    fail("a length of " + std::to_string(Longest) + " is beyond the limit");
+  std::vector<float> Features = readFloats(Arguments[2], Longest);
+
+  std::string_view Spec = Arguments[4];
+  constexpr std::string_view FloorPrefix = "floor:pipe:";
+  RoundTrip Trip;
+  if (Spec.substr(0, FloorPrefix.size()) == FloorPrefix) {
+    std::vector<std::size_t> Ends =
+        parseNumbers(Spec.substr(FloorPrefix.size()));
+    if (Ends.size() != 2)
+      fail("a pipe has two ends");
+    Trip = makePipeFloorTrip(static_cast<int>(Ends[0]),
+                             static_cast<int>(Ends[1]), Features);
+  } else {
+    Trip = makeRunnerTrip(Spec);
+  }
+
+  Sweep Result;
+  Result.Times.resize(Lengths.size());
+  Result.Answers.resize(Lengths.size());
+  for (int Key = std::getchar(); Key != EOF; Key = std::getchar())
+    if (Key == '\n') {
+      run(Trip, Features, Lengths, Result);
+      print(Result);
+    }
+}

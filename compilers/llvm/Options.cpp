@@ -1,0 +1,109 @@
+//===- Options.cpp - The plug-in's command line ---------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The options themselves. A model spec is checked while the command line is
+/// parsed, so that a typing error ends the compile before it has begun.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Options.h"
+
+#include "MLCompilerBridge/ModelSpec.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/CommandLine.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+namespace {
+
+/// Syntax and schemes only: making the runner would already create the file of
+/// a `record:` and load the model of others.
+Error checkSpec(StringRef Spec) {
+  RunnerFactory Factory;
+  do {
+    Expected<ModelSpec> Parsed = ModelSpec::parse(Spec);
+    if (!Parsed)
+      return Parsed.takeError();
+    if (none_of(Factory.schemes(), [&](const RunnerFactory::Scheme &S) {
+          return S.Name == Parsed->Scheme;
+        })) {
+      std::string Known;
+      for (const RunnerFactory::Scheme &S : Factory.schemes())
+        Known += (Known.empty() ? "" : ", ") + S.Name;
+      return Error(ErrorCode::InvalidArgument,
+                   "unknown scheme '" + Parsed->Scheme + "' in model spec '" +
+                       Spec.str() + "' (there are: " + Known + ")");
+    }
+    Spec = Spec.take_back(Parsed->Inner.size());
+  } while (!Spec.empty());
+  return Error::success();
+}
+
+struct SpecParser : cl::parser<std::string> {
+  using cl::parser<std::string>::parser;
+  bool parse(cl::Option &O, StringRef, StringRef Arg, std::string &Value) {
+    if (Error E = checkSpec(Arg))
+      return O.error(E.message());
+    Value = Arg.str();
+    return false;
+  }
+};
+
+cl::OptionCategory Category("ML-Compiler-Bridge options");
+
+cl::opt<OnError> OnErrorOpt(
+    "mlbridge-on-error", cl::cat(Category), cl::init(OnError::Fallback),
+    cl::desc("What to do when a model fails:"),
+    cl::values(clEnumValN(OnError::Fallback, "fallback",
+                          "warn once a module and use LLVM's own heuristic "
+                          "for the rest of it (default)"),
+               clEnumValN(OnError::Fatal, "fatal", "fail the compile")));
+
+cl::opt<bool> PrintStatisticsOpt(
+    "mlbridge-print-statistics", cl::cat(Category),
+    cl::desc("Print one line per module to stderr: decisions asked, taken and "
+             "deferred, agreement with LLVM where it is known, time"));
+
+cl::opt<std::string, false, SpecParser> InlinerOpt(
+    "mlbridge-inliner", cl::cat(Category), cl::value_desc("spec"),
+    cl::desc("Let the model that <spec> names decide what is inlined, such as "
+             "pipe:/tmp/advisor or record:{module}.log|none"));
+
+cl::opt<bool> InlinerIncludeDefaultOpt(
+    "mlbridge-inliner-include-default", cl::cat(Category),
+    cl::desc("Give the model LLVM's own decision too, as the feature "
+             "inlining_default"));
+
+} // namespace
+
+OnError onModelError() { return OnErrorOpt; }
+bool printStatistics() { return PrintStatisticsOpt; }
+StringRef inlinerSpec() { return InlinerOpt; }
+bool inlinerIncludesDefault() { return InlinerIncludeDefaultOpt; }
+
+std::string specForModule(StringRef Spec, const Module &M) {
+  std::string Name = M.getModuleIdentifier();
+  for (char &C : Name)
+    if (!isAlnum(C) && C != '.' && C != '_' && C != '-')
+      C = '_';
+  std::string Result;
+  for (;;) {
+    auto [Before, After] = Spec.split("{module}");
+    Result += Before;
+    if (Before.size() == Spec.size())
+      return Result;
+    Result += Name;
+    Spec = After;
+  }
+}
+
+} // namespace MLBridge

@@ -1,0 +1,44 @@
+//===- Plugin.cpp - The plug-in's entry point ----------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What LLVM's tools call when they load MLBridgeLLVM.so. Each optimisation is
+/// a folder with a function that registers it, and does nothing unless its
+/// option was given: a compiler with this plug-in and no option is the stock
+/// compiler.
+/// \code
+///   clang -fpass-plugin=X.so -mllvm -mlbridge-inliner=SPEC
+///   opt -load-pass-plugin=X.so -mlbridge-inliner=SPEC -passes='default<Oz>'
+///   llc -load-pass-plugin=X.so
+///   ld.lld -mllvm -load=X.so --load-pass-plugin=X.so
+///          -mllvm -mlbridge-inliner=SPEC
+/// \endcode
+///
+//===----------------------------------------------------------------------===//
+
+#include "Inliner/Inliner.h"
+
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Passes/PassBuilder.h"
+#if __has_include("llvm/Plugins/PassPlugin.h")
+#include "llvm/Plugins/PassPlugin.h"
+#else
+#include "llvm/Passes/PassPlugin.h"
+#endif
+
+extern "C" LLVM_ATTRIBUTE_WEAK llvm::PassPluginLibraryInfo
+llvmGetPassPluginInfo() {
+  llvm::PassPluginLibraryInfo Info{};
+  Info.APIVersion = LLVM_PLUGIN_API_VERSION;
+  Info.PluginName = "MLBridgeLLVM";
+  Info.PluginVersion = MLBRIDGE_VERSION;
+  Info.RegisterPassBuilderCallbacks = [](llvm::PassBuilder &PB) {
+    MLBridge::registerInliner(PB);
+  };
+  return Info;
+}

@@ -1,0 +1,211 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""bzip2 compiled by the policy against bzip2 compiled by clang alone.
+
+All figures but one come from the compiler: the plug-in counts the decisions that it
+was given, compares them with LLVM's own at the same states, and measures how long it
+waited for each. The time within the model is the Python side's.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mlbridge import serving
+
+from .agreement import Agreement
+from .corpus import Program
+from .policy import Policy
+from .toolchain import (
+    compile_program,
+    in_spec,
+    link,
+    mllvm,
+    model_flags,
+    run,
+    text_size,
+)
+
+SERDES = ("bitstream", "json")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A program, compiled and linked.
+
+    Attributes:
+        program: The executable.
+        text: Bytes of text in its object files.
+    """
+
+    program: Path
+    text: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the plug-in says of its questions, for one or more translation units.
+
+    Attributes:
+        agreement: The decisions, against LLVM's own at the same states.
+        sessions: How many translation units had something to ask.
+        first_us: Microseconds for the first question of each, added up: it waits for
+            the model's side to be met, too.
+        rest_us: Microseconds for all other questions.
+    """
+
+    agreement: Agreement = field(default_factory=Agreement)
+    sessions: int = 0
+    first_us: float = 0.0
+    rest_us: float = 0.0
+
+    def __add__(self, other: "Asked") -> "Asked":
+        return Asked(
+            self.agreement + other.agreement,
+            self.sessions + other.sessions,
+            self.first_us + other.first_us,
+            self.rest_us + other.rest_us,
+        )
+
+    @property
+    def mean_us(self) -> float:
+        """Microseconds for one question after the first."""
+        return self.rest_us / max(1, self.agreement.decisions - self.sessions)
+
+    @property
+    def mean_first_us(self) -> float:
+        """Microseconds for the first question of a translation unit."""
+        return self.first_us / max(1, self.sessions)
+
+
+@dataclass(frozen=True)
+class PolicyBuild(Build):
+    """A build by the policy.
+
+    Attributes:
+        serdes: How questions and answers were written.
+        asked: What the compiler asked, and for how long it waited.
+        model_us: Mean microseconds of the policy for one question, in Python.
+    """
+
+    serdes: str
+    asked: Asked
+    model_us: float
+
+
+class UnexpectedStatistics(Exception):
+    """The plug-in's figures are missing, or contradict the model's side."""
+
+
+def build_stock(
+    program: Program, into: Path, jobs: int, advance: Callable[[], None]
+) -> Build:
+    """Compiles and links a program with clang alone: no plug-in, no model."""
+    objects = []
+    for unit in compile_program(program, into, jobs=jobs):
+        objects.append(unit.object_file)
+        advance()
+    executable = into / program.name
+    link(objects, executable)
+    return Build(executable, text_size(objects))
+
+
+def build_by_policy(
+    program: Program,
+    policy: Policy,
+    serdes: str,
+    plugin: Path,
+    into: Path,
+    advance: Callable[[], None],
+) -> PolicyBuild:
+    """Compiles and links a program with a policy that is asked over a pipe.
+
+    One compiler at a time: two of them would wait for each other's answers, and the
+    times would say so.
+
+    Raises:
+        ToolFailed: The compiler failed, or the model in it.
+        UnexpectedStatistics: Some decision was not the model's.
+    """
+    # The name of a socket has to be short, which a path in a checkout may not be.
+    with TemporaryDirectory(prefix="mlbridge-demo-") as folder:
+        name = Path(folder) / "inliner"
+        options = ["-mlbridge-inliner-include-default", "-mlbridge-print-statistics"]
+        flags = [
+            *model_flags(plugin, f"pipe:{in_spec(name)}?serdes={serdes}"),
+            *mllvm(options),
+        ]
+        objects, asked = [], Asked()
+        with serving(policy, f"pipe:{in_spec(name)}", on_error="raise") as served:
+            for unit in compile_program(program, into, extra=lambda source: flags):
+                objects.append(unit.object_file)
+                asked += read_statistics(unit.stderr)
+                advance()
+
+    model = served.statistics
+    if model.questions != asked.agreement.decisions or not model.questions:
+        raise UnexpectedStatistics(
+            f"the compilers asked {asked.agreement.decisions} questions, and the model "
+            f"answered {model.questions}"
+        )
+    executable = into / program.name
+    link(objects, executable)
+    return PolicyBuild(
+        executable, text_size(objects), serdes, asked, model.policy_microseconds
+    )
+
+
+def read_statistics(stderr: str) -> Asked:
+    """Reads the lines that -mlbridge-print-statistics printed.
+
+    Raises:
+        UnexpectedStatistics: A figure is missing, or a decision was not the model's.
+    """
+    asked = Asked()
+    for line in re.findall(r"^mlbridge-inliner: .*\basked=.*$", stderr, re.MULTILINE):
+        pairs = re.findall(r"(\w+)=([\d.]+)", line)
+        figures = {key: float(value) for key, value in pairs}
+        count = int(figures["asked"])
+        if count == 0:
+            continue
+        if figures.get("compared") != count or figures["deferred"] or figures["failed"]:
+            raise UnexpectedStatistics(f"not all decisions are the model's: {line}")
+        both = int(figures["both_inlined"])
+        only_llvm = int(figures["default_inlined"]) - both
+        only_model = int(figures["inlined"]) - both
+        neither = count - both - only_llvm - only_model
+        asked += Asked(
+            Agreement(both, only_llvm, only_model, neither),
+            sessions=1,
+            first_us=figures["first_us"],
+            rest_us=figures["total_us"] - figures["first_us"],
+        )
+    return asked
+
+
+def compare_bzip2(
+    stock: Build, other: Build, inputs: Sequence[Path], advance: Callable[[], None]
+) -> list[str]:
+    """Runs two builds of bzip2 on the same files; returns what differs, in words.
+
+    Each file is compressed by both, lightly and hard, and the other build decompresses
+    what the stock build has compressed.
+    """
+    differences = []
+    for path in inputs:
+        for level in ("-1", "-9"):
+            packed, _ = run([stock.program, "--stdout", level], stdin=path)
+            also_packed, _ = run([other.program, "--stdout", level], stdin=path)
+            if packed != also_packed:
+                differences.append(f"{path.name}: compressed with {level}")
+            with TemporaryDirectory(prefix="mlbridge-demo-") as folder:
+                archive = Path(folder) / "packed.bz2"
+                archive.write_bytes(packed)
+                unpacked, _ = run([other.program, "--stdout", "-d"], stdin=archive)
+            if unpacked != path.read_bytes():
+                differences.append(f"{path.name}: decompressed after {level}")
+        advance()
+    return differences

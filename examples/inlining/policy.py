@@ -1,0 +1,60 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The network as it is asked: one decision at a time.
+
+NumPy, because a question has one row: PyTorch takes several times as long to set out
+on so little arithmetic.
+"""
+
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .network import InliningNetwork
+
+
+class Policy:
+    """Whether to inline, by a trained network.
+
+    It reads the features that the network was trained on by their names, and no others:
+    LLVM's own decision may be among them without being looked at.
+    """
+
+    def __init__(self, network: InliningNetwork):
+        """Takes over the weights of a network, which may change afterwards."""
+        names = network.features
+        self._gather = itemgetter(*names)
+        self._derived = network.derived
+        self._cost = names.index("cost_estimate")
+        self._threshold = names.index("threshold")
+        mean, scale = network.mean.numpy(), network.scale.numpy()
+        # What has no scale is dropped here, and the rest of the scaling becomes part of
+        # the first layer: (x - mean) * scale @ W + b.
+        self._kept = np.flatnonzero(scale)
+        first, *others = [
+            (layer.weight.detach().numpy().T, layer.bias.detach().numpy())
+            for layer in network.linear_layers()
+        ]
+        weight = scale[self._kept, None] * first[0][self._kept]
+        bias = first[1] - mean[self._kept] @ weight
+        self._layers = [(np.copy(w), np.copy(b)) for w, b in ((weight, bias), *others)]
+
+    def __call__(self, features: Mapping[str, Any]) -> int:
+        """1 to inline, 0 not to; each feature is an int64[1]."""
+        return int(self.logit(np.concatenate(self._gather(features))) > 0)
+
+    def logit(self, values: NDArray[np.int64]) -> float:
+        """The network's output for int64[d] in the order of its features."""
+        inputs = values.astype(np.float32)
+        if self._derived:
+            inputs = np.append(inputs, inputs[self._threshold] - inputs[self._cost])
+        inputs = inputs[self._kept]
+        hidden = np.copysign(np.log1p(np.abs(inputs)), inputs)
+        *hiddens, (last_weight, last_bias) = self._layers
+        for weight, bias in hiddens:
+            hidden = np.maximum(hidden @ weight + bias, 0)
+        return float((hidden @ last_weight + last_bias)[0])

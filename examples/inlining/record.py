@@ -1,0 +1,108 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a compile to a table of features and decisions.
+
+`record:FILE|none` asks nobody: it defers every decision to LLVM's heuristic, and logs
+what LLVM knew and what it decided.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from mlbridge import read_log
+from numpy.typing import NDArray
+
+from .corpus import Program
+from .toolchain import compile_program, in_spec, model_flags
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A translation unit and the log of its inlining decisions."""
+
+    name: str
+    log: Path
+
+
+@dataclass(frozen=True)
+class Table:
+    """n decisions, in n call sites, on d features each.
+
+    Attributes:
+        names: Of the d features.
+        features: int64[n, d].
+        decisions: bool[n]: inlined or not.
+        units: int64[n]: the index of each one's translation unit.
+        unit_names: What those are called.
+    """
+
+    names: tuple[str, ...]
+    features: NDArray[np.int64]
+    decisions: NDArray[np.bool_]
+    units: NDArray[np.int64]
+    unit_names: tuple[str, ...]
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """The feature of that name in all call sites: int64[n]."""
+        return self.features[:, self.names.index(name)]
+
+
+def record(
+    program: Program, plugin: Path, into: Path, jobs: int, advance: Callable[[], None]
+) -> list[Unit]:
+    """Compiles a program as LLVM would, and logs every decision.
+
+    Args:
+        program: What to compile.
+        plugin: MLBridgeLLVM.so.
+        into: The folder for logs and object files.
+        jobs: How many compilers may run at once.
+        advance: Called after each translation unit.
+    """
+    units = {
+        source: Unit(f"{program.name}/{source.stem}", into / f"{source.stem}.log")
+        for source in program.sources
+    }
+
+    def recording(source: Path) -> list[str]:
+        log = units[source].log
+        log.unlink(missing_ok=True)
+        return model_flags(plugin, f"record:{in_spec(log)}|none")
+
+    for _ in compile_program(program, into, extra=recording, jobs=jobs):
+        advance()
+    return list(units.values())
+
+
+def read_table(units: Sequence[Unit]) -> Table:
+    """Reads the logs of some translation units.
+
+    Raises:
+        mlbridge.Malformed: A log is damaged.
+        ValueError: The logs are of different features, or all are empty.
+    """
+    names: tuple[str, ...] = ()
+    features, decisions, indices = [], [], []
+    for index, unit in enumerate(units):
+        # Where there is nothing to decide, there is nothing to log.
+        if not unit.log.exists() or unit.log.stat().st_size == 0:
+            continue
+        log = read_log(unit.log).as_arrays()
+        if names and names != tuple(log.features):
+            raise ValueError(f"{unit.log} has other features than the logs before it")
+        names = tuple(log.features)
+        features.append(np.column_stack([*log.features.values()]))
+        decisions.append(log.advice.reshape(-1) != 0)
+        indices.append(np.full(len(log.advice), index))
+    if not names:
+        raise ValueError("no decision was logged")
+    return Table(
+        names,
+        np.concatenate(features).astype(np.int64),
+        np.concatenate(decisions),
+        np.concatenate(indices),
+        tuple(unit.name for unit in units),
+    )

@@ -1,0 +1,252 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tables of results, and whether they are good enough."""
+
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import torch
+from rich.table import Table as RichTable
+
+from .agreement import Agreement
+from .corpus import TRAINING, Program
+from .evaluate import Build, PolicyBuild
+from .record import Table
+from .toolchain import clang_version
+from .train import Settings, Training
+
+# What the demo promises.
+LEAST_AGREEMENT = 0.95
+MOST_TEXT_CHANGE = 0.01
+
+
+@dataclass(frozen=True)
+class Result:
+    """A build by the policy, and what it does otherwise than the stock build."""
+
+    build: PolicyBuild
+    differences: list[str]
+
+    @property
+    def agreement(self) -> Agreement:
+        """The policy's decisions against LLVM's."""
+        return self.build.asked.agreement
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that the demo has found out.
+
+    Attributes:
+        settings: Of the training.
+        programs: All programs.
+        tables: What LLVM decided in each of them.
+        training: The network, and how it came about.
+        stock: The test program, by clang alone.
+        results: The same by the policy, one for each SerDes.
+        inputs: The files on which the builds were compared.
+        seconds: How long each step took.
+    """
+
+    settings: Settings
+    programs: list[Program]
+    tables: dict[str, Table]
+    training: Training
+    stock: Build
+    results: list[Result]
+    inputs: list[Path]
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Something that the demo promises, and whether it is so."""
+
+    text: str
+    kept: bool
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def promises(stock: Build, results: Sequence[Result]) -> list[Promise]:
+    """Everything promised of every build by the policy."""
+    promised = []
+    for result in results:
+        over = f"over {result.build.serdes}"
+        promised += [
+            Promise(
+                f"{over}, at least {LEAST_AGREEMENT:.0%} agreement with LLVM",
+                result.agreement.accuracy >= LEAST_AGREEMENT,
+            ),
+            Promise(
+                f"{over}, text size within {MOST_TEXT_CHANGE:.0%} of stock clang -Oz",
+                abs(text_change(stock, result)) <= MOST_TEXT_CHANGE,
+            ),
+            Promise(
+                ": ".join([f"{over}, output identical", *result.differences]),
+                not result.differences,
+            ),
+        ]
+    return promised
+
+
+def text_change(stock: Build, result: Result) -> float:
+    """How much more text a build has than the stock one, as a share of that."""
+    return (result.build.text - stock.text) / stock.text
+
+
+def cost_rule(table: Table) -> Agreement:
+    """How far one gets without learning: inline if cost_estimate < threshold."""
+    rule = table.column("cost_estimate") < table.column("threshold")
+    return Agreement.of(rule, table.decisions)
+
+
+def data_table(outcome: Outcome) -> RichTable:
+    """What was recorded: for each program, LLVM's decisions."""
+    shown = RichTable(title="LLVM's decisions at -Oz, recorded", title_justify="left")
+    shown.add_column("program")
+    shown.add_column("used for")
+    for heading in ("files", "call sites", "inlined", "majority", "cost rule"):
+        shown.add_column(heading, justify="right")
+    for program, table in outcome.tables.items():
+        rule = cost_rule(table)
+        shown.add_row(
+            program,
+            "training" if program in TRAINING else "the test",
+            str(len(table.unit_names)),
+            str(rule.decisions),
+            str(rule.llvm_inlines),
+            f"{rule.majority_rate:.2%}",
+            f"{rule.accuracy:.2%}",
+        )
+    shown.caption = (
+        "majority: agreement with LLVM of its more frequent answer,\n"
+        "cost rule: that of `cost_estimate < threshold`; neither is learned"
+    )
+    shown.caption_justify = "left"
+    return shown
+
+
+def result_table(outcome: Outcome) -> RichTable:
+    """The policy's builds against the stock one."""
+    results = outcome.results
+    test = outcome.stock.program.name
+    shown = RichTable(
+        title=f"{test}, not seen in training, inlined by the model",
+        title_justify="left",
+    )
+    shown.add_column("")
+    for result in results:
+        shown.add_column(f"pipe, {result.build.serdes}", justify="right")
+
+    def row(label: str, value: Callable[[Result], str]) -> None:
+        shown.add_row(label, *[value(result) for result in results])
+
+    row("text size, clang -Oz alone", lambda _: f"{outcome.stock.text:,} B")
+    row("text size, by the model", lambda r: f"{r.build.text:,} B")
+    row("  change", lambda r: f"{text_change(outcome.stock, r):+.3%}")
+    row("decisions", lambda r: f"{r.agreement.decisions}")
+    row("agreement with LLVM, same states", lambda r: f"{r.agreement.accuracy:.2%}")
+    row("  balanced accuracy", lambda r: f"{r.agreement.balanced_accuracy:.2%}")
+    row("  majority rate", lambda r: f"{r.agreement.majority_rate:.2%}")
+    row("µs a decision, seen by clang", lambda r: f"{r.build.asked.mean_us:.1f}")
+    row("  of these in the model", lambda r: f"{r.build.model_us:.1f}")
+    row("  a file's first decision", lambda r: f"{r.build.asked.mean_first_us:.0f}")
+    row("output identical", lambda r: "no" if r.differences else "yes")
+    return shown
+
+
+def figures(outcome: Outcome) -> dict[str, Any]:
+    """Everything, for a JSON file."""
+    return {
+        "settings": asdict(outcome.settings),
+        "versions": {
+            "clang": clang_version(),
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            **{program.name: program.version for program in outcome.programs},
+        },
+        "recorded": {
+            name: {
+                "files": len(table.unit_names),
+                "call_sites": len(table.decisions),
+                "inlined": int(table.decisions.sum()),
+                "cost_rule": _agreement(cost_rule(table)),
+            }
+            for name, table in outcome.tables.items()
+        },
+        "training": {
+            "epochs": len(outcome.training.curve),
+            "best_epoch": outcome.training.best + 1,
+            "validation_files": outcome.training.validation_units,
+            "validation": _agreement(outcome.training.best_epoch.validation),
+            "training_loss": outcome.training.best_epoch.training_loss,
+            "validation_loss": outcome.training.best_epoch.validation_loss,
+        },
+        "stock_text_bytes": outcome.stock.text,
+        "results": [
+            {
+                "runner": "pipe",
+                "serdes": result.build.serdes,
+                "text_bytes": result.build.text,
+                "text_change": text_change(outcome.stock, result),
+                "agreement": _agreement(result.agreement),
+                "us_per_decision": result.build.asked.mean_us,
+                "us_in_model": result.build.model_us,
+                "us_first_decision": result.build.asked.mean_first_us,
+                "output_identical": not result.differences,
+                "differences": result.differences,
+            }
+            for result in outcome.results
+        ],
+        "inputs": {path.name: path.stat().st_size for path in outcome.inputs},
+        "promises": {
+            promise.text: promise.kept
+            for promise in promises(outcome.stock, outcome.results)
+        },
+        "seconds": outcome.seconds,
+    }
+
+
+def _agreement(matrix: Agreement) -> dict[str, float]:
+    return {
+        "decisions": matrix.decisions,
+        **asdict(matrix),
+        "accuracy": matrix.accuracy,
+        "balanced_accuracy": matrix.balanced_accuracy,
+        "majority_rate": matrix.majority_rate,
+    }
+
+
+def plot_curve(training: Training, path: Path) -> None:
+    """Draws the learning curve to a PNG file."""
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, (losses, rates) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+
+    def draw(axes: Any, label: str, values: Sequence[float], style: str = "-") -> None:
+        axes.plot(range(1, len(values) + 1), values, style, label=label, linewidth=1.2)
+
+    curve = training.curve
+    draw(losses, "training", [epoch.training_loss for epoch in curve])
+    draw(losses, "validation", [epoch.validation_loss for epoch in curve])
+    losses.set(yscale="log", ylabel="loss (balanced cross-entropy)")
+    draw(rates, "agreement", [e.validation.accuracy for e in curve])
+    draw(rates, "balanced accuracy", [e.validation.balanced_accuracy for e in curve])
+    draw(rates, "majority rate", [e.validation.majority_rate for e in curve], ":")
+    rates.set(ylabel="on the validation files")
+    for axes in (losses, rates):
+        axes.axvline(training.best + 1, color="grey", linewidth=0.8, label="chosen")
+        axes.set(xlabel="epoch")
+        axes.legend()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

@@ -1,0 +1,34 @@
+//===- Bindings.h - The parts of the module ---------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// mlbridge._core, part by part: one function a file.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_PYTHON_BINDINGS_H
+#define MLBRIDGE_PYTHON_BINDINGS_H
+
+#include "MLCompilerBridge/Deadline.h"
+
+#include <nanobind/nanobind.h>
+#include <optional>
+
+namespace MLBridge::Python {
+
+void bindCodec(nanobind::module_ &M);
+void bindRunner(nanobind::module_ &M);
+void bindServer(nanobind::module_ &M);
+
+/// Seconds as Python writes them; none and inf are for ever, and what is below
+/// zero is zero.
+Duration durationOf(std::optional<double> Seconds);
+
+} // namespace MLBridge::Python
+
+#endif // MLBRIDGE_PYTHON_BINDINGS_H

@@ -1,0 +1,135 @@
+//===- Codec.cpp - The SerDes in Python -------------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// One message to bytes and back, for tests and tools: the same classes that a
+/// session uses.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Bindings.h"
+#include "Errors.h"
+#include "FromPython.h"
+#include "ToPython.h"
+
+#include "MLCompilerBridge/BaseSerDes.h"
+
+#include <cstring>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
+#include <new>
+
+namespace nb = nanobind;
+
+namespace MLBridge::Python {
+
+namespace {
+
+/// Memory for one message where a transport would put it: behind a 64-byte
+/// boundary by the length of its prefix, and with padding behind it.
+class MessageBuffer {
+public:
+  explicit MessageBuffer(std::size_t Size)
+      : Memory(static_cast<std::byte *>(::operator new(
+            BaseSerDes::MessageOffset + Size + BaseSerDes::Padding,
+            Alignment))),
+        Size(Size) {}
+
+  Span<std::byte> message() const {
+    return {Memory.get() + BaseSerDes::MessageOffset, Size};
+  }
+
+private:
+  static constexpr std::align_val_t Alignment{64};
+  struct Delete {
+    void operator()(std::byte *P) const { ::operator delete(P, Alignment); }
+  };
+  std::unique_ptr<std::byte, Delete> Memory;
+  std::size_t Size;
+};
+
+/// A message and the codec that its views may point into.
+struct Decoded {
+  MessageBuffer Buffer;
+  std::unique_ptr<BaseSerDes> Codec;
+};
+
+} // namespace
+
+static std::unique_ptr<BaseSerDes>
+makeCodec(std::string_view Format, std::optional<std::string_view> BareSide) {
+  std::unique_ptr<BaseSerDes> Codec = valueOrRaise(SerDes::create(Format));
+  if (!BareSide)
+    return Codec;
+  if (*BareSide != "model" && *BareSide != "compiler")
+    raise({ErrorCode::InvalidArgument,
+           "bare names a side, 'model' or 'compiler', found '" +
+               std::string(*BareSide) + "'"});
+  Codec->setBare(/*ModelSide=*/*BareSide == "model");
+  return Codec;
+}
+
+static nb::bytes serialize(nb::dict Tensors, std::string_view Format,
+                           std::optional<std::string_view> BareSide) {
+  std::unique_ptr<BaseSerDes> Codec = makeCodec(Format, BareSide);
+  TensorsFromPython Set("tensor");
+  for (auto [Name, Value] : Tensors) {
+    nb::object Backing;
+    Set.add(toText(Name, Backing), Value);
+  }
+  for (const TensorView &Tensor : Set.features().tensors())
+    Codec->setFeature(Tensor);
+  MessageBuffer Buffer(valueOrRaise(Codec->getMaxSerializedSize()));
+  std::size_t Size = valueOrRaise(Codec->getSerializedData(Buffer.message()));
+  return nb::bytes(Buffer.message().data(), Size);
+}
+
+static nb::dict deserialize(nb::bytes Message, std::string_view Format,
+                            std::optional<std::string_view> BareSide,
+                            std::optional<std::string_view> Type, bool Many) {
+  AdviceSpec Wanted;
+  if (Type) {
+    std::optional<ElementType> Element = parseElementType(*Type);
+    if (!Element)
+      raise({ErrorCode::InvalidArgument,
+             "no element type is called '" + std::string(*Type) + "'"});
+    Wanted = {Many ? AdviceSpec::Form::List : AdviceSpec::Form::Scalar,
+              *Element};
+  }
+  auto Held = std::make_shared<Decoded>(
+      Decoded{MessageBuffer(Message.size()), makeCodec(Format, BareSide)});
+  Span<std::byte> Bytes = Held->Buffer.message();
+  if (!Bytes.empty())
+    std::memcpy(Bytes.data(), Message.data(), Bytes.size());
+  Span<const TensorView> Tensors = valueOrRaise(Held->Codec->deserialize(
+      Span<const std::byte>(Bytes.data(), Bytes.size()), Wanted));
+  nb::object Owner = ownerOf(Held);
+  nb::dict ByName;
+  for (const TensorView &Tensor : Tensors)
+    ByName[toStr(Tensor.Name)] = Tensor.Type == ElementType::String
+                                     ? textObject(Tensor)
+                                     : viewArray(Tensor, Owner);
+  return ByName;
+}
+
+void bindCodec(nb::module_ &M) {
+  M.def("serialize", serialize, nb::arg("tensors"), nb::arg("serdes"),
+        nb::arg("bare").none() = nb::none(),
+        nb::sig("def serialize(tensors: dict[str, typing.Any], serdes: str, "
+                "bare: str | None = None) -> bytes"),
+        "One message with these tensors.");
+  M.def("deserialize", deserialize, nb::arg("message"), nb::arg("serdes"),
+        nb::arg("bare").none() = nb::none(),
+        nb::arg("type").none() = nb::none(), nb::arg("many") = false,
+        nb::sig("def deserialize(message: bytes, serdes: str, bare: str | None "
+                "= None, type: str | None = None, many: bool = False) -> "
+                "dict[str, typing.Any]"),
+        "The tensors of one message.");
+}
+
+} // namespace MLBridge::Python

@@ -1,0 +1,77 @@
+//===- Module.cpp - mlbridge._core ------------------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The module, and what it says of itself.
+///
+//===----------------------------------------------------------------------===//
+
+#define MLBRIDGE_IMPORTS_NUMPY
+#include "Bindings.h"
+#include "Errors.h"
+#include "NumPy.h"
+#include "ToPython.h"
+
+#include "MLCompilerBridge/ModelSpec.h"
+
+#include <cmath>
+
+namespace nb = nanobind;
+
+using namespace MLBridge;
+using namespace MLBridge::Python;
+
+Duration Python::durationOf(std::optional<double> Seconds) {
+  if (!Seconds)
+    return Duration::max();
+  if (std::isnan(*Seconds))
+    raise({ErrorCode::InvalidArgument, "a time-out of nan seconds"});
+  std::chrono::duration<double> Wait(std::max(0.0, *Seconds));
+  // Half of what 64 bits hold is 146 years, and safe to convert.
+  if (Wait > std::chrono::duration<double>(Duration::max() / 2))
+    return Duration::max();
+  return std::chrono::duration_cast<Duration>(Wait);
+}
+
+static nb::dict schemes() {
+  RunnerFactory Factory;
+  nb::dict ByName;
+  for (const RunnerFactory::Scheme &S : Factory.schemes())
+    ByName[toStr(S.Name)] = toStr(S.Help);
+  return ByName;
+}
+
+static nb::tuple parseSpec(std::string_view Text) {
+  ModelSpec Spec = valueOrRaise(ModelSpec::parse(Text));
+  nb::dict Options;
+  for (const auto &[Key, Value] : Spec.Options)
+    Options[toStr(Key)] = toStr(Value);
+  return nb::make_tuple(toStr(Spec.Scheme), toStr(Spec.Path), Options,
+                        toStr(Spec.Inner));
+}
+
+NB_MODULE(_core, M) {
+  if (_import_array() < 0)
+    throw nb::python_error();
+  M.doc() = "The C++ half of mlbridge: the codec and the server that compilers "
+            "link.";
+  M.attr("VERSION") = MLBRIDGE_VERSION;
+  M.attr("COMPILER") = MLBRIDGE_COMPILER;
+  M.attr("SIMDJSON_VERSION") = MLBRIDGE_SIMDJSON_VERSION;
+  M.def("schemes", schemes, nb::sig("def schemes() -> dict[str, str]"),
+        "The model specs that this build understands: a line of help by "
+        "scheme.");
+  M.def("parse_spec", parseSpec, nb::arg("spec"),
+        nb::sig("def parse_spec(spec: str) -> "
+                "tuple[str, str, dict[str, str], str]"),
+        "A model spec taken apart: scheme, path, options, the spec behind the "
+        "first '|'.");
+  bindServer(M);
+  bindRunner(M);
+  bindCodec(M);
+}

@@ -1,0 +1,232 @@
+//===- Runner.cpp - Model runners in Python ---------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Runner: any runner that createModelRunner() makes, asked from Python.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Bindings.h"
+#include "Errors.h"
+#include "FromPython.h"
+#include "ToPython.h"
+
+#include "MLCompilerBridge/MLModelRunner.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+namespace nb = nanobind;
+
+namespace MLBridge::Python {
+
+namespace {
+
+class Runner {
+public:
+  explicit Runner(std::string_view Spec)
+      : Impl(valueOrRaise(createModelRunner(Spec))) {}
+
+  nb::object evaluate(nb::dict Features, std::optional<std::string_view> Type,
+                      bool Many);
+  void logOutcome(std::optional<std::string_view> Name, nb::handle Value,
+                  std::optional<double> Reward);
+  void switchContext(std::string_view Name) { open().switchContext(Name); }
+  void close();
+
+  std::string describe() { return open().describe(); }
+  double timeout() {
+    return std::chrono::duration<double>(open().timeout()).count();
+  }
+  void setTimeout(std::optional<double> Seconds) {
+    open().setTimeout(durationOf(Seconds));
+  }
+
+private:
+  MLModelRunner &open();
+
+  std::unique_ptr<MLModelRunner> Impl;
+  TensorsFromPython Features{"feature"};
+};
+
+} // namespace
+
+MLModelRunner &Runner::open() {
+  if (!Impl)
+    raise({ErrorCode::InvalidArgument, "this model runner is closed"});
+  return *Impl;
+}
+
+void Runner::close() {
+  std::unique_ptr<MLModelRunner> Closing = std::move(Impl);
+  nb::gil_scoped_release Release;
+  Closing.reset();
+}
+
+//===----------------------------------------------------------------------===//
+// Answers
+//===----------------------------------------------------------------------===//
+
+/// A number as Python's own type; the caller asked for a scalar.
+template <typename T> static nb::object numberObject(T Value) {
+  if constexpr (std::is_same_v<T, bool>)
+    return nb::bool_(Value);
+  else if constexpr (std::is_floating_point_v<T>)
+    return nb::float_(static_cast<double>(Value));
+  else
+    return nb::int_(Value);
+}
+
+template <typename T> static nb::object numbersObject(std::vector<T> Values) {
+  if constexpr (std::is_same_v<T, bool>) {
+    std::vector<std::uint8_t> Bytes(Values.begin(), Values.end());
+    return copyArray({{},
+                      ElementType::Bool,
+                      {static_cast<std::int64_t>(Bytes.size())},
+                      Bytes.data(),
+                      Bytes.size(),
+                      {}});
+  } else {
+    return copyArray({{},
+                      *elementTypeOf<T>(),
+                      {static_cast<std::int64_t>(Values.size())},
+                      Values.data(),
+                      Values.size() * sizeof(T),
+                      {}});
+  }
+}
+
+template <typename T>
+static nb::object takeNumbers(const Advice &Answer, bool Many) {
+  if (Many)
+    return numbersObject(valueOrRaise(Answer.get<std::vector<T>>()));
+  return numberObject(valueOrRaise(Answer.get<T>()));
+}
+
+/// The answer converted, by the same code as in C++.
+static nb::object takeAs(const Advice &Answer, ElementType Type, bool Many) {
+  switch (Type) {
+  case ElementType::Int8:
+    return takeNumbers<std::int8_t>(Answer, Many);
+  case ElementType::Int16:
+    return takeNumbers<std::int16_t>(Answer, Many);
+  case ElementType::Int32:
+    return takeNumbers<std::int32_t>(Answer, Many);
+  case ElementType::Int64:
+    return takeNumbers<std::int64_t>(Answer, Many);
+  case ElementType::UInt8:
+    return takeNumbers<std::uint8_t>(Answer, Many);
+  case ElementType::UInt16:
+    return takeNumbers<std::uint16_t>(Answer, Many);
+  case ElementType::UInt32:
+    return takeNumbers<std::uint32_t>(Answer, Many);
+  case ElementType::UInt64:
+    return takeNumbers<std::uint64_t>(Answer, Many);
+  case ElementType::Float:
+    return takeNumbers<float>(Answer, Many);
+  case ElementType::Double:
+    return takeNumbers<double>(Answer, Many);
+  case ElementType::Bool:
+    return takeNumbers<bool>(Answer, Many);
+  case ElementType::String:
+    break;
+  }
+  if (!Many)
+    return toStr(valueOrRaise(Answer.get<std::string>()));
+  nb::list Strings;
+  for (const std::string &S :
+       valueOrRaise(Answer.get<std::vector<std::string>>()))
+    Strings.append(toStr(S));
+  return Strings;
+}
+
+/// A tensor as it came.
+static nb::object objectOf(const TensorView &Tensor) {
+  return Tensor.Type == ElementType::String ? textObject(Tensor)
+                                            : copyArray(Tensor);
+}
+
+static AdviceSpec specOf(std::optional<std::string_view> Type, bool Many) {
+  if (!Type)
+    return AdviceSpec::any();
+  std::optional<ElementType> Element = parseElementType(*Type);
+  if (!Element)
+    raise({ErrorCode::InvalidArgument,
+           "no element type is called '" + std::string(*Type) + "'"});
+  return {Many ? AdviceSpec::Form::List : AdviceSpec::Form::Scalar, *Element};
+}
+
+nb::object Runner::evaluate(nb::dict Named,
+                            std::optional<std::string_view> Type, bool Many) {
+  MLModelRunner &Model = open();
+  AdviceSpec Wanted = specOf(Type, Many);
+  Features.clear();
+  for (auto [Name, Value] : Named) {
+    nb::object Backing;
+    Features.add(toText(Name, Backing), Value);
+  }
+  std::optional<Expected<Advice>> Answer;
+  {
+    nb::gil_scoped_release Release;
+    Answer.emplace(Model.ask(Features.features(), Wanted));
+  }
+  Features.clear();
+  Advice Outputs = valueOrRaise(std::move(*Answer));
+  if (Type)
+    return takeAs(Outputs, Wanted.Type, Many);
+  nb::dict ByName;
+  for (const TensorView &Tensor : Outputs.tensors())
+    ByName[toStr(Tensor.Name)] = objectOf(Tensor);
+  return ByName;
+}
+
+void Runner::logOutcome(std::optional<std::string_view> Name, nb::handle Value,
+                        std::optional<double> Reward) {
+  MLModelRunner &Model = open();
+  const TensorView *Decision = nullptr;
+  TensorsFromPython Decided("outcome");
+  if (Name) {
+    Decided.add(*Name, Value);
+    Decision = &Decided.features().tensors().front();
+  }
+  if (Error E = Model.logOutcomeUntyped(Decision, Reward))
+    raise(E);
+}
+
+//===----------------------------------------------------------------------===//
+// The binding
+//===----------------------------------------------------------------------===//
+
+void bindRunner(nb::module_ &M) {
+  nb::class_<Runner>(M, "Runner",
+                     "A question to a model, from Python. Used by one thread "
+                     "at a time.")
+      .def(nb::init<std::string_view>(), nb::arg("spec"))
+      .def("evaluate", &Runner::evaluate, nb::arg("features"),
+           nb::arg("type").none() = nb::none(), nb::arg("many") = false,
+           nb::sig("def evaluate(self, features: dict[str, typing.Any], type: "
+                   "str | None = None, many: bool = False) -> typing.Any"),
+           "Asks about the features. With a type: the only output, or the one "
+           "called 'out', converted to it; many for any number of elements. "
+           "Without: all outputs by name, as they came.")
+      .def("log_outcome", &Runner::logOutcome, nb::arg("name").none(),
+           nb::arg("value").none(), nb::arg("reward").none(),
+           nb::sig("def log_outcome(self, name: str | None, value: object, "
+                   "reward: float | None) -> None"),
+           "What was done in the end, and how good it was.")
+      .def("switch_context", &Runner::switchContext, nb::arg("name"),
+           "Names what the next questions are about.")
+      .def("close", &Runner::close, "Ends the session; flushes logs.")
+      .def("describe", &Runner::describe)
+      .def_prop_rw("timeout", &Runner::timeout, &Runner::setTimeout,
+                   nb::arg("seconds").none(),
+                   "Seconds that one evaluate may take.");
+}
+
+} // namespace MLBridge::Python

@@ -1,0 +1,407 @@
+//===- Server.cpp - ModelServer in Python -----------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Server: a ModelServer whose questions are dicts of arrays and whose replies
+/// are Python values. Waiting never holds the GIL, and is done in slices, so
+/// that Ctrl-C is heard.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Bindings.h"
+#include "Errors.h"
+#include "FeatureViews.h"
+#include "FromPython.h"
+#include "ToPython.h"
+
+#include "MLCompilerBridge/ModelServer.h"
+#include "MLCompilerBridge/ModelSpec.h"
+
+#include <atomic>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+namespace nb = nanobind;
+
+namespace MLBridge::Python {
+
+namespace {
+
+class Server {
+public:
+  Server(std::string Name, ModelServerOptions Options, nb::object OnSessionEnd);
+
+  /// Sends the reply that is set, waits for the next question, and returns its
+  /// features; None when \p Timeout seconds pass or stop() is called.
+  nb::object exchange(std::optional<double> Timeout);
+
+  void setReply(nb::handle Value);
+  void setError(std::string Message) {
+    setText(Answer::Error, std::move(Message));
+  }
+  void setDeferred(std::string Why) {
+    setText(Answer::Deferred, std::move(Why));
+  }
+  /// Sends the reply that is set, without waiting for more.
+  void send();
+
+  void stop() { Stopped.store(true, std::memory_order_relaxed); }
+  void close();
+  bool isClosed() const { return !Listener; }
+
+  const std::string &name() const { return Name; }
+  std::uint64_t session() const { return Asked ? Question.Session : 0; }
+  int pid() const { return Asked ? Question.Pid : 0; }
+  std::string_view adviceType() const {
+    return Asked ? Question.AdviceType : std::string_view();
+  }
+  bool bare() const { return Asked && Question.Bare; }
+  std::uint64_t sessions() const { return Counts.Sessions; }
+  std::uint64_t open() const { return Counts.Open; }
+  std::uint64_t questions() const { return Counts.Questions; }
+
+private:
+  enum class Answer : std::uint8_t { None, Advice, Error, Deferred };
+
+  /// How long a signal may have to wait.
+  static constexpr std::chrono::milliseconds Slice{100};
+
+  /// Marks the server as in use by this thread.
+  class Use {
+  public:
+    explicit Use(Server &S);
+    ~Use() { S.InUse = false; }
+    Use(const Use &) = delete;
+    Use &operator=(const Use &) = delete;
+
+  private:
+    Server &S;
+  };
+
+  void setText(Answer Kind, std::string Text);
+  void addOutput(std::string_view Name, nb::handle Value, bool IsTaken);
+  void checkAsked() const;
+  /// Without the GIL. Success when there is nothing to send.
+  MLBridge::Error sendAnswer();
+  static bool isAuthorsFault(const MLBridge::Error &Unsent);
+  void settle(const MLBridge::Error &Unsent);
+  void forget();
+  void report(const MLBridge::Error &Unsent);
+
+  std::string Name;
+  std::unique_ptr<ModelServer> Listener;
+  nb::object OnSessionEnd;
+  FeatureViews Views;
+  TensorsFromPython Reply{"reply"};
+  std::string ReplyText;
+  Answer Pending = Answer::None;
+  ModelServer::Question Question;
+  /// Whether Question waits for its answer.
+  bool Asked = false;
+  bool InUse = false;
+  std::atomic<bool> Stopped = false;
+  ModelServer::Statistics Counts;
+  std::string LastReported;
+};
+
+} // namespace
+
+Server::Use::Use(Server &S) : S(S) {
+  if (!S.Listener)
+    raise(
+        {ErrorCode::InvalidArgument, "the server at " + S.Name + " is closed"});
+  if (S.InUse)
+    raise({ErrorCode::InvalidArgument,
+           "the server at " + S.Name +
+               " is in use by another thread; each thread needs its own"});
+  S.InUse = true;
+}
+
+Server::Server(std::string Name, ModelServerOptions Options,
+               nb::object OnSessionEnd)
+    : Name(Name), Listener(valueOrRaise(ModelServer::listen(
+                      std::move(Name), std::move(Options)))),
+      OnSessionEnd(std::move(OnSessionEnd)) {}
+
+void Server::close() {
+  if (!Listener)
+    return;
+  if (InUse)
+    raise({ErrorCode::InvalidArgument,
+           "the server at " + Name +
+               " is in use by another thread; stop() it first"});
+  Asked = false;
+  Counts.Open = 0;
+  // The arrays that were handed out keep what they need.
+  forget();
+  Reply.clear();
+  std::unique_ptr<ModelServer> Closing = std::move(Listener);
+  nb::gil_scoped_release Release;
+  Closing.reset();
+}
+
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+nb::object Server::exchange(std::optional<double> Timeout) {
+  Use InUse(*this);
+  Deadline Until = Deadline::in(durationOf(Timeout));
+  while (true) {
+    MLBridge::Error Unsent;
+    std::optional<Expected<ModelServer::Question>> Next;
+    {
+      nb::gil_scoped_release Release;
+      Unsent = sendAnswer();
+      if (!isAuthorsFault(Unsent))
+        Next.emplace(Listener->next(Until.orEarlier(Deadline::in(Slice))));
+    }
+    Asked = Next && *Next;
+    if (Asked)
+      Question = std::move(**Next);
+    settle(Unsent);
+    if (Asked)
+      return Views.dictFor(Question);
+    if (Next->code() != ErrorCode::Timeout)
+      raise(Next->takeError());
+    if (Counts.Open == 0)
+      forget();
+    if (Stopped.load(std::memory_order_relaxed) || Until.expired())
+      return nb::none();
+    if (PyErr_CheckSignals() != 0)
+      throw nb::python_error();
+  }
+}
+
+/// Lets go of the messages of sessions that are over.
+void Server::forget() {
+  Question = {};
+  Views = {};
+}
+
+/// Tells why sessions have ended since the last call; \p Unsent is why the last
+/// reply did not arrive.
+void Server::report(const MLBridge::Error &Unsent) {
+  if (OnSessionEnd.is_none())
+    return;
+  // Messages name the session, so that each is told once.
+  MLBridge::Error Last = Listener->lastSessionError();
+  if (Last && Last.message() != LastReported) {
+    LastReported = Last.message();
+    OnSessionEnd(exceptionFor(Last));
+  }
+  if (Unsent && Unsent.message() != LastReported)
+    OnSessionEnd(exceptionFor(Unsent));
+}
+
+//===----------------------------------------------------------------------===//
+// Replies
+//===----------------------------------------------------------------------===//
+
+void Server::checkAsked() const {
+  if (!Asked)
+    raise({ErrorCode::InvalidArgument, "there is no question to answer at " +
+                                           Name + "; receive one first"});
+}
+
+void Server::setText(Answer Kind, std::string Text) {
+  checkAsked();
+  Reply.clear();
+  ReplyText = std::move(Text);
+  Pending = Kind;
+}
+
+/// Adds one output of the reply; \p IsTaken where it is the one that a compiler
+/// takes which wants one only.
+void Server::addOutput(std::string_view Name, nb::handle Value, bool IsTaken) {
+  std::optional<ElementType> Wanted;
+  if (IsTaken)
+    Wanted = parseElementType(Question.AdviceType);
+  try {
+    Reply.add(Name, Value, Wanted);
+  } catch (nb::python_error &E) {
+    // The compiler has said what its first question wants. Of a later one it
+    // is a guess only, and the compiler itself is who knows.
+    if (!Wanted || Views.wasFirstOfSession() || !E.matches(PyExc_TypeError))
+      throw;
+    Reply.add(Name, Value);
+  }
+}
+
+void Server::setReply(nb::handle Value) {
+  checkAsked();
+  Pending = Answer::None;
+  if (Value.is_none()) {
+    setDeferred("the model answered None");
+    return;
+  }
+  Reply.clear();
+  // Foreign compilers read Python's numbers as the C types int and float.
+  TensorsFromPython::NumberTypes Numbers;
+  if (Question.Bare)
+    Numbers = {ElementType::Int32, ElementType::Float};
+  Reply.setNumberTypes(Numbers);
+
+  if (!PyDict_Check(Value.ptr())) {
+    addOutput("out", Value, /*IsTaken=*/true);
+  } else {
+    nb::dict Outputs = nb::borrow<nb::dict>(Value);
+    if (Outputs.size() == 0)
+      raise({ErrorCode::InvalidArgument,
+             "an empty reply; None defers to the compiler"});
+    for (auto [Key, Output] : Outputs) {
+      if (!PyUnicode_Check(Key.ptr()))
+        raise({ErrorCode::SchemaMismatch,
+               "the names of a reply's outputs are str, found " +
+                   nb::cast<std::string>(nb::repr(Key))});
+      nb::object Backing;
+      std::string_view Name = toText(Key, Backing);
+      if (Name.starts_with('_'))
+        raise({ErrorCode::InvalidArgument,
+               "reply '" + std::string(Name) +
+                   "': names that begin with an underscore are the "
+                   "protocol's own"});
+      addOutput(Name, Output, Outputs.size() == 1 || Name == "out");
+    }
+  }
+  Pending = Answer::Advice;
+}
+
+MLBridge::Error Server::sendAnswer() {
+  switch (std::exchange(Pending, Answer::None)) {
+  case Answer::None:
+    return MLBridge::Error::success();
+  case Answer::Advice:
+    return Listener->reply(Reply.features().tensors());
+  case Answer::Error:
+    return Listener->replyError(ReplyText);
+  case Answer::Deferred:
+    return Listener->replyDeferred(ReplyText);
+  }
+  return MLBridge::Error::success();
+}
+
+/// Whether the one who made the reply has to know. That a compiler has left is
+/// no affair of the model's.
+bool Server::isAuthorsFault(const MLBridge::Error &Unsent) {
+  return Unsent.code() == ErrorCode::SchemaMismatch ||
+         Unsent.code() == ErrorCode::InvalidArgument ||
+         Unsent.code() == ErrorCode::Unsupported;
+}
+
+/// What is to be done after a send, with the GIL.
+void Server::settle(const MLBridge::Error &Unsent) {
+  Reply.clear();
+  Counts = Listener->statistics();
+  if (isAuthorsFault(Unsent))
+    raise(Unsent);
+  report(Unsent);
+}
+
+void Server::send() {
+  Use InUse(*this);
+  MLBridge::Error Unsent;
+  {
+    nb::gil_scoped_release Release;
+    Unsent = sendAnswer();
+  }
+  Asked = false;
+  settle(Unsent);
+}
+
+//===----------------------------------------------------------------------===//
+// The binding
+//===----------------------------------------------------------------------===//
+
+static nb::tuple serverSpec(std::string_view Text) {
+  ModelSpec Spec = valueOrRaise(ModelSpec::parse(Text));
+  if (Spec.Scheme != "pipe")
+    raise({ErrorCode::Unsupported, "a model is served at pipe:NAME, not at '" +
+                                       std::string(Text) + "'"});
+  const std::string_view Known[] = {"serdes", "bare", "max-message"};
+  if (Error E = Spec.checkOptions(Known))
+    raise(E);
+  std::string_view Bare = Spec.option("bare", "yes");
+  if (Bare != "yes" && Bare != "no")
+    raise({ErrorCode::InvalidArgument,
+           "option 'bare' is yes or no, found '" + std::string(Bare) + "'"});
+  std::size_t MaxMessage =
+      valueOrRaise(Spec.bytes("max-message", TransportOptions().MaxMessage));
+  return nb::make_tuple(toStr(Spec.Path),
+                        toStr(Spec.option("serdes", "bitstream")),
+                        Bare == "yes", MaxMessage);
+}
+
+void bindServer(nb::module_ &M) {
+  M.def("server_spec", serverSpec, nb::arg("spec"),
+        nb::sig("def server_spec(spec: str) -> tuple[str, str, bool, int]"),
+        "The spec of a place to serve at: name, SerDes of bare compilers, "
+        "whether those are welcome, longest message in bytes.");
+
+  nb::class_<Server>(M, "Server",
+                     "The model's end of any number of sessions. Used by one "
+                     "thread at a time, but for stop().")
+      .def(
+          "__init__",
+          [](Server *Self, std::string Name, bool Bare, std::string BareFormat,
+             std::size_t MaxMessage, double PeerTimeout,
+             nb::object OnSessionEnd) {
+            ModelServerOptions Options;
+            Options.Bare = Bare;
+            Options.BareFormat = std::move(BareFormat);
+            Options.MaxMessage = MaxMessage;
+            Options.PeerTimeout = durationOf(PeerTimeout);
+            new (Self) Server(std::move(Name), std::move(Options),
+                              std::move(OnSessionEnd));
+          },
+          nb::arg("name"), nb::kw_only(), nb::arg("bare"),
+          nb::arg("bare_format"), nb::arg("max_message"),
+          nb::arg("peer_timeout"), nb::arg("on_session_end").none(),
+          nb::sig("def __init__(self, name: str, *, bare: bool, bare_format: "
+                  "str, max_message: int, peer_timeout: float, on_session_end: "
+                  "collections.abc.Callable[[Exception], object] | None) -> "
+                  "None"),
+          "Listens at NAME.sock and, with bare, at NAME.in and NAME.out.")
+      .def("exchange", &Server::exchange,
+           nb::arg("timeout").none() = nb::none(),
+           nb::sig("def exchange(self, timeout: float | None = None) -> "
+                   "dict[str, typing.Any] | None"),
+           "Sends the reply that is set, if any, and waits for the next "
+           "question. Returns its features by name, or None when timeout "
+           "seconds have passed or stop() was called.")
+      .def("set_reply", &Server::setReply, nb::arg("value").none(),
+           nb::sig("def set_reply(self, value: object) -> None"),
+           "The answer to the question at hand; None defers. Arrays are not "
+           "copied before they are sent.")
+      .def("set_error", &Server::setError, nb::arg("message"),
+           "The answer that the model failed.")
+      .def("set_deferred", &Server::setDeferred, nb::arg("why"),
+           "The answer that leaves the decision to the compiler.")
+      .def("send", &Server::send,
+           "Sends the reply that is set, without waiting for a question.")
+      .def("stop", &Server::stop,
+           "Makes exchange() return None soon. May be called by any thread.")
+      .def("close", &Server::close,
+           "Ends all sessions and removes the server's files.")
+      .def_prop_ro("closed", &Server::isClosed)
+      .def_prop_ro("name", &Server::name)
+      .def_prop_ro("session", &Server::session,
+                   "Which compiler asks, counted from 1; 0 when none does.")
+      .def_prop_ro("pid", &Server::pid, "Its process; 0 for a bare compiler.")
+      .def_prop_ro("advice_type", &Server::adviceType,
+                   "The element type that its first question wants, as "
+                   "TensorSpec spells it; empty when it did not say.")
+      .def_prop_ro("bare", &Server::bare,
+                   "Whether it is a foreign compiler on bare pipes.")
+      .def_prop_ro("sessions", &Server::sessions, "Compilers met so far.")
+      .def_prop_ro("open", &Server::open, "Compilers that are here now.")
+      .def_prop_ro("questions", &Server::questions, "Questions so far.");
+}
+
+} // namespace MLBridge::Python

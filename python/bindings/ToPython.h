@@ -1,0 +1,45 @@
+//===- ToPython.h - Tensors as NumPy arrays and strings ---------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What a tensor is in Python: a NumPy array (0-d for a scalar), a str, or a
+/// list of str.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_PYTHON_TOPYTHON_H
+#define MLBRIDGE_PYTHON_TOPYTHON_H
+
+#include "MLCompilerBridge/Tensor.h"
+
+#include <memory>
+#include <nanobind/nanobind.h>
+#include <string_view>
+
+namespace MLBridge::Python {
+
+/// A Python object that keeps \p Memory alive for as long as it lives itself.
+nanobind::object ownerOf(std::shared_ptr<const void> Memory);
+
+/// A read-only array over the tensor's elements in place, which keeps \p Owner
+/// alive. Not for strings.
+nanobind::object viewArray(const TensorView &Tensor, nanobind::handle Owner);
+
+/// A writable array with a copy of the elements. Not for strings.
+nanobind::object copyArray(const TensorView &Tensor);
+
+/// A str, or a list of str. Bytes that are no UTF-8 become lone surrogates, as
+/// in os.fsdecode, so that no symbol's name is ever lost or refused.
+nanobind::object textObject(const TensorView &Tensor);
+
+/// \p Text with the rule of textObject().
+nanobind::object toStr(std::string_view Text);
+
+} // namespace MLBridge::Python
+
+#endif // MLBRIDGE_PYTHON_TOPYTHON_H

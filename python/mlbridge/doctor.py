@@ -1,0 +1,170 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is available on this machine, with versions and how to get what is missing."""
+
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlbridge import _core
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked for."""
+
+    group: str
+    name: str
+    found: str | None
+    """What is there, with its version; None when it is missing."""
+    hint: str = ""
+    """How to get it, or what it is good for."""
+    required: bool = False
+    """Whether the package is broken without it."""
+
+
+def checks() -> list[Check]:
+    """Looks at everything; takes well under a second."""
+    return [*_core_checks(), *_python_checks(), *_llvm_checks(), *_kernel_checks()]
+
+
+def find_llvm_plugin() -> Path | None:
+    """MLBridgeLLVM.so: where MLBRIDGE_LLVM_PLUGIN says, installed, or just built."""
+    if named := os.environ.get("MLBRIDGE_LLVM_PLUGIN"):
+        return Path(named) if Path(named).is_file() else None
+    candidates = [
+        Path(prefix, lib, "MLBridgeLLVM.so")
+        for prefix in ("/usr/local", "/usr")
+        for lib in ("lib", f"lib/{platform.machine()}-linux-gnu")
+    ]
+    # An editable install lies in the checkout, whose builds lie in build/.
+    checkout = Path(__file__).resolve().parents[2]
+    if (checkout / "compilers" / "llvm").is_dir():
+        built = [
+            *checkout.glob("build/*/lib/MLBridgeLLVM.so"),
+            *checkout.glob("build/*/compilers/llvm/MLBridgeLLVM.so"),
+        ]
+        candidates += sorted(built, key=lambda path: -path.stat().st_mtime)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _core_checks() -> list[Check]:
+    group = "bridge"
+    found = [
+        Check(group, "core", f"{_core.VERSION} ({_core.COMPILER})", required=True),
+        Check(group, "simdjson", _core.SIMDJSON_VERSION, "reads JSON", required=True),
+    ]
+    found += [
+        Check(group, f"{scheme}:", "yes", help_line)
+        for scheme, help_line in _core.schemes().items()
+    ]
+    return found
+
+
+def _python_checks() -> list[Check]:
+    group = "Python"
+    return [
+        Check(group, "python", platform.python_version(), required=True),
+        _package(group, "numpy", "", required=True),
+        _package(group, "torch", "pip install mlbridge[demo]: trains the demo's model"),
+        _package(group, "matplotlib", "pip install mlbridge[bench]: draws the plots"),
+    ]
+
+
+def _package(group: str, name: str, hint: str, *, required: bool = False) -> Check:
+    try:
+        version = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return Check(group, name, None, hint, required)
+    return Check(group, name, version, required=required)
+
+
+def _llvm_checks() -> list[Check]:
+    group = "LLVM"
+    plugin = find_llvm_plugin()
+    return [
+        _program(group, "clang-22", "apt-get install clang-22"),
+        _program(group, "opt-22", "apt-get install llvm-22"),
+        _program(group, "ld.lld-22", "apt-get install lld-22"),
+        Check(
+            group,
+            "MLBridgeLLVM.so",
+            str(plugin) if plugin else None,
+            "" if plugin else "make build, or set MLBRIDGE_LLVM_PLUGIN to it",
+        ),
+    ]
+
+
+def _program(group: str, name: str, hint: str) -> Check:
+    path = shutil.which(name)
+    if path is None:
+        return Check(group, name, None, hint)
+    try:
+        output = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=20, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        return Check(group, name, None, f"{path} does not run: {error}")
+    version = re.search(r"\d+\.\d+\.\d+", output)
+    return Check(group, name, f"{version[0] if version else '?'} ({path})")
+
+
+def _kernel_checks() -> list[Check]:
+    group = "kernel"
+    release = platform.release()
+    size = _max_pipe_size()
+    return [
+        Check(group, "Linux", release if platform.system() == "Linux" else None),
+        Check(
+            group,
+            "pidfd",
+            "yes" if _has_pidfd() else None,
+            "tells at once that a peer has died; Linux 5.3",
+        ),
+        Check(
+            group,
+            "pipe buffers",
+            f"{size >> 10} KiB" if size else None,
+            "/proc/sys/fs/pipe-max-size; 1024 KiB is what the pipes want",
+        ),
+        Check(
+            group,
+            "RWF_NOSIGNAL",
+            "yes" if _has_rwf_nosignal() else None,
+            "writes without SIGPIPE; else the signal is blocked for each write",
+        ),
+    ]
+
+
+def _has_pidfd() -> bool:
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def _max_pipe_size() -> int:
+    try:
+        return int(Path("/proc/sys/fs/pipe-max-size").read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def _has_rwf_nosignal() -> bool:
+    rwf_nosignal = 0x100
+    reader, writer = os.pipe()
+    try:
+        os.pwritev(writer, [b"x"], -1, rwf_nosignal)
+    except (AttributeError, OSError):
+        return False
+    finally:
+        os.close(reader)
+        os.close(writer)
+    return True

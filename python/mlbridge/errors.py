@@ -1,0 +1,95 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What can go wrong: one exception for each error code of the C++ library.
+
+Every one is an `Error` with the name of its code, and also the built-in
+exception that means the same, so that ``except TimeoutError`` works too.
+"""
+
+from typing import ClassVar
+
+
+class Error(Exception):
+    """Any failure of the bridge; its text names the peer and what was expected."""
+
+    code: ClassVar[str] = "Error"
+
+
+class Timeout(Error, TimeoutError):
+    """The peer did not answer, or was not there, before the deadline."""
+
+    code = "Timeout"
+
+
+class PeerClosed(Error, ConnectionError):
+    """The peer's process ended, or it closed the channel."""
+
+    code = "PeerClosed"
+
+
+class Malformed(Error, ValueError):
+    """Bytes that do not follow the format: truncated, oversized, lying."""
+
+    code = "Malformed"
+
+
+class SchemaMismatch(Error, TypeError):
+    """Well-formed, but not what was asked for: a name, a type or a shape differs."""
+
+    code = "SchemaMismatch"
+
+
+class ModelError(Error, RuntimeError):
+    """The model itself failed; the text is its own."""
+
+    code = "Model"
+
+
+class Unsupported(Error, NotImplementedError):
+    """A feature of this library or of this build that is not there."""
+
+    code = "Unsupported"
+
+
+class OSFailure(Error, OSError):
+    """The operating system said no; the text ends with its reason."""
+
+    code = "System"
+
+
+class InvalidArgument(Error, ValueError):
+    """A wrong argument from the caller: a model spec, an option, a shape."""
+
+    code = "InvalidArgument"
+
+
+class Deferred(Error):
+    """Not a failure: the model leaves the decision to the compiler.
+
+    A policy raises it, or returns None, to defer; a model runner raises it where
+    its model has deferred.
+    """
+
+    code = "Deferred"
+
+
+_BY_CODE: dict[str, type[Error]] = {
+    kind.code: kind
+    for kind in (
+        Timeout,
+        PeerClosed,
+        Malformed,
+        SchemaMismatch,
+        ModelError,
+        Unsupported,
+        OSFailure,
+        InvalidArgument,
+        Deferred,
+    )
+}
+
+
+def error_for(code: str, message: str) -> Error:
+    """The exception for an error of the C++ library."""
+    return _BY_CODE[code](message)

@@ -1,0 +1,223 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The paper's loop: a model that receives questions and fills in answers."""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Any, Self
+
+from mlbridge import _core
+from mlbridge.errors import Timeout
+from mlbridge.types import Features
+
+logger = logging.getLogger("mlbridge")
+
+MAX_MESSAGE = 1 << 30
+"""The longest message in bytes that a compiler may announce, unless told otherwise."""
+
+
+class BaseCompilerInterface(ABC):
+    """The model's end of a conversation with compilers, over any transport.
+
+    The paper's loop::
+
+        with PipeCompilerInterface("/tmp/advisor") as interface:
+            features = interface.evaluate()
+            while True:
+                interface.populate_buffer(decide(features))
+                features = interface.evaluate()
+
+    The same, shorter::
+
+        for features in interface:
+            interface.populate_buffer(decide(features))
+    """
+
+    @abstractmethod
+    def evaluate(self, mode: str | None = None) -> Features | None:
+        """Sends the answer that was stored, and waits for the next question.
+
+        Args:
+            mode: ``"exit"`` sends the answer, waits for nothing and returns None.
+        """
+
+    @abstractmethod
+    def populate_buffer(self, advice: Any) -> None:
+        """Stores the answer to the question at hand."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends all conversations, and leaves nothing behind."""
+
+    def __iter__(self) -> Iterator[Features]:
+        """The questions, one after another, until the caller leaves the loop."""
+        while (features := self.evaluate()) is not None:
+            yield features
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _log_session_end(why: Exception) -> None:
+    logger.warning("a session ended: %s", why)
+
+
+def open_server(
+    name: str,
+    serdes: str,
+    *,
+    bare: bool = True,
+    max_message: int = MAX_MESSAGE,
+    peer_timeout: float = 10.0,
+) -> _core.Server:
+    """A listening server that reports broken sessions to the log."""
+    return _core.Server(
+        name,
+        bare=bare,
+        bare_format=serdes,
+        max_message=max_message,
+        peer_timeout=peer_timeout,
+        on_session_end=_log_session_end,
+    )
+
+
+class PipeCompilerInterface(BaseCompilerInterface):
+    """Meets compilers at a name in the file system, through pipes.
+
+    Any number of compilers may come, one after another or at once; each has its own
+    session, and one that dies, stalls or sends nonsense ends its own only (which is
+    logged as a warning of the logger ``mlbridge``). Used by one thread at a time.
+    """
+
+    def __init__(
+        self,
+        name: str | PathLike[str],
+        serdes: str = "bitstream",
+        *,
+        timeout: float | None = None,
+        bare: bool = True,
+        max_message: int = MAX_MESSAGE,
+        peer_timeout: float = 10.0,
+    ) -> None:
+        """Listens at NAME.sock and, for bare compilers, at NAME.in and NAME.out.
+
+        Args:
+            name: a path; the compiler's spec is ``pipe:NAME``. Only this user's
+                compilers get in. What a dead server left there is taken over.
+            serdes: what foreign compilers speak, ``"bitstream"`` or ``"json"``:
+                those of the reference implementation, which know bare pipes only.
+                Compilers with this library choose theirs when they meet the model,
+                whatever is said here.
+            timeout: seconds that `evaluate` waits for a question; None is for ever.
+            bare: whether foreign compilers are served at all.
+            max_message: a compiler that announces a longer message, in bytes, is
+                refused.
+            peer_timeout: seconds that a compiler may take to accept an answer.
+
+        Raises:
+            InvalidArgument: there is no such SerDes, or the name is empty.
+            OSFailure: the name is taken by a live server, or not writable.
+        """
+        self.timeout = timeout
+        self._server = open_server(
+            fspath(name),
+            serdes,
+            bare=bare,
+            max_message=max_message,
+            peer_timeout=peer_timeout,
+        )
+
+    def evaluate(self, mode: str | None = None) -> Features | None:
+        """Sends the answer that was stored, and returns the next question's features.
+
+        A question that got no answer before is answered with an error. Ctrl-C is
+        noticed within 0.1 s.
+
+        Args:
+            mode: ``"exit"`` sends the answer, waits for nothing and returns None.
+
+        Returns:
+            The features by name. Arrays are read-only views of the receive buffer:
+            they show this question until the next `evaluate`, and copying one keeps
+            it (``x.copy()``). Their memory stays valid for as long as they live,
+            whatever happens to the session.
+
+        Raises:
+            Timeout: nobody asked in time.
+            SchemaMismatch: the answer cannot be sent in this session's format; its
+                compiler has been told so.
+            OSFailure: this end is broken.
+        """
+        if mode == "exit":
+            self._server.send()
+            return None
+        features = self._server.exchange(self.timeout)
+        if features is None:
+            raise Timeout(
+                f"no compiler asked the model at {self.name} within {self.timeout} s"
+            )
+        return features
+
+    def populate_buffer(self, advice: Any) -> None:
+        """Stores the answer to the question at hand, for `evaluate` to send.
+
+        Args:
+            advice: a bool, int, float or str, a list of one of those, a NumPy array
+                or scalar, or what NumPy makes an array of (a CPU ``torch.Tensor``);
+                a dict of several such outputs by name; None leaves the decision to
+                the compiler. An array must not change before it is sent.
+
+                Where the compiler said what it wants (`advice_type`), the value is
+                converted if that keeps it; rounding from double to float is the one
+                exception. Else an int is sent as int64 and a float as double, to
+                bare compilers as int32 and float; an array has its own dtype.
+
+        Raises:
+            SchemaMismatch: the value cannot be sent or converted; it is a TypeError.
+            InvalidArgument: there is no question at hand.
+        """
+        self._server.set_reply(advice)
+
+    def populate_error(self, message: str) -> None:
+        """Stores the answer that the model failed, in its own words."""
+        self._server.set_error(message)
+
+    def close(self) -> None:
+        """Ends all sessions, and removes the files at the name."""
+        self._server.close()
+
+    @property
+    def name(self) -> str:
+        """Where compilers find this model."""
+        return self._server.name
+
+    @property
+    def session(self) -> int:
+        """Which compiler asks, counted from 1; 0 when there is no question."""
+        return self._server.session
+
+    @property
+    def pid(self) -> int:
+        """The process of the compiler that asks; 0 for a bare one."""
+        return self._server.pid
+
+    @property
+    def advice_type(self) -> str:
+        """The element type that the compiler wants, or empty if it did not say."""
+        return self._server.advice_type
+
+    def __repr__(self) -> str:
+        state = "closed" if self._server.closed else f"{self._server.open} open"
+        return f"<{type(self).__name__} {self.name} ({state})>"

@@ -1,0 +1,255 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Serving a policy: a function from features to a decision, and nothing else."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Literal
+
+from mlbridge import _core
+from mlbridge.errors import Deferred, SchemaMismatch, Timeout
+from mlbridge.interface import open_server
+from mlbridge.types import Features, Policy
+
+logger = logging.getLogger("mlbridge")
+
+OnError = Literal["reply", "raise"]
+
+
+@dataclass
+class Statistics:
+    """What a server has done so far; it changes while the server runs."""
+
+    sessions: int = 0
+    """Compilers met."""
+    open: int = 0
+    """Of these, still here."""
+    questions: int = 0
+    """Questions asked."""
+    deferred: int = 0
+    """Of these, left to the compiler."""
+    errors: int = 0
+    """Of these, on which the policy failed."""
+    policy_seconds: float = 0.0
+    """Time spent in the policy."""
+
+    @property
+    def policy_microseconds(self) -> float:
+        """Mean time of the policy for one question."""
+        return 1e6 * self.policy_seconds / self.questions if self.questions else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.questions} questions of {self.sessions} compilers, "
+            f"{self.deferred} deferred, {self.errors} failed, "
+            f"{self.policy_microseconds:.1f} us each in the policy"
+        )
+
+
+class _PolicyServer:
+    """The loop between a server and a policy."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        spec: str | PathLike[str],
+        on_error: OnError,
+        statistics: Statistics,
+    ) -> None:
+        if on_error not in ("reply", "raise"):
+            raise ValueError(f"on_error is 'reply' or 'raise', found {on_error!r}")
+        if isinstance(spec, str):
+            name, serdes, bare, max_message = _core.server_spec(spec)
+            self.server = open_server(name, serdes, bare=bare, max_message=max_message)
+        else:
+            self.server = open_server(fspath(spec), "bitstream")
+        self.statistics = statistics
+        self._policy = policy
+        self._raises = on_error == "raise"
+        self._stopping = False
+        self._last_failure = ""
+
+    def stop(self) -> None:
+        """Makes run() return soon; may be called by any thread."""
+        self._stopping = True
+        self.server.stop()
+
+    def run(self, sessions: int | None = None, timeout: float | None = None) -> None:
+        """Answers until stopped, or as `serve` says."""
+        server, statistics = self.server, self.statistics
+        # That a session has ended is noticed between two waits.
+        wait = timeout if sessions is None else min(0.05, timeout or 0.05)
+        idle_since = time.monotonic()
+        while True:
+            try:
+                features = server.exchange(wait)
+            except SchemaMismatch as unsent:
+                # The answer does not fit the session's format.
+                self._fail(unsent)
+                continue
+            statistics.sessions = server.sessions
+            statistics.open = server.open
+            statistics.questions = server.questions
+            if features is not None:
+                self._answer(features)
+                # The wait for the next question may be long.
+                del features
+                idle_since = time.monotonic()
+            elif self._stopping or self._are_gone(sessions):
+                return
+            elif timeout is not None and time.monotonic() - idle_since >= timeout:
+                raise Timeout(
+                    f"no compiler asked the model at {server.name} within {timeout} s"
+                )
+
+    def _are_gone(self, sessions: int | None) -> bool:
+        server = self.server
+        return sessions is not None and server.sessions >= sessions and not server.open
+
+    def _answer(self, features: Features) -> None:
+        started = time.perf_counter()
+        try:
+            advice = self._policy(features)
+            self.server.set_reply(advice)
+            self.statistics.deferred += advice is None
+        except Deferred as why:
+            self.server.set_deferred(str(why))
+            self.statistics.deferred += 1
+        except Exception as failure:
+            self.server.set_error(f"{type(failure).__name__}: {failure}")
+            self._fail(failure)
+        self.statistics.policy_seconds += time.perf_counter() - started
+
+    def _fail(self, failure: Exception) -> None:
+        """Raises the failure, or logs it: the same one with its traceback once."""
+        self.statistics.errors += 1
+        if self._raises:
+            self.server.send()
+            raise failure
+        text = f"{type(failure).__name__}: {failure}"
+        logger.error(
+            "the policy failed on a question of session %d (process %d): %s",
+            self.server.session,
+            self.server.pid,
+            text,
+            exc_info=None if text == self._last_failure else failure,
+        )
+        self._last_failure = text
+
+
+def serve(
+    policy: Policy,
+    spec: str | PathLike[str],
+    *,
+    sessions: int | None = None,
+    timeout: float | None = None,
+    on_error: OnError = "reply",
+    statistics: Statistics | None = None,
+) -> Statistics:
+    """Answers compilers with a policy, until Ctrl-C.
+
+    Such as::
+
+        serve(lambda features: features["callee_size"] < 30, "pipe:/tmp/advisor")
+
+    Args:
+        policy: called with the features of each question; see `Policy` for what it
+            may return. The arrays it gets show the question until it returns.
+        spec: where to serve: ``pipe:NAME``, with the options ``serdes`` (what bare
+            compilers speak), ``bare=no`` and ``max-message``; or a path.
+        sessions: return when so many compilers have come and gone.
+        timeout: seconds without a question after which to give up.
+        on_error: what happens when the policy raises. The compiler is told in
+            either case: it sees the error code ``Model`` with the exception's text,
+            and decides by itself. ``"reply"`` logs the exception and goes on;
+            ``"raise"`` raises it here.
+        statistics: kept up to date while serving, for a thread that shows them.
+
+    Returns:
+        What was done, when ``sessions`` have gone or Ctrl-C was pressed; the files at
+        the name are gone then.
+
+    Raises:
+        Timeout: nobody asked in time.
+        InvalidArgument: the spec has a mistake.
+        OSFailure: the name is taken by a live server, or not writable.
+    """
+    loop = _PolicyServer(policy, spec, on_error, statistics or Statistics())
+    try:
+        loop.run(sessions, timeout)
+    except KeyboardInterrupt:
+        logger.info("interrupted; %s", loop.statistics)
+    finally:
+        loop.server.close()
+    return loop.statistics
+
+
+class Serving:
+    """A policy that is being served by a thread; see `serving`."""
+
+    def __init__(self, loop: _PolicyServer) -> None:
+        self._loop = loop
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(
+            target=self._run, name=f"mlbridge {loop.server.name}", daemon=True
+        )
+
+    @property
+    def statistics(self) -> Statistics:
+        """What has been done so far."""
+        return self._loop.statistics
+
+    def _run(self) -> None:
+        try:
+            self._loop.run()
+        except BaseException as failure:
+            # Raised again by finish().
+            self._failure = failure
+
+    def start(self) -> None:
+        """Starts to answer."""
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Stops answering, cleans up, and raises what the thread ended with."""
+        self._loop.stop()
+        self._thread.join()
+        self._loop.server.close()
+        if self._failure is not None:
+            raise self._failure
+
+
+@contextmanager
+def serving(
+    policy: Policy, spec: str | PathLike[str], *, on_error: OnError = "reply"
+) -> Iterator[Serving]:
+    """Serves a policy in a thread while the body of a ``with`` runs.
+
+    Such as::
+
+        with serving(policy, "pipe:/tmp/advisor") as served:
+            subprocess.run(["clang", ...], check=True)
+        print(served.statistics)
+
+    Args:
+        policy: as for `serve`; it runs in the other thread.
+        spec: as for `serve`.
+        on_error: as for `serve`; with ``"raise"`` the exception is raised at the end
+            of the ``with``.
+
+    Raises:
+        InvalidArgument: the spec has a mistake.
+        OSFailure: the name is taken by a live server, or not writable.
+    """
+    served = Serving(_PolicyServer(policy, spec, on_error, Statistics()))
+    served.start()
+    try:
+        yield served
+    finally:
+        served.finish()

@@ -1,0 +1,105 @@
+//===- Fuzz.h - What the fuzzers of the decoders share ----------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Properties of a SerDes that must hold for all bytes. A fuzzer whose input
+/// breaks one prints which, and aborts.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_TESTS_FUZZ_FUZZ_H
+#define MLBRIDGE_TESTS_FUZZ_FUZZ_H
+
+#include "support/Messages.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace MLBridge::fuzz {
+
+using test::Message;
+using Result = Expected<Span<const TensorView>>;
+
+inline void require(bool Holds, const char *Property,
+                    std::string_view Details = {}) {
+  if (Holds)
+    return;
+  std::fprintf(stderr, "broken: %s: %.*s\n", Property,
+               static_cast<int>(Details.size()), Details.data());
+  std::abort();
+}
+
+/// The messages in one input, so that it can be one after another for one
+/// reader: what is between two bytes FF FE, which are in no JSON.
+inline std::vector<Message> split(std::string_view Input) {
+  constexpr std::string_view Separator = "\xff\xfe";
+  std::vector<Message> Messages;
+  for (;;) {
+    std::size_t End = Input.find(Separator);
+    Messages.emplace_back(Input.substr(0, End));
+    if (End == Input.npos)
+      return Messages;
+    Input.remove_prefix(End + Separator.size());
+  }
+}
+
+/// Requires that two results are the same tensors or the same error.
+inline void requireSame(const Result &A, const Result &B,
+                        const char *Property) {
+  require(A.code() == B.code(), Property, A.message());
+  require(A.message() == B.message(), Property, A.message());
+  if (A && B)
+    require(test::difference(*A, *B).empty(), Property,
+            test::difference(*A, *B));
+}
+
+/// Writes \p Tensors by \p Writer, which must succeed.
+inline Message requireWritten(BaseSerDes &Writer,
+                              Span<const TensorView> Tensors) {
+  Expected<Message> Written = test::serialize(Writer, Tensors);
+  require(bool(Written), "what was read can be written", Written.message());
+  return std::move(*Written);
+}
+
+/// The codecs of two sides. Made once for each input: what they remember of its
+/// messages is part of what is tested.
+template <typename Codec> struct Sides {
+  Codec Writer, Reader, Again;
+
+  /// Writes \p Tensors, reads the message and requires that nothing changed;
+  /// and that writing what was read gives the same bytes again.
+  void requireRoundTrip(Span<const TensorView> Tensors) {
+    Message Written = requireWritten(Writer, Tensors);
+    Result Read = Reader.deserialize(Written.bytes());
+    require(bool(Read), "what was written can be read", Read.message());
+    require(test::difference(Tensors, *Read).empty(),
+            "a round trip changes nothing", test::difference(Tensors, *Read));
+    require(requireWritten(Writer, *Read).text() ==
+                requireWritten(Again, *Read).text(),
+            "the same tensors are the same bytes");
+  }
+};
+
+/// Requires that two messages of one layout have the same views, but for the
+/// address where that is the message's own.
+inline void requireSameViews(Span<const TensorView> Before,
+                             Span<const TensorView> After, bool InMessage) {
+  require(Before.size() == After.size(), "same layout, same number");
+  for (std::size_t I = 0; I < Before.size(); ++I) {
+    const TensorView &A = Before[I], &B = After[I];
+    require(A.Type == B.Type && A.Dims == B.Dims && A.NumBytes == B.NumBytes,
+            "same layout, same type and shape");
+    require(InMessage || A.Data == B.Data, "same layout, same address");
+    require(A.Lengths.data() == B.Lengths.data(), "same layout, same lengths");
+  }
+}
+
+} // namespace MLBridge::fuzz
+
+#endif // MLBRIDGE_TESTS_FUZZ_FUZZ_H

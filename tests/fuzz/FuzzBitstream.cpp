@@ -1,0 +1,98 @@
+//===- FuzzBitstream.cpp - Any bytes as a bitstream message ---------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Reads any bytes as bitstream messages, one after another: ours, a foreign
+/// compiler's requests and a foreign model's replies. What can be read must
+/// survive being written and read again.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/BitstreamSerDes.h"
+
+#include "Fuzz.h"
+
+using namespace MLBridge;
+using namespace MLBridge::fuzz;
+
+namespace {
+
+struct BareSides {
+  BitstreamSerDes Compiler, Model;
+
+  BareSides() {
+    Compiler.setBare(/*ModelSide=*/false);
+    Model.setBare(/*ModelSide=*/true);
+  }
+
+  /// Requires that a foreign model can be asked about \p Tensors. For it, a
+  /// scalar is a list of one element.
+  void requireRoundTrip(Span<const TensorView> Tensors) {
+    Message Written = requireWritten(Compiler, Tensors);
+    Result Read = Model.deserialize(Written.bytes());
+    require(bool(Read), "a bare request can be read", Read.message());
+    std::vector<TensorView> Expected(Tensors.begin(), Tensors.end());
+    for (TensorView &Tensor : Expected)
+      if (Tensor.Type != ElementType::String && Tensor.Dims.isScalar())
+        Tensor.Dims = {1};
+    require(test::difference(Expected, *Read).empty(),
+            "a bare request keeps its values",
+            test::difference(Expected, *Read));
+  }
+
+  /// Requires that the raw reply in \p M is read and written as the same bytes,
+  /// or not at all.
+  void testReply(const Message &M, const AdviceSpec &Wanted) {
+    Result Read = Compiler.deserialize(M.bytes(), Wanted);
+    if (Read)
+      require(requireWritten(Model, *Read).text() == M.text(),
+              "a raw reply keeps its bytes");
+  }
+};
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
+                                      std::size_t Size) {
+  std::vector<Message> Messages =
+      split({reinterpret_cast<const char *>(Data), Size});
+  Sides<BitstreamSerDes> Ours;
+  BareSides Bare;
+  BitstreamSerDes Reader;
+  std::vector<TensorView> Last;
+  std::uint64_t Layout = 0;
+  for (const Message &M : Messages) {
+    for (const AdviceSpec &Wanted :
+         {AdviceSpec::any(), AdviceSpec::of<float>(), AdviceSpec::of<bool>(),
+          AdviceSpec::of<std::int64_t>(), AdviceSpec::of<std::string>(),
+          AdviceSpec::of<std::vector<double>>(),
+          AdviceSpec::of<std::vector<bool>>(),
+          AdviceSpec::of<std::vector<std::int16_t>>(),
+          AdviceSpec::of<std::vector<std::string>>()})
+      Bare.testReply(M, Wanted);
+
+    Result Read = Reader.deserialize(M.bytes());
+    // A foreign compiler's request is read by the same rules.
+    requireSame(Bare.Model.deserialize(M.bytes()), Read,
+                "bare requests are read as ours");
+    if (&M != &Messages.front()) {
+      BitstreamSerDes Fresh;
+      requireSame(Fresh.deserialize(M.bytes()), Read,
+                  "messages do not depend on those before");
+    }
+    if (!Read)
+      continue;
+    if (Reader.layout() == Layout)
+      requireSameViews(Last, *Read, /*InMessage=*/true);
+    Layout = Reader.layout();
+    Last.assign(Read->begin(), Read->end());
+    Ours.requireRoundTrip(*Read);
+    Bare.requireRoundTrip(*Read);
+  }
+  return 0;
+}

@@ -1,0 +1,86 @@
+//===- FuzzJSON.cpp - Any bytes as a JSON message -------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Reads any bytes as JSON messages, one after another, wanting various types.
+/// What can be read must survive a round trip between our two sides, and keep
+/// its values on the way to a foreign one and back.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/JSONSerDes.h"
+
+#include "Fuzz.h"
+
+using namespace MLBridge;
+using namespace MLBridge::fuzz;
+
+namespace {
+
+/// What a foreign peer repeats has no "_types".
+struct BareSides {
+  JSONSerDes Writer, Reader;
+
+  BareSides() {
+    Writer.setBare(/*ModelSide=*/false);
+    Reader.setBare(/*ModelSide=*/true);
+  }
+
+  /// Requires that it can be read in any case, and as what it was where that
+  /// type is wanted.
+  void requireRoundTrip(Span<const TensorView> Tensors) {
+    Message Written = requireWritten(Writer, Tensors);
+    Result Read = Reader.deserialize(Written.bytes());
+    require(bool(Read), "a bare message can be read", Read.message());
+    require(Read->size() == Tensors.size(), "a bare message has all tensors");
+    if (Tensors.size() != 1 || Tensors[0].Name.substr(0, 1) == "_" ||
+        Tensors[0].numElements() == 0)
+      return;
+    AdviceSpec Wanted{AdviceSpec::Form::List, Tensors[0].Type};
+    Read = Reader.deserialize(Written.bytes(), Wanted);
+    require(bool(Read), "a bare message can be read as what it is",
+            Read.message());
+    require(test::difference(Tensors, *Read).empty(),
+            "a bare message keeps its values", Written.text());
+  }
+};
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
+                                      std::size_t Size) {
+  std::vector<Message> Messages =
+      split({reinterpret_cast<const char *>(Data), Size});
+  Sides<JSONSerDes> Ours;
+  BareSides Bare;
+  for (const AdviceSpec &Wanted :
+       {AdviceSpec::any(), AdviceSpec::of<float>(), AdviceSpec::of<double>(),
+        AdviceSpec::of<std::int8_t>(), AdviceSpec::of<std::uint64_t>(),
+        AdviceSpec::of<bool>(), AdviceSpec::of<std::string>()}) {
+    JSONSerDes Reader;
+    std::vector<TensorView> Last;
+    std::uint64_t Layout = 0;
+    for (const Message &M : Messages) {
+      Result Read = Reader.deserialize(M.bytes(), Wanted);
+      if (&M != &Messages.front()) {
+        JSONSerDes Fresh;
+        requireSame(Fresh.deserialize(M.bytes(), Wanted), Read,
+                    "messages do not depend on those before");
+      }
+      if (!Read)
+        continue;
+      if (Reader.layout() == Layout)
+        requireSameViews(Last, *Read, /*InMessage=*/false);
+      Layout = Reader.layout();
+      Last.assign(Read->begin(), Read->end());
+      Ours.requireRoundTrip(*Read);
+      Bare.requireRoundTrip(*Read);
+    }
+  }
+  return 0;
+}

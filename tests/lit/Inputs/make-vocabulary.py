@@ -1,0 +1,29 @@
+"""Prints an IR2Vec vocabulary of random vectors: `make-vocabulary.py DIM`."""
+
+import json
+import random
+import subprocess
+import sys
+
+PREDICATE_PREFIXES = ("FCMP_", "ICMP_")
+TYPES = """FloatTy VoidTy LabelTy MetadataTy VectorTy TokenTy IntegerTy
+FunctionTy PointerTy StructTy ArrayTy UnknownTy""".split()
+OPERANDS = "Function Pointer Constant Variable".split()
+
+dim = int(sys.argv[1])
+rng = random.Random(0)
+# One "NAME<tab>NUMBER" a line, after the number of lines.
+listing = subprocess.run(
+    ["llvm-ir2vec", "entities"], check=True, capture_output=True, text=True
+).stdout.splitlines()[1:]
+sections: dict[str, dict[str, list[float]]] = {"Opcodes": {}, "Types": {}, "Arguments": {}}
+for line in listing:
+    name = line.split("\t")[0]
+    if name in TYPES:
+        section = "Types"
+    elif name in OPERANDS or name.startswith(PREDICATE_PREFIXES):
+        section = "Arguments"
+    else:
+        section = "Opcodes"
+    sections[section][name] = [rng.uniform(-1, 1) for _ in range(dim)]
+json.dump(sections, sys.stdout)

@@ -1,0 +1,151 @@
+//===- policy-server.cpp - A model for tests ------------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// `policy-server NAME POLICY -- COMMAND...` serves POLICY at NAME in a process
+/// of its own while COMMAND runs, and exits as COMMAND does. When COMMAND has
+/// ended it prints to stderr:
+/// \code
+///   policy-server: sessions=1 questions=12 features=38
+/// \endcode
+/// The policies: `yes`, `no`, `default` (what LLVM itself would do, from the
+/// feature inlining_default), `defer`, `fail` (an error of the model),
+/// `nonsense` (a string), `die-after=N` (`yes` N times, then SIGKILL).
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/FeatureSet.h"
+#include "MLCompilerBridge/ModelServer.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+
+namespace {
+
+constexpr int ServerFailed = 125;
+
+std::optional<std::int64_t> defaultDecision(const ModelServer::Question &Q) {
+  for (const TensorView &Feature : Q.Features)
+    if (Feature.Name == "inlining_default")
+      if (auto Values = Feature.as<std::int64_t>())
+        return (*Values)[0];
+  return std::nullopt;
+}
+
+Error answer(ModelServer &Server, const ModelServer::Question &Q,
+             std::string_view Policy, FeatureSet &Reply) {
+  Reply.clear();
+  if (Policy == "defer")
+    return Server.replyDeferred("the policy is to defer");
+  if (Policy == "fail")
+    return Server.replyError("the policy is to fail");
+  if (Policy == "nonsense") {
+    Reply.set("inlining_decision", "perhaps");
+  } else if (Policy == "default") {
+    std::optional<std::int64_t> Default = defaultDecision(Q);
+    if (!Default)
+      return Server.replyError("there is no feature 'inlining_default'");
+    Reply.set("inlining_decision", *Default);
+  } else {
+    Reply.set("inlining_decision", std::int64_t(Policy != "no"));
+  }
+  return Server.reply(Reply.tensors());
+}
+
+/// Says on \p Ready that it listens, and ends when \p Lifeline closes.
+int serve(const char *Name, std::string_view Policy, int Ready, int Lifeline) {
+  long LifeTime = -1;
+  constexpr std::string_view DieAfter = "die-after=";
+  if (Policy.substr(0, DieAfter.size()) == DieAfter)
+    LifeTime = std::atol(Policy.data() + DieAfter.size());
+
+  Expected<std::unique_ptr<ModelServer>> Server = ModelServer::listen(Name);
+  if (!Server) {
+    std::fprintf(stderr, "policy-server: %s\n",
+                 Server.takeError().str().c_str());
+    return ServerFailed;
+  }
+  if (write(Ready, "", 1) != 1)
+    return ServerFailed;
+
+  FeatureSet Reply;
+  std::size_t NumFeatures = 0;
+  for (;;) {
+    Expected<ModelServer::Question> Q =
+        (*Server)->next(Deadline::in(std::chrono::milliseconds(20)));
+    if (Q) {
+      if (LifeTime-- == 0)
+        raise(SIGKILL);
+      NumFeatures = Q->Features.size();
+      // An error here is the compiler's affair, which sees the session end.
+      (void)bool(answer(**Server, *Q, Policy, Reply));
+      continue;
+    }
+    if (Q.code() != ErrorCode::Timeout) {
+      std::fprintf(stderr, "policy-server: %s\n", Q.takeError().str().c_str());
+      return ServerFailed;
+    }
+    pollfd Parent{Lifeline, POLLIN, 0};
+    if (poll(&Parent, 1, 0) != 0)
+      break;
+  }
+  ModelServer::Statistics Seen = (*Server)->statistics();
+  std::fprintf(stderr,
+               "policy-server: sessions=%llu questions=%llu "
+               "features=%zu\n",
+               static_cast<unsigned long long>(Seen.Sessions),
+               static_cast<unsigned long long>(Seen.Questions), NumFeatures);
+  return 0;
+}
+
+} // namespace
+
+int main(int Argc, char **Argv) {
+  if (Argc < 5 || std::string_view(Argv[3]) != "--") {
+    std::fprintf(stderr, "usage: %s NAME POLICY -- COMMAND...\n", Argv[0]);
+    return ServerFailed;
+  }
+  // Close-on-exec: COMMAND must not keep the server alive.
+  int Ready[2], Lifeline[2];
+  if (pipe2(Ready, O_CLOEXEC) != 0 || pipe2(Lifeline, O_CLOEXEC) != 0) {
+    std::perror("policy-server: pipe");
+    return ServerFailed;
+  }
+  const pid_t Server = fork();
+  if (Server == 0) {
+    close(Lifeline[1]);
+    return serve(Argv[1], Argv[2], Ready[1], Lifeline[0]);
+  }
+  close(Ready[1]);
+  char Byte;
+  if (Server < 0 || read(Ready[0], &Byte, 1) != 1)
+    return ServerFailed;
+
+  const pid_t Command = fork();
+  if (Command == 0) {
+    execvp(Argv[4], Argv + 4);
+    std::perror(Argv[4]);
+    _exit(127);
+  }
+  int Status = 0;
+  if (Command < 0 || waitpid(Command, &Status, 0) != Command)
+    return ServerFailed;
+  close(Lifeline[1]);
+  waitpid(Server, nullptr, 0);
+  return WIFEXITED(Status) ? WEXITSTATUS(Status) : 128 + WTERMSIG(Status);
+}

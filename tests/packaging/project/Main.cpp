@@ -1,0 +1,42 @@
+//===- Main.cpp - A user of the installed library -------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Asks two models through the installed headers and library: `none`, which
+/// must defer, and a pipe where nobody is, which must say so in time. The
+/// second needs all of the library, its JSON parser too, to be linked.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/MLModelRunner.h"
+
+#include <chrono>
+#include <cstdio>
+
+using namespace MLBridge;
+
+/// Whether asking the model that \p Spec names ends in \p Wanted.
+static bool endsIn(ErrorCode Wanted, std::string_view Spec) {
+  Expected<std::unique_ptr<MLModelRunner>> Runner = createModelRunner(Spec);
+  if (!Runner) {
+    std::fprintf(stderr, "%s\n", Runner.takeError().str().c_str());
+    return false;
+  }
+  (*Runner)->setTimeout(std::chrono::milliseconds(200));
+  (*Runner)->populateFeatures(std::pair{"callee_size", 12});
+  Error E = (*Runner)->tryEvaluate<bool>().takeError();
+  std::printf("%s\n", E.str().c_str());
+  return E.code() == Wanted;
+}
+
+int main() {
+  bool Right =
+      endsIn(ErrorCode::Deferred, "none") &&
+      endsIn(ErrorCode::Timeout, "pipe:nobody?serdes=json&connect=200ms");
+  return Right ? 0 : 1;
+}

@@ -1,0 +1,41 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What several tests need."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# The machine may be busy with other tests: time is no failure here.
+settings.register_profile("mlbridge", deadline=None)
+settings.load_profile("mlbridge")
+
+
+@pytest.fixture()
+def name() -> Iterator[str]:
+    """A name for a server, short enough for a socket; nothing may be left at it."""
+    folder = Path(tempfile.mkdtemp(prefix="mlb"))
+    yield str(folder / "model")
+    left = sorted(path.name for path in folder.iterdir())
+    shutil.rmtree(folder)
+    assert left == []
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    """Same type, shape and value; NaNs are equal, 0.0 and -0.0 are not."""
+    if not isinstance(expected, np.ndarray):
+        assert type(found) is type(expected)
+        assert found == expected
+        return
+    assert isinstance(found, np.ndarray)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected, strict=True)
+    if expected.dtype.kind == "f":
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))

@@ -1,0 +1,229 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The demo around its model: compiling, measuring, comparing, judging."""
+
+import json
+import shutil
+import stat
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="the demo's packages are not installed")
+
+from examples.inlining import report
+from examples.inlining.agreement import Agreement
+from examples.inlining.corpus import Program, concatenate_sources
+from examples.inlining.evaluate import (
+    Asked,
+    Build,
+    PolicyBuild,
+    UnexpectedStatistics,
+    compare_bzip2,
+    read_statistics,
+)
+from examples.inlining.record import Unit, read_table
+from examples.inlining.toolchain import (
+    CLANG,
+    ToolFailed,
+    compile_program,
+    in_spec,
+    link,
+    run,
+    text_size,
+)
+
+LINE = (
+    "mlbridge-inliner: /src/a b.c: asked=204 inlined=62 deferred=0 failed=0 "
+    "compared=204 default_inlined=60 both_inlined=58 agreement=97.06% "
+    "first_us=412.0 mean_us=8.3 total_us=2096.9\n"
+)
+
+needs_clang = pytest.mark.skipif(not shutil.which(CLANG), reason=f"no {CLANG} here")
+needs_bzip2 = pytest.mark.skipif(not shutil.which("bzip2"), reason="no bzip2 here")
+
+
+def nothing() -> None:
+    """Advances no progress bar."""
+
+
+def test_statistics() -> None:
+    found = read_statistics("a.c:1:1: warning: asked=1\n" + LINE)
+    assert found.agreement == Agreement(
+        both_inline=58, only_llvm=2, only_model=4, neither=140
+    )
+    assert f"{found.agreement.accuracy:.2%}" == "97.06%"
+    assert found.mean_first_us == 412.0
+    assert found.mean_us == pytest.approx((2096.9 - 412.0) / 203)
+
+
+def test_statistics_of_several_files() -> None:
+    asked_nothing = "mlbridge-inliner: b.c: asked=0 inlined=0 deferred=0 failed=0 \n"
+    found = sum(
+        (read_statistics(text) for text in (LINE, asked_nothing, LINE)), Asked()
+    )
+    assert found.agreement.decisions == 408
+    assert found.sessions == 2
+    assert found.mean_first_us == 412.0
+    assert found.mean_us == pytest.approx((2096.9 - 412.0) / 203)
+
+
+@pytest.mark.parametrize(
+    ("was", "is_"),
+    [("deferred=0", "deferred=1"), ("failed=0", "failed=3"), ("compared=204 ", "")],
+)
+def test_statistics_of_others_decisions(was: str, is_: str) -> None:
+    with pytest.raises(UnexpectedStatistics, match="not all decisions"):
+        read_statistics(LINE.replace(was, is_))
+
+
+def test_a_compiler_that_prints_no_statistics() -> None:
+    assert read_statistics("warning: something else\n") == Asked()
+
+
+def write_log(path: Path, rows: list[tuple[int, int, int]], names: str = "ab") -> Unit:
+    """A training log of int64[1] tensors, the decision last."""
+    specs = [
+        {"name": name, "type": "int64_t", "port": 0, "shape": [1]}
+        for name in (*names, "inlining_decision")
+    ]
+    data = json.dumps({"features": specs, "advice": specs[-1]}).encode()
+    data += b'\n{"context":"default"}\n'
+    for index, row in enumerate(rows):
+        data += b'{"observation":%d}\n' % index + struct.pack("<3q", *row) + b"\n"
+    path.write_bytes(data)
+    return Unit(path.stem, path)
+
+
+def test_table_of_logs(tmp_path: Path) -> None:
+    (tmp_path / "empty.log").touch()
+    units = [
+        write_log(tmp_path / "one.log", [(1, 2, 0), (3, 4, 1)]),
+        Unit("empty", tmp_path / "empty.log"),
+        Unit("absent", tmp_path / "absent.log"),
+        write_log(tmp_path / "two.log", [(-5, 1 << 40, 1)]),
+    ]
+    table = read_table(units)
+    assert table.names == ("a", "b")
+    assert table.features.tolist() == [[1, 2], [3, 4], [-5, 1 << 40]]
+    assert table.decisions.tolist() == [False, True, True]
+    assert table.units.tolist() == [0, 0, 3]
+    assert table.unit_names == ("one", "empty", "absent", "two")
+    assert table.column("b").tolist() == [2, 4, 1 << 40]
+
+
+def test_table_of_unlike_logs(tmp_path: Path) -> None:
+    units = [
+        write_log(tmp_path / "one.log", [(1, 2, 0)]),
+        write_log(tmp_path / "two.log", [(1, 2, 0)], names="ba"),
+    ]
+    with pytest.raises(ValueError, match=r"two\.log has other features"):
+        read_table(units)
+    with pytest.raises(ValueError, match="no decision"):
+        read_table([Unit("absent", tmp_path / "absent.log")])
+
+
+def test_paths_in_specs() -> None:
+    assert in_spec(Path("/tmp/a b|c?d=e&f%g/{module}")) == (
+        "/tmp/a%20b%7Cc%3Fd%3De%26f%25g/%7Bmodule%7D"
+    )
+
+
+def program(folder: Path, **sources: str) -> Program:
+    paths = []
+    for name, text in sources.items():
+        paths.append(folder / f"{name}.c")
+        paths[-1].write_text(text)
+    return Program("it", "1-1", tuple(paths), ("-DANSWER=42",))
+
+
+@needs_clang
+def test_compiles_and_links(tmp_path: Path) -> None:
+    sources = program(
+        tmp_path,
+        main="int f(void); int main(void) { return f(); }",
+        f="int f(void) { return ANSWER + MORE; }",
+    )
+    compiled = list(
+        compile_program(
+            sources, tmp_path / "out", extra=lambda s: [f"-DMORE={len(s.stem)}"], jobs=2
+        )
+    )
+    assert [unit.source for unit in compiled] == list(sources.sources)
+    objects = [unit.object_file for unit in compiled]
+    sizes = [text_size([unit]) for unit in objects]
+    assert min(sizes) > 0
+    assert text_size(objects) == sum(sizes)
+    link(objects, tmp_path / "it")
+    with pytest.raises(ToolFailed, match="status 43"):
+        run([tmp_path / "it"])
+
+
+@needs_clang
+def test_does_not_compile(tmp_path: Path) -> None:
+    broken = program(tmp_path, broken="int main(void) { return undeclared; }")
+    with pytest.raises(ToolFailed, match=r"broken\.c.*\n?.*undeclared"):
+        list(compile_program(broken, tmp_path))
+
+
+def test_concatenated_sources(tmp_path: Path) -> None:
+    sources = program(tmp_path, a="one\n", b="two\n")
+    text = concatenate_sources([sources, sources], tmp_path / "all.txt")
+    assert text.read_text() == "one\ntwo\none\ntwo\n"
+
+
+def script(path: Path, text: str) -> Build:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return Build(path, 1)
+
+
+@needs_bzip2
+def test_builds_are_compared(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("real data\n" * 50_000)
+    stock = script(tmp_path / "stock", 'exec bzip2 "$@"')
+    other_level = script(
+        tmp_path / "level", 'case $2 in -9) set -- -c -1;; esac; exec bzip2 "$@"'
+    )
+    no_round_trip = script(
+        tmp_path / "trip", 'bzip2 "$@"; case $2 in -d) echo more;; esac'
+    )
+    broken = script(tmp_path / "broken", "exit 3")
+
+    assert compare_bzip2(stock, stock, [text], nothing) == []
+    assert compare_bzip2(stock, other_level, [text], nothing) == [
+        "text: compressed with -9"
+    ]
+    assert compare_bzip2(stock, no_round_trip, [text], nothing) == [
+        "text: decompressed after -1",
+        "text: decompressed after -9",
+    ]
+    with pytest.raises(ToolFailed, match="status 3"):
+        compare_bzip2(stock, broken, [text], nothing)
+
+
+def results(agreement: Agreement, text: int, differences: list[str]) -> list[bool]:
+    """Which promises a build keeps, against a stock build of 10,000 bytes."""
+    asked = Asked(agreement, sessions=1, first_us=100.0, rest_us=990.0)
+    build = PolicyBuild(Path("bzip2"), text, "json", asked, 5.0)
+    kept = report.promises(
+        Build(Path("bzip2"), 10_000), [report.Result(build, differences)]
+    )
+    return [promise.kept for promise in kept]
+
+
+GOOD = Agreement(both_inline=15, only_llvm=2, only_model=3, neither=80)
+
+
+def test_promises_are_judged() -> None:
+    assert results(GOOD, 10_100, []) == [True, True, True]
+    assert results(replace(GOOD, neither=79), 10_000, []) == [False, True, True]
+    assert results(GOOD, 10_101, []) == [True, False, True]
+    assert results(GOOD, 9_899, []) == [True, False, True]
+    assert results(GOOD, 10_000, ["text: compressed with -1"]) == [True, True, False]
+    # Without a decision there is no agreement.
+    assert results(Agreement(), 10_000, []) == [False, True, True]

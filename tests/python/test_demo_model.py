@@ -1,0 +1,195 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The demo's model: what it learns, and that it answers as it was trained."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("torch", reason="the demo's packages are not installed")
+
+import torch
+
+from examples.inlining.agreement import Agreement
+from examples.inlining.network import InliningNetwork
+from examples.inlining.policy import Policy
+from examples.inlining.record import Table
+from examples.inlining.train import Epoch, Settings, Training, train
+
+NAMES = ("callee_users", "cost_estimate", "constant", "threshold")
+counts = st.integers(0, 1000)
+
+
+def table(rows: int = 600, units: int = 12, seed: int = 0) -> Table:
+    """Made-up call sites, inlined where that is cheap."""
+    random = np.random.default_rng(seed)
+    cost = random.integers(-50, 300, rows)
+    threshold = random.choice([5, 45, 225], rows)
+    users = random.integers(1, 9, rows)
+    return Table(
+        NAMES,
+        np.column_stack([users, cost, np.full(rows, 7), threshold]),
+        cost < threshold,
+        np.sort(random.integers(0, units, rows)),
+        tuple(f"unit{i}" for i in range(units)),
+    )
+
+
+def trained(data: Table, **settings: int) -> tuple[Training, list[Epoch]]:
+    seen: list[Epoch] = []
+    return train(data, replace(Settings(), **settings), seen.append), seen
+
+
+@pytest.fixture(scope="module")
+def training() -> Training:
+    return trained(table())[0]
+
+
+def decisions(network: InliningNetwork, data: Table) -> np.ndarray:
+    with torch.no_grad():
+        logits = network(torch.from_numpy(data.features).float())
+    return logits.numpy() > 0
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1))
+def test_agreement_counts(pairs: list[tuple[bool, bool]]) -> None:
+    model, llvm = (np.array(column) for column in zip(*pairs, strict=True))
+    found = Agreement.of(model, llvm)
+    assert found.decisions == len(pairs)
+    assert found.llvm_inlines == llvm.sum()
+    assert found.accuracy == pytest.approx((model == llvm).mean())
+    assert found.majority_rate == pytest.approx(max(llvm.mean(), 1 - llvm.mean()))
+    recalls = [(model == llvm)[llvm == side].mean() for side in set(llvm.tolist())]
+    assert found.balanced_accuracy == pytest.approx(np.mean(recalls))
+
+
+@given(st.tuples(*[counts] * 4), st.tuples(*[counts] * 4))
+def test_agreements_add_up(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    total = Agreement(*a) + Agreement(*b)
+    assert total == Agreement(*(x + y for x, y in zip(a, b, strict=True)))
+    assert total.decisions == sum(a) + sum(b)
+
+
+def test_always_the_same_answer_is_worth_half() -> None:
+    """However often LLVM gives it, too."""
+    lazy = Agreement(both_inline=0, only_llvm=10, only_model=0, neither=990)
+    assert lazy.accuracy == lazy.majority_rate == 0.99
+    assert lazy.balanced_accuracy == 0.5
+
+
+def test_it_learns(training: Training) -> None:
+    fresh = table(seed=1)
+    found = Agreement.of(decisions(training.network, fresh), fresh.decisions)
+    assert found.balanced_accuracy > 0.97
+    assert found.majority_rate < 0.8
+
+
+def test_it_learns_from_what_llvm_decides_only() -> None:
+    """With shuffled decisions there is nothing to learn."""
+    data = table()
+    shuffled = np.random.default_rng(3).permutation(data.decisions)
+    training, _ = trained(replace(data, decisions=shuffled), epochs=20)
+    fresh = table(seed=1)
+    found = Agreement.of(decisions(training.network, fresh), fresh.decisions)
+    assert found.balanced_accuracy < 0.7
+
+
+def test_a_seed_makes_the_network() -> None:
+    data = table()
+    first, again, other = (
+        trained(data, seed=seed, epochs=3)[0].network.state_dict() for seed in (5, 5, 6)
+    )
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not all(torch.equal(first[name], other[name]) for name in first)
+
+
+def test_validation_files_are_not_learned_from() -> None:
+    """What is decided in them changes their losses, and not the network."""
+    data = table()
+    before, _ = trained(data, epochs=2)
+    names = before.validation_units
+    assert 0 < len(names) < len(data.unit_names)
+    aside = np.isin(data.units, [data.unit_names.index(name) for name in names])
+    assert 0.05 < aside.mean() <= Settings.validation_share
+
+    flipped = replace(data, decisions=data.decisions ^ aside)
+    after, _ = trained(flipped, epochs=2)
+    assert [e.training_loss for e in after.curve] == [
+        e.training_loss for e in before.curve
+    ]
+    assert after.curve[0].validation_loss > before.curve[0].validation_loss
+
+
+def test_the_best_epoch_is_kept() -> None:
+    training, seen = trained(table(), epochs=200, patience=5)
+    assert seen == training.curve
+    losses = [epoch.validation_loss for epoch in training.curve]
+    assert training.best == int(np.argmin(losses))
+    assert len(losses) in (200, training.best + 6)
+
+    data = table()
+    aside = np.isin([data.unit_names[u] for u in data.units], training.validation_units)
+    of_the_kept = Agreement.of(
+        decisions(training.network, data)[aside], data.decisions[aside]
+    )
+    assert of_the_kept == training.best_epoch.validation
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        replace(table(), decisions=np.zeros(600, np.bool_)),
+        replace(table(), units=np.zeros(600, np.int64), unit_names=("all",)),
+    ],
+    ids=["one answer", "one file"],
+)
+def test_too_little_to_learn_from(data: Table) -> None:
+    with pytest.raises(ValueError, match="too few"):
+        trained(data)
+
+
+def test_constants_are_dropped(training: Training) -> None:
+    data = table(seed=1)
+    changed = data.features.copy()
+    changed[:, NAMES.index("constant")] = 10_000
+    other = replace(data, features=changed)
+    np.testing.assert_array_equal(
+        decisions(training.network, data), decisions(training.network, other)
+    )
+
+
+@given(st.lists(st.integers(-(2**20), 2**20), min_size=4, max_size=4))
+def test_policy_is_the_network(training: Training, row: list[int]) -> None:
+    values = np.array(row, np.int64)
+    with torch.no_grad():
+        expected = float(training.network(torch.tensor([row]).float())[0])
+    policy = Policy(training.network)
+    found = policy.logit(values)
+    assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+    features = {name: values[i : i + 1] for i, name in enumerate(NAMES)}
+    # In any order, beside others, LLVM's own decision among them.
+    asked = dict(reversed(features.items()), inlining_default=np.array([1]), more="x")
+    assert policy(asked) == int(found > 0)
+
+
+def test_policy_without_the_derived_input() -> None:
+    training, _ = trained(table(), derived=False, epochs=3)
+    row = table().features[0]
+    with torch.no_grad():
+        expected = float(training.network(torch.from_numpy(row[None]).float())[0])
+    assert Policy(training.network).logit(row) == pytest.approx(expected, abs=1e-5)
+
+
+def test_saved_and_loaded(training: Training, tmp_path: Path) -> None:
+    path = tmp_path / "inliner.pt"
+    training.network.save(path)
+    loaded = InliningNetwork.load(path)
+    assert loaded.features == NAMES
+    row = table().features[3]
+    assert Policy(loaded).logit(row) == Policy(training.network).logit(row)

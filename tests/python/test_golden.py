@@ -1,0 +1,206 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The golden frames, read by the codec and by readers that share nothing with it.
+
+The readers below follow docs/wire-format.md with `json` and `numpy` only, so that the
+C++ code and the document are held to the same bytes.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import assert_same
+
+import mlbridge
+from mlbridge.codec import deserialize, serialize
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+REPLIES_WITHOUT_ADVICE = {"error", "deferred"}
+NAMES = sorted(
+    path.stem for path in GOLDEN.glob("*.bin") if not path.stem.startswith("bare-")
+)
+TENSORS = [name for name in NAMES if name not in REPLIES_WITHOUT_ADVICE]
+
+DTYPES = {"float": "<f4", "double": "<f8", "bool": "?"} | {
+    f"{kind}int{8 * size}_t": f"<{'u' if kind else 'i'}{size}"
+    for kind in ("", "u")
+    for size in (1, 2, 4, 8)
+}
+
+
+def message_of(frame: bytes) -> bytes:
+    """What is behind a frame's length, which must be right."""
+    assert int.from_bytes(frame[:8], "little") == len(frame) - 8
+    return frame[8:]
+
+
+def read_bitstream(message: bytes) -> dict[str, Any]:
+    header, _, body = message.partition(b"\n")
+    # The first tensor begins at a 64-byte boundary, counted from the length.
+    assert (8 + len(header) + 1) % 64 == 0
+    tensors: dict[str, Any] = {}
+    sizes = []
+    for spec in json.loads(header)["features"]:
+        dtype, shape = np.dtype(DTYPES[spec["type"]]), spec["shape"]
+        count = int(np.prod(shape))
+        data, body = body[: count * dtype.itemsize], body[count * dtype.itemsize :]
+        sizes.append(dtype.itemsize)
+        value: Any
+        match spec.get("semantics"):
+            case "bool":
+                value = np.frombuffer(data, np.bool_).reshape(shape)
+            case "string":
+                value = data.decode()
+            case "strings":
+                value = []
+                for length in spec["lengths"]:
+                    value.append(data[:length].decode())
+                    data = data[length:]
+                assert data == b""
+            case None:
+                value = np.frombuffer(data, dtype).reshape(shape)
+        tensors[spec["name"]] = value
+    assert body == b"\n"
+    assert sizes == sorted(sizes, reverse=True)
+    return tensors
+
+
+def read_json(message: bytes) -> dict[str, Any]:
+    # Python alone would read -0 as an int, which has no sign of its own.
+    values = json.loads(message, parse_int=lambda x: -0.0 if x == "-0" else int(x))
+    types = values.pop("_types", {})
+    return {
+        name: read_json_value(value, types.get(name)) for name, value in values.items()
+    }
+
+
+def read_json_value(value: Any, declared: Any) -> Any:
+    shape = None
+    if isinstance(declared, dict):
+        declared, shape = declared["type"], declared["shape"]
+    if declared == "string":
+        return value
+    first = value
+    while isinstance(first, list) and first:
+        first = first[0]
+    if declared is None:
+        if isinstance(first, str):
+            return value
+        by_kind = {bool: "bool", int: "int64_t", float: "double"}
+        declared = by_kind[type(first)]
+    if declared in ("float", "double"):
+        value = with_non_finite(value)
+    array = np.array(value, DTYPES[declared])
+    return array if shape is None else array.reshape(shape)
+
+
+def with_non_finite(value: Any) -> Any:
+    if isinstance(value, list):
+        return [with_non_finite(item) for item in value]
+    return float(value) if isinstance(value, str) else value
+
+
+def test_there_are_frames() -> None:
+    assert len(NAMES) >= 10
+    assert {path.stem for path in GOLDEN.glob("*.json")} >= set(NAMES)
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_bitstream(name: str) -> None:
+    message = message_of((GOLDEN / f"{name}.bin").read_bytes())
+    expected = read_bitstream(message)
+    found = deserialize(message)
+    assert list(found) == list(expected)
+    for key, value in expected.items():
+        assert_same(found[key], value)
+    assert serialize(typed(found)) == message
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_json(name: str) -> None:
+    message = (GOLDEN / f"{name}.json").read_bytes().rstrip(b"\n")
+    expected = read_json(message)
+    found = deserialize(message, "json")
+    assert list(found) == list(expected)
+    for key, value in expected.items():
+        assert_same(found[key], value)
+    assert serialize(typed(found), "json") == message
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_both_say_the_same(name: str) -> None:
+    bitstream = deserialize(message_of((GOLDEN / f"{name}.bin").read_bytes()))
+    other = deserialize((GOLDEN / f"{name}.json").read_bytes(), "json")
+    assert bitstream.keys() == other.keys()
+    for key, value in bitstream.items():
+        assert_same(other[key], value)
+
+
+def typed(tensors: dict[str, Any]) -> dict[str, Any]:
+    """An empty list of strings has its type in NumPy only."""
+    return {
+        key: np.array([], str) if isinstance(value, list) and not value else value
+        for key, value in tensors.items()
+    }
+
+
+def test_values() -> None:
+    """A few by hand, in case that all readers err alike."""
+    found = deserialize(message_of((GOLDEN / "scalars.bin").read_bytes()))
+    assert_same(found["int64"], np.array(-64, np.int64))
+    assert_same(found["uint16"], np.array(16, np.uint16))
+    assert_same(found["float"], np.array(0.1, np.float32))
+    assert_same(found["true"], np.array(True))
+    assert found["string"] == "text"
+    found = deserialize((GOLDEN / "text.json").read_bytes(), "json")
+    assert found["unicode"] == "naïve 日本語 🌉"
+    assert found["names"] == ["", "λ", '"quoted"', "NaN"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "says"),
+    [
+        ("error", mlbridge.ModelError, 'ValueError: no feature "callee"'),
+        ("deferred", mlbridge.Deferred, "not seen in training"),
+    ],
+)
+def test_replies_without_advice(
+    name: str, kind: type[mlbridge.Error], says: str
+) -> None:
+    for serdes, suffix in (("bitstream", "bin"), ("json", "json")):
+        data = (GOLDEN / f"{name}.{suffix}").read_bytes()
+        message = message_of(data) if suffix == "bin" else data
+        with pytest.raises(kind) as caught:
+            deserialize(message, serdes)
+        assert str(caught.value) == says
+
+
+def test_bare_dialects() -> None:
+    request = message_of((GOLDEN / "bare-request.bin").read_bytes())
+    tensors = {"size": 12, "embedding": np.array([1.5, -2.25], np.float32)}
+    assert serialize(tensors, bare="compiler") == request
+    found = deserialize(request, bare="model")
+    assert_same(found["embedding"], np.array([1.5, -2.25], np.float32))
+    assert found["size"] == 12
+
+    reply = message_of((GOLDEN / "bare-reply.bin").read_bytes())
+    assert reply == np.float32(1.5).tobytes()
+    assert serialize({"out": np.float32(1.5)}, bare="model") == reply
+    advice = deserialize(reply, bare="compiler", dtype="float")
+    assert_same(np.asarray(advice["out"]).reshape(()), np.array(1.5, np.float32))
+
+    request = (GOLDEN / "bare-request.json").read_bytes().rstrip(b"\n")
+    assert serialize(tensors, "json", bare="compiler") == request
+    assert deserialize(request, "json", bare="model")["size"] == 12
+    reply = (GOLDEN / "bare-reply.json").read_bytes().rstrip(b"\n")
+    assert serialize({"out": np.float32(1.5)}, "json", bare="model") == reply
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 5, 8])
+def test_a_bare_reply_of_another_size_is_refused(size: int) -> None:
+    with pytest.raises((mlbridge.Malformed, mlbridge.SchemaMismatch)):
+        deserialize(b"\0" * size, bare="compiler", dtype="float")

@@ -1,0 +1,267 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reading training logs: LLVM's own, those that `record:` writes, and damaged ones."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import assert_same
+from hypothesis import given
+from hypothesis import strategies as st
+from training_logs import FEATURES, context, header, observation, outcome, write_log
+
+import mlbridge
+from mlbridge import create_model_runner, read_log
+
+
+def test_observations(tmp_path: Path) -> None:
+    log = read_log(write_log(tmp_path / "log"))
+    assert [spec.name for spec in log.features] == ["size", "weights"]
+    assert log.advice.name == "inlining_decision"
+    assert log.reward is None
+    assert str(log.features[1]) == "float32[2,2]"
+    first, second, third = log
+    assert (first.context, first.index) == ("main", 0)
+    assert (second.context, second.index) == ("helper ☃", 0)
+    assert (third.context, third.index) == ("main", 1)
+    assert_same(first.features["size"], np.array([10], np.int64))
+    assert_same(
+        second.features["weights"], np.array([[20, -1.5], [0, 10]], np.float32)
+    )
+    # Newlines in the data are no ends of lines.
+    assert_same(third.features["size"], np.array([0x0A0A0A0A]))
+    assert [o.advice for o in log] == [1, 0, 1]
+    assert first.reward is None
+
+
+def test_rewards(tmp_path: Path) -> None:
+    log = read_log(write_log(tmp_path / "log", rewards=True))
+    assert log.reward is not None
+    assert [observed.reward for observed in log] == [2.5, 5, np.float32(0x0A0A0A0A / 4)]
+
+
+@pytest.mark.parametrize("rewards", [False, True])
+def test_arrays(tmp_path: Path, rewards: bool) -> None:
+    log = read_log(write_log(tmp_path / "log", rewards=rewards))
+    arrays = log.as_arrays()
+    assert arrays.contexts == ["main", "helper ☃", "main"]
+    assert arrays.features["weights"].shape == (3, 2, 2)
+    assert_same(arrays.advice, np.array([[1], [0], [1]], np.int64))
+    assert (arrays.rewards is not None) == rewards
+    for i, observed in enumerate(log):
+        for name, value in observed.features.items():
+            assert_same(arrays.features[name][i], value)
+
+
+def test_a_log_without_observations(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(header(rewards=True))
+    assert list(read_log(path)) == []
+    arrays = read_log(path).as_arrays()
+    assert arrays.features["weights"].shape == (0, 2, 2)
+    assert arrays.rewards is not None
+    assert arrays.rewards.shape == (0,)
+
+
+def test_a_log_cut_anywhere(tmp_path: Path) -> None:
+    """What is whole is read; a cut says where."""
+    whole = write_log(tmp_path / "log", rewards=True).read_bytes()
+    complete = {len(header(rewards=True))}
+    at = len(header(rewards=True))
+    for name, index, size, decision in (
+        ("main", 0, 10, 1),
+        ("helper ☃", 0, 20, 0),
+        ("main", 1, 0x0A0A0A0A, 1),
+    ):
+        at += len(context(name))
+        complete.add(at)
+        at += len(observation(index, size, decision)) + len(outcome(index, 0))
+        complete.add(at)
+    cut = tmp_path / "cut"
+    for length in range(len(whole)):
+        cut.write_bytes(whole[:length])
+        if length in complete:
+            assert len(list(read_log(cut))) <= 3
+            continue
+        with pytest.raises(mlbridge.Malformed, match=r"cut: byte (\d+): ") as caught:
+            list(read_log(cut))
+        offset = int(str(caught.value).split("byte ")[1].split(":")[0])
+        assert offset <= length
+
+
+@pytest.mark.parametrize(
+    ("data", "offset", "says"),
+    [
+        (b"", 0, "empty"),
+        (b"{}\n", 0, "no features"),
+        (b'{"features":[]}\n', 0, "no features"),
+        (b"[]\n", 0, "object"),
+        (b"not JSON\n", 0, "JSON"),
+        (b"\xff\n", 0, "JSON"),
+        (b'{"features":[{"name":"x","type":"half","shape":[1]}]}\n', 0, "half"),
+        (b'{"features":[{"name":"x","type":"float","shape":[-1]}]}\n', 0, "-1"),
+        (b'{"features":[{"name":"x","type":"float","shape":[true]}]}\n', 0, "True"),
+        (b'{"features":[{"name":"x","type":"float"}]}\n', 0, "described"),
+        (b'{"features":[7]}\n', 0, "7"),
+        (header(features=[FEATURES[0], FEATURES[0]]), 0, "twice"),
+        (header(score=FEATURES[1]), 0, "one number"),
+        (header(advice=FEATURES[0]), 0, "last tensor"),
+        (header() + b'{"outcome":0}\n', len(header()), "outcome"),
+        (header() + b'{"observation":"0"}\n', len(header()), "observation"),
+        (
+            header() + observation(0, 1, 1)[:-1] + b"x",
+            len(header() + observation(0, 1, 1)) - 1,
+            "newline",
+        ),
+        (
+            header(rewards=True) + observation(0, 1, 1) + outcome(1, 1),
+            len(header(rewards=True) + observation(0, 1, 1)),
+            "outcome of observation 0",
+        ),
+        (
+            header(rewards=True) + observation(0, 1, 1),
+            len(header(rewards=True) + observation(0, 1, 1)),
+            "missing",
+        ),
+    ],
+)
+def test_malformed_logs(tmp_path: Path, data: bytes, offset: int, says: str) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(data)
+    with pytest.raises(mlbridge.Malformed, match=rf"byte {offset}: .*{says}"):
+        list(read_log(path))
+
+
+def test_a_header_that_lies_about_sizes(tmp_path: Path) -> None:
+    """Nothing of what it announces is allocated."""
+    huge = {"name": "x", "type": "double", "shape": [1 << 40]}
+    path = tmp_path / "log"
+    path.write_bytes(header(features=[huge]) + b'{"observation":0}\n')
+    with pytest.raises(mlbridge.Malformed, match="8796093022209 bytes, and 0 are left"):
+        list(read_log(path))
+
+
+@given(st.binary(max_size=200))
+def test_noise(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "noise"
+    path.write_bytes(header() + noise)
+    try:
+        list(read_log(path))
+    except mlbridge.Malformed as error:
+        assert str(path) in str(error)
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_log(tmp_path / "nothing")
+
+
+def test_what_record_writes(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "log"
+    with mlbridge.serving(lambda f: int(f["n"]) % 2, f"pipe:{name}"):  # type: ignore[arg-type]
+        with create_model_runner(f"record:{path}|pipe:{name}?timeout=20s") as runner:
+            for i in range(6):
+                runner.switch_context(f"function {i // 3}")
+                features = {
+                    "n": i,
+                    "matrix": np.full((2, 3), i / 4, np.float32),
+                    "flag": i > 2,
+                    "kind": "loop",
+                    "names": ["a", "bc"],
+                }
+                assert runner.evaluate(features, int) == i % 2
+                runner.log_outcome("decision", np.int64(i % 2), reward=i / 2)
+    log = read_log(path)
+    observed = list(log)
+    assert [o.context for o in observed] == 3 * ["function 0"] + 3 * ["function 1"]
+    assert [o.index for o in observed] == [0, 1, 2, 0, 1, 2]
+    assert [o.reward for o in observed] == [0, 0.5, 1, 1.5, 2, 2.5]
+    for i, o in enumerate(observed):
+        assert_same(o.features["n"], np.array([i]))
+        assert_same(o.features["matrix"], np.full((2, 3), i / 4, np.float32))
+        assert_same(o.features["flag"], np.array([i > 2]))
+        assert o.features["kind"] == "loop"
+        assert o.features["names"] == ["a", "bc"]
+        assert_same(o.advice, np.array([i % 2]))
+    arrays = log.as_arrays()
+    assert arrays.features["names"].tolist() == 6 * [["a", "bc"]]
+    assert arrays.features["kind"].tolist() == 6 * ["loop"]
+    assert_same(arrays.features["flag"], np.array([[i > 2] for i in range(6)]))
+    assert log.advice.name == "decision"
+
+
+def test_a_heuristic_recorded(tmp_path: Path) -> None:
+    """`record:` in front of a model that decides nothing logs the compiler's own."""
+    path = tmp_path / "log"
+    with create_model_runner(f"record:{path}|none") as runner:
+        for i in range(4):
+            with pytest.raises(mlbridge.Deferred):
+                runner.evaluate({"n": i}, bool)
+            if i != 2:
+                runner.log_outcome("inline", i > 1)
+    assert [o.features["n"] for o in read_log(path)] == [0, 1, 3]
+    assert read_log(path).as_arrays().advice.tolist() == [[False], [False], [True]]
+
+
+def test_what_llvm_writes(tmp_path: Path) -> None:
+    """LLVM's interactive runner announces its tensors with the same header."""
+    opt = shutil.which("opt-22")
+    if opt is None:
+        pytest.skip("no opt-22")
+    source = tmp_path / "a.ll"
+    source.write_text(
+        "define internal i32 @f(i32 %x) { %y = add i32 %x, 1 ret i32 %y }\n"
+        "define i32 @g(i32 %x) { %y = call i32 @f(i32 %x) ret i32 %y }\n"
+    )
+    # The release-mode advisor of a stock LLVM talks to channels, not to a log.
+    channel = tmp_path / "channel"
+    outgoing, incoming = Path(f"{channel}.out"), Path(f"{channel}.in")
+    outgoing.write_bytes(b"")
+    incoming.write_bytes(np.int64(1).tobytes() * 16)
+    result = subprocess.run(
+        [
+            opt,
+            "-passes=scc-oz-module-inliner",
+            "-enable-ml-inliner=release",
+            f"-inliner-interactive-channel-base={channel}",
+            "-disable-output",
+            source,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    first, rest = outgoing.read_bytes().split(b"\n", 1)
+    announced: dict[str, Any] = json.loads(first)
+    # There the advice is not sent along; in a log it is the last feature.
+    advice = announced["advice"]
+    announced["features"].append(advice)
+    size = sum(
+        8 * int(np.prod(feature["shape"])) for feature in announced["features"][:-1]
+    )
+    context_line, observation_line, data = rest.split(b"\n", 2)
+    path = tmp_path / "log"
+    path.write_bytes(
+        json.dumps(announced).encode()
+        + b"\n"
+        + context_line
+        + b"\n"
+        + observation_line
+        + b"\n"
+        + data[:size]
+        + np.int64(1).tobytes()
+        + b"\n"
+    )
+    (observed,) = read_log(path)
+    assert observed.index == 0
+    assert len(observed.features) == len(announced["features"]) - 1
+    assert observed.features["callsite_height"].shape == (1,)  # type: ignore[union-attr]
+    assert_same(observed.advice, np.array([1], np.int64))

@@ -1,0 +1,182 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a policy may return, and what the compiler gets."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import assert_same
+
+import mlbridge
+from mlbridge import create_model_runner, serving
+
+both = pytest.mark.parametrize("serdes", ["bitstream", "json"])
+
+
+def ask(name: str, answer: Any, dtype: Any = None, **options: Any) -> Any:
+    """What a compiler gets that asks a policy with this answer."""
+    serdes = options.pop("serdes", "bitstream")
+    with (
+        serving(lambda _: answer, f"pipe:{name}"),
+        create_model_runner(f"pipe:{name}?serdes={serdes}&timeout=20s") as runner,
+    ):
+        return runner.evaluate({"x": 1}, dtype, **options)
+
+
+@both
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (True, np.array(True)),
+        (7, np.array(7, np.int64)),
+        (-0.5, np.array(-0.5, np.float64)),
+        (np.float32(0.1), np.array(0.1, np.float32)),
+        (np.uint8(200), np.array(200, np.uint8)),
+        (np.array(3.0, ">f4"), np.array(3, np.float32)),
+        (np.arange(8)[::-2], np.array([7, 5, 3, 1])),
+        ([1, 2], np.array([1, 2])),
+        ([], np.array([], np.float64)),
+        ("yes", "yes"),
+        (["a", ""], ["a", ""]),
+        ({"colour": 3, "spill": [1.5]}, {"colour": np.array(3), "spill": [1.5]}),
+        ({"only": 3}, {"only": np.array(3)}),
+    ],
+    ids=repr,
+)
+def test_an_answer_as_it_is(
+    name: str, serdes: str, answer: Any, expected: Any
+) -> None:
+    found = ask(name, answer, serdes=serdes)
+    if not isinstance(expected, dict):
+        assert_same(found, expected)
+        return
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        assert_same(found[key], np.array(value))
+
+
+@both
+@pytest.mark.parametrize(
+    ("answer", "dtype", "many", "expected"),
+    [
+        (1, bool, False, True),
+        (np.bool_(True), bool, False, True),
+        (2.0, "int8_t", False, 2),
+        (7, "float", False, 7.0),
+        (0.1, "float", False, float(np.float32(0.1))),
+        (np.float64(0.1), "float", False, float(np.float32(0.1))),
+        (np.array([3]), np.int32, False, 3),
+        (True, "uint64_t", False, 1),
+        (2**63, np.uint64, False, 2**63),
+        ([1, 2], "float", True, np.array([1, 2], np.float32)),
+        ([], "int32_t", True, np.array([], np.int32)),
+        ([0, 1], bool, True, np.array([False, True])),
+        (["a"], str, True, ["a"]),
+        ([], str, True, []),
+        ("a", str, False, "a"),
+        ({"out": 1, "why": "size"}, bool, False, True),
+    ],
+    ids=repr,
+)
+def test_an_answer_as_the_compiler_wants_it(
+    name: str, serdes: str, answer: Any, dtype: Any, many: bool, expected: Any
+) -> None:
+    found = ask(name, answer, dtype, many=many, serdes=serdes)
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("answer", "dtype", "says"),
+    [
+        (0.5, bool, ["0.5", "bool", "'out'"]),
+        (300, "int8_t", ["300", "int8_t", "'out'"]),
+        (2**24 + 1, "float", ["16777217", "float"]),
+        ("yes", bool, ["bool", "str"]),
+        (1, str, ["string", "int64_t"]),
+        (["a"], "float", ["float", "str"]),
+        (np.float16(1), "float", ["float16"]),
+        (object(), "float", ["object"]),
+        ({"_error": "x"}, None, ["_error", "underscore"]),
+        ({1: 2}, None, ["str", "1"]),
+        ({}, None, ["empty"]),
+    ],
+    ids=repr,
+)
+def test_an_answer_that_cannot_be_sent(
+    name: str, answer: Any, dtype: Any, says: list[str]
+) -> None:
+    """Its author is told, and so is the compiler."""
+    with pytest.raises(mlbridge.ModelError) as at_compiler:
+        ask(name, answer, dtype)
+    with (
+        pytest.raises((mlbridge.SchemaMismatch, mlbridge.InvalidArgument)) as at_model,
+        serving(lambda _: answer, f"pipe:{name}", on_error="raise"),
+        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+        pytest.raises(mlbridge.ModelError),
+    ):
+        runner.evaluate({"x": 1}, dtype)
+    for word in says:
+        assert word in str(at_model.value)
+        assert word in str(at_compiler.value)
+
+
+def test_what_a_later_question_wants_is_the_compilers_affair(name: str) -> None:
+    """A session says what its first question wants, and may then ask another."""
+    with (
+        serving(lambda f: f["answer"], f"pipe:{name}") as served,
+        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+    ):
+        assert runner.evaluate({"answer": 1}, bool) is True
+        assert runner.evaluate({"answer": 0.5}, float) == 0.5
+        assert runner.evaluate({"answer": "text"}, str) == "text"
+        with pytest.raises(mlbridge.SchemaMismatch, match="0.5"):
+            runner.evaluate({"answer": 0.5}, bool)
+    assert served.statistics.errors == 0
+
+
+@both
+def test_deferring(name: str, serdes: str) -> None:
+    def policy(features: mlbridge.Features) -> None:
+        if features["how"] == "raise":
+            raise mlbridge.Deferred("too far from what I know")
+
+    with (
+        serving(policy, f"pipe:{name}") as served,
+        create_model_runner(f"pipe:{name}?serdes={serdes}&timeout=20s") as runner,
+    ):
+        with pytest.raises(mlbridge.Deferred, match="None"):
+            runner.evaluate({"how": "return"}, bool)
+        with pytest.raises(mlbridge.Deferred, match="too far"):
+            runner.evaluate({"how": "raise"}, bool)
+    assert served.statistics.deferred == 2
+    assert served.statistics.errors == 0
+
+
+def test_an_array_protocol(name: str) -> None:
+    """What is no array but becomes one, such as a tensor of PyTorch."""
+
+    class Tensor:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.array([1.5, 2.5], np.float32)
+
+    assert_same(ask(name, Tensor()), np.array([1.5, 2.5], np.float32))
+
+
+def test_torch(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    assert_same(ask(name, torch.tensor([1.5])), np.array([1.5], np.float32))
+    assert ask(name, torch.tensor(3), int) == 3
+    assert ask(name, torch.tensor(0.25), "float") == 0.25
+
+
+def test_large_messages(name: str) -> None:
+    rng = np.random.default_rng(0)
+    with (
+        serving(lambda f: f["x"][::-1], f"pipe:{name}"),  # type: ignore[misc]
+        create_model_runner(f"pipe:{name}?timeout=60s") as runner,
+    ):
+        for size in (0, 1, 15_000, 16_384, 1 << 18, 1 << 22):
+            sent = rng.standard_normal(size).astype(np.float32)
+            assert_same(runner.evaluate({"x": sent}), sent[::-1].copy())

@@ -1,0 +1,639 @@
+//===- RecordModelRunnerTest.cpp - A log of questions and decisions -------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// RecordModelRunner: the log byte for byte, what is recorded and what is not,
+/// and what happens when it does not fit or cannot be written.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/RecordModelRunner.h"
+
+#include "FunctionRunner.h"
+#include "MLCompilerBridge/NoneModelRunner.h"
+#include "support/AllocationCounter.h"
+#include "support/EchoModel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+namespace {
+
+/// The bytes of \p Values, one after another, as they are in memory.
+template <typename... Ts> std::string raw(const Ts &...Values) {
+  std::string Out;
+  (Out.append(reinterpret_cast<const char *>(&Values), sizeof(Values)), ...);
+  return Out;
+}
+
+class RecordModelRunnerTest : public testing::Test {
+protected:
+  /// Records \p Inner, or nobody's decisions, to Path.
+  std::unique_ptr<RecordModelRunner>
+  record(std::unique_ptr<MLModelRunner> Inner = nullptr) {
+    if (!Inner)
+      Inner = std::make_unique<NoneModelRunner>();
+    Expected<std::unique_ptr<RecordModelRunner>> Made =
+        RecordModelRunner::create(Path, std::move(Inner));
+    EXPECT_TRUE(Made) << Made.message();
+    return Made ? std::move(*Made) : nullptr;
+  }
+  std::string log() const {
+    std::ifstream In(Path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(In), {}};
+  }
+
+  TemporaryDirectory Directory;
+  std::string Path = Directory.path("log");
+};
+
+/// A model that answers `out`, twice the feature `x`.
+std::unique_ptr<FunctionRunner> doubling() {
+  return std::make_unique<FunctionRunner>([](const FeatureSet &Features,
+                                             Deadline, FeatureSet &Out) {
+    Out.set("out", 2 * *Advice({Features.find("x"), 1}).get<std::int64_t>());
+    return Error::success();
+  });
+}
+
+/// Asks about the feature x, and expects what the model answers.
+void ask(MLModelRunner &Runner, std::int64_t X) {
+  Runner.populateFeatures(std::pair{"x", X});
+  Expected<std::int64_t> Answer = Runner.tryEvaluate<std::int64_t>();
+  ASSERT_TRUE(Answer) << Answer.takeError().str();
+  EXPECT_EQ(*Answer, 2 * X);
+}
+
+/// Asks about the feature x where nobody answers.
+void askNobody(MLModelRunner &Runner, std::int64_t X) {
+  Runner.populateFeatures(std::pair{"x", X});
+  Expected<bool> Answer = Runner.tryEvaluate<bool>();
+  ASSERT_EQ(Answer.code(), ErrorCode::Deferred) << Answer.takeError().str();
+}
+
+constexpr std::int64_t operator""_i64(unsigned long long Value) {
+  return static_cast<std::int64_t>(Value);
+}
+
+//===----------------------------------------------------------------------===//
+// The format, byte for byte
+//===----------------------------------------------------------------------===//
+
+const char *const DoublingHeader =
+    R"({"features":[{"name":"x","type":"int64_t","port":0,"shape":[1]},)"
+    R"({"name":"out","type":"int64_t","port":0,"shape":[1]}],)"
+    R"("advice":{"name":"out","type":"int64_t","port":0,"shape":[1]}})"
+    "\n";
+
+TEST_F(RecordModelRunnerTest, WritesTheModelsDecisions) {
+  auto Runner = record(doubling());
+  EXPECT_EQ(Runner->describe(), "record:" + Path + "|function");
+  ask(*Runner, 3);
+  ask(*Runner, 4);
+  ASSERT_FALSE(Runner->flush());
+  EXPECT_EQ(log(), DoublingHeader + std::string("{\"context\":\"\"}\n") +
+                       "{\"observation\":0}\n" + raw(3_i64, 6_i64) + "\n" +
+                       "{\"observation\":1}\n" + raw(4_i64, 8_i64) + "\n");
+  std::string Flushed = log();
+  Runner.reset();
+  EXPECT_EQ(log(), Flushed) << "nothing is written twice";
+}
+
+TEST_F(RecordModelRunnerTest, WritesRewards) {
+  auto Runner = record(doubling());
+  Runner->switchContext("f");
+  ask(*Runner, 1);
+  EXPECT_FALSE(Runner->logOutcome(0.5));
+  ask(*Runner, 2);
+  EXPECT_FALSE(Runner->logOutcome(7));
+  EXPECT_FALSE(Runner->logOutcome(-1.25)) << "the last word counts";
+  Runner.reset();
+  EXPECT_EQ(
+      log(),
+      R"({"features":[{"name":"x","type":"int64_t","port":0,"shape":[1]},)"
+      R"({"name":"out","type":"int64_t","port":0,"shape":[1]}],)"
+      R"("score":{"name":"reward","type":"double","port":0,"shape":[1]},)"
+      R"("advice":{"name":"out","type":"int64_t","port":0,"shape":[1]}})"
+      "\n{\"context\":\"f\"}\n"
+      "{\"observation\":0}\n" +
+          raw(1_i64, 2_i64) + "\n{\"outcome\":0}\n" + raw(0.5) + "\n" +
+          "{\"observation\":1}\n" + raw(2_i64, 4_i64) + "\n{\"outcome\":1}\n" +
+          raw(-1.25) + "\n");
+}
+
+TEST_F(RecordModelRunnerTest, WritesWhatTheCompilerDecidedInstead) {
+  auto Runner = record(doubling());
+  ask(*Runner, 3);
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 100_i64}));
+  ask(*Runner, 4);
+  // The same choice in another type.
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"out", true}));
+  ASSERT_FALSE(Runner->flush());
+  EXPECT_THAT(log(), HasSubstr(raw(3_i64, 100_i64) + "\n"));
+  EXPECT_THAT(log(), HasSubstr(raw(4_i64, 1_i64) + "\n"));
+}
+
+TEST_F(RecordModelRunnerTest, SkipsWhatNobodyDecided) {
+  auto Runner = record();
+  askNobody(*Runner, 1);
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", true}));
+  askNobody(*Runner, 2);
+  askNobody(*Runner, 3);
+  EXPECT_FALSE(Runner->flush()) << "the third may still be decided";
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", false}));
+  Runner.reset();
+  EXPECT_THAT(log(), EndsWith("{\"context\":\"\"}\n{\"observation\":0}\n" +
+                              raw(1_i64, true) + "\n{\"observation\":1}\n" +
+                              raw(3_i64, false) + "\n"));
+}
+
+TEST_F(RecordModelRunnerTest, EachTypeIsOneThatLLVMKnows) {
+  auto Runner = record();
+  for (int I = 0; I < 2; ++I) {
+    const float Matrix[] = {1, 2, 3, 4, 5, 6};
+    Runner->populateFeatures(
+        std::pair{"i8", std::int8_t(-1)}, std::pair{"u16", std::uint16_t(2)},
+        std::pair{"f32", TensorRef(Span<const float>(Matrix), {2, 3})},
+        std::pair{"flag", true}, std::pair{"none", std::vector<double>()},
+        std::pair{"text", "h\xC3\xA4"},
+        std::pair{"words", std::vector<std::string>{"a", "", "bc"}});
+    EXPECT_EQ(Runner->tryEvaluate<bool>().code(), ErrorCode::Deferred);
+    EXPECT_FALSE(Runner->logOutcome(std::pair{"decision", false}));
+  }
+  Runner.reset();
+  std::string Row = raw(std::int8_t(-1), std::uint16_t(2), 1.F, 2.F, 3.F, 4.F,
+                        5.F, 6.F, true) +
+                    "h\xC3\xA4" + "abc" + raw(false) + "\n";
+  EXPECT_EQ(
+      log(),
+      R"({"features":[{"name":"i8","type":"int8_t","port":0,"shape":[1]},)"
+      R"({"name":"u16","type":"uint16_t","port":0,"shape":[1]},)"
+      R"({"name":"f32","type":"float","port":0,"shape":[2,3]},)"
+      R"({"name":"flag","type":"uint8_t","port":0,"shape":[1],)"
+      R"("semantics":"bool"},)"
+      R"({"name":"none","type":"double","port":0,"shape":[0]},)"
+      R"({"name":"text","type":"uint8_t","port":0,"shape":[3],)"
+      R"("semantics":"string"},)"
+      R"({"name":"words","type":"uint8_t","port":0,"shape":[3],)"
+      R"("semantics":"strings","lengths":[1,0,2]},)"
+      R"({"name":"decision","type":"uint8_t","port":0,"shape":[1],)"
+      R"("semantics":"bool"}],)"
+      R"("advice":{"name":"decision","type":"uint8_t","port":0,"shape":[1],)"
+      R"("semantics":"bool"}})"
+      "\n{\"context\":\"\"}\n{\"observation\":0}\n" +
+          Row + "{\"observation\":1}\n" + Row);
+}
+
+TEST_F(RecordModelRunnerTest, CountsPerContext) {
+  auto Runner = record(doubling());
+  Runner->switchContext("nobody asks here");
+  Runner->switchContext("f");
+  ask(*Runner, 1);
+  ask(*Runner, 2);
+  Runner->switchContext("g");
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 5_i64}))
+      << "still about the question in f";
+  ask(*Runner, 3);
+  Runner->switchContext("f");
+  ask(*Runner, 4);
+  Runner->switchContext("f");
+  ask(*Runner, 5);
+  Runner.reset();
+  EXPECT_EQ(log(), DoublingHeader + std::string("{\"context\":\"f\"}\n") +
+                       "{\"observation\":0}\n" + raw(1_i64, 2_i64) + "\n" +
+                       "{\"observation\":1}\n" + raw(2_i64, 5_i64) + "\n" +
+                       "{\"context\":\"g\"}\n" + "{\"observation\":0}\n" +
+                       raw(3_i64, 6_i64) + "\n" + "{\"context\":\"f\"}\n" +
+                       "{\"observation\":2}\n" + raw(4_i64, 8_i64) + "\n" +
+                       "{\"observation\":3}\n" + raw(5_i64, 10_i64) + "\n");
+}
+
+TEST_F(RecordModelRunnerTest, ContextsAreTextWhateverTheCompilerCallsThem) {
+  auto Runner = record(doubling());
+  Runner->switchContext("\x01_Z\"f\"\\\n");
+  ask(*Runner, 1);
+  Runner->switchContext("caf\xC3\xA9");
+  ask(*Runner, 1);
+  Runner->switchContext("caf\xE9");
+  ask(*Runner, 1);
+  Runner.reset();
+  EXPECT_THAT(log(), HasSubstr(R"({"context":"\u0001_Z\"f\"\\\n"})"
+                               "\n"));
+  EXPECT_THAT(log(), HasSubstr("{\"context\":\"caf\xC3\xA9\"}\n"));
+  EXPECT_THAT(log(), HasSubstr("{\"context\":\"caf\xEF\xBF\xBD\"}\n"));
+}
+
+TEST_F(RecordModelRunnerTest, TheQuestionIsCopied) {
+  auto Runner = record();
+  auto Data = std::make_unique<std::vector<std::int64_t>>(3, 7);
+  Runner->populateFeatures(std::pair{"x", Span<const std::int64_t>(*Data)});
+  EXPECT_EQ(Runner->tryEvaluate<bool>().code(), ErrorCode::Deferred);
+  Data.reset();
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", true}));
+  Runner.reset();
+  EXPECT_THAT(log(), EndsWith(raw(7_i64, 7_i64, 7_i64, true) + "\n"));
+}
+
+//===----------------------------------------------------------------------===//
+// What does not fit into one log
+//===----------------------------------------------------------------------===//
+
+/// Asks \p Recorder, which has logged an int64 x, about what \p Populate sets.
+template <typename Function>
+std::string mismatch(MLModelRunner &Recorder, Function Populate) {
+  Populate(Recorder);
+  Expected<Advice> Answer = Recorder.tryEvaluate<Advice>();
+  EXPECT_EQ(Answer.code(), ErrorCode::SchemaMismatch) << Answer.message();
+  return Answer.takeError().message();
+}
+
+TEST_F(RecordModelRunnerTest, OtherFeaturesAreNamed) {
+  auto Runner = record(doubling());
+  ask(*Runner, 1);
+  EXPECT_EQ(
+      mismatch(*Runner,
+               [](MLModelRunner &R) { R.populateFeatures(std::pair{"x", 1}); }),
+      "record:" + Path +
+          ": feature 'x': the log has int64_t[1], found int32_t[1]");
+  EXPECT_THAT(mismatch(*Runner,
+                       [](MLModelRunner &R) {
+                         R.populateFeatures(
+                             std::pair{"x", std::vector<std::int64_t>(3)});
+                       }),
+              EndsWith("the log has int64_t[1], found int64_t[3]"));
+  EXPECT_THAT(mismatch(*Runner,
+                       [](MLModelRunner &R) {
+                         R.populateFeatures(std::pair{"y", 1_i64});
+                       }),
+              EndsWith("feature 'y': the log has 'x' here"));
+  EXPECT_THAT(mismatch(*Runner,
+                       [](MLModelRunner &R) {
+                         R.populateFeatures(std::pair{"x", 1_i64},
+                                            std::pair{"y", 1_i64});
+                       }),
+              HasSubstr("feature 'y': expected the log's 1 features"));
+  EXPECT_THAT(mismatch(*Runner, [](MLModelRunner &) {}),
+              HasSubstr("feature 'x': the log has it"));
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 1_i64}))
+      << "the compiler's own decision after a failure is no observation";
+  ask(*Runner, 2);
+  Runner.reset();
+  EXPECT_EQ(log(), DoublingHeader + std::string("{\"context\":\"\"}\n") +
+                       "{\"observation\":0}\n" + raw(1_i64, 2_i64) + "\n" +
+                       "{\"observation\":1}\n" + raw(2_i64, 4_i64) + "\n")
+      << "the others are all there";
+}
+
+TEST_F(RecordModelRunnerTest, TextOfAnotherLengthDoesNotFit) {
+  auto Runner = record();
+  auto Ask = [&](std::string Text, std::vector<std::string> Words) {
+    Runner->populateFeatures(std::pair{"text", Text},
+                             std::pair{"words", Words});
+    Expected<bool> Answer = Runner->tryEvaluate<bool>();
+    (void)Runner->logOutcome(std::pair{"inline", true});
+    return std::string(Answer.message());
+  };
+  Ask("abc", {"de", "f"});
+  EXPECT_THAT(Ask("xyz", {"uv", "w"}), HasSubstr("decides nothing"));
+  EXPECT_THAT(Ask("abcd", {"de", "f"}),
+              EndsWith("feature 'text': the log has string of 3 bytes, found "
+                       "string of 4 bytes"));
+  EXPECT_THAT(Ask("abc", {"d", "ef"}),
+              EndsWith("feature 'words': the log has strings of [2,1] bytes, "
+                       "found strings of [1,2] bytes"));
+}
+
+TEST_F(RecordModelRunnerTest, TheFirstDecidedQuestionSetsTheSchema) {
+  auto Runner = record();
+  Runner->populateFeatures(std::pair{"other", 1.5F});
+  EXPECT_EQ(Runner->tryEvaluate<bool>().code(), ErrorCode::Deferred);
+  askNobody(*Runner, 1);
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", true}));
+  Runner.reset();
+  EXPECT_THAT(log(), StartsWith(R"({"features":[{"name":"x")"));
+}
+
+TEST_F(RecordModelRunnerTest, DecisionsMustBeAlike) {
+  auto Runner = record();
+  askNobody(*Runner, 1);
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", true}));
+  askNobody(*Runner, 2);
+  EXPECT_THAT(Runner->logOutcome(std::pair{"inline", 2}).message(),
+              HasSubstr("no value of type bool"));
+  EXPECT_THAT(
+      Runner->logOutcome(std::pair{"inline", std::vector<bool>(2)}).message(),
+      HasSubstr("the log has bool[1], found bool[2]"));
+  EXPECT_EQ(Runner->logOutcome(std::pair{"inline", "yes"}).code(),
+            ErrorCode::SchemaMismatch);
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", 0}));
+  Runner.reset();
+  EXPECT_THAT(log(),
+              EndsWith("{\"observation\":1}\n" + raw(2_i64, false) + "\n"));
+}
+
+TEST_F(RecordModelRunnerTest, AllHaveARewardOrNone) {
+  auto Without = record(doubling());
+  ask(*Without, 1);
+  ask(*Without, 2);
+  EXPECT_FALSE(Without->logOutcome(1.0));
+  Error E = Without->flush();
+  EXPECT_THAT(log(),
+              EndsWith("{\"observation\":0}\n" + raw(1_i64, 2_i64) + "\n"))
+      << "what was complete is written all the same";
+  EXPECT_EQ(E.code(), ErrorCode::SchemaMismatch);
+  EXPECT_EQ(E.message(), "record:" + Path +
+                             ": the log's observations have no reward, found a "
+                             "decision with one");
+  Without.reset();
+
+  auto With = record(doubling());
+  ask(*With, 1);
+  EXPECT_FALSE(With->logOutcome(1.0));
+  ask(*With, 2);
+  With->populateFeatures(std::pair{"x", 3_i64});
+  Expected<int> Next = With->tryEvaluate<int>();
+  EXPECT_EQ(Next.code(), ErrorCode::SchemaMismatch);
+  EXPECT_THAT(std::string(Next.message()),
+              HasSubstr("have a reward, found a decision without one"));
+  ask(*With, 4);
+  EXPECT_FALSE(With->logOutcome(4.0));
+  EXPECT_FALSE(With->flush());
+  EXPECT_THAT(log(), EndsWith("{\"observation\":1}\n" + raw(4_i64, 8_i64) +
+                              "\n{\"outcome\":1}\n" + raw(4.0) + "\n"));
+}
+
+TEST_F(RecordModelRunnerTest, ADecisionIsOneTensor) {
+  auto Runner = record(std::make_unique<FunctionRunner>(
+      [](const FeatureSet &Features, Deadline, FeatureSet &Out) {
+        Out.set("register", 1);
+        Out.set("spill", true);
+        if (Features.find("out"))
+          Out.set("out", 7);
+        return Error::success();
+      }));
+  auto Ask = [&] {
+    Runner->populateFeatures(std::pair{"x", 1});
+    return Runner->tryEvaluate<Advice>();
+  };
+  EXPECT_EQ(Ask()->size(), 2U) << "the answer itself is fine";
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"register", 1}));
+  EXPECT_EQ(Ask()->size(), 2U);
+  Expected<Advice> Next = Ask();
+  EXPECT_EQ(Next.code(), ErrorCode::SchemaMismatch);
+  EXPECT_THAT(std::string(Next.message()),
+              HasSubstr("expected one output or one called 'out', found "
+                        "'register' int32_t, 'spill' bool"));
+  Runner.reset();
+  EXPECT_THAT(log(), EndsWith("{\"observation\":0}\n" + raw(1, 1) + "\n"));
+}
+
+TEST_F(RecordModelRunnerTest, TheModelsAnswerMayBeAnotherThanTheDecision) {
+  auto Runner = record(doubling());
+  for (std::int64_t X : {1, 2, 3}) {
+    ask(*Runner, X);
+    EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", X > 1}));
+  }
+  ask(*Runner, 4);
+  testing::internal::CaptureStderr();
+  Runner.reset();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              EndsWith("advice 'out': element 0 of int64_t is 8, which is no "
+                       "value of type bool\n"))
+      << "the last decision is the model's, and that is another thing";
+  EXPECT_THAT(log(),
+              EndsWith("{\"observation\":2}\n" + raw(3_i64, true) + "\n"));
+}
+
+TEST_F(RecordModelRunnerTest, OutcomesBelongToAQuestion) {
+  auto Runner = record(doubling());
+  EXPECT_EQ(Runner->logOutcome(1.0).code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(Runner->logOutcome(std::pair{"out", 1_i64}).code(),
+            ErrorCode::InvalidArgument);
+  ask(*Runner, 1);
+  EXPECT_FALSE(Runner->flush());
+  EXPECT_EQ(Runner->logOutcome(1.0).code(), ErrorCode::InvalidArgument)
+      << "what is written is written";
+}
+
+//===----------------------------------------------------------------------===//
+// The runner behind it
+//===----------------------------------------------------------------------===//
+
+TEST_F(RecordModelRunnerTest, FailedQuestionsAreNotRecorded) {
+  Error Next;
+  auto Runner = record(std::make_unique<FunctionRunner>(
+      [&](const FeatureSet &Features, Deadline, FeatureSet &Out) {
+        Out.set("out", Features.tensors()[0]);
+        return Next;
+      }));
+  Runner->populateFeatures(std::pair{"x", 1_i64});
+  EXPECT_TRUE(Runner->tryEvaluate<int>());
+  Next = Error(ErrorCode::Timeout, "no answer");
+  Runner->populateFeatures(std::pair{"x", 2_i64});
+  Expected<int> Failed = Runner->tryEvaluate<int>();
+  EXPECT_EQ(Failed.takeError().str(), "Timeout: no answer");
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 5_i64}));
+  Next = Error::success();
+  Runner->populateFeatures(std::pair{"x", 3_i64});
+  EXPECT_TRUE(Runner->tryEvaluate<int>());
+  Runner.reset();
+  EXPECT_THAT(log(),
+              EndsWith("{\"observation\":0}\n" + raw(1_i64, 1_i64) +
+                       "\n{\"observation\":1}\n" + raw(3_i64, 3_i64) + "\n"));
+}
+
+TEST_F(RecordModelRunnerTest, PassesEverythingOn) {
+  Duration Left{};
+  auto Owned = std::make_unique<FunctionRunner>(
+      [&](const FeatureSet &, Deadline Until, FeatureSet &Out) {
+        Left = Until.remaining();
+        Out.set("out", 1);
+        return Error::success();
+      });
+  FunctionRunner &Inner = *Owned;
+  Inner.setTimeout(std::chrono::minutes(1));
+  auto Runner = record(std::move(Owned));
+  EXPECT_EQ(Runner->timeout(), std::chrono::minutes(1));
+  Runner->setTimeout(std::chrono::hours(1));
+  Runner->switchContext("f");
+  EXPECT_EQ(Runner->evaluate<int>(), 1);
+  EXPECT_GT(Left, std::chrono::minutes(59));
+  EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 0}, 0.5));
+  Inner.OutcomeError = Error(ErrorCode::Model, "cannot learn");
+  EXPECT_EQ(Runner->logOutcome(0.25).code(), ErrorCode::Model);
+  using Outcome = std::pair<std::string, std::optional<double>>;
+  EXPECT_THAT(Inner.Outcomes,
+              ElementsAre(Outcome("out", 0.5), Outcome("", 0.25)));
+  EXPECT_THAT(Inner.Contexts, ElementsAre("f"));
+}
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+TEST_F(RecordModelRunnerTest, AnOldLogIsTruncated) {
+  std::ofstream(Path) << std::string(10'000, 'x');
+  record().reset();
+  EXPECT_EQ(log(), "");
+}
+
+TEST_F(RecordModelRunnerTest, AFileThatCannotBeAnErrorNamesIt) {
+  auto CreateError = [](std::string Where) {
+    Expected<std::unique_ptr<RecordModelRunner>> Made =
+        RecordModelRunner::create(std::move(Where),
+                                  std::make_unique<NoneModelRunner>());
+    EXPECT_FALSE(Made);
+    return Made.takeError();
+  };
+  Error Missing = CreateError(Directory.path("no/such/log"));
+  EXPECT_EQ(Missing.code(), ErrorCode::System);
+  EXPECT_EQ(Missing.message(), "cannot create the log '" +
+                                   Directory.path("no/such/log") +
+                                   "': No such file or directory");
+  EXPECT_EQ(CreateError(Directory.path()).code(), ErrorCode::System);
+
+  // Opening it would wait for a reader, and writing might kill the compiler.
+  ASSERT_EQ(::mkfifo(Path.c_str(), 0600), 0);
+  Error Fifo = CreateError(Path);
+  EXPECT_EQ(Fifo.code(), ErrorCode::InvalidArgument);
+  EXPECT_THAT(Fifo.message(), HasSubstr("a FIFO, expected a regular file"));
+}
+
+TEST_F(RecordModelRunnerTest, TwoRecordersDoNotShareALog) {
+  auto First = record(doubling());
+  ask(*First, 1);
+  EXPECT_FALSE(First->flush());
+  std::string Before = log();
+  Expected<std::unique_ptr<RecordModelRunner>> Second =
+      RecordModelRunner::create(Path, std::make_unique<NoneModelRunner>());
+  EXPECT_EQ(Second.code(), ErrorCode::System);
+  EXPECT_THAT(std::string(Second.message()), HasSubstr("another recorder"));
+  EXPECT_EQ(log(), Before);
+  First.reset();
+  EXPECT_NE(record(), nullptr) << "the lock goes with the recorder";
+}
+
+TEST_F(RecordModelRunnerTest, AFullDiskIsAnError) {
+  Path = "/dev/full";
+  auto Runner = record(doubling());
+  ask(*Runner, 1);
+  Error E = Runner->flush();
+  EXPECT_EQ(E.code(), ErrorCode::System);
+  EXPECT_EQ(E.message(),
+            "cannot write the log '/dev/full': No space left on device");
+  Runner->populateFeatures(std::pair{"x", 2_i64});
+  EXPECT_EQ(Runner->tryEvaluate<int>().code(), ErrorCode::System)
+      << "and stays one";
+  EXPECT_EQ(Runner->flush().code(), ErrorCode::System);
+
+  testing::internal::CaptureStderr();
+  Runner.reset();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "it has been said";
+}
+
+TEST_F(RecordModelRunnerTest, AFullDiskIsFoundWhileAsking) {
+  Path = "/dev/full";
+  auto Runner = record(doubling());
+  Expected<int> Answer = 0;
+  int Asked = 0;
+  for (; Answer && Asked < 10'000; ++Asked) {
+    Runner->populateFeatures(std::pair{"x", 1_i64});
+    Answer = Runner->tryEvaluate<int>();
+  }
+  EXPECT_EQ(Answer.code(), ErrorCode::System);
+  EXPECT_LT(Asked, 10'000);
+}
+
+TEST_F(RecordModelRunnerTest, TheDestructorSaysWhatNobodyElseCould) {
+  Path = "/dev/full";
+  auto Runner = record(doubling());
+  ask(*Runner, 1);
+  testing::internal::CaptureStderr();
+  Runner.reset();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "error: record:/dev/full|function: System: cannot write the log "
+            "'/dev/full': No space left on device\n");
+}
+
+/// Files of this process cannot grow beyond \p Bytes, as on a full disk: the
+/// last write that fits is cut short.
+class FileSizeLimit {
+public:
+  explicit FileSizeLimit(rlim_t Bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &Before);
+    rlimit Limit = {Bytes, Before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &Limit);
+    Handler = std::signal(SIGXFSZ, SIG_IGN);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &Before);
+    (void)std::signal(SIGXFSZ, Handler);
+  }
+
+private:
+  rlimit Before{};
+  void (*Handler)(int);
+};
+
+TEST_F(RecordModelRunnerTest, ALogThatIsCutShortEndsWithAWholeObservation) {
+  auto Runner = record(doubling());
+  ask(*Runner, 1);
+  ASSERT_FALSE(Runner->flush());
+  std::string Whole = log();
+  ask(*Runner, 2);
+  {
+    FileSizeLimit Limit(Whole.size() + 5);
+    EXPECT_EQ(Runner->flush().code(), ErrorCode::System);
+  }
+  EXPECT_EQ(log(), Whole);
+}
+
+/// Answers the features, and remembers nothing.
+class Echo final : public MLModelRunner {
+public:
+  std::string describe() const override { return "echo"; }
+
+protected:
+  Expected<Advice> evaluateUntyped(const FeatureSet &Features,
+                                   const AdviceSpec &, Deadline) override {
+    return Advice(Features.tensors());
+  }
+};
+
+TEST_F(RecordModelRunnerTest, DoesNotAllocateOnceWarm) {
+  auto Runner = record(std::make_unique<Echo>());
+  auto Observe = [&](std::int64_t I) {
+    Runner->switchContext(I % 2 == 0 ? "a function with quite a long name"
+                                     : "another function with a long name");
+    Runner->populateFeatures(std::pair{"x", I});
+    EXPECT_TRUE(Runner->tryEvaluate<std::int64_t>());
+    EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", I % 2}, 1.0));
+  };
+  constexpr std::int64_t Warm = 5000, Counted = 20'000;
+  for (std::int64_t I = 0; I < Warm; ++I)
+    Observe(I);
+  AllocationCounter Allocations;
+  for (std::int64_t I = 0; I < Counted; ++I)
+    Observe(I);
+  EXPECT_EQ(Allocations.count(), 0U);
+}
+
+} // namespace

@@ -1,0 +1,195 @@
+//===- RunnerFactoryTest.cpp - From a spec to a runner --------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// RunnerFactory: the schemes of the library, decorators, and those added to
+/// it.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/ModelSpec.h"
+
+#include "FunctionRunner.h"
+#include "support/EchoModel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using testing::HasSubstr;
+
+namespace {
+
+std::string createError(const RunnerFactory &Factory, std::string_view Spec) {
+  Expected<std::unique_ptr<MLModelRunner>> Runner = Factory.create(Spec);
+  EXPECT_FALSE(Runner) << Spec;
+  EXPECT_EQ(Runner.code(), ErrorCode::InvalidArgument) << Spec;
+  return std::string(Runner.message());
+}
+
+std::string createError(std::string_view Spec) {
+  return createError(RunnerFactory(), Spec);
+}
+
+TEST(RunnerFactoryTest, MakesEachScheme) {
+  TemporaryDirectory Directory;
+  std::string Log = Directory.path("log");
+  struct Case {
+    std::string Spec, Description;
+  };
+  for (const Case &C : {
+           Case{"none", "none"},
+           Case{"fallback|none", "fallback|none"},
+           Case{"record:" + Log + "|none", "record:" + Log + "|none"},
+           Case{"fallback|record:" + Log + "|fallback|none",
+                "fallback|record:" + Log + "|fallback|none"},
+       }) {
+    Expected<std::unique_ptr<MLModelRunner>> Runner = createModelRunner(C.Spec);
+    ASSERT_TRUE(Runner) << Runner.message();
+    EXPECT_EQ((*Runner)->describe(), C.Description);
+    EXPECT_EQ((*Runner)->tryEvaluate<int>().code(), ErrorCode::Deferred);
+  }
+
+  // It connects at the first question, so there need be nobody.
+  Expected<std::unique_ptr<MLModelRunner>> Pipe = createModelRunner(
+      "pipe:" + Directory.path("p") +
+      "?serdes=json&connect=10ms&max-message=1MiB&timeout=20ms");
+  ASSERT_TRUE(Pipe) << Pipe.message();
+  EXPECT_THAT((*Pipe)->describe(), HasSubstr("pipe:" + Directory.path("p")));
+  EXPECT_EQ((*Pipe)->timeout(), std::chrono::milliseconds(20));
+  EXPECT_EQ((*Pipe)->tryEvaluate<int>().code(), ErrorCode::Timeout);
+}
+
+TEST(RunnerFactoryTest, EverySchemeHasAHelpThatBeginsWithItsName) {
+  RunnerFactory Factory;
+  EXPECT_GE(Factory.schemes().size(), 4U);
+  for (const RunnerFactory::Scheme &S : Factory.schemes())
+    EXPECT_EQ(S.Help.find(S.Name), 0U) << S.Name;
+}
+
+TEST(RunnerFactoryTest, UnknownSchemesAreAnsweredWithTheKnownOnes) {
+  EXPECT_EQ(createError("onxx:model.onnx"),
+            "model spec 'onxx:model.onnx': unknown scheme 'onxx'; this build "
+            "has none, pipe, record, fallback");
+  EXPECT_THAT(createError("fallback|onxx:x"), HasSubstr("'onxx'"));
+  EXPECT_THAT(createError("no scheme"), HasSubstr("at position 2"));
+}
+
+TEST(RunnerFactoryTest, DecoratorsNeedASpecAndTheOthersTakeNone) {
+  EXPECT_THAT(createError("fallback"), HasSubstr("expected '|' and a spec"));
+  EXPECT_THAT(createError("record:x"), HasSubstr("expected '|' and a spec"));
+  EXPECT_THAT(createError("fallback|"), HasSubstr("behind '|'"));
+  EXPECT_THAT(createError("none|none"),
+              HasSubstr("'none' stands before no other spec, found '|none'"));
+  EXPECT_THAT(createError("pipe:x|none"), HasSubstr("found '|none'"));
+  std::string Deep;
+  for (int I = 0; I < 100'000; ++I)
+    Deep += "fallback|";
+  EXPECT_THAT(createError(Deep + "none"), HasSubstr("more than 32 decorators"));
+}
+
+TEST(RunnerFactoryTest, PathsAndOptionsAreChecked) {
+  EXPECT_THAT(createError("none:x"), HasSubstr("'none' takes no path"));
+  EXPECT_THAT(createError("fallback:x|none"), HasSubstr("takes no path"));
+  EXPECT_THAT(createError("pipe"), HasSubstr("expected the name of the pipes"));
+  EXPECT_THAT(createError("pipe:?serdes=json"), HasSubstr("expected the name"));
+  EXPECT_THAT(createError("record|none"), HasSubstr("expected the log's"));
+  EXPECT_THAT(createError("none?x=1"), HasSubstr("unknown option 'x'"));
+  EXPECT_THAT(createError("fallback?x=1|none"), HasSubstr("option 'x'"));
+  EXPECT_THAT(createError("record:l?x=1|none"), HasSubstr("option 'x'"));
+  EXPECT_THAT(createError("pipe:x?serde=json"),
+              HasSubstr("known: serdes, connect, max-message, timeout"));
+  EXPECT_THAT(createError("pipe:x?connect=5"), HasSubstr("a duration"));
+  EXPECT_THAT(createError("pipe:x?timeout=5"), HasSubstr("a duration"));
+  EXPECT_THAT(createError("pipe:x?timeout="), HasSubstr("a duration"));
+  EXPECT_THAT(createError("none?timeout=soon"), HasSubstr("a duration"));
+  Expected<std::unique_ptr<MLModelRunner>> NoCodec =
+      createModelRunner("pipe:x?serdes=yaml");
+  ASSERT_FALSE(NoCodec);
+  EXPECT_THAT(std::string(NoCodec.message()), HasSubstr("yaml"));
+}
+
+TEST(RunnerFactoryTest, AWrongSpecDoesNotTouchAnOldLog) {
+  TemporaryDirectory Directory;
+  std::string Log = Directory.path("log");
+  std::ofstream(Log) << "precious";
+  createError("record:" + Log + "|nothing");
+  createError("record:" + Log + "?timeout=soon|none");
+  createError("record:" + Log + "?x=y|none");
+  std::string Text;
+  std::ifstream(Log) >> Text;
+  EXPECT_EQ(Text, "precious");
+}
+
+TEST(RunnerFactoryTest, TheOutermostTimeoutCounts) {
+  TemporaryDirectory Directory;
+  std::string Record = "record:" + Directory.path("log");
+  auto TimeoutOf = [](const std::string &Spec) {
+    auto Runner = createModelRunner(Spec);
+    EXPECT_TRUE(Runner) << Runner.message();
+    return Runner ? (*Runner)->timeout() : Duration();
+  };
+  using namespace std::chrono_literals;
+  EXPECT_EQ(TimeoutOf("none"), 30s);
+  EXPECT_EQ(TimeoutOf("none?timeout=5s"), 5s);
+  EXPECT_EQ(TimeoutOf("none?timeout=0s"), 0s);
+  EXPECT_EQ(TimeoutOf("none?timeout=inf"), Duration::max());
+  EXPECT_EQ(TimeoutOf("fallback|none?timeout=5s"), 5s);
+  EXPECT_EQ(TimeoutOf(Record + "|none?timeout=5s"), 5s);
+  EXPECT_EQ(TimeoutOf("fallback|" + Record + "|none?timeout=5s"), 5s);
+  EXPECT_EQ(TimeoutOf("fallback?timeout=7s|none?timeout=5s"), 7s);
+}
+
+/// A scheme of a compiler's own, as docs/extending.md shows it.
+RunnerFactory::Scheme thresholdScheme() {
+  return {
+      "threshold", "threshold:LIMIT: true below it",
+      [](const ModelSpec &Spec,
+         const RunnerFactory &) -> Expected<std::unique_ptr<MLModelRunner>> {
+        int Limit = std::stoi(Spec.Path);
+        return std::make_unique<FunctionRunner>(
+            [Limit](const FeatureSet &Features, Deadline, FeatureSet &Out) {
+              Out.set("out", *Advice(Features.tensors()).get<int>() < Limit);
+              return Error::success();
+            });
+      }};
+}
+
+TEST(RunnerFactoryTest, TakesMoreSchemes) {
+  RunnerFactory Factory;
+  Factory.add(thresholdScheme());
+  RunnerFactory Copy = Factory;
+  auto Runner = Copy.create("fallback|threshold:5?timeout=1s");
+  ASSERT_TRUE(Runner) << Runner.message();
+  EXPECT_EQ((*Runner)->timeout(), std::chrono::seconds(1));
+  (*Runner)->populateFeatures(std::pair{"x", 4});
+  EXPECT_TRUE((*Runner)->evaluate<bool>());
+  (*Runner)->populateFeatures(std::pair{"x", 5});
+  EXPECT_FALSE((*Runner)->evaluate<bool>());
+
+  EXPECT_THAT(createError(Copy, "threshold:5|none"),
+              HasSubstr("stands before"));
+  EXPECT_THAT(createError("threshold:5"), HasSubstr("unknown scheme"))
+      << "no other factory knows it";
+
+  std::size_t Before = Factory.schemes().size();
+  RunnerFactory::Scheme Replacement = thresholdScheme();
+  Replacement.Help = "threshold: another one";
+  Factory.add(std::move(Replacement));
+  EXPECT_EQ(Factory.schemes().size(), Before);
+  EXPECT_TRUE(std::any_of(Factory.schemes().begin(), Factory.schemes().end(),
+                          [](const RunnerFactory::Scheme &S) {
+                            return S.Help == "threshold: another one";
+                          }));
+}
+
+} // namespace
