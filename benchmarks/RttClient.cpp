@@ -25,12 +25,13 @@
 
 #include "MLCompilerBridge/MLModelRunner.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <sched.h>
 #include <string>
 #include <string_view>
@@ -43,8 +44,6 @@ using namespace MLBridge::bench;
 /// the meantime, and the model sleeps.
 static constexpr int WarmTrips = 50;
 
-using RoundTrip = std::function<float(Span<const float>)>;
-
 [[noreturn]] static void fail(const std::string &Why) {
   std::fprintf(stderr, "rtt-client: %s\n", Why.c_str());
   std::exit(1);
@@ -54,36 +53,48 @@ using RoundTrip = std::function<float(Span<const float>)>;
 // What is timed
 //===----------------------------------------------------------------------===//
 
+namespace {
+
+/// A way to ask a model.
+struct RoundTrip {
+  /// Where the features of the next question are computed.
+  Span<float> Features;
+  /// Asks about the first so many of them.
+  std::function<float(std::size_t)> Ask;
+};
+
+} // namespace
+
 /// A pass that asks the library, in the three lines that it takes.
-static RoundTrip makeRunnerTrip(std::string_view Spec) {
-  Expected<std::unique_ptr<MLModelRunner>> Runner = createModelRunner(Spec);
-  if (!Runner)
-    fail(Runner.takeError().str());
-  return [Runner = std::shared_ptr<MLModelRunner>(std::move(*Runner))](
-             Span<const float> Features) {
-    Runner->populateFeatures(std::pair{"x", Features});
-    return Runner->evaluate<float>();
-  };
+static RoundTrip makeRunnerTrip(std::string_view Spec, std::size_t Longest) {
+  Expected<std::unique_ptr<MLModelRunner>> Made = createModelRunner(Spec);
+  if (!Made)
+    fail(Made.takeError().str());
+  auto Features = std::make_shared<std::vector<float>>(Longest);
+  std::shared_ptr<MLModelRunner> Runner = std::move(*Made);
+  return {*Features, [=](std::size_t Length) {
+            Runner->populateFeatures(
+                std::pair{"x", Span<const float>(Features->data(), Length)});
+            return Runner->evaluate<float>();
+          }};
 }
 
-/// The question lies ready in memory; only its length changes.
-static RoundTrip makePipeFloorTrip(int Read, int Write,
-                                   Span<const float> Features) {
-  auto Question =
-      std::make_shared<Region>(FloorFrames::questionSize(Features.size()));
-  std::memcpy(Question->data() + FloorFrames::HeaderSize, Features.data(),
-              Features.size() * sizeof(float));
-  return [Pipe = FloorPipe(Read, Write), Question](Span<const float> Asked) {
-    std::size_t Size = FloorFrames::questionSize(Asked.size());
+/// The features are computed in the message itself.
+static RoundTrip makePipeFloorTrip(int Read, int Write, std::size_t Longest) {
+  auto Question = std::make_shared<Region>(FloorFrames::questionSize(Longest));
+  std::byte *Features = Question->data() + FloorFrames::HeaderSize;
+  auto Ask = [Pipe = FloorPipe(Read, Write), Question](std::size_t Length) {
+    std::size_t Size = FloorFrames::questionSize(Length);
     FloorFrames::setLength(Question->data(), Size);
     std::byte Answer[FloorFrames::AnswerSize];
-    float Value = 0;
     if (!Pipe.send({Question->data(), Size}) ||
         Pipe.receive(Answer) != sizeof(Answer))
       fail("the floor's other end is gone");
+    float Value = 0;
     std::memcpy(&Value, Answer + sizeof(std::uint64_t), sizeof(Value));
     return Value;
   };
+  return {{reinterpret_cast<float *>(Features), Longest}, Ask};
 }
 
 //===----------------------------------------------------------------------===//
@@ -98,16 +109,18 @@ struct Sweep {
 };
 } // namespace
 
-static void run(const RoundTrip &Trip, Span<const float> Features,
+static void run(const RoundTrip &Trip, const std::vector<float> &Features,
                 Span<const std::size_t> Lengths, Sweep &Out) {
   using Clock = std::chrono::steady_clock;
   for (int I = 0; I < WarmTrips; ++I)
-    (void)Trip(Features.subspan(0, Lengths.front()));
+    (void)Trip.Ask(Lengths.front());
   test::AllocationCounter Allocations;
   for (std::size_t I = 0; I < Lengths.size(); ++I) {
-    Span<const float> Asked = Features.subspan(0, Lengths[I]);
+    // A pass asks about what it has just computed: it is in this core's cache,
+    // and in no other.
+    std::copy_n(Features.begin(), Lengths[I], Trip.Features.begin());
     Clock::time_point Start = Clock::now();
-    Out.Answers[I] = Trip(Asked);
+    Out.Answers[I] = Trip.Ask(Lengths[I]);
     Out.Times[I] = Clock::now() - Start;
   }
   Out.Allocations = Allocations.count();
@@ -186,9 +199,9 @@ int main(int NumArguments, char **Arguments) {
     if (Ends.size() != 2)
       fail("a pipe has two ends");
     Trip = makePipeFloorTrip(static_cast<int>(Ends[0]),
-                             static_cast<int>(Ends[1]), Features);
+                             static_cast<int>(Ends[1]), Longest);
   } else {
-    Trip = makeRunnerTrip(Spec);
+    Trip = makeRunnerTrip(Spec, Longest);
   }
 
   Sweep Result;

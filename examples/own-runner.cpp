@@ -19,9 +19,11 @@
 
 using namespace MLBridge;
 
+namespace {
+
 class ThresholdRunner final : public MLModelRunner {
 public:
-  explicit ThresholdRunner(int Limit) : Limit(Limit) {}
+  explicit ThresholdRunner(long Limit) : Limit(Limit) {}
   std::string describe() const override { return "threshold"; }
 
 protected:
@@ -36,9 +38,11 @@ protected:
   }
 
 private:
-  int Limit;
+  long Limit;
   FeatureSet Answer; // The advice's views must outlive the call.
 };
+
+} // namespace
 
 int main(int argc, char **argv) {
   RunnerFactory Factory;

@@ -25,33 +25,12 @@ using namespace llvm;
 namespace MLBridge {
 namespace {
 
-/// Syntax and schemes only: making the runner would already create the file of
-/// a `record:` and load the model of others.
-Error checkSpec(StringRef Spec) {
-  RunnerFactory Factory;
-  do {
-    Expected<ModelSpec> Parsed = ModelSpec::parse(Spec);
-    if (!Parsed)
-      return Parsed.takeError();
-    if (none_of(Factory.schemes(), [&](const RunnerFactory::Scheme &S) {
-          return S.Name == Parsed->Scheme;
-        })) {
-      std::string Known;
-      for (const RunnerFactory::Scheme &S : Factory.schemes())
-        Known += (Known.empty() ? "" : ", ") + S.Name;
-      return Error(ErrorCode::InvalidArgument,
-                   "unknown scheme '" + Parsed->Scheme + "' in model spec '" +
-                       Spec.str() + "' (there are: " + Known + ")");
-    }
-    Spec = Spec.take_back(Parsed->Inner.size());
-  } while (!Spec.empty());
-  return Error::success();
-}
-
+/// Checks what can be checked before there is a module: making the runner would
+/// create the file of a `record:` already.
 struct SpecParser : cl::parser<std::string> {
   using cl::parser<std::string>::parser;
   bool parse(cl::Option &O, StringRef, StringRef Arg, std::string &Value) {
-    if (Error E = checkSpec(Arg))
+    if (Error E = RunnerFactory().check(Arg))
       return O.error(E.message());
     Value = Arg.str();
     return false;
@@ -91,10 +70,13 @@ StringRef inlinerSpec() { return InlinerOpt; }
 bool inlinerIncludesDefault() { return InlinerIncludeDefaultOpt; }
 
 std::string specForModule(StringRef Spec, const Module &M) {
-  std::string Name = M.getModuleIdentifier();
-  for (char &C : Name)
-    if (!isAlnum(C) && C != '.' && C != '_' && C != '-')
-      C = '_';
+  std::string Name;
+  for (char C : M.getModuleIdentifier()) {
+    // A dot only inside a word: no name is to be hidden, or to go upwards.
+    bool Keep = isAlnum(C) || C == '-' ||
+                (C == '.' && !Name.empty() && isAlnum(Name.back()));
+    Name += Keep ? C : '_';
+  }
   std::string Result;
   for (;;) {
     auto [Before, After] = Spec.split("{module}");

@@ -46,9 +46,9 @@ llvm::StringRef inlinerSpec();
 /// at each state, as the feature `inlining_default`.
 bool inlinerIncludesDefault();
 
-/// \p Spec with each `{module}` replaced by the name of \p M, in which what is
-/// no letter, digit, `.`, `_` or `-` becomes `_`: one log per module, where one
-/// command line compiles many.
+/// \p Spec with each `{module}` replaced by the name of \p M, made fit for a
+/// file name: slashes and the like become `_`. It gives a log to each module,
+/// where one command line compiles many.
 std::string specForModule(llvm::StringRef Spec, const llvm::Module &M);
 
 } // namespace MLBridge

@@ -9,9 +9,10 @@ import subprocess
 from pathlib import Path
 from typing import Annotated
 
-import mlbridge
 import typer
 from rich.console import Console
+
+import mlbridge
 
 from . import corpus, report
 from .evaluate import (
@@ -107,7 +108,7 @@ def main(
     ] = Settings.seed,
     derived: Annotated[
         bool,
-        typer.Option(help="Give the network `threshold - cost_estimate` as an input."),
+        typer.Option(help="Give the network the margin of threshold over cost, too."),
     ] = Settings.derived,
     jobs: Annotated[
         int, typer.Option(min=1, help="Compilers at once, where none is timed.")

@@ -4,9 +4,11 @@
 """The network that learns to inline, in PyTorch.
 
 LLVM's features are counts with heavy tails, so each is put on a logarithmic scale and
-standardised; those that never change in the training set are dropped. One input is
-derived: `threshold - cost_estimate`, in LLVM's own units of cost. LLVM inlines nearly
-always where it is positive, so this one says most of what there is to imitate.
+standardised; those that never change in the training set are dropped.
+
+One input is derived: the margin `max(1, threshold) - cost_estimate`, in instructions,
+squashed. It is positive where LLVM's heuristic inlines, so it says most of what there is
+to imitate, and on a logarithmic scale one instruction more or less is hardly seen.
 models/inlining-imitation/README.md says how far the network comes without it.
 """
 
@@ -16,6 +18,9 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+
+# What LLVM's inliner takes one instruction to cost.
+INSTRUCTION_COST = 5
 
 
 class InliningNetwork(nn.Module):
@@ -31,7 +36,12 @@ class InliningNetwork(nn.Module):
     scale: Tensor
 
     def __init__(
-        self, features: Sequence[str], hidden: Sequence[int], derived: bool = True
+        self,
+        features: Sequence[str],
+        hidden: Sequence[int],
+        *,
+        derived: bool = True,
+        dropout: float = 0.0,
     ):
         super().__init__()
         self.features = tuple(features)
@@ -43,17 +53,18 @@ class InliningNetwork(nn.Module):
         widths = (inputs, *hidden)
         layers: list[nn.Module] = []
         for fan_in, fan_out in pairwise(widths):
-            layers += [nn.Linear(fan_in, fan_out), nn.ReLU()]
+            layers += [nn.Linear(fan_in, fan_out), nn.ReLU(), nn.Dropout(dropout)]
         self.layers = nn.Sequential(*layers, nn.Linear(widths[-1], 1))
 
     def inputs(self, features: Tensor) -> Tensor:
-        """All inputs, on a logarithmic scale: float[n, d] to float[n, d + 1]."""
-        if self.derived:
-            cost = features[:, self.features.index("cost_estimate")]
-            threshold = features[:, self.features.index("threshold")]
-            margin = (threshold - cost).unsqueeze(1)
-            features = torch.cat([features, margin], dim=1)
-        return torch.sign(features) * torch.log1p(torch.abs(features))
+        """The features, scaled, and the derived input: float[n, d] to [n, d + 1]."""
+        scaled = torch.sign(features) * torch.log1p(torch.abs(features))
+        if not self.derived:
+            return scaled
+        cost = features[:, self.features.index("cost_estimate")]
+        threshold = features[:, self.features.index("threshold")]
+        margin = torch.tanh((threshold.clamp(min=1) - cost) / INSTRUCTION_COST)
+        return torch.cat([scaled, margin.unsqueeze(1)], dim=1)
 
     def fit_scaling(self, features: Tensor) -> None:
         """Has every input of these features be of mean 0 and variance 1, or dropped."""
@@ -88,6 +99,6 @@ class InliningNetwork(nn.Module):
     def load(cls, path: Path) -> "InliningNetwork":
         """Reads what save() wrote."""
         saved = torch.load(path, weights_only=True)
-        network = cls(saved["features"], saved["hidden"], saved["derived"])
+        network = cls(saved["features"], saved["hidden"], derived=saved["derived"])
         network.load_state_dict(saved["state"])
         return network.eval()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .network import InliningNetwork
+from .network import INSTRUCTION_COST, InliningNetwork
 
 
 class Policy:
@@ -50,10 +50,11 @@ class Policy:
     def logit(self, values: NDArray[np.int64]) -> float:
         """The network's output for int64[d] in the order of its features."""
         inputs = values.astype(np.float32)
+        scaled = np.copysign(np.log1p(np.abs(inputs)), inputs)
         if self._derived:
-            inputs = np.append(inputs, inputs[self._threshold] - inputs[self._cost])
-        inputs = inputs[self._kept]
-        hidden = np.copysign(np.log1p(np.abs(inputs)), inputs)
+            margin = max(1, inputs[self._threshold]) - inputs[self._cost]
+            scaled = np.append(scaled, np.tanh(margin / INSTRUCTION_COST))
+        hidden = scaled[self._kept]
         *hiddens, (last_weight, last_bias) = self._layers
         for weight, bias in hiddens:
             hidden = np.maximum(hidden @ weight + bias, 0)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from mlbridge import read_log
 from numpy.typing import NDArray
+
+from mlbridge import read_log
 
 from .corpus import Program
 from .toolchain import compile_program, in_spec, model_flags

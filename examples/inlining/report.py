@@ -103,9 +103,9 @@ def text_change(stock: Build, result: Result) -> float:
 
 
 def cost_rule(table: Table) -> Agreement:
-    """How far one gets without learning: inline if cost_estimate < threshold."""
-    rule = table.column("cost_estimate") < table.column("threshold")
-    return Agreement.of(rule, table.decisions)
+    """How far one gets without learning, by two features: LLVM's own comparison."""
+    threshold = np.maximum(1, table.column("threshold"))
+    return Agreement.of(table.column("cost_estimate") < threshold, table.decisions)
 
 
 def data_table(outcome: Outcome) -> RichTable:
@@ -128,7 +128,7 @@ def data_table(outcome: Outcome) -> RichTable:
         )
     shown.caption = (
         "majority: agreement with LLVM of its more frequent answer,\n"
-        "cost rule: that of `cost_estimate < threshold`; neither is learned"
+        "cost rule: that of `cost_estimate < max(1, threshold)`; neither is learned"
     )
     shown.caption_justify = "left"
     return shown

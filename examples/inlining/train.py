@@ -26,6 +26,7 @@ class Settings:
     seed: int = 1
     hidden: tuple[int, ...] = (64, 32)
     derived: bool = True
+    dropout: float = 0.2
     epochs: int = 200
     patience: int = 40
     batch: int = 128
@@ -89,7 +90,12 @@ def train(
     x, y = features[~aside], labels[~aside]
     x_aside, y_aside = features[aside], labels[aside]
 
-    network = InliningNetwork(table.names, settings.hidden, settings.derived)
+    network = InliningNetwork(
+        table.names,
+        settings.hidden,
+        derived=settings.derived,
+        dropout=settings.dropout,
+    )
     network.fit_scaling(x)
     # Few call sites are inlined; those weigh as much as the rest together.
     positive = y.mean()

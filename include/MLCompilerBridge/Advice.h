@@ -117,8 +117,8 @@ template <typename T> Expected<T> adviceAs(const TensorView &Tensor) {
   } else if constexpr (!std::is_void_v<InVector>) {
     std::vector<InVector> Values(
         Tensor.Type == ElementType::String ? 0 : Tensor.numElements());
-    if (Error E = convertElements(Tensor, *elementTypeOf<InVector>(),
-                                  Values.data()))
+    if (Error E =
+            convertElements(Tensor, *elementTypeOf<InVector>(), Values.data()))
       return E;
     return Values;
   } else {
@@ -128,8 +128,8 @@ template <typename T> Expected<T> adviceAs(const TensorView &Tensor) {
     if (std::optional<Span<const InSpan>> S = Tensor.as<InSpan>())
       return *S;
     return adviceMismatch(
-        Tensor, "a view of " +
-                    std::string(elementTypeName(*elementTypeOf<InSpan>())));
+        Tensor,
+        "a view of " + std::string(elementTypeName(*elementTypeOf<InSpan>())));
   }
 }
 

@@ -37,10 +37,10 @@ namespace MLBridge {
 class FeatureSet {
 public:
   FeatureSet() = default;
-  FeatureSet(FeatureSet &&Other);
-  FeatureSet &operator=(FeatureSet &&Other);
+  FeatureSet(FeatureSet &&Other) noexcept;
+  FeatureSet &operator=(FeatureSet &&Other) noexcept;
   /// Views into either stay valid, and are then the other's.
-  void swap(FeatureSet &Other);
+  void swap(FeatureSet &Other) noexcept;
 
   /// Sets the feature \p Name; a name that is there already is replaced. T is
   /// an arithmetic type or bool, a string, a container or view of those, a

@@ -76,8 +76,15 @@ public:
   /// The runner for \p Spec. The option `timeout` is understood for every
   /// scheme.
   Expected<std::unique_ptr<MLModelRunner>> create(std::string_view Spec) const;
+  /// Whether \p Spec is well-formed and of known schemes. Nothing is made: no
+  /// file, no connection; options and paths are not looked at.
+  Error check(std::string_view Spec) const;
 
 private:
+  /// \p Spec taken apart, and its scheme.
+  Expected<std::pair<ModelSpec, const Scheme *>>
+  resolve(std::string_view Spec) const;
+
   std::vector<Scheme> Schemes;
 };
 

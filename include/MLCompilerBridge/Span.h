@@ -38,10 +38,9 @@ public:
   constexpr Span(T (&Array)[N]) : Data(Array), Length(N) {}
 
   /// From any container with data() and size() whose elements are T.
-  template <typename C,
-            typename = std::enable_if_t<
-                !std::is_same_v<std::decay_t<C>, Span> &&
-                std::is_convertible_v<DataOf<C> (*)[], T (*)[]>>>
+  template <typename C, typename = std::enable_if_t<
+                            !std::is_same_v<std::decay_t<C>, Span> &&
+                            std::is_convertible_v<DataOf<C> (*)[], T (*)[]>>>
   constexpr Span(C &&Container)
       : Data(Container.data()), Length(Container.size()) {}
 
@@ -58,8 +57,7 @@ public:
   /// Count elements or, by default, to the end.
   constexpr Span subspan(std::size_t Offset,
                          std::size_t Count = std::size_t(-1)) const {
-    return {Data + Offset,
-            Count == std::size_t(-1) ? Length - Offset : Count};
+    return {Data + Offset, Count == std::size_t(-1) ? Length - Offset : Count};
   }
 
 private:

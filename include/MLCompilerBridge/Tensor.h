@@ -84,13 +84,13 @@ template <typename T> constexpr std::optional<ElementType> elementTypeOf() {
   else if constexpr (std::is_same_v<T, double>)
     return ElementType::Double;
   else if constexpr (std::is_integral_v<T>)
-    return static_cast<ElementType>(
-        (std::is_signed_v<T> ? int(ElementType::Int8)
-                             : int(ElementType::UInt8)) +
-        (sizeof(T) == 1   ? 0
-         : sizeof(T) == 2 ? 1
-         : sizeof(T) == 4 ? 2
-                          : 3));
+    return static_cast<ElementType>((std::is_signed_v<T>
+                                         ? int(ElementType::Int8)
+                                         : int(ElementType::UInt8)) +
+                                    (sizeof(T) == 1   ? 0
+                                     : sizeof(T) == 2 ? 1
+                                     : sizeof(T) == 4 ? 2
+                                                      : 3));
   else
     return std::nullopt;
 }
@@ -201,9 +201,8 @@ template <typename T> struct TensorRef {
   Shape Dims;
 };
 template <typename C>
-TensorRef(const C &, Shape)
-    -> TensorRef<std::remove_cv_t<
-        std::remove_pointer_t<decltype(std::declval<const C &>().data())>>>;
+TensorRef(const C &, Shape) -> TensorRef<std::remove_cv_t<
+    std::remove_pointer_t<decltype(std::declval<const C &>().data())>>>;
 
 } // namespace MLBridge
 

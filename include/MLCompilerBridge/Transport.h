@@ -63,7 +63,8 @@ public:
   virtual Expected<Span<std::byte>> acquire(std::size_t Size) = 0;
   /// Sends the first \p Size bytes of the region.
   virtual Error commit(std::size_t Size, Deadline Until) = 0;
-  /// Sends a message that lies in pieces. Unless overridden, this copies them
+  /// Sends a message that lies in pieces, which may be read until its answer
+  /// has been received or close() returns. Unless overridden, this copies them
   /// to the region.
   virtual Error send(Span<const Span<const std::byte>> Pieces, Deadline Until);
   /// The peer's next message, followed by BaseSerDes::Padding readable bytes.

@@ -70,15 +70,17 @@ void FeatureSet::Arena::reset() {
 // Names and slots
 //===----------------------------------------------------------------------===//
 
-FeatureSet::FeatureSet(FeatureSet &&Other) : FeatureSet() { swap(Other); }
+FeatureSet::FeatureSet(FeatureSet &&Other) noexcept : FeatureSet() {
+  swap(Other);
+}
 
-FeatureSet &FeatureSet::operator=(FeatureSet &&Other) {
+FeatureSet &FeatureSet::operator=(FeatureSet &&Other) noexcept {
   swap(Other);
   Other.clear();
   return *this;
 }
 
-void FeatureSet::swap(FeatureSet &Other) {
+void FeatureSet::swap(FeatureSet &Other) noexcept {
   // Swapping a deque moves no element, so the names stay where they are.
   std::swap(Views, Other.Views);
   std::swap(Room, Other.Room);

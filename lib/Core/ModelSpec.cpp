@@ -194,15 +194,14 @@ static Error invalid(const ModelSpec &Spec, const std::string &Why) {
 }
 
 Error ModelSpec::checkOptions(Span<const std::string_view> Known) const {
-  for (const auto &[Key, Value] : Options) {
-    if (Key == "timeout" ||
-        std::find(Known.begin(), Known.end(), Key) != Known.end())
+  for (const auto &Option : Options) {
+    const std::string &Key = Option.first;
+    if (Key == "timeout" || std::ranges::find(Known, Key) != Known.end())
       continue;
-    std::string List;
+    std::string Why = "unknown option '" + Key + "'; known: ";
     for (std::string_view Name : Known)
-      List += std::string(Name) + ", ";
-    return invalid(*this,
-                   "unknown option '" + Key + "'; known: " + List + "timeout");
+      Why.append(Name) += ", ";
+    return invalid(*this, Why + "timeout");
   }
   return Error::success();
 }

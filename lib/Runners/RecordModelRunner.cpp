@@ -224,7 +224,7 @@ RecordModelRunner::~RecordModelRunner() {
   // A log that failed before has said so to its caller.
   if (Out->failure())
     return;
-  for (Error E : {Out->finish(), Out->flush()})
+  for (const Error &E : {Out->finish(), Out->flush()})
     if (E)
       std::fprintf(stderr, "error: %s: %s\n", describe().c_str(),
                    E.str().c_str());

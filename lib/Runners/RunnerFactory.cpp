@@ -128,10 +128,11 @@ void RunnerFactory::add(Scheme NewScheme) {
   Schemes.push_back(std::move(NewScheme));
 }
 
-RunnerOrError RunnerFactory::create(std::string_view Text) const {
+Expected<std::pair<ModelSpec, const RunnerFactory::Scheme *>>
+RunnerFactory::resolve(std::string_view Text) const {
   // Decorators are made from the inside out, by recursion.
   constexpr auto MaxDecorators = 32;
-  if (std::count(Text.begin(), Text.end(), '|') > MaxDecorators)
+  if (std::ranges::count(Text, '|') > MaxDecorators)
     return invalid(Text.substr(0, 64), "more than " +
                                            std::to_string(MaxDecorators) +
                                            " decorators");
@@ -158,12 +159,32 @@ RunnerOrError RunnerFactory::create(std::string_view Text) const {
     return invalid(Text, "'" + Spec->Scheme +
                              "' stands before no other spec, found '|" +
                              Spec->Inner + "'");
+  return std::pair(std::move(*Spec), Found);
+}
 
-  Expected<Duration> Timeout = Spec->duration("timeout", Duration::zero());
+Error RunnerFactory::check(std::string_view Text) const {
+  std::string Left(Text);
+  for (;;) {
+    auto Resolved = resolve(Left);
+    if (!Resolved)
+      return Resolved.takeError();
+    Left = std::move(Resolved->first.Inner);
+    if (Left.empty())
+      return Error::success();
+  }
+}
+
+RunnerOrError RunnerFactory::create(std::string_view Text) const {
+  auto Resolved = resolve(Text);
+  if (!Resolved)
+    return Resolved.takeError();
+  auto &[Spec, Found] = *Resolved;
+
+  Expected<Duration> Timeout = Spec.duration("timeout", Duration::zero());
   if (!Timeout)
     return Timeout.takeError();
-  RunnerOrError Runner = Found->Make(*Spec, *this);
-  if (Runner && !Spec->option("timeout", {}).empty())
+  RunnerOrError Runner = Found->Make(Spec, *this);
+  if (Runner && !Spec.option("timeout", {}).empty())
     (*Runner)->setTimeout(*Timeout);
   return Runner;
 }

@@ -60,8 +60,7 @@ Error LoggedTensor::assign(const TensorView &Tensor) {
 Error LoggedTensor::check(const TensorView &Tensor) const {
   if (Tensor.Name == Name && Tensor.Type == Type &&
       loggedShape(Tensor) == Dims && Tensor.isStringList() == IsStringList &&
-      std::equal(Lengths.begin(), Lengths.end(), Tensor.Lengths.begin(),
-                 Tensor.Lengths.end()))
+      std::ranges::equal(Lengths, Tensor.Lengths))
     return Error::success();
   std::string Message = "feature '" + std::string(Tensor.Name) + "': ";
   LoggedTensor Found;

@@ -156,28 +156,25 @@ std::optional<float> parseFloat(std::string_view Token, double Nearest) {
 // Elements of a known type
 //===----------------------------------------------------------------------===//
 
+/// Whether the integer with this magnitude is exactly a T.
+template <typename T> static bool isExactly(std::uint64_t Magnitude) {
+  return Magnitude == 0 ||
+         std::bit_width(Magnitude) - std::countr_zero(Magnitude) <=
+             std::numeric_limits<T>::digits;
+}
+
 template <typename T>
 bool FloatElements<T>::isExact(T Element, std::string_view Token) {
-  // Below this every integer has an element of its own; this one is also the
-  // nearest to the next integer.
+  // Below this every integer is; this one is also the nearest to the next.
   constexpr T Limit = T(std::uint64_t(1) << std::numeric_limits<T>::digits);
   if ((Element > -Limit && Element < Limit) || !isInteger(Token))
     return true;
-  auto IsSame = [&](auto Integer) -> std::optional<bool> {
-    const char *End = Token.data() + Token.size();
-    if (std::from_chars(Token.data(), End, Integer).ec != std::errc())
-      return std::nullopt;
-    // The conversion back is defined for values below 2^63 or 2^64 only.
-    constexpr T TooLarge = T(2) * T(std::uint64_t(1) << 62) *
-                           (std::is_signed_v<decltype(Integer)> ? 1 : 2);
-    return Element < TooLarge &&
-           static_cast<decltype(Integer)>(Element) == Integer;
-  };
-  if (std::optional<bool> Same = IsSame(std::int64_t()))
-    return *Same;
-  if (std::optional<bool> Same = IsSame(std::uint64_t()))
-    return *Same;
-  return true;
+  Token.remove_prefix(Token.starts_with('-'));
+  std::uint64_t Magnitude = 0;
+  if (std::from_chars(Token.data(), Token.data() + Token.size(), Magnitude)
+          .ec != std::errc())
+    return true;
+  return isExactly<T>(Magnitude);
 }
 
 template class FloatElements<float>;
@@ -282,16 +279,13 @@ Error NaturalElements::takeNumber(ondemand::value &Value,
   return Error::success();
 }
 
-/// Whether the integer with this magnitude is exactly a double.
-static bool isDouble(std::uint64_t Magnitude) {
-  return Magnitude == 0 ||
-         std::bit_width(Magnitude) - std::countr_zero(Magnitude) <=
-             std::numeric_limits<double>::digits;
+static bool isDouble(std::uint64_t Integer) {
+  return isExactly<double>(Integer);
 }
 
 static bool isDouble(std::int64_t Integer) {
   auto Bits = static_cast<std::uint64_t>(Integer);
-  return isDouble(Integer < 0 ? -Bits : Bits);
+  return isExactly<double>(Integer < 0 ? -Bits : Bits);
 }
 
 /// Whether the integer in \p Token, of which \p Nearest is the nearest double,

@@ -27,7 +27,9 @@ static constexpr std::size_t FirstCapacity = std::size_t(64) << 10;
 
 FifoChannel::FifoChannel(FifoEnds Ends, std::string Peer,
                          std::size_t MaxMessage)
-    : Ends(std::move(Ends)), Peer(std::move(Peer)), MaxMessage(MaxMessage) {}
+    : Read(std::move(Ends.Read)), Writer(std::move(Ends.Write)),
+      PeerProcess(std::move(Ends.PeerProcess)), Peer(std::move(Peer)),
+      MaxMessage(MaxMessage) {}
 
 Error FifoChannel::closed(const char *While) const {
   return Error(ErrorCode::PeerClosed,
@@ -50,20 +52,36 @@ Error FifoChannel::commit(std::size_t Size, Deadline Until) {
   std::uint64_t Prefix = Size;
   std::memcpy(Out.data(), &Prefix, sizeof(Prefix));
   iovec Frame{Out.data(), FrameBuffer::PrefixSize + Size};
-  return write({&Frame, 1}, Until);
+  return write({&Frame, 1}, &PipeWriter::write, Until);
 }
 
 Error FifoChannel::send(Span<const Span<const std::byte>> Pieces,
                         Deadline Until) {
+  if (Error E = gather(Pieces))
+    return E;
+  return write(Gathered, &PipeWriter::write, Until);
+}
+
+Error FifoChannel::lend(Span<const Span<const std::byte>> Pieces,
+                        Deadline Until) {
+  // Below, the system calls take longer than the copy.
+  constexpr std::size_t WorthLending = std::size_t(16) << 10;
+  if (Error E = gather(Pieces))
+    return E;
+  return write(Gathered,
+               GatheredSize < WorthLending ? &PipeWriter::write
+                                           : &PipeWriter::lend,
+               Until);
+}
+
+Error FifoChannel::gather(Span<const Span<const std::byte>> Pieces) {
   GatheredSize = 0;
   Gathered.assign(1, {&GatheredSize, sizeof(GatheredSize)});
   for (Span<const std::byte> Piece : Pieces) {
     Gathered.push_back({const_cast<std::byte *>(Piece.data()), Piece.size()});
     GatheredSize += Piece.size();
   }
-  if (Error E = checkSize(GatheredSize))
-    return E;
-  return write(Gathered, Until);
+  return checkSize(GatheredSize);
 }
 
 Error FifoChannel::checkSize(std::size_t Size) const {
@@ -89,10 +107,10 @@ static Span<iovec> skip(Span<iovec> Pieces, std::size_t NumBytes) {
   return Pieces;
 }
 
-Error FifoChannel::write(Span<iovec> Pieces, Deadline Until) {
+Error FifoChannel::write(Span<iovec> Pieces, WriteFunction Write,
+                         Deadline Until) {
   while (!Pieces.empty()) {
-    ssize_t Written = Writer.write(
-        Ends.Write.get(),
+    ssize_t Written = (Writer.*Write)(
         Pieces.subspan(0, std::min<std::size_t>(Pieces.size(), IOV_MAX)));
     if (Written >= 0) {
       Pieces = skip(Pieces, static_cast<std::size_t>(Written));
@@ -111,8 +129,7 @@ Error FifoChannel::write(Span<iovec> Pieces, Deadline Until) {
 }
 
 Error FifoChannel::waitWritable(Deadline Until) {
-  pollfd FDs[2] = {{Ends.Write.get(), POLLOUT, 0},
-                   {Ends.PeerProcess.get(), POLLIN, 0}};
+  pollfd FDs[2] = {{Writer.get(), POLLOUT, 0}, {PeerProcess.get(), POLLIN, 0}};
   if (WriteWait.spin([&] { return ::poll(FDs, 1, 0) > 0; }))
     return Error::success();
   int Ready = ::poll(FDs, 2, Until.pollTimeout());
@@ -147,7 +164,7 @@ Expected<FifoChannel::Progress> FifoChannel::advance() {
   }
   for (;;) {
     ssize_t Got =
-        ::read(Ends.Read.get(), In.data() + Received, In.capacity() - Received);
+        ::read(Read.get(), In.data() + Received, In.capacity() - Received);
     if (Got < 0) {
       if (errno == EINTR)
         continue;
@@ -157,7 +174,7 @@ Expected<FifoChannel::Progress> FifoChannel::advance() {
     }
     if (Got == 0) {
       // A FIFO that nobody has opened for writing yet reads as ended, too.
-      pollfd FD{Ends.Read.get(), POLLIN, 0};
+      pollfd FD{Read.get(), POLLIN, 0};
       if (::poll(&FD, 1, 0) == 0)
         return Progress::Incomplete;
       if (Received == 0)
@@ -186,6 +203,8 @@ Expected<FifoChannel::Progress> FifoChannel::advance() {
     }
     if (Received == FrameSize) {
       Consumed = true;
+      // Who speaks has read what it was told.
+      Writer.noteReturn();
       return Progress::Complete;
     }
     if (Received > FrameSize)
@@ -232,10 +251,10 @@ Expected<Span<const std::byte>> FifoChannel::receive(Deadline Until) {
 }
 
 void FifoChannel::fillPoll(pollfd *FDs) const {
-  FDs[0] = {Ends.Read.get(), POLLIN, 0};
-  FDs[1] = {Ends.PeerProcess.get(), POLLIN, 0};
+  FDs[0] = {Read.get(), POLLIN, 0};
+  FDs[1] = {PeerProcess.get(), POLLIN, 0};
   // Only a peer whose process is not known has to be watched here, too.
-  FDs[2] = {Ends.PeerProcess ? -1 : Ends.Write.get(), 0, 0};
+  FDs[2] = {PeerProcess ? -1 : Writer.get(), 0, 0};
 }
 
 bool FifoChannel::peerIsGone(const pollfd *FDs) {

@@ -21,6 +21,7 @@
 #include "MLCompilerBridge/Error.h"
 #include "MLCompilerBridge/Span.h"
 #include "Transport/FrameBuffer.h"
+#include "Transport/PipeWriter.h"
 #include "Transport/Posix.h"
 
 #include <poll.h>
@@ -46,8 +47,11 @@ public:
   Expected<Span<std::byte>> acquire(std::size_t Size);
   /// Sends \p Size bytes of it.
   Error commit(std::size_t Size, Deadline Until);
-  /// Sends a message that lies in pieces, from where they lie.
+  /// Sends a message that lies in pieces.
   Error send(Span<const Span<const std::byte>> Pieces, Deadline Until);
+  /// The same for a message that is going to be answered: the pieces are used
+  /// until the answer is received or this object is destroyed.
+  Error lend(Span<const Span<const std::byte>> Pieces, Deadline Until);
 
   /// Waits for the next message.
   Expected<Span<const std::byte>> receive(Deadline Until);
@@ -74,21 +78,24 @@ public:
 
 private:
   Error checkSize(std::size_t Size) const;
+  Error gather(Span<const Span<const std::byte>> Pieces);
+  using WriteFunction = ssize_t (PipeWriter::*)(Span<const iovec>);
   /// Writes a frame; \p Pieces is used up.
-  Error write(Span<iovec> Pieces, Deadline Until);
+  Error write(Span<iovec> Pieces, WriteFunction Write, Deadline Until);
   /// Sleeps until something happens; true when that is the peer's end.
   Expected<bool> waitReadable(Deadline Until);
   Error waitWritable(Deadline Until);
   Error closed(const char *While) const;
 
-  FifoEnds Ends;
+  posix::UniqueFD Read;
+  PipeWriter Writer;
+  posix::UniqueFD PeerProcess;
   std::string Peer;
   std::size_t MaxMessage;
-  posix::SignalFreeWriter Writer;
   AdaptiveWait ReadWait;
   AdaptiveWait WriteWait;
   FrameBuffer Out;
-  /// What send() sends: the length, and the pieces.
+  /// What send() and lend() write: the length, and the pieces.
   std::vector<iovec> Gathered;
   std::uint64_t GatheredSize = 0;
   FrameBuffer In;

@@ -40,7 +40,7 @@ public:
   }
   Error send(Span<const Span<const std::byte>> Pieces,
              Deadline Until) override {
-    return Channel ? Channel->send(Pieces, Until) : notConnected();
+    return Channel ? Channel->lend(Pieces, Until) : notConnected();
   }
   Expected<Span<const std::byte>> receive(Deadline Until) override {
     if (!Channel)

@@ -9,7 +9,6 @@
 #include "Transport/Posix.h"
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -18,10 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// Newer than Debian 12's headers; both are checked for at run time.
-#ifndef RWF_NOSIGNAL
-#define RWF_NOSIGNAL 0x00000100
-#endif
+// Newer than Debian 12's headers; checked for at run time.
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
@@ -45,34 +41,6 @@ Expected<Pipe> posix::makePipe() {
 void posix::enlargePipe(int FD) {
   constexpr int OneMiB = 1 << 20;
   (void)::fcntl(FD, F_SETPIPE_SZ, OneMiB);
-}
-
-ssize_t SignalFreeWriter::write(int FD, Span<const iovec> Pieces) {
-  const int Count = static_cast<int>(Pieces.size());
-  if (KernelHelps) {
-    ssize_t Written = ::pwritev2(FD, Pieces.data(), Count, -1, RWF_NOSIGNAL);
-    if (Written >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
-      return Written;
-    KernelHelps = false;
-  }
-
-  sigset_t Sigpipe, Before, Pending;
-  sigemptyset(&Sigpipe);
-  sigaddset(&Sigpipe, SIGPIPE);
-  sigpending(&Pending);
-  bool WasPending = sigismember(&Pending, SIGPIPE) == 1;
-  pthread_sigmask(SIG_BLOCK, &Sigpipe, &Before);
-  ssize_t Written = ::writev(FD, Pieces.data(), Count);
-  int WriteErrno = errno;
-  if (Written < 0 && WriteErrno == EPIPE && !WasPending) {
-    // The signal is pending for this thread: take it before unblocking.
-    timespec Now{0, 0};
-    while (sigtimedwait(&Sigpipe, nullptr, &Now) < 0 && errno == EINTR)
-      ;
-  }
-  pthread_sigmask(SIG_SETMASK, &Before, nullptr);
-  errno = WriteErrno;
-  return Written;
 }
 
 UniqueFD posix::processOfPeer(int Socket, pid_t &Pid) {

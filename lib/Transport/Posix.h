@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Owned file descriptors, and the system calls that transports share: writing
-/// without SIGPIPE, process descriptors, Unix socket addresses.
+/// Owned file descriptors, and the system calls that transports share: pipes,
+/// process descriptors, Unix socket addresses.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,6 @@
 #include <memory>
 #include <string>
 #include <sys/types.h>
-#include <sys/uio.h>
 #include <utility>
 
 namespace MLBridge::posix {
@@ -60,18 +59,6 @@ Expected<Pipe> makePipe();
 /// may be refused past a limit (fs.pipe-user-pages-soft); that costs speed
 /// only.
 void enlargePipe(int FD);
-
-/// Writes to a pipe without ever raising SIGPIPE in the host, whose signal
-/// dispositions are not ours to change. As writev(2) otherwise.
-class SignalFreeWriter {
-public:
-  ssize_t write(int FD, Span<const iovec> Pieces);
-
-private:
-  /// Since Linux 6.18 the kernel can do it; before, the signal is blocked
-  /// around the write.
-  bool KernelHelps = true;
-};
 
 /// A descriptor that becomes readable when the process that is connected to
 /// \p Socket ends; none where the kernel cannot say.

@@ -18,12 +18,27 @@
 
 #include <nanobind/nanobind.h>
 #include <optional>
+#include <string_view>
 
 namespace MLBridge::Python {
 
 void bindCodec(nanobind::module_ &M);
 void bindRunner(nanobind::module_ &M);
 void bindServer(nanobind::module_ &M);
+
+/// Says that an object is in use while it lets go of the GIL, so that a second
+/// thread gets an error and not a race.
+class ExclusiveUse {
+public:
+  /// \p What is the object, for the message.
+  ExclusiveUse(bool &InUse, std::string_view What);
+  ~ExclusiveUse() { InUse = false; }
+  ExclusiveUse(const ExclusiveUse &) = delete;
+  ExclusiveUse &operator=(const ExclusiveUse &) = delete;
+
+private:
+  bool &InUse;
+};
 
 /// Seconds as Python writes them; none and inf are for ever, and what is below
 /// zero is zero.

@@ -26,6 +26,14 @@ namespace nb = nanobind;
 using namespace MLBridge;
 using namespace MLBridge::Python;
 
+ExclusiveUse::ExclusiveUse(bool &InUse, std::string_view What) : InUse(InUse) {
+  if (InUse)
+    raise({ErrorCode::InvalidArgument,
+           std::string(What) +
+               " is in use by another thread; each thread needs its own"});
+  InUse = true;
+}
+
 Duration Python::durationOf(std::optional<double> Seconds) {
   if (!Seconds)
     return Duration::max();

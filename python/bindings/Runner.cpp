@@ -53,6 +53,7 @@ private:
 
   std::unique_ptr<MLModelRunner> Impl;
   TensorsFromPython Features{"feature"};
+  bool InUse = false;
 };
 
 } // namespace
@@ -64,6 +65,7 @@ MLModelRunner &Runner::open() {
 }
 
 void Runner::close() {
+  ExclusiveUse Use(InUse, "this model runner");
   std::unique_ptr<MLModelRunner> Closing = std::move(Impl);
   nb::gil_scoped_release Release;
   Closing.reset();
@@ -164,6 +166,7 @@ static AdviceSpec specOf(std::optional<std::string_view> Type, bool Many) {
 
 nb::object Runner::evaluate(nb::dict Named,
                             std::optional<std::string_view> Type, bool Many) {
+  ExclusiveUse Use(InUse, "this model runner");
   MLModelRunner &Model = open();
   AdviceSpec Wanted = specOf(Type, Many);
   Features.clear();

@@ -72,20 +72,9 @@ private:
   /// How long a signal may have to wait.
   static constexpr std::chrono::milliseconds Slice{100};
 
-  /// Marks the server as in use by this thread.
-  class Use {
-  public:
-    explicit Use(Server &S);
-    ~Use() { S.InUse = false; }
-    Use(const Use &) = delete;
-    Use &operator=(const Use &) = delete;
-
-  private:
-    Server &S;
-  };
-
   void setText(Answer Kind, std::string Text);
   void addOutput(std::string_view Name, nb::handle Value, bool IsTaken);
+  void checkOpen() const;
   void checkAsked() const;
   /// Without the GIL. Success when there is nothing to send.
   MLBridge::Error sendAnswer();
@@ -95,6 +84,8 @@ private:
   void report(const MLBridge::Error &Unsent);
 
   std::string Name;
+  /// For messages.
+  std::string Description = "the server at " + Name;
   std::unique_ptr<ModelServer> Listener;
   nb::object OnSessionEnd;
   FeatureViews Views;
@@ -112,15 +103,9 @@ private:
 
 } // namespace
 
-Server::Use::Use(Server &S) : S(S) {
-  if (!S.Listener)
-    raise(
-        {ErrorCode::InvalidArgument, "the server at " + S.Name + " is closed"});
-  if (S.InUse)
-    raise({ErrorCode::InvalidArgument,
-           "the server at " + S.Name +
-               " is in use by another thread; each thread needs its own"});
-  S.InUse = true;
+void Server::checkOpen() const {
+  if (!Listener)
+    raise({ErrorCode::InvalidArgument, Description + " is closed"});
 }
 
 Server::Server(std::string Name, ModelServerOptions Options,
@@ -132,10 +117,7 @@ Server::Server(std::string Name, ModelServerOptions Options,
 void Server::close() {
   if (!Listener)
     return;
-  if (InUse)
-    raise({ErrorCode::InvalidArgument,
-           "the server at " + Name +
-               " is in use by another thread; stop() it first"});
+  ExclusiveUse Use(InUse, Description);
   Asked = false;
   Counts.Open = 0;
   // The arrays that were handed out keep what they need.
@@ -151,11 +133,14 @@ void Server::close() {
 //===----------------------------------------------------------------------===//
 
 nb::object Server::exchange(std::optional<double> Timeout) {
-  Use InUse(*this);
+  checkOpen();
+  ExclusiveUse Use(InUse, Description);
   Deadline Until = Deadline::in(durationOf(Timeout));
   while (true) {
     MLBridge::Error Unsent;
     std::optional<Expected<ModelServer::Question>> Next;
+    // Another thread may look; what it would see is the server's no more.
+    Asked = false;
     {
       nb::gil_scoped_release Release;
       Unsent = sendAnswer();
@@ -305,13 +290,14 @@ void Server::settle(const MLBridge::Error &Unsent) {
 }
 
 void Server::send() {
-  Use InUse(*this);
+  checkOpen();
+  ExclusiveUse Use(InUse, Description);
   MLBridge::Error Unsent;
+  Asked = false;
   {
     nb::gil_scoped_release Release;
     Unsent = sendAnswer();
   }
-  Asked = false;
   settle(Unsent);
 }
 

@@ -15,7 +15,7 @@ recorded, and `mlbridge.codec` reads and writes single messages. On the command 
 ``mlbridge --help``.
 """
 
-from mlbridge._core import VERSION as __version__
+from mlbridge import _core
 from mlbridge.errors import (
     Deferred,
     Error,
@@ -33,6 +33,8 @@ from mlbridge.log import TrainingLog, read_log
 from mlbridge.runner import ModelRunner, create_model_runner
 from mlbridge.server import Serving, Statistics, serve, serving
 from mlbridge.types import Feature, Features, Policy
+
+__version__ = _core.VERSION
 
 __all__ = [
     "BaseCompilerInterface",

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from os import PathLike, fspath
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 from mlbridge import _core
 from mlbridge.errors import Timeout
@@ -37,8 +37,14 @@ class BaseCompilerInterface(ABC):
             interface.populate_buffer(decide(features))
     """
 
+    @overload
+    def evaluate(self, mode: None = None) -> Features: ...
+
+    @overload
+    def evaluate(self, mode: Literal["exit"]) -> None: ...
+
     @abstractmethod
-    def evaluate(self, mode: str | None = None) -> Features | None:
+    def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
         """Sends the answer that was stored, and waits for the next question.
 
         Args:
@@ -55,8 +61,8 @@ class BaseCompilerInterface(ABC):
 
     def __iter__(self) -> Iterator[Features]:
         """The questions, one after another, until the caller leaves the loop."""
-        while (features := self.evaluate()) is not None:
-            yield features
+        while True:
+            yield self.evaluate()
 
     def __enter__(self) -> Self:
         return self
@@ -139,7 +145,13 @@ class PipeCompilerInterface(BaseCompilerInterface):
             peer_timeout=peer_timeout,
         )
 
-    def evaluate(self, mode: str | None = None) -> Features | None:
+    @overload
+    def evaluate(self, mode: None = None) -> Features: ...
+
+    @overload
+    def evaluate(self, mode: Literal["exit"]) -> None: ...
+
+    def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
         """Sends the answer that was stored, and returns the next question's features.
 
         A question that got no answer before is answered with an error. Ctrl-C is

@@ -16,8 +16,11 @@ Numbers and bools are NumPy arrays of the compiler's own type and shape; a scala
 0-d, so that arithmetic, comparison and ``float(x)`` work on it as it is.
 """
 
-Features: TypeAlias = dict[str, Feature]
-"""The features of one question by name, in the compiler's order."""
+Features: TypeAlias = dict[str, Any]
+"""The features of one question by name; each is a `Feature`.
+
+Any, since a policy knows what its compiler sends, and type checkers do not.
+"""
 
 Policy: TypeAlias = Callable[[Features], Any]
 """A function from the features of a question to its answer.

@@ -1,5 +1,5 @@
 //===- tests/conformance/ConformanceTest.cpp - One suite for every runner x
-//SerDes -*- C++ -*-===//
+// SerDes -*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -29,6 +29,44 @@
 
 using namespace MLBridge;
 using namespace MLBridge::test;
+
+template <typename T> static std::vector<T> interestingValues() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> Values{T(0), T(1), Limits::max(), Limits::lowest()};
+  if constexpr (std::is_floating_point_v<T>)
+    for (T V : {T(-0.0), T(0.1), T(-1.5), Limits::min(), Limits::denorm_min(),
+                Limits::epsilon(), Limits::infinity(), -Limits::infinity(),
+                Limits::quiet_NaN(), T(16777217), T(3.4028235e38)})
+      Values.push_back(V);
+  else
+    for (T V : {T(Limits::max() - 1), T(Limits::max() / 3), T(-1)})
+      Values.push_back(V);
+  return Values;
+}
+
+/// Values over the whole range of T, by its bits, with a fixed seed.
+template <typename T> static std::vector<T> randomValues(std::size_t Count) {
+  std::vector<T> Values(Count);
+  std::mt19937_64 Random(Count + sizeof(T));
+  for (T &V : Values) {
+    std::uint64_t Bits = Random();
+    std::memcpy(&V, &Bits, sizeof(T));
+  }
+  return Values;
+}
+
+template <typename Fn> static void forEachNumber(Fn F) {
+  F(std::int8_t());
+  F(std::int16_t());
+  F(std::int32_t());
+  F(std::int64_t());
+  F(std::uint8_t());
+  F(std::uint16_t());
+  F(std::uint32_t());
+  F(std::uint64_t());
+  F(float());
+  F(double());
+}
 
 namespace {
 
@@ -85,8 +123,7 @@ protected:
     SCOPED_TRACE(std::string(Sent.Name.substr(0, 40)) + ": " + Sent.typeStr());
     ASSERT_EQ(Sent.typeStr(), Back.typeStr());
     ASSERT_EQ(Sent.NumBytes, Back.NumBytes);
-    ASSERT_TRUE(std::equal(Sent.Lengths.begin(), Sent.Lengths.end(),
-                           Back.Lengths.begin(), Back.Lengths.end()));
+    ASSERT_TRUE(std::ranges::equal(Sent.Lengths, Back.Lengths));
     if (Sent.NumBytes == 0 ||
         std::memcmp(Sent.Data, Back.Data, Sent.NumBytes) == 0)
       return;
@@ -113,44 +150,6 @@ protected:
   EchoModel Model{Name};
   std::unique_ptr<MLModelRunner> Runner;
 };
-
-template <typename T> std::vector<T> interestingValues() {
-  using Limits = std::numeric_limits<T>;
-  std::vector<T> Values{T(0), T(1), Limits::max(), Limits::lowest()};
-  if constexpr (std::is_floating_point_v<T>)
-    for (T V : {T(-0.0), T(0.1), T(-1.5), Limits::min(), Limits::denorm_min(),
-                Limits::epsilon(), Limits::infinity(), -Limits::infinity(),
-                Limits::quiet_NaN(), T(16777217), T(3.4028235e38)})
-      Values.push_back(V);
-  else
-    for (T V : {T(Limits::max() - 1), T(Limits::max() / 3), T(-1)})
-      Values.push_back(V);
-  return Values;
-}
-
-/// Values over the whole range of T, by its bits, with a fixed seed.
-template <typename T> std::vector<T> randomValues(std::size_t Count) {
-  std::vector<T> Values(Count);
-  std::mt19937_64 Random(Count + sizeof(T));
-  for (T &V : Values) {
-    std::uint64_t Bits = Random();
-    std::memcpy(&V, &Bits, sizeof(T));
-  }
-  return Values;
-}
-
-template <typename Fn> void forEachNumber(Fn F) {
-  F(std::int8_t());
-  F(std::int16_t());
-  F(std::int32_t());
-  F(std::int64_t());
-  F(std::uint8_t());
-  F(std::uint16_t());
-  F(std::uint32_t());
-  F(std::uint64_t());
-  F(float());
-  F(double());
-}
 
 TEST_P(Conformance, ScalarsOfEveryType) {
   forEachNumber([&](auto Zero) {
@@ -293,15 +292,14 @@ TEST_P(Conformance, EvaluateConvertsToWhatThePassWants) {
   Runner->populateFeatures(std::pair{"x", Values});
   EXPECT_EQ(Runner->evaluate<std::vector<double>>(), Values);
   Runner->populateFeatures(std::pair{"x", Values});
-  Span<const double> View = Runner->evaluate<Span<const double>>();
-  EXPECT_TRUE(
-      std::equal(View.begin(), View.end(), Values.begin(), Values.end()));
+  auto View = Runner->evaluate<Span<const double>>();
+  EXPECT_TRUE(std::ranges::equal(View, Values));
   std::vector<std::string> Texts{"a", "", "c"};
   Runner->populateFeatures(std::pair{"x", Texts});
   EXPECT_EQ(Runner->evaluate<std::vector<std::string>>(), Texts);
 
   Runner->populateFeatures(std::pair{"spill", 0.25f}, std::pair{"colour", 3});
-  Advice Both = Runner->evaluate<Advice>();
+  auto Both = Runner->evaluate<Advice>();
   EXPECT_EQ(*Both.get<float>("spill"), 0.25f);
   EXPECT_EQ(*Both.get<int>("colour"), 3);
   EXPECT_EQ(Both.get<int>("split").code(), ErrorCode::SchemaMismatch);
@@ -342,9 +340,8 @@ TEST_P(Conformance, EachRunnerHasASessionOfItsOwn) {
 
 TEST_P(Conformance, OnceWarmNoMessageAllocates) {
   std::vector<float> Embedding = randomValues<float>(300);
-  std::replace_if(
-      Embedding.begin(), Embedding.end(), [](float V) { return std::isnan(V); },
-      1.0f);
+  std::ranges::replace_if(
+      Embedding, [](float V) { return std::isnan(V); }, 1.0f);
   std::vector<std::string> Opcodes{"add", "a rather long name of an opcode"};
   auto Ask = [&](int I) {
     Runner->populateFeatures(

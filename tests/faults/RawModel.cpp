@@ -19,16 +19,13 @@
 
 using namespace MLBridge;
 using namespace MLBridge::test;
-using posix::UniqueFD;
 
-namespace {
-
-[[noreturn]] void die(const char *What) {
+[[noreturn]] static void die(const char *What) {
   std::perror(What);
   ::_exit(3);
 }
 
-template <typename T> T must(Expected<T> Value) {
+template <typename T> static T must(Expected<T> Value) {
   if (Value)
     return std::move(*Value);
   std::fprintf(stderr, "raw model: %s\n", Value.takeError().str().c_str());
@@ -36,13 +33,13 @@ template <typename T> T must(Expected<T> Value) {
 }
 
 /// Waits as long as a test may take; a child is killed with its test anyway.
-void awaitReadable(int FD) {
+static void awaitReadable(int FD) {
   pollfd P{FD, POLLIN, 0};
   if (::poll(&P, 1, 60'000) <= 0)
     die("poll");
 }
 
-std::string readBytes(int FD, std::size_t Count) {
+static std::string readBytes(int FD, std::size_t Count) {
   std::string Bytes(Count, '\0');
   for (std::size_t Got = 0; Got < Count;) {
     awaitReadable(FD);
@@ -57,13 +54,13 @@ std::string readBytes(int FD, std::size_t Count) {
   return Bytes;
 }
 
-std::string readFrame(int FD) {
+static std::string readFrame(int FD) {
   std::uint64_t Size;
   std::memcpy(&Size, readBytes(FD, sizeof(Size)).data(), sizeof(Size));
   return readBytes(FD, Size);
 }
 
-void writeBytes(int FD, std::string_view Bytes) {
+static void writeBytes(int FD, std::string_view Bytes) {
   while (!Bytes.empty()) {
     ssize_t Written = ::write(FD, Bytes.data(), Bytes.size());
     if (Written > 0) {
@@ -77,13 +74,11 @@ void writeBytes(int FD, std::string_view Bytes) {
   }
 }
 
-std::string framed(std::string_view Message, std::uint64_t Announced) {
+static std::string framed(std::string_view Message, std::uint64_t Announced) {
   std::string Frame(sizeof(Announced), '\0');
   std::memcpy(Frame.data(), &Announced, sizeof(Announced));
   return Frame.append(Message);
 }
-
-} // namespace
 
 RawModel::RawModel(const std::string &Name)
     : Door(must(MeetingPoint::listen(Name + ".sock"))) {}

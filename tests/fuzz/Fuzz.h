@@ -19,6 +19,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <vector>
 
 namespace MLBridge::fuzz {
@@ -47,6 +48,13 @@ inline std::vector<Message> split(std::string_view Input) {
       return Messages;
     Input.remove_prefix(End + Separator.size());
   }
+}
+
+/// One of \p Choices, by the bytes of \p Input: all of them, with every input,
+/// would take several times as long and find the same.
+template <typename T, std::size_t N>
+const T &choose(const T (&Choices)[N], std::string_view Input) {
+  return Choices[std::hash<std::string_view>()(Input) % N];
 }
 
 /// Requires that two results are the same tensors or the same error.

@@ -9,12 +9,12 @@ from typing import Any
 import hypothesis.extra.numpy as npst
 import numpy as np
 import pytest
-from conftest import assert_same
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import mlbridge
+from conftest import assert_same
 from mlbridge.codec import deserialize, serialize
 
 SERDES = ["bitstream", "json"]
@@ -212,7 +212,7 @@ def test_arrays_are_read_only_and_aligned() -> None:
         assert isinstance(value, np.ndarray)
         assert not value.flags.writeable
         assert value.flags.aligned
-        with pytest.raises(ValueError, match="read-only|cannot set WRITEABLE"):
+        with pytest.raises(ValueError, match="cannot set WRITEABLE"):
             value.flags.writeable = True
 
 

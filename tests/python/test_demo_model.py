@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 pytest.importorskip("torch", reason="the demo's packages are not installed")
 
 import torch
-
 from examples.inlining.agreement import Agreement
 from examples.inlining.network import InliningNetwork
 from examples.inlining.policy import Policy

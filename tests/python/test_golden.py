@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import assert_same
 
 import mlbridge
+from conftest import assert_same
 from mlbridge.codec import deserialize, serialize
 
 GOLDEN = Path(__file__).parent.parent / "golden"

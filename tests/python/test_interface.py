@@ -13,12 +13,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import CompilerInterface as CI
 import numpy as np
 import pytest
-from conftest import assert_same
 
+import CompilerInterface
 import mlbridge
+from conftest import assert_same
 from mlbridge import PipeCompilerInterface, create_model_runner
 
 Ask = Callable[[Callable[[], Any]], Future[Any]]
@@ -26,7 +26,7 @@ Ask = Callable[[Callable[[], Any]], Future[Any]]
 both = pytest.mark.parametrize("serdes", ["bitstream", "json"])
 
 
-@pytest.fixture()
+@pytest.fixture
 def in_thread() -> Iterator[Ask]:
     """Runs the compiler's side in a thread, beside the test's."""
     with ThreadPoolExecutor() as executor:
@@ -50,7 +50,6 @@ def test_the_papers_loop(name: str, serdes: str, in_thread: Ask) -> None:
         answers = in_thread(compiler)
         for i in range(1, 50):
             features = interface.evaluate()
-            assert features is not None
             assert_same(features["x"], np.full(i, i, np.float32))
             assert_same(features["i"], np.array(i))
             interface.populate_buffer(features["x"].sum())
@@ -80,7 +79,6 @@ def test_every_kind_of_feature_and_of_output(
     with PipeCompilerInterface(name, timeout=20) as interface:
         answer = in_thread(compiler)
         features = interface.evaluate()
-        assert features is not None
         assert features.keys() == values.keys()
         for key, value in values.items():
             assert_same(features[key], value)
@@ -259,7 +257,7 @@ def test_a_compiler_that_is_killed_ends_its_own_session_only(
         if not asked.is_set():
             asked.set()
             assert killed.wait(60)
-        return 2 * features["x"]  # type: ignore[operator]
+        return 2 * features["x"]
 
     with mlbridge.serving(policy, f"pipe:{name}") as served:
         victim = subprocess.Popen(command)
@@ -274,8 +272,12 @@ def test_a_compiler_that_is_killed_ends_its_own_session_only(
 
 
 def test_the_papers_import_name(name: str, in_thread: Ask) -> None:
-    assert issubclass(CI.PipeCompilerInterface, CI.BaseCompilerInterface)
-    with CI.PipeCompilerInterface(data_format="bytes", pipe_name=name) as interface:
+    assert issubclass(
+        CompilerInterface.PipeCompilerInterface, CompilerInterface.BaseCompilerInterface
+    )
+    with CompilerInterface.PipeCompilerInterface(
+        data_format="bytes", pipe_name=name
+    ) as interface:
         runner = create_model_runner(spec(name))
         answer = in_thread(lambda: runner.evaluate({"x": 1}, int))
         interface.reset_pipes()
@@ -302,7 +304,7 @@ def test_the_papers_arguments(
 ) -> None:
     args = tuple(name if arg == "NAME" else arg for arg in args)
     kwargs = {k: name if value == "NAME" else value for k, value in kwargs.items()}
-    with CI.PipeCompilerInterface(*args, **kwargs) as interface:
+    with CompilerInterface.PipeCompilerInterface(*args, **kwargs) as interface:
         assert interface.name == name
 
 
@@ -320,4 +322,4 @@ def test_the_papers_arguments_used_wrongly(
     args: tuple[str, ...], kwargs: dict[str, Any]
 ) -> None:
     with pytest.raises(TypeError, match="PipeCompilerInterface"):
-        CI.PipeCompilerInterface(*args, **kwargs)
+        CompilerInterface.PipeCompilerInterface(*args, **kwargs)

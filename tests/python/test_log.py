@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import assert_same
 from hypothesis import given
 from hypothesis import strategies as st
-from training_logs import FEATURES, context, header, observation, outcome, write_log
 
 import mlbridge
+from conftest import assert_same
 from mlbridge import create_model_runner, read_log
+from training_logs import FEATURES, context, header, observation, outcome, write_log
 
 
 def test_observations(tmp_path: Path) -> None:
@@ -31,9 +31,7 @@ def test_observations(tmp_path: Path) -> None:
     assert (second.context, second.index) == ("helper ☃", 0)
     assert (third.context, third.index) == ("main", 1)
     assert_same(first.features["size"], np.array([10], np.int64))
-    assert_same(
-        second.features["weights"], np.array([[20, -1.5], [0, 10]], np.float32)
-    )
+    assert_same(second.features["weights"], np.array([[20, -1.5], [0, 10]], np.float32))
     # Newlines in the data are no ends of lines.
     assert_same(third.features["size"], np.array([0x0A0A0A0A]))
     assert [o.advice for o in log] == [1, 0, 1]
@@ -164,19 +162,21 @@ def test_no_such_file(tmp_path: Path) -> None:
 
 def test_what_record_writes(tmp_path: Path, name: str) -> None:
     path = tmp_path / "log"
-    with mlbridge.serving(lambda f: int(f["n"]) % 2, f"pipe:{name}"):  # type: ignore[arg-type]
-        with create_model_runner(f"record:{path}|pipe:{name}?timeout=20s") as runner:
-            for i in range(6):
-                runner.switch_context(f"function {i // 3}")
-                features = {
-                    "n": i,
-                    "matrix": np.full((2, 3), i / 4, np.float32),
-                    "flag": i > 2,
-                    "kind": "loop",
-                    "names": ["a", "bc"],
-                }
-                assert runner.evaluate(features, int) == i % 2
-                runner.log_outcome("decision", np.int64(i % 2), reward=i / 2)
+    with (
+        mlbridge.serving(lambda f: f["n"] % 2, f"pipe:{name}"),
+        create_model_runner(f"record:{path}|pipe:{name}?timeout=20s") as runner,
+    ):
+        for i in range(6):
+            runner.switch_context(f"function {i // 3}")
+            features = {
+                "n": i,
+                "matrix": np.full((2, 3), i / 4, np.float32),
+                "flag": i > 2,
+                "kind": "loop",
+                "names": ["a", "bc"],
+            }
+            assert runner.evaluate(features, int) == i % 2
+            runner.log_outcome("decision", np.int64(i % 2), reward=i / 2)
     log = read_log(path)
     observed = list(log)
     assert [o.context for o in observed] == 3 * ["function 0"] + 3 * ["function 1"]
@@ -263,5 +263,5 @@ def test_what_llvm_writes(tmp_path: Path) -> None:
     (observed,) = read_log(path)
     assert observed.index == 0
     assert len(observed.features) == len(announced["features"]) - 1
-    assert observed.features["callsite_height"].shape == (1,)  # type: ignore[union-attr]
+    assert observed.features["callsite_height"].shape == (1,)
     assert_same(observed.advice, np.array([1], np.int64))

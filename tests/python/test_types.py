@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The names of element types, and the errors."""
 
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -112,8 +114,16 @@ def test_the_timeout_of_a_runner(name: str) -> None:
 
 
 def test_a_model_that_takes_too_long(name: str) -> None:
-    with mlbridge.PipeCompilerInterface(name):
-        runner = create_model_runner(f"pipe:{name}?timeout=300ms")
-        with pytest.raises(mlbridge.Timeout):
-            runner.evaluate({"x": 1})
-        runner.close()
+    answered = threading.Event()
+
+    def policy(features: mlbridge.Features) -> int:
+        answered.wait(20)
+        return 1
+
+    with mlbridge.serving(policy, f"pipe:{name}"):
+        with create_model_runner(f"pipe:{name}?timeout=300ms") as runner:
+            started = time.monotonic()
+            with pytest.raises(mlbridge.Timeout):
+                runner.evaluate({"x": 1})
+            assert time.monotonic() - started < 1.3
+        answered.set()

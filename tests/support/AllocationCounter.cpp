@@ -20,9 +20,7 @@
 #endif
 #endif
 
-namespace {
-thread_local std::size_t Allocations = 0;
-}
+static thread_local std::size_t Allocations = 0;
 
 #ifdef MLBRIDGE_SANITIZED
 
@@ -40,7 +38,8 @@ void ignoreFree(const volatile void *) {}
 #else
 
 // These replace glibc's for the whole test program; operator new ends here
-// too.
+// too. What they call has the names that glibc gave it.
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)
 extern "C" {
 void *__libc_malloc(std::size_t);
 void *__libc_calloc(std::size_t, std::size_t);
@@ -71,6 +70,7 @@ int posix_memalign(void **Out, std::size_t Alignment, std::size_t Size) {
   return *Out ? 0 : ENOMEM;
 }
 }
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
 
 #endif
 

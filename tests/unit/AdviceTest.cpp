@@ -28,23 +28,23 @@ using namespace MLBridge;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-namespace {
-
 /// An answer of one tensor "x".
-template <typename T> FeatureSet answer(const T &Value) {
+template <typename T> static FeatureSet answer(const T &Value) {
   FeatureSet F;
   F.set("x", Value);
   EXPECT_FALSE(F.error()) << F.error().str();
   return F;
 }
 
-template <typename To, typename From> Expected<To> convert(const From &Value) {
+template <typename To, typename From>
+static Expected<To> convert(const From &Value) {
   FeatureSet F = answer(Value);
   return Advice(F.tensors()).get<To>();
 }
 
 /// "ok", or the code of the error.
-template <typename To, typename From> std::string_view outcome(From Value) {
+template <typename To, typename From>
+static std::string_view outcome(const From &Value) {
   Expected<To> Result = convert<To>(Value);
   return Result ? "ok" : errorCodeName(Result.code());
 }
@@ -59,7 +59,7 @@ static_assert(std::numeric_limits<long double>::digits >= 64);
 
 /// The value that \p Value becomes, or nothing: the rule of Advice.h.
 template <typename To, typename From>
-std::optional<long double> expected(From Value) {
+static std::optional<long double> expected(From Value) {
   auto Exact = static_cast<long double>(Value);
   if constexpr (std::is_same_v<To, bool>) {
     return Exact == 0 || Exact == 1 ? std::optional(Exact) : std::nullopt;
@@ -80,7 +80,7 @@ std::optional<long double> expected(From Value) {
 }
 
 /// Values at every edge that any of the types has.
-template <typename T> std::vector<T> edges() {
+template <typename T> static std::vector<T> edges() {
   if constexpr (std::is_same_v<T, bool>) {
     return {false, true};
   } else {
@@ -117,7 +117,7 @@ template <typename T> std::vector<T> edges() {
   }
 }
 
-template <typename From, typename To> void checkPair() {
+template <typename From, typename To> static void checkPair() {
   for (From Value : edges<From>()) {
     Expected<To> Found = convert<To>(Value);
     std::optional<long double> Wanted = expected<To>(Value);
@@ -146,7 +146,7 @@ template <typename From, typename To> void checkPair() {
   }
 }
 
-template <typename From> void checkFrom() {
+template <typename From> static void checkFrom() {
   checkPair<From, std::int8_t>();
   checkPair<From, std::int16_t>();
   checkPair<From, std::int32_t>();
@@ -160,7 +160,9 @@ template <typename From> void checkFrom() {
   checkPair<From, bool>();
 }
 
+namespace {
 template <typename T> class AdviceConversion : public testing::Test {};
+} // namespace
 using AllTypes =
     testing::Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t,
                    std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t,
@@ -317,7 +319,7 @@ TEST(AdviceTest, OutputsByName) {
 }
 
 template <typename T>
-constexpr bool isSpec(AdviceSpec::Form Form, ElementType Type) {
+static constexpr bool isSpec(AdviceSpec::Form Form, ElementType Type) {
   AdviceSpec Spec = AdviceSpec::of<T>();
   return Spec.Wanted == Form && Spec.Type == Type;
 }
@@ -333,5 +335,3 @@ TEST(AdviceTest, SpecsSayWhatIsWanted) {
       isSpec<std::vector<std::string>>(Form::List, ElementType::String));
   EXPECT_EQ(AdviceSpec::of<Advice>().Wanted, Form::Any);
 }
-
-} // namespace

@@ -25,7 +25,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 namespace {
-
 /// Counts to Goal by the actions; each step's reward is the action.
 class Counter : public Environment {
 public:
@@ -78,6 +77,7 @@ public:
 private:
   FeatureSet Out;
 };
+} // namespace
 
 TEST(AgentTest, PlaysAnEpisodeToItsEnd) {
   Counter Env(7);
@@ -114,6 +114,7 @@ TEST(AgentTest, AnEndlessEpisodeIsATimeout) {
   EXPECT_TRUE(runEpisode(Exact, {{"", &By1}}, 10)) << "10 steps are not more";
 }
 
+namespace {
 /// Two agents in turn.
 class Turns final : public Counter {
 public:
@@ -126,6 +127,7 @@ private:
     return Error::success();
   }
 };
+} // namespace
 
 TEST(AgentTest, EachAgentActsWhenItIsItsTurn) {
   Turns Env(9);
@@ -149,6 +151,7 @@ TEST(AgentTest, AnUnknownAgentIsNamed) {
             "the environment asks for agent 'even', but there is none");
 }
 
+namespace {
 /// Sees something that is no tensor.
 class Blind final : public Counter {
 public:
@@ -168,6 +171,7 @@ public:
   Error reset(FeatureSet &) override { return {ErrorCode::System, "no reset"}; }
   Error step(const Advice &, FeatureSet &) override { return {}; }
 };
+} // namespace
 
 TEST(AgentTest, EveryFailureEndsTheEpisode) {
   Constant Agent(1);
@@ -235,5 +239,3 @@ TEST(AgentTest, StepsDoNotAllocateOnceWarm) {
   ASSERT_TRUE(runEpisode(Env, {{"", &Agent}}));
   EXPECT_EQ(Env.Found, 0U);
 }
-
-} // namespace

@@ -22,8 +22,6 @@
 using namespace MLBridge;
 using testing::HasSubstr;
 
-namespace {
-
 TEST(ErrorTest, DefaultIsSuccess) {
   Error E;
   EXPECT_FALSE(E);
@@ -81,13 +79,16 @@ TEST(ExpectedTest, HoldsAnError) {
   EXPECT_EQ(None.takeError().str(), "Model: broken");
 }
 
+namespace {
 struct Base {
   virtual ~Base() = default;
   virtual int number() const { return 1; }
 };
+
 struct Derived final : Base {
   int number() const override { return 2; }
 };
+} // namespace
 
 TEST(ExpectedTest, TakesWhatConverts) {
   Expected<std::unique_ptr<Base>> FromValue = std::make_unique<Derived>();
@@ -109,5 +110,3 @@ TEST(ExpectedTest, TakesWhatConverts) {
   EXPECT_FALSE(FromKept);
   EXPECT_EQ(FromKept.message(), "kept");
 }
-
-} // namespace

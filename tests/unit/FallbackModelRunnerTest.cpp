@@ -23,7 +23,6 @@ using namespace MLBridge::test;
 using testing::ElementsAre;
 
 namespace {
-
 class FallbackModelRunnerTest : public testing::Test {
 protected:
   FallbackModelRunnerTest() {
@@ -46,6 +45,7 @@ protected:
   int Asked = 0;
   Duration Left{};
 };
+} // namespace
 
 TEST_F(FallbackModelRunnerTest, PassesAnswersOn) {
   EXPECT_EQ(Runner->evaluate<int>(), 1);
@@ -109,5 +109,3 @@ TEST_F(FallbackModelRunnerTest, PassesContextsAndOutcomesOnUntilItFails) {
   EXPECT_EQ(Inner->Outcomes.size(), 2U);
   EXPECT_EQ(Asked, 0);
 }
-
-} // namespace

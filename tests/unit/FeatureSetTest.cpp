@@ -28,16 +28,14 @@ using namespace MLBridge::test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-namespace {
-
-template <typename T> std::vector<T> elements(const TensorView &View) {
+template <typename T> static std::vector<T> elements(const TensorView &View) {
   auto Elements = View.as<T>();
   EXPECT_TRUE(Elements) << View.typeStr();
   return Elements ? std::vector<T>(Elements->begin(), Elements->end())
                   : std::vector<T>();
 }
 
-std::vector<std::string> strings(const TensorView &View) {
+static std::vector<std::string> strings(const TensorView &View) {
   std::vector<std::string> Out;
   std::string_view Text = View.text();
   for (std::uint64_t Length : View.Lengths) {
@@ -48,7 +46,7 @@ std::vector<std::string> strings(const TensorView &View) {
   return Out;
 }
 
-bool isAligned(const TensorView &View, std::size_t Alignment) {
+static bool isAligned(const TensorView &View, std::size_t Alignment) {
   return reinterpret_cast<std::uintptr_t>(View.Data) % Alignment == 0;
 }
 
@@ -56,7 +54,9 @@ bool isAligned(const TensorView &View, std::size_t Alignment) {
 // Each kind of value
 //===----------------------------------------------------------------------===//
 
+namespace {
 template <typename T> class FeatureSetNumbers : public testing::Test {};
+} // namespace
 using Numbers = testing::Types<std::int8_t, std::int16_t, std::int32_t,
                                std::int64_t, std::uint8_t, std::uint16_t,
                                std::uint32_t, std::uint64_t, float, double>;
@@ -313,6 +313,7 @@ TEST(FeatureSetTest, CanBeMoved) {
   EXPECT_THAT(elements<int>(*C.find("z")), ElementsAre(3));
 }
 
+namespace {
 /// What a FeatureSet should hold, in the plainest possible way.
 struct Model {
   std::vector<std::pair<std::string, std::vector<std::int32_t>>> Entries;
@@ -326,6 +327,7 @@ struct Model {
     Entries.emplace_back(Name, std::move(Value));
   }
 };
+} // namespace
 
 TEST(FeatureSetTest, AgreesWithAPlainModelWhateverIsSet) {
   std::mt19937 Random(1);
@@ -406,5 +408,3 @@ TEST(FeatureSetTest, SettingAgainAndAgainNeedsNoMoreMemory) {
     Set(I % Values.size());
   EXPECT_EQ(Allocations.count(), 0U);
 }
-
-} // namespace

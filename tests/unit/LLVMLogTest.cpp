@@ -28,7 +28,6 @@ using namespace MLBridge;
 using namespace MLBridge::test;
 
 namespace {
-
 struct Observation {
   std::string Context;
   std::int64_t CalleeSize;
@@ -37,6 +36,7 @@ struct Observation {
   std::int64_t Decision;
   double Reward;
 };
+} // namespace
 
 const std::vector<Observation> Observations = {
     {"f", 1, {1, 2, 3, 4}, 1, 0, 0.5},
@@ -47,7 +47,7 @@ const std::vector<Observation> Observations = {
 };
 const char *const EmbeddingName = "an \"embedding\" \\ \xC3\xA4";
 
-void recordWithLLVM(const std::string &Path, bool WithReward) {
+static void recordWithLLVM(const std::string &Path, bool WithReward) {
   using llvm::TensorSpec;
   std::vector<TensorSpec> Features = {
       TensorSpec::createSpec<std::int64_t>("callee_size", {1}),
@@ -78,7 +78,7 @@ void recordWithLLVM(const std::string &Path, bool WithReward) {
   }
 }
 
-void recordWithOurs(const std::string &Path, bool WithReward) {
+static void recordWithOurs(const std::string &Path, bool WithReward) {
   auto Runner = createModelRunner("record:" + Path + "|none");
   ASSERT_TRUE(Runner) << Runner.message();
   for (const Observation &O : Observations) {
@@ -95,12 +95,14 @@ void recordWithOurs(const std::string &Path, bool WithReward) {
   }
 }
 
-std::string contents(const std::string &Path) {
+static std::string contents(const std::string &Path) {
   std::ifstream In(Path, std::ios::binary);
   return {std::istreambuf_iterator<char>(In), {}};
 }
 
+namespace {
 class LLVMLog : public testing::TestWithParam<bool> {};
+} // namespace
 
 TEST_P(LLVMLog, IsTheSameByteForByte) {
   TemporaryDirectory Directory;
@@ -115,5 +117,3 @@ INSTANTIATE_TEST_SUITE_P(, LLVMLog, testing::Bool(),
                          [](const testing::TestParamInfo<bool> &Info) {
                            return Info.param ? "WithReward" : "WithoutReward";
                          });
-
-} // namespace

@@ -25,10 +25,8 @@ using namespace MLBridge;
 using namespace MLBridge::test;
 using testing::ElementsAre;
 
-namespace {
-
 /// Answers "out", the sum of all features.
-Error answerSum(const FeatureSet &Features, Deadline, FeatureSet &Out) {
+static Error answerSum(const FeatureSet &Features, Deadline, FeatureSet &Out) {
   double Sum = 0;
   for (const TensorView &View : Features.tensors()) {
     Expected<std::vector<double>> Values =
@@ -150,8 +148,6 @@ TEST(MLModelRunnerTest, LogOutcomeTakesAnyDecision) {
   EXPECT_EQ(Runner.Outcomes.size(), 3U);
 }
 
-using MLModelRunnerDeathTest = testing::Test;
-
 TEST(MLModelRunnerDeathTest, EvaluatePrintsTheErrorAndEndsTheProcess) {
   FunctionRunner Runner([](const FeatureSet &, Deadline, FeatureSet &) {
     return Error(ErrorCode::Model, "broken");
@@ -199,5 +195,3 @@ TEST(MLModelRunnerTest, ARoundDoesNotAllocateOnceWarm) {
   EXPECT_EQ(Allocations.count(), 0U);
   EXPECT_EQ(Sum, 1000 * 1001 / 2);
 }
-
-} // namespace

@@ -21,15 +21,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-namespace {
-
-ModelSpec parse(std::string_view Text) {
+static ModelSpec parse(std::string_view Text) {
   Expected<ModelSpec> Spec = ModelSpec::parse(Text);
   EXPECT_TRUE(Spec) << Spec.message();
   return Spec ? *Spec : ModelSpec();
 }
 
-std::string parseError(std::string_view Text) {
+static std::string parseError(std::string_view Text) {
   Expected<ModelSpec> Spec = ModelSpec::parse(Text);
   EXPECT_FALSE(Spec) << Text;
   EXPECT_EQ(Spec.code(), ErrorCode::InvalidArgument);
@@ -200,5 +198,3 @@ TEST(ModelSpecTest, TransportOptions) {
   EXPECT_EQ(parse("pipe:x?max-message=big").transportOptions().code(),
             ErrorCode::InvalidArgument);
 }
-
-} // namespace

@@ -35,15 +35,14 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-namespace {
-
 /// The bytes of \p Values, one after another, as they are in memory.
-template <typename... Ts> std::string raw(const Ts &...Values) {
+template <typename... Ts> static std::string raw(const Ts &...Values) {
   std::string Out;
   (Out.append(reinterpret_cast<const char *>(&Values), sizeof(Values)), ...);
   return Out;
 }
 
+namespace {
 class RecordModelRunnerTest : public testing::Test {
 protected:
   /// Records \p Inner, or nobody's decisions, to Path.
@@ -64,9 +63,10 @@ protected:
   TemporaryDirectory Directory;
   std::string Path = Directory.path("log");
 };
+} // namespace
 
 /// A model that answers `out`, twice the feature `x`.
-std::unique_ptr<FunctionRunner> doubling() {
+static std::unique_ptr<FunctionRunner> doubling() {
   return std::make_unique<FunctionRunner>([](const FeatureSet &Features,
                                              Deadline, FeatureSet &Out) {
     Out.set("out", 2 * *Advice({Features.find("x"), 1}).get<std::int64_t>());
@@ -75,7 +75,7 @@ std::unique_ptr<FunctionRunner> doubling() {
 }
 
 /// Asks about the feature x, and expects what the model answers.
-void ask(MLModelRunner &Runner, std::int64_t X) {
+static void ask(MLModelRunner &Runner, std::int64_t X) {
   Runner.populateFeatures(std::pair{"x", X});
   Expected<std::int64_t> Answer = Runner.tryEvaluate<std::int64_t>();
   ASSERT_TRUE(Answer) << Answer.takeError().str();
@@ -83,13 +83,13 @@ void ask(MLModelRunner &Runner, std::int64_t X) {
 }
 
 /// Asks about the feature x where nobody answers.
-void askNobody(MLModelRunner &Runner, std::int64_t X) {
+static void askNobody(MLModelRunner &Runner, std::int64_t X) {
   Runner.populateFeatures(std::pair{"x", X});
   Expected<bool> Answer = Runner.tryEvaluate<bool>();
   ASSERT_EQ(Answer.code(), ErrorCode::Deferred) << Answer.takeError().str();
 }
 
-constexpr std::int64_t operator""_i64(unsigned long long Value) {
+static constexpr std::int64_t operator""_i64(unsigned long long Value) {
   return static_cast<std::int64_t>(Value);
 }
 
@@ -258,7 +258,7 @@ TEST_F(RecordModelRunnerTest, TheQuestionIsCopied) {
 
 /// Asks \p Recorder, which has logged an int64 x, about what \p Populate sets.
 template <typename Function>
-std::string mismatch(MLModelRunner &Recorder, Function Populate) {
+static std::string mismatch(MLModelRunner &Recorder, Function Populate) {
   Populate(Recorder);
   Expected<Advice> Answer = Recorder.tryEvaluate<Advice>();
   EXPECT_EQ(Answer.code(), ErrorCode::SchemaMismatch) << Answer.message();
@@ -573,6 +573,7 @@ TEST_F(RecordModelRunnerTest, TheDestructorSaysWhatNobodyElseCould) {
             "'/dev/full': No space left on device\n");
 }
 
+namespace {
 /// Files of this process cannot grow beyond \p Bytes, as on a full disk: the
 /// last write that fits is cut short.
 class FileSizeLimit {
@@ -592,6 +593,7 @@ private:
   rlimit Before{};
   void (*Handler)(int);
 };
+} // namespace
 
 TEST_F(RecordModelRunnerTest, ALogThatIsCutShortEndsWithAWholeObservation) {
   auto Runner = record(doubling());
@@ -606,6 +608,7 @@ TEST_F(RecordModelRunnerTest, ALogThatIsCutShortEndsWithAWholeObservation) {
   EXPECT_EQ(log(), Whole);
 }
 
+namespace {
 /// Answers the features, and remembers nothing.
 class Echo final : public MLModelRunner {
 public:
@@ -617,6 +620,7 @@ protected:
     return Advice(Features.tensors());
   }
 };
+} // namespace
 
 TEST_F(RecordModelRunnerTest, DoesNotAllocateOnceWarm) {
   auto Runner = record(std::make_unique<Echo>());
@@ -635,5 +639,3 @@ TEST_F(RecordModelRunnerTest, DoesNotAllocateOnceWarm) {
     Observe(I);
   EXPECT_EQ(Allocations.count(), 0U);
 }
-
-} // namespace

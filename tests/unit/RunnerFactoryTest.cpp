@@ -21,22 +21,22 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 using namespace MLBridge;
 using namespace MLBridge::test;
 using testing::HasSubstr;
 
-namespace {
-
-std::string createError(const RunnerFactory &Factory, std::string_view Spec) {
+static std::string createError(const RunnerFactory &Factory,
+                               std::string_view Spec) {
   Expected<std::unique_ptr<MLModelRunner>> Runner = Factory.create(Spec);
   EXPECT_FALSE(Runner) << Spec;
   EXPECT_EQ(Runner.code(), ErrorCode::InvalidArgument) << Spec;
   return std::string(Runner.message());
 }
 
-std::string createError(std::string_view Spec) {
+static std::string createError(std::string_view Spec) {
   return createError(RunnerFactory(), Spec);
 }
 
@@ -130,6 +130,21 @@ TEST(RunnerFactoryTest, AWrongSpecDoesNotTouchAnOldLog) {
   EXPECT_EQ(Text, "precious");
 }
 
+TEST(RunnerFactoryTest, ChecksASpecWithoutMakingAnything) {
+  TemporaryDirectory Directory;
+  RunnerFactory Factory;
+  std::string Log = Directory.path("log");
+  EXPECT_FALSE(Factory.check("none"));
+  EXPECT_FALSE(Factory.check("record:" + Log + "|fallback|pipe:x"));
+  EXPECT_FALSE(std::filesystem::exists(Log));
+  for (std::string_view Wrong :
+       {"", "onxx:x", "fallback", "fallback|onxx:x", "fallback|none|none"}) {
+    Error E = Factory.check(Wrong);
+    EXPECT_EQ(E.code(), ErrorCode::InvalidArgument) << Wrong;
+    EXPECT_EQ(E.message(), createError(Wrong));
+  }
+}
+
 TEST(RunnerFactoryTest, TheOutermostTimeoutCounts) {
   TemporaryDirectory Directory;
   std::string Record = "record:" + Directory.path("log");
@@ -150,7 +165,7 @@ TEST(RunnerFactoryTest, TheOutermostTimeoutCounts) {
 }
 
 /// A scheme of a compiler's own, as docs/extending.md shows it.
-RunnerFactory::Scheme thresholdScheme() {
+static RunnerFactory::Scheme thresholdScheme() {
   return {
       "threshold", "threshold:LIMIT: true below it",
       [](const ModelSpec &Spec,
@@ -186,10 +201,8 @@ TEST(RunnerFactoryTest, TakesMoreSchemes) {
   Replacement.Help = "threshold: another one";
   Factory.add(std::move(Replacement));
   EXPECT_EQ(Factory.schemes().size(), Before);
-  EXPECT_TRUE(std::any_of(Factory.schemes().begin(), Factory.schemes().end(),
-                          [](const RunnerFactory::Scheme &S) {
-                            return S.Help == "threshold: another one";
-                          }));
+  EXPECT_TRUE(std::ranges::any_of(Factory.schemes(),
+                                  [](const RunnerFactory::Scheme &S) {
+                                    return S.Help == "threshold: another one";
+                                  }));
 }
-
-} // namespace

@@ -23,8 +23,6 @@
 
 using namespace MLBridge;
 
-namespace {
-
 TEST(ElementTypeTest, NamesAreLLVMs) {
   std::pair<ElementType, std::string_view> Names[] = {
       {ElementType::Int8, "int8_t"},     {ElementType::Int16, "int16_t"},
@@ -42,7 +40,7 @@ TEST(ElementTypeTest, NamesAreLLVMs) {
     EXPECT_EQ(parseElementType(Wrong), std::nullopt) << Wrong;
 }
 
-template <typename T> constexpr bool hasType(ElementType Type) {
+template <typename T> static constexpr bool hasType(ElementType Type) {
   return elementTypeOf<T>() == Type && elementSize(Type) == sizeof(T);
 }
 
@@ -173,5 +171,3 @@ TEST(DeadlineTest, ComesInTime) {
   // What is left is rounded up: a poll must not wake before the deadline.
   EXPECT_EQ(Deadline::in(std::chrono::hours(24 * 365)).pollTimeout(), 1 << 30);
 }
-
-} // namespace

@@ -1,0 +1,64 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command line: ``mlbridge``. One file a command."""
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from mlbridge import __version__
+from mlbridge.cli._doctor import doctor
+from mlbridge.cli._log import log
+from mlbridge.cli._serve import serve
+from mlbridge.cli._terminal import console, errors
+from mlbridge.errors import Error
+
+app = typer.Typer(
+    name="mlbridge",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""The model's side of ML-Compiler-Bridge: any compiler asks any ML model.
+
+Start here:
+
+- `mlbridge doctor` shows what this machine has, and how to get the rest.
+- `mlbridge serve policy:decide --at pipe:/tmp/advisor` answers compilers with
+  the function `decide` of `policy.py`.
+- `clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm
+  -mlbridge-inliner=pipe:/tmp/advisor a.c` asks it whether to inline.
+- `mlbridge log zlib.log` shows what a compiler recorded.
+""",
+)
+for command in (doctor, serve, log):
+    app.command()(command)
+
+
+def main() -> None:
+    """Runs the command line: errors in one line, exit status 1, or 2 for wrong use."""
+    try:
+        app()
+    except (Error, OSError) as error:
+        errors.print(Text.assemble(("error: ", "bold red"), str(error)))
+        sys.exit(1)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"mlbridge {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version."
+        ),
+    ] = False,
+) -> None: ...

@@ -1,0 +1,158 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge log``: shows training logs."""
+
+import csv
+import itertools
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from mlbridge.cli._terminal import console
+from mlbridge.log import Observation, TrainingLog, read_log
+from mlbridge.types import Feature
+
+
+def log(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
+    head: Annotated[
+        int, typer.Option(min=0, help="How many observations to show.")
+    ] = 5,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Show what the whole log is like.")
+    ] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Write the whole log as CSV, for other tools.")
+    ] = False,
+) -> None:
+    r"""Show a training log, as `record:FILE` and LLVM's `-training-log` write it.
+
+    Such as:
+
+    ```sh
+    clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm \
+        "-mlbridge-inliner=record:zlib.log|none" -c inflate.c
+    mlbridge log zlib.log --head 3
+    mlbridge log zlib.log --stats
+    mlbridge log zlib.log --csv > zlib.csv
+    ```
+    """
+    if stats and as_csv:
+        raise typer.BadParameter("--stats and --csv are two different things")
+    training_log = read_log(file)
+    if as_csv:
+        _write_csv(training_log)
+    elif stats:
+        _show_stats(training_log)
+    else:
+        console.print(_head_table(training_log, head))
+
+
+def _head_table(training_log: TrainingLog, count: int) -> Table:
+    """The first observations side by side, since there are more features than them."""
+    shown = list(itertools.islice(training_log, count))
+    table = Table(title=str(training_log.path), title_justify="left")
+    table.add_column("feature", no_wrap=True)
+    table.add_column("type", style="dim")
+    for observation in shown:
+        table.add_column(
+            f"{observation.context} {observation.index}",
+            justify="right",
+            overflow="fold",
+        )
+    for spec in training_log.features:
+        cells = (_shorten(observation.features[spec.name]) for observation in shown)
+        table.add_row(spec.name, str(spec), *cells)
+    table.add_section()
+    advice = training_log.advice
+    decisions = (_shorten(observation.advice) for observation in shown)
+    table.add_row(advice.name, str(advice), *decisions, style="bold")
+    if training_log.reward:
+        rewards = (f"{observation.reward:g}" for observation in shown)
+        table.add_row(training_log.reward.name, str(training_log.reward), *rewards)
+    return table
+
+
+def _shorten(value: Feature) -> str:
+    if isinstance(value, np.ndarray):
+        return np.array2string(value.squeeze(), threshold=4, edgeitems=2, precision=4)
+    return str(value)
+
+
+def _show_stats(training_log: TrainingLog) -> None:
+    arrays = training_log.as_arrays()
+    count = len(arrays.contexts)
+    title = (
+        f"{training_log.path}: {count} observations of "
+        f"{len(set(arrays.contexts))} contexts"
+    )
+    console.print(title, soft_wrap=True)
+    table = Table()
+    table.add_column("feature", no_wrap=True)
+    table.add_column("type", style="dim")
+    for column in ("min", "mean", "max", "distinct"):
+        table.add_column(column, justify="right")
+    for spec in training_log.features:
+        table.add_row(spec.name, str(spec), *_summary(arrays.features[spec.name]))
+    table.add_section()
+    advice = training_log.advice
+    table.add_row(advice.name, str(advice), *_summary(arrays.advice), style="bold")
+    if training_log.reward is not None and arrays.rewards is not None:
+        reward = training_log.reward
+        table.add_row(reward.name, str(reward), *_summary(arrays.rewards))
+    console.print(table)
+    if arrays.advice.size == count > 0:
+        decisions = Counter(arrays.advice.ravel().tolist()).most_common(8)
+        shares = (f"{value} {100 * n / count:.1f} %" for value, n in decisions)
+        console.print(f"{advice.name}: {', '.join(shares)}")
+
+
+def _summary(values: np.ndarray[Any, Any]) -> tuple[str, str, str, str]:
+    if values.size == 0:
+        return "", "", "", "0"
+    distinct = str(len(np.unique(values)))
+    if values.dtype.kind == "U":
+        return "", "", "", distinct
+    numbers = values.astype(float)
+    return (
+        f"{numbers.min():g}",
+        f"{numbers.mean():g}",
+        f"{numbers.max():g}",
+        distinct,
+    )
+
+
+def _write_csv(training_log: TrainingLog) -> None:
+    writer = csv.writer(sys.stdout)
+    specs = [*training_log.features, training_log.advice]
+    names = ["context", "observation"]
+    for spec in specs:
+        count = 1 if spec.lengths is not None else math.prod(spec.shape)
+        names += (
+            [spec.name] if count == 1 else [f"{spec.name}[{i}]" for i in range(count)]
+        )
+    if training_log.reward:
+        names.append(training_log.reward.name)
+    writer.writerow(names)
+    for observation in training_log:
+        writer.writerow(_csv_row(observation))
+
+
+def _csv_row(observation: Observation) -> Iterator[Any]:
+    yield observation.context
+    yield observation.index
+    for value in (*observation.features.values(), observation.advice):
+        if isinstance(value, np.ndarray):
+            yield from value.ravel().tolist()
+        else:
+            yield value
+    if observation.reward is not None:
+        yield observation.reward

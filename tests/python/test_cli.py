@@ -1,0 +1,323 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command line, in this process and, where signals matter, in one of its own."""
+
+import csv
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import mlbridge
+from mlbridge import create_model_runner, doctor
+from mlbridge.cli import app
+from training_logs import header, write_log
+
+POLICY = """
+def decide(features):
+    return features["x"] * 2
+
+def fail(features):
+    raise ValueError("no weights")
+
+class Nested:
+    constant = staticmethod(lambda features: 5)
+
+number = 3
+"""
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    monkeypatch.setenv("COLUMNS", "200")
+    return CliRunner()
+
+
+@pytest.fixture
+def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module of policies in the current folder; its name."""
+    module = f"policy_{tmp_path.name}"
+    (tmp_path / f"{module}.py").write_text(POLICY)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return module
+
+
+def run(
+    *arguments: str | Path, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The installed command."""
+    return subprocess.run(
+        [sys.executable, "-c", "from mlbridge.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=cwd,
+    )
+
+
+def test_help_teaches(cli: CliRunner) -> None:
+    result = cli.invoke(app, [])
+    assert "mlbridge serve policy:decide --at pipe:/tmp/advisor" in result.output
+    for command in ("doctor", "serve", "log"):
+        assert command in result.output
+        shown = cli.invoke(app, [command, "--help"])
+        assert shown.exit_code == 0
+        assert "Usage" in shown.output
+    assert "def decide(features):" in cli.invoke(app, ["serve", "-h"]).output
+
+
+def test_version(cli: CliRunner) -> None:
+    result = cli.invoke(app, ["--version"])
+    assert (result.exit_code, result.output) == (
+        0,
+        f"mlbridge {mlbridge.__version__}\n",
+    )
+
+
+def test_wrong_use_is_status_2() -> None:
+    result = run("frobnicate")
+    assert result.returncode == 2
+    assert "frobnicate" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+# doctor
+
+
+def test_doctor(cli: CliRunner) -> None:
+    result = cli.invoke(app, ["doctor"])
+    assert result.exit_code == 0, result.output
+    for word in ("core", "simdjson", "numpy", "pipe:", "clang-22", "pidfd", "KiB"):
+        assert word in result.output
+
+
+def test_what_doctor_finds() -> None:
+    found = {check.name: check for check in doctor.checks()}
+    assert found["core"].found is not None
+    assert found["core"].found.startswith(mlbridge.__version__)
+    assert found["pipe:"].found
+    assert "serdes" in found["pipe:"].hint
+    assert all(check.hint for check in found.values() if check.found is None)
+
+
+def test_doctor_misses_what_is_not_there(
+    cli: CliRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("MLBRIDGE_LLVM_PLUGIN", str(tmp_path / "nothing.so"))
+    result = cli.invoke(app, ["doctor"])
+    assert result.exit_code == 0
+    lines = {line.split()[0]: line for line in result.output.splitlines() if line}
+    assert "missing" in lines["LLVM"]
+    assert "apt-get install clang-22" in lines["LLVM"]
+    assert "missing" in lines["MLBridgeLLVM.so"]
+
+
+def test_the_plugin_is_found_where_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "MLBridgeLLVM.so"
+    plugin.touch()
+    monkeypatch.setenv("MLBRIDGE_LLVM_PLUGIN", str(plugin))
+    assert doctor.find_llvm_plugin() == plugin
+
+
+def test_doctor_fails_without_what_is_required(
+    cli: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = doctor.Check("Python", "numpy", None, "pip install numpy", required=True)
+    monkeypatch.setattr("mlbridge.cli._doctor.checks", lambda: [missing])
+    result = cli.invoke(app, ["doctor"])
+    assert result.exit_code == 1
+    assert "missing: numpy" in result.output
+
+
+# serve
+
+
+def start(spec: str, policy: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-c", "from mlbridge.cli import main; main()"),
+            *("serve", policy, "--at", spec, *arguments),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "answer"), [("decide", 6), ("Nested.constant", 5)]
+)
+def test_serve(name: str, policies: str, function: str, answer: int) -> None:
+    process = start(f"pipe:{name}", f"{policies}:{function}", "--sessions", "1")
+    with create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner:
+        assert runner.evaluate({"x": 3}, int) == answer
+    output, errors = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "1 questions of 1 compilers" in output
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_serve_until_a_signal(name: str, policies: str, number: signal.Signals) -> None:
+    process = start(f"pipe:{name}", f"{policies}:decide")
+    with create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner:
+        runner.evaluate({"x": 3}, int)
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "1 questions" in output
+    assert "Traceback" not in errors
+    assert os.listdir(Path(name).parent) == []  # noqa: PTH208
+
+
+def test_serve_a_policy_that_fails(name: str, policies: str) -> None:
+    process = start(f"pipe:{name}", f"{policies}:fail", "--sessions", "1")
+    with (
+        create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner,
+        pytest.raises(mlbridge.ModelError, match="no weights"),
+    ):
+        runner.evaluate({"x": 3}, int)
+    output, errors = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "1 failed" in output
+    assert "no weights" in errors
+
+
+def test_serve_strictly(name: str, policies: str) -> None:
+    process = start(f"pipe:{name}", f"{policies}:fail", "--strict")
+    with (
+        create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner,
+        pytest.raises(mlbridge.ModelError),
+    ):
+        runner.evaluate({"x": 3}, int)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 1
+    # Here the traceback is the policy's, and what its author needs.
+    assert "no weights" in errors
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        ("{}", "MODULE:FUNCTION"),
+        (":decide", "MODULE:FUNCTION"),
+        ("{}:nothing", "nothing"),
+        ("{}:number", "called"),
+        ("nomodule:decide", "nomodule"),
+    ],
+)
+def test_serve_what_is_no_policy(
+    cli: CliRunner, policies: str, policy: str, says: str
+) -> None:
+    policy = policy.format(policies)
+    result = cli.invoke(app, ["serve", policy, "--at", "pipe:/tmp/never"])
+    assert result.exit_code == 2
+    assert says in result.output
+
+
+def test_serve_errors_in_one_line(name: str, policies: str, tmp_path: Path) -> None:
+    for spec, says in (
+        ("shm:x", "shm:x"),
+        (f"pipe:{name}?colour=red", "colour"),
+        (f"pipe:{name}/not/there", "not/there"),
+    ):
+        result = run("serve", f"{policies}:decide", "--at", spec, cwd=tmp_path)
+        assert result.returncode == 1
+        assert result.stderr.startswith("error: ")
+        assert says in result.stderr
+        assert "Traceback" not in result.stderr
+    started = time.monotonic()
+    spec = f"pipe:{name}"
+    result = run(
+        "serve", f"{policies}:decide", "--at", spec, "--timeout", "0.2", cwd=tmp_path
+    )
+    assert result.returncode == 1
+    assert "0.2 s" in result.stderr
+    assert time.monotonic() - started < 20
+
+
+# log
+
+
+def test_log(cli: CliRunner, tmp_path: Path) -> None:
+    path = write_log(tmp_path / "zlib.log", rewards=True)
+    result = cli.invoke(app, ["log", str(path)])
+    assert result.exit_code == 0
+    rows = {
+        cells[0]: cells[1:]
+        for line in result.output.splitlines()
+        if (cells := [cell.strip() for cell in line.strip("│┃").split("│")])
+    }
+    assert rows["size"] == ["int64[1]", "10", "20", str(0x0A0A0A0A)]
+    assert rows["inlining_decision"] == ["int64[1]", "1", "0", "1"]
+    assert rows["reward"][:3] == ["float32[1]", "2.5", "5"]
+    assert "helper ☃ 0" in result.output
+
+    shorter = cli.invoke(app, ["log", str(path), "--head", "1"]).output
+    assert "main 0" in shorter
+    assert "main 1" not in shorter
+
+
+def test_log_stats(cli: CliRunner, tmp_path: Path) -> None:
+    path = write_log(tmp_path / "zlib.log")
+    result = cli.invoke(app, ["log", str(path), "--stats"])
+    assert result.exit_code == 0
+    assert "3 observations of 2 contexts" in result.output
+    assert "inlining_decision: 1 66.7 %, 0 33.3 %" in result.output
+    assert "weights" in result.output
+
+
+def test_log_csv(cli: CliRunner, tmp_path: Path) -> None:
+    path = write_log(tmp_path / "zlib.log", rewards=True)
+    result = cli.invoke(app, ["log", str(path), "--csv"])
+    rows = list(csv.reader(io.StringIO(result.output)))
+    assert rows[0] == [
+        *("context", "observation", "size"),
+        *(f"weights[{i}]" for i in range(4)),
+        *("inlining_decision", "reward"),
+    ]
+    assert rows[2] == ["helper ☃", "0", "20", "20.0", "-1.5", "0.0", "10.0", "0", "5.0"]
+    assert len(rows) == 4
+
+
+def test_log_of_nothing(cli: CliRunner, tmp_path: Path) -> None:
+    path = tmp_path / "empty.log"
+    path.write_bytes(header())
+    for options in ((), ("--stats",), ("--csv",)):
+        result = cli.invoke(app, ["log", str(path), *options])
+        assert result.exit_code == 0
+        assert "weights" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (("missing.log",), 2, "missing.log"),
+        (("zlib.log", "--stats", "--csv"), 2, "two different things"),
+        (("broken.log",), 1, "byte 0"),
+        (("cut.log", "--stats"), 1, "left"),
+    ],
+)
+def test_log_used_wrongly(
+    tmp_path: Path, arguments: Sequence[str], status: int, says: str
+) -> None:
+    whole = write_log(tmp_path / "zlib.log").read_bytes()
+    (tmp_path / "cut.log").write_bytes(whole[:-3])
+    (tmp_path / "broken.log").write_bytes(b"\0\1\2\n")
+    result = run("log", *arguments, cwd=tmp_path)
+    assert result.returncode == status
+    assert says in result.stderr
+    assert "Traceback" not in result.stderr
