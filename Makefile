@@ -25,7 +25,7 @@ build: setup ## Build the library, the LLVM plug-in and the Python package
 
 demo: build ## Compile bzip2 with stock clang, inlining by a model trained a moment ago
 	@scripts/make-venv dev demo
-	@.venv/bin/python -m examples.inlining $(ARGS)
+	@scripts/demo $(ARGS)
 
 test: setup ## Run every test (under half an hour from nothing; ARGS="lint pytest" picks steps)
 	@scripts/make-venv dev demo docs

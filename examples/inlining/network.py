@@ -7,8 +7,8 @@ LLVM's features are counts with heavy tails, so each is put on a logarithmic sca
 standardised; those that never change in the training set are dropped.
 
 One input is derived: the margin `max(1, threshold) - cost_estimate`, in instructions,
-squashed. It is positive where LLVM's heuristic inlines, so it says most of what there is
-to imitate, and on a logarithmic scale one instruction more or less is hardly seen.
+squashed. LLVM's heuristic inlines where it is positive, so it says most of what there
+is to imitate, and on a logarithmic scale one instruction more or less is hardly seen.
 models/inlining-imitation/README.md says how far the network comes without it.
 """
 

@@ -17,29 +17,28 @@
 
 namespace MLBridge::serdes {
 
-/// What the "semantics" key says the numbers stand for.
-enum class Semantics { Numbers, Bool, String, Strings };
-
-static Semantics parseSemantics(std::string_view Text) {
-  if (Text == "bool")
-    return Semantics::Bool;
-  if (Text == "string")
-    return Semantics::String;
-  if (Text == "strings")
-    return Semantics::Strings;
-  // A newer peer's: who does not know it still reads the numbers.
-  return Semantics::Numbers;
-}
-
-/// Which keys of a feature have been read.
+/// What has been read of a feature.
 struct BitstreamHeader::Fields {
+  /// What the "semantics" key says the numbers stand for.
+  enum class Meaning { Numbers, Bool, String, Strings };
+
   bool Name = false;
   bool Port = false;
   bool Type = false;
   bool Shape = false;
   bool Semantics = false;
   bool Lengths = false;
-  serdes::Semantics Meaning = serdes::Semantics::Numbers;
+  Meaning Is = Meaning::Numbers;
+
+  void setSemantics(std::string_view Text) {
+    if (Text == "bool")
+      Is = Meaning::Bool;
+    else if (Text == "string")
+      Is = Meaning::String;
+    else if (Text == "strings")
+      Is = Meaning::Strings;
+    // Else it is a newer peer's: who does not know it still reads the numbers.
+  }
 };
 
 static Error malformed(const std::string &What) {
@@ -180,9 +179,7 @@ Error BitstreamHeader::parseField(std::string_view Key, ondemand::value Value,
       {"type", &Fields::Type},           {"shape", &Fields::Shape},
       {"semantics", &Fields::Semantics}, {"lengths", &Fields::Lengths},
   };
-  const Known *Match =
-      std::find_if(std::begin(KnownKeys), std::end(KnownKeys),
-                   [&](const Known &K) { return K.Key == Key; });
+  const Known *Match = std::ranges::find(KnownKeys, Key, &Known::Key);
   if (Match == std::end(KnownKeys))
     return Error::success();
   bool &IsSeen = Seen.*(Match->Flag);
@@ -219,7 +216,7 @@ Error BitstreamHeader::parseField(std::string_view Key, ondemand::value Value,
   if (Match->Flag == &Fields::Name) {
     Out.Name = Text;
   } else if (Match->Flag == &Fields::Semantics) {
-    Seen.Meaning = parseSemantics(Text);
+    Seen.setSemantics(Text);
   } else {
     std::optional<ElementType> Type = parseElementType(Text);
     if (!Type || *Type == ElementType::Bool || *Type == ElementType::String)
@@ -236,17 +233,17 @@ Error BitstreamHeader::resolve(const Fields &Seen, Feature &Out) {
     return malformedFeature(Out.Name, "shape " + Out.Dims.str() +
                                           " has more elements than memory has "
                                           "bytes");
-  if (Seen.Meaning != Semantics::Strings) {
+  if (Seen.Is != Fields::Meaning::Strings) {
     Lengths.resize(Out.FirstLength);
     Out.NumLengths = 0;
   }
-  if (Seen.Meaning == Semantics::Numbers)
+  if (Seen.Is == Fields::Meaning::Numbers)
     return Error::success();
   if (Out.Type != ElementType::UInt8)
     return malformedFeature(Out.Name,
                             "expected uint8_t for a bool or string, found " +
                                 std::string(elementTypeName(Out.Type)));
-  if (Seen.Meaning == Semantics::Bool) {
+  if (Seen.Is == Fields::Meaning::Bool) {
     Out.Type = ElementType::Bool;
     return Error::success();
   }
@@ -258,7 +255,7 @@ Error BitstreamHeader::resolveStrings(const Fields &Seen, Feature &Out) {
     return malformedFeature(
         Out.Name, "expected shape [bytes] for text, found " + Out.Dims.str());
   Out.Type = ElementType::String;
-  if (Seen.Meaning == Semantics::String) {
+  if (Seen.Is == Fields::Meaning::String) {
     Out.Dims = Shape();
     return Error::success();
   }

@@ -107,7 +107,7 @@ void BitstreamSerDes::Writer::makeHeader(Span<const TensorView> Features) {
 /// Foreign compilers read one tensor's bytes and know its type; what cannot be
 /// said so must not be sent.
 static Error checkBareReply(Span<const TensorView> Features) {
-  auto Cannot = [](std::string What) {
+  auto Cannot = [](const std::string &What) {
     return Error(ErrorCode::Unsupported,
                  "a bare reply is the bytes of one tensor; " + What);
   };
@@ -165,7 +165,7 @@ BitstreamSerDes::Writer::pieces(Span<const TensorView> Features) {
 
   Pieces.clear();
   auto Add = [&](const void *Data, std::size_t NumBytes) {
-    Pieces.push_back({static_cast<const std::byte *>(Data), NumBytes});
+    Pieces.emplace_back(static_cast<const std::byte *>(Data), NumBytes);
   };
   Add(Header.data(), Header.size());
   forEachInWireOrder(Features, [&](const TensorView &Feature) {

@@ -56,8 +56,6 @@ public:
       std::memcpy(Memory.get() + Used, Data, NumBytes);
     Used += NumBytes;
   }
-  /// Forgets what is at \p Offset and behind it.
-  void truncate(std::size_t Offset) { Used = Offset; }
   /// What is at \p Offset; valid until the next push().
   std::byte *at(std::size_t Offset) { return Memory.get() + Offset; }
 

@@ -375,22 +375,17 @@ void NaturalElements::widenTo(Kind Wider) {
 
 bool NaturalElements::becomeNumbers() {
   std::size_t Count = Store.numLengths() - FirstLength;
-  auto NumberAt = [&](std::size_t Offset, std::size_t Length) {
-    return parseNonFinite(
-        {reinterpret_cast<const char *>(Store.at(Offset)), Length});
-  };
   std::size_t Text = Start;
+  std::size_t Numbers = Store.align(ElementStore::Alignment);
   for (std::uint64_t Length : Store.lengths(FirstLength, Count)) {
-    if (!NumberAt(Text, Length))
+    std::optional<double> Number = parseNonFinite(
+        {reinterpret_cast<const char *>(Store.at(Text)), Length});
+    if (!Number)
       return false;
+    Store.push(*Number);
     Text += Length;
   }
-  Text = Start;
-  Start = Store.align(ElementStore::Alignment);
-  for (std::uint64_t Length : Store.lengths(FirstLength, Count)) {
-    Store.push(*NumberAt(Text, Length));
-    Text += Length;
-  }
+  Start = Numbers;
   Store.truncateLengths(FirstLength);
   Have = Kind::Doubles;
   return true;

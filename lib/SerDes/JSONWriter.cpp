@@ -125,8 +125,7 @@ static char *writeStrings(char *Out, const TensorView &Tensor) {
 /// Whether an extent is 0. Such a tensor is written as `[]`, whatever the
 /// others are, and its shape in "_types".
 static bool isEmpty(const TensorView &Tensor) {
-  return std::find(Tensor.Dims.begin(), Tensor.Dims.end(), 0) !=
-         Tensor.Dims.end();
+  return std::ranges::find(Tensor.Dims, 0) != Tensor.Dims.end();
 }
 
 static char *writeValue(char *Out, const TensorView &Tensor) {
@@ -220,7 +219,7 @@ Error JSONSerDes::Writer::makePrelude(Span<const TensorView> Features) {
       return featureError(ErrorCode::InvalidArgument, Feature.Name,
                           "JSON messages use this name themselves");
   Prelude += '{';
-  if (WithTypes && std::any_of(Features.begin(), Features.end(), needsType)) {
+  if (WithTypes && std::ranges::any_of(Features, needsType)) {
     appendQuoted(Prelude, JSONNames::Types);
     Prelude += ":{";
     const char *Separator = "";

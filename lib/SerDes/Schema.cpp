@@ -130,8 +130,8 @@ Error checkElements(const TensorView &Tensor, ErrorCode Code) {
 //===----------------------------------------------------------------------===//
 
 std::optional<std::string_view> DuplicateFinder::findInSorted() {
-  std::sort(Sorted.begin(), Sorted.end());
-  auto Twin = std::adjacent_find(Sorted.begin(), Sorted.end());
+  std::ranges::sort(Sorted);
+  auto Twin = std::ranges::adjacent_find(Sorted);
   if (Twin == Sorted.end())
     return std::nullopt;
   return *Twin;
@@ -139,9 +139,7 @@ std::optional<std::string_view> DuplicateFinder::findInSorted() {
 
 bool Schema::Entry::hasFormOf(const TensorView &Tensor) const {
   return Type == Tensor.Type && NumBytes == Tensor.NumBytes &&
-         Dims == Tensor.Dims &&
-         std::equal(Lengths.begin(), Lengths.end(), Tensor.Lengths.begin(),
-                    Tensor.Lengths.end());
+         Dims == Tensor.Dims && std::ranges::equal(Lengths, Tensor.Lengths);
 }
 
 bool Schema::hasNamesOf(Span<const TensorView> Features) const {

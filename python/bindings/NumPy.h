@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// NumPy's C API. A view of a feature is made with it in 60 ns, against 214 ns
+/// NumPy's C API. A view of a feature is made with it in 30 ns, against 219 ns
 /// through the buffer protocol, and has NumPy's own types (the protocol's
 /// format 'q' becomes longlong, not int64).
 ///

@@ -1,17 +1,23 @@
 # The tests of the LLVM plug-in. They run LLVM's own tools, found first on PATH,
 # and policy-server, which is a model as far as the plug-in can tell.
+#
+# lit runs this file with `config` and `lit_config` defined.
+# ruff: noqa: F821
 
 import os
-
 import sys
+from pathlib import Path
 
 import lit.formats
+
+source_root = Path(__file__).parent
+plugin = config.mlbridge_plugin
 
 config.name = "MLBridgeLLVM"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".test"]
 config.excludes = ["Inputs"]
-config.test_source_root = os.path.dirname(__file__)
+config.test_source_root = str(source_root)
 
 config.environment["PATH"] = os.pathsep.join(
     [config.mlbridge_tools_dir, config.llvm_tools_dir, os.environ["PATH"]]
@@ -22,13 +28,14 @@ config.environment["PATH"] = os.pathsep.join(
 if lit_config.maxIndividualTestTimeIsSupported[0]:
     lit_config.maxIndividualTestTime = 120
 
+# lld needs the plug-in twice: for its options, then for its passes.
+lld_plugin = f"-Wl,-mllvm,-load={plugin} -Wl,--load-pass-plugin={plugin}"
+
 config.substitutions += [
-    ("%plugin", config.mlbridge_plugin),
+    ("%plugin", plugin),
+    ("%lld-plugin", lld_plugin),
+    ("%inputs", str(source_root / "Inputs")),
     ("%python", sys.executable),
-    ("%inputs", os.path.join(config.test_source_root, "Inputs")),
     # Unoptimized bitcode, ready for the pipeline of that level.
     ("%emit-bc", "clang -Xclang -disable-llvm-passes -emit-llvm -c"),
-    # lld needs the plug-in twice: for its options, then for its passes.
-    ("%lld-plugin", f"-Wl,-mllvm,-load={config.mlbridge_plugin} "
-                    f"-Wl,--load-pass-plugin={config.mlbridge_plugin}"),
 ]

@@ -241,6 +241,28 @@ TEST(BitstreamWriting, ASmallRegionIsRefused) {
             ErrorCode::InvalidArgument);
 }
 
+TEST(BitstreamWriting, PiecesAreTheMessage) {
+  BitstreamSerDes Codec;
+  for (std::size_t Elements : {1, 100'000}) {
+    FeatureSet Set = manyTypes();
+    Set.set("floats", std::vector<float>(Elements, 0.5f));
+    Message Whole = written(Codec, Set);
+    for (const TensorView &Tensor : Set.tensors())
+      Codec.setFeature(Tensor);
+    EXPECT_TRUE(Codec.getMaxSerializedSize());
+    Span<const Span<const std::byte>> Pieces = Codec.getSerializedPieces();
+    // Gathering small tensors costs more than copying them.
+    EXPECT_EQ(Pieces.empty(), Elements == 1);
+    std::string Gathered;
+    for (Span<const std::byte> Piece : Pieces)
+      Gathered.append(reinterpret_cast<const char *>(Piece.data()),
+                      Piece.size());
+    if (!Pieces.empty())
+      EXPECT_TRUE(Gathered == Whole.text());
+    Codec.cleanUp();
+  }
+}
+
 TEST(BitstreamWriting, AnOverlongHeaderIsRefused) {
   FeatureSet Set;
   Set.set(std::string((16 << 20) + 1, 'n'), 1);

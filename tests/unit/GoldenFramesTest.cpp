@@ -228,7 +228,9 @@ void writeFile(const std::filesystem::path &Path, std::string_view Bytes) {
 using Parameters = std::tuple<Frame, const char *>;
 
 /// For GoogleTest.
-void PrintTo(const Frame &F, std::ostream *Out) { *Out << F.Name; }
+std::ostream &operator<<(std::ostream &Out, const Frame &F) {
+  return Out << F.Name;
+}
 
 class GoldenFrames : public testing::TestWithParam<Parameters> {
 protected:
@@ -302,7 +304,7 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenFrames,
                                           testing::Values("bitstream", "json")),
                          [](const testing::TestParamInfo<Parameters> &Info) {
                            std::string Name = std::get<0>(Info.param).Name;
-                           std::replace(Name.begin(), Name.end(), '-', '_');
+                           std::ranges::replace(Name, '-', '_');
                            return Name + "_" + std::get<1>(Info.param);
                          });
 

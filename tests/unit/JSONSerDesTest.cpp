@@ -315,6 +315,13 @@ float readFloat(const std::string &Text) {
   return Tensors->front().as<float>()->front();
 }
 
+/// Requires that \p Text is read as the float that the C library makes of it.
+void expectNearest(const std::string &Text) {
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(readFloat(Text)),
+            std::bit_cast<std::uint32_t>(std::strtof(Text.c_str(), nullptr)))
+      << Text;
+}
+
 TEST(JSONFloats, NearTheMiddleOfTwoFloats) {
   // The exact middle of two floats, and numbers so close to it that they are
   // the same double: rounding that double would be wrong for half of them.
@@ -325,25 +332,18 @@ TEST(JSONFloats, NearTheMiddleOfTwoFloats) {
     double Middle = (double(Number) + double(Next)) / 2;
     char Exact[400];
     std::snprintf(Exact, sizeof(Exact), "%.200e", Middle);
-    std::string Mantissa(Exact, std::strchr(Exact, 'e') - Exact);
-    std::string Exponent(std::strchr(Exact, 'e'));
-    for (std::string Text : {Mantissa + Exponent, Mantissa + "1" + Exponent}) {
-      EXPECT_EQ(
-          std::bit_cast<std::uint32_t>(readFloat(Text)),
-          std::bit_cast<std::uint32_t>(std::strtof(Text.c_str(), nullptr)))
-          << Text;
-    }
+    const char *Exponent = std::strchr(Exact, 'e');
+    std::string Mantissa(Exact, Exponent - Exact);
+    expectNearest(Exact);
+    expectNearest(std::string(Mantissa).append("1").append(Exponent));
     // Just below: the last digit that is not 0 becomes one less, and nines
     // follow.
     std::size_t Last = Mantissa.find_last_not_of('0');
     if (Last == Mantissa.npos || !std::isdigit(Mantissa[Last]))
       continue;
-    std::string Below = Mantissa.substr(0, Last + 1);
-    --Below.back();
-    Below += std::string(30, '9') + Exponent;
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(readFloat(Below)),
-              std::bit_cast<std::uint32_t>(std::strtof(Below.c_str(), nullptr)))
-        << Below;
+    Mantissa.resize(Last + 1);
+    --Mantissa.back();
+    expectNearest(Mantissa.append(30, '9').append(Exponent));
   }
 }
 
@@ -449,6 +449,23 @@ TEST(JSONReading, ValuesWithoutTypes) {
         << Value;
 }
 
+/// A message of a feature `x`, as our own side writes it.
+std::string typesFirst(std::string Types, std::string_view Value) {
+  return Types.insert(0, "{\"_types\":")
+      .append(",\"x\":")
+      .append(Value)
+      .append("}");
+}
+
+/// A message of `a` and `x` as foreign peers may write it.
+std::string typesLast(std::string_view Types, std::string_view Value) {
+  return std::string("{\"a\":true,\"x\":")
+      .append(Value)
+      .append(",\"_types\":")
+      .append(Types)
+      .append("}");
+}
+
 TEST(JSONReading, DeclaredTypes) {
   struct {
     const char *Type;
@@ -478,13 +495,10 @@ TEST(JSONReading, DeclaredTypes) {
       {"{\"type\":\"string\",\"shape\":[1]}", "[\"\"]", "string[1] "},
   };
   for (auto [Type, Value, Is] : Cases) {
-    std::string Types = "\"_types\":{\"x\":" + std::string(Type) + "}";
-    std::string Feature = "\"x\":" + std::string(Value);
+    std::string Types = "{\"x\":" + std::string(Type) + "}";
     std::string Summary = "x " + std::string(Is);
-    EXPECT_EQ(read("{" + Types + "," + Feature + "}"), Summary);
-    // Foreign peers may say it late.
-    EXPECT_EQ(read("{\"a\":true," + Feature + "," + Types + "}"),
-              "a bool true; " + Summary);
+    EXPECT_EQ(read(typesFirst(Types, Value)), Summary);
+    EXPECT_EQ(read(typesLast(Types, Value)), "a bool true; " + Summary);
   }
 }
 
@@ -700,12 +714,9 @@ TEST(JSONReading, BadTypes) {
       {"{},\"_types\":{}", "1", "'_types' is there twice"},
   };
   for (auto [Types, Value, Says] : Cases) {
-    std::string Declared = "\"_types\":" + std::string(Types);
-    std::string Feature = "\"x\":" + std::string(Value);
-    EXPECT_THAT(read("{" + Declared + "," + Feature + "}"), HasSubstr(Says))
-        << Types;
+    EXPECT_THAT(read(typesFirst(Types, Value)), HasSubstr(Says)) << Types;
     // Where the types come late, something else may be noticed first.
-    EXPECT_THAT(read("{" + Feature + "," + Declared + "}"),
+    EXPECT_THAT(read(typesLast(Types, Value)),
                 testing::AnyOf(HasSubstr("Malformed"), HasSubstr(Says)))
         << Types;
   }

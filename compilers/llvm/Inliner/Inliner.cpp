@@ -97,9 +97,11 @@ private:
   bool ModelHasDecided = false;
 };
 
+} // namespace
+
 /// The tensors of a question: LLVM's, and its decision where that is wanted.
 /// (LLVM's own -inliner-interactive-include-default puts it there already.)
-std::vector<TensorSpec> inputsFor(std::vector<TensorSpec> FeatureMap) {
+static std::vector<TensorSpec> inputsFor(std::vector<TensorSpec> FeatureMap) {
   if (inlinerIncludesDefault() &&
       FeatureMap.back().name() != DefaultDecisionName)
     FeatureMap.push_back(DefaultDecisionSpec);
@@ -183,7 +185,7 @@ bool ModelInlineAdvisor::isSelfCall(CallBase &CB) {
 
 std::unique_ptr<InlineAdvice>
 ModelInlineAdvisor::getMandatoryAdvice(CallBase &CB, bool Advice) {
-  return heuristicTakesOver() ? InlineAdvisor::getMandatoryAdvice(CB, Advice)
+  return heuristicTakesOver() ? Heuristic.getAdvice(CB, /*MandatoryOnly=*/true)
                               : MLInlineAdvisor::getMandatoryAdvice(CB, Advice);
 }
 
@@ -200,6 +202,8 @@ void ModelInlineAdvisor::onPassExit(LazyCallGraph::SCC *SCC) {
 //===----------------------------------------------------------------------===//
 // Its way into the pipelines
 //===----------------------------------------------------------------------===//
+
+namespace {
 
 /// The inliner's state for a module: made once, never invalidated, shared by
 /// all runs of the inliner in one pipeline.
@@ -226,8 +230,6 @@ private:
   friend AnalysisInfoMixin<InlinerStateAnalysis>;
   static AnalysisKey Key;
 };
-AnalysisKey InlinerStateAnalysis::Key;
-
 /// Leads from the function analyses to the module analyses beside them. LLVM
 /// hands the former only to the factory of an advisor, a plain function pointer
 /// that can bring nothing along.
@@ -252,10 +254,13 @@ private:
   static AnalysisKey Key;
   std::shared_ptr<ModuleAnalysisManager *> Slot;
 };
+} // namespace
+
+AnalysisKey InlinerStateAnalysis::Key;
 AnalysisKey ModuleManagerAnalysis::Key;
 
 /// Whether the user gave LLVM a vocabulary for embeddings.
-bool wantsEmbeddings() {
+static bool wantsEmbeddings() {
   const cl::Option *Vocabulary =
       cl::getRegisteredOptions().lookup("ir2vec-vocab-path");
   return Vocabulary && Vocabulary->getNumOccurrences() > 0;
@@ -263,8 +268,8 @@ bool wantsEmbeddings() {
 
 /// The inliner's AdvisorFactory. Null means that the compile fails; why has
 /// been reported.
-InlineAdvisor *createAdvisor(Module &M, FunctionAnalysisManager &FAM,
-                             InlineParams Params, InlineContext IC) {
+static InlineAdvisor *createAdvisor(Module &M, FunctionAnalysisManager &FAM,
+                                    InlineParams Params, InlineContext IC) {
   auto Defined =
       find_if(M, [](const Function &F) { return !F.isDeclaration(); });
   if (Defined == M.end())
@@ -281,8 +286,6 @@ InlineAdvisor *createAdvisor(Module &M, FunctionAnalysisManager &FAM,
   return std::make_unique<ModelInlineAdvisor>(M, MAM, FAM, Params, IC, *State)
       .release();
 }
-
-} // namespace
 
 void registerInliner(PassBuilder &PB) {
   if (inlinerSpec().empty())

@@ -6,9 +6,8 @@ import subprocess
 import sys
 
 PREDICATE_PREFIXES = ("FCMP_", "ICMP_")
-TYPES = """FloatTy VoidTy LabelTy MetadataTy VectorTy TokenTy IntegerTy
-FunctionTy PointerTy StructTy ArrayTy UnknownTy""".split()
-OPERANDS = "Function Pointer Constant Variable".split()
+OPERANDS = ("Function", "Pointer", "Constant", "Variable")
+TYPE_SUFFIX = "Ty"
 
 dim = int(sys.argv[1])
 rng = random.Random(0)
@@ -16,10 +15,14 @@ rng = random.Random(0)
 listing = subprocess.run(
     ["llvm-ir2vec", "entities"], check=True, capture_output=True, text=True
 ).stdout.splitlines()[1:]
-sections: dict[str, dict[str, list[float]]] = {"Opcodes": {}, "Types": {}, "Arguments": {}}
+sections: dict[str, dict[str, list[float]]] = {
+    "Opcodes": {},
+    "Types": {},
+    "Arguments": {},
+}
 for line in listing:
     name = line.split("\t")[0]
-    if name in TYPES:
+    if name.endswith(TYPE_SUFFIX):
         section = "Types"
     elif name in OPERANDS or name.startswith(PREDICATE_PREFIXES):
         section = "Arguments"

@@ -71,7 +71,7 @@ Error answer(ModelServer &Server, const ModelServer::Question &Q,
 int serve(const char *Name, std::string_view Policy, int Ready, int Lifeline) {
   long LifeTime = -1;
   constexpr std::string_view DieAfter = "die-after=";
-  if (Policy.substr(0, DieAfter.size()) == DieAfter)
+  if (Policy.starts_with(DieAfter))
     LifeTime = std::atol(Policy.data() + DieAfter.size());
 
   Expected<std::unique_ptr<ModelServer>> Server = ModelServer::listen(Name);

@@ -1,0 +1,67 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is measured: the runners, and the two policies they are asked with."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.interface import BaseCompilerInterface, PipeCompilerInterface
+from mlbridge.types import Features, Policy
+
+IDLE_SECONDS = 60.0
+"""A model that nobody asks for so long is left over from a run that was killed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Runner:
+    """A way for a compiler to ask a model in another process."""
+
+    name: str
+    spec: str
+    """The compiler's model spec, with {path} and {serdes} to be filled in."""
+    interface: Callable[[str], BaseCompilerInterface]
+    """The model's side, at a path."""
+    floor: str
+    """The raw floor of its transport."""
+    serdes: tuple[str, ...]
+    limits: Mapping[str, float]
+    """How much of the floor's sweep that of `echo` may take, by placement."""
+
+
+def _pipe(path: str) -> BaseCompilerInterface:
+    return PipeCompilerInterface(path, timeout=IDLE_SECONDS)
+
+
+RUNNERS: Mapping[str, Runner] = {
+    runner.name: runner
+    for runner in (
+        Runner(
+            "pipe",
+            "pipe:{path}?serdes={serdes}&timeout=20s",
+            _pipe,
+            "pipe",
+            ("bitstream", "json"),
+            {"one-core": 1.4, "two-cores": 0.45},
+        ),
+    )
+}
+
+
+def echo(features: Features) -> Any:
+    """The least that a model can do: one float32 back, the last of the features."""
+    return features["x"][-1]
+
+
+def fully_connected(weights: NDArray[np.float32]) -> Policy:
+    """One neuron of a fully connected layer: the features are used as given."""
+
+    def fc(features: Features) -> Any:
+        x = features["x"]
+        return np.dot(weights[: x.shape[0]], x)
+
+    return fc

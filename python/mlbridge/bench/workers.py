@@ -1,0 +1,220 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The processes of a run: each is started, asked with a deadline, and reaped."""
+
+import fcntl
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.bench.runners import Runner
+from mlbridge.errors import OSFailure, PeerClosed, Timeout
+
+SWEEP_SECONDS = 120.0
+"""Far more than a sweep takes, also on a busy machine."""
+
+ENDING_SECONDS = 5.0
+
+PIPE_BYTES = 1 << 20
+
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""One product is too short to be worth a second thread."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Which cores the two sides run on."""
+
+    name: str
+    client: int
+    model: int
+
+
+def placements() -> list[Placement]:
+    """Both sides on one core, and on two where there are two."""
+    cores = sorted(os.sched_getaffinity(0))
+    both = [Placement("one-core", cores[-1], cores[-1])]
+    if len(cores) > 1:
+        both.append(Placement("two-cores", cores[0], cores[-1]))
+    return both
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One round trip for each length."""
+
+    microseconds: NDArray[np.float64]
+    answers: NDArray[np.float32]
+    allocations: int
+    """Of the client, on its heap."""
+
+
+class Worker:
+    """A process that does one sweep for each line it is sent."""
+
+    def __init__(self, name: str, process: "subprocess.Popen[bytes]") -> None:
+        self.name = name
+        self._process = process
+
+    def sweep(self) -> Sweep:
+        """Has it do a sweep.
+
+        Raises:
+            PeerClosed: it has ended; why is on its stderr, which is ours.
+            Timeout: it takes longer than any sweep.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._has_ended() from None
+        result = json.loads(self._read_line())
+        return Sweep(
+            np.array(result["us"]),
+            np.array(result["answers"], np.float32),
+            result.get("allocations", 0),
+        )
+
+    def _has_ended(self) -> PeerClosed:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(ENDING_SECONDS)
+        return PeerClosed(f"{self.name} ended with status {self._process.returncode}")
+
+    def _read_line(self) -> bytes:
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        until = time.monotonic() + SWEEP_SECONDS
+        line = b""
+        while not line.endswith(b"\n"):
+            left = max(0.0, until - time.monotonic())
+            if not select.select([descriptor], [], [], left)[0]:
+                raise Timeout(f"{self.name} took more than {SWEEP_SECONDS:g} s a sweep")
+            part = os.read(descriptor, 1 << 16)
+            if not part:
+                raise self._has_ended()
+            line += part
+        return line
+
+
+@contextmanager
+def _process(
+    command: Sequence[str | Path], descriptors: Sequence[int] = ()
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """A process that does not outlive the body.
+
+    It is in a session of its own, so that Ctrl-C is only ours to handle.
+    """
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | ENVIRONMENT,
+        pass_fds=descriptors,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(ENDING_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _module(name: str, *arguments: str | Path) -> list[str | Path]:
+    return [sys.executable, "-m", f"mlbridge.bench.{name}", *arguments]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Starts processes in the cores of a placement; they end with the stack."""
+
+    placement: Placement
+    build: Path
+    """Where rtt-client and the module rtt_floor were built."""
+    folder: Path
+    """Where the workload is, and whatever else needs a place."""
+    stack: ExitStack
+
+    def _start(
+        self, command: Sequence[str | Path], descriptors: Sequence[int] = ()
+    ) -> "subprocess.Popen[bytes]":
+        return self.stack.enter_context(_process(command, descriptors))
+
+    def _client(self, name: str, spec: str, descriptors: Sequence[int] = ()) -> Worker:
+        features, lengths = self.folder / "features.f32", self.folder / "lengths"
+        command: list[str | Path] = [
+            self.build / "rtt-client",
+            str(self.placement.client),
+            features,
+            lengths.read_text(),
+            spec,
+        ]
+        return Worker(name, self._start(command, descriptors))
+
+    def runner(self, runner: Runner, serdes: str, policy: str) -> Worker:
+        """A compiler that asks a model through a runner."""
+        name = f"{runner.name} {serdes} {policy}"
+        path = str(self.folder / name.replace(" ", "-"))
+        core = str(self.placement.model)
+        self._start(_module("model", core, runner.name, path, policy, self.folder))
+        return self._client(name, runner.spec.format(path=path, serdes=serdes))
+
+    def floor(self, transport: str) -> Worker:
+        """The raw floor of a transport; "pipe" is the only one so far."""
+        model_read, client_write = os.pipe()
+        client_read, model_write = os.pipe()
+        try:
+            for descriptor in (model_read, client_read):
+                # Refused past a limit, which holds for the runner's pipes as well.
+                with suppress(PermissionError):
+                    fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+            core = str(self.placement.model)
+            ends = (str(model_read), str(model_write))
+            self._start(
+                _module("floor", core, self.build, transport, *ends),
+                (model_read, model_write),
+            )
+            return self._client(
+                f"floor of {transport}",
+                f"floor:{transport}:{client_read},{client_write}",
+                (client_read, client_write),
+            )
+        finally:
+            for descriptor in (model_read, client_write, client_read, model_write):
+                os.close(descriptor)
+
+    def baseline(self, what: str) -> Worker:
+        """What Python does alone: "dot" or "stdlib"."""
+        core = str(self.placement.model)
+        return Worker(what, self._start(_module("baseline", core, what, self.folder)))
+
+
+def find_build(given: Path | None) -> Path:
+    """Where rtt-client and rtt_floor are.
+
+    Raises:
+        OSFailure: they are not there.
+    """
+    checkout = Path(__file__).resolve().parents[3]
+    build = given or checkout / "build" / "release" / "benchmarks"
+    for needed in ("rtt-client", "rtt_floor*.so"):
+        if not any(build.glob(needed)):
+            raise OSFailure(
+                f"there is no {needed} in {build}; `make build` in a checkout makes "
+                "it, and --build says where it is otherwise"
+            )
+    return build.resolve()
