@@ -248,5 +248,5 @@ def plot_curve(training: Training, path: Path) -> None:
         axes.axvline(training.best + 1, color="grey", linewidth=0.8, label="chosen")
         axes.set(xlabel="epoch")
         axes.legend()
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, metadata={"Software": None})
     plt.close(figure)
