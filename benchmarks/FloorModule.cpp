@@ -27,10 +27,10 @@ using namespace MLBridge::bench;
 static void servePipe(int Read, int Write) {
   nb::gil_scoped_release Release;
   FloorPipe Pipe(Read, Write);
-  Region Question(FloorFrames::questionSize(FloorFrames::MaxLength));
+  FloorQuestion Question;
   std::byte Answer[FloorFrames::AnswerSize];
   FloorFrames::setLength(Answer, sizeof(Answer));
-  while (std::size_t Size = Pipe.receive({Question.data(), Question.size()})) {
+  while (std::size_t Size = Pipe.receive(Question.region())) {
     if (Size < FloorFrames::questionSize(1))
       return;
     const std::byte *Last = Question.data() + Size - 1 - sizeof(float);

@@ -29,26 +29,6 @@
 
 namespace MLBridge::bench {
 
-/// A page-aligned region that is in memory before it is timed.
-class Region {
-public:
-  explicit Region(std::size_t Size)
-      : Memory(static_cast<std::byte *>(::operator new(Size, Alignment))),
-        Size(Size) {
-    std::memset(Memory.get(), 0, Size);
-  }
-  std::byte *data() const { return Memory.get(); }
-  std::size_t size() const { return Size; }
-
-private:
-  static constexpr std::align_val_t Alignment{4096};
-  struct Release {
-    void operator()(std::byte *P) const { ::operator delete(P, Alignment); }
-  };
-  std::unique_ptr<std::byte, Release> Memory;
-  std::size_t Size;
-};
-
 /// The two ends that one side holds. They belong to the caller.
 class FloorPipe {
 public:
@@ -110,6 +90,26 @@ struct FloorFrames {
     std::uint64_t Length = Size - sizeof(std::uint64_t);
     std::memcpy(Frame, &Length, sizeof(Length));
   }
+};
+
+/// Room for any question, page-aligned, and in memory before it is timed.
+class FloorQuestion {
+public:
+  FloorQuestion()
+      : Memory(static_cast<std::byte *>(::operator new(Size, Alignment))) {
+    std::memset(Memory.get(), 0, Size);
+  }
+  std::byte *data() const { return Memory.get(); }
+  Span<std::byte> region() const { return {Memory.get(), Size}; }
+
+private:
+  static constexpr std::align_val_t Alignment{4096};
+  static constexpr std::size_t Size =
+      FloorFrames::questionSize(FloorFrames::MaxLength);
+  struct Release {
+    void operator()(std::byte *P) const { ::operator delete(P, Alignment); }
+  };
+  std::unique_ptr<std::byte, Release> Memory;
 };
 
 } // namespace MLBridge::bench

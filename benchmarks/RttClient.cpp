@@ -80,8 +80,8 @@ static RoundTrip makeRunnerTrip(std::string_view Spec, std::size_t Longest) {
 }
 
 /// The features are computed in the message itself.
-static RoundTrip makePipeFloorTrip(int Read, int Write, std::size_t Longest) {
-  auto Question = std::make_shared<Region>(FloorFrames::questionSize(Longest));
+static RoundTrip makePipeFloorTrip(int Read, int Write) {
+  auto Question = std::make_shared<FloorQuestion>();
   std::byte *Features = Question->data() + FloorFrames::HeaderSize;
   auto Ask = [Pipe = FloorPipe(Read, Write), Question](std::size_t Length) {
     std::size_t Size = FloorFrames::questionSize(Length);
@@ -94,7 +94,7 @@ static RoundTrip makePipeFloorTrip(int Read, int Write, std::size_t Longest) {
     std::memcpy(&Value, Answer + sizeof(std::uint64_t), sizeof(Value));
     return Value;
   };
-  return {{reinterpret_cast<float *>(Features), Longest}, Ask};
+  return {{reinterpret_cast<float *>(Features), FloorFrames::MaxLength}, Ask};
 }
 
 //===----------------------------------------------------------------------===//
@@ -185,7 +185,7 @@ int main(int NumArguments, char **Arguments) {
     fail("usage: rtt-client CPU FEATURES LENGTHS SPEC");
   runOn(parseNumbers(Arguments[1]).front());
   std::vector<std::size_t> Lengths = parseNumbers(Arguments[3]);
-  std::size_t Longest = *std::max_element(Lengths.begin(), Lengths.end());
+  std::size_t Longest = std::ranges::max(Lengths);
   if (Longest > FloorFrames::MaxLength)
     fail("a length of " + std::to_string(Longest) + " is beyond the limit");
   std::vector<float> Features = readFloats(Arguments[2], Longest);
@@ -193,13 +193,13 @@ int main(int NumArguments, char **Arguments) {
   std::string_view Spec = Arguments[4];
   constexpr std::string_view FloorPrefix = "floor:pipe:";
   RoundTrip Trip;
-  if (Spec.substr(0, FloorPrefix.size()) == FloorPrefix) {
+  if (Spec.starts_with(FloorPrefix)) {
     std::vector<std::size_t> Ends =
         parseNumbers(Spec.substr(FloorPrefix.size()));
     if (Ends.size() != 2)
       fail("a pipe has two ends");
-    Trip = makePipeFloorTrip(static_cast<int>(Ends[0]),
-                             static_cast<int>(Ends[1]), Longest);
+    Trip =
+        makePipeFloorTrip(static_cast<int>(Ends[0]), static_cast<int>(Ends[1]));
   } else {
     Trip = makeRunnerTrip(Spec, Longest);
   }

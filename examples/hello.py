@@ -1,6 +1,6 @@
-"""Answer the compiler of examples/hello.cpp. Ctrl-C ends it.
+"""Answer the compiler of examples/hello.cpp; Ctrl-C ends it.
 
-    python examples/hello.py [SPEC]            (default: pipe:/tmp/hello)
+Run `python examples/hello.py [SPEC]`, where SPEC is pipe:/tmp/hello by default.
 """
 
 import sys

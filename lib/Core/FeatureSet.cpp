@@ -216,6 +216,8 @@ void FeatureSet::setString(std::string_view Name, std::string_view Value) {
 static std::string contradiction(const TensorView &View) {
   if (!View.Data && View.NumBytes != 0)
     return std::to_string(View.NumBytes) + " bytes at a null pointer";
+  if (!View.isStringList() && !View.Lengths.empty())
+    return View.typeStr() + " is no list of strings, but has lengths";
   if (View.Type != ElementType::String) {
     if (View.NumBytes % elementSize(View.Type) != 0)
       return std::to_string(View.NumBytes) + " bytes are no whole number of " +

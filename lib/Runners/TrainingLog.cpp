@@ -222,12 +222,14 @@ Expected<TrainingLog> TrainingLog::create(std::string Path) {
     return Error(ErrorCode::InvalidArgument, What + ": it is " +
                                                  posix::describeFile(Path) +
                                                  ", expected a regular file");
-  if (S_ISCHR(Info.st_mode))
+  if (S_ISCHR(Info.st_mode)) {
     (void)::fcntl(File.get(), F_SETFL, 0);
+    return TrainingLog(std::move(Path), std::move(File));
+  }
   // Where the file system has no locks, the promise is the user's to keep.
-  else if (::flock(File.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  if (::flock(File.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Error(ErrorCode::System, What + ": another recorder is writing it");
-  else if (::ftruncate(File.get(), 0) != 0)
+  if (::ftruncate(File.get(), 0) != 0)
     return Error::fromErrno(errno, What);
   return TrainingLog(std::move(Path), std::move(File));
 }

@@ -39,6 +39,8 @@ public:
   void clear() {
     Used = 0;
     NumLengths = 0;
+    // Empty tensors have an address too.
+    reserve(1);
   }
 
   /// The offset of the next element.

@@ -45,10 +45,12 @@ public:
                              ondemand::document &Document) {
     // simdjson would allocate anew for each text that is a byte longer than
     // any before.
+    if (Text.size() > Parser.max_capacity())
+      return simdjson::CAPACITY;
     if (Text.size() > Parser.capacity()) {
       std::size_t Capacity =
           std::max({Text.size(), Parser.capacity() / 2 * 3, SmallestCapacity});
-      Capacity = std::min<std::size_t>(Capacity, Parser.max_capacity());
+      Capacity = std::min(Capacity, Parser.max_capacity());
       if (simdjson::error_code E = Parser.allocate(Capacity))
         return E;
     }

@@ -77,12 +77,19 @@ private:
   bool welcome(Guest &G);
   Error admit(const Guest &G, const Hello &H);
   void admitBare();
+  /// Makes fresh FIFOs for the next compiler as soon as \p Session, if it is
+  /// the newcomer, needs the names no more: it has begun to talk, so both are
+  /// open, or it is gone. Not any later, or the next one would open these.
+  void renewBareDoor(const ServerSession &Session);
   Deadline wakeUp(Deadline Until) const;
 
   std::string Name;
   ModelServerOptions Options;
   MeetingPoint Door;
   std::optional<BarePipePair> BareDoor;
+  /// The session that has taken the ends of BareDoor, while its compiler may
+  /// still have NAME.out to open; 0 for none.
+  std::uint64_t BareNewcomer = 0;
   Deadline NextBareLook = Deadline::in(Duration::zero());
   std::vector<Guest> Guests;
   Sessions Open;
@@ -220,6 +227,7 @@ std::optional<ModelServer::Question> PipeServer::ask(ServerSession &Session) {
     return std::nullopt;
   ++Counts.Questions;
   Current = &Session;
+  renewBareDoor(Session);
   Expected<Question> Q = Session.decode();
   if (!Q) {
     Error Why = Q.takeError();
@@ -256,6 +264,7 @@ void PipeServer::end(ServerSession &Session, Error Why) {
     Current = nullptr;
     AwaitsReply = false;
   }
+  renewBareDoor(Session);
   std::erase_if(Open, [&](const auto &S) { return S.get() == &Session; });
   Wait = {};
 }
@@ -381,22 +390,9 @@ Error PipeServer::admit(const Guest &G, const Hello &H) {
 }
 
 void PipeServer::admitBare() {
-  if (!BareDoor || !NextBareLook.expired())
+  if (!BareDoor || BareNewcomer != 0 || !NextBareLook.expired())
     return;
   NextBareLook = Deadline::in(BareDoorInterval);
-  // A compiler that has begun to talk has opened both FIFOs: their names are
-  // free for the next one.
-  bool NamesInUse = false;
-  for (const auto &Session : Open)
-    NamesInUse |= Session->who().Bare && !Session->channel().hasReceived();
-  if (NamesInUse)
-    return;
-  if (BareDoor->isTaken()) {
-    if (Error E = openBareDoor()) {
-      LastError = std::move(E);
-      return;
-    }
-  }
   std::optional<FifoEnds> Ends = BareDoor->tryAccept();
   if (!Ends)
     return;
@@ -406,7 +402,15 @@ void PipeServer::admitBare() {
     return;
   ServerSession::Identity Who;
   Who.Bare = true;
-  Who.Number = ++Counts.Sessions;
+  Who.Number = BareNewcomer = ++Counts.Sessions;
   Open.push_back(std::make_unique<ServerSession>(
       std::move(Who), std::move(*Ends), std::move(*Codec), Options.MaxMessage));
+}
+
+void PipeServer::renewBareDoor(const ServerSession &Session) {
+  if (Session.who().Number != BareNewcomer)
+    return;
+  BareNewcomer = 0;
+  if (Error E = openBareDoor())
+    LastError = std::move(E);
 }

@@ -186,7 +186,6 @@ Expected<FifoChannel::Progress> FifoChannel::advance() {
                                   : "its length prefix has 8 bytes, found ") +
                        std::to_string(Received));
     }
-    EverReceived = true;
     Received += static_cast<std::size_t>(Got);
 
     if (FrameSize == 0) {

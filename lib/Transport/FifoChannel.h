@@ -61,8 +61,6 @@ public:
   /// message, and the next call begins the next one.
   Expected<Progress> advance();
   Span<const std::byte> message() const;
-  /// Whether any byte has ever arrived.
-  bool hasReceived() const { return EverReceived; }
   /// Whether a message has begun to arrive and not ended.
   bool isInsideMessage() const { return !Consumed && Received != 0; }
   /// The memory of message(), for those who keep views of it.
@@ -104,7 +102,6 @@ private:
   /// The frame's size with its prefix; 0 until the prefix is there.
   std::size_t FrameSize = 0;
   bool Consumed = true;
-  bool EverReceived = false;
 };
 
 } // namespace MLBridge

@@ -24,6 +24,6 @@ Error Transport::send(Span<const Span<const std::byte>> Pieces,
     return Region.takeError();
   std::byte *Next = Region->data();
   for (Span<const std::byte> Piece : Pieces)
-    Next = std::copy(Piece.begin(), Piece.end(), Next);
+    Next = std::ranges::copy(Piece, Next).out;
   return commit(Size, Until);
 }

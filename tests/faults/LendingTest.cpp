@@ -72,7 +72,7 @@ TEST_F(Lending, TheReaderGetsTheBytes) {
 // Otherwise the tests below would show nothing.
 TEST_F(Lending, NothingIsCopied) {
   ASSERT_EQ(lend(Memory.size()), ssize_t(Memory.size()));
-  std::fill(Memory.begin(), Memory.end(), 'b');
+  std::ranges::fill(Memory, 'b');
   EXPECT_EQ(read(Memory.size()), Memory);
 }
 
@@ -154,7 +154,7 @@ TEST_F(Lending, ASandboxThatForbidsItIsNotNoticed) {
     if (lend(Memory.size()) != ssize_t(Memory.size()))
       return 2;
     // It was copied: this is not seen any more.
-    std::fill(Memory.begin(), Memory.end(), 'b');
+    std::ranges::fill(Memory, 'b');
     return read(Memory.size()) == std::string(Memory.size(), 'a') ? 0 : 3;
   });
   EXPECT_EQ(Sandboxed.wait(), 0);
@@ -178,7 +178,7 @@ TEST(LendingRunner, AQuestionThatWasGivenUpIsGone) {
   Runner.setTimeout(300ms);
   Runner.populateFeatures(std::pair{"x", Span<const float>(Features)});
   EXPECT_EQ(Runner.tryEvaluate<float>().code(), ErrorCode::Timeout);
-  std::fill(Features.begin(), Features.end(), 2.0F);
+  std::ranges::fill(Features, 2.0F);
   EXPECT_EQ(Slow.wait(), 4);
 }
 

@@ -876,6 +876,15 @@ TEST(JSONMemory, ElementsAreAligned) {
   EXPECT_EQ(Address(3) % 8, 0u);
 }
 
+TEST(JSONMemory, EmptyTensorsHaveAnAddress) {
+  JSONSerDes Reader;
+  Message M(std::string_view(R"({"a":[],"s":""})"));
+  Expected<Span<const TensorView>> Tensors = Reader.deserialize(M.bytes());
+  ASSERT_TRUE(Tensors);
+  for (const TensorView &Tensor : *Tensors)
+    EXPECT_NE(Tensor.Data, nullptr);
+}
+
 TEST(JSONMemory, NoAllocationOnceWarm) {
   JSONSerDes Writer, Reader;
   FeatureSet Short = manyTypes();

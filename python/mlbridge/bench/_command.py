@@ -22,10 +22,14 @@ SERDES = tuple(sorted({name for r in RUNNERS.values() for name in r.serdes}))
 PLACEMENTS = ("one-core", "two-cores")
 
 
-def _choice(given: list[str] | None, known: tuple[str, ...]) -> tuple[str, ...]:
+def _choice(
+    option: str, given: list[str] | None, known: tuple[str, ...]
+) -> tuple[str, ...]:
     for name in given or ():
         if name not in known:
-            raise typer.BadParameter(f"{name!r}: there are {', '.join(known)}")
+            raise typer.BadParameter(
+                f"{name!r}: there are {', '.join(known)}", param_hint=option
+            )
     return tuple(given or known)
 
 
@@ -33,7 +37,7 @@ def _lengths(text: str) -> tuple[int, ...]:
     try:
         return parse_lengths(text)
     except ValueError as error:
-        raise typer.BadParameter(f"500,5000 or FIRST:LAST:STEP; {error}") from None
+        raise typer.BadParameter(str(error), param_hint="--lengths") from None
 
 
 def rtt(
@@ -80,9 +84,9 @@ def rtt(
     console = Console(highlight=False)
     asked = _lengths(lengths)
     work = Workload.make(asked)
+    chosen = subjects(_choice("--serdes", serdes, SERDES))
+    wanted = _choice("--placement", placement, PLACEMENTS)
     found_build = find_build(build)
-    chosen = subjects(_choice(serdes, SERDES))
-    wanted = _choice(placement, PLACEMENTS)
     where = [p for p in placements() if p.name in wanted]
     if missing := set(wanted) - {p.name for p in where}:
         console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")

@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from mlbridge import __version__
+from mlbridge.bench import app as bench
 from mlbridge.cli._doctor import doctor
 from mlbridge.cli._log import log
 from mlbridge.cli._serve import serve
@@ -32,10 +33,12 @@ Start here:
 - `clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm
   -mlbridge-inliner=pipe:/tmp/advisor a.c` asks it whether to inline.
 - `mlbridge log zlib.log` shows what a compiler recorded.
+- `mlbridge bench rtt` measures what asking costs here.
 """,
 )
 for command in (doctor, serve, log):
     app.command()(command)
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:

@@ -1,0 +1,209 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`mlbridge bench rtt`, but for its times, which no test depends on."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from mlbridge import InvalidArgument, ModelError, OSFailure, PeerClosed
+from mlbridge.bench import app, report
+from mlbridge.bench.measurement import Results, Series, Subject
+from mlbridge.bench.runners import RUNNERS
+from mlbridge.bench.workers import Placement, Sweep, Worker, find_build, placements
+from mlbridge.bench.workload import LENGTHS, Workload, parse_lengths
+
+BUILD = os.environ.get("MLBRIDGE_BENCHMARKS")
+
+
+def build() -> Path:
+    """Where rtt-client is, for the tests that need it."""
+    try:
+        return find_build(Path(BUILD) if BUILD else None)
+    except OSFailure as missing:
+        pytest.skip(str(missing))
+
+
+def rtt(*arguments: str) -> str:
+    outcome = CliRunner().invoke(app, ["rtt", *arguments])
+    if outcome.exception is not None and not isinstance(outcome.exception, SystemExit):
+        raise outcome.exception
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.output
+
+
+def children() -> str:
+    """The processes that this one has started and not reaped."""
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+
+
+def test_a_run_measures_every_row(tmp_path: Path) -> None:
+    folder = build()
+    output = rtt(
+        *("--sweeps", "1", "--lengths", "7,500,20000", "--build", str(folder)),
+        *("--json", str(tmp_path / "rows.json"), "--plot", str(tmp_path / "plot.png")),
+    )
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    expected = {
+        ("pipe", serdes, policy, placement.name)
+        for serdes in ("bitstream", "json")
+        for policy in ("echo", "fc")
+        for placement in placements()
+    }
+    keys = ("runner", "serdes", "python", "placement")
+    assert {tuple(row[key] for key in keys) for row in rows} == expected
+    assert len(rows) == len(expected)
+    for row in rows:
+        check_row(row)
+    assert "raw pipe floor" in output
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def check_row(row: dict[str, Any]) -> None:
+    assert set(row["us"]) == set(row["us_mean"]) == set(row["us_p99"]) == {"500"}
+    assert row["sweeps"] == 1
+    # Warm, the C++ side takes no memory from the heap.
+    assert row["allocations_per_message"] == 0
+    for key in ("sweep_ms", "floor_ms", "dot_ms", "stdlib_ms", "sweep_mean_ms"):
+        assert row[key] > 0, key
+    assert row["ratio"] == pytest.approx(row["sweep_ms"] / row["floor_ms"], rel=0.01)
+
+
+def test_rows_and_placements_can_be_chosen(tmp_path: Path) -> None:
+    rtt(
+        *("--sweeps", "2", "--lengths", "100:300:100", "--build", str(build())),
+        *("--json", str(tmp_path / "rows.json"), "--plot", str(tmp_path / "plot.png")),
+        *("--serdes", "bitstream", "--placement", "one-core"),
+    )
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [row["python"] for row in rows] == ["echo", "fc"]
+    assert {row["placement"] for row in rows} == {"one-core"}
+    assert all("stdlib_ms" not in row for row in rows)
+    assert list(rows[0]["us"]) == ["100", "200", "300"]
+
+
+def test_a_run_leaves_no_process_behind(tmp_path: Path) -> None:
+    folder = build()
+    before = children()
+    rtt(
+        *("--sweeps", "1", "--lengths", "10", "--build", str(folder)),
+        *("--serdes", "bitstream", "--plot", str(tmp_path / "plot.png")),
+    )
+    assert children() == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--lengths", "0"),
+        ("--lengths", "5:1:1"),
+        ("--lengths", "many"),
+        ("--serdes", "yaml"),
+        ("--placement", "three-cores"),
+        ("--sweeps", "0"),
+    ],
+)
+def test_wrong_use_is_said(arguments: tuple[str, str]) -> None:
+    outcome = CliRunner().invoke(app, ["rtt", *arguments])
+    assert outcome.exit_code == 2
+    assert arguments[0] in outcome.output
+
+
+def test_a_missing_build_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(OSFailure, match="make build"):
+        rtt("--build", str(tmp_path))
+
+
+def test_wrong_answers_are_found() -> None:
+    work = Workload.make((10, 1000, 50_000))
+    ends = np.array(work.lengths) - 1
+    right = work.features[ends]
+    work.check("echo", right)
+    products = [np.dot(work.weights[:n], work.features[:n]) for n in work.lengths]
+    work.check("fc", np.array(products, np.float32))
+
+    for wrong in (np.nextafter(right[2], np.float32(9)), np.nan, right[1]):
+        answers = right.copy()
+        answers[2] = wrong
+        with pytest.raises(ModelError, match="a wrong answer of echo to 50000"):
+            work.check("echo", answers)
+    # One feature too few.
+    short = [
+        np.dot(work.weights[: n - 1], work.features[: n - 1]) for n in work.lengths
+    ]
+    with pytest.raises(ModelError, match="a wrong answer of fc to 10 "):
+        work.check("fc", np.array(short, np.float32))
+
+
+def test_a_worker_that_ends_is_said() -> None:
+    command = [sys.executable, "-c", "input(); raise SystemExit(7)"]
+    with (
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as process,
+        pytest.raises(PeerClosed, match="a model ended with status 7"),
+    ):
+        Worker("a model", process).sweep()
+
+
+def test_lengths() -> None:
+    assert parse_lengths("3,1,2") == (3, 1, 2)
+    assert parse_lengths("500:50000:500") == LENGTHS
+    assert len(LENGTHS) == 100
+
+
+def test_statistics_and_limits() -> None:
+    """From made-up times, since these can be foretold."""
+
+    def series(*sweeps: tuple[float, float]) -> Series:
+        none = np.zeros(2, np.float32)
+        return Series([Sweep(np.array(sweep), none, 3) for sweep in sweeps])
+
+    runner = RUNNERS["pipe"]
+    echo, fc = Subject(runner, "bitstream", "echo"), Subject(runner, "bitstream", "fc")
+    results = Results(
+        Placement("two-cores", 0, 1),
+        (500, 5000),
+        {
+            echo: series((1.0, 20.0), (3.0, 10.0), (2.0, 90.0)),
+            fc: series((50.0, 50.0)),
+        },
+        {"pipe": series((11.0, 89.0))},
+        {"dot": series((8.0, 20.0))},
+    )
+    row = report.row(results, echo)
+    assert row["sweep_ms"] == pytest.approx((2.0 + 20.0) / 1e3)
+    assert row["sweep_mean_ms"] == pytest.approx((2.0 + 40.0) / 1e3)
+    assert row["floor_ms"] == pytest.approx(0.1)
+    assert row["ratio"] == pytest.approx(0.22)
+    assert row["us"] == {"500": 2.0, "5000": 20.0}
+    assert row["us_p99"]["5000"] == pytest.approx(88.6)
+    assert row["allocations_per_message"] == pytest.approx(1.5)
+
+    against = {
+        (bound.subject, bound.against): (bound.found, bound.holds)
+        for bound in report.bounds(results)
+    }
+    assert against == {
+        ("pipe bitstream echo", "raw pipe floor"): (pytest.approx(0.22), True),
+        ("pipe bitstream fc", "echo + NumPy dot alone"): (pytest.approx(2.0), False),
+        ("all", "allocations a message"): (1.5, False),
+    }
+
+
+def test_every_runner_can_be_asked_with_its_spec() -> None:
+    from mlbridge import create_model_runner
+
+    for runner in RUNNERS.values():
+        for serdes in runner.serdes:
+            create_model_runner(runner.spec.format(path="/tmp/nobody", serdes=serdes))
+    with pytest.raises(InvalidArgument):
+        create_model_runner(RUNNERS["pipe"].spec.format(path="/tmp/x", serdes="yaml"))
