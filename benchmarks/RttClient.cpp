@@ -11,6 +11,7 @@
 ///
 ///     rtt-client CPU FEATURES LENGTHS SPEC
 ///     rtt-client CPU FEATURES LENGTHS floor:pipe:READ_FD,WRITE_FD
+///     rtt-client CPU FEATURES LENGTHS floor:lent-pipe:READ_FD,WRITE_FD
 ///
 /// Runs on CPU, and asks about the first N of the float32s in the file
 /// FEATURES, for each N in LENGTHS ("500,1000,1500"). A line on stdin asks for
@@ -80,14 +81,18 @@ static RoundTrip makeRunnerTrip(std::string_view Spec, std::size_t Longest) {
 }
 
 /// The features are computed in the message itself.
-static RoundTrip makePipeFloorTrip(int Read, int Write) {
+template <bool (FloorPipe::*Send)(Span<const std::byte>) const>
+static RoundTrip makePipeFloorTrip(Span<const std::size_t> Ends) {
+  if (Ends.size() != 2)
+    fail("a pipe has two ends");
+  FloorPipe Pipe(static_cast<int>(Ends[0]), static_cast<int>(Ends[1]));
   auto Question = std::make_shared<FloorQuestion>();
   std::byte *Features = Question->data() + FloorFrames::HeaderSize;
-  auto Ask = [Pipe = FloorPipe(Read, Write), Question](std::size_t Length) {
+  auto Ask = [Pipe, Question](std::size_t Length) {
     std::size_t Size = FloorFrames::questionSize(Length);
     FloorFrames::setLength(Question->data(), Size);
     std::byte Answer[FloorFrames::AnswerSize];
-    if (!Pipe.send({Question->data(), Size}) ||
+    if (!(Pipe.*Send)({Question->data(), Size}) ||
         Pipe.receive(Answer) != sizeof(Answer))
       fail("the floor's other end is gone");
     float Value = 0;
@@ -180,6 +185,15 @@ static void runOn(std::size_t Core) {
     fail("cannot run on core " + std::to_string(Core));
 }
 
+static RoundTrip makeTrip(std::string_view Spec, std::size_t Longest) {
+  for (auto [Prefix, Make] :
+       {std::pair("floor:pipe:", makePipeFloorTrip<&FloorPipe::send>),
+        std::pair("floor:lent-pipe:", makePipeFloorTrip<&FloorPipe::lend>)})
+    if (Spec.starts_with(Prefix))
+      return Make(parseNumbers(Spec.substr(std::strlen(Prefix))));
+  return makeRunnerTrip(Spec, Longest);
+}
+
 int main(int NumArguments, char **Arguments) {
   if (NumArguments != 5)
     fail("usage: rtt-client CPU FEATURES LENGTHS SPEC");
@@ -190,19 +204,7 @@ int main(int NumArguments, char **Arguments) {
     fail("a length of " + std::to_string(Longest) + " is beyond the limit");
   std::vector<float> Features = readFloats(Arguments[2], Longest);
 
-  std::string_view Spec = Arguments[4];
-  constexpr std::string_view FloorPrefix = "floor:pipe:";
-  RoundTrip Trip;
-  if (Spec.starts_with(FloorPrefix)) {
-    std::vector<std::size_t> Ends =
-        parseNumbers(Spec.substr(FloorPrefix.size()));
-    if (Ends.size() != 2)
-      fail("a pipe has two ends");
-    Trip =
-        makePipeFloorTrip(static_cast<int>(Ends[0]), static_cast<int>(Ends[1]));
-  } else {
-    Trip = makeRunnerTrip(Spec, Longest);
-  }
+  RoundTrip Trip = makeTrip(Arguments[4], Longest);
 
   Sweep Result;
   Result.Times.resize(Lengths.size());

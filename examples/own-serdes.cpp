@@ -22,6 +22,8 @@
 
 using namespace MLBridge;
 
+namespace {
+
 class LinesSerDes final : public BaseSerDes {
 public:
   std::string_view name() const override { return "lines"; }
@@ -65,6 +67,8 @@ private:
   FeatureSet Received;
   std::uint64_t Messages = 0;
 };
+
+} // namespace
 
 int main() {
   ModelServerOptions Options;

@@ -60,39 +60,53 @@ static std::size_t maxElementSize(ElementType Type) {
   return 0;
 }
 
+static char *writeNonFinite(char *Out, double Value) {
+  if (std::isnan(Value))
+    return writeQuoted(Out, JSONNames::NaN);
+  return writeQuoted(Out, Value < 0 ? JSONNames::NegativeInfinity
+                                    : JSONNames::Infinity);
+}
+
 template <typename T> static char *writeElement(char *Out, T Value) {
   constexpr ElementType Type = *elementTypeOf<T>();
   if constexpr (Type == ElementType::Bool)
     return writeText(Out, Value ? "true" : "false");
   else {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (std::isnan(Value))
-        return writeQuoted(Out, JSONNames::NaN);
-      if (std::isinf(Value))
-        return writeQuoted(Out, Value < 0 ? JSONNames::NegativeInfinity
-                                          : JSONNames::Infinity);
-    }
+    if constexpr (std::is_floating_point_v<T>)
+      if (!std::isfinite(Value)) [[unlikely]]
+        return writeNonFinite(Out, Value);
     return std::to_chars(Out, Out + maxElementSize(Type), Value).ptr;
   }
 }
 
-/// Writes the elements at \p Data, whatever its alignment, nested as \p Extents
-/// say; returns the end. \p Data ends up behind them.
+/// Writes the element at \p Data, whatever its alignment; returns the end.
+template <typename T> static char *writeAt(char *Out, const std::byte *Data) {
+  T Value;
+  std::memcpy(&Value, Data, sizeof(T));
+  return writeElement(Out, Value);
+}
+
+/// Writes the elements from \p Data on, nested as \p Extents say; returns the
+/// end. \p Data ends up behind them.
 template <typename T>
 static char *writeNested(char *Out, Span<const std::int64_t> Extents,
                          const std::byte *&Data) {
   *Out++ = '[';
-  for (std::int64_t I = 0; I < Extents[0]; ++I) {
-    if (I != 0)
-      *Out++ = ',';
-    if (Extents.size() > 1) {
-      Out = writeNested<T>(Out, Extents.subspan(1), Data);
-      continue;
+  if (Extents.size() == 1) {
+    const std::byte *End =
+        Data + static_cast<std::size_t>(Extents[0]) * sizeof(T);
+    for (const std::byte *Next = Data; Next != End; Next += sizeof(T)) {
+      if (Next != Data)
+        *Out++ = ',';
+      Out = writeAt<T>(Out, Next);
     }
-    T Value;
-    std::memcpy(&Value, Data, sizeof(T));
-    Data += sizeof(T);
-    Out = writeElement(Out, Value);
+    Data = End;
+  } else {
+    for (std::int64_t I = 0; I < Extents[0]; ++I) {
+      if (I != 0)
+        *Out++ = ',';
+      Out = writeNested<T>(Out, Extents.subspan(1), Data);
+    }
   }
   *Out++ = ']';
   return Out;
@@ -101,11 +115,9 @@ static char *writeNested(char *Out, Span<const std::int64_t> Extents,
 template <typename T>
 static char *writeNumbers(char *Out, const TensorView &Tensor) {
   const std::byte *Data = Tensor.bytes().data();
-  if (!Tensor.Dims.isScalar())
-    return writeNested<T>(Out, {Tensor.Dims.begin(), Tensor.Dims.rank()}, Data);
-  T Value;
-  std::memcpy(&Value, Data, sizeof(T));
-  return writeElement(Out, Value);
+  if (Tensor.Dims.isScalar())
+    return writeAt<T>(Out, Data);
+  return writeNested<T>(Out, {Tensor.Dims.begin(), Tensor.Dims.rank()}, Data);
 }
 
 static char *writeStrings(char *Out, const TensorView &Tensor) {

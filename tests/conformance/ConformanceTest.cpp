@@ -76,6 +76,8 @@ struct Subject {
   const char *Spec;
 };
 
+void PrintTo(const Subject &S, std::ostream *OS) { *OS << S.Spec; }
+
 constexpr Subject Subjects[] = {
     {"PipeBitstream", "pipe:%s?serdes=bitstream"},
     {"PipeJSON", "pipe:%s?serdes=json"},

@@ -286,6 +286,8 @@ struct BadReply {
   std::optional<std::uint64_t> Announced = std::nullopt;
 };
 
+void PrintTo(const BadReply &Bad, std::ostream *OS) { *OS << Bad.What; }
+
 const BadReply BadReplies[] = {
     {"Announced2To63", SerDes::Kind::Bitstream, "", ErrorCode::Malformed,
      "9223372036854775808", std::uint64_t(1) << 63},

@@ -38,7 +38,7 @@ struct BareSides {
     Result Read = Reader.deserialize(Written.bytes());
     require(bool(Read), "a bare message can be read", Read.message());
     require(Read->size() == Tensors.size(), "a bare message has all tensors");
-    if (Tensors.size() != 1 || Tensors[0].Name.substr(0, 1) == "_" ||
+    if (Tensors.size() != 1 || Tensors[0].Name.starts_with('_') ||
         Tensors[0].numElements() == 0)
       return;
     AdviceSpec Wanted{AdviceSpec::Form::List, Tensors[0].Type};

@@ -425,6 +425,14 @@ TEST(BitstreamReading, BadMessages) {
       {"{\"features\":[{\"name\":7}]}", "", Malformed, "'name'"},
       {"{\"features\":[{\"name\":\"\xff\"}]}", "", Malformed, "UTF-8"},
       {"{\"features\":[{\"name\":\"\\ud800\"}]}", "", Malformed, "'name'"},
+      {"{1}", "", Malformed, "bitstream header"},
+      {"{\"\\ud800\":1}", "", Malformed, "a key"},
+      {"{\"features\":[{1}]}", "", Malformed, "\"features\""},
+      {"{\"features\":[{\"\\ud800\":1}]}", "", Malformed, "a feature's key"},
+      {"{\"features\":[{\"port\":0,\"port\":0,\"name\":\"x\"}]}", "", Malformed,
+       "a feature: 'port' is there twice"},
+      {"{\"features\":[{\"name\":\"x\",\"port\":\"a\"}]}", "", Malformed,
+       "'port'"},
       {FEATURE("\"shape\":[]"), "", Malformed, "'x': has no \"type\""},
       {FEATURE("\"type\":\"float\""), "", Malformed, "'x': has no \"shape\""},
       {FEATURE("\"type\":\"flaot\",\"shape\":[]"), "", Malformed,
@@ -533,6 +541,13 @@ TEST(BitstreamReading, ErrorMessagesAreFitForATerminal) {
                       "\",\"type\":\"int8_t\",\"shape\":[1]}]}\n\n");
   EXPECT_THAT(E.message(), HasSubstr("'?[31mxxx"));
   EXPECT_LT(E.message().size(), 200u);
+  // A name is not cut within a character.
+  std::string Name = "x";
+  for (int I = 0; I < 40; ++I)
+    Name += "é";
+  E = readError("{\"features\":[{\"name\":\"" + Name +
+                "\",\"type\":\"int8_t\",\"shape\":[1]}]}\n\n");
+  EXPECT_THAT(E.message(), HasSubstr("é...':"));
 }
 
 //===----------------------------------------------------------------------===//

@@ -201,6 +201,27 @@ TEST(JSONWriting, BareMessagesHaveNoTypes) {
   EXPECT_EQ(written(Codec, Set).text(), R"({"out":[]})");
 }
 
+TEST(JSONWriting, ASmallRegionIsRefused) {
+  JSONSerDes Codec;
+  FeatureSet Set = manyTypes();
+  for (const TensorView &Tensor : Set.tensors())
+    Codec.setFeature(Tensor);
+  Message Region(*Codec.getMaxSerializedSize() - 1);
+  EXPECT_EQ(Codec.getSerializedData(Region.region()).code(),
+            ErrorCode::InvalidArgument);
+}
+
+TEST(JSONWriting, ARefusedMessageDoesNotSpoilTheNext) {
+  JSONSerDes Codec;
+  FeatureSet Set = manyTypes();
+  std::string Good(written(Codec, Set).text());
+  TensorView Twins[] = {Set.tensors()[0], Set.tensors()[0]};
+  for (int Round = 0; Round < 2; ++Round)
+    EXPECT_THAT(std::string(serialize(Codec, Twins).message()),
+                HasSubstr("'flag': is there twice"));
+  EXPECT_EQ(written(Codec, Set).text(), Good);
+}
+
 TEST(JSONWriting, WhatJSONCannotSayIsRefused) {
   JSONSerDes Codec;
   auto ErrorOf = [&](const FeatureSet &Set) {
@@ -538,6 +559,9 @@ TEST(JSONReading, WantedTypes) {
             "out uint64_t 18446744073709551615");
   EXPECT_EQ(read(R"({"out":9223372036854775808})", Float),
             "out float 9.223372e+18");
+  // As JavaScript writes a double: what no integer can be was none.
+  EXPECT_EQ(read(R"({"out":123456789012345680000})", AdviceSpec::of<double>()),
+            "out double 123456789012345683968");
   EXPECT_EQ(read(R"({"out":"yes"})", Float), "out string yes");
   EXPECT_EQ(read(R"({"out":1})", AdviceSpec::of<bool>()), "out int64_t 1");
   EXPECT_EQ(read(R"({"a":1,"out":true})", Float), "a int64_t 1; out bool true");
@@ -631,6 +655,13 @@ TEST(JSONReading, BadMessages) {
       {"{\"x\":[9223372036854775808,-9007199254740993]}", "SchemaMismatch"},
       {"{\"x\":18446744073709551617}", "SchemaMismatch: feature 'x'"},
       {"{\"x\":-9223372036854775809}", "SchemaMismatch: feature 'x'"},
+      {"{1}", "Malformed: JSON message"},
+      {"{\"x\":1,2}", "Malformed: JSON message"},
+      {"{\"_types\":{1},\"x\":1}", "Malformed: '_types'"},
+      {"{\"_types\":{\"\\ud800\":\"float\"},\"x\":1}", "Malformed: '_types'"},
+      {"{\"_types\":{\"x\":{1}},\"x\":1}", "Malformed: '_types'"},
+      {"{\"_types\":{\"x\":{\"\\ud800\":1}},\"x\":1}", "Malformed: '_types'"},
+      {"{\"_types\":{\"x\":},\"x\":1}", "Malformed: '_types'"},
       {"{\"_error\":\"no model\",\"x\":1}", "Model: no model"},
       {"{\"_deferred\":\"too hot\"}", "Deferred: too hot"},
       {"{\"_error\":1}",
@@ -788,8 +819,9 @@ TEST(JSONReading, HostileMessagesCostNoMoreThanTheirLength) {
               HasSubstr("Unsupported"));
   EXPECT_THAT(read("{\"_types\":" + std::string(1 << 20, '{') + "}"),
               HasSubstr("Malformed"));
-  EXPECT_THAT(read("{\"x\":1" + std::string(1 << 20, '0') + ".5}"),
-              HasSubstr("SchemaMismatch"));
+  for (const char *End : {".5}", "}"})
+    EXPECT_THAT(read("{\"x\":1" + std::string(1 << 20, '0') + End),
+                HasSubstr("SchemaMismatch: feature 'x': expected double"));
 }
 
 //===----------------------------------------------------------------------===//

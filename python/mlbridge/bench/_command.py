@@ -64,7 +64,9 @@ def rtt(
     plot_file: Annotated[
         Path | None,
         typer.Option(
-            "--plot", metavar="FILE", help="Where the plot goes. [default: rtt.png]"
+            "--plot",
+            metavar="FILE",
+            help="Where the plot goes. [default: rtt.png beside rtt-client]",
         ),
     ] = None,
     build: Annotated[
@@ -116,6 +118,6 @@ def rtt(
         json_file.write_text(json.dumps(report.rows(measured), indent=2) + "\n")
         console.print(f"rows: {json_file}")
     if can_plot and measured:
-        path = plot_file or Path("rtt.png")
+        path = plot_file or found_build / "rtt.png"
         plot.save(measured, path)
         console.print(f"plot: {path}")

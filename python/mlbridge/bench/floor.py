@@ -1,9 +1,9 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The model's side of a raw floor, as a process.
+"""The model's side of a raw floor of pipes, as a process.
 
-    python -m mlbridge.bench.floor CORE MODULES pipe READ_FD WRITE_FD
+    python -m mlbridge.bench.floor CORE MODULES READ_FD WRITE_FD
 
 MODULES is the folder of the module rtt_floor, in which the floor's loop runs.
 """
@@ -13,12 +13,11 @@ import os
 import sys
 
 
-def main(core: str, modules: str, transport: str, read_fd: str, write_fd: str) -> None:
+def main(core: str, modules: str, read_fd: str, write_fd: str) -> None:
     """Answers until the client is gone."""
     os.sched_setaffinity(0, {int(core)})
     sys.path.insert(0, modules)
-    serve = getattr(importlib.import_module("rtt_floor"), f"serve_{transport}")
-    serve(int(read_fd), int(write_fd))
+    importlib.import_module("rtt_floor").serve_pipe(int(read_fd), int(write_fd))
 
 
 if __name__ == "__main__":

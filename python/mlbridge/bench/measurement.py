@@ -71,7 +71,7 @@ class Results:
     lengths: tuple[int, ...]
     subjects: dict[Subject, Series] = field(default_factory=dict)
     floors: dict[str, Series] = field(default_factory=dict)
-    """By transport."""
+    """By name."""
     baselines: dict[str, Series] = field(default_factory=dict)
     """"dot" and, where there is JSON, "stdlib"."""
 
@@ -124,7 +124,8 @@ def measure(
 
         # Each with the policy whose answers it must give.
         rows: list[tuple[Worker, str, Series]] = []
-        for floor in dict.fromkeys(subject.runner.floor for subject in chosen):
+        runners = dict.fromkeys(subject.runner for subject in chosen)
+        for floor in (f for r in runners for f in (r.floor, *r.other_floors)):
             series = results.floors[floor] = Series()
             rows.append((workers.floor(floor), "echo", series))
         for subject in chosen:

@@ -29,8 +29,7 @@ def save(measured: Sequence[Results], path: Path) -> None:
     for panel, results in zip(panels, measured, strict=True):
         lengths = results.lengths
         for name, floor in results.floors.items():
-            label = f"raw floor of {name}"
-            panel.plot(lengths, floor.median, "--", color="black", label=label)
+            panel.plot(lengths, floor.median, "--", label=f"raw {name} floor")
         for subject, series in results.subjects.items():
             label = f"{subject.runner.name} {subject.serdes} {subject.policy}"
             panel.plot(lengths, series.median, label=label)

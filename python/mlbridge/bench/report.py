@@ -50,6 +50,11 @@ def row(results: Results, subject: Subject) -> dict[str, Any]:
         f"{name}_ms": round(sweep_ms(baseline.median), 4)
         for name, baseline in results.baselines.items()
     }
+    extra |= {
+        f"{name.replace('-', '_')}_floor_ms": round(sweep_ms(other.median), 4)
+        for name in subject.runner.other_floors
+        if (other := results.floors.get(name))
+    }
     return {
         "runner": subject.runner.name,
         "serdes": subject.serdes,
@@ -147,7 +152,7 @@ def sweeps_table(results: Results) -> Table:
         table.add_row(name, median, ratio, mean, p99, *trips, mallocs, style=style)
 
     for name, floor in results.floors.items():
-        add(f"raw {name} floor", floor, "1", "", "dim")
+        add(f"raw {name} floor", floor, "", "", "dim")
     for subject, series in results.subjects.items():
         least = sweep_ms(results.floors[subject.runner.floor].median)
         add(

@@ -27,10 +27,12 @@ class Runner:
     interface: Callable[[str], BaseCompilerInterface]
     """The model's side, at a path."""
     floor: str
-    """The raw floor of its transport."""
+    """The raw floor of its transport, that it is held against."""
     serdes: tuple[str, ...]
     limits: Mapping[str, float]
     """How much of the floor's sweep that of `echo` may take, by placement."""
+    other_floors: tuple[str, ...] = ()
+    """Floors that are only shown."""
 
 
 def _pipe(path: str) -> BaseCompilerInterface:
@@ -47,6 +49,7 @@ RUNNERS: Mapping[str, Runner] = {
             "pipe",
             ("bitstream", "json"),
             {"one-core": 1.4, "two-cores": 0.45},
+            other_floors=("lent-pipe",),
         ),
     )
 }
