@@ -80,15 +80,17 @@ static RoundTrip makeRunnerTrip(std::string_view Spec, std::size_t Longest) {
           }};
 }
 
+using SendFunction = bool (FloorPipe::*)(Span<const std::byte>) const;
+
 /// The features are computed in the message itself.
-template <bool (FloorPipe::*Send)(Span<const std::byte>) const>
-static RoundTrip makePipeFloorTrip(Span<const std::size_t> Ends) {
+static RoundTrip makeFloorTrip(Span<const std::size_t> Ends,
+                               SendFunction Send) {
   if (Ends.size() != 2)
     fail("a pipe has two ends");
   FloorPipe Pipe(static_cast<int>(Ends[0]), static_cast<int>(Ends[1]));
   auto Question = std::make_shared<FloorQuestion>();
   std::byte *Features = Question->data() + FloorFrames::HeaderSize;
-  auto Ask = [Pipe, Question](std::size_t Length) {
+  auto Ask = [Pipe, Send, Question](std::size_t Length) {
     std::size_t Size = FloorFrames::questionSize(Length);
     FloorFrames::setLength(Question->data(), Size);
     std::byte Answer[FloorFrames::AnswerSize];
@@ -186,11 +188,13 @@ static void runOn(std::size_t Core) {
 }
 
 static RoundTrip makeTrip(std::string_view Spec, std::size_t Longest) {
-  for (auto [Prefix, Make] :
-       {std::pair("floor:pipe:", makePipeFloorTrip<&FloorPipe::send>),
-        std::pair("floor:lent-pipe:", makePipeFloorTrip<&FloorPipe::lend>)})
+  constexpr std::pair<std::string_view, SendFunction> Floors[] = {
+      {"floor:pipe:", &FloorPipe::send},
+      {"floor:lent-pipe:", &FloorPipe::lend},
+  };
+  for (auto [Prefix, Send] : Floors)
     if (Spec.starts_with(Prefix))
-      return Make(parseNumbers(Spec.substr(std::strlen(Prefix))));
+      return makeFloorTrip(parseNumbers(Spec.substr(Prefix.size())), Send);
   return makeRunnerTrip(Spec, Longest);
 }
 

@@ -74,7 +74,7 @@ public:
   void add(Scheme NewScheme);
   Span<const Scheme> schemes() const { return Schemes; }
   /// The runner for \p Spec. The option `timeout` is understood for every
-  /// scheme.
+  /// scheme; a decorator without one has that of what it decorates.
   Expected<std::unique_ptr<MLModelRunner>> create(std::string_view Spec) const;
   /// Whether \p Spec is well-formed and of known schemes. Nothing is made: no
   /// file, no connection; options and paths are not looked at.

@@ -27,10 +27,15 @@ namespace MLBridge {
 
 /// All questions must have the same features, and either all or none a reward:
 /// the format has one header. Anything else is a SchemaMismatch, returned by
-/// the call that finds it. So is a write that fails (a full disk).
+/// the call that finds it. The first decision gives the decision its name and
+/// type; later ones are converted to it, as advice is.
+///
+/// A write that fails (a full disk) is a System error, and so is every call
+/// after it; the file then ends with the last observation that it holds whole.
 class RecordModelRunner final : public MLModelRunner {
 public:
-  /// Creates \p Path (truncates it when it is there).
+  /// Creates \p Path (truncates it when it is there). An error when another
+  /// recorder, of this process or another, is writing the same file.
   static Expected<std::unique_ptr<RecordModelRunner>>
   create(std::string Path, std::unique_ptr<MLModelRunner> Inner);
   /// Writes the last observation; an error can only be printed here, so call
