@@ -398,6 +398,22 @@ TEST(FeatureSetTest, DoesNotAllocateOnceWarm) {
   EXPECT_EQ(F.size(), 9U);
 }
 
+TEST(FeatureSetTest, IsWarmAfterOneRoundHoweverMuchIsCopied) {
+  std::vector<double> Values(128);
+  for (int Count : {1, 3, 10, 30, 100}) {
+    FeatureSet F;
+    auto Populate = [&] {
+      for (int I = 0; I < Count; ++I)
+        F.set(std::string(1, char('A' + I)), Values);
+    };
+    Populate();
+    F.clear();
+    AllocationCounter Allocations;
+    Populate();
+    EXPECT_EQ(Allocations.count(), 0U) << Count;
+  }
+}
+
 TEST(FeatureSetTest, SettingAgainAndAgainNeedsNoMoreMemory) {
   FeatureSet F;
   std::vector<double> Values(100);

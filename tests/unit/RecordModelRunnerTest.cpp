@@ -422,6 +422,27 @@ TEST_F(RecordModelRunnerTest, TheModelsAnswerMayBeAnotherThanTheDecision) {
               EndsWith("{\"observation\":2}\n" + raw(3_i64, true) + "\n"));
 }
 
+TEST_F(RecordModelRunnerTest, AnAnswerOfAnotherTypeIsForgottenWithItsQuestion) {
+  auto Runner = record(std::make_unique<FunctionRunner>(
+      [](const FeatureSet &Features, Deadline, FeatureSet &Out) {
+        Out.set("out", "no bool");
+        return *Advice({Features.find("x"), 1}).get<int>() == 3
+                   ? Error::deferred("decide yourself")
+                   : Error::success();
+      }));
+  for (std::int64_t X : {1, 2}) {
+    Runner->populateFeatures(std::pair{"x", X});
+    EXPECT_TRUE(Runner->tryEvaluate<std::string>());
+    EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", true}));
+  }
+  askNobody(*Runner, 3);
+  testing::internal::CaptureStderr();
+  Runner.reset();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(log(),
+              EndsWith("{\"observation\":1}\n" + raw(2_i64, true) + "\n"));
+}
+
 TEST_F(RecordModelRunnerTest, OutcomesBelongToAQuestion) {
   auto Runner = record(doubling());
   EXPECT_EQ(Runner->logOutcome(1.0).code(), ErrorCode::InvalidArgument);
