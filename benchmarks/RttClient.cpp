@@ -9,15 +9,18 @@
 /// \file
 /// The compiler's side of `mlbridge bench rtt`:
 ///
-///     rtt-client CPU FEATURES LENGTHS SPEC
-///     rtt-client CPU FEATURES LENGTHS floor:pipe:READ_FD,WRITE_FD
-///     rtt-client CPU FEATURES LENGTHS floor:lent-pipe:READ_FD,WRITE_FD
+///     rtt-client CPU FEATURES LENGTHS (kept|fresh) SPEC
+///
+/// where SPEC is a model spec or, for the raw floors,
+/// floor:pipe:READ_FD,WRITE_FD or floor:lent-pipe:READ_FD,WRITE_FD.
 ///
 /// Runs on CPU, and asks about the first N of the float32s in the file
-/// FEATURES, for each N in LENGTHS ("500,1000,1500"). A line on stdin asks for
-/// one sweep over all lengths, and a line of JSON on stdout is its result: each
-/// trip's time and answer, and how often the heap was asked for memory
-/// meanwhile. Ends when stdin does.
+/// FEATURES, for each N in LENGTHS ("500,1000,1500"). They are written to where
+/// the runner takes them once or, if "fresh", before each trip, which is not
+/// timed: they are then in this core's cache and in no other. A line on stdin
+/// asks for one sweep over all lengths, and a line of JSON on stdout is its
+/// result: each trip's time and answer, and how often the heap was asked for
+/// memory meanwhile. Ends when stdin does.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -117,15 +120,14 @@ struct Sweep {
 } // namespace
 
 static void run(const RoundTrip &Trip, const std::vector<float> &Features,
-                Span<const std::size_t> Lengths, Sweep &Out) {
+                bool AreFresh, Span<const std::size_t> Lengths, Sweep &Out) {
   using Clock = std::chrono::steady_clock;
   for (int I = 0; I < WarmTrips; ++I)
     (void)Trip.Ask(Lengths.front());
   test::AllocationCounter Allocations;
   for (std::size_t I = 0; I < Lengths.size(); ++I) {
-    // A pass asks about what it has just computed: it is in this core's cache,
-    // and in no other.
-    std::copy_n(Features.begin(), Lengths[I], Trip.Features.begin());
+    if (AreFresh)
+      std::copy_n(Features.begin(), Lengths[I], Trip.Features.begin());
     Clock::time_point Start = Clock::now();
     Out.Answers[I] = Trip.Ask(Lengths[I]);
     Out.Times[I] = Clock::now() - Start;
@@ -199,8 +201,8 @@ static RoundTrip makeTrip(std::string_view Spec, std::size_t Longest) {
 }
 
 int main(int NumArguments, char **Arguments) {
-  if (NumArguments != 5)
-    fail("usage: rtt-client CPU FEATURES LENGTHS SPEC");
+  if (NumArguments != 6)
+    fail("usage: rtt-client CPU FEATURES LENGTHS (kept|fresh) SPEC");
   runOn(parseNumbers(Arguments[1]).front());
   std::vector<std::size_t> Lengths = parseNumbers(Arguments[3]);
   std::size_t Longest = std::ranges::max(Lengths);
@@ -208,14 +210,16 @@ int main(int NumArguments, char **Arguments) {
     fail("a length of " + std::to_string(Longest) + " is beyond the limit");
   std::vector<float> Features = readFloats(Arguments[2], Longest);
 
-  RoundTrip Trip = makeTrip(Arguments[4], Longest);
+  bool AreFresh = Arguments[4] == std::string_view("fresh");
+  RoundTrip Trip = makeTrip(Arguments[5], Longest);
+  std::ranges::copy(Features, Trip.Features.begin());
 
   Sweep Result;
   Result.Times.resize(Lengths.size());
   Result.Answers.resize(Lengths.size());
   for (int Key = std::getchar(); Key != EOF; Key = std::getchar())
     if (Key == '\n') {
-      run(Trip, Features, Lengths, Result);
+      run(Trip, Features, AreFresh, Lengths, Result);
       print(Result);
     }
 }

@@ -46,6 +46,10 @@ public:
       --Left;
       return false;
     }
+    // What was there before the wait began shows nothing: on a shared core, it
+    // came while we were not running.
+    if (Ready())
+      return true;
     using Clock = std::chrono::steady_clock;
     Clock::time_point End = Clock::now() + Budget;
     do {

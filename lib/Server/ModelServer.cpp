@@ -194,6 +194,8 @@ std::optional<ModelServer::Question> PipeServer::askOnly(bool MaySpin) {
     return ask(*Open.front());
   std::optional<Question> Q;
   Wait.spin([&] {
+    if (!Open.front()->channel().isReadable())
+      return false;
     Q = ask(*Open.front());
     return Q || Open.empty();
   });

@@ -154,6 +154,11 @@ Span<const std::byte> FifoChannel::message() const {
           FrameSize - FrameBuffer::PrefixSize};
 }
 
+bool FifoChannel::isReadable() const {
+  pollfd FD{Read.get(), POLLIN, 0};
+  return ::poll(&FD, 1, 0) != 0;
+}
+
 Expected<FifoChannel::Progress> FifoChannel::advance() {
   if (Consumed) {
     Received = 0;
@@ -174,8 +179,7 @@ Expected<FifoChannel::Progress> FifoChannel::advance() {
     }
     if (Got == 0) {
       // A FIFO that nobody has opened for writing yet reads as ended, too.
-      pollfd FD{Read.get(), POLLIN, 0};
-      if (::poll(&FD, 1, 0) == 0)
+      if (!isReadable())
         return Progress::Incomplete;
       if (Received == 0)
         return closed("between two messages");
@@ -227,15 +231,14 @@ Expected<Span<const std::byte>> FifoChannel::receive(Deadline Until) {
     P = advance();
     return !P || *P == Progress::Complete;
   };
-  // Whether spinning is worth it or not, nothing is there yet: while the wait
-  // backs off, not even a first look is.
-  bool Done = ReadWait.spin(Look);
+  auto Probe = [&] { return isReadable() && Look(); };
+  bool Done = ReadWait.spin(Probe);
   while (!Done) {
     Expected<bool> Gone = waitReadable(Until);
     if (!Gone)
       return Gone.takeError();
     // A process that is gone may have answered before.
-    Done = Look() || (!*Gone && ReadWait.spin(Look));
+    Done = Look() || (!*Gone && ReadWait.spin(Probe));
     if (Done)
       break;
     if (*Gone)

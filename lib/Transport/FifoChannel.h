@@ -57,6 +57,10 @@ public:
   Expected<Span<const std::byte>> receive(Deadline Until);
 
   enum class Progress { Incomplete, Complete };
+  /// Whether bytes, or their end, are there for advance() to take. For those
+  /// who ask often: unlike a read of nothing, this leaves the pipe's lock to
+  /// the writer.
+  bool isReadable() const;
   /// Takes what has arrived, without waiting. After Complete, message() is the
   /// message, and the next call begins the next one.
   Expected<Progress> advance();

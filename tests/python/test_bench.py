@@ -81,11 +81,12 @@ def test_rows_and_placements_can_be_chosen(tmp_path: Path) -> None:
     rtt(
         *("--sweeps", "2", "--lengths", "100:300:100", "--build", str(build())),
         *("--json", str(tmp_path / "rows.json"), "--plot", str(tmp_path / "plot.png")),
-        *("--serdes", "bitstream", "--placement", "one-core"),
+        *("--serdes", "bitstream", "--placement", "one-core", "--fresh"),
     )
     rows = json.loads((tmp_path / "rows.json").read_text())
     assert [row["python"] for row in rows] == ["echo", "fc"]
     assert {row["placement"] for row in rows} == {"one-core"}
+    assert {row["features"] for row in rows} == {"fresh"}
     assert all("stdlib_ms" not in row for row in rows)
     assert list(rows[0]["us"]) == ["100", "200", "300"]
 
@@ -172,6 +173,7 @@ def test_statistics_and_limits() -> None:
     results = Results(
         Placement("two-cores", 0, 1),
         (500, 5000),
+        False,
         {
             echo: series((1.0, 20.0), (3.0, 10.0), (2.0, 90.0)),
             fc: series((50.0, 50.0)),

@@ -58,6 +58,14 @@ def rtt(
         list[str] | None,
         typer.Option(metavar="|".join(SERDES), help="Only this format."),
     ] = None,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh",
+            help="Write the features anew before each trip, which is not timed: they "
+            "are then in the compiler's cache alone. Else they are written once.",
+        ),
+    ] = False,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the rows here.")
     ] = None,
@@ -107,7 +115,13 @@ def rtt(
             advance = partial(progress.update, task, advance=1, refresh=True)
             measured.append(
                 measure(
-                    p, work, chosen, sweeps=sweeps, build=found_build, on_round=advance
+                    p,
+                    work,
+                    chosen,
+                    sweeps=sweeps,
+                    fresh=fresh,
+                    build=found_build,
+                    on_round=advance,
                 )
             )
 

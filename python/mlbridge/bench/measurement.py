@@ -69,6 +69,7 @@ class Results:
 
     placement: Placement
     lengths: tuple[int, ...]
+    fresh: bool
     subjects: dict[Subject, Series] = field(default_factory=dict)
     floors: dict[str, Series] = field(default_factory=dict)
     """By name."""
@@ -98,6 +99,7 @@ def measure(
     chosen: Sequence[Subject],
     *,
     sweeps: int,
+    fresh: bool,
     build: Path,
     on_round: Callable[[], None],
 ) -> Results:
@@ -108,6 +110,7 @@ def measure(
         work: what is asked.
         chosen: the runners.
         sweeps: how many count.
+        fresh: whether a client writes its features anew before each trip.
         build: where the client is.
         on_round: called after each round.
 
@@ -116,11 +119,11 @@ def measure(
         PeerClosed: a process has ended.
         Timeout: a process hangs.
     """
-    results = Results(placement, work.lengths)
+    results = Results(placement, work.lengths, fresh)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mlb")))
         work.save(folder)
-        workers = Workers(placement, build, folder, stack)
+        workers = Workers(placement, build, folder, fresh, stack)
 
         # Each with the policy whose answers it must give.
         rows: list[tuple[Worker, str, Series]] = []

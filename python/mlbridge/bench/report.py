@@ -70,6 +70,7 @@ def row(results: Results, subject: Subject) -> dict[str, Any]:
         "us_mean": us(series.mean),
         "us_p99": us(series.p99),
         "sweeps": len(series.sweeps),
+        "features": "fresh" if results.fresh else "kept",
         **extra,
     }
 
@@ -140,7 +141,10 @@ def _number(value: float) -> str:
 def sweeps_table(results: Results) -> Table:
     """What each row took."""
     at = shown(results.lengths)
-    table = _table(f"{results.placement.name}: ms a sweep, us a trip of so many floats")
+    features = "fresh floats" if results.fresh else "floats"
+    table = _table(
+        f"{results.placement.name}: ms a sweep, us a trip of so many {features}"
+    )
     table.add_column("", no_wrap=True)
     for column in ("median", "/floor", "mean", "p99", *at, "mallocs"):
         table.add_column(column, justify="right")

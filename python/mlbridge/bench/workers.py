@@ -147,6 +147,8 @@ class Workers:
     """Where rtt-client and the module rtt_floor were built."""
     folder: Path
     """Where the workload is, and whatever else needs a place."""
+    fresh: bool
+    """Whether a client writes its features anew before each trip."""
     stack: ExitStack
 
     def _start(
@@ -161,6 +163,7 @@ class Workers:
             str(self.placement.client),
             features,
             lengths.read_text(),
+            "fresh" if self.fresh else "kept",
             spec,
         ]
         return Worker(name, self._start(command, descriptors))

@@ -1,0 +1,87 @@
+//===- AdaptiveWaitTest.cpp - When a wait spins and when it sleeps --------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/AdaptiveWait.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <utility>
+
+using namespace MLBridge;
+
+namespace {
+
+bool never() { return false; }
+bool atOnce() { return true; }
+
+/// Ready at the second probe, as a peer on another core that has just answered.
+auto soon() {
+  return [First = true]() mutable { return !std::exchange(First, false); };
+}
+
+/// How many waits go by without a probe until the next one that probes.
+unsigned countSkipped(AdaptiveWait &Wait) {
+  for (unsigned Skipped = 0;; ++Skipped) {
+    bool Probed = false;
+    Wait.spin([&] {
+      Probed = true;
+      return false;
+    });
+    if (Probed)
+      return Skipped;
+  }
+}
+
+} // namespace
+
+TEST(AdaptiveWaitTest, SpinsAtFirst) {
+  AdaptiveWait Wait;
+  EXPECT_TRUE(Wait.spin(soon()));
+}
+
+TEST(AdaptiveWaitTest, SpinsForItsBudgetAndNoLonger) {
+  AdaptiveWait Wait;
+  auto Start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(Wait.spin(never));
+  EXPECT_GE(std::chrono::steady_clock::now() - Start, AdaptiveWait::Budget);
+}
+
+TEST(AdaptiveWaitTest, ProbesEverLessOftenInVain) {
+  AdaptiveWait Wait;
+  EXPECT_FALSE(Wait.spin(never));
+  for (unsigned Expected = 1; Expected < AdaptiveWait::MaxSkip;
+       Expected = 2 * Expected + 1)
+    EXPECT_EQ(countSkipped(Wait), Expected);
+  EXPECT_EQ(countSkipped(Wait), AdaptiveWait::MaxSkip);
+  EXPECT_EQ(countSkipped(Wait), AdaptiveWait::MaxSkip) << "and no less often";
+}
+
+TEST(AdaptiveWaitTest, AnAnswerWhileItSpinsEndsTheBackOff) {
+  AdaptiveWait Wait;
+  EXPECT_FALSE(Wait.spin(never));
+  EXPECT_EQ(countSkipped(Wait), 1u);
+  EXPECT_EQ(countSkipped(Wait), 3u);
+  for (unsigned I = 0; I < 7; ++I)
+    EXPECT_FALSE(Wait.spin(atOnce)) << "still backing off";
+  EXPECT_TRUE(Wait.spin(soon()));
+  EXPECT_FALSE(Wait.spin(never)) << "which was tried";
+  EXPECT_EQ(countSkipped(Wait), 1u);
+}
+
+TEST(AdaptiveWaitTest, WhatWasThereBeforeShowsNothing) {
+  // On a shared core the answer comes while the waiter does not run, and
+  // spinning for the next one would take the core from who is to give it.
+  AdaptiveWait Wait;
+  EXPECT_FALSE(Wait.spin(never));
+  EXPECT_EQ(countSkipped(Wait), 1u);
+  for (unsigned I = 0; I < 3; ++I)
+    EXPECT_FALSE(Wait.spin(atOnce));
+  EXPECT_TRUE(Wait.spin(atOnce));
+  EXPECT_FALSE(Wait.spin(never));
+  EXPECT_EQ(countSkipped(Wait), 7u);
+}
