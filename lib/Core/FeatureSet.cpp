@@ -14,10 +14,14 @@
 
 #include "MLCompilerBridge/FeatureSet.h"
 
+#include "Core/TensorForm.h"
+
 #include <algorithm>
 #include <cstring>
 
 using namespace MLBridge;
+using detail::contradiction;
+using detail::misfit;
 
 /// Vector instructions of in-process models want their inputs so.
 static constexpr std::size_t DenseAlignment = 64;
@@ -173,17 +177,6 @@ void FeatureSet::setScalar(std::string_view Name, ElementType Type,
   store(Slot, Type, {}, Copy, NumBytes);
 }
 
-/// "shape [3,4] needs 12 elements, found 10", or nothing when they agree.
-static std::string misfit(const Shape &Dims, std::size_t Elements) {
-  std::optional<std::size_t> Needed = Dims.numElements();
-  if (!Needed)
-    return "shape " + Dims.str() + " has no number of elements";
-  if (*Needed == Elements)
-    return {};
-  return "shape " + Dims.str() + " needs " + std::to_string(*Needed) +
-         " elements, found " + std::to_string(Elements);
-}
-
 void FeatureSet::setDense(std::string_view Name, ElementType Type,
                           const Shape &Dims, const void *Data,
                           std::size_t Elements, bool Borrow) {
@@ -210,37 +203,6 @@ void FeatureSet::setString(std::string_view Name, std::string_view Value) {
   if (!Value.empty())
     std::memmove(Copy, Value.data(), Value.size());
   store(Slot, ElementType::String, {}, Copy, Value.size());
-}
-
-/// Why \p View contradicts itself, or nothing.
-static std::string contradiction(const TensorView &View) {
-  if (!View.Data && View.NumBytes != 0)
-    return std::to_string(View.NumBytes) + " bytes at a null pointer";
-  if (!View.isStringList() && !View.Lengths.empty())
-    return View.typeStr() + " is no list of strings, but has lengths";
-  if (View.Type != ElementType::String) {
-    if (View.NumBytes % elementSize(View.Type) != 0)
-      return std::to_string(View.NumBytes) + " bytes are no whole number of " +
-             std::string(elementTypeName(View.Type));
-    return misfit(View.Dims, View.NumBytes / elementSize(View.Type));
-  }
-  if (View.Dims.rank() > 1)
-    return "a list of strings has rank 1, found shape " + View.Dims.str();
-  if (View.Dims.isScalar())
-    return {};
-  if (std::string Why = misfit(View.Dims, View.Lengths.size()); !Why.empty())
-    return Why;
-  std::size_t Left = View.NumBytes;
-  for (std::uint64_t Length : View.Lengths) {
-    if (Length > Left)
-      return "the strings are longer than their " +
-             std::to_string(View.NumBytes) + " bytes";
-    Left -= Length;
-  }
-  if (Left != 0)
-    return "the strings leave " + std::to_string(Left) + " of " +
-           std::to_string(View.NumBytes) + " bytes over";
-  return {};
 }
 
 void FeatureSet::setView(std::string_view Name, const TensorView &View) {

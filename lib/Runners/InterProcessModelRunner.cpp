@@ -70,7 +70,10 @@ Expected<Advice> InterProcessModelRunner::evaluateUntyped(
   Expected<Span<const std::byte>> Reply = Channel->receive(Until);
   if (!Reply) {
     Channel->close();
-    return Reply.takeError();
+    Error E = Reply.takeError();
+    if (E.code() != ErrorCode::Timeout)
+      return E;
+    return Error(E.code(), E.message() + "; timeout= gives it longer");
   }
   Expected<Span<const TensorView>> Tensors = Codec->deserialize(*Reply, Wanted);
   if (Tensors)

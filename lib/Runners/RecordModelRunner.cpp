@@ -252,8 +252,12 @@ Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
   if (Error E = Out->checkFeatures(Features.tensors()))
     return Out->blame(std::move(E));
   Expected<Advice> Answer = Inner->ask(Features, Wanted, Until);
-  if (!Answer && Answer.code() != ErrorCode::Deferred)
+  if (!Answer && Answer.code() != ErrorCode::Deferred) {
+    // It may end the process, which is no reason to lose what was observed. A
+    // log that cannot be written says so at the next question.
+    (void)bool(Out->flush());
     return Answer;
+  }
   if (Error E = Out->ask(Features.tensors()))
     return Out->blame(std::move(E));
   if (Answer)

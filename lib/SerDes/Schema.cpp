@@ -13,6 +13,8 @@
 
 #include "SerDes/Schema.h"
 
+#include "Core/TensorForm.h"
+
 #include <simdjson.h>
 
 #include <algorithm>
@@ -48,50 +50,11 @@ Error featureError(ErrorCode Code, std::string_view Name,
 // One tensor
 //===----------------------------------------------------------------------===//
 
-static Error checkStringForm(const TensorView &Tensor) {
-  auto Wrong = [&](const std::string &What) {
-    return featureError(ErrorCode::InvalidArgument, Tensor.Name, What);
-  };
-  if (Tensor.Dims.isScalar())
-    return Tensor.Lengths.empty() ? Error::success()
-                                  : Wrong("a string has no list of lengths");
-  if (Tensor.Dims.rank() != 1)
-    return Wrong("a list of strings has rank 1, this one has shape " +
-                 Tensor.Dims.str());
-  if (Tensor.Dims[0] < 0 ||
-      static_cast<std::size_t>(Tensor.Dims[0]) != Tensor.Lengths.size())
-    return Wrong("a list of strings has shape " + Tensor.Dims.str() + " and " +
-                 std::to_string(Tensor.Lengths.size()) + " lengths");
-  std::size_t Left = Tensor.NumBytes;
-  for (std::uint64_t Length : Tensor.Lengths) {
-    if (Length > Left)
-      return Wrong("the lengths of its strings exceed its " +
-                   std::to_string(Tensor.NumBytes) + " bytes");
-    Left -= Length;
-  }
-  return Left == 0 ? Error::success()
-                   : Wrong("the lengths of its strings leave " +
-                           std::to_string(Left) + " bytes over");
-}
-
 Error checkForm(const TensorView &Tensor) {
-  if (Tensor.Type == ElementType::String)
-    return checkStringForm(Tensor);
-  auto Wrong = [&](const std::string &What) {
-    return featureError(ErrorCode::InvalidArgument, Tensor.Name, What);
-  };
-  if (!Tensor.Lengths.empty())
-    return Wrong(Tensor.typeStr() + " has no list of lengths");
-  std::optional<std::size_t> Elements = Tensor.Dims.numElements();
-  if (!Elements)
-    return Wrong(Tensor.typeStr() + " is no shape that a tensor can have");
-  std::size_t Size = elementSize(Tensor.Type);
-  if (Tensor.NumBytes % Size != 0 || Tensor.NumBytes / Size != *Elements)
-    return Wrong(Tensor.typeStr() + " has " + std::to_string(*Elements) +
-                 " elements of " + std::to_string(Size) +
-                 " bytes, and its data has " + std::to_string(Tensor.NumBytes) +
-                 " bytes");
-  return Error::success();
+  std::string Why = detail::contradiction(Tensor);
+  return Why.empty()
+             ? Error::success()
+             : featureError(ErrorCode::InvalidArgument, Tensor.Name, Why);
 }
 
 /// Whether all strings of \p Tensor are UTF-8: their text is, and none begins

@@ -40,7 +40,10 @@ public:
   }
   Error send(Span<const Span<const std::byte>> Pieces,
              Deadline Until) override {
-    return Channel ? Channel->lend(Pieces, Until) : notConnected();
+    if (!Channel)
+      return notConnected();
+    // A foreign peer may answer before it has read all of the question.
+    return IsBare ? Channel->send(Pieces, Until) : Channel->lend(Pieces, Until);
   }
   Expected<Span<const std::byte>> receive(Deadline Until) override {
     if (!Channel)
@@ -60,6 +63,7 @@ private:
   std::string Name;
   TransportOptions Options;
   std::optional<FifoChannel> Channel;
+  bool IsBare = false;
 };
 
 } // namespace
@@ -87,6 +91,7 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
       Expected<FifoEnds> Ends = meet(*Socket, Request, Until);
       if (Ends) {
         Channel.emplace(std::move(*Ends), describe(), Options.MaxMessage);
+        IsBare = false;
         return SessionTerms();
       }
       // A server that went away while we met may come back.
@@ -98,6 +103,7 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
       return Ends.takeError();
     if (*Ends) {
       Channel.emplace(std::move(**Ends), describe(), Options.MaxMessage);
+      IsBare = true;
       SessionTerms Terms;
       Terms.Bare = true;
       return Terms;

@@ -4,12 +4,14 @@
 """Serving a policy: a function from features to a decision, and nothing else."""
 
 import logging
+import signal
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike, fspath
+from types import FrameType
 from typing import Literal
 
 from mlbridge import _core
@@ -154,6 +156,9 @@ def serve(
 ) -> Statistics:
     """Answers compilers with a policy, until Ctrl-C.
 
+    SIGTERM, unless it is handled otherwise, ends the program as cleanly: it raises
+    SystemExit here. (Python lets the main thread alone handle signals.)
+
     Such as::
 
         serve(lambda features: features["callee_size"] < 30, "pipe:/tmp/advisor")
@@ -182,12 +187,31 @@ def serve(
     """
     loop = _PolicyServer(policy, spec, on_error, statistics or Statistics())
     try:
-        loop.run(sessions, timeout)
+        with _sigterm_exits():
+            loop.run(sessions, timeout)
     except KeyboardInterrupt:
         logger.info("interrupted; %s", loop.statistics)
     finally:
         loop.server.close()
     return loop.statistics
+
+
+@contextmanager
+def _sigterm_exits() -> Iterator[None]:
+    """Lets SIGTERM raise SystemExit, where it would end the process on the spot."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def exit_with_its_status(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, exit_with_its_status)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class Serving:

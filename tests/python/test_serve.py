@@ -158,7 +158,13 @@ print(statistics.questions, flush=True)
 
 
 @pytest.mark.parametrize("questions", [0, 3])
-def test_ctrl_c_ends_cleanly(name: str, questions: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "status", "prints"),
+    [(signal.SIGINT, 0, "{questions}\n"), (signal.SIGTERM, 128 + signal.SIGTERM, "")],
+)
+def test_a_signal_ends_cleanly(
+    name: str, questions: int, number: signal.Signals, status: int, prints: str
+) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", SERVER, f"pipe:{name}"],
         stdout=subprocess.PIPE,
@@ -174,10 +180,10 @@ def test_ctrl_c_ends_cleanly(name: str, questions: int) -> None:
             ask(name, questions)
         time.sleep(0.2)
         started = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        process.send_signal(number)
+        assert process.wait(20) == status
         assert time.monotonic() - started < 5
-        assert process.stdout.read() == f"{questions}\n"
+        assert process.stdout.read() == prints.format(questions=questions)
         assert process.stderr.read() == ""
     assert list(Path(name).parent.iterdir()) == []
 

@@ -471,6 +471,9 @@ TEST_F(RecordModelRunnerTest, FailedQuestionsAreNotRecorded) {
   Runner->populateFeatures(std::pair{"x", 2_i64});
   Expected<int> Failed = Runner->tryEvaluate<int>();
   EXPECT_EQ(Failed.takeError().str(), "Timeout: no answer");
+  EXPECT_THAT(log(),
+              EndsWith("{\"observation\":0}\n" + raw(1_i64, 1_i64) + "\n"))
+      << "the caller may be about to end the process";
   EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 5_i64}));
   Next = Error::success();
   Runner->populateFeatures(std::pair{"x", 3_i64});
