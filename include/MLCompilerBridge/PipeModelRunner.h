@@ -33,10 +33,6 @@ public:
                   TransportOptions Options = {});
 };
 
-/// The transport by itself, for a runner of your own.
-std::unique_ptr<Transport> createPipeTransport(std::string Name,
-                                               TransportOptions Options = {});
-
 } // namespace MLBridge
 
 #endif // MLCOMPILERBRIDGE_PIPEMODELRUNNER_H

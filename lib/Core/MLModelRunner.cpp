@@ -14,8 +14,6 @@
 
 #include "MLCompilerBridge/MLModelRunner.h"
 
-#include "MLCompilerBridge/ModelSpec.h"
-
 #include <cstdio>
 #include <cstdlib>
 
@@ -53,9 +51,4 @@ void MLModelRunner::fail(const Error &E) const {
     std::fprintf(stderr, "error: %s: %s\n", describe().c_str(),
                  E.str().c_str());
   std::exit(1);
-}
-
-Expected<std::unique_ptr<MLModelRunner>>
-MLBridge::createModelRunner(std::string_view Spec) {
-  return RunnerFactory().create(Spec);
 }

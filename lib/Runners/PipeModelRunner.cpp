@@ -8,6 +8,8 @@
 
 #include "MLCompilerBridge/PipeModelRunner.h"
 
+#include "MLCompilerBridge/PipeTransport.h"
+
 using namespace MLBridge;
 
 PipeModelRunner::PipeModelRunner(std::string Name, SerDes::Kind Format,

@@ -188,3 +188,7 @@ RunnerOrError RunnerFactory::create(std::string_view Text) const {
     (*Runner)->setTimeout(*Timeout);
   return Runner;
 }
+
+RunnerOrError MLBridge::createModelRunner(std::string_view Spec) {
+  return RunnerFactory().create(Spec);
+}

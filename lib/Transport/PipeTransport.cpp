@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/PipeModelRunner.h"
+#include "MLCompilerBridge/PipeTransport.h"
+
 #include "Transport/BarePipes.h"
 #include "Transport/FifoChannel.h"
 #include "Transport/Meeting.h"

@@ -16,6 +16,7 @@
 
 #include "MLCompilerBridge/ModelServer.h"
 #include "MLCompilerBridge/PipeModelRunner.h"
+#include "MLCompilerBridge/PipeTransport.h"
 #include "RawModel.h"
 #include "support/Child.h"
 #include "support/EchoModel.h"
