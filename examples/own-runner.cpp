@@ -46,12 +46,16 @@ private:
 
 int main(int argc, char **argv) {
   RunnerFactory Factory;
-  Factory.add(
-      {"threshold", "threshold:LIMIT  inline callees below LIMIT",
-       [](const ModelSpec &Spec,
-          const RunnerFactory &) -> Expected<std::unique_ptr<MLModelRunner>> {
-         return std::make_unique<ThresholdRunner>(std::atoi(Spec.Path.c_str()));
-       }});
+  Factory.add({"threshold", "threshold:LIMIT  inline callees below LIMIT",
+               [](const ModelSpec &Spec, const RunnerFactory &)
+                   -> Expected<std::unique_ptr<MLModelRunner>> {
+                 char *End = nullptr;
+                 long Limit = std::strtol(Spec.Path.c_str(), &End, 10);
+                 if (End == Spec.Path.c_str() || *End != 0)
+                   return Error(ErrorCode::InvalidArgument,
+                                "expected a number, found '" + Spec.Path + "'");
+                 return std::make_unique<ThresholdRunner>(Limit);
+               }});
   auto Runner = Factory.create(argc > 1 ? argv[1] : "threshold:100");
   if (!Runner)
     return std::fprintf(stderr, "%s\n", Runner.takeError().str().c_str()), 1;

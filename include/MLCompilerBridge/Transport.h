@@ -11,8 +11,8 @@
 /// knows nothing of what the bytes mean.
 ///
 /// **To write one**, derive and override connect(), isConnected(), close(),
-/// acquire(), commit(), receive() and describe(). docs/extending.md says how, and
-/// the conformance suite takes it by one line.
+/// acquire(), commit(), receive() and describe(). docs/extending.md says how,
+/// and the conformance suite takes it by one line.
 ///
 //===----------------------------------------------------------------------===//
 

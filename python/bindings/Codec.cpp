@@ -74,7 +74,7 @@ makeCodec(std::string_view Format, std::optional<std::string_view> BareSide) {
   return Codec;
 }
 
-static nb::bytes serialize(nb::dict Tensors, std::string_view Format,
+static nb::bytes serialize(const nb::dict &Tensors, std::string_view Format,
                            std::optional<std::string_view> BareSide) {
   std::unique_ptr<BaseSerDes> Codec = makeCodec(Format, BareSide);
   TensorsFromPython Set("tensor");
@@ -89,7 +89,7 @@ static nb::bytes serialize(nb::dict Tensors, std::string_view Format,
   return nb::bytes(Buffer.message().data(), Size);
 }
 
-static nb::dict deserialize(nb::bytes Message, std::string_view Format,
+static nb::dict deserialize(const nb::bytes &Message, std::string_view Format,
                             std::optional<std::string_view> BareSide,
                             std::optional<std::string_view> Type, bool Many) {
   AdviceSpec Wanted;

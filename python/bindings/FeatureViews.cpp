@@ -38,9 +38,8 @@ void FeatureViews::remake(SessionViews &Views,
 
 FeatureViews::SessionViews &
 FeatureViews::viewsOf(const ModelServer::Question &Question) {
-  auto Found = std::find_if(
-      Sessions.begin(), Sessions.end(),
-      [&](const SessionViews &V) { return V.Session == Question.Session; });
+  auto Found =
+      std::ranges::find(Sessions, Question.Session, &SessionViews::Session);
   if (Found == Sessions.end()) {
     // A new compiler is the occasion to let go of those that have left: nobody
     // but us holds their memory any more.

@@ -33,8 +33,8 @@ public:
   explicit Runner(std::string_view Spec)
       : Impl(valueOrRaise(createModelRunner(Spec))) {}
 
-  nb::object evaluate(nb::dict Features, std::optional<std::string_view> Type,
-                      bool Many);
+  nb::object evaluate(const nb::dict &Features,
+                      std::optional<std::string_view> Type, bool Many);
   void logOutcome(std::optional<std::string_view> Name, nb::handle Value,
                   std::optional<double> Reward);
   void switchContext(std::string_view Name) { open().switchContext(Name); }
@@ -164,7 +164,7 @@ static AdviceSpec specOf(std::optional<std::string_view> Type, bool Many) {
   return {Many ? AdviceSpec::Form::List : AdviceSpec::Form::Scalar, *Element};
 }
 
-nb::object Runner::evaluate(nb::dict Named,
+nb::object Runner::evaluate(const nb::dict &Named,
                             std::optional<std::string_view> Type, bool Many) {
   ExclusiveUse Use(InUse, "this model runner");
   MLModelRunner &Model = open();

@@ -237,7 +237,7 @@ void Server::setReply(nb::handle Value) {
     addOutput("out", Value, /*IsTaken=*/true);
   } else {
     nb::dict Outputs = nb::borrow<nb::dict>(Value);
-    if (Outputs.size() == 0)
+    if (PyDict_Size(Value.ptr()) == 0)
       raise({ErrorCode::InvalidArgument,
              "an empty reply; None defers to the compiler"});
     for (auto [Key, Output] : Outputs) {

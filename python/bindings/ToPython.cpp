@@ -50,7 +50,7 @@ static int numpyType(ElementType Type) {
 /// null, with memory of its own.
 static nb::object makeArray(const TensorView &Tensor, void *Data, int Flags) {
   std::array<npy_intp, Shape::MaxRank> Extents{};
-  std::copy(Tensor.Dims.begin(), Tensor.Dims.end(), Extents.begin());
+  std::ranges::copy(Tensor.Dims, Extents.begin());
   PyObject *Array = PyArray_New(
       &PyArray_Type, static_cast<int>(Tensor.Dims.rank()), Extents.data(),
       numpyType(Tensor.Type), nullptr, Data, 0, Flags, nullptr);

@@ -5,11 +5,13 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 pytest.importorskip("torch", reason="the demo's packages are not installed")
 
@@ -39,7 +41,7 @@ def table(rows: int = 600, units: int = 12, seed: int = 0) -> Table:
     )
 
 
-def trained(data: Table, **settings: int) -> tuple[Training, list[Epoch]]:
+def trained(data: Table, **settings: Any) -> tuple[Training, list[Epoch]]:
     seen: list[Epoch] = []
     return train(data, replace(Settings(), **settings), seen.append), seen
 
@@ -49,10 +51,10 @@ def training() -> Training:
     return trained(table())[0]
 
 
-def decisions(network: InliningNetwork, data: Table) -> np.ndarray:
+def decisions(network: InliningNetwork, data: Table) -> NDArray[np.bool_]:
     with torch.no_grad():
         logits = network(torch.from_numpy(data.features).float())
-    return logits.numpy() > 0
+    return np.asarray(logits.numpy() > 0)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1))

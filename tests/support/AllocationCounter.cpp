@@ -39,7 +39,6 @@ void ignoreFree(const volatile void *) {}
 
 // These replace glibc's for the whole test program; operator new ends here
 // too. What they call has the names that glibc gave it.
-// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)
 extern "C" {
 void *__libc_malloc(std::size_t);
 void *__libc_calloc(std::size_t, std::size_t);
@@ -70,11 +69,9 @@ int posix_memalign(void **Out, std::size_t Alignment, std::size_t Size) {
   return *Out ? 0 : ENOMEM;
 }
 }
-// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
 
 #endif
 
 using namespace MLBridge::test;
 
-AllocationCounter::AllocationCounter() : Start(Allocations) {}
-std::size_t AllocationCounter::count() const { return Allocations - Start; }
+std::size_t AllocationCounter::total() { return Allocations; }

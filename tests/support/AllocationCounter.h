@@ -22,11 +22,12 @@ namespace MLBridge::test {
 
 class AllocationCounter {
 public:
-  AllocationCounter();
-  std::size_t count() const;
+  std::size_t count() const { return total() - Start; }
 
 private:
-  std::size_t Start;
+  /// Since this thread began.
+  static std::size_t total();
+  std::size_t Start = total();
 };
 
 } // namespace MLBridge::test

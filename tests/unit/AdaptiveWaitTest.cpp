@@ -8,8 +8,9 @@
 
 #include "MLCompilerBridge/AdaptiveWait.h"
 
-#include <chrono>
 #include <gtest/gtest.h>
+
+#include <chrono>
 #include <utility>
 
 using namespace MLBridge;
