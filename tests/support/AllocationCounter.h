@@ -30,6 +30,16 @@ private:
   std::size_t Start = total();
 };
 
+/// How often \p Round asks for memory in ten rounds, after three to warm up.
+template <typename F> std::size_t allocationsOnceWarm(F Round) {
+  for (int I = 0; I < 3; ++I)
+    Round();
+  AllocationCounter Allocations;
+  for (int I = 0; I < 10; ++I)
+    Round();
+  return Allocations.count();
+}
+
 } // namespace MLBridge::test
 
 #endif // MLBRIDGE_TESTS_SUPPORT_ALLOCATIONCOUNTER_H

@@ -65,6 +65,19 @@ private:
   std::unique_ptr<std::byte, Delete> Memory;
 };
 
+/// Whether \p Reader takes what \p Writer makes of \p Tensors in the memory of
+/// \p Region, within the size that it promised.
+inline bool passes(BaseSerDes &Writer, BaseSerDes &Reader,
+                   Span<const TensorView> Tensors, Message &Region) {
+  Writer.cleanUp();
+  for (const TensorView &Tensor : Tensors)
+    Writer.setFeature(Tensor);
+  Expected<std::size_t> Bound = Writer.getMaxSerializedSize();
+  Expected<std::size_t> Size = Writer.getSerializedData(Region.region());
+  return Bound && Size && *Size <= *Bound &&
+         Reader.deserialize(Region.bytes().subspan(0, *Size));
+}
+
 /// The message of \p Tensors.
 inline Expected<Message> serialize(BaseSerDes &Codec,
                                    Span<const TensorView> Tensors) {
