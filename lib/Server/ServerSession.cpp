@@ -1,5 +1,4 @@
-//===- ServerSession.cpp - One compiler, as the model side sees it *- C++
-//-*-===//
+//===- ServerSession.cpp - One compiler, as the model side sees it --------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

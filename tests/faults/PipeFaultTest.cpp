@@ -1,5 +1,4 @@
-//===- tests/faults/PipeFaultTest.cpp - What goes wrong with pipes -*- C++
-//-*-===//
+//===- PipeFaultTest.cpp - What goes wrong with pipes -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- tests/faults/RawModel.h - A model side that misbehaves on purpose -*- C++
-//-*-===//
+//===- RawModel.h - A misbehaving model side --------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
