@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From a spec to a runner, and from an Error to one of LLVM's diagnostics.
+/// From a spec to a runner, and from an Error to what the user is told.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -18,14 +18,25 @@
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <unistd.h>
 
 using namespace llvm;
 
 namespace MLBridge {
 
-static void diagnose(Module &M, DiagnosticSeverity Severity,
-                     const Twine &Message) {
-  M.getContext().diagnose(DiagnosticInfoGeneric(Message, Severity));
+void printLine(const Twine &Line) {
+  // A stream of its own, unbuffered: the one write is all that is shared.
+  raw_fd_ostream Stderr(STDERR_FILENO, /*shouldClose=*/false,
+                        /*unbuffered=*/true);
+  Stderr << (Line + "\n").str();
+  // Else LLVM ends the process where nobody could be told.
+  Stderr.clear_error();
+}
+
+static void emitError(Module &M, const Twine &Message) {
+  M.getContext().diagnose(DiagnosticInfoGeneric(Message, DS_Error));
 }
 
 std::string ModelSession::prefix(StringRef Optimization, Module &M) {
@@ -37,7 +48,7 @@ std::unique_ptr<ModelSession> ModelSession::open(StringRef Optimization,
   Expected<std::unique_ptr<MLModelRunner>> Runner =
       createModelRunner(specForModule(Spec, M));
   if (!Runner) {
-    diagnose(M, DS_Error, prefix(Optimization, M) + Runner.takeError().str());
+    emitError(M, prefix(Optimization, M) + Runner.takeError().str());
     return nullptr;
   }
   return std::unique_ptr<ModelSession>(
@@ -48,11 +59,13 @@ void ModelSession::fail(const Error &E) {
   // Set first: with no handler in the context, an error does not return.
   Failed = true;
   if (onModelError() == OnError::Fatal)
-    diagnose(M, DS_Error, Prefix + E.str());
+    emitError(M, Prefix + E.str());
   else
-    diagnose(M, DS_Warning,
-             Prefix + E.str() +
-                 "; using LLVM's heuristic for the rest of this module");
+    // Not through the diagnostics engine: clang makes an error of a warning
+    // under -Werror, as lld does under --fatal-warnings, and shows neither a
+    // remark nor a note of a plug-in by itself.
+    printLine("remark: " + Prefix + E.str() +
+              "; using LLVM's heuristic for the rest of this module");
 }
 
 } // namespace MLBridge

@@ -25,9 +25,14 @@
 
 namespace llvm {
 class Module;
+class Twine;
 } // namespace llvm
 
 namespace MLBridge {
+
+/// Prints \p Line and a newline to stderr, in one piece: other back ends may
+/// print at the same time. That it cannot be written is no failure.
+void printLine(const llvm::Twine &Line);
 
 class ModelSession {
 public:
@@ -40,8 +45,9 @@ public:
 
   MLModelRunner &runner() { return *Runner; }
 
-  /// Reports \p E as -mlbridge-on-error says: a warning, or an error that fails
-  /// the compile. From then on the optimisation asks no more.
+  /// Reports \p E as -mlbridge-on-error says: a remark, which no option of the
+  /// compiler hides or makes an error of, or an error that fails the compile.
+  /// From then on the optimisation asks no more.
   void fail(const Error &E);
   bool hasFailed() const { return Failed; }
 

@@ -43,8 +43,8 @@ cl::opt<OnError> OnErrorOpt(
     "mlbridge-on-error", cl::cat(Category), cl::init(OnError::Fallback),
     cl::desc("What to do when a model fails:"),
     cl::values(clEnumValN(OnError::Fallback, "fallback",
-                          "warn once a module and use LLVM's own heuristic "
-                          "for the rest of it (default)"),
+                          "say so once a module, and use LLVM's own "
+                          "heuristic for the rest of it (default)"),
                clEnumValN(OnError::Fatal, "fatal", "fail the compile")));
 
 cl::opt<bool> PrintStatisticsOpt(

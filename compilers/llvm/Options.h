@@ -27,7 +27,7 @@ namespace MLBridge {
 
 /// What a model's failure means for the compile.
 enum class OnError {
-  Fallback, ///< One warning a module; LLVM's own heuristic does the rest.
+  Fallback, ///< One remark a module; LLVM's own heuristic does the rest.
   Fatal,    ///< The compile fails.
 };
 

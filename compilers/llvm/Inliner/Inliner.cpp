@@ -28,9 +28,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/raw_ostream.h"
-
-#include <unistd.h>
 
 using namespace llvm;
 
@@ -49,10 +46,8 @@ struct InlinerState {
   InlinerState(const InlinerState &) = delete;
   InlinerState &operator=(const InlinerState &) = delete;
   ~InlinerState() {
-    // One write on a stream of its own: other back ends may print now, too.
     if (printStatistics())
-      raw_fd_ostream(STDERR_FILENO, /*shouldClose=*/false, /*unbuffered=*/true)
-          << Statistics.str() + "\n";
+      printLine(Statistics.str());
   }
 
   std::unique_ptr<ModelSession> Session;
