@@ -59,15 +59,9 @@ public:
           return true;
         }
     } while (Clock::now() < End);
-    backOff();
-    return false;
-  }
-
-  /// Counts a wait that was known beforehand to be fruitless to spin for, such
-  /// as a peer on the same core.
-  void backOff() {
     Skip = std::min(2 * Skip + 1, MaxSkip);
     Left = Skip;
+    return false;
   }
 
 private:

@@ -11,9 +11,9 @@
 /// section 3.2). It knows nothing of transports. The model side uses the same
 /// classes, through the Python module, so there is one codec, not two.
 ///
-/// **To write one**, derive and override getMaxSerializedSize(),
-/// getSerializedData() and deserializeUntyped(): examples/ has one in under 60
-/// lines. Messages come from other processes: whatever the bytes are,
+/// **To write one**, derive and override name(), getMaxSerializedSize(),
+/// getSerializedData() and deserializeUntyped(), as examples/own-serdes.cpp
+/// does. Messages come from other processes: whatever the bytes are,
 /// deserializing must end in tensors or in an Error.
 ///
 //===----------------------------------------------------------------------===//
@@ -79,10 +79,16 @@ public:
   /// null when there is none. Its contents change all the same.
   virtual std::shared_ptr<const void> memory() const { return nullptr; }
 
-  /// Bare mode: the dialect that foreign peers (the reference implementation,
-  /// LLVM's own channels) understand; see docs/wire-format.md. \p ModelSide is
-  /// set where this object answers rather than asks.
-  virtual void setBare(bool ModelSide);
+  /// Whom the messages are for.
+  enum class Dialect {
+    Native,       ///< Our own other side.
+    BareCompiler, ///< We ask a foreign model, on bare pipes.
+    BareModel,    ///< We answer a foreign compiler, on bare pipes.
+  };
+  /// Bare dialects are what foreign peers (the reference implementation, LLVM's
+  /// own channels) understand; see docs/wire-format.md. Native at first. Unless
+  /// overridden, there is one dialect for all.
+  virtual void setDialect(Dialect New);
 
 protected:
   virtual Expected<Span<const TensorView>>

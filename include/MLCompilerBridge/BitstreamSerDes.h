@@ -32,7 +32,7 @@ public:
   Expected<std::size_t> getMaxSerializedSize() override;
   Expected<std::size_t> getSerializedData(Span<std::byte> Out) override;
   Span<const Span<const std::byte>> getSerializedPieces() override;
-  void setBare(bool ModelSide) override;
+  void setDialect(Dialect New) override;
 
   std::uint64_t layout() const override;
 

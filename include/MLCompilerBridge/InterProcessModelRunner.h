@@ -41,8 +41,6 @@ protected:
                                    Deadline Until) override;
 
 private:
-  Error send(const FeatureSet &Features, Deadline Until);
-
   std::unique_ptr<Transport> Channel;
   std::unique_ptr<BaseSerDes> Codec;
   Duration ConnectTimeout;

@@ -29,7 +29,7 @@ public:
   std::string_view name() const override { return "json"; }
   Expected<std::size_t> getMaxSerializedSize() override;
   Expected<std::size_t> getSerializedData(Span<std::byte> Out) override;
-  void setBare(bool ModelSide) override;
+  void setDialect(Dialect New) override;
   std::uint64_t layout() const override;
   std::shared_ptr<const void> memory() const override;
 

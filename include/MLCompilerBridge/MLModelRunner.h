@@ -119,7 +119,8 @@ public:
   /// Called by evaluate() before the process ends with status 1. The default
   /// prints the error to stderr.
   void setErrorHandler(ErrorHandler Handler);
-  /// How long one evaluate may take in all.
+  /// How long one evaluate may take in all; where the model has to be met
+  /// first, how long it may take then.
   void setTimeout(Duration Wait) { Timeout = Wait; }
   Duration timeout() const { return Timeout; }
 

@@ -16,7 +16,8 @@
 ///   while (auto Question = (*Server)->next(Deadline::never())) {
 ///     Reply.clear();
 ///     Reply.set("out", decide(Question->Features));
-///     (*Server)->reply(Reply.tensors());
+///     if (Error E = (*Server)->reply(Reply.tensors()))
+///       std::cerr << E.str() << '\n'; // This compiler has gone.
 ///   }
 /// \endcode
 ///
@@ -52,7 +53,8 @@ struct ModelServerOptions {
 
 /// Serves any number of compilers, each in its own session. A compiler that
 /// dies, stalls or sends nonsense ends its own session only. Used by one
-/// thread at a time.
+/// thread at a time, and by the process that has made it: one that forks, as a
+/// daemon does, forks first and listens then.
 class ModelServer {
 public:
   /// One question. The views are valid until the next call of next().

@@ -132,8 +132,9 @@ public:
   const std::int64_t *begin() const { return Extents.data(); }
   const std::int64_t *end() const { return Extents.data() + Rank; }
 
-  /// The product of the extents: nothing where an extent is negative or the
-  /// product exceeds 2^63 - 1.
+  /// The product of the extents. Nothing where no memory could hold such a
+  /// tensor: an extent is negative, or the product of those that are not 0
+  /// exceeds 2^60 - 1, so that 8-byte elements have a size and NumPy takes it.
   std::optional<std::size_t> numElements() const;
 
   friend bool operator==(const Shape &A, const Shape &B) {

@@ -39,7 +39,7 @@ struct SessionRequest {
 /// What they have agreed on.
 struct SessionTerms {
   /// The peer is a foreign one that knows no meeting, only bare pipes: see
-  /// BaseSerDes::setBare.
+  /// BaseSerDes::setDialect.
   bool Bare = false;
 };
 

@@ -35,21 +35,19 @@ std::optional<ElementType> MLBridge::parseElementType(std::string_view Name) {
 }
 
 std::optional<std::size_t> Shape::numElements() const {
-  // An extent of 0 makes the product 0, however large the others are; so it
-  // has to be known before anything is multiplied.
+  constexpr std::int64_t Most = (std::int64_t(1) << 60) - 1;
   bool IsEmpty = false;
+  std::int64_t Product = 1;
   for (std::int64_t Extent : *this) {
     if (Extent < 0)
       return std::nullopt;
-    IsEmpty |= Extent == 0;
-  }
-  if (IsEmpty)
-    return 0;
-  std::int64_t Product = 1;
-  for (std::int64_t Extent : *this)
-    if (__builtin_mul_overflow(Product, Extent, &Product))
+    if (Extent == 0)
+      IsEmpty = true;
+    else if (__builtin_mul_overflow(Product, Extent, &Product) ||
+             Product > Most)
       return std::nullopt;
-  return static_cast<std::size_t>(Product);
+  }
+  return IsEmpty ? 0 : static_cast<std::size_t>(Product);
 }
 
 std::string Shape::str() const {

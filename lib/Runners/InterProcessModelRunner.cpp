@@ -8,6 +8,8 @@
 
 #include "MLCompilerBridge/InterProcessModelRunner.h"
 
+#include "Transport/SendMessage.h"
+
 using namespace MLBridge;
 
 InterProcessModelRunner::InterProcessModelRunner(
@@ -31,39 +33,22 @@ Error InterProcessModelRunner::connect(const AdviceSpec &Wanted) {
       Channel->connect(Request, Deadline::in(ConnectTimeout));
   if (!Terms)
     return Terms.takeError();
-  if (Terms->Bare)
-    Codec->setBare(/*ModelSide=*/false);
+  Codec->setDialect(Terms->Bare ? BaseSerDes::Dialect::BareCompiler
+                                : BaseSerDes::Dialect::Native);
   return Error::success();
-}
-
-Error InterProcessModelRunner::send(const FeatureSet &Features,
-                                    Deadline Until) {
-  Codec->cleanUp();
-  for (const TensorView &Feature : Features.tensors())
-    Codec->setFeature(Feature);
-  Expected<std::size_t> Bound = Codec->getMaxSerializedSize();
-  if (!Bound)
-    return Bound.takeError();
-  if (auto Pieces = Codec->getSerializedPieces(); !Pieces.empty())
-    return Channel->send(Pieces, Until);
-  Expected<Span<std::byte>> Region = Channel->acquire(*Bound);
-  if (!Region)
-    return Region.takeError();
-  Expected<std::size_t> Size = Codec->getSerializedData(*Region);
-  if (!Size)
-    return Size.takeError();
-  return Channel->commit(*Size, Until);
 }
 
 Expected<Advice> InterProcessModelRunner::evaluateUntyped(
     const FeatureSet &Features, const AdviceSpec &Wanted, Deadline Until) {
   if (!Channel->isConnected()) {
+    // Waiting for the model to start is not waiting for its answer, for which
+    // there is as much time as the caller has given.
+    Duration ForTheAnswer = Until.remaining();
     if (Error E = connect(Wanted))
       return E;
-    // Waiting for the model to start is not waiting for its answer.
-    Until = Deadline::in(timeout());
+    Until = Deadline::in(ForTheAnswer);
   }
-  if (Error E = send(Features, Until)) {
+  if (Error E = sendMessage(*Codec, *Channel, Features.tensors(), Until)) {
     Channel->close();
     return E;
   }

@@ -28,7 +28,7 @@ void BaseSerDes::setFeature(const TensorView &Feature) {
 
 void BaseSerDes::cleanUp() { Features.clear(); }
 
-void BaseSerDes::setBare(bool) {}
+void BaseSerDes::setDialect(Dialect) {}
 
 /// The Error that \p Tensor stands for, if its name is one of ReplyNames.
 static Error errorIn(const TensorView &Tensor) {

@@ -44,9 +44,11 @@ Span<const Span<const std::byte>> BitstreamSerDes::getSerializedPieces() {
   return Out->pieces(Features);
 }
 
-void BitstreamSerDes::setBare(bool ModelSide) {
-  Out->setForm(ModelSide ? Writer::Form::BareReply : Writer::Form::BareRequest);
-  In->setRaw(!ModelSide);
+void BitstreamSerDes::setDialect(Dialect New) {
+  Out->setForm(New == Dialect::Native      ? Writer::Form::Native
+               : New == Dialect::BareModel ? Writer::Form::BareReply
+                                           : Writer::Form::BareRequest);
+  In->setRaw(New == Dialect::BareCompiler);
 }
 
 std::uint64_t BitstreamSerDes::layout() const { return In->layout(); }

@@ -39,7 +39,9 @@ Expected<std::size_t> JSONSerDes::getSerializedData(Span<std::byte> Region) {
   return Out->write(Features, reinterpret_cast<char *>(Region.data()));
 }
 
-void JSONSerDes::setBare(bool) { Out->omitTypes(); }
+void JSONSerDes::setDialect(Dialect New) {
+  Out->setTypes(New == Dialect::Native);
+}
 
 std::uint64_t JSONSerDes::layout() const { return In->layout(); }
 

@@ -22,8 +22,8 @@ namespace MLBridge {
 class JSONSerDes::Writer {
 public:
   /// Foreign peers know nothing of "_types".
-  void omitTypes() {
-    WithTypes = false;
+  void setTypes(bool Write) {
+    WithTypes = Write;
     Prelude.clear();
   }
 

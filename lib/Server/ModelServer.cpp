@@ -11,6 +11,7 @@
 #include "Transport/BarePipes.h"
 #include "Transport/Meeting.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <poll.h>
@@ -77,6 +78,7 @@ private:
   bool welcome(Guest &G);
   Error admit(const Guest &G, const Hello &H);
   void admitBare();
+  void watchBareNewcomer();
   /// Makes fresh FIFOs for the next compiler as soon as \p Session, if it is
   /// the newcomer, needs the names no more: it has begun to talk, so both are
   /// open, or it is gone. Not any later, or the next one would open these.
@@ -90,6 +92,8 @@ private:
   /// The session that has taken the ends of BareDoor, while its compiler may
   /// still have NAME.out to open; 0 for none.
   std::uint64_t BareNewcomer = 0;
+  /// When it must have opened that.
+  Deadline BareNewcomerUntil = Deadline::never();
   Deadline NextBareLook = Deadline::in(Duration::zero());
   std::vector<Guest> Guests;
   Sessions Open;
@@ -392,9 +396,11 @@ Error PipeServer::admit(const Guest &G, const Hello &H) {
 }
 
 void PipeServer::admitBare() {
-  if (!BareDoor || BareNewcomer != 0 || !NextBareLook.expired())
+  if (!BareDoor || !NextBareLook.expired())
     return;
   NextBareLook = Deadline::in(BareDoorInterval);
+  if (BareNewcomer != 0)
+    return watchBareNewcomer();
   std::optional<FifoEnds> Ends = BareDoor->tryAccept();
   if (!Ends)
     return;
@@ -405,8 +411,25 @@ void PipeServer::admitBare() {
   ServerSession::Identity Who;
   Who.Bare = true;
   Who.Number = BareNewcomer = ++Counts.Sessions;
+  BareNewcomerUntil = Deadline::in(Options.PeerTimeout);
   Open.push_back(std::make_unique<ServerSession>(
       std::move(Who), std::move(*Ends), std::move(*Codec), Options.MaxMessage));
+}
+
+/// A newcomer that thinks long before its first question has nevertheless
+/// opened both names, and needs them no more.
+void PipeServer::watchBareNewcomer() {
+  auto Newcomer = std::ranges::find(
+      Open, BareNewcomer, [](const auto &S) { return S->who().Number; });
+  if (Newcomer == Open.end())
+    return;
+  if ((*Newcomer)->channel().hasWriter())
+    renewBareDoor(**Newcomer);
+  else if (BareNewcomerUntil.expired())
+    end(**Newcomer, Error(ErrorCode::Timeout,
+                          (*Newcomer)->who().describe() + " opened " + Name +
+                              ".in, and did not open " + Name + ".out within " +
+                              posix::formatDuration(Options.PeerTimeout)));
 }
 
 void PipeServer::renewBareDoor(const ServerSession &Session) {

@@ -8,6 +8,8 @@
 
 #include "Server/ServerSession.h"
 
+#include "Transport/SendMessage.h"
+
 using namespace MLBridge;
 
 std::string ServerSession::Identity::describe() const {
@@ -22,7 +24,7 @@ ServerSession::ServerSession(Identity Who, FifoEnds Ends,
       Channel(std::move(Ends), this->Who.describe(), MaxMessage),
       Codec(std::move(Codec)) {
   if (this->Who.Bare)
-    this->Codec->setBare(/*ModelSide=*/true);
+    this->Codec->setDialect(BaseSerDes::Dialect::BareModel);
 }
 
 Expected<ModelServer::Question> ServerSession::decode() {
@@ -54,19 +56,5 @@ Expected<ModelServer::Question> ServerSession::decode() {
 }
 
 Error ServerSession::reply(Span<const TensorView> Advice, Deadline Until) {
-  Codec->cleanUp();
-  for (const TensorView &Output : Advice)
-    Codec->setFeature(Output);
-  Expected<std::size_t> Bound = Codec->getMaxSerializedSize();
-  if (!Bound)
-    return Bound.takeError();
-  if (auto Pieces = Codec->getSerializedPieces(); !Pieces.empty())
-    return Channel.send(Pieces, Until);
-  Expected<Span<std::byte>> Region = Channel.acquire(*Bound);
-  if (!Region)
-    return Region.takeError();
-  Expected<std::size_t> Size = Codec->getSerializedData(*Region);
-  if (!Size)
-    return Size.takeError();
-  return Channel.commit(*Size, Until);
+  return sendMessage(*Codec, Channel, Advice, Until);
 }

@@ -24,6 +24,11 @@ static UniqueFD openFifo(const std::string &Path, int Mode) {
   return FD;
 }
 
+static Error notOurs(const std::string &Path) {
+  return {ErrorCode::System,
+          Path + " belongs to another user, whose model is not asked"};
+}
+
 Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
   std::string In = Name + ".in", Out = Name + ".out";
   for (const std::string &Path : {In, Out}) {
@@ -42,8 +47,12 @@ Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
     Read.reset();
   if (!Read) {
     Read = openFifo(In, O_RDONLY);
+    if (!Read && errno == ENOENT) // Removed meanwhile.
+      return std::optional<FifoEnds>();
     if (!Read)
       return Error::fromErrno(errno, "cannot open " + In);
+    if (!posix::isTrustedFile(Read.get()))
+      return notOurs(In);
     // Another of our compilers may be talking; foreign ones do not lock.
     if (::flock(Read.get(), LOCK_EX | LOCK_NB) != 0) {
       Read.reset();
@@ -52,10 +61,16 @@ Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
   }
   UniqueFD Write = openFifo(Out, O_WRONLY);
   if (!Write) {
-    if (errno == ENXIO) // No reader yet.
+    if (errno == ENXIO || errno == ENOENT) // No reader yet, or replaced.
       return std::optional<FifoEnds>();
     return Error::fromErrno(errno, "cannot open " + Out);
   }
+  if (!posix::isTrustedFile(Write.get()))
+    return notOurs(Out);
+  // One end of an old pair and one of a new one are no pair.
+  if (!posix::FileIdentity::ofDescriptor(Read.get())
+           .isSameAs(posix::FileIdentity::ofPath(In)))
+    return std::optional<FifoEnds>();
   return std::optional<FifoEnds>(
       FifoEnds{std::move(Read), std::move(Write), UniqueFD()});
 }

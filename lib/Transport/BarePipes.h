@@ -51,8 +51,6 @@ public:
   /// The ends, once a compiler has opened NAME.in. The names stay as long as
   /// this pair, since it opens NAME.out next; the ends outlive both.
   std::optional<FifoEnds> tryAccept();
-  /// Whether tryAccept() has given the ends away.
-  bool isTaken() const { return !Read; }
 
 private:
   /// A FIFO that is removed with its owner, unless somebody replaced it.

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdint>
+#include <fcntl.h>
 #include <unistd.h>
 
 using namespace MLBridge;
@@ -157,6 +158,14 @@ Span<const std::byte> FifoChannel::message() const {
 bool FifoChannel::isReadable() const {
   pollfd FD{Read.get(), POLLIN, 0};
   return ::poll(&FD, 1, 0) != 0;
+}
+
+bool FifoChannel::hasWriter() const {
+  // Of the calls that take nothing out of a pipe, tee(2) alone tells "nobody
+  // has opened it" from "nothing there yet".
+  Expected<posix::Pipe> Copy = posix::makePipe();
+  return !Copy ||
+         ::tee(Read.get(), Copy->Write.get(), 1, SPLICE_F_NONBLOCK) != 0;
 }
 
 Expected<FifoChannel::Progress> FifoChannel::advance() {

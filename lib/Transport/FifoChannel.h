@@ -67,6 +67,9 @@ public:
   Span<const std::byte> message() const;
   /// Whether a message has begun to arrive and not ended.
   bool isInsideMessage() const { return !Consumed && Received != 0; }
+  /// Whether anybody has the other end of what is read here open, or has left
+  /// something in it. Not for those who ask often.
+  bool hasWriter() const;
   /// The memory of message(), for those who keep views of it.
   const FrameBuffer &receiveBuffer() const { return In; }
 

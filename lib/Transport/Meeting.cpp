@@ -226,11 +226,8 @@ Expected<UniqueFD> MLBridge::tryConnect(const std::string &Path) {
 /// would each remove the other's fresh socket. The lock is on the directory, so
 /// that no lock file is left behind.
 static UniqueFD lockDirectoryOf(const std::string &Path) {
-  std::size_t Slash = Path.rfind('/');
-  std::string Parent =
-      Slash == std::string::npos ? "." : Path.substr(0, Slash + 1);
-  UniqueFD Directory(
-      ::open(Parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFD Directory(::open(posix::parentOf(Path).c_str(),
+                            O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Held for microseconds by us; do not wait long for anybody else's.
   for (int Attempt = 0; Directory && Attempt < 200; ++Attempt) {
     if (::flock(Directory.get(), LOCK_EX | LOCK_NB) == 0)

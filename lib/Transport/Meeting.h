@@ -61,7 +61,7 @@ struct Packet {
 /// SIGPIPE.
 Error sendPacket(int Socket, std::string_view Text,
                  Span<const int> Descriptors);
-/// Receives one packet, without waiting; System with EAGAIN is nothing yet.
+/// Receives one packet, without waiting.
 enum class PacketState { None, Arrived, Ended };
 Expected<PacketState> receivePacket(int Socket, Packet &Into);
 

@@ -57,6 +57,9 @@ private:
   Error notConnected() const {
     return Error(ErrorCode::PeerClosed, describe() + " is not connected");
   }
+  SessionTerms begin(FifoEnds Ends, bool Bare);
+  Expected<std::optional<FifoEnds>> tryMeet(const SessionRequest &Request,
+                                            Deadline Until);
   Expected<FifoEnds> meet(const UniqueFD &Socket, const SessionRequest &Request,
                           Deadline Until);
   Error nobodyThere() const;
@@ -85,33 +88,56 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
   BarePipeClient Bare(Name);
   std::chrono::milliseconds Pause(1);
   for (;; pause(Pause, Until)) {
-    Expected<UniqueFD> Socket = tryConnect(Name + ".sock");
-    if (!Socket)
-      return Socket.takeError();
-    if (*Socket) {
-      Expected<FifoEnds> Ends = meet(*Socket, Request, Until);
-      if (Ends) {
-        Channel.emplace(std::move(*Ends), describe(), Options.MaxMessage);
-        IsBare = false;
-        return SessionTerms();
-      }
-      // A server that went away while we met may come back.
-      if (Ends.code() != ErrorCode::PeerClosed)
-        return Ends.takeError();
-    }
-    Expected<std::optional<FifoEnds>> Ends = Bare.tryOpen();
-    if (!Ends)
-      return Ends.takeError();
-    if (*Ends) {
-      Channel.emplace(std::move(**Ends), describe(), Options.MaxMessage);
-      IsBare = true;
-      SessionTerms Terms;
-      Terms.Bare = true;
-      return Terms;
+    Expected<std::optional<FifoEnds>> Met = tryMeet(Request, Until);
+    if (!Met)
+      return Met.takeError();
+    if (*Met)
+      return begin(std::move(**Met), /*Bare=*/false);
+
+    Expected<std::optional<FifoEnds>> Opened = Bare.tryOpen();
+    if (!Opened)
+      return Opened.takeError();
+    if (*Opened) {
+      // A server of ours makes its socket first and its FIFOs then: if it has
+      // started between our two looks, it is there to be met now.
+      Met = tryMeet(Request, Until);
+      if (!Met)
+        return Met.takeError();
+      return *Met ? begin(std::move(**Met), /*Bare=*/false)
+                  : begin(std::move(**Opened), /*Bare=*/true);
     }
     if (Until.expired())
       return nobodyThere();
   }
+}
+
+SessionTerms PipeTransport::begin(FifoEnds Ends, bool Bare) {
+  Channel.emplace(std::move(Ends), describe(), Options.MaxMessage);
+  IsBare = Bare;
+  SessionTerms Terms;
+  Terms.Bare = Bare;
+  return Terms;
+}
+
+/// The ends of a session with the server at NAME.sock; none if nobody listens
+/// there, or no longer: it may come back.
+Expected<std::optional<FifoEnds>>
+PipeTransport::tryMeet(const SessionRequest &Request, Deadline Until) {
+  Expected<UniqueFD> Socket = tryConnect(Name + ".sock");
+  if (!Socket)
+    return Socket.takeError();
+  if (!*Socket)
+    return std::optional<FifoEnds>();
+  if (!posix::isTrustedPeer(Socket->get()))
+    return Error(ErrorCode::System,
+                 "another user listens at " + Name +
+                     ".sock, whose model is not asked; choose another name");
+  Expected<FifoEnds> Ends = meet(*Socket, Request, Until);
+  if (Ends)
+    return std::optional<FifoEnds>(std::move(*Ends));
+  if (Ends.code() == ErrorCode::PeerClosed)
+    return std::optional<FifoEnds>();
+  return Ends.takeError();
 }
 
 Expected<FifoEnds> PipeTransport::meet(const UniqueFD &Socket,

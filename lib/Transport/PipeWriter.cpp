@@ -61,8 +61,12 @@ ssize_t PipeWriter::write(Span<const iovec> Pieces) {
 
 ssize_t PipeWriter::lend(Span<const iovec> Pieces) {
   // What could not be taken back is not lent.
-  if (State == Lending::Untried)
+  if (State == Lending::Untried) {
     State = openReadEnd() ? Lending::Works : Lending::Fails;
+    Reserve = UniqueFD(::open("/proc/self/fd", O_PATH | O_CLOEXEC));
+  }
+  if (!Reserve)
+    State = Lending::Fails;
   if (State == Lending::Fails)
     return write(Pieces);
 
@@ -88,6 +92,7 @@ UniqueFD PipeWriter::openReadEnd() const {
 void PipeWriter::takeBack() {
   if (!std::exchange(IsLent, false))
     return;
+  Reserve.reset();
   UniqueFD Read = openReadEnd();
   std::byte Discarded[4096];
   ssize_t Count = 0;

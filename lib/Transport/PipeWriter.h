@@ -54,6 +54,9 @@ private:
   posix::UniqueFD openReadEnd() const;
 
   posix::UniqueFD End;
+  /// Keeps a descriptor free for takeBack(), which must not fail because the
+  /// host has run out of them.
+  posix::UniqueFD Reserve;
   /// Since Linux 6.18 the kernel can write without a signal; before, the
   /// signal is blocked around the write.
   bool KernelHelps = true;

@@ -61,18 +61,36 @@ UniqueFD posix::processOfPeer(int Socket, pid_t &Pid) {
   return UniqueFD();
 }
 
+static bool isTrusted(uid_t User) { return User == ::geteuid() || User == 0; }
+
+bool posix::isTrustedPeer(int Socket) {
+  ucred Credentials{};
+  socklen_t Size = sizeof(Credentials);
+  return ::getsockopt(Socket, SOL_SOCKET, SO_PEERCRED, &Credentials, &Size) ==
+             0 &&
+         isTrusted(Credentials.uid);
+}
+
+bool posix::isTrustedFile(int FD) {
+  struct stat Info{};
+  return ::fstat(FD, &Info) == 0 && isTrusted(Info.st_uid);
+}
+
+std::string posix::parentOf(const std::string &Path) {
+  std::size_t Slash = Path.rfind('/');
+  return Slash == std::string::npos ? "." : Path.substr(0, Slash + 1);
+}
+
 Expected<SocketAddress> SocketAddress::create(const std::string &Path) {
   SocketAddress Address;
   Address.Path = Path;
   if (Path.size() < sizeof(sockaddr_un::sun_path))
     return Address;
 
-  std::size_t Slash = Path.rfind('/');
-  std::string Parent =
-      Slash == std::string::npos ? "." : Path.substr(0, Slash + 1);
-  std::string Base = Slash == std::string::npos ? Path : Path.substr(Slash + 1);
-  Address.Directory =
-      UniqueFD(::open(Parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  // All of it where there is no slash: npos + 1 is 0.
+  std::string Base = Path.substr(Path.rfind('/') + 1);
+  Address.Directory = UniqueFD(
+      ::open(parentOf(Path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!Address.Directory)
     return Error::fromErrno(errno, "cannot open the directory of " + Path);
   Address.Path =
@@ -125,7 +143,7 @@ std::string posix::describeFile(const std::string &Path) {
 }
 
 static FileIdentity identityOf(int StatResult, const struct stat &Info) {
-  return StatResult == 0 ? FileIdentity{Info.st_dev, Info.st_ino}
+  return StatResult == 0 ? FileIdentity{Info.st_dev, Info.st_ino, ::getpid()}
                          : FileIdentity();
 }
 
@@ -141,7 +159,8 @@ FileIdentity FileIdentity::ofDescriptor(int FD) {
 
 void posix::unlinkIfSame(const std::string &Path,
                          const FileIdentity &Identity) {
-  if (FileIdentity::ofPath(Path).isSameAs(Identity))
+  if (Identity.Process == ::getpid() &&
+      FileIdentity::ofPath(Path).isSameAs(Identity))
     ::unlink(Path.c_str());
 }
 

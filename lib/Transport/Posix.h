@@ -64,6 +64,12 @@ void enlargePipe(int FD);
 /// \p Socket ends; none where the kernel cannot say.
 UniqueFD processOfPeer(int Socket, pid_t &Pid);
 
+/// Whether that process runs as this user or as root: anybody may put a socket
+/// or a FIFO into /tmp, and whoever answers decides what is compiled.
+bool isTrustedPeer(int Socket);
+/// The same of who has made the file behind a descriptor.
+bool isTrustedFile(int FD);
+
 /// The address of a Unix socket at a path of any length: sun_path holds 107
 /// bytes only, so longer paths go through a descriptor of their directory.
 class SocketAddress {
@@ -82,17 +88,24 @@ std::string describeFile(const std::string &Path);
 enum class FileKind { Missing, Fifo, Socket, Other };
 FileKind fileKind(const std::string &Path);
 
+/// The directory that \p Path is in.
+std::string parentOf(const std::string &Path);
+
 /// An identity that survives renaming and betrays replacement.
 struct FileIdentity {
   dev_t Device = 0;
   ino_t Inode = 0;
+  /// Who took it: a child that was forked off does not own what its parent has
+  /// made.
+  pid_t Process = 0;
   static FileIdentity ofPath(const std::string &Path);
   static FileIdentity ofDescriptor(int FD);
   bool isSameAs(const FileIdentity &Other) const {
     return Inode != 0 && Device == Other.Device && Inode == Other.Inode;
   }
 };
-/// Removes \p Path if it still is the file of that identity.
+/// Removes \p Path if it still is the file of that identity, and this process
+/// has taken that.
 void unlinkIfSame(const std::string &Path, const FileIdentity &Identity);
 
 /// "30 s", "50 ms".

@@ -70,7 +70,8 @@ makeCodec(std::string_view Format, std::optional<std::string_view> BareSide) {
     raise({ErrorCode::InvalidArgument,
            "bare names a side, 'model' or 'compiler', found '" +
                std::string(*BareSide) + "'"});
-  Codec->setBare(/*ModelSide=*/*BareSide == "model");
+  Codec->setDialect(*BareSide == "model" ? BaseSerDes::Dialect::BareModel
+                                         : BaseSerDes::Dialect::BareCompiler);
   return Codec;
 }
 

@@ -29,6 +29,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
@@ -180,6 +181,21 @@ TEST(LendingRunner, AQuestionThatWasGivenUpIsGone) {
   EXPECT_EQ(Runner.tryEvaluate<float>().code(), ErrorCode::Timeout);
   std::ranges::fill(Features, 2.0F);
   EXPECT_EQ(Slow.wait(), 4);
+}
+
+TEST_F(Lending, IsTakenBackWithoutAFreeDescriptor) {
+  ASSERT_EQ(lend(64 << 10), 64 << 10);
+  rlimit Before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &Before), 0);
+  // As many as there are, and no more: what is closed can be opened again.
+  posix::UniqueFD Next(::dup(Read.get()));
+  rlimit Full{static_cast<rlim_t>(Next.get()), Before.rlim_max};
+  Next.reset();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &Full), 0);
+  EXPECT_EQ(::dup(Read.get()), -1);
+  Writer->takeBack();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &Before), 0);
+  EXPECT_EQ(read(1), "");
 }
 
 TEST(LendingRunner, QuestionsLargerThanThePipeArrive) {

@@ -26,8 +26,8 @@ struct BareSides {
   BitstreamSerDes Compiler, Model;
 
   BareSides() {
-    Compiler.setBare(/*ModelSide=*/false);
-    Model.setBare(/*ModelSide=*/true);
+    Compiler.setDialect(BaseSerDes::Dialect::BareCompiler);
+    Model.setDialect(BaseSerDes::Dialect::BareModel);
   }
 
   /// Requires that a foreign model can be asked about \p Tensors. For it, a

@@ -27,8 +27,8 @@ struct BareSides {
   JSONSerDes Writer, Reader;
 
   BareSides() {
-    Writer.setBare(/*ModelSide=*/false);
-    Reader.setBare(/*ModelSide=*/true);
+    Writer.setDialect(BaseSerDes::Dialect::BareCompiler);
+    Reader.setDialect(BaseSerDes::Dialect::BareModel);
   }
 
   /// Requires that it can be read in any case, and as what it was where that

@@ -56,7 +56,7 @@ Error readError(std::string_view Bytes, bool Bare = false,
                 const AdviceSpec &Wanted = AdviceSpec::any()) {
   BitstreamSerDes Codec;
   if (Bare)
-    Codec.setBare(/*ModelSide=*/false);
+    Codec.setDialect(BaseSerDes::Dialect::BareCompiler);
   Message M(Bytes);
   Expected<Span<const TensorView>> Tensors =
       Codec.deserialize(M.bytes(), Wanted);
@@ -452,8 +452,10 @@ TEST(BitstreamReading, BadMessages) {
        Malformed, "'x': shape [4294967296,4294967296]"},
       {FEATURE("\"type\":\"double\",\"shape\":[4611686018427387904]"), "",
        Malformed, "'x': shape"},
-      {FEATURE("\"type\":\"int8_t\",\"shape\":[9223372036854775807]"), "",
-       Malformed, "expected 9223372036854775807 bytes"},
+      {FEATURE("\"type\":\"int8_t\",\"shape\":[1152921504606846975]"), "",
+       Malformed, "expected 1152921504606846975 bytes"},
+      {FEATURE("\"type\":\"double\",\"shape\":[0,4611686018427387904]"), "",
+       Malformed, "more elements than memory has bytes"},
       {FEATURE("\"type\":\"int8_t\",\"shape\":[1],\"shape\":[1]"), "a",
        Malformed, "'shape' is there twice"},
       {FEATURE("\"type\":\"int8_t\",\"shape\":[1],\"port\":0"), "a", Malformed,
@@ -488,9 +490,9 @@ TEST(BitstreamReading, BadMessages) {
        "{\"name\":\"\\u0078\",\"type\":\"int8_t\",\"shape\":[]}]}",
        "ab", Malformed, "'x': is there twice"},
       {"{\"features\":["
-       "{\"name\":\"x\",\"type\":\"int8_t\",\"shape\":[9223372036854775807]},"
-       "{\"name\":\"y\",\"type\":\"int8_t\",\"shape\":[9223372036854775807]},"
-       "{\"name\":\"z\",\"type\":\"int8_t\",\"shape\":[2]}]}",
+       "{\"name\":\"x\",\"type\":\"int64_t\",\"shape\":[1152921504606846975]},"
+       "{\"name\":\"y\",\"type\":\"int64_t\",\"shape\":[1152921504606846975]},"
+       "{\"name\":\"z\",\"type\":\"int8_t\",\"shape\":[16]}]}",
        "", Malformed, "exceed 2^64 bytes"},
   };
 #undef FEATURE
@@ -579,7 +581,7 @@ TEST(BitstreamReplies, ErrorAndDeferred) {
 
 TEST(BitstreamBare, RequestsAreAsPopulatedAndScalarsHaveShape1) {
   BitstreamSerDes Codec;
-  Codec.setBare(/*ModelSide=*/false);
+  Codec.setDialect(BaseSerDes::Dialect::BareCompiler);
   FeatureSet Set;
   Set.set("b", true);
   Set.set("x", std::int64_t(-1));
@@ -597,8 +599,8 @@ TEST(BitstreamBare, RequestsAreAsPopulatedAndScalarsHaveShape1) {
 
 TEST(BitstreamBare, ModelSideReadsRequests) {
   BitstreamSerDes Compiler, Model;
-  Compiler.setBare(/*ModelSide=*/false);
-  Model.setBare(/*ModelSide=*/true);
+  Compiler.setDialect(BaseSerDes::Dialect::BareCompiler);
+  Model.setDialect(BaseSerDes::Dialect::BareModel);
   FeatureSet Set;
   Set.set("b", true);
   Set.set("x", std::int64_t(-1));
@@ -618,8 +620,8 @@ TEST(BitstreamBare, ModelSideReadsRequests) {
 /// makes of it.
 template <typename T> T bareReply(const T &Value, std::size_t NumBytes) {
   BitstreamSerDes Compiler, Model;
-  Compiler.setBare(/*ModelSide=*/false);
-  Model.setBare(/*ModelSide=*/true);
+  Compiler.setDialect(BaseSerDes::Dialect::BareCompiler);
+  Model.setDialect(BaseSerDes::Dialect::BareModel);
   FeatureSet Reply;
   Reply.set("whatever", Value);
   Message M = written(Model, Reply);
@@ -681,7 +683,7 @@ TEST(BitstreamBare, RepliesNeedAType) {
 
 TEST(BitstreamBare, LayoutOfRepliesIsTheirTypeAndSize) {
   BitstreamSerDes Compiler;
-  Compiler.setBare(/*ModelSide=*/false);
+  Compiler.setDialect(BaseSerDes::Dialect::BareCompiler);
   auto LayoutOf = [&](std::size_t Size, const AdviceSpec &Wanted) {
     EXPECT_TRUE(
         Compiler.deserialize(Message(std::string(Size, '\0')).bytes(), Wanted));
@@ -698,7 +700,7 @@ TEST(BitstreamBare, LayoutOfRepliesIsTheirTypeAndSize) {
 
 TEST(BitstreamBare, RepliesThatRawBytesCannotSay) {
   BitstreamSerDes Model;
-  Model.setBare(/*ModelSide=*/true);
+  Model.setDialect(BaseSerDes::Dialect::BareModel);
   auto CodeOf = [&](const FeatureSet &Reply) {
     return serialize(Model, Reply.tensors()).code();
   };

@@ -259,8 +259,9 @@ protected:
   static std::unique_ptr<BaseSerDes> codec(bool Writes) {
     std::unique_ptr<BaseSerDes> Codec = std::move(*SerDes::create(format()));
     if (frame().Between != Frame::Sides::Ours)
-      Codec->setBare(/*ModelSide=*/Writes ==
-                     (frame().Between == Frame::Sides::BareReply));
+      Codec->setDialect(Writes == (frame().Between == Frame::Sides::BareReply)
+                            ? BaseSerDes::Dialect::BareModel
+                            : BaseSerDes::Dialect::BareCompiler);
     return Codec;
   }
 };

@@ -61,7 +61,7 @@ std::string elementsOf(TensorView Tensor) {
   Tensor.Name = "e";
   Tensor.Dims = {static_cast<std::int64_t>(Tensor.numElements())};
   JSONSerDes Codec;
-  Codec.setBare(/*ModelSide=*/true);
+  Codec.setDialect(BaseSerDes::Dialect::BareModel);
   Expected<Message> M = serialize(Codec, {&Tensor, 1});
   if (!M)
     return std::string(M.message());
@@ -192,7 +192,7 @@ TEST(JSONWriting, TextIsEscapedMinimally) {
 
 TEST(JSONWriting, BareMessagesHaveNoTypes) {
   JSONSerDes Codec;
-  Codec.setBare(/*ModelSide=*/true);
+  Codec.setDialect(BaseSerDes::Dialect::BareModel);
   FeatureSet Set;
   Set.set("out", 1.5f);
   EXPECT_EQ(written(Codec, Set).text(), R"({"out":1.5})");

@@ -67,17 +67,21 @@ TEST(ElementTypeTest, OfEachCxxType) {
 
 TEST(ShapeTest, NumElements) {
   constexpr std::int64_t Huge = std::int64_t(1) << 62;
+  constexpr std::int64_t Most = (std::int64_t(1) << 60) - 1;
   EXPECT_EQ(Shape().numElements(), 1U);
   EXPECT_EQ(Shape({7}).numElements(), 7U);
   EXPECT_EQ(Shape({3, 4}).numElements(), 12U);
   EXPECT_EQ(Shape({0}).numElements(), 0U);
-  EXPECT_EQ(Shape({Huge, Huge, 0}).numElements(), 0U);
+  EXPECT_EQ(Shape({Huge, 0}).numElements(), std::nullopt)
+      << "which NumPy would refuse";
+  EXPECT_EQ(Shape({0, Most}).numElements(), 0U);
+  EXPECT_EQ(Shape({0, Most, 2}).numElements(), std::nullopt);
   EXPECT_EQ(Shape({Huge, Huge}).numElements(), std::nullopt);
   EXPECT_EQ(Shape({Huge, 2}).numElements(), std::nullopt);
   EXPECT_EQ(Shape({-1}).numElements(), std::nullopt);
   EXPECT_EQ(Shape({0, -1}).numElements(), std::nullopt);
-  EXPECT_EQ(Shape({std::numeric_limits<std::int64_t>::max()}).numElements(),
-            std::size_t(std::numeric_limits<std::int64_t>::max()));
+  EXPECT_EQ(Shape({Most}).numElements(), std::size_t(Most));
+  EXPECT_EQ(Shape({Most + 1}).numElements(), std::nullopt);
 }
 
 TEST(ShapeTest, HasAtMostMaxRankExtents) {

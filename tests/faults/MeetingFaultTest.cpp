@@ -1,0 +1,235 @@
+//===- MeetingFaultTest.cpp - Who meets whom --------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What goes wrong before the first question: foreign compilers that dawdle,
+/// models of other users, servers that come and go, processes that fork.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/ModelServer.h"
+#include "MLCompilerBridge/PipeModelRunner.h"
+#include "RawModel.h"
+#include "support/Child.h"
+#include "support/EchoModel.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fcntl.h>
+#include <filesystem>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto ShortWait = 300ms;
+constexpr auto Slack = 1s;
+
+class MeetingFault : public testing::Test {
+protected:
+  TransportOptions connectWithin(Duration Wait) const {
+    TransportOptions Options;
+    Options.ConnectTimeout = Wait;
+    return Options;
+  }
+  template <typename T = float>
+  static Expected<T> ask(MLModelRunner &Runner, T X) {
+    Runner.populateFeatures(std::pair{"x", X});
+    return Runner.tryEvaluate<T>();
+  }
+
+  TemporaryDirectory Directory;
+  std::string Name = Directory.path("model");
+};
+
+/// A foreign compiler, and the server that it comes to.
+class BareDoor : public MeetingFault {
+protected:
+  void SetUp() override {
+    ModelServerOptions Options;
+    Options.PeerTimeout = ShortWait;
+    Model.emplace(Name, Options);
+  }
+
+  posix::UniqueFD open(const char *Suffix, int Mode) const {
+    return posix::UniqueFD(
+        ::open((Name + Suffix).c_str(), Mode | O_NONBLOCK | O_CLOEXEC));
+  }
+  posix::FileIdentity door() const {
+    return posix::FileIdentity::ofPath(Name + ".in");
+  }
+  /// Whether the server makes fresh FIFOs for the next compiler within \p Wait.
+  bool isRenewed(const posix::FileIdentity &Before, Duration Wait) const {
+    for (Deadline Until = Deadline::in(Wait); !Until.expired();
+         std::this_thread::sleep_for(5ms))
+      if (posix::FileIdentity Now = door();
+          Now.Inode != 0 && !Now.isSameAs(Before))
+        return true;
+    return false;
+  }
+
+  std::optional<EchoModel> Model;
+};
+
+} // namespace
+
+static std::chrono::microseconds cpuTime() {
+  rusage Usage{};
+  ::getrusage(RUSAGE_SELF, &Usage);
+  auto Of = [](const timeval &T) {
+    return std::chrono::seconds(T.tv_sec) +
+           std::chrono::microseconds(T.tv_usec);
+  };
+  return Of(Usage.ru_utime) + Of(Usage.ru_stime);
+}
+
+TEST_F(BareDoor, ACompilerThatThinksFirstKeepsNobodyOut) {
+  posix::FileIdentity Before = door();
+  posix::UniqueFD In = open(".in", O_RDONLY), Out = open(".out", O_WRONLY);
+  ASSERT_TRUE(In && Out);
+  EXPECT_TRUE(isRenewed(Before, 2s));
+  // It is waited for all the same: this is longer than it may take to meet.
+  std::this_thread::sleep_for(2 * ShortWait);
+  pollfd FD{Out.get(), POLLOUT, 0};
+  EXPECT_EQ(::poll(&FD, 1, 0), 1);
+  EXPECT_FALSE(FD.revents & POLLERR) << "its session is over";
+}
+
+TEST_F(BareDoor, ACompilerThatComesHalfwayIsSentAway) {
+  posix::FileIdentity Before = door();
+  posix::UniqueFD In = open(".in", O_RDONLY);
+  ASSERT_TRUE(In);
+  EXPECT_FALSE(isRenewed(Before, ShortWait / 2)) << "it may still come";
+  EXPECT_TRUE(isRenewed(Before, ShortWait + Slack));
+  EXPECT_NE(Model->stop().lastSessionError().message().find("did not open"),
+            std::string::npos);
+}
+
+TEST_F(BareDoor, ASilentCompilerCostsNoTime) {
+  posix::UniqueFD In = open(".in", O_RDONLY), Out = open(".out", O_WRONLY);
+  ASSERT_TRUE(In && Out);
+  std::this_thread::sleep_for(100ms);
+  auto Before = cpuTime();
+  std::this_thread::sleep_for(500ms);
+  EXPECT_LT(cpuTime() - Before, 250ms) << "the server does not sleep";
+}
+
+TEST_F(MeetingFault, TheCallersTimeHoldsForTheFirstQuestion) {
+  Child Silent([&] {
+    RawModel Model(Name);
+    Model.meetAndReadRequest();
+    ::poll(nullptr, 0, 60'000);
+    return 0;
+  });
+  auto Runner = createModelRunner(
+      "record:/dev/null?timeout=300ms|pipe:" + Name + "?timeout=20s");
+  ASSERT_TRUE(Runner) << Runner.message();
+  Clock::time_point Start = Clock::now();
+  EXPECT_EQ(ask(**Runner, 1.0F).code(), ErrorCode::Timeout);
+  EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
+}
+
+TEST_F(MeetingFault, ABareModelMayBeFollowedByOneOfOurs) {
+  for (SerDes::Kind Format : {SerDes::Kind::Bitstream, SerDes::Kind::JSON}) {
+    RawBareModel::makeFifos(Name);
+    Child Foreign([&] {
+      RawBareModel Model(Name);
+      Model.readRequest();
+      Model.writeFrame(Format == SerDes::Kind::JSON
+                           ? std::string_view("{\"out\":1.0}")
+                           : std::string_view("\0\0\x80\x3f", 4));
+      return 0;
+    });
+    PipeModelRunner Runner(Name, Format, connectWithin(20s));
+    Expected<float> First = ask(Runner, 3.0F);
+    ASSERT_TRUE(First) << First.message();
+    EXPECT_EQ(*First, 1.0F);
+    EXPECT_EQ(Foreign.wait(), 0);
+    EchoModel Ours(Name);
+    EXPECT_EQ(ask(Runner, 3.0F).code(), ErrorCode::PeerClosed);
+    Expected<float> Second = ask(Runner, 3.0F);
+    ASSERT_TRUE(Second) << Second.message();
+    EXPECT_EQ(*Second, 3.0F);
+  }
+}
+
+TEST_F(MeetingFault, AServerOfOursIsNotTakenForABareOne) {
+  // What a killed server leaves, and one that starts while we look.
+  for (int Round = 0; Round < 40; ++Round) {
+    RawBareModel::makeFifos(Name);
+    std::optional<EchoModel> Model;
+    std::thread Later([&] {
+      std::this_thread::sleep_for(Round * 250us);
+      Model.emplace(Name);
+    });
+    PipeModelRunner Runner(Name, SerDes::Kind::JSON, connectWithin(5s));
+    Runner.setTimeout(5s);
+    Expected<float> Answer = ask(Runner, 2.0F);
+    Later.join();
+    ASSERT_TRUE(Answer) << "round " << Round << ": " << Answer.message();
+    EXPECT_EQ(*Answer, 2.0F);
+  }
+}
+
+TEST_F(MeetingFault, AnotherUsersModelIsNotAsked) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "needs root, to be somebody else";
+  ASSERT_EQ(::chmod(Directory.path().c_str(), 0777), 0);
+  constexpr uid_t Nobody = 65534;
+  auto Refused = [&](std::string_view Mentions) {
+    PipeModelRunner Runner(Name, SerDes::Kind::Bitstream, connectWithin(10s));
+    Expected<float> Answer = ask(Runner, 1.0F);
+    EXPECT_EQ(Answer.code(), ErrorCode::System) << Answer.message();
+    EXPECT_NE(Answer.message().find(Mentions), std::string::npos)
+        << Answer.message();
+  };
+  {
+    Child Theirs([&] {
+      if (::setuid(Nobody) != 0)
+        return 9;
+      RawModel Model(Name);
+      ::poll(nullptr, 0, 60'000);
+      return 0;
+    });
+    Refused("another user listens");
+  }
+  std::filesystem::remove(Name + ".sock");
+  Child Theirs([&] {
+    if (::setuid(Nobody) != 0)
+      return 9;
+    RawBareModel::makeFifos(Name);
+    RawBareModel Model(Name);
+    return 0;
+  });
+  Refused("belongs to another user");
+}
+
+TEST_F(MeetingFault, AForkedChildRemovesNothing) {
+  Expected<std::unique_ptr<ModelServer>> Server = ModelServer::listen(Name);
+  ASSERT_TRUE(Server) << Server.message();
+  Child Forked([&] {
+    Server->reset();
+    return 0;
+  });
+  EXPECT_EQ(Forked.wait(), 0);
+  for (const char *Suffix : {".sock", ".in", ".out"})
+    EXPECT_TRUE(std::filesystem::exists(Name + Suffix)) << Suffix;
+  Server->reset();
+  for (const char *Suffix : {".sock", ".in", ".out"})
+    EXPECT_FALSE(std::filesystem::exists(Name + Suffix)) << Suffix;
+}
