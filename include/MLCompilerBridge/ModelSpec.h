@@ -58,6 +58,7 @@ class RunnerFactory {
 public:
   using Create = std::function<Expected<std::unique_ptr<MLModelRunner>>(
       const ModelSpec &, const RunnerFactory &)>;
+  using Inspect = std::function<Error(const ModelSpec &)>;
   struct Scheme {
     std::string Name;
     /// One line for --help and `mlbridge doctor`: "pipe:NAME?serdes=...".
@@ -65,6 +66,10 @@ public:
     Create Make;
     /// Whether it stands before the spec of another runner: "name|SPEC".
     bool IsDecorator = false;
+    /// What is wrong with the path or the options of a spec, found without
+    /// opening or connecting anything. Comes before Make, and when a command
+    /// line is read; without it, mistakes show when a runner is made.
+    Inspect Check = nullptr;
   };
 
   /// Knows the schemes of this library that this build has.
@@ -76,16 +81,25 @@ public:
   /// The runner for \p Spec. The option `timeout` is understood for every
   /// scheme; a decorator without one has that of what it decorates.
   Expected<std::unique_ptr<MLModelRunner>> create(std::string_view Spec) const;
-  /// Whether \p Spec is well-formed and of known schemes. Nothing is made: no
-  /// file, no connection; options and paths are not looked at.
+  /// What create() would find wrong with the text of \p Spec: its form, and
+  /// the schemes, paths and options in it. Nothing is made, no file and no
+  /// connection. A scheme that was added without a Check is looked at for its
+  /// `timeout` only.
   Error check(std::string_view Spec) const;
 
+  /// How long the runners wait for their models to appear where the spec has no
+  /// `connect`.
+  Duration connectTimeout() const { return ConnectTimeout; }
+  void setConnectTimeout(Duration Timeout) { ConnectTimeout = Timeout; }
+
 private:
-  /// \p Spec taken apart, and its scheme.
+  /// \p Spec taken apart, and its scheme; what is behind a decorator's `|` is
+  /// left as it is. The rest has been checked.
   Expected<std::pair<ModelSpec, const Scheme *>>
   resolve(std::string_view Spec) const;
 
   std::vector<Scheme> Schemes;
+  Duration ConnectTimeout = TransportOptions().ConnectTimeout;
 };
 
 } // namespace MLBridge

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The schemes of this library. Each is one function from a spec to a runner,
-/// and one line in RunnerFactory's constructor.
+/// The schemes of this library. Each is one function that looks at a spec, one
+/// that makes a runner of it, and one line in RunnerFactory's constructor.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -48,32 +48,33 @@ static Error checkPath(const ModelSpec &Spec, std::string_view What) {
                                   Spec.Scheme + ":'");
 }
 
-static RunnerOrError makeNone(const ModelSpec &Spec, const RunnerFactory &) {
+/// For a scheme that is complete by its name.
+static Error checkBare(const ModelSpec &Spec) {
   if (Error E = checkNoPath(Spec))
     return E;
-  if (Error E = Spec.checkOptions({}))
-    return E;
+  return Spec.checkOptions({});
+}
+
+static RunnerOrError makeNone(const ModelSpec &, const RunnerFactory &) {
   return std::make_unique<NoneModelRunner>();
 }
 
 static RunnerOrError makeFallback(const ModelSpec &Spec,
                                   const RunnerFactory &Factory) {
-  if (Error E = checkNoPath(Spec))
-    return E;
-  if (Error E = Spec.checkOptions({}))
-    return E;
   RunnerOrError Inner = Factory.create(Spec.Inner);
   if (!Inner)
     return Inner;
   return std::make_unique<FallbackModelRunner>(std::move(*Inner));
 }
 
-static RunnerOrError makeRecord(const ModelSpec &Spec,
-                                const RunnerFactory &Factory) {
+static Error checkRecord(const ModelSpec &Spec) {
   if (Error E = checkPath(Spec, "the log's file name"))
     return E;
-  if (Error E = Spec.checkOptions({}))
-    return E;
+  return Spec.checkOptions({});
+}
+
+static RunnerOrError makeRecord(const ModelSpec &Spec,
+                                const RunnerFactory &Factory) {
   // Before the log is created: a wrong spec should not truncate an old one.
   RunnerOrError Inner = Factory.create(Spec.Inner);
   if (!Inner)
@@ -81,18 +82,30 @@ static RunnerOrError makeRecord(const ModelSpec &Spec,
   return RecordModelRunner::create(Spec.Path, std::move(*Inner));
 }
 
-static RunnerOrError makePipe(const ModelSpec &Spec, const RunnerFactory &) {
+static Expected<std::unique_ptr<BaseSerDes>> codecOf(const ModelSpec &Spec) {
+  return SerDes::create(Spec.option("serdes", "bitstream"));
+}
+
+static Error checkPipe(const ModelSpec &Spec) {
   static constexpr std::string_view Known[] = {"serdes", "connect",
                                                "max-message"};
   if (Error E = checkPath(Spec, "the name of the pipes"))
     return E;
   if (Error E = Spec.checkOptions(Known))
     return E;
+  if (Error E = Spec.transportOptions().takeError())
+    return E;
+  return codecOf(Spec).takeError();
+}
+
+static RunnerOrError makePipe(const ModelSpec &Spec,
+                              const RunnerFactory &Factory) {
   Expected<TransportOptions> Options = Spec.transportOptions();
   if (!Options)
     return Options.takeError();
-  Expected<std::unique_ptr<BaseSerDes>> Codec =
-      SerDes::create(Spec.option("serdes", "bitstream"));
+  if (!Spec.option("connect", {}).data())
+    Options->ConnectTimeout = Factory.connectTimeout();
+  Expected<std::unique_ptr<BaseSerDes>> Codec = codecOf(Spec);
   if (!Codec)
     return Codec.takeError();
   return std::make_unique<PipeModelRunner>(Spec.Path, std::move(*Codec),
@@ -100,19 +113,20 @@ static RunnerOrError makePipe(const ModelSpec &Spec, const RunnerFactory &) {
 }
 
 RunnerFactory::RunnerFactory() {
-  add({"none", "none: leaves every decision to the compiler", makeNone});
+  add({"none", "none: leaves every decision to the compiler", makeNone,
+       /*IsDecorator=*/false, checkBare});
   add({"pipe",
        "pipe:NAME?serdes=bitstream|json&connect=30s&max-message=1GiB: "
        "a model in another process of this machine",
-       makePipe});
+       makePipe, /*IsDecorator=*/false, checkPipe});
   add({"record",
        "record:FILE|SPEC: writes what SPEC is asked and what was "
        "decided to a log",
-       makeRecord, /*IsDecorator=*/true});
+       makeRecord, /*IsDecorator=*/true, checkRecord});
   add({"fallback",
        "fallback|SPEC: once SPEC fails, leaves every decision to "
        "the compiler",
-       makeFallback, /*IsDecorator=*/true});
+       makeFallback, /*IsDecorator=*/true, checkBare});
 }
 
 //===----------------------------------------------------------------------===//
@@ -159,6 +173,11 @@ RunnerFactory::resolve(std::string_view Text) const {
     return invalid(Text, "'" + Spec->Scheme +
                              "' stands before no other spec, found '|" +
                              Spec->Inner + "'");
+  if (Error E = Spec->duration("timeout", Duration::zero()).takeError())
+    return E;
+  if (Found->Check)
+    if (Error E = Found->Check(*Spec))
+      return E;
   return std::pair(std::move(*Spec), Found);
 }
 

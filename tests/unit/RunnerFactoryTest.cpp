@@ -136,13 +136,47 @@ TEST(RunnerFactoryTest, ChecksASpecWithoutMakingAnything) {
   std::string Log = Directory.path("log");
   EXPECT_FALSE(Factory.check("none"));
   EXPECT_FALSE(Factory.check("record:" + Log + "|fallback|pipe:x"));
+  EXPECT_FALSE(Factory.check("pipe:x?serdes=json&connect=1s&max-message=1KiB"));
   EXPECT_FALSE(std::filesystem::exists(Log));
   for (std::string_view Wrong :
-       {"", "onxx:x", "fallback", "fallback|onxx:x", "fallback|none|none"}) {
+       {"", "onxx:x", "fallback", "fallback|onxx:x", "fallback|none|none",
+        "none:x", "fallback:x|none", "pipe", "record|none", "none?x=1",
+        "none?timeout=soon", "fallback?timeout=|none", "fallback?x=1|none",
+        "record:l?x=1|none", "pipe:x?timeot=5s", "pipe:x?connect=5",
+        "pipe:x?max-message=big", "fallback|pipe:x?serde=json"}) {
     Error E = Factory.check(Wrong);
     EXPECT_EQ(E.code(), ErrorCode::InvalidArgument) << Wrong;
     EXPECT_EQ(E.message(), createError(Wrong));
   }
+  Error NoCodec = Factory.check("fallback|pipe:x?serdes=yaml");
+  EXPECT_TRUE(NoCodec);
+  EXPECT_THAT(std::string(NoCodec.message()), HasSubstr("yaml"));
+}
+
+/// What a question fails with when nobody is there.
+static std::string nobodyThere(const RunnerFactory &Factory,
+                               const std::string &Spec) {
+  auto Runner = Factory.create(Spec);
+  EXPECT_TRUE(Runner) << Runner.message();
+  if (!Runner)
+    return {};
+  Expected<int> Answer = (*Runner)->tryEvaluate<int>();
+  EXPECT_EQ(Answer.code(), ErrorCode::Timeout);
+  return std::string(Answer.message());
+}
+
+TEST(RunnerFactoryTest, MayHaveAConnectTimeoutOfItsOwn) {
+  TemporaryDirectory Directory;
+  std::string Pipe = "pipe:" + Directory.path("p");
+  RunnerFactory Factory;
+  EXPECT_EQ(Factory.connectTimeout(), std::chrono::seconds(30));
+  Factory.setConnectTimeout(std::chrono::milliseconds(11));
+  EXPECT_THAT(nobodyThere(Factory, Pipe), HasSubstr("within 11 ms"));
+  EXPECT_THAT(nobodyThere(Factory, "record:" + Directory.path("log") + "|" +
+                                       Pipe + "?serdes=json"),
+              HasSubstr("within 11 ms"));
+  EXPECT_THAT(nobodyThere(Factory, Pipe + "?connect=12ms"),
+              HasSubstr("within 12 ms"));
 }
 
 TEST(RunnerFactoryTest, TheOutermostTimeoutCounts) {
@@ -177,6 +211,38 @@ static RunnerFactory::Scheme thresholdScheme() {
               return Error::success();
             });
       }};
+}
+
+TEST(RunnerFactoryTest, TakesTheChecksOfMoreSchemes) {
+  RunnerFactory Factory;
+  RunnerFactory::Scheme Careless = thresholdScheme();
+  Factory.add(Careless);
+  EXPECT_FALSE(Factory.check("fallback|threshold:many?x=1"));
+  EXPECT_THAT(Factory.check("threshold:5?timeout=soon").str(),
+              HasSubstr("a duration"))
+      << "which every scheme has";
+
+  RunnerFactory::Scheme Careful = thresholdScheme();
+  Careful.Check = [](const ModelSpec &Spec) {
+    if (Spec.Path.find_first_not_of("0123456789") != std::string::npos)
+      return Error(ErrorCode::InvalidArgument, "expected a number");
+    return Spec.checkOptions({});
+  };
+  bool Made = false;
+  Careful.Make = [&, Make = Careful.Make](const ModelSpec &Spec,
+                                          const RunnerFactory &Factory) {
+    Made = true;
+    return Make(Spec, Factory);
+  };
+  Factory.add(Careful);
+  EXPECT_FALSE(Factory.check("fallback|threshold:5?timeout=1s"));
+  for (std::string_view Wrong :
+       {"threshold:many", "fallback|threshold:5?x=1"}) {
+    EXPECT_EQ(Factory.check(Wrong).message(), createError(Factory, Wrong));
+    EXPECT_FALSE(Made) << Wrong;
+  }
+  EXPECT_TRUE(Factory.create("fallback|threshold:5"));
+  EXPECT_TRUE(Made);
 }
 
 TEST(RunnerFactoryTest, TakesMoreSchemes) {
