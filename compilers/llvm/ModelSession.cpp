@@ -46,7 +46,7 @@ std::string ModelSession::prefix(StringRef Optimization, Module &M) {
 std::unique_ptr<ModelSession> ModelSession::open(StringRef Optimization,
                                                  StringRef Spec, Module &M) {
   Expected<std::unique_ptr<MLModelRunner>> Runner =
-      createModelRunner(specForModule(Spec, M));
+      runnerFactory().create(specForModule(Spec, M));
   if (!Runner) {
     emitError(M, prefix(Optimization, M) + Runner.takeError().str());
     return nullptr;

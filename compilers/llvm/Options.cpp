@@ -8,17 +8,19 @@
 ///
 /// \file
 /// The options themselves. A model spec is checked while the command line is
-/// parsed, so that a typing error ends the compile before it has begun.
+/// parsed, its options and paths too, so that a typing error ends the compile
+/// before it has begun, and also where the model would not have been asked.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "Options.h"
 
-#include "MLCompilerBridge/ModelSpec.h"
-
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace llvm;
 
@@ -30,7 +32,7 @@ namespace {
 struct SpecParser : cl::parser<std::string> {
   using cl::parser<std::string>::parser;
   bool parse(cl::Option &O, StringRef, StringRef Arg, std::string &Value) {
-    if (Error E = RunnerFactory().check(Arg))
+    if (Error E = runnerFactory().check(Arg))
       return O.error(E.message());
     Value = Arg.str();
     return false;
@@ -55,7 +57,8 @@ cl::opt<bool> PrintStatisticsOpt(
 cl::opt<std::string, false, SpecParser> InlinerOpt(
     "mlbridge-inliner", cl::cat(Category), cl::value_desc("spec"),
     cl::desc("Let the model that <spec> names decide what is inlined, such as "
-             "pipe:/tmp/advisor or record:{module}.log|none"));
+             "pipe:/tmp/advisor or record:{module}.log|none; waits 5s for it "
+             "unless the spec says ?connect=DURATION"));
 
 cl::opt<bool> InlinerIncludeDefaultOpt(
     "mlbridge-inliner-include-default", cl::cat(Category),
@@ -69,14 +72,34 @@ bool printStatistics() { return PrintStatisticsOpt; }
 StringRef inlinerSpec() { return InlinerOpt; }
 bool inlinerIncludesDefault() { return InlinerIncludeDefaultOpt; }
 
-std::string specForModule(StringRef Spec, const Module &M) {
+RunnerFactory runnerFactory() {
+  RunnerFactory Factory;
+  Factory.setConnectTimeout(std::chrono::seconds(5));
+  return Factory;
+}
+
+/// What stands for `{module}`: the end of the module's name, for people, and a
+/// hash of its path, for what the former leaves out.
+static std::string fileNameFor(const Module &M) {
+  constexpr std::size_t MaxReadable = 100;
+  StringRef Identifier = M.getModuleIdentifier();
   std::string Name;
-  for (char C : M.getModuleIdentifier()) {
+  for (char C : Identifier.take_back(MaxReadable)) {
     // A dot only inside a word: no name is to be hidden, or to go upwards.
     bool Keep = isAlnum(C) || C == '-' ||
                 (C == '.' && !Name.empty() && isAlnum(Name.back()));
     Name += Keep ? C : '_';
   }
+  SmallString<256> Path(Identifier);
+  // In a folder that is gone, what was given has to do.
+  static_cast<void>(sys::fs::make_absolute(Path));
+  constexpr unsigned Digits = 16;
+  return Name + "-" +
+         utohexstr(xxh3_64bits(Path.str()), /*LowerCase=*/true, Digits);
+}
+
+std::string specForModule(StringRef Spec, const Module &M) {
+  const std::string Name = fileNameFor(M);
   std::string Result;
   for (;;) {
     auto [Before, After] = Spec.split("{module}");

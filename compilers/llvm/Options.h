@@ -15,6 +15,8 @@
 #ifndef MLBRIDGE_LLVM_OPTIONS_H
 #define MLBRIDGE_LLVM_OPTIONS_H
 
+#include "MLCompilerBridge/ModelSpec.h"
+
 #include "llvm/ADT/StringRef.h"
 
 #include <string>
@@ -38,17 +40,24 @@ OnError onModelError();
 /// optimisation.
 bool printStatistics();
 
-/// `-mlbridge-inliner=SPEC`: the model that decides what is inlined. Its syntax
-/// and scheme have been checked; empty when LLVM's inliner is to be left alone.
+/// `-mlbridge-inliner=SPEC`: the model that decides what is inlined. What can
+/// be known of it without opening anything has been checked; empty when LLVM's
+/// inliner is to be left alone.
 llvm::StringRef inlinerSpec();
 
 /// `-mlbridge-inliner-include-default`: the model is told LLVM's own decision
 /// at each state, as the feature `inlining_default`.
 bool inlinerIncludesDefault();
 
-/// \p Spec with each `{module}` replaced by the name of \p M, made fit for a
-/// file name: slashes and the like become `_`. It gives a log to each module,
-/// where one command line compiles many.
+/// Makes the runners of this plug-in. Unless the spec has `connect`, they wait
+/// 5 s for the model, not the library's 30: every compile waits that long, and
+/// in silence, where a build's model is not there.
+RunnerFactory runnerFactory();
+
+/// \p Spec with each `{module}` replaced by a file name for \p M: its own, in
+/// which slashes and the like become `_` and of which the last 100 characters
+/// are kept, and a hash of its path. It gives a log to each module, where many
+/// are compiled side by side.
 std::string specForModule(llvm::StringRef Spec, const llvm::Module &M);
 
 } // namespace MLBridge
