@@ -34,15 +34,15 @@ def checks() -> list[Check]:
     return [*_core_checks(), *_python_checks(), *_llvm_checks(), *_kernel_checks()]
 
 
+PREFIXES = ("/usr/local", "/usr")
+"""Where the library may be installed."""
+
+
 def find_llvm_plugin() -> Path | None:
-    """MLBridgeLLVM.so: where MLBRIDGE_LLVM_PLUGIN says, installed, or just built."""
+    """MLBridgeLLVM.so: where MLBRIDGE_LLVM_PLUGIN says, just built, or installed."""
     if named := os.environ.get("MLBRIDGE_LLVM_PLUGIN"):
         return Path(named) if Path(named).is_file() else None
-    candidates = [
-        Path(prefix, lib, "MLBridgeLLVM.so")
-        for prefix in ("/usr/local", "/usr")
-        for lib in ("lib", f"lib/{platform.machine()}-linux-gnu")
-    ]
+    candidates: list[Path] = []
     # An editable install lies in the checkout, whose builds lie in build/.
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "compilers" / "llvm").is_dir():
@@ -51,6 +51,11 @@ def find_llvm_plugin() -> Path | None:
             *checkout.glob("build/*/compilers/llvm/MLBridgeLLVM.so"),
         ]
         candidates += sorted(built, key=lambda path: -path.stat().st_mtime)
+    candidates += [
+        Path(prefix, lib, "MLBridgeLLVM.so")
+        for prefix in PREFIXES
+        for lib in ("lib", f"lib/{platform.machine()}-linux-gnu")
+    ]
     return next((path for path in candidates if path.is_file()), None)
 
 
@@ -72,8 +77,12 @@ def _python_checks() -> list[Check]:
     return [
         Check(group, "python", platform.python_version(), required=True),
         _package(group, "numpy", "", required=True),
-        _package(group, "torch", "pip install mlbridge[demo]: trains the demo's model"),
-        _package(group, "matplotlib", "pip install mlbridge[bench]: draws the plots"),
+        _package(group, "torch", "make demo, which installs it: the demo's model"),
+        _package(
+            group,
+            "matplotlib",
+            ".venv/bin/python -m pip install -r requirements/dev.txt: draws the plots",
+        ),
     ]
 
 

@@ -4,6 +4,7 @@
 """The command line, in this process and, where signals matter, in one of its own."""
 
 import csv
+import importlib.metadata
 import io
 import os
 import signal
@@ -130,6 +131,39 @@ def test_the_plugin_is_found_where_it_is_named(
     plugin.touch()
     monkeypatch.setenv("MLBRIDGE_LLVM_PLUGIN", str(plugin))
     assert doctor.find_llvm_plugin() == plugin
+
+
+def test_the_plugin_of_the_checkout_comes_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    checkout = tmp_path / "checkout"
+    (checkout / "compilers/llvm").mkdir(parents=True)
+    installed, built = (
+        folder / "lib/MLBridgeLLVM.so"
+        for folder in (tmp_path / "usr", checkout / "build/release")
+    )
+    for plugin in (installed, built):
+        plugin.parent.mkdir(parents=True)
+        plugin.touch()
+    monkeypatch.delenv("MLBRIDGE_LLVM_PLUGIN", raising=False)
+    monkeypatch.setattr(doctor, "PREFIXES", (str(tmp_path / "usr"),))
+    monkeypatch.setattr(doctor, "__file__", str(checkout / "python/mlbridge/doctor.py"))
+    assert doctor.find_llvm_plugin() == built
+    built.unlink()
+    assert doctor.find_llvm_plugin() == installed
+
+
+def test_what_doctor_prescribes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name on PyPI is somebody else's."""
+
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    hints = {check.name: check.hint for check in doctor.checks()}
+    assert not any("install mlbridge" in hint for hint in hints.values())
+    assert "make demo" in hints["torch"]
+    assert "requirements/dev.txt" in hints["matplotlib"]
 
 
 def test_doctor_fails_without_what_is_required(
