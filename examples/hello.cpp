@@ -5,7 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-// Run `python examples/hello.py`, then this, in any order:
+// Run `.venv/bin/python examples/hello.py`, then this, in any order:
 //   build/release/examples/hello [SPEC]        (default: pipe:/tmp/hello)
 #include "MLCompilerBridge/MLModelRunner.h"
 

@@ -1,6 +1,6 @@
 """Answer the compiler of examples/hello.cpp; Ctrl-C ends it.
 
-Run `python examples/hello.py [SPEC]`, where SPEC is pipe:/tmp/hello by default.
+Run `.venv/bin/python examples/hello.py [SPEC]`; SPEC is pipe:/tmp/hello by default.
 """
 
 import sys
