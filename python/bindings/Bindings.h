@@ -14,6 +14,7 @@
 #ifndef MLBRIDGE_PYTHON_BINDINGS_H
 #define MLBRIDGE_PYTHON_BINDINGS_H
 
+#include "MLCompilerBridge/Advice.h"
 #include "MLCompilerBridge/Deadline.h"
 
 #include <nanobind/nanobind.h>
@@ -26,8 +27,8 @@ void bindCodec(nanobind::module_ &M);
 void bindRunner(nanobind::module_ &M);
 void bindServer(nanobind::module_ &M);
 
-/// Says that an object is in use while it lets go of the GIL, so that a second
-/// thread gets an error and not a race.
+/// Says that an object is in use while it lets go of the GIL, or runs Python
+/// code that may, so that a second thread gets an error and not a race.
 class ExclusiveUse {
 public:
   /// \p What is the object, for the message.
@@ -43,6 +44,10 @@ private:
 /// Seconds as Python writes them; none and inf are for ever, and what is below
 /// zero is zero.
 Duration durationOf(std::optional<double> Seconds);
+
+/// What an answer is to be: anything, or one element (or \p Many) of the type
+/// of that name.
+AdviceSpec adviceSpecOf(std::optional<std::string_view> Type, bool Many);
 
 } // namespace MLBridge::Python
 

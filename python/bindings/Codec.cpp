@@ -93,15 +93,7 @@ static nb::bytes serialize(const nb::dict &Tensors, std::string_view Format,
 static nb::dict deserialize(const nb::bytes &Message, std::string_view Format,
                             std::optional<std::string_view> BareSide,
                             std::optional<std::string_view> Type, bool Many) {
-  AdviceSpec Wanted;
-  if (Type) {
-    std::optional<ElementType> Element = parseElementType(*Type);
-    if (!Element)
-      raise({ErrorCode::InvalidArgument,
-             "no element type is called '" + std::string(*Type) + "'"});
-    Wanted = {Many ? AdviceSpec::Form::List : AdviceSpec::Form::Scalar,
-              *Element};
-  }
+  AdviceSpec Wanted = adviceSpecOf(Type, Many);
   auto Held = std::make_shared<Decoded>(
       Decoded{MessageBuffer(Message.size()), makeCodec(Format, BareSide)});
   Span<std::byte> Bytes = Held->Buffer.message();

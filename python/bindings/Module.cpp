@@ -46,21 +46,23 @@ Duration Python::durationOf(std::optional<double> Seconds) {
   return std::chrono::duration_cast<Duration>(Wait);
 }
 
+AdviceSpec Python::adviceSpecOf(std::optional<std::string_view> Type,
+                                bool Many) {
+  if (!Type)
+    return AdviceSpec::any();
+  std::optional<ElementType> Element = parseElementType(*Type);
+  if (!Element)
+    raise({ErrorCode::InvalidArgument,
+           "no element type is called '" + std::string(*Type) + "'"});
+  return {Many ? AdviceSpec::Form::List : AdviceSpec::Form::Scalar, *Element};
+}
+
 static nb::dict schemes() {
   RunnerFactory Factory;
   nb::dict ByName;
   for (const RunnerFactory::Scheme &S : Factory.schemes())
     ByName[toStr(S.Name)] = toStr(S.Help);
   return ByName;
-}
-
-static nb::tuple parseSpec(std::string_view Text) {
-  ModelSpec Spec = valueOrRaise(ModelSpec::parse(Text));
-  nb::dict Options;
-  for (const auto &[Key, Value] : Spec.Options)
-    Options[toStr(Key)] = toStr(Value);
-  return nb::make_tuple(toStr(Spec.Scheme), toStr(Spec.Path), Options,
-                        toStr(Spec.Inner));
 }
 
 NB_MODULE(_core, M) {
@@ -74,11 +76,6 @@ NB_MODULE(_core, M) {
   M.def("schemes", schemes, nb::sig("def schemes() -> dict[str, str]"),
         "The model specs that this build understands: a line of help by "
         "scheme.");
-  M.def("parse_spec", parseSpec, nb::arg("spec"),
-        nb::sig("def parse_spec(spec: str) -> "
-                "tuple[str, str, dict[str, str], str]"),
-        "A model spec taken apart: scheme, path, options, the spec behind the "
-        "first '|'.");
   bindServer(M);
   bindRunner(M);
   bindCodec(M);

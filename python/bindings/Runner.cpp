@@ -31,27 +31,26 @@ namespace {
 class Runner {
 public:
   explicit Runner(std::string_view Spec)
-      : Impl(valueOrRaise(createModelRunner(Spec))) {}
+      : Impl(valueOrRaise(createModelRunner(Spec))),
+        Description(Impl->describe()) {}
 
   nb::object evaluate(const nb::dict &Features,
                       std::optional<std::string_view> Type, bool Many);
   void logOutcome(std::optional<std::string_view> Name, nb::handle Value,
                   std::optional<double> Reward);
-  void switchContext(std::string_view Name) { open().switchContext(Name); }
+  void switchContext(std::string_view Name);
   void close();
 
-  std::string describe() { return open().describe(); }
-  double timeout() {
-    return std::chrono::duration<double>(open().timeout()).count();
-  }
-  void setTimeout(std::optional<double> Seconds) {
-    open().setTimeout(durationOf(Seconds));
-  }
+  const std::string &describe() const { return Description; }
+  double timeout();
+  void setTimeout(std::optional<double> Seconds);
 
 private:
   MLModelRunner &open();
 
   std::unique_ptr<MLModelRunner> Impl;
+  /// Kept, so that a runner which is in use or closed can be shown.
+  std::string Description;
   TensorsFromPython Features{"feature"};
   bool InUse = false;
 };
@@ -62,6 +61,21 @@ MLModelRunner &Runner::open() {
   if (!Impl)
     raise({ErrorCode::InvalidArgument, "this model runner is closed"});
   return *Impl;
+}
+
+double Runner::timeout() {
+  ExclusiveUse Use(InUse, "this model runner");
+  return std::chrono::duration<double>(open().timeout()).count();
+}
+
+void Runner::setTimeout(std::optional<double> Seconds) {
+  ExclusiveUse Use(InUse, "this model runner");
+  open().setTimeout(durationOf(Seconds));
+}
+
+void Runner::switchContext(std::string_view Name) {
+  ExclusiveUse Use(InUse, "this model runner");
+  open().switchContext(Name);
 }
 
 void Runner::close() {
@@ -154,21 +168,11 @@ static nb::object objectOf(const TensorView &Tensor) {
                                             : copyArray(Tensor);
 }
 
-static AdviceSpec specOf(std::optional<std::string_view> Type, bool Many) {
-  if (!Type)
-    return AdviceSpec::any();
-  std::optional<ElementType> Element = parseElementType(*Type);
-  if (!Element)
-    raise({ErrorCode::InvalidArgument,
-           "no element type is called '" + std::string(*Type) + "'"});
-  return {Many ? AdviceSpec::Form::List : AdviceSpec::Form::Scalar, *Element};
-}
-
 nb::object Runner::evaluate(const nb::dict &Named,
                             std::optional<std::string_view> Type, bool Many) {
   ExclusiveUse Use(InUse, "this model runner");
   MLModelRunner &Model = open();
-  AdviceSpec Wanted = specOf(Type, Many);
+  AdviceSpec Wanted = adviceSpecOf(Type, Many);
   Features.clear();
   for (auto [Name, Value] : Named) {
     nb::object Backing;
@@ -191,6 +195,7 @@ nb::object Runner::evaluate(const nb::dict &Named,
 
 void Runner::logOutcome(std::optional<std::string_view> Name, nb::handle Value,
                         std::optional<double> Reward) {
+  ExclusiveUse Use(InUse, "this model runner");
   MLModelRunner &Model = open();
   const TensorView *Decision = nullptr;
   TensorsFromPython Decided("outcome");

@@ -15,11 +15,6 @@ SIMDJSON_VERSION: str = '3.0.1'
 def schemes() -> dict[str, str]:
     """The model specs that this build understands: a line of help by scheme."""
 
-def parse_spec(spec: str) -> tuple[str, str, dict[str, str], str]:
-    """
-    A model spec taken apart: scheme, path, options, the spec behind the first '|'.
-    """
-
 def server_spec(spec: str) -> tuple[str, str, bool, int]:
     """
     The spec of a place to serve at: name, SerDes of bare compilers, whether those are welcome, longest message in bytes.

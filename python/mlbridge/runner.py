@@ -29,6 +29,9 @@ class ModelRunner:
     ) -> Any:
         """Asks about the features, and returns the answer.
 
+        Other Python threads run meanwhile, but signals wait: Ctrl-C is noticed when
+        the question has ended, which may take `timeout` seconds.
+
         Args:
             features: values by name: numbers, bools, strings, lists of those, or
                 arrays of any rank up to 8. Python's own int and float are int64 and
