@@ -18,11 +18,12 @@ nb::object exceptionFor(const Error &E) {
       .attr("error_for")(toStr(errorCodeName(E.code())), toStr(E.message()));
 }
 
-void raise(const Error &E) {
-  nb::object Exception = exceptionFor(E);
+void raise(const nb::object &Exception) {
   PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(Exception.ptr())),
                   Exception.ptr());
   throw nb::python_error();
 }
+
+void raise(const Error &E) { raise(exceptionFor(E)); }
 
 } // namespace MLBridge::Python

@@ -24,7 +24,8 @@ namespace MLBridge::Python {
 /// The exception object for \p E, not raised.
 nanobind::object exceptionFor(const Error &E);
 
-/// Raises \p E.
+/// Raises \p Exception, or that for \p E.
+[[noreturn]] void raise(const nanobind::object &Exception);
 [[noreturn]] void raise(const Error &E);
 
 /// The value, or raises the error.

@@ -35,19 +35,15 @@ namespace {
 
 class Server {
 public:
-  Server(std::string Name, ModelServerOptions Options, nb::object OnSessionEnd);
+  Server(std::string Name, ModelServerOptions Options, nb::object OnWarning);
 
   /// Sends the reply that is set, waits for the next question, and returns its
   /// features; None when \p Timeout seconds pass or stop() is called.
   nb::object exchange(std::optional<double> Timeout);
 
   void setReply(nb::handle Value);
-  void setError(std::string Message) {
-    setText(Answer::Error, std::move(Message));
-  }
-  void setDeferred(std::string Why) {
-    setText(Answer::Deferred, std::move(Why));
-  }
+  void setError(const nb::str &Message);
+  void setDeferred(const nb::str &Why);
   /// Sends the reply that is set, without waiting for more.
   void send();
 
@@ -69,6 +65,18 @@ public:
 private:
   enum class Answer : std::uint8_t { None, Advice, Error, Deferred };
 
+  /// What became of an answer.
+  struct Sent {
+    Answer Kind = Answer::None;
+    std::uint64_t Session = 0;
+    int Pid = 0;
+    /// Why it could not be sent; that session is over.
+    MLBridge::Error Failure;
+
+    bool isAuthorsFault() const;
+    nb::object exception() const;
+  };
+
   /// How long a signal may have to wait.
   static constexpr std::chrono::milliseconds Slice{100};
 
@@ -77,17 +85,18 @@ private:
   void checkOpen() const;
   void checkAsked() const;
   /// Without the GIL. Success when there is nothing to send.
-  MLBridge::Error sendAnswer();
-  static bool isAuthorsFault(const MLBridge::Error &Unsent);
-  void settle(const MLBridge::Error &Unsent);
+  Sent sendAnswer();
+  void settle(const Sent &Last);
+  void refuse(const std::string &Why);
   void forget();
-  void report(const MLBridge::Error &Unsent);
+  void warn(std::string_view What, const nb::object &Why);
+  void report(const Sent &Last);
 
   std::string Name;
   /// For messages.
   std::string Description = "the server at " + Name;
   std::unique_ptr<ModelServer> Listener;
-  nb::object OnSessionEnd;
+  nb::object OnWarning;
   FeatureViews Views;
   TensorsFromPython Reply{"reply"};
   std::string ReplyText;
@@ -109,10 +118,10 @@ void Server::checkOpen() const {
 }
 
 Server::Server(std::string Name, ModelServerOptions Options,
-               nb::object OnSessionEnd)
+               nb::object OnWarning)
     : Name(Name), Listener(valueOrRaise(ModelServer::listen(
                       std::move(Name), std::move(Options)))),
-      OnSessionEnd(std::move(OnSessionEnd)) {}
+      OnWarning(std::move(OnWarning)) {}
 
 void Server::close() {
   if (!Listener)
@@ -137,24 +146,32 @@ nb::object Server::exchange(std::optional<double> Timeout) {
   ExclusiveUse Use(InUse, Description);
   Deadline Until = Deadline::in(durationOf(Timeout));
   while (true) {
-    MLBridge::Error Unsent;
+    Sent Last;
     std::optional<Expected<ModelServer::Question>> Next;
     // Another thread may look; what it would see is the server's no more.
     Asked = false;
     {
       nb::gil_scoped_release Release;
-      Unsent = sendAnswer();
-      if (!isAuthorsFault(Unsent))
+      Last = sendAnswer();
+      if (!Last.isAuthorsFault())
         Next.emplace(Listener->next(Until.orEarlier(Deadline::in(Slice))));
     }
     Asked = Next && *Next;
     if (Asked)
       Question = std::move(**Next);
-    settle(Unsent);
-    if (Asked)
-      return Views.dictFor(Question);
-    if (Next->code() != ErrorCode::Timeout)
+    settle(Last);
+    if (Asked) {
+      try {
+        return Views.dictFor(Question);
+      } catch (const nb::python_error &E) {
+        // Ctrl-C is no Exception.
+        if (!E.matches(PyExc_Exception))
+          throw;
+        refuse(nb::cast<std::string>(nb::repr(E.value())));
+      }
+    } else if (Next->code() != ErrorCode::Timeout) {
       raise(Next->takeError());
+    }
     if (Counts.Open == 0)
       forget();
     if (Stopped.load(std::memory_order_relaxed) || Until.expired())
@@ -170,19 +187,42 @@ void Server::forget() {
   Views = {};
 }
 
-/// Tells why sessions have ended since the last call; \p Unsent is why the last
-/// reply did not arrive.
-void Server::report(const MLBridge::Error &Unsent) {
-  if (OnSessionEnd.is_none())
-    return;
-  // Messages name the session, so that each is told once.
-  MLBridge::Error Last = Listener->lastSessionError();
-  if (Last && Last.message() != LastReported) {
-    LastReported = Last.message();
-    OnSessionEnd(exceptionFor(Last));
+/// Answers the question at hand, which has no form in Python, with an error.
+void Server::refuse(const std::string &Why) {
+  std::string Text = "the features cannot be shown in Python: " + Why;
+  warn("a question was refused",
+       exceptionFor({ErrorCode::Unsupported,
+                     "session " + std::to_string(Question.Session) +
+                         " (process " + std::to_string(Question.Pid) +
+                         "): " + Text}));
+  setText(Answer::Error, std::move(Text));
+  Sent Last;
+  Asked = false;
+  {
+    nb::gil_scoped_release Release;
+    Last = sendAnswer();
   }
-  if (Unsent && Unsent.message() != LastReported)
-    OnSessionEnd(exceptionFor(Unsent));
+  settle(Last);
+}
+
+void Server::warn(std::string_view What, const nb::object &Why) {
+  if (!OnWarning.is_none())
+    OnWarning(toStr(What), Why);
+}
+
+/// Tells why sessions have ended since the last call; \p Last is what became of
+/// the last answer.
+void Server::report(const Sent &Last) {
+  // The server's messages name the session, so that each is told once. An
+  // answer's failure is one of them, and is told by itself or raised.
+  MLBridge::Error End = Listener->lastSessionError();
+  if (End && End.message() != LastReported) {
+    LastReported = End.message();
+    if (End.message() != Last.Failure.message())
+      warn("a session ended", exceptionFor(End));
+  }
+  if (Last.Failure && !Last.isAuthorsFault())
+    warn("a session ended", Last.exception());
 }
 
 //===----------------------------------------------------------------------===//
@@ -193,6 +233,27 @@ void Server::checkAsked() const {
   if (!Asked)
     raise({ErrorCode::InvalidArgument, "there is no question to answer at " +
                                            Name + "; receive one first"});
+}
+
+/// A text for a compiler. Half a character is spelt out (\udcff), since half
+/// an explanation is better than none.
+static std::string readable(const nb::str &Text) {
+  nb::object Bytes = nb::steal(
+      PyUnicode_AsEncodedString(Text.ptr(), "utf-8", "backslashreplace"));
+  if (!Bytes.is_valid())
+    throw nb::python_error();
+  return {PyBytes_AS_STRING(Bytes.ptr()),
+          static_cast<std::size_t>(PyBytes_GET_SIZE(Bytes.ptr()))};
+}
+
+void Server::setError(const nb::str &Message) {
+  ExclusiveUse Use(InUse, Description);
+  setText(Answer::Error, readable(Message));
+}
+
+void Server::setDeferred(const nb::str &Why) {
+  ExclusiveUse Use(InUse, Description);
+  setText(Answer::Deferred, readable(Why));
 }
 
 void Server::setText(Answer Kind, std::string Text) {
@@ -220,10 +281,11 @@ void Server::addOutput(std::string_view Name, nb::handle Value, bool IsTaken) {
 }
 
 void Server::setReply(nb::handle Value) {
+  ExclusiveUse Use(InUse, Description);
   checkAsked();
   Pending = Answer::None;
   if (Value.is_none()) {
-    setDeferred("the model answered None");
+    setText(Answer::Deferred, "the model answered None");
     return;
   }
   Reply.clear();
@@ -258,47 +320,67 @@ void Server::setReply(nb::handle Value) {
   Pending = Answer::Advice;
 }
 
-MLBridge::Error Server::sendAnswer() {
-  switch (std::exchange(Pending, Answer::None)) {
+Server::Sent Server::sendAnswer() {
+  Sent Result{std::exchange(Pending, Answer::None), Question.Session,
+              Question.Pid, MLBridge::Error::success()};
+  switch (Result.Kind) {
   case Answer::None:
-    return MLBridge::Error::success();
+    break;
   case Answer::Advice:
-    return Listener->reply(Reply.features().tensors());
+    Result.Failure = Listener->reply(Reply.features().tensors());
+    break;
   case Answer::Error:
-    return Listener->replyError(ReplyText);
+    Result.Failure = Listener->replyError(ReplyText);
+    break;
   case Answer::Deferred:
-    return Listener->replyDeferred(ReplyText);
+    Result.Failure = Listener->replyDeferred(ReplyText);
+    break;
   }
-  return MLBridge::Error::success();
+  return Result;
 }
 
-/// Whether the one who made the reply has to know. That a compiler has left is
-/// no affair of the model's.
-bool Server::isAuthorsFault(const MLBridge::Error &Unsent) {
-  return Unsent.code() == ErrorCode::SchemaMismatch ||
-         Unsent.code() == ErrorCode::InvalidArgument ||
-         Unsent.code() == ErrorCode::Unsupported;
+/// Whether the one who made the answer has to know. That a compiler has left is
+/// no affair of the model's, nor is that a bare one has no ear for reasons.
+bool Server::Sent::isAuthorsFault() const {
+  return Kind == Answer::Advice &&
+         (Failure.code() == ErrorCode::SchemaMismatch ||
+          Failure.code() == ErrorCode::InvalidArgument ||
+          Failure.code() == ErrorCode::Unsupported);
+}
+
+/// The failure, and whose session it has ended.
+nb::object Server::Sent::exception() const {
+  std::string Number = "session " + std::to_string(Session);
+  std::string Text(Failure.message());
+  // The codec does not know who reads.
+  if (Text.find("(" + Number + ")") == std::string::npos)
+    Text = Number + " (process " + std::to_string(Pid) +
+           ") was not answered: " + Text;
+  nb::object Exception = exceptionFor({Failure.code(), std::move(Text)});
+  Exception.attr("session") = Session;
+  Exception.attr("pid") = Pid;
+  return Exception;
 }
 
 /// What is to be done after a send, with the GIL.
-void Server::settle(const MLBridge::Error &Unsent) {
+void Server::settle(const Sent &Last) {
   Reply.clear();
   Counts = Listener->statistics();
-  if (isAuthorsFault(Unsent))
-    raise(Unsent);
-  report(Unsent);
+  report(Last);
+  if (Last.isAuthorsFault())
+    raise(Last.exception());
 }
 
 void Server::send() {
   checkOpen();
   ExclusiveUse Use(InUse, Description);
-  MLBridge::Error Unsent;
+  Sent Last;
   Asked = false;
   {
     nb::gil_scoped_release Release;
-    Unsent = sendAnswer();
+    Last = sendAnswer();
   }
-  settle(Unsent);
+  settle(Last);
 }
 
 //===----------------------------------------------------------------------===//
@@ -336,31 +418,32 @@ void bindServer(nb::module_ &M) {
       .def(
           "__init__",
           [](Server *Self, std::string Name, bool Bare, std::string BareFormat,
-             std::size_t MaxMessage, double PeerTimeout,
-             nb::object OnSessionEnd) {
+             std::size_t MaxMessage, double PeerTimeout, nb::object OnWarning) {
             ModelServerOptions Options;
             Options.Bare = Bare;
             Options.BareFormat = std::move(BareFormat);
             Options.MaxMessage = MaxMessage;
             Options.PeerTimeout = durationOf(PeerTimeout);
             new (Self) Server(std::move(Name), std::move(Options),
-                              std::move(OnSessionEnd));
+                              std::move(OnWarning));
           },
           nb::arg("name"), nb::kw_only(), nb::arg("bare"),
           nb::arg("bare_format"), nb::arg("max_message"),
-          nb::arg("peer_timeout"), nb::arg("on_session_end").none(),
+          nb::arg("peer_timeout"), nb::arg("on_warning").none(),
           nb::sig("def __init__(self, name: str, *, bare: bool, bare_format: "
-                  "str, max_message: int, peer_timeout: float, on_session_end: "
-                  "collections.abc.Callable[[Exception], object] | None) -> "
-                  "None"),
-          "Listens at NAME.sock and, with bare, at NAME.in and NAME.out.")
+                  "str, max_message: int, peer_timeout: float, on_warning: "
+                  "collections.abc.Callable[[str, Exception], object] | None) "
+                  "-> None"),
+          "Listens at NAME.sock and, with bare, at NAME.in and NAME.out. What "
+          "befell a compiler, and why, is told to on_warning.")
       .def("exchange", &Server::exchange,
            nb::arg("timeout").none() = nb::none(),
            nb::sig("def exchange(self, timeout: float | None = None) -> "
                    "dict[str, typing.Any] | None"),
            "Sends the reply that is set, if any, and waits for the next "
            "question. Returns its features by name, or None when timeout "
-           "seconds have passed or stop() was called.")
+           "seconds have passed or stop() was called. Of what it raises, only "
+           "a reply that cannot be sent has a session.")
       .def("set_reply", &Server::setReply, nb::arg("value").none(),
            nb::sig("def set_reply(self, value: object) -> None"),
            "The answer to the question at hand; None defers. Arrays are not "

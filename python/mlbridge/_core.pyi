@@ -25,12 +25,14 @@ class Server:
     The model's end of any number of sessions. Used by one thread at a time, but for stop().
     """
 
-    def __init__(self, name: str, *, bare: bool, bare_format: str, max_message: int, peer_timeout: float, on_session_end: Callable[[Exception], object] | None) -> None:
-        """Listens at NAME.sock and, with bare, at NAME.in and NAME.out."""
+    def __init__(self, name: str, *, bare: bool, bare_format: str, max_message: int, peer_timeout: float, on_warning: Callable[[str, Exception], object] | None) -> None:
+        """
+        Listens at NAME.sock and, with bare, at NAME.in and NAME.out. What befell a compiler, and why, is told to on_warning.
+        """
 
     def exchange(self, timeout: float | None = None) -> dict[str, Any] | None:
         """
-        Sends the reply that is set, if any, and waits for the next question. Returns its features by name, or None when timeout seconds have passed or stop() was called.
+        Sends the reply that is set, if any, and waits for the next question. Returns its features by name, or None when timeout seconds have passed or stop() was called. Of what it raises, only a reply that cannot be sent has a session.
         """
 
     def set_reply(self, value: object) -> None:

@@ -15,6 +15,11 @@ class Error(Exception):
 
     code: ClassVar[str] = "Error"
 
+    session: int = 0
+    """Where an answer could not be sent: the session that has ended by that. Else 0."""
+    pid: int = 0
+    """The process of that session's compiler; 0 for a bare one."""
+
 
 class Timeout(Error, TimeoutError):
     """The peer did not answer, or was not there, before the deadline."""

@@ -76,8 +76,8 @@ class BaseCompilerInterface(ABC):
         self.close()
 
 
-def _log_session_end(why: Exception) -> None:
-    logger.warning("a session ended: %s", why)
+def _log_warning(what: str, why: Exception) -> None:
+    logger.warning("%s: %s", what, why)
 
 
 def open_server(
@@ -95,7 +95,7 @@ def open_server(
         bare_format=serdes,
         max_message=max_message,
         peer_timeout=peer_timeout,
-        on_session_end=_log_session_end,
+        on_warning=_log_warning,
     )
 
 
@@ -155,7 +155,8 @@ class PipeCompilerInterface(BaseCompilerInterface):
         """Sends the answer that was stored, and returns the next question's features.
 
         A question that got no answer before is answered with an error. Ctrl-C is
-        noticed within 0.1 s.
+        noticed within 0.1 s while waiting for a question, but a compiler that does
+        not read its answer holds it up for as long as ``peer_timeout``.
 
         Args:
             mode: ``"exit"`` sends the answer, waits for nothing and returns None.
@@ -168,8 +169,12 @@ class PipeCompilerInterface(BaseCompilerInterface):
 
         Raises:
             Timeout: nobody asked in time.
-            SchemaMismatch: the answer cannot be sent in this session's format; its
-                compiler has been told so.
+            SchemaMismatch, Unsupported, InvalidArgument: the answer cannot be sent in
+                this session's format, or is longer than ``max_message``. Its
+                compiler has not been told: its session, which the exception's
+                ``session`` and ``pid`` name, is over. The next call serves the
+                others. (Of an error or a deferral that cannot be sent, only the log
+                tells.)
             OSFailure: this end is broken.
         """
         if mode == "exit":
@@ -189,7 +194,8 @@ class PipeCompilerInterface(BaseCompilerInterface):
             advice: a bool, int, float or str, a list of one of those, a NumPy array
                 or scalar, or what NumPy makes an array of (a CPU ``torch.Tensor``);
                 a dict of several such outputs by name; None leaves the decision to
-                the compiler. An array must not change before it is sent.
+                the compiler (but ends the session of a bare one that speaks the
+                bitstream). An array must not change before it is sent.
 
                 Where the compiler said what it wants (`advice_type`), the value is
                 converted if that keeps it; rounding from double to float is the one
@@ -203,7 +209,10 @@ class PipeCompilerInterface(BaseCompilerInterface):
         self._server.set_reply(advice)
 
     def populate_error(self, message: str) -> None:
-        """Stores the answer that the model failed, in its own words."""
+        """Stores the answer that the model failed, in its own words.
+
+        A bare compiler cannot be told; its session ends.
+        """
         self._server.set_error(message)
 
     def close(self) -> None:

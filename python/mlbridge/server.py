@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Literal
 
 from mlbridge import _core
-from mlbridge.errors import Deferred, SchemaMismatch, Timeout
+from mlbridge.errors import Deferred, Error, Timeout
 from mlbridge.interface import open_server
 from mlbridge.types import Features, Policy
 
@@ -91,9 +91,12 @@ class _PolicyServer:
         while True:
             try:
                 features = server.exchange(wait)
-            except SchemaMismatch as unsent:
-                # The answer does not fit the session's format.
-                self._fail(unsent)
+            except Error as unsent:
+                # An answer that does not fit the session's format has ended it;
+                # what names no session is the server's own failure.
+                if not unsent.session:
+                    raise
+                self._fail(unsent, unsent.session, unsent.pid)
                 continue
             statistics.sessions = server.sessions
             statistics.open = server.open
@@ -121,28 +124,42 @@ class _PolicyServer:
             self.server.set_reply(advice)
             self.statistics.deferred += advice is None
         except Deferred as why:
-            self.server.set_deferred(str(why))
+            self.server.set_deferred(_text_of(why))
             self.statistics.deferred += 1
         except Exception as failure:
-            self.server.set_error(f"{type(failure).__name__}: {failure}")
-            self._fail(failure)
+            self.server.set_error(_description_of(failure))
+            self._fail(failure, self.server.session, self.server.pid)
         self.statistics.policy_seconds += time.perf_counter() - started
 
-    def _fail(self, failure: Exception) -> None:
+    def _fail(self, failure: Exception, session: int, pid: int) -> None:
         """Raises the failure, or logs it: the same one with its traceback once."""
         self.statistics.errors += 1
         if self._raises:
-            self.server.send()
-            raise failure
-        text = f"{type(failure).__name__}: {failure}"
+            try:
+                self.server.send()
+            finally:
+                raise failure
+        text = _description_of(failure)
         logger.error(
             "the policy failed on a question of session %d (process %d): %s",
-            self.server.session,
-            self.server.pid,
+            session,
+            pid,
             text,
             exc_info=None if text == self._last_failure else failure,
         )
         self._last_failure = text
+
+
+def _text_of(failure: Exception) -> str:
+    """The text of an exception, even of one that cannot make it."""
+    try:
+        return str(failure)
+    except Exception:
+        return f"a {type(failure).__name__} without a text"
+
+
+def _description_of(failure: Exception) -> str:
+    return f"{type(failure).__name__}: {_text_of(failure)}"
 
 
 def serve(
@@ -170,10 +187,13 @@ def serve(
             compilers speak), ``bare=no`` and ``max-message``; or a path.
         sessions: return when so many compilers have come and gone.
         timeout: seconds without a question after which to give up.
-        on_error: what happens when the policy raises. The compiler is told in
-            either case: it sees the error code ``Model`` with the exception's text,
-            and decides by itself. ``"reply"`` logs the exception and goes on;
-            ``"raise"`` raises it here.
+        on_error: what happens when the policy raises, or returns what cannot be
+            sent: ``"reply"`` logs the exception and goes on; ``"raise"`` raises it
+            here. The compiler decides by itself in either case. It sees the error
+            code ``Model`` with the exception's text, but where there is no way to
+            tell it, its session ends: a bare compiler that speaks the bitstream
+            (which can be told of no deferral either), or any one when the answer
+            does not fit its format or ``max-message``.
         statistics: kept up to date while serving, for a thread that shows them.
 
     Returns:
@@ -187,7 +207,7 @@ def serve(
     """
     loop = _PolicyServer(policy, spec, on_error, statistics or Statistics())
     try:
-        with _sigterm_exits():
+        with sigterm_raises(SystemExit(128 + signal.SIGTERM)):
             loop.run(sessions, timeout)
     except KeyboardInterrupt:
         logger.info("interrupted; %s", loop.statistics)
@@ -197,17 +217,17 @@ def serve(
 
 
 @contextmanager
-def _sigterm_exits() -> Iterator[None]:
-    """Lets SIGTERM raise SystemExit, where it would end the process on the spot."""
+def sigterm_raises(end: BaseException) -> Iterator[None]:
+    """Lets SIGTERM raise the end, where it would end the process on the spot."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
         return
 
-    def exit_with_its_status(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
+    def raise_end(number: int, frame: FrameType | None) -> None:
+        raise end
 
-    signal.signal(signal.SIGTERM, exit_with_its_status)
+    signal.signal(signal.SIGTERM, raise_end)
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ implementation, which is what its users have linked.
 import errno
 import json
 import os
+import select
 import struct
 import threading
 import time
@@ -83,6 +84,16 @@ def ask(peer: Peer, message: bytes) -> bytes:
     os.write(writer, struct.pack("<Q", len(message)) + message)
     (size,) = struct.unpack("<Q", exactly(reader, 8))
     return exactly(reader, size)
+
+
+def is_dropped(peer: Peer, message: bytes) -> bool:
+    """Whether the model ends the session instead of answering."""
+    reader, writer = peer
+    os.write(writer, struct.pack("<Q", len(message)) + message)
+    # Reading cannot tell a model that has left from one that is still to come.
+    poll = select.poll()
+    poll.register(reader, select.POLLIN)
+    return poll.poll(PATIENCE * 1000) == [(reader, select.POLLHUP)]
 
 
 def bitstream(**tensors: np.ndarray[Any, Any]) -> bytes:
@@ -218,3 +229,141 @@ def test_no_answer_reaches_the_next_compiler(name: str) -> None:
             time.sleep(0.2)
             gone.set()
             assert reply.result(20) == struct.pack("<i", 2)
+
+
+def raises(kind: type[Exception], text: str) -> mlbridge.Policy:
+    def policy(features: mlbridge.Features) -> Any:
+        raise kind(text)
+
+    return policy
+
+
+# What no bare compiler can be told, and what the log says of it.
+DEFERRALS: dict[str, tuple[mlbridge.Policy, str]] = {
+    "None": (lambda _: None, "answered None"),
+    "Deferred": (raises(mlbridge.Deferred, "not \udcff me"), r"not \udcff me"),
+}
+FAILURES: dict[str, tuple[mlbridge.Policy, str]] = {
+    "raises": (raises(ValueError, "no weights"), "no weights"),
+    "raises half a character": (raises(ValueError, "no \ud800"), "no \ud800"),
+    "two outputs": (lambda _: {"a": 1, "b": 2}, "2 tensors"),
+    "strings": (lambda _: ["a", "b"], "lengths"),
+    "no UTF-8": (lambda _: "\udcff", "UTF-8"),
+    "too long": (lambda _: bytes(100_000).decode(), "max-message"),
+}
+
+
+@pytest.mark.parametrize("serves", [*DEFERRALS, *FAILURES])
+def test_what_they_cannot_be_told(
+    name: str, serves: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It ends their session, and nobody else's."""
+    fails, says = (DEFERRALS | FAILURES)[serves]
+
+    def policy(features: mlbridge.Features) -> Any:
+        return 7 if features["x"] == 1 else fails(features)
+
+    def question(x: int) -> bytes:
+        return bitstream(x=np.array([x], np.int32))
+
+    with (
+        mlbridge.serving(policy, f"pipe:{name}?max-message=64KiB") as served,
+        mlbridge.create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+    ):
+        for session in (1, 3):
+            with compiler(name) as peer:
+                assert ask(peer, question(1)) == struct.pack("<i", 7)
+                assert is_dropped(peer, question(0))
+            assert runner.evaluate({"x": 1}, int) == 7
+            told = [record.getMessage() for record in caplog.records]
+            # That the policy raised is one thing, that the session ended another.
+            assert len(told) == (2 if serves.startswith("raises") else 1)
+            assert says in told[0]
+            assert all(f"session {session} (process 0)" in text for text in told)
+            caplog.clear()
+    assert served.statistics.deferred == (2 if serves in DEFERRALS else 0)
+    assert served.statistics.errors == (2 if serves in FAILURES else 0)
+
+
+@pytest.mark.parametrize("serves", DEFERRALS)
+def test_a_deferral_is_no_failure(name: str, serves: str) -> None:
+    policy, _ = DEFERRALS[serves]
+    with mlbridge.serving(policy, f"pipe:{name}", on_error="raise") as served:
+        for _ in range(2):
+            with compiler(name) as peer:
+                assert is_dropped(peer, bitstream(x=np.array([1], np.int32)))
+    assert served.statistics.deferred == 2
+
+
+@pytest.mark.parametrize(
+    ("serves", "kind"),
+    [
+        ("raises", ValueError),
+        ("raises half a character", ValueError),
+        ("two outputs", mlbridge.Unsupported),
+        ("no UTF-8", mlbridge.InvalidArgument),
+    ],
+)
+def test_a_failure_that_ends_serving(
+    name: str, serves: str, kind: type[Exception]
+) -> None:
+    """What the policy raised is what is raised, whether or not it can be told."""
+    policy, _ = FAILURES[serves]
+    with (
+        pytest.raises(kind) as caught,
+        mlbridge.serving(policy, f"pipe:{name}", on_error="raise"),
+        compiler(name) as peer,
+    ):
+        assert is_dropped(peer, bitstream(x=np.array([1], np.int32)))
+    if serves == "two outputs":
+        assert isinstance(caught.value, mlbridge.Error)
+        assert (caught.value.session, caught.value.pid) == (1, 0)
+
+
+def test_a_failure_in_the_papers_loop(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only of an answer is its author told; for a reason there is the log."""
+    with (
+        mlbridge.PipeCompilerInterface(name, timeout=20) as interface,
+        ThreadPoolExecutor() as executor,
+    ):
+
+        def foreign() -> bool:
+            with compiler(name) as peer:
+                return is_dropped(peer, bitstream(x=np.array([1], np.int32)))
+
+        dropped = executor.submit(foreign)
+        interface.evaluate()
+        interface.populate_error("no \udcff")
+        interface.evaluate(mode="exit")
+        assert dropped.result(20)
+        assert r"no \udcff" in caplog.text
+
+        dropped = executor.submit(foreign)
+        interface.evaluate()
+        interface.populate_buffer({"a": 1, "b": 2})
+        with pytest.raises(mlbridge.Unsupported, match="session 2") as caught:
+            interface.evaluate()
+        assert (caught.value.session, caught.value.pid) == (2, 0)
+        assert dropped.result(20)
+        assert len(caplog.records) == 1
+
+
+HUGE = (
+    b'{"features":[{"name":"x","port":0,"type":"double",'
+    b'"shape":[0,4611686018427387904]}]}\n\n'
+)
+
+
+def test_a_shape_that_is_too_large(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Without elements, but for NumPy still too large."""
+    with (
+        mlbridge.serving(lambda _: 7, f"pipe:{name}") as served,
+        mlbridge.create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+    ):
+        with compiler(name) as peer:
+            assert is_dropped(peer, HUGE)
+        assert runner.evaluate({"x": 1}, int) == 7
+    assert "session 1" in caplog.text
+    assert served.statistics.questions == 2

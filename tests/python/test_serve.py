@@ -8,11 +8,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mlbridge
@@ -107,6 +111,157 @@ def test_a_policy_that_fails(name: str, caplog: pytest.LogCaptureFixture) -> Non
     assert [bool(record.exc_info) for record in failures] == [True, False, False]
 
 
+class Mute(Exception):
+    """Has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class MuteDeferral(mlbridge.Deferred):
+    __str__ = Mute.__str__
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind", "says"),
+    [
+        (
+            partial(ValueError, "no \ud800"),
+            mlbridge.ModelError,
+            r"ValueError: no \\ud800",
+        ),
+        (Mute, mlbridge.ModelError, "Mute"),
+        (partial(mlbridge.Deferred, "no \udcff"), mlbridge.Deferred, r"no \\udcff"),
+        (MuteDeferral, mlbridge.Deferred, "MuteDeferral"),
+    ],
+    ids=["error", "mute error", "deferral", "mute deferral"],
+)
+def test_a_policy_that_is_hard_to_understand(
+    name: str, failure: Callable[[], Exception], kind: type[Exception], says: str
+) -> None:
+    def policy(features: mlbridge.Features) -> int:
+        if features["x"] == 1:
+            raise failure()
+        return 7
+
+    with (
+        serving(policy, f"pipe:{name}"),
+        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+    ):
+        with pytest.raises(kind, match=says):
+            runner.evaluate({"x": 1}, int)
+        assert runner.evaluate({"x": 0}, int) == 7
+
+
+UNSENDABLE = {
+    "too long": (bytes(100_000).decode(), "max-message"),
+    "no UTF-8": ("\udcff", "UTF-8"),
+}
+
+
+@pytest.mark.parametrize("serdes", ["bitstream", "json"])
+@pytest.mark.parametrize("what", UNSENDABLE)
+def test_an_answer_that_cannot_be_sent(
+    name: str, serdes: str, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It ends the session of the one who asked, and the others are served."""
+    answer, says = UNSENDABLE[what]
+    at = f"pipe:{name}?serdes={serdes}&timeout=20s"
+    with (
+        serving(
+            lambda f: answer if f["x"] == 1 else "7", f"pipe:{name}?max-message=64KiB"
+        ) as served,
+        create_model_runner(at) as other,
+        create_model_runner(at) as runner,
+    ):
+        assert other.evaluate({"x": 0}) == "7"
+        with pytest.raises(mlbridge.Error):
+            runner.evaluate({"x": 1})
+        assert other.evaluate({"x": 0}) == "7"
+        assert runner.evaluate({"x": 0}) == "7"
+    assert served.statistics.errors == 1
+    assert served.statistics.questions == 4
+    (told,) = caplog.records
+    assert says in told.getMessage()
+    assert f"session 2 (process {os.getpid()})" in told.getMessage()
+
+
+def test_a_failure_that_is_too_long_to_tell(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def policy(features: mlbridge.Features) -> int:
+        if features["x"] == 1:
+            raise ValueError("no" * 50_000)
+        return 7
+
+    with (
+        serving(policy, f"pipe:{name}?max-message=64KiB") as served,
+        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+    ):
+        with pytest.raises(mlbridge.PeerClosed):
+            runner.evaluate({"x": 1}, int)
+        assert runner.evaluate({"x": 0}, int) == 7
+    assert served.statistics.errors == 1
+    failed, ended = (record.getMessage() for record in caplog.records)
+    assert "the policy failed" in failed
+    assert "max-message" in ended
+
+
+@pytest.mark.parametrize("what", UNSENDABLE)
+def test_an_answer_that_cannot_be_sent_ends_serving(name: str, what: str) -> None:
+    answer, says = UNSENDABLE[what]
+    with (
+        pytest.raises(mlbridge.InvalidArgument, match=says) as caught,
+        serving(lambda _: answer, f"pipe:{name}?max-message=64KiB", on_error="raise"),
+        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+        pytest.raises(mlbridge.Error),
+    ):
+        runner.evaluate({"x": 1})
+    assert (caught.value.session, caught.value.pid) == (1, os.getpid())
+
+
+SERVER_SHORT_OF_MEMORY = """
+import resource, sys
+from pathlib import Path
+import mlbridge
+
+def policy(features):
+    if "limit" in features:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        room = pages * resource.getpagesize() + (32 << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (room, room))
+    return len(features["text"])
+
+mlbridge.serve(policy, sys.argv[1], sessions=1)
+"""
+
+
+def test_a_question_that_python_cannot_show(name: str) -> None:
+    """There is memory for the message, but not for a str beside it."""
+    long = "a" * (64 << 20)
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", SERVER_SHORT_OF_MEMORY, f"pipe:{name}"],
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner,
+    ):
+        assert runner.evaluate({"text": long}, int) == 64 << 20
+        assert runner.evaluate({"text": "", "limit": True}, int) == 0
+        for _ in range(2):
+            with pytest.raises(mlbridge.ModelError, match="MemoryError"):
+                runner.evaluate({"text": long}, int)
+            assert runner.evaluate({"text": "abc"}, int) == 3
+        runner.close()
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        told = process.stderr.read().splitlines()
+    # The log without a handler.
+    assert len(told) == 2
+    assert all("refused: session 1" in line for line in told)
+
+
 def test_a_policy_whose_failure_ends_serving(name: str) -> None:
     def policy(features: mlbridge.Features) -> int:
         raise ZeroDivisionError("on purpose")
@@ -147,6 +302,73 @@ def test_waiting_leaves_the_interpreter_to_others(name: str) -> None:
             counted += 1
         assert isinstance(waiting.exception(), mlbridge.Timeout)
     assert counted > 10_000
+
+
+def test_an_interface_is_busy_while_it_makes_an_answer(name: str) -> None:
+    """What an answer is made of may run Python, and let other threads run."""
+    refused: list[BaseException | None] = []
+
+    class Answer:
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            for use in (
+                lambda: interface.evaluate(mode="exit"),
+                lambda: interface.populate_buffer(1),
+                lambda: interface.populate_error("no"),
+                interface.close,
+            ):
+                refused.append(executor.submit(use).exception(20))
+            return np.array(7)
+
+    with (
+        ThreadPoolExecutor() as executor,
+        mlbridge.PipeCompilerInterface(name, timeout=20) as interface,
+    ):
+        answer = executor.submit(ask, name)
+        interface.evaluate()
+        interface.populate_buffer(Answer())
+        interface.evaluate(mode="exit")
+        assert answer.result(20) == [7]
+    assert len(refused) == 4
+    assert all(isinstance(error, mlbridge.InvalidArgument) for error in refused)
+    assert all("another thread" in str(error) for error in refused)
+
+
+def test_a_runner_is_busy_while_it_asks(name: str) -> None:
+    asked, done = threading.Event(), threading.Event()
+
+    def policy(features: mlbridge.Features) -> int:
+        asked.set()
+        assert done.wait(20)
+        return 7
+
+    def set_timeout() -> None:
+        runner.timeout = 1
+
+    with (
+        serving(policy, f"pipe:{name}"),
+        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+        ThreadPoolExecutor() as executor,
+    ):
+        answer = executor.submit(runner.evaluate, {"x": 1}, int)
+        try:
+            assert asked.wait(20)
+            for use in (
+                lambda: runner.evaluate({"x": 1}),
+                lambda: runner.log_outcome("inlined", 1),
+                lambda: runner.log_reward(1.0),
+                lambda: runner.switch_context("main"),
+                lambda: runner.timeout,
+                set_timeout,
+                runner.close,
+            ):
+                with pytest.raises(mlbridge.InvalidArgument, match="another thread"):
+                    use()
+            assert name in repr(runner)
+        finally:
+            done.set()
+        assert answer.result(20) == 7
+        assert runner.timeout == 20
+    assert name in repr(runner)
 
 
 SERVER = """

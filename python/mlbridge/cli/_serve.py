@@ -5,11 +5,9 @@
 
 import importlib
 import logging
-import signal
 import sys
 import time
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +17,7 @@ from rich.logging import RichHandler
 from rich.text import Text
 
 from mlbridge.cli._terminal import console, errors
-from mlbridge.server import Statistics
+from mlbridge.server import Statistics, sigterm_raises
 from mlbridge.server import serve as serve_policy
 from mlbridge.types import Policy
 
@@ -72,14 +70,16 @@ def serve(
         format="%(message)s",
         handlers=[RichHandler(console=errors, show_path=False)],
     )
-    # A service manager's stop is as clean as Ctrl-C.
-    signal.signal(signal.SIGTERM, _interrupt)
     statistics = Statistics()
-    with Live(
-        get_renderable=_StatusLine(at, statistics),
-        console=errors,
-        refresh_per_second=4,
-        transient=True,
+    with (
+        # A service manager's stop is as clean as Ctrl-C.
+        sigterm_raises(KeyboardInterrupt()),
+        Live(
+            get_renderable=_StatusLine(at, statistics),
+            console=errors,
+            refresh_per_second=4,
+            transient=True,
+        ),
     ):
         serve_policy(
             function,
@@ -90,10 +90,6 @@ def serve(
             statistics=statistics,
         )
     console.print(str(statistics))
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _load(name: str) -> Policy:
