@@ -28,6 +28,15 @@
 
 namespace MLBridge {
 
+/// Tells the processor that the caller spins on memory.
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 /// The memory of one direction of one channel.
 class AdaptiveWait {
 public:

@@ -17,6 +17,7 @@
 #include "MLCompilerBridge/NoneModelRunner.h"
 #include "MLCompilerBridge/PipeModelRunner.h"
 #include "MLCompilerBridge/RecordModelRunner.h"
+#include "MLCompilerBridge/SharedMemoryModelRunner.h"
 
 #include <algorithm>
 
@@ -86,10 +87,11 @@ static Expected<std::unique_ptr<BaseSerDes>> codecOf(const ModelSpec &Spec) {
   return SerDes::create(Spec.option("serdes", "bitstream"));
 }
 
-static Error checkPipe(const ModelSpec &Spec) {
+/// Of a model in another process of this machine.
+static Error checkLocal(const ModelSpec &Spec) {
   static constexpr std::string_view Known[] = {"serdes", "connect",
                                                "max-message"};
-  if (Error E = checkPath(Spec, "the name of the pipes"))
+  if (Error E = checkPath(Spec, "the name at which the model listens"))
     return E;
   if (Error E = Spec.checkOptions(Known))
     return E;
@@ -98,8 +100,9 @@ static Error checkPipe(const ModelSpec &Spec) {
   return codecOf(Spec).takeError();
 }
 
-static RunnerOrError makePipe(const ModelSpec &Spec,
-                              const RunnerFactory &Factory) {
+template <typename RunnerT>
+static RunnerOrError makeLocal(const ModelSpec &Spec,
+                               const RunnerFactory &Factory) {
   Expected<TransportOptions> Options = Spec.transportOptions();
   if (!Options)
     return Options.takeError();
@@ -108,8 +111,7 @@ static RunnerOrError makePipe(const ModelSpec &Spec,
   Expected<std::unique_ptr<BaseSerDes>> Codec = codecOf(Spec);
   if (!Codec)
     return Codec.takeError();
-  return std::make_unique<PipeModelRunner>(Spec.Path, std::move(*Codec),
-                                           *Options);
+  return std::make_unique<RunnerT>(Spec.Path, std::move(*Codec), *Options);
 }
 
 RunnerFactory::RunnerFactory() {
@@ -118,7 +120,11 @@ RunnerFactory::RunnerFactory() {
   add({"pipe",
        "pipe:NAME?serdes=bitstream|json&connect=30s&max-message=1GiB: "
        "a model in another process of this machine",
-       makePipe, /*IsDecorator=*/false, checkPipe});
+       makeLocal<PipeModelRunner>, /*IsDecorator=*/false, checkLocal});
+  add({"shm",
+       "shm:NAME?serdes=bitstream|json&connect=30s&max-message=1GiB: "
+       "the same, through shared memory",
+       makeLocal<SharedMemoryModelRunner>, /*IsDecorator=*/false, checkLocal});
   add({"record",
        "record:FILE|SPEC: writes what SPEC is asked and what was "
        "decided to a log",

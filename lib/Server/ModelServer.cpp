@@ -9,7 +9,9 @@
 #include "MLCompilerBridge/ModelServer.h"
 #include "Server/ServerSession.h"
 #include "Transport/BarePipes.h"
+#include "Transport/FifoChannel.h"
 #include "Transport/Meeting.h"
+#include "Transport/SharedMemoryChannel.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -43,9 +45,9 @@ Error ModelServer::replyDeferred(std::string_view Why) {
 
 namespace {
 
-class PipeServer final : public ModelServer {
+class LocalServer final : public ModelServer {
 public:
-  PipeServer(std::string Name, ModelServerOptions Options, MeetingPoint Door)
+  LocalServer(std::string Name, ModelServerOptions Options, MeetingPoint Door)
       : Name(std::move(Name)), Options(std::move(Options)),
         Door(std::move(Door)) {}
 
@@ -76,7 +78,11 @@ private:
   void acceptGuests();
   /// False when the guest is done with, one way or the other.
   bool welcome(Guest &G);
-  Error admit(const Guest &G, const Hello &H);
+  Error admit(Guest &G, const Hello &H);
+  Expected<std::unique_ptr<ServerChannel>>
+  makePipes(const Guest &G, const ServerSession::Identity &Who);
+  Expected<std::unique_ptr<ServerChannel>>
+  makeSharedMemory(Guest &G, const ServerSession::Identity &Who);
   void admitBare();
   void watchBareNewcomer();
   /// Makes fresh FIFOs for the next compiler as soon as \p Session, if it is
@@ -136,14 +142,14 @@ ModelServer::listen(std::string Name, ModelServerOptions Options) {
   Expected<MeetingPoint> Door = MeetingPoint::listen(Name + ".sock");
   if (!Door)
     return Door.takeError();
-  auto Server = std::make_unique<PipeServer>(
+  auto Server = std::make_unique<LocalServer>(
       std::move(Name), std::move(Options), std::move(*Door));
   if (Error E = Server->openBareDoor())
     return E;
   return std::unique_ptr<ModelServer>(std::move(Server));
 }
 
-Error PipeServer::openBareDoor() {
+Error LocalServer::openBareDoor() {
   if (!Options.Bare)
     return Error::success();
   // The old pair goes first: its names are the new one's.
@@ -155,7 +161,7 @@ Error PipeServer::openBareDoor() {
   return Error::success();
 }
 
-ModelServer::Statistics PipeServer::statistics() const {
+ModelServer::Statistics LocalServer::statistics() const {
   Statistics S = Counts;
   S.Open = Open.size();
   return S;
@@ -165,7 +171,7 @@ ModelServer::Statistics PipeServer::statistics() const {
 // Questions and replies
 //===----------------------------------------------------------------------===//
 
-Expected<ModelServer::Question> PipeServer::next(Deadline Until) {
+Expected<ModelServer::Question> LocalServer::next(Deadline Until) {
   if (AwaitsReply)
     if (Error E = replyError("the model gave no answer to this question"))
       LastError = std::move(E);
@@ -193,7 +199,7 @@ Expected<ModelServer::Question> PipeServer::next(Deadline Until) {
 }
 
 /// The next question of the only session.
-std::optional<ModelServer::Question> PipeServer::askOnly(bool MaySpin) {
+std::optional<ModelServer::Question> LocalServer::askOnly(bool MaySpin) {
   if (!MaySpin)
     return ask(*Open.front());
   std::optional<Question> Q;
@@ -207,7 +213,7 @@ std::optional<ModelServer::Question> PipeServer::askOnly(bool MaySpin) {
 }
 
 /// The next question of any session, taking turns.
-std::optional<ModelServer::Question> PipeServer::askAnyone() {
+std::optional<ModelServer::Question> LocalServer::askAnyone() {
   for (std::size_t Left = Open.size(); Left != 0; --Left) {
     if (Turn >= Open.size())
       Turn = 0;
@@ -223,13 +229,13 @@ std::optional<ModelServer::Question> PipeServer::askAnyone() {
 
 /// The question that \p Session has completed, if it has. Ends the session
 /// when its compiler is gone or talks nonsense.
-std::optional<ModelServer::Question> PipeServer::ask(ServerSession &Session) {
-  Expected<FifoChannel::Progress> P = Session.channel().advance();
+std::optional<ModelServer::Question> LocalServer::ask(ServerSession &Session) {
+  Expected<ServerChannel::Progress> P = Session.channel().advance();
   if (!P) {
     end(Session, P.takeError());
     return std::nullopt;
   }
-  if (*P == FifoChannel::Progress::Incomplete)
+  if (*P == ServerChannel::Progress::Incomplete)
     return std::nullopt;
   ++Counts.Questions;
   Current = &Session;
@@ -248,7 +254,7 @@ std::optional<ModelServer::Question> PipeServer::ask(ServerSession &Session) {
   return *Q;
 }
 
-Error PipeServer::reply(Span<const TensorView> Advice) {
+Error LocalServer::reply(Span<const TensorView> Advice) {
   if (!AwaitsReply)
     return Error(ErrorCode::InvalidArgument,
                  "there is no question to reply to");
@@ -261,7 +267,7 @@ Error PipeServer::reply(Span<const TensorView> Advice) {
   return E;
 }
 
-void PipeServer::end(ServerSession &Session, Error Why) {
+void LocalServer::end(ServerSession &Session, Error Why) {
   bool WasNormal = Why.code() == ErrorCode::PeerClosed &&
                    !Session.channel().isInsideMessage();
   if (!WasNormal)
@@ -279,7 +285,7 @@ void PipeServer::end(ServerSession &Session, Error Why) {
 // Who is there
 //===----------------------------------------------------------------------===//
 
-Deadline PipeServer::wakeUp(Deadline Until) const {
+Deadline LocalServer::wakeUp(Deadline Until) const {
   if (BareDoor)
     Until = Until.orEarlier(NextBareLook);
   if (DoorShut)
@@ -289,7 +295,7 @@ Deadline PipeServer::wakeUp(Deadline Until) const {
   return Until;
 }
 
-Error PipeServer::watch(Deadline Until) {
+Error LocalServer::watch(Deadline Until) {
   if (DoorShut && DoorShut->expired())
     DoorShut.reset();
   Watched.clear();
@@ -297,21 +303,32 @@ Error PipeServer::watch(Deadline Until) {
   for (const Guest &G : Guests)
     Watched.push_back({G.Socket.get(), POLLIN, 0});
   std::size_t FirstSession = Watched.size();
-  Watched.resize(FirstSession + Open.size() * FifoChannel::NumPollFDs);
+  Watched.resize(FirstSession + Open.size() * ServerChannel::NumPollFDs);
   for (std::size_t I = 0; I < Open.size(); ++I)
     Open[I]->channel().fillPoll(
-        &Watched[FirstSession + I * FifoChannel::NumPollFDs]);
+        &Watched[FirstSession + I * ServerChannel::NumPollFDs]);
 
-  int Ready = ::poll(Watched.data(), Watched.size(), Until.pollTimeout());
+  // Rung for only where it is slept: a ring costs the compiler a system call.
+  int Timeout = Until.pollTimeout();
+  if (Timeout != 0)
+    for (const auto &Session : Open)
+      if (!Session->channel().prepareToSleep())
+        Timeout = 0;
+  int Ready = ::poll(Watched.data(), Watched.size(), Timeout);
+  const int PollErrno = errno;
+  for (std::size_t I = 0; I < Open.size(); ++I)
+    Open[I]->channel().wakeUp(
+        &Watched[FirstSession + I * ServerChannel::NumPollFDs]);
+  errno = PollErrno;
   if (Ready < 0 && errno != EINTR)
     return Error::fromErrno(errno, "cannot wait for compilers at " + Name);
 
   for (std::size_t I = Open.size(); Ready > 0 && I-- > 0;)
-    if (FifoChannel::peerIsGone(
-            &Watched[FirstSession + I * FifoChannel::NumPollFDs])) {
+    if (Open[I]->channel().peerIsGone(
+            &Watched[FirstSession + I * ServerChannel::NumPollFDs])) {
       // What it left in the pipe cannot be answered any more, but tells
       // whether it ended between two questions or inside one.
-      Expected<FifoChannel::Progress> P = Open[I]->channel().advance();
+      Expected<ServerChannel::Progress> P = Open[I]->channel().advance();
       end(*Open[I],
           P ? Error(ErrorCode::PeerClosed, Open[I]->who().describe() + " ended")
             : P.takeError());
@@ -323,7 +340,7 @@ Error PipeServer::watch(Deadline Until) {
   return Error::success();
 }
 
-void PipeServer::acceptGuests() {
+void LocalServer::acceptGuests() {
   while (!DoorShut) {
     UniqueFD Socket = Door.accept();
     if (!Socket) {
@@ -337,7 +354,7 @@ void PipeServer::acceptGuests() {
   }
 }
 
-bool PipeServer::welcome(Guest &G) {
+bool LocalServer::welcome(Guest &G) {
   Packet FromGuest;
   Expected<PacketState> State = receivePacket(G.Socket.get(), FromGuest);
   if (!State || *State == PacketState::Ended)
@@ -356,7 +373,7 @@ bool PipeServer::welcome(Guest &G) {
   return false;
 }
 
-Error PipeServer::admit(const Guest &G, const Hello &H) {
+Error LocalServer::admit(Guest &G, const Hello &H) {
   if (H.Protocol != Hello::ProtocolVersion)
     return Error(ErrorCode::Unsupported,
                  "this model speaks version " +
@@ -365,37 +382,63 @@ Error PipeServer::admit(const Guest &G, const Hello &H) {
                      std::to_string(H.Protocol) +
                      "; use the same release of ML-Compiler-Bridge on both "
                      "sides");
-  if (H.Transport != "pipe")
-    return Error(ErrorCode::Unsupported,
-                 "this model is reached by pipe, not by \"" + H.Transport +
-                     "\"");
   Expected<std::unique_ptr<BaseSerDes>> Codec = Options.MakeSerDes(H.SerDes);
   if (!Codec)
     return Codec.takeError();
+  ServerSession::Identity Who;
+  Who.AdviceType = H.AdviceType;
+  Who.Number = Counts.Sessions + 1;
+  // Only for its number; a channel has the descriptor.
+  (void)posix::processOfPeer(G.Socket.get(), Who.Pid);
+  Expected<std::unique_ptr<ServerChannel>> Channel =
+      H.Transport == "pipe"  ? makePipes(G, Who)
+      : H.Transport == "shm" ? makeSharedMemory(G, Who)
+                             : Error(ErrorCode::Unsupported,
+                                     "this model is reached by pipe or shm, "
+                                     "not by \"" +
+                                         H.Transport + "\"");
+  if (!Channel)
+    return Channel.takeError();
+  ++Counts.Sessions;
+  Open.push_back(std::make_unique<ServerSession>(
+      std::move(Who), std::move(*Channel), std::move(*Codec)));
+  return Error::success();
+}
+
+Expected<std::unique_ptr<ServerChannel>>
+LocalServer::makePipes(const Guest &G, const ServerSession::Identity &Who) {
   Expected<posix::Pipe> ToCompiler = posix::makePipe();
   if (!ToCompiler)
     return ToCompiler.takeError();
   Expected<posix::Pipe> FromCompiler = posix::makePipe();
   if (!FromCompiler)
     return FromCompiler.takeError();
-
-  ServerSession::Identity Who;
-  Who.AdviceType = H.AdviceType;
-  UniqueFD Process = posix::processOfPeer(G.Socket.get(), Who.Pid);
-  Who.Number = Counts.Sessions + 1;
-  const int TheirEnds[2] = {ToCompiler->Read.get(), FromCompiler->Write.get()};
+  const int TheirEnds[] = {ToCompiler->Read.get(), FromCompiler->Write.get()};
   if (Error E = sendPacket(G.Socket.get(), Terms().encode(), TheirEnds))
     return E;
-  ++Counts.Sessions;
-  Open.push_back(std::make_unique<ServerSession>(
-      std::move(Who),
+  pid_t Pid;
+  return std::make_unique<FifoChannel>(
       FifoEnds{std::move(FromCompiler->Read), std::move(ToCompiler->Write),
-               std::move(Process)},
-      std::move(*Codec), Options.MaxMessage));
-  return Error::success();
+               posix::processOfPeer(G.Socket.get(), Pid)},
+      Who.describe(), Options.MaxMessage);
 }
 
-void PipeServer::admitBare() {
+Expected<std::unique_ptr<ServerChannel>>
+LocalServer::makeSharedMemory(Guest &G, const ServerSession::Identity &Who) {
+  const int Socket = G.Socket.get();
+  Expected<SharedMemoryEnds> Ends =
+      SharedMemoryEnds::create(std::move(G.Socket));
+  if (!Ends)
+    return Ends.takeError();
+  const int Theirs[] = {Ends->Questions.descriptor(),
+                        Ends->Answers.descriptor(), Ends->Doorbell.get()};
+  if (Error E = sendPacket(Socket, Terms().encode(), Theirs))
+    return E;
+  return std::make_unique<SharedMemoryChannel>(std::move(*Ends), Who.describe(),
+                                               Options.MaxMessage);
+}
+
+void LocalServer::admitBare() {
   if (!BareDoor || !NextBareLook.expired())
     return;
   NextBareLook = Deadline::in(BareDoorInterval);
@@ -413,12 +456,15 @@ void PipeServer::admitBare() {
   Who.Number = BareNewcomer = ++Counts.Sessions;
   BareNewcomerUntil = Deadline::in(Options.PeerTimeout);
   Open.push_back(std::make_unique<ServerSession>(
-      std::move(Who), std::move(*Ends), std::move(*Codec), Options.MaxMessage));
+      Who,
+      std::make_unique<FifoChannel>(std::move(*Ends), Who.describe(),
+                                    Options.MaxMessage),
+      std::move(*Codec)));
 }
 
 /// A newcomer that thinks long before its first question has nevertheless
 /// opened both names, and needs them no more.
-void PipeServer::watchBareNewcomer() {
+void LocalServer::watchBareNewcomer() {
   auto Newcomer = std::ranges::find(
       Open, BareNewcomer, [](const auto &S) { return S->who().Number; });
   if (Newcomer == Open.end())
@@ -432,7 +478,7 @@ void PipeServer::watchBareNewcomer() {
                               posix::formatDuration(Options.PeerTimeout)));
 }
 
-void PipeServer::renewBareDoor(const ServerSession &Session) {
+void LocalServer::renewBareDoor(const ServerSession &Session) {
   if (Session.who().Number != BareNewcomer)
     return;
   BareNewcomer = 0;

@@ -17,11 +17,10 @@ std::string ServerSession::Identity::describe() const {
          " (session " + std::to_string(Number) + ")";
 }
 
-ServerSession::ServerSession(Identity Who, FifoEnds Ends,
-                             std::unique_ptr<BaseSerDes> Codec,
-                             std::size_t MaxMessage)
-    : Who(std::move(Who)),
-      Channel(std::move(Ends), this->Who.describe(), MaxMessage),
+ServerSession::ServerSession(Identity Who,
+                             std::unique_ptr<ServerChannel> Channel,
+                             std::unique_ptr<BaseSerDes> Codec)
+    : Who(std::move(Who)), Channel(std::move(Channel)),
       Codec(std::move(Codec)) {
   if (this->Who.Bare)
     this->Codec->setDialect(BaseSerDes::Dialect::BareModel);
@@ -29,20 +28,21 @@ ServerSession::ServerSession(Identity Who, FifoEnds Ends,
 
 Expected<ModelServer::Question> ServerSession::decode() {
   Expected<Span<const TensorView>> Tensors =
-      Codec->deserialize(Channel.message());
+      Codec->deserialize(Channel->message());
   if (!Tensors) {
     Error E = Tensors.takeError();
     return Error(E.code(), Who.describe() + ": " + E.message());
   }
-  const FrameBuffer &Frame = Channel.receiveBuffer();
-  if (Layout == 0 || Codec->layout() != CodecLayout || Frame.data() != Buffer) {
+  const void *Where = Channel->message().data();
+  if (Layout == 0 || Codec->layout() != CodecLayout || Where != Buffer) {
     ++Layout;
     CodecLayout = Codec->layout();
-    Buffer = Frame.data();
+    Buffer = Where;
     struct Owners {
       std::shared_ptr<const void> Message, Decoded;
     };
-    Memory = std::make_shared<Owners>(Owners{Frame.share(), Codec->memory()});
+    Memory =
+        std::make_shared<Owners>(Owners{Channel->memory(), Codec->memory()});
   }
   ModelServer::Question Q;
   Q.Features = *Tensors;
@@ -56,5 +56,5 @@ Expected<ModelServer::Question> ServerSession::decode() {
 }
 
 Error ServerSession::reply(Span<const TensorView> Advice, Deadline Until) {
-  return sendMessage(*Codec, Channel, Advice, Until);
+  return sendMessage(*Codec, *Channel, Advice, Until);
 }

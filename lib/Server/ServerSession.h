@@ -17,7 +17,7 @@
 #define MLBRIDGE_LIB_SERVER_SERVERSESSION_H
 
 #include "MLCompilerBridge/ModelServer.h"
-#include "Transport/FifoChannel.h"
+#include "Transport/ServerChannel.h"
 
 #include <string>
 
@@ -35,11 +35,11 @@ public:
     std::string describe() const;
   };
 
-  ServerSession(Identity Who, FifoEnds Ends, std::unique_ptr<BaseSerDes> Codec,
-                std::size_t MaxMessage);
+  ServerSession(Identity Who, std::unique_ptr<ServerChannel> Channel,
+                std::unique_ptr<BaseSerDes> Codec);
 
   const Identity &who() const { return Who; }
-  FifoChannel &channel() { return Channel; }
+  ServerChannel &channel() { return *Channel; }
 
   /// Decodes the message that the channel has completed.
   Expected<ModelServer::Question> decode();
@@ -47,7 +47,7 @@ public:
 
 private:
   Identity Who;
-  FifoChannel Channel;
+  std::unique_ptr<ServerChannel> Channel;
   std::unique_ptr<BaseSerDes> Codec;
 
   // What the views of the last question depended on.

@@ -268,7 +268,7 @@ void FifoChannel::fillPoll(pollfd *FDs) const {
   FDs[2] = {PeerProcess ? -1 : Writer.get(), 0, 0};
 }
 
-bool FifoChannel::peerIsGone(const pollfd *FDs) {
+bool FifoChannel::peerIsGone(const pollfd *FDs) const {
   return FDs[1].revents != 0 || (FDs[2].revents & POLLERR) != 0;
 }
 

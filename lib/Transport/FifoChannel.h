@@ -23,6 +23,7 @@
 #include "Transport/FrameBuffer.h"
 #include "Transport/PipeWriter.h"
 #include "Transport/Posix.h"
+#include "Transport/ServerChannel.h"
 
 #include <poll.h>
 #include <vector>
@@ -37,18 +38,14 @@ struct FifoEnds {
   posix::UniqueFD PeerProcess;
 };
 
-/// After an error the channel is broken: destroy it.
-class FifoChannel {
+class FifoChannel final : public ServerChannel {
 public:
   /// \p Peer names the other side in messages.
   FifoChannel(FifoEnds Ends, std::string Peer, std::size_t MaxMessage);
 
-  /// Room for the next message to send.
-  Expected<Span<std::byte>> acquire(std::size_t Size);
-  /// Sends \p Size bytes of it.
-  Error commit(std::size_t Size, Deadline Until);
-  /// Sends a message that lies in pieces.
-  Error send(Span<const Span<const std::byte>> Pieces, Deadline Until);
+  Expected<Span<std::byte>> acquire(std::size_t Size) override;
+  Error commit(std::size_t Size, Deadline Until) override;
+  Error send(Span<const Span<const std::byte>> Pieces, Deadline Until) override;
   /// The same for a message that is going to be answered: the pieces are used
   /// until the answer is received or this object is destroyed.
   Error lend(Span<const Span<const std::byte>> Pieces, Deadline Until);
@@ -56,30 +53,18 @@ public:
   /// Waits for the next message.
   Expected<Span<const std::byte>> receive(Deadline Until);
 
-  enum class Progress { Incomplete, Complete };
-  /// Whether bytes, or their end, are there for advance() to take. For those
-  /// who ask often: unlike a read of nothing, this leaves the pipe's lock to
-  /// the writer.
-  bool isReadable() const;
-  /// Takes what has arrived, without waiting. After Complete, message() is the
-  /// message, and the next call begins the next one.
-  Expected<Progress> advance();
-  Span<const std::byte> message() const;
-  /// Whether a message has begun to arrive and not ended.
-  bool isInsideMessage() const { return !Consumed && Received != 0; }
-  /// Whether anybody has the other end of what is read here open, or has left
-  /// something in it. Not for those who ask often.
-  bool hasWriter() const;
-  /// The memory of message(), for those who keep views of it.
-  const FrameBuffer &receiveBuffer() const { return In; }
+  /// Unlike a read of nothing, this leaves the pipe's lock to the writer.
+  bool isReadable() const override;
+  Expected<Progress> advance() override;
+  Span<const std::byte> message() const override;
+  std::shared_ptr<const void> memory() const override { return In.share(); }
+  bool isInsideMessage() const override { return !Consumed && Received != 0; }
+  bool hasWriter() const override;
 
-  /// What poll(2) should watch while nothing arrives: the read end, the peer's
-  /// process, and the write end, whose reader may vanish.
-  static constexpr std::size_t NumPollFDs = 3;
-  void fillPoll(pollfd *FDs) const;
-  /// Whether the peer is gone for good, as far as poll could tell; what it
-  /// sent before may still be there.
-  static bool peerIsGone(const pollfd *FDs);
+  /// The read end, the peer's process, and the write end, whose reader may
+  /// vanish.
+  void fillPoll(pollfd *FDs) const override;
+  bool peerIsGone(const pollfd *FDs) const override;
 
 private:
   Error checkSize(std::size_t Size) const;

@@ -8,6 +8,7 @@
 
 #include "Transport/Meeting.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -216,6 +217,74 @@ Expected<UniqueFD> MLBridge::tryConnect(const std::string &Path) {
   default:
     return Error::fromErrno(errno, "cannot connect to " + Path);
   }
+}
+
+Expected<std::optional<Met>>
+MLBridge::tryMeet(const std::string &Name, const std::string &Peer,
+                  const std::string &Transport, const SessionRequest &Request,
+                  std::size_t NumDescriptors, Deadline Until) {
+  Expected<UniqueFD> Socket = tryConnect(Name + ".sock");
+  if (!Socket)
+    return Socket.takeError();
+  if (!*Socket)
+    return std::optional<Met>();
+  if (!posix::isTrustedPeer(Socket->get()))
+    return Error(ErrorCode::System,
+                 "another user listens at " + Name +
+                     ".sock, whose model is not asked; choose another name");
+  Hello Ours;
+  Ours.Transport = Transport;
+  Ours.SerDes = Request.SerDes;
+  Ours.AdviceType = Request.AdviceType;
+  if (sendPacket(Socket->get(), Ours.encode(), {}))
+    return std::optional<Met>();
+
+  Packet Answer;
+  for (;;) {
+    pollfd FD{Socket->get(), POLLIN, 0};
+    int Ready = ::poll(&FD, 1, Until.pollTimeout());
+    Expected<PacketState> State = receivePacket(Socket->get(), Answer);
+    if (!State)
+      return State.takeError();
+    if (*State == PacketState::Ended)
+      return std::optional<Met>();
+    if (*State == PacketState::Arrived)
+      break;
+    if (Ready == 0 && Until.expired())
+      return Error(ErrorCode::Timeout,
+                   Peer + " accepted the connection, but did not say hello "
+                          "before the deadline: is the model side stopped or "
+                          "busy?");
+  }
+  Expected<Terms> Theirs = Terms::decode(Answer.Text);
+  if (!Theirs)
+    return Theirs.takeError();
+  if (!Theirs->Refusal.empty())
+    return Error(ErrorCode::Unsupported,
+                 Peer + " refused this session: " + Theirs->Refusal);
+  if (Answer.Descriptors.size() != NumDescriptors)
+    return Error(ErrorCode::Malformed,
+                 Peer + " sent " + std::to_string(Answer.Descriptors.size()) +
+                     " descriptors for a session; expected " +
+                     std::to_string(NumDescriptors));
+  return std::optional<Met>(
+      Met{std::move(*Socket), std::move(Answer.Descriptors)});
+}
+
+void Lookout::pause(Deadline Until) {
+  int Left = Until.pollTimeout();
+  int Wait = static_cast<int>(Next.count());
+  ::poll(nullptr, 0, Left < 0 ? Wait : std::min(Left, Wait));
+  Next = std::min(2 * Next, std::chrono::milliseconds(20));
+}
+
+Error Lookout::nobodyAt(const std::string &Peer, const std::string &Found,
+                        Duration Waited) {
+  return {ErrorCode::Timeout,
+          "no model at " + Peer + " within " + posix::formatDuration(Waited) +
+              ": " + Found +
+              "; start the model side (Python: mlbridge.serve(policy, \"" +
+              Peer + "\")) or wait longer (connect=)"};
 }
 
 //===----------------------------------------------------------------------===//

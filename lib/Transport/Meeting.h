@@ -20,8 +20,10 @@
 
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Error.h"
+#include "MLCompilerBridge/Transport.h"
 #include "Transport/Posix.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +70,33 @@ Expected<PacketState> receivePacket(int Socket, Packet &Into);
 /// The compiler's half: connects to \p Path. A missing or stale socket is no
 /// error, only an empty descriptor: the model side may still start.
 Expected<posix::UniqueFD> tryConnect(const std::string &Path);
+
+/// A meeting that went well: the socket, and what the terms brought.
+struct Met {
+  posix::UniqueFD Socket;
+  std::vector<posix::UniqueFD> Descriptors;
+};
+/// Meets the server at NAME.sock, which \p Peer calls by its spec, for a
+/// session by \p Transport that takes \p NumDescriptors. None if nobody
+/// listens there, or no longer: it may come back.
+Expected<std::optional<Met>>
+tryMeet(const std::string &Name, const std::string &Peer,
+        const std::string &Transport, const SessionRequest &Request,
+        std::size_t NumDescriptors, Deadline Until);
+
+/// Looks for the model side ever less often: it answers within a millisecond
+/// when it is up, and a compiler that waits for one to be started should not
+/// burn its core.
+class Lookout {
+public:
+  void pause(Deadline Until);
+  /// That it was in vain, and what to do.
+  static Error nobodyAt(const std::string &Peer, const std::string &Found,
+                        Duration Waited);
+
+private:
+  std::chrono::milliseconds Next{1};
+};
 
 /// The model's half.
 class MeetingPoint {

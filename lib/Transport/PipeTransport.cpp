@@ -12,12 +12,9 @@
 #include "Transport/FifoChannel.h"
 #include "Transport/Meeting.h"
 
-#include <algorithm>
 #include <optional>
-#include <poll.h>
 
 using namespace MLBridge;
-using posix::UniqueFD;
 
 namespace {
 
@@ -60,8 +57,6 @@ private:
   SessionTerms begin(FifoEnds Ends, bool Bare);
   Expected<std::optional<FifoEnds>> tryMeet(const SessionRequest &Request,
                                             Deadline Until);
-  Expected<FifoEnds> meet(const UniqueFD &Socket, const SessionRequest &Request,
-                          Deadline Until);
   Error nobodyThere() const;
 
   std::string Name;
@@ -72,22 +67,11 @@ private:
 
 } // namespace
 
-/// Looks for the model side ever less often: it answers within a millisecond
-/// when it is up, and a compiler that waits for one to be started should not
-/// burn its core.
-static void pause(std::chrono::milliseconds &Pause, Deadline Until) {
-  int Left = Until.pollTimeout();
-  int Wait = static_cast<int>(Pause.count());
-  ::poll(nullptr, 0, Left < 0 ? Wait : std::min(Left, Wait));
-  Pause = std::min(2 * Pause, std::chrono::milliseconds(20));
-}
-
 Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
                                               Deadline Until) {
   Channel.reset();
   BarePipeClient Bare(Name);
-  std::chrono::milliseconds Pause(1);
-  for (;; pause(Pause, Until)) {
+  for (Lookout Out;; Out.pause(Until)) {
     Expected<std::optional<FifoEnds>> Met = tryMeet(Request, Until);
     if (!Met)
       return Met.takeError();
@@ -119,71 +103,20 @@ SessionTerms PipeTransport::begin(FifoEnds Ends, bool Bare) {
   return Terms;
 }
 
-/// The ends of a session with the server at NAME.sock; none if nobody listens
-/// there, or no longer: it may come back.
+/// The ends of a session with the server at NAME.sock, if there is one.
 Expected<std::optional<FifoEnds>>
 PipeTransport::tryMeet(const SessionRequest &Request, Deadline Until) {
-  Expected<UniqueFD> Socket = tryConnect(Name + ".sock");
-  if (!Socket)
-    return Socket.takeError();
-  if (!*Socket)
+  auto Met = MLBridge::tryMeet(Name, describe(), "pipe", Request,
+                               /*NumDescriptors=*/2, Until);
+  if (!Met)
+    return Met.takeError();
+  if (!*Met)
     return std::optional<FifoEnds>();
-  if (!posix::isTrustedPeer(Socket->get()))
-    return Error(ErrorCode::System,
-                 "another user listens at " + Name +
-                     ".sock, whose model is not asked; choose another name");
-  Expected<FifoEnds> Ends = meet(*Socket, Request, Until);
-  if (Ends)
-    return std::optional<FifoEnds>(std::move(*Ends));
-  if (Ends.code() == ErrorCode::PeerClosed)
-    return std::optional<FifoEnds>();
-  return Ends.takeError();
-}
-
-Expected<FifoEnds> PipeTransport::meet(const UniqueFD &Socket,
-                                       const SessionRequest &Request,
-                                       Deadline Until) {
-  Hello Ours;
-  Ours.Transport = "pipe";
-  Ours.SerDes = Request.SerDes;
-  Ours.AdviceType = Request.AdviceType;
-  Error Gone(ErrorCode::PeerClosed,
-             describe() + " closed the connection while we met");
-  if (sendPacket(Socket.get(), Ours.encode(), {}))
-    return Gone;
-
-  Packet Answer;
-  for (;;) {
-    pollfd FD{Socket.get(), POLLIN, 0};
-    int Ready = ::poll(&FD, 1, Until.pollTimeout());
-    Expected<PacketState> State = receivePacket(Socket.get(), Answer);
-    if (!State)
-      return State.takeError();
-    if (*State == PacketState::Ended)
-      return Gone;
-    if (*State == PacketState::Arrived)
-      break;
-    if (Ready == 0 && Until.expired())
-      return Error(ErrorCode::Timeout,
-                   describe() + " accepted the connection, but did not say "
-                                "hello before the deadline: is the model side "
-                                "stopped or busy?");
-  }
-  Expected<Terms> Theirs = Terms::decode(Answer.Text);
-  if (!Theirs)
-    return Theirs.takeError();
-  if (!Theirs->Refusal.empty())
-    return Error(ErrorCode::Unsupported,
-                 describe() + " refused this session: " + Theirs->Refusal);
-  if (Answer.Descriptors.size() != 2)
-    return Error(ErrorCode::Malformed,
-                 describe() + " sent " +
-                     std::to_string(Answer.Descriptors.size()) +
-                     " descriptors for a session; expected 2 pipe ends");
+  auto &[Socket, Descriptors] = **Met;
   pid_t Pid;
-  return FifoEnds{std::move(Answer.Descriptors[0]),
-                  std::move(Answer.Descriptors[1]),
-                  posix::processOfPeer(Socket.get(), Pid)};
+  return std::optional<FifoEnds>(
+      FifoEnds{std::move(Descriptors[0]), std::move(Descriptors[1]),
+               posix::processOfPeer(Socket.get(), Pid)});
 }
 
 Error PipeTransport::nobodyThere() const {
@@ -195,13 +128,7 @@ Error PipeTransport::nobodyThere() const {
                 ".in is there, but nobody serves it, or "
                 "another compiler uses it"
           : "there is neither " + Name + ".sock nor " + Name + ".in";
-  return Error(ErrorCode::Timeout,
-               "no model at " + describe() + " within " +
-                   posix::formatDuration(Options.ConnectTimeout) + ": " +
-                   Found +
-                   "; start the model side (Python: mlbridge.serve("
-                   "policy, \"" +
-                   describe() + "\")) or wait longer (connect=)");
+  return Lookout::nobodyAt(describe(), Found, Options.ConnectTimeout);
 }
 
 std::unique_ptr<Transport>

@@ -17,7 +17,26 @@
 #include "MLCompilerBridge/BaseSerDes.h"
 #include "MLCompilerBridge/Deadline.h"
 
+#include <algorithm>
+
 namespace MLBridge {
+
+/// Sends a message that lies in \p Pieces by way of the region that \p Channel
+/// lends.
+template <typename ChannelT>
+Error sendGathered(ChannelT &Channel, Span<const Span<const std::byte>> Pieces,
+                   Deadline Until) {
+  std::size_t Size = 0;
+  for (Span<const std::byte> Piece : Pieces)
+    Size += Piece.size();
+  Expected<Span<std::byte>> Region = Channel.acquire(Size);
+  if (!Region)
+    return Region.takeError();
+  std::byte *Next = Region->data();
+  for (Span<const std::byte> Piece : Pieces)
+    Next = std::ranges::copy(Piece, Next).out;
+  return Channel.commit(Size, Until);
+}
 
 /// Sends \p Tensors through \p Channel: from where they lie where that saves a
 /// copy, else by way of the region that the channel lends.

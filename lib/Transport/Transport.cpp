@@ -8,22 +8,20 @@
 
 #include "MLCompilerBridge/Transport.h"
 
-#include <algorithm>
+#include "Transport/SendMessage.h"
+#include "Transport/ServerChannel.h"
 
 using namespace MLBridge;
 
 Transport::~Transport() = default;
+ServerChannel::~ServerChannel() = default;
 
 Error Transport::send(Span<const Span<const std::byte>> Pieces,
                       Deadline Until) {
-  std::size_t Size = 0;
-  for (Span<const std::byte> Piece : Pieces)
-    Size += Piece.size();
-  Expected<Span<std::byte>> Region = acquire(Size);
-  if (!Region)
-    return Region.takeError();
-  std::byte *Next = Region->data();
-  for (Span<const std::byte> Piece : Pieces)
-    Next = std::ranges::copy(Piece, Next).out;
-  return commit(Size, Until);
+  return sendGathered(*this, Pieces, Until);
+}
+
+Error ServerChannel::send(Span<const Span<const std::byte>> Pieces,
+                          Deadline Until) {
+  return sendGathered(*this, Pieces, Until);
 }

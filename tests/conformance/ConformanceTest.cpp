@@ -81,6 +81,8 @@ void PrintTo(const Subject &S, std::ostream *OS) { *OS << S.Spec; }
 constexpr Subject Subjects[] = {
     {"PipeBitstream", "pipe:%s?serdes=bitstream"},
     {"PipeJSON", "pipe:%s?serdes=json"},
+    {"SharedMemoryBitstream", "shm:%s?serdes=bitstream"},
+    {"SharedMemoryJSON", "shm:%s?serdes=json"},
 };
 
 class Conformance : public testing::TestWithParam<Subject> {

@@ -1,0 +1,156 @@
+//===- SharedMemoryChannel.cpp - Messages in shared memory ----------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Transport/SharedMemoryChannel.h"
+
+#include "Transport/Meeting.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+using posix::UniqueFD;
+
+/// Memory is taken page by page as it is written to, so room costs nothing.
+static constexpr std::size_t FirstCapacity = std::size_t(1) << 20;
+
+//===----------------------------------------------------------------------===//
+// One direction
+//===----------------------------------------------------------------------===//
+
+Expected<Span<std::byte>> RegionWriter::acquire(std::size_t Size, int Socket,
+                                                const std::string &Reader) {
+  if (Size > Region.capacity()) {
+    if (Size > MaxMessage)
+      return Error(ErrorCode::InvalidArgument,
+                   "a message of " + std::to_string(Size) + " bytes for " +
+                       Reader + " exceeds the limit of " +
+                       std::to_string(MaxMessage) + " (max-message)");
+    Expected<SharedRegion> Larger =
+        SharedRegion::create(std::max(Size, 2 * Region.capacity()));
+    if (!Larger)
+      return Larger.takeError();
+    const int Memory = Larger->descriptor();
+    if (Error E = sendPacket(Socket, "{\"mlbridge\":1}", {&Memory, 1}))
+      return Error(ErrorCode::PeerClosed,
+                   Reader + " did not take a larger memory: " + E.message());
+    Region = std::move(*Larger);
+  }
+  return Span<std::byte>(Region.message(), Region.capacity());
+}
+
+bool RegionWriter::post(std::size_t Size, std::uint32_t Sequence) {
+  bool Sleeps = Region.post(Size, Sequence);
+  if (!Region.isSameAs(Seen)) {
+    Sleeps = Seen.post(SharedRegion::Moved, Sequence);
+    // Woken there, the reader waits for the next one here.
+    if (Sleeps)
+      Seen.wake();
+    Seen = Region;
+  }
+  return Sleeps;
+}
+
+Error RegionReader::take(int Socket, const std::string &Writer) {
+  std::uint64_t Length = Region.length();
+  if (Length == SharedRegion::Moved) {
+    // The last of them, where the writer has changed its mind.
+    Packet Moved;
+    for (;;) {
+      Packet Next;
+      Expected<PacketState> State = receivePacket(Socket, Next);
+      if (!State || *State != PacketState::Arrived)
+        break;
+      Moved = std::move(Next);
+    }
+    if (Moved.Descriptors.size() != 1)
+      return Error(ErrorCode::Malformed,
+                   Writer +
+                       " said that its message is in another memory, and "
+                       "sent " +
+                       std::to_string(Moved.Descriptors.size()) +
+                       " descriptors of one");
+    Expected<SharedRegion> Larger =
+        SharedRegion::open(std::move(Moved.Descriptors.front()), Writer);
+    if (!Larger)
+      return Larger.takeError();
+    Region = std::move(*Larger);
+    Length = Region.length();
+  }
+  if (Length > MaxMessage || Length > Region.capacity())
+    return Error(ErrorCode::Malformed,
+                 Writer + " announced a message of " + std::to_string(Length) +
+                     " bytes; its memory has room for " +
+                     std::to_string(Region.capacity()) + ", and the limit is " +
+                     std::to_string(MaxMessage) + " (max-message)");
+  Size = Length;
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// The model's end
+//===----------------------------------------------------------------------===//
+
+Expected<SharedMemoryEnds> SharedMemoryEnds::create(UniqueFD Socket) {
+  Expected<SharedRegion> Questions = SharedRegion::create(FirstCapacity);
+  if (!Questions)
+    return Questions.takeError();
+  Expected<SharedRegion> Answers = SharedRegion::create(FirstCapacity);
+  if (!Answers)
+    return Answers.takeError();
+  UniqueFD Doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!Doorbell)
+    return Error::fromErrno(errno, "cannot make an eventfd");
+  pid_t Pid;
+  UniqueFD Process = posix::processOfPeer(Socket.get(), Pid);
+  return SharedMemoryEnds{std::move(*Questions), std::move(*Answers),
+                          std::move(Doorbell), std::move(Socket),
+                          std::move(Process)};
+}
+
+Expected<ServerChannel::Progress> SharedMemoryChannel::advance() {
+  const std::uint32_t Sequence = Questions.region().sequence();
+  if (Sequence == Asked)
+    return Progress::Incomplete;
+  Asked = Sequence;
+  if (Error E = Questions.take(Socket.get(), Peer))
+    return E;
+  return Progress::Complete;
+}
+
+Error SharedMemoryChannel::commit(std::size_t Size, Deadline) {
+  if (Answers.post(Size, Asked))
+    Answers.wake();
+  return Error::success();
+}
+
+void SharedMemoryChannel::fillPoll(pollfd *FDs) const {
+  FDs[0] = {Doorbell.get(), POLLIN, 0};
+  FDs[1] = {PeerProcess.get(), POLLIN, 0};
+  // Its end shows without being asked for; what it brings is taken when a
+  // message says so.
+  FDs[2] = {Socket.get(), 0, 0};
+}
+
+bool SharedMemoryChannel::prepareToSleep() {
+  Questions.region().setSleeping(true);
+  return !isReadable();
+}
+
+void SharedMemoryChannel::wakeUp(const pollfd *FDs) {
+  Questions.region().setSleeping(false);
+  std::uint64_t Rings;
+  if (FDs[0].revents != 0)
+    (void)!::read(Doorbell.get(), &Rings, sizeof(Rings));
+}
+
+bool SharedMemoryChannel::peerIsGone(const pollfd *FDs) const {
+  return FDs[1].revents != 0 || (FDs[2].revents & (POLLHUP | POLLERR)) != 0;
+}

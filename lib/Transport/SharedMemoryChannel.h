@@ -1,0 +1,132 @@
+//===- SharedMemoryChannel.h - Messages in shared memory --------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A session over shared memory: two regions, one a direction, each written by
+/// one side and read in place by the other. The socket at which the two met
+/// stays open: a message that outgrows its region moves to a larger one, whose
+/// descriptor travels through it, and its end is the session's.
+///
+/// The compiler waits for one reply and sleeps on the reply's futex. The model
+/// waits for all of its compilers at once, in poll(2), so a compiler that finds
+/// it asleep rings an eventfd.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_TRANSPORT_SHAREDMEMORYCHANNEL_H
+#define MLBRIDGE_LIB_TRANSPORT_SHAREDMEMORYCHANNEL_H
+
+#include "MLCompilerBridge/AdaptiveWait.h"
+#include "Transport/Posix.h"
+#include "Transport/ServerChannel.h"
+#include "Transport/SharedRegion.h"
+
+#include <optional>
+#include <string>
+
+namespace MLBridge {
+
+/// The side that writes a region.
+class RegionWriter {
+public:
+  RegionWriter(SharedRegion Region, std::size_t MaxMessage)
+      : Region(std::move(Region)), MaxMessage(MaxMessage) {}
+
+  /// Room for \p Size bytes; where there is none, in a new region, which
+  /// \p Socket takes to the reader.
+  Expected<Span<std::byte>> acquire(std::size_t Size, int Socket,
+                                    const std::string &Reader);
+  /// Publishes \p Size bytes. True when the reader sleeps.
+  bool post(std::size_t Size, std::uint32_t Sequence);
+  /// Wakes a reader that sleeps on the futex.
+  void wake() { Seen.wake(); }
+
+private:
+  SharedRegion Region;
+  /// Where the reader waits: the region of the last message.
+  SharedRegion Seen = Region;
+  std::size_t MaxMessage;
+};
+
+/// The side that reads it.
+class RegionReader {
+public:
+  RegionReader(SharedRegion Region, std::size_t MaxMessage)
+      : Region(std::move(Region)), MaxMessage(MaxMessage) {}
+
+  SharedRegion &region() { return Region; }
+  const SharedRegion &region() const { return Region; }
+  /// Takes the message that region() announces, and follows it if it moved.
+  Error take(int Socket, const std::string &Writer);
+  /// What take() took.
+  Span<const std::byte> message() const { return {Region.message(), Size}; }
+
+private:
+  SharedRegion Region;
+  std::size_t MaxMessage;
+  std::size_t Size = 0;
+};
+
+/// What a session over shared memory is made of.
+struct SharedMemoryEnds {
+  SharedRegion Questions;
+  SharedRegion Answers;
+  /// An eventfd: the compiler writes it.
+  posix::UniqueFD Doorbell;
+  posix::UniqueFD Socket;
+  posix::UniqueFD PeerProcess;
+
+  /// Those of a new session: the model's side makes them.
+  static Expected<SharedMemoryEnds> create(posix::UniqueFD Socket);
+};
+
+/// The model's end.
+class SharedMemoryChannel final : public ServerChannel {
+public:
+  /// \p Peer names the other side in messages.
+  SharedMemoryChannel(SharedMemoryEnds Ends, std::string Peer,
+                      std::size_t MaxMessage)
+      : Questions(std::move(Ends.Questions), MaxMessage),
+        Answers(std::move(Ends.Answers), MaxMessage),
+        Doorbell(std::move(Ends.Doorbell)), Socket(std::move(Ends.Socket)),
+        PeerProcess(std::move(Ends.PeerProcess)), Peer(std::move(Peer)) {}
+
+  bool isReadable() const override {
+    return Questions.region().sequence() != Asked;
+  }
+  Expected<Progress> advance() override;
+  Span<const std::byte> message() const override { return Questions.message(); }
+  std::shared_ptr<const void> memory() const override {
+    return Questions.region().share();
+  }
+  bool isInsideMessage() const override { return false; }
+
+  Expected<Span<std::byte>> acquire(std::size_t Size) override {
+    return Answers.acquire(Size, Socket.get(), Peer);
+  }
+  Error commit(std::size_t Size, Deadline Until) override;
+
+  void fillPoll(pollfd *FDs) const override;
+  bool prepareToSleep() override;
+  void wakeUp(const pollfd *FDs) override;
+  bool peerIsGone(const pollfd *FDs) const override;
+
+private:
+  RegionReader Questions;
+  RegionWriter Answers;
+  posix::UniqueFD Doorbell;
+  posix::UniqueFD Socket;
+  posix::UniqueFD PeerProcess;
+  std::string Peer;
+  /// The number of the last question, and so of its answer.
+  std::uint32_t Asked = 0;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LIB_TRANSPORT_SHAREDMEMORYCHANNEL_H

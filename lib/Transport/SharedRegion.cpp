@@ -1,0 +1,155 @@
+//===- SharedRegion.cpp - One direction of a shared memory ----------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Transport/SharedRegion.h"
+
+#include <cerrno>
+#include <climits>
+#include <cstddef>
+#include <cstring>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <new>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+using posix::UniqueFD;
+
+static constexpr char Magic[8] = {'M', 'L', 'B', 'r', 'i', 'd', 'g', 'e'};
+static constexpr std::uint32_t Version = 1;
+static constexpr int Seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+/// Of a region for messages of so many bytes.
+static std::size_t sizeFor(std::size_t HeaderSize, std::size_t Capacity) {
+  constexpr std::size_t Page = 4096;
+  std::size_t Size =
+      HeaderSize + BaseSerDes::MessageOffset + Capacity + BaseSerDes::Padding;
+  return (Size + Page - 1) / Page * Page;
+}
+
+Expected<std::shared_ptr<SharedRegion::Mapping>>
+SharedRegion::Mapping::make(UniqueFD Memory, std::size_t Size) {
+  void *Address = ::mmap(nullptr, Size, PROT_READ | PROT_WRITE, MAP_SHARED,
+                         Memory.get(), 0);
+  if (Address == MAP_FAILED)
+    return Error::fromErrno(errno, "cannot map a shared memory of " +
+                                       std::to_string(Size) + " bytes");
+  auto Made = std::make_shared<Mapping>();
+  Made->Memory = std::move(Memory);
+  Made->Address = Address;
+  Made->Size = Size;
+  return Made;
+}
+
+SharedRegion::Mapping::~Mapping() {
+  if (Address)
+    ::munmap(Address, Size);
+}
+
+Expected<SharedRegion> SharedRegion::create(std::size_t Capacity) {
+  const std::size_t HeaderSize = offsetof(Words, Length);
+  const std::size_t Size = sizeFor(HeaderSize, Capacity);
+  UniqueFD Memory(::memfd_create("mlbridge", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!Memory || ::ftruncate(Memory.get(), static_cast<off_t>(Size)) != 0 ||
+      ::fcntl(Memory.get(), F_ADD_SEALS, Seals) != 0)
+    return Error::fromErrno(errno, "cannot create a shared memory of " +
+                                       std::to_string(Size) + " bytes");
+  Expected<std::shared_ptr<Mapping>> Held =
+      Mapping::make(std::move(Memory), Size);
+  if (!Held)
+    return Held.takeError();
+  auto *W = new ((*Held)->Address) Words{};
+  std::memcpy(W->Magic, Magic, sizeof(Magic));
+  W->WriterCore = ~std::uint32_t(0);
+  W->Version = Version;
+  W->HeaderSize = static_cast<std::uint32_t>(HeaderSize);
+  W->Capacity = Capacity;
+  return SharedRegion(std::move(*Held), Capacity);
+}
+
+Expected<SharedRegion> SharedRegion::open(UniqueFD Memory,
+                                          const std::string &Peer) {
+  auto Wrong = [&](const std::string &What) {
+    return Error(ErrorCode::Malformed,
+                 Peer + " sent a shared memory that " + What);
+  };
+  struct stat Info{};
+  if (::fstat(Memory.get(), &Info) != 0)
+    return Error::fromErrno(errno, "cannot look at the memory of " + Peer);
+  const auto Size = static_cast<std::size_t>(Info.st_size);
+  const int Found = ::fcntl(Memory.get(), F_GET_SEALS);
+  if (Found < 0 || !(Found & F_SEAL_SHRINK))
+    return Wrong("it may still make smaller: expected a sealed memfd");
+  if (Size < sizeof(Words))
+    return Wrong("has " + std::to_string(Size) + " bytes, expected " +
+                 std::to_string(sizeof(Words)) + " at least");
+  Expected<std::shared_ptr<Mapping>> Held =
+      Mapping::make(std::move(Memory), Size);
+  if (!Held)
+    return Held.takeError();
+  const auto &W = *static_cast<const Words *>((*Held)->Address);
+  // Read once: the peer can change it at any time.
+  const std::uint64_t Capacity = W.Capacity;
+  if (std::memcmp(W.Magic, Magic, sizeof(Magic)) != 0)
+    return Wrong("is none of this library's");
+  if (W.Version != Version)
+    return Wrong("is of version " + std::to_string(W.Version) + ", expected " +
+                 std::to_string(Version));
+  if (W.HeaderSize != offsetof(Words, Length) || Capacity > Size ||
+      sizeFor(W.HeaderSize, Capacity) > Size)
+    return Wrong("has " + std::to_string(Size) +
+                 " bytes, and claims room for messages of " +
+                 std::to_string(Capacity));
+  return SharedRegion(std::move(*Held), Capacity);
+}
+
+std::byte *SharedRegion::message() const {
+  return reinterpret_cast<std::byte *>(&words().Length) +
+         BaseSerDes::MessageOffset;
+}
+
+std::uint64_t SharedRegion::length() const {
+  return std::atomic_ref(words().Length).load(std::memory_order_relaxed);
+}
+
+bool SharedRegion::post(std::uint64_t Length, std::uint32_t Sequence) {
+  Words &W = words();
+  std::atomic_ref(W.Length).store(Length, std::memory_order_relaxed);
+  W.WriterCore.store(static_cast<std::uint32_t>(::sched_getcpu()),
+                     std::memory_order_relaxed);
+  // The reader says that it sleeps and then looks at the sequence; we do both
+  // in the other order. All four in one order, one of us sees the other.
+  W.Sequence.store(Sequence, std::memory_order_seq_cst);
+  return W.Sleeps.load(std::memory_order_seq_cst) != 0;
+}
+
+void SharedRegion::wake() {
+  ::syscall(SYS_futex, &words().Sequence, FUTEX_WAKE, INT_MAX, nullptr, nullptr,
+            0);
+}
+
+bool SharedRegion::sleep(std::uint32_t Last, Duration Slice) const {
+  using namespace std::chrono;
+  const auto Whole = duration_cast<seconds>(Slice);
+  timespec Time{};
+  Time.tv_sec = static_cast<time_t>(Whole.count());
+  Time.tv_nsec =
+      static_cast<long>(duration_cast<nanoseconds>(Slice - Whole).count());
+  return ::syscall(SYS_futex, &words().Sequence, FUTEX_WAIT, Last, &Time,
+                   nullptr, 0) == 0 ||
+         errno != ETIMEDOUT;
+}
+
+bool SharedRegion::isWrittenOnThisCore() const {
+  return words().WriterCore.load(std::memory_order_relaxed) ==
+         static_cast<std::uint32_t>(::sched_getcpu());
+}
