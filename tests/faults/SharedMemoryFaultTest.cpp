@@ -1,0 +1,396 @@
+//===- SharedMemoryFaultTest.cpp - What goes wrong in memory ----*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Dead, stopped and lying peers at the two ends of a shared memory: each ends
+/// in a typed error in time, and nothing is left behind.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/SharedMemoryModelRunner.h"
+#include "Transport/Meeting.h"
+#include "Transport/SharedMemoryChannel.h"
+#include "support/Child.h"
+#include "support/EchoModel.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <functional>
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto ShortWait = 300ms;
+constexpr auto Slack = 1s;
+
+/// A model's end that does one step after another; it runs in a Child, which
+/// it ends when something else fails than what is meant to.
+class RawSharedModel {
+public:
+  explicit RawSharedModel(const std::string &Name)
+      : Door(must(MeetingPoint::listen(Name + ".sock"))) {}
+
+  void meet() {
+    awaitReadable(Door.socket());
+    posix::UniqueFD Guest = Door.accept();
+    awaitReadable(Guest.get());
+    Packet Hello;
+    must(receivePacket(Guest.get(), Hello));
+    Ends.emplace(must(SharedMemoryEnds::create(std::move(Guest))));
+  }
+  void sendTerms() const {
+    sendTerms({Ends->Questions.descriptor(), Ends->Answers.descriptor(),
+               Ends->Doorbell.get()});
+  }
+  void sendTerms(std::vector<int> Descriptors) const {
+    if (sendPacket(Ends->Socket.get(), Terms().encode(), Descriptors))
+      ::_exit(3);
+  }
+  void awaitQuestion(std::uint32_t Number) const {
+    while (Ends->Questions.sequence() != Number)
+      ::poll(nullptr, 0, 1);
+  }
+  /// Answers with \p Length bytes, of which \p Message are the first.
+  void answer(std::uint32_t Number, std::string_view Message,
+              std::uint64_t Length) {
+    std::memcpy(Ends->Answers.message(), Message.data(), Message.size());
+    Ends->Answers.post(Length, Number);
+    Ends->Answers.wake();
+  }
+  void answer(std::uint32_t Number, std::string_view Message) {
+    answer(Number, Message, Message.size());
+  }
+
+  std::optional<SharedMemoryEnds> Ends;
+
+private:
+  template <typename T> static T must(Expected<T> Value) {
+    if (!Value)
+      ::_exit(3);
+    return std::move(*Value);
+  }
+  static void awaitReadable(int FD) {
+    pollfd P{FD, POLLIN, 0};
+    if (::poll(&P, 1, 60'000) <= 0)
+      ::_exit(4);
+  }
+
+  MeetingPoint Door;
+};
+
+class SharedMemoryFault : public testing::Test {
+protected:
+  void SetUp() override { DescriptorsBefore = countOpenDescriptors(); }
+  void TearDown() override {
+    Runner.reset();
+    EXPECT_EQ(countOpenDescriptors(), DescriptorsBefore)
+        << "descriptors were left behind";
+  }
+
+  void connect(Duration Connect = 20s) {
+    TransportOptions Options;
+    Options.ConnectTimeout = Connect;
+    Options.MaxMessage = 16 << 20;
+    Runner = std::make_unique<SharedMemoryModelRunner>(Name, SerDes::Kind::JSON,
+                                                       Options);
+    Runner->setTimeout(20s);
+  }
+  Expected<int> ask() {
+    Runner->populateFeatures(std::pair{"x", 7});
+    return Runner->tryEvaluate<int>();
+  }
+  void expectFailure(ErrorCode Code, std::string_view Mentions,
+                     Duration Within = Slack) {
+    Clock::time_point Start = Clock::now();
+    Expected<int> Answer = ask();
+    Duration Took = Clock::now() - Start;
+    ASSERT_FALSE(Answer) << "a made-up answer: " << *Answer;
+    Error E = Answer.takeError();
+    EXPECT_EQ(errorCodeName(E.code()), errorCodeName(Code)) << E.str();
+    EXPECT_NE(E.message().find(Mentions), std::string::npos)
+        << "expected \"" << Mentions << "\" in: " << E.str();
+    EXPECT_NE(E.message().find("shm:" + Name), std::string::npos) << E.str();
+    EXPECT_LT(Took, Within) << E.str();
+  }
+
+  TemporaryDirectory Directory;
+  std::string Name = Directory.path("model");
+  std::unique_ptr<MLModelRunner> Runner;
+  std::size_t DescriptorsBefore = 0;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The model's faults
+//===----------------------------------------------------------------------===//
+
+TEST_F(SharedMemoryFault, NoModelIsATimeoutThatSaysWhatToStart) {
+  connect(ShortWait);
+  expectFailure(ErrorCode::Timeout, "mlbridge.serve", ShortWait + Slack);
+}
+
+TEST_F(SharedMemoryFault, AModelThatDiesBeforeTheTermsMayComeBack) {
+  Child Model([&] {
+    RawSharedModel M(Name);
+    M.meet();
+    ::kill(::getpid(), SIGKILL);
+    return 0;
+  });
+  connect(ShortWait);
+  expectFailure(ErrorCode::Timeout, "nobody listens", ShortWait + Slack);
+}
+
+TEST_F(SharedMemoryFault, AModelThatDiesWhileItIsAskedIsNoticedAtOnce) {
+  Child Model([&] {
+    RawSharedModel M(Name);
+    M.meet();
+    M.sendTerms();
+    M.awaitQuestion(1);
+    M.answer(1, "{\"out\":1}");
+    M.awaitQuestion(2);
+    ::kill(::getpid(), SIGKILL);
+    return 0;
+  });
+  connect(2s);
+  Expected<int> First = ask();
+  ASSERT_TRUE(First) << First.message();
+  expectFailure(ErrorCode::PeerClosed, "before it answered", 100ms);
+}
+
+TEST_F(SharedMemoryFault, AModelThatDiedBetweenTwoQuestionsIsNoticedAtOnce) {
+  Child Model([&] {
+    RawSharedModel M(Name);
+    M.meet();
+    M.sendTerms();
+    M.awaitQuestion(1);
+    M.answer(1, "{\"out\":1}");
+    ::poll(nullptr, 0, 60'000);
+    return 0;
+  });
+  connect(2s);
+  ASSERT_TRUE(ask());
+  Model.kill();
+  expectFailure(ErrorCode::PeerClosed, "ended or closed", 100ms);
+}
+
+TEST_F(SharedMemoryFault, AStoppedModelIsATimeout) {
+  Child Model([&] {
+    RawSharedModel M(Name);
+    M.meet();
+    M.sendTerms();
+    ::raise(SIGSTOP);
+    return 0;
+  });
+  connect();
+  Runner->setTimeout(ShortWait);
+  expectFailure(ErrorCode::Timeout, "did not answer", ShortWait + Slack);
+}
+
+TEST_F(SharedMemoryFault, AnAnswerToAQuestionThatWasGivenUpIsNeverRead) {
+  Child Model([&] {
+    RawSharedModel M(Name);
+    M.meet();
+    M.sendTerms();
+    M.awaitQuestion(1);
+    ::poll(nullptr, 0, 500);
+    M.answer(1, "{\"out\":1}");
+    M.meet();
+    M.sendTerms();
+    M.awaitQuestion(1);
+    M.answer(1, "{\"out\":2}");
+    return 0;
+  });
+  connect();
+  Runner->setTimeout(ShortWait);
+  expectFailure(ErrorCode::Timeout, "did not answer", ShortWait + Slack);
+  Runner->setTimeout(20s);
+  Expected<int> Answer = ask();
+  ASSERT_TRUE(Answer) << Answer.message();
+  EXPECT_EQ(*Answer, 2);
+}
+
+namespace {
+
+/// What a model does with a question instead of answering it.
+struct Lie {
+  const char *What;
+  ErrorCode Code;
+  const char *Mentions;
+  std::function<void(RawSharedModel &)> Tell;
+};
+void PrintTo(const Lie &L, std::ostream *OS) { *OS << L.What; }
+
+const Lie Lies[] = {
+    {"ALengthBeyondTheMemory", ErrorCode::Malformed, "announced",
+     [](RawSharedModel &M) { M.answer(1, "", std::uint64_t(1) << 63); }},
+    {"ALengthBeyondTheLimit", ErrorCode::Malformed, "max-message",
+     [](RawSharedModel &M) { M.answer(1, "", (16 << 20) + 1); }},
+    {"AMoveToNowhere", ErrorCode::Malformed, "0 descriptors",
+     [](RawSharedModel &M) { M.answer(1, "", SharedRegion::Moved); }},
+    {"AMoveToSomethingElse", ErrorCode::Malformed, "sealed",
+     [](RawSharedModel &M) {
+       const int Doorbell = M.Ends->Doorbell.get();
+       (void)bool(sendPacket(M.Ends->Socket.get(), "{\"mlbridge\":1}",
+                             {&Doorbell, 1}));
+       M.answer(1, "", SharedRegion::Moved);
+     }},
+    {"AnotherNumber", ErrorCode::Malformed, "answered question 5",
+     [](RawSharedModel &M) { M.answer(5, "{\"out\":1}"); }},
+    {"OneByteShort", ErrorCode::Malformed, "JSON",
+     [](RawSharedModel &M) { M.answer(1, "{\"out\":1}", 8); }},
+    {"NoBytes", ErrorCode::Malformed, "JSON",
+     [](RawSharedModel &M) { M.answer(1, "", 0); }},
+};
+
+class SharedMemoryLie : public SharedMemoryFault,
+                        public testing::WithParamInterface<Lie> {};
+
+} // namespace
+
+TEST_P(SharedMemoryLie, IsATypedError) {
+  Child Model([&] {
+    RawSharedModel M(Name);
+    M.meet();
+    M.sendTerms();
+    M.awaitQuestion(1);
+    GetParam().Tell(M);
+    ::poll(nullptr, 0, 60'000);
+    return 0;
+  });
+  connect();
+  expectFailure(GetParam().Code, GetParam().Mentions);
+}
+
+INSTANTIATE_TEST_SUITE_P(Model, SharedMemoryLie, testing::ValuesIn(Lies),
+                         [](const auto &Info) { return Info.param.What; });
+
+TEST_F(SharedMemoryFault, OnlyASealedMemoryOfTheRightFormIsUsed) {
+  struct Case {
+    const char *Mentions;
+    std::size_t Size;
+    int Seals;
+    std::uint64_t Capacity;
+    const char *Magic;
+  };
+  constexpr int Sealed = F_SEAL_SHRINK;
+  for (const Case &C :
+       {Case{"smaller", 1 << 16, 0, 4096, "MLBridge"},
+        Case{"bytes, expected", 64, Sealed, 4096, "MLBridge"},
+        Case{"none of this library's", 1 << 16, Sealed, 4096, "Somebody"},
+        Case{"claims room", 1 << 16, Sealed, 1 << 16, "MLBridge"},
+        Case{"claims room", 1 << 16, Sealed, ~std::uint64_t(0), "MLBridge"}}) {
+    SCOPED_TRACE(C.Mentions);
+    Child Model([&] {
+      RawSharedModel M(Name);
+      M.meet();
+      posix::UniqueFD Memory(
+          ::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+      const std::uint32_t Versions[2] = {1, 192};
+      if (::ftruncate(Memory.get(), static_cast<off_t>(C.Size)) != 0 ||
+          ::pwrite(Memory.get(), C.Magic, 8, 0) != 8 ||
+          ::pwrite(Memory.get(), Versions, 8, 8) != 8 ||
+          ::pwrite(Memory.get(), &C.Capacity, 8, 16) != 8 ||
+          ::fcntl(Memory.get(), F_ADD_SEALS, C.Seals) != 0)
+        return 5;
+      M.sendTerms(
+          {Memory.get(), M.Ends->Answers.descriptor(), M.Ends->Doorbell.get()});
+      ::poll(nullptr, 0, 60'000);
+      return 0;
+    });
+    connect();
+    expectFailure(ErrorCode::Malformed, C.Mentions);
+  }
+}
+
+TEST_F(SharedMemoryFault, TooFewDescriptorsAreNoSession) {
+  Child Model([&] {
+    RawSharedModel M(Name);
+    M.meet();
+    M.sendTerms({M.Ends->Questions.descriptor()});
+    ::poll(nullptr, 0, 60'000);
+    return 0;
+  });
+  connect();
+  expectFailure(ErrorCode::Malformed, "expected 3");
+}
+
+//===----------------------------------------------------------------------===//
+// The compiler's faults
+//===----------------------------------------------------------------------===//
+
+TEST_F(SharedMemoryFault, ACompilerThatDiesLeavesTheOthersInPeace) {
+  EchoModel Model(Name);
+  for (int Signal : {SIGKILL, SIGSTOP}) {
+    Child Compiler([&] {
+      SharedMemoryModelRunner Mine(Name);
+      Mine.populateFeatures(std::pair{"x", 1});
+      if (!Mine.tryEvaluate<int>())
+        return 5;
+      ::raise(Signal);
+      return 0;
+    });
+    connect();
+    for (int I = 0; I < 100; ++I) {
+      Expected<int> Answer = ask();
+      ASSERT_TRUE(Answer) << Answer.message();
+      EXPECT_EQ(*Answer, 7);
+    }
+  }
+}
+
+TEST_F(SharedMemoryFault, ACompilerThatLiesEndsItsOwnSessionOnly) {
+  Expected<std::unique_ptr<ModelServer>> Server = ModelServer::listen(Name);
+  ASSERT_TRUE(Server) << Server.message();
+  for (std::uint64_t Length :
+       {std::uint64_t(1) << 63, std::uint64_t(1) << 40, SharedRegion::Moved}) {
+    Child Liar([&] {
+      Expected<posix::UniqueFD> Socket = tryConnect(Name + ".sock");
+      Hello Ours;
+      Ours.Transport = "shm";
+      Ours.SerDes = "json";
+      if (!Socket || sendPacket(Socket->get(), Ours.encode(), {}))
+        return 5;
+      Packet Theirs;
+      pollfd P{Socket->get(), POLLIN, 0};
+      ::poll(&P, 1, 60'000);
+      if (!receivePacket(Socket->get(), Theirs) ||
+          Theirs.Descriptors.size() != 3)
+        return 6;
+      Expected<SharedRegion> Questions =
+          SharedRegion::open(std::move(Theirs.Descriptors[0]), "the server");
+      if (!Questions)
+        return 7;
+      if (Questions->post(Length, 1)) {
+        const std::uint64_t Ring = 1;
+        (void)!::write(Theirs.Descriptors[2].get(), &Ring, sizeof(Ring));
+      }
+      // The server closes its end of the socket.
+      ::poll(&P, 1, 60'000);
+      return 0;
+    });
+    EXPECT_EQ((*Server)->next(Deadline::in(ShortWait)).code(),
+              ErrorCode::Timeout);
+    EXPECT_EQ((*Server)->lastSessionError().code(), ErrorCode::Malformed)
+        << (*Server)->lastSessionError().str();
+    EXPECT_EQ((*Server)->statistics().Open, 0u);
+    EXPECT_EQ(Liar.wait(), 0);
+  }
+}
