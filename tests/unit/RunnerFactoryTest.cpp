@@ -79,7 +79,7 @@ TEST(RunnerFactoryTest, EverySchemeHasAHelpThatBeginsWithItsName) {
 TEST(RunnerFactoryTest, UnknownSchemesAreAnsweredWithTheKnownOnes) {
   EXPECT_EQ(createError("onxx:model.onnx"),
             "model spec 'onxx:model.onnx': unknown scheme 'onxx'; this build "
-            "has none, pipe, record, fallback");
+            "has none, pipe, shm, record, fallback");
   EXPECT_THAT(createError("fallback|onxx:x"), HasSubstr("'onxx'"));
   EXPECT_THAT(createError("no scheme"), HasSubstr("at position 2"));
 }
@@ -100,7 +100,8 @@ TEST(RunnerFactoryTest, DecoratorsNeedASpecAndTheOthersTakeNone) {
 TEST(RunnerFactoryTest, PathsAndOptionsAreChecked) {
   EXPECT_THAT(createError("none:x"), HasSubstr("'none' takes no path"));
   EXPECT_THAT(createError("fallback:x|none"), HasSubstr("takes no path"));
-  EXPECT_THAT(createError("pipe"), HasSubstr("expected the name of the pipes"));
+  EXPECT_THAT(createError("pipe"),
+              HasSubstr("expected the name at which the model listens"));
   EXPECT_THAT(createError("pipe:?serdes=json"), HasSubstr("expected the name"));
   EXPECT_THAT(createError("record|none"), HasSubstr("expected the log's"));
   EXPECT_THAT(createError("none?x=1"), HasSubstr("unknown option 'x'"));
