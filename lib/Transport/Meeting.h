@@ -35,7 +35,7 @@ struct Hello {
   static constexpr int ProtocolVersion = 1;
 
   int Protocol = ProtocolVersion;
-  /// "pipe", later "shm".
+  /// "pipe" or "shm".
   std::string Transport;
   std::string SerDes;
   /// elementTypeName() of the first advice wanted, or empty.
