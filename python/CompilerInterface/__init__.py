@@ -11,7 +11,7 @@ paper's published package, ``PipeCompilerInterface(data_format, pipe_name)``. Wh
 from os import PathLike
 from typing import Any
 
-from mlbridge import BaseCompilerInterface
+from mlbridge import BaseCompilerInterface, SharedMemoryCompilerInterface
 from mlbridge import PipeCompilerInterface as _PipeCompilerInterface
 
 _SERDES = {"bytes": "bitstream", "json": "json"}
@@ -53,4 +53,8 @@ class PipeCompilerInterface(_PipeCompilerInterface):
         """Does nothing: each compiler has pipes of its own, made when it comes."""
 
 
-__all__ = ["BaseCompilerInterface", "PipeCompilerInterface"]
+__all__ = [
+    "BaseCompilerInterface",
+    "PipeCompilerInterface",
+    "SharedMemoryCompilerInterface",
+]

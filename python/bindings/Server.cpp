@@ -389,13 +389,16 @@ void Server::send() {
 
 static nb::tuple serverSpec(std::string_view Text) {
   ModelSpec Spec = valueOrRaise(ModelSpec::parse(Text));
-  if (Spec.Scheme != "pipe")
-    raise({ErrorCode::Unsupported, "a model is served at pipe:NAME, not at '" +
-                                       std::string(Text) + "'"});
+  const bool IsPipe = Spec.Scheme == "pipe";
+  if (!IsPipe && Spec.Scheme != "shm")
+    raise({ErrorCode::Unsupported,
+           "a model is served at pipe:NAME or shm:NAME, not at '" +
+               std::string(Text) + "'"});
+  // Foreign compilers, whom the first two are for, know pipes only.
   const std::string_view Known[] = {"serdes", "bare", "max-message"};
-  if (Error E = Spec.checkOptions(Known))
+  if (Error E = Spec.checkOptions(Span(Known).subspan(IsPipe ? 0 : 2)))
     raise(E);
-  std::string_view Bare = Spec.option("bare", "yes");
+  std::string_view Bare = Spec.option("bare", IsPipe ? "yes" : "no");
   if (Bare != "yes" && Bare != "no")
     raise({ErrorCode::InvalidArgument,
            "option 'bare' is yes or no, found '" + std::string(Bare) + "'"});

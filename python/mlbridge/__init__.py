@@ -28,7 +28,11 @@ from mlbridge.errors import (
     Timeout,
     Unsupported,
 )
-from mlbridge.interface import BaseCompilerInterface, PipeCompilerInterface
+from mlbridge.interface import (
+    BaseCompilerInterface,
+    PipeCompilerInterface,
+    SharedMemoryCompilerInterface,
+)
 from mlbridge.log import TrainingLog, read_log
 from mlbridge.runner import ModelRunner, create_model_runner
 from mlbridge.server import Serving, Statistics, serve, serving
@@ -52,6 +56,7 @@ __all__ = [
     "Policy",
     "SchemaMismatch",
     "Serving",
+    "SharedMemoryCompilerInterface",
     "Statistics",
     "Timeout",
     "TrainingLog",

@@ -102,6 +102,8 @@ def open_server(
 class PipeCompilerInterface(BaseCompilerInterface):
     """Meets compilers at a name in the file system, through pipes.
 
+    Compilers with this library may as well choose shared memory, ``shm:NAME``.
+
     Any number of compilers may come, one after another or at once; each has its own
     session, and one that dies, stalls or sends nonsense ends its own only (which is
     logged as a warning of the logger ``mlbridge``). Used by one thread at a time.
@@ -242,3 +244,29 @@ class PipeCompilerInterface(BaseCompilerInterface):
     def __repr__(self) -> str:
         state = "closed" if self._server.closed else f"{self._server.open} open"
         return f"<{type(self).__name__} {self.name} ({state})>"
+
+
+class SharedMemoryCompilerInterface(PipeCompilerInterface):
+    """Meets compilers at a name in the file system, through shared memory.
+
+    The features are views of the memory that the compiler writes to. Otherwise this is
+    `PipeCompilerInterface` without its pipes for foreign compilers: our own come either
+    way, ``shm:NAME`` or ``pipe:NAME``.
+    """
+
+    def __init__(
+        self,
+        name: str | PathLike[str],
+        *,
+        timeout: float | None = None,
+        max_message: int = MAX_MESSAGE,
+        peer_timeout: float = 10.0,
+    ) -> None:
+        """Listens at NAME.sock; see `PipeCompilerInterface`."""
+        super().__init__(
+            name,
+            timeout=timeout,
+            bare=False,
+            max_message=max_message,
+            peer_timeout=peer_timeout,
+        )

@@ -184,7 +184,9 @@ def serve(
         policy: called with the features of each question; see `Policy` for what it
             may return. The arrays it gets show the question until it returns.
         spec: where to serve: ``pipe:NAME``, with the options ``serdes`` (what bare
-            compilers speak), ``bare=no`` and ``max-message``; or a path.
+            compilers speak), ``bare=no`` and ``max-message``; ``shm:NAME``, which
+            has no bare compilers; or a path. Our own compilers come to each of them
+            by pipe or by shm, as they like.
         sessions: return when so many compilers have come and gone.
         timeout: seconds without a question after which to give up.
         on_error: what happens when the policy raises, or returns what cannot be

@@ -19,7 +19,11 @@ import pytest
 import CompilerInterface
 import mlbridge
 from conftest import assert_same
-from mlbridge import PipeCompilerInterface, create_model_runner
+from mlbridge import (
+    PipeCompilerInterface,
+    SharedMemoryCompilerInterface,
+    create_model_runner,
+)
 
 Ask = Callable[[Callable[[], Any]], Future[Any]]
 
@@ -88,6 +92,35 @@ def test_every_kind_of_feature_and_of_output(
         assert outputs.keys() == values.keys()
         for key, value in values.items():
             assert_same(outputs[key], value)
+
+
+@both
+def test_shared_memory(name: str, serdes: str, in_thread: Ask) -> None:
+    # The third and the last outgrow the memory that there is at first.
+    lengths = [1, 1000, 1_000_000, 10, 3_000_000]
+
+    def compiler() -> list[Any]:
+        at = f"shm:{name}?serdes={serdes}&timeout=20s"
+        with create_model_runner(at) as runner:
+            return [
+                runner.evaluate({"x": np.full(n, n, np.float32)}, "float", many=True)
+                for n in lengths
+            ]
+
+    kept = []
+    with SharedMemoryCompilerInterface(name, timeout=20) as interface:
+        answers = in_thread(compiler)
+        for n in lengths:
+            features = interface.evaluate()
+            assert_same(features["x"], np.full(n, n, np.float32))
+            kept.append(features["x"])
+            interface.populate_buffer(features["x"] + 1)
+        interface.evaluate(mode="exit")
+        for n, answer in zip(lengths, answers.result(20), strict=True):
+            assert_same(np.asarray(answer, np.float32), np.full(n, n + 1, np.float32))
+    # Nobody writes there any more, and the memory is ours as long as we want it.
+    assert_same(kept[-1], np.full(lengths[-1], lengths[-1], np.float32))
+    assert all(np.isfinite(view).all() for view in kept)
 
 
 def test_the_compiler_may_come_first(name: str, in_thread: Ask) -> None:

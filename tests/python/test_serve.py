@@ -64,10 +64,21 @@ def test_timeout(name: str) -> None:
     assert 0.6 <= time.monotonic() - started < 5
 
 
+@pytest.mark.parametrize("at", ["pipe", "shm"])
+def test_compilers_choose_how_they_come(name: str, at: str) -> None:
+    with serving(lambda f: f["x"] + 1, f"{at}:{name}"):
+        for by in ("pipe", "shm"):
+            with create_model_runner(f"{by}:{name}?timeout=20s") as runner:
+                assert [runner.evaluate({"x": i}, int) for i in range(3)] == [1, 2, 3]
+        assert Path(f"{name}.in").exists() == (at == "pipe")
+
+
 @pytest.mark.parametrize(
     ("spec", "kind", "says"),
     [
         ("pipe:", mlbridge.InvalidArgument, "name"),
+        ("shm:", mlbridge.InvalidArgument, "name"),
+        ("shm:/tmp/x?bare=yes", mlbridge.InvalidArgument, "bare"),
         ("onnx:model.onnx", mlbridge.Unsupported, "onnx"),
         ("pipe:/tmp/x?color=red", mlbridge.InvalidArgument, "color"),
         ("pipe:/tmp/x?bare=maybe", mlbridge.InvalidArgument, "maybe"),
