@@ -264,7 +264,7 @@ def test_serve_what_is_no_policy(
 
 def test_serve_errors_in_one_line(name: str, policies: str, tmp_path: Path) -> None:
     for spec, says in (
-        ("shm:x", "shm:x"),
+        ("onnx:x", "onnx:x"),
         (f"pipe:{name}?colour=red", "colour"),
         (f"pipe:{name}/not/there", "not/there"),
     ):
