@@ -13,6 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "FutexFloor.h"
 #include "PipeFloor.h"
 
 #include <nanobind/nanobind.h>
@@ -40,8 +41,20 @@ static void servePipe(int Read, int Write) {
   }
 }
 
+/// The same through memory, until nobody has asked for a second and the process
+/// that started this one is gone.
+static void serveFutex(int Memory) {
+  nb::gil_scoped_release Release;
+  std::unique_ptr<FutexFloor> Floor = FutexFloor::map(Memory);
+  const pid_t Parent = ::getppid();
+  while (Floor && (Floor->serve() || ::getppid() == Parent))
+    ;
+}
+
 NB_MODULE(rtt_floor, M) {
   M.doc() = "The model's end of the raw floors of `mlbridge bench rtt`.";
   M.def("serve_pipe", servePipe, nb::arg("read_fd"), nb::arg("write_fd"),
         "Answers each frame with its last float32 until the pipe ends.");
+  M.def("serve_futex", serveFutex, nb::arg("memory_fd"),
+        "Answers each question with its last float32 until its parent ends.");
 }

@@ -12,7 +12,8 @@
 ///     rtt-client CPU FEATURES LENGTHS (kept|fresh) SPEC
 ///
 /// where SPEC is a model spec or, for the raw floors,
-/// floor:pipe:READ_FD,WRITE_FD or floor:lent-pipe:READ_FD,WRITE_FD.
+/// floor:pipe:READ_FD,WRITE_FD, floor:lent-pipe:READ_FD,WRITE_FD or
+/// floor:futex:MEMORY_FD.
 ///
 /// Runs on CPU, and asks about the first N of the float32s in the file
 /// FEATURES, for each N in LENGTHS ("500,1000,1500"). They are written to where
@@ -24,6 +25,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "FutexFloor.h"
 #include "PipeFloor.h"
 #include "support/AllocationCounter.h"
 
@@ -105,6 +107,23 @@ static RoundTrip makeFloorTrip(Span<const std::size_t> Ends,
     return Value;
   };
   return {{reinterpret_cast<float *>(Features), FloorFrames::MaxLength}, Ask};
+}
+
+static RoundTrip makeFutexTrip(Span<const std::size_t> Memory,
+                               std::size_t Longest) {
+  if (Memory.size() != 1)
+    fail("a futex needs one memory");
+  std::shared_ptr<FutexFloor> Floor =
+      FutexFloor::map(static_cast<int>(Memory[0]));
+  if (!Floor)
+    fail("cannot map the floor's memory");
+  auto Features = std::make_shared<std::vector<float>>(Longest);
+  return {*Features, [=](std::size_t Length) {
+            float Answer = 0;
+            if (!Floor->ask({Features->data(), Length}, Answer))
+              fail("the floor's other end is gone");
+            return Answer;
+          }};
 }
 
 //===----------------------------------------------------------------------===//
@@ -197,6 +216,9 @@ static RoundTrip makeTrip(std::string_view Spec, std::size_t Longest) {
   for (auto [Prefix, Send] : Floors)
     if (Spec.starts_with(Prefix))
       return makeFloorTrip(parseNumbers(Spec.substr(Prefix.size())), Send);
+  constexpr std::string_view Futex = "floor:futex:";
+  if (Spec.starts_with(Futex))
+    return makeFutexTrip(parseNumbers(Spec.substr(Futex.size())), Longest);
   return makeRunnerTrip(Spec, Longest);
 }
 

@@ -53,7 +53,8 @@ def test_a_run_measures_every_row(tmp_path: Path) -> None:
     )
     rows = json.loads((tmp_path / "rows.json").read_text())
     expected = {
-        ("pipe", serdes, policy, placement.name)
+        (runner, serdes, policy, placement.name)
+        for runner in ("pipe", "shm")
         for serdes in ("bitstream", "json")
         for policy in ("echo", "fc")
         for placement in placements()
@@ -64,6 +65,7 @@ def test_a_run_measures_every_row(tmp_path: Path) -> None:
     for row in rows:
         check_row(row)
     assert "raw pipe floor" in output
+    assert "raw futex floor" in output
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -82,6 +84,7 @@ def test_rows_and_placements_can_be_chosen(tmp_path: Path) -> None:
         *("--sweeps", "2", "--lengths", "100:300:100", "--build", str(build())),
         *("--json", str(tmp_path / "rows.json"), "--plot", str(tmp_path / "plot.png")),
         *("--serdes", "bitstream", "--placement", "one-core", "--fresh"),
+        *("--runner", "pipe"),
     )
     rows = json.loads((tmp_path / "rows.json").read_text())
     assert [row["python"] for row in rows] == ["echo", "fc"]

@@ -54,6 +54,10 @@ def rtt(
         list[str] | None,
         typer.Option(metavar="|".join(PLACEMENTS), help="Only this placement."),
     ] = None,
+    runner: Annotated[
+        list[str] | None,
+        typer.Option(metavar="|".join(RUNNERS), help="Only this runner."),
+    ] = None,
     serdes: Annotated[
         list[str] | None,
         typer.Option(metavar="|".join(SERDES), help="Only this format."),
@@ -94,7 +98,9 @@ def rtt(
     console = Console(highlight=False)
     asked = _lengths(lengths)
     work = Workload.make(asked)
-    chosen = subjects(_choice("--serdes", serdes, SERDES))
+    chosen = subjects(
+        _choice("--runner", runner, tuple(RUNNERS)), _choice("--serdes", serdes, SERDES)
+    )
     wanted = _choice("--placement", placement, PLACEMENTS)
     found_build = find_build(build)
     where = [p for p in placements() if p.name in wanted]

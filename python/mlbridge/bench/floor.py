@@ -1,9 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The model's side of a raw floor of pipes, as a process.
+"""The model's side of a raw floor, as a process.
 
-    python -m mlbridge.bench.floor CORE MODULES READ_FD WRITE_FD
+    python -m mlbridge.bench.floor CORE MODULES pipe READ_FD WRITE_FD
+    python -m mlbridge.bench.floor CORE MODULES futex MEMORY_FD
 
 MODULES is the folder of the module rtt_floor, in which the floor's loop runs.
 """
@@ -13,11 +14,12 @@ import os
 import sys
 
 
-def main(core: str, modules: str, read_fd: str, write_fd: str) -> None:
+def main(core: str, modules: str, kind: str, *descriptors: str) -> None:
     """Answers until the client is gone."""
     os.sched_setaffinity(0, {int(core)})
     sys.path.insert(0, modules)
-    importlib.import_module("rtt_floor").serve_pipe(int(read_fd), int(write_fd))
+    serve = getattr(importlib.import_module("rtt_floor"), f"serve_{kind}")
+    serve(*map(int, descriptors))
 
 
 if __name__ == "__main__":

@@ -77,12 +77,12 @@ class Results:
     """"dot" and, where there is JSON, "stdlib"."""
 
 
-def subjects(serdes: Sequence[str]) -> list[Subject]:
-    """All runners with those of the SerDes that they have."""
+def subjects(runners: Sequence[str], serdes: Sequence[str]) -> list[Subject]:
+    """The runners with those of the SerDes that they have."""
     return [
-        Subject(runner, name, policy)
-        for runner in RUNNERS.values()
-        for name in runner.serdes
+        Subject(RUNNERS[runner], name, policy)
+        for runner in runners
+        for name in RUNNERS[runner].serdes
         if name in serdes
         for policy in POLICIES
     ]
@@ -127,8 +127,7 @@ def measure(
 
         # Each with the policy whose answers it must give.
         rows: list[tuple[Worker, str, Series]] = []
-        runners = dict.fromkeys(subject.runner for subject in chosen)
-        for floor in (f for r in runners for f in (r.floor, *r.other_floors)):
+        for floor in dict.fromkeys(f for s in chosen for f in s.runner.floors):
             series = results.floors[floor] = Series()
             rows.append((workers.floor(floor), "echo", series))
         for subject in chosen:

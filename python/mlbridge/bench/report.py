@@ -114,9 +114,9 @@ def bounds(results: Results) -> list[Bound]:
             stdlib = sweep_ms(results.baselines["stdlib"].median)
             add(subject, "stdlib json alone", sweep / stdlib, JSON_LIMIT)
         elif subject.policy == "echo":
-            floor = sweep_ms(results.floors[subject.runner.floor].median)
-            limit = subject.runner.limits[results.placement.name]
-            add(subject, f"raw {subject.runner.floor} floor", sweep / floor, limit)
+            name, limit = subject.runner.limits[results.placement.name]
+            floor = sweep_ms(results.floors[name].median)
+            add(subject, f"raw {name} floor", sweep / floor, limit)
         else:
             echo = medians[Subject(subject.runner, subject.serdes, "echo")]
             dot = sweep_ms(results.baselines["dot"].median)

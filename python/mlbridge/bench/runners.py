@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge.interface import BaseCompilerInterface, PipeCompilerInterface
+from mlbridge.interface import (
+    BaseCompilerInterface,
+    PipeCompilerInterface,
+    SharedMemoryCompilerInterface,
+)
 from mlbridge.types import Features, Policy
 
 IDLE_SECONDS = 60.0
@@ -29,14 +33,25 @@ class Runner:
     floor: str
     """The raw floor of its transport, that it is held against."""
     serdes: tuple[str, ...]
-    limits: Mapping[str, float]
-    """How much of the floor's sweep that of `echo` may take, by placement."""
+    limits: Mapping[str, tuple[str, float]]
+    """By placement: the floor whose sweep that of `echo` is held against, and how much
+    of it that may take."""
     other_floors: tuple[str, ...] = ()
     """Floors that are only shown."""
+
+    @property
+    def floors(self) -> tuple[str, ...]:
+        """All that are measured with it."""
+        limited = (name for name, _ in self.limits.values())
+        return (self.floor, *self.other_floors, *limited)
 
 
 def _pipe(path: str) -> BaseCompilerInterface:
     return PipeCompilerInterface(path, timeout=IDLE_SECONDS)
+
+
+def _shared_memory(path: str) -> BaseCompilerInterface:
+    return SharedMemoryCompilerInterface(path, timeout=IDLE_SECONDS)
 
 
 RUNNERS: Mapping[str, Runner] = {
@@ -48,8 +63,16 @@ RUNNERS: Mapping[str, Runner] = {
             _pipe,
             "pipe",
             ("bitstream", "json"),
-            {"one-core": 1.4, "two-cores": 0.45},
+            {"one-core": ("pipe", 1.4), "two-cores": ("pipe", 0.45)},
             other_floors=("lent-pipe",),
+        ),
+        Runner(
+            "shm",
+            "shm:{path}?serdes={serdes}&timeout=20s",
+            _shared_memory,
+            "futex",
+            ("bitstream", "json"),
+            {"one-core": ("futex", 1.4), "two-cores": ("pipe", 0.03)},
         ),
     )
 }

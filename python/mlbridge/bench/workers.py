@@ -28,6 +28,9 @@ ENDING_SECONDS = 5.0
 
 PIPE_BYTES = 1 << 20
 
+FLOOR_BYTES = 8 << 20
+"""Of the futex floor's memory: more than the longest question takes."""
+
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """One product is too short to be worth a second thread."""
 
@@ -177,7 +180,22 @@ class Workers:
         return self._client(name, runner.spec.format(path=path, serdes=serdes))
 
     def floor(self, name: str) -> Worker:
-        """A raw floor: "pipe", or "lent-pipe", which copies once instead of twice."""
+        """A raw floor: "pipe", "lent-pipe", which copies less, or "futex"."""
+        return self._futex_floor() if name == "futex" else self._pipe_floor(name)
+
+    def _futex_floor(self) -> Worker:
+        memory = os.memfd_create("rtt-floor")
+        try:
+            os.ftruncate(memory, FLOOR_BYTES)
+            core = str(self.placement.model)
+            self._start(
+                _module("floor", core, self.build, "futex", str(memory)), (memory,)
+            )
+            return self._client("raw futex floor", f"floor:futex:{memory}", (memory,))
+        finally:
+            os.close(memory)
+
+    def _pipe_floor(self, name: str) -> Worker:
         model_read, client_write = os.pipe()
         client_read, model_write = os.pipe()
         try:
@@ -188,7 +206,7 @@ class Workers:
             core = str(self.placement.model)
             ends = (str(model_read), str(model_write))
             self._start(
-                _module("floor", core, self.build, *ends),
+                _module("floor", core, self.build, "pipe", *ends),
                 (model_read, model_write),
             )
             return self._client(

@@ -1,0 +1,112 @@
+//===- FutexFloor.h - What a round trip in memory costs ---------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The floor that the shared memory runner is held against: the same bytes
+/// written once into the same kind of memory, a futex each way, and nothing
+/// else. Both ends sleep until they are woken. The client's end is used by
+/// RttClient.cpp, the model's by FloorModule.cpp.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_BENCHMARKS_FUTEXFLOOR_H
+#define MLCOMPILERBRIDGE_BENCHMARKS_FUTEXFLOOR_H
+
+#include "PipeFloor.h"
+
+#include <atomic>
+#include <climits>
+#include <linux/futex.h>
+#include <memory>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace MLBridge::bench {
+
+/// The memory behind a descriptor, which belongs to the caller.
+class FutexFloor {
+public:
+  /// Null where it cannot be mapped.
+  static std::unique_ptr<FutexFloor> map(int Memory) {
+    void *Address = ::mmap(nullptr, Size, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_POPULATE, Memory, 0);
+    if (Address == MAP_FAILED)
+      return nullptr;
+    return std::unique_ptr<FutexFloor>(
+        new FutexFloor(static_cast<Words *>(Address)));
+  }
+  FutexFloor(const FutexFloor &) = delete;
+  FutexFloor &operator=(const FutexFloor &) = delete;
+  ~FutexFloor() { ::munmap(Shared, Size); }
+
+  /// Writes \p Features, and returns the answer to them. False when none comes
+  /// within a second.
+  bool ask(Span<const float> Features, float &Answer) {
+    std::memcpy(Shared->Features, Features.data(),
+                Features.size() * sizeof(float));
+    Shared->Count = Features.size();
+    post(Shared->Question, ++Last);
+    if (!await(Shared->Answer, Last))
+      return false;
+    Answer = Shared->Value;
+    return true;
+  }
+
+  /// Answers the next question with the last of its numbers. False when none
+  /// comes within a second.
+  bool serve() {
+    if (!await(Shared->Question, Last + 1))
+      return false;
+    ++Last;
+    Shared->Value = Shared->Features[Shared->Count - 1];
+    post(Shared->Answer, Last);
+    return true;
+  }
+
+  static constexpr std::size_t MaxLength = FloorFrames::MaxLength;
+
+private:
+  struct Words {
+    alignas(64) std::atomic<std::uint32_t> Question;
+    std::uint64_t Count;
+    alignas(64) std::atomic<std::uint32_t> Answer;
+    float Value;
+    alignas(64) float Features[MaxLength];
+  };
+  static constexpr std::size_t Size = sizeof(Words);
+
+  explicit FutexFloor(Words *Shared) : Shared(Shared) {}
+
+  static long futex(std::atomic<std::uint32_t> &Word, int What,
+                    std::uint32_t Value, const timespec *Wait) {
+    return ::syscall(SYS_futex, &Word, What, Value, Wait, nullptr, 0);
+  }
+  static void post(std::atomic<std::uint32_t> &Word, std::uint32_t Value) {
+    Word.store(Value, std::memory_order_release);
+    futex(Word, FUTEX_WAKE, INT_MAX, nullptr);
+  }
+  static bool await(std::atomic<std::uint32_t> &Word, std::uint32_t Value) {
+    while (true) {
+      std::uint32_t Now = Word.load(std::memory_order_acquire);
+      if (Now == Value)
+        return true;
+      timespec OneSecond{1, 0};
+      if (futex(Word, FUTEX_WAIT, Now, &OneSecond) != 0 && errno == ETIMEDOUT)
+        return false;
+    }
+  }
+
+  Words *Shared;
+  std::uint32_t Last = 0;
+};
+
+} // namespace MLBridge::bench
+
+#endif // MLCOMPILERBRIDGE_BENCHMARKS_FUTEXFLOOR_H
