@@ -1,5 +1,4 @@
-//===- tests/conformance/ConformanceTest.cpp - One suite for every runner x
-// SerDes -*- C++ -*-===//
+//===- ConformanceTest.cpp - What every runner must do --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- tests/faults/RawModel.cpp - A model side that misbehaves on purpose -*-
-// C++ -*-===//
+//===- RawModel.cpp - A misbehaving model side ----------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- tests/support/AllocationCounter.h - Counts heap allocations of a thread
-//-*- C++ -*-===//
+//===- AllocationCounter.h - Counts heap requests ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

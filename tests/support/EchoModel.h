@@ -1,5 +1,4 @@
-//===- tests/support/EchoModel.h - A model that answers what it was asked -*-
-// C++ -*-===//
+//===- EchoModel.h - A model that answers what it is asked ------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
