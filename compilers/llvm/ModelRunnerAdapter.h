@@ -1,4 +1,4 @@
-//===- ModelRunnerAdapter.h - Any runner as LLVM's MLModelRunner -*- C++ -*-==//
+//===- ModelRunnerAdapter.h - A runner in LLVM's terms ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

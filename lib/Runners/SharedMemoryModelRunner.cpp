@@ -1,5 +1,4 @@
-//===- SharedMemoryModelRunner.cpp - A model at the end of a pipe -------*- C++
-//-*-===//
+//===- SharedMemoryModelRunner.cpp - A model in shared memory -------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

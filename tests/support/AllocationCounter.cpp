@@ -1,5 +1,4 @@
-//===- tests/support/AllocationCounter.cpp - Counts heap allocations of a thread
-//-*- C++ -*-===//
+//===- AllocationCounter.cpp - Counts heap requests -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
