@@ -12,13 +12,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "FaultTest.h"
 #include "MLCompilerBridge/ModelServer.h"
 #include "MLCompilerBridge/PipeModelRunner.h"
 #include "RawModel.h"
-#include "support/Child.h"
-#include "support/EchoModel.h"
-
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <fcntl.h>
@@ -34,11 +31,6 @@ using namespace MLBridge::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr auto ShortWait = 300ms;
-constexpr auto Slack = 1s;
 
 class MeetingFault : public testing::Test {
 protected:

@@ -13,12 +13,11 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "FaultTest.h"
 #include "MLCompilerBridge/ModelServer.h"
 #include "MLCompilerBridge/PipeModelRunner.h"
 #include "MLCompilerBridge/PipeTransport.h"
 #include "RawModel.h"
-#include "support/Child.h"
-#include "support/EchoModel.h"
 
 #include <gtest/gtest.h>
 
@@ -36,22 +35,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// A deadline for faults that are noticed by their absence, and the time that
-/// any fault may take in all.
-constexpr auto ShortWait = 300ms;
-constexpr auto Slack = 1s;
-
-class PipeFault : public testing::Test {
+class PipeFault : public FaultTest {
 protected:
-  void SetUp() override { DescriptorsBefore = countOpenDescriptors(); }
-  void TearDown() override {
-    Runner.reset();
-    EXPECT_EQ(countOpenDescriptors(), DescriptorsBefore)
-        << "descriptors were left behind";
-  }
-
   MLModelRunner &connect(SerDes::Kind Format = SerDes::Kind::Bitstream,
                          Duration Connect = 20s) {
     TransportOptions Options;
@@ -60,34 +45,9 @@ protected:
     return *Runner;
   }
 
-  template <typename T = float> Expected<T> ask(double X = 1.5) {
-    Runner->populateFeatures(std::pair{"x", X});
-    return Runner->tryEvaluate<T>();
-  }
-
-  /// Asks, and expects that error within \p Within.
-  template <typename T = float>
-  void expectFailure(ErrorCode Code, std::string_view Mentions,
-                     Duration Within = Slack) {
-    Clock::time_point Start = Clock::now();
-    Expected<T> Answer = ask<T>();
-    Duration Took = Clock::now() - Start;
-    ASSERT_FALSE(Answer) << "a made-up answer: " << *Answer;
-    Error E = Answer.takeError();
-    EXPECT_EQ(errorCodeName(E.code()), errorCodeName(Code)) << E.str();
-    EXPECT_NE(E.message().find(Mentions), std::string::npos)
-        << "expected \"" << Mentions << "\" in: " << E.str();
-    EXPECT_LT(Took, Within) << E.str();
-  }
-
   bool exists(const char *Suffix) const {
     return std::filesystem::exists(Name + Suffix);
   }
-
-  TemporaryDirectory Directory;
-  std::string Name = Directory.path("model");
-  std::unique_ptr<MLModelRunner> Runner;
-  std::size_t DescriptorsBefore = 0;
 };
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,79 @@
+//===- FaultTest.h - A runner that meets a fault ----------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What the fault tests of all transports share: a place to meet, the times
+/// that faults may take, and what a failed question has to look like.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_TESTS_FAULTS_FAULTTEST_H
+#define MLBRIDGE_TESTS_FAULTS_FAULTTEST_H
+
+#include "MLCompilerBridge/MLModelRunner.h"
+#include "support/Child.h"
+#include "support/EchoModel.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace MLBridge::test {
+
+using Clock = std::chrono::steady_clock;
+
+/// A deadline for faults that are noticed by their absence, and the time that
+/// any fault may take in all.
+constexpr auto ShortWait = std::chrono::milliseconds(300);
+constexpr auto Slack = std::chrono::seconds(1);
+
+/// A test of one runner, which leaves no descriptor behind.
+class FaultTest : public testing::Test {
+protected:
+  void SetUp() override { DescriptorsBefore = countOpenDescriptors(); }
+  void TearDown() override {
+    Runner.reset();
+    EXPECT_EQ(countOpenDescriptors(), DescriptorsBefore)
+        << "descriptors were left behind";
+  }
+
+  template <typename T = float, typename U = double>
+  Expected<T> ask(U X = U(1.5)) {
+    Runner->populateFeatures(std::pair{"x", X});
+    return Runner->tryEvaluate<T>();
+  }
+
+  /// Asks, and expects that error within \p Within.
+  template <typename T = float>
+  void expectFailure(ErrorCode Code, std::string_view Mentions,
+                     Duration Within = Slack) {
+    Clock::time_point Start = Clock::now();
+    Expected<T> Answer = ask<T>();
+    Duration Took = Clock::now() - Start;
+    ASSERT_FALSE(Answer) << "a made-up answer: " << *Answer;
+    Error E = Answer.takeError();
+    EXPECT_EQ(errorCodeName(E.code()), errorCodeName(Code)) << E.str();
+    for (std::string_view Part : {Mentions, std::string_view(Peer)})
+      EXPECT_NE(E.message().find(Part), std::string::npos)
+          << "expected \"" << Part << "\" in: " << E.str();
+    EXPECT_LT(Took, Within) << E.str();
+  }
+
+  TemporaryDirectory Directory;
+  std::string Name = Directory.path("model");
+  /// What every failure has to name, where that is asked for.
+  std::string Peer;
+  std::unique_ptr<MLModelRunner> Runner;
+  std::size_t DescriptorsBefore = 0;
+};
+
+} // namespace MLBridge::test
+
+#endif // MLBRIDGE_TESTS_FAULTS_FAULTTEST_H
