@@ -79,10 +79,10 @@ private:
   /// False when the guest is done with, one way or the other.
   bool welcome(Guest &G);
   Error admit(Guest &G, const Hello &H);
+  Expected<std::unique_ptr<ServerChannel>> makePipes(Guest &G, UniqueFD Process,
+                                                     const std::string &Peer);
   Expected<std::unique_ptr<ServerChannel>>
-  makePipes(const Guest &G, const ServerSession::Identity &Who);
-  Expected<std::unique_ptr<ServerChannel>>
-  makeSharedMemory(Guest &G, const ServerSession::Identity &Who);
+  makeSharedMemory(Guest &G, UniqueFD Process, const std::string &Peer);
   void admitBare();
   void watchBareNewcomer();
   /// Makes fresh FIFOs for the next compiler as soon as \p Session, if it is
@@ -315,13 +315,11 @@ Error LocalServer::watch(Deadline Until) {
       if (!Session->channel().prepareToSleep())
         Timeout = 0;
   int Ready = ::poll(Watched.data(), Watched.size(), Timeout);
-  const int PollErrno = errno;
+  if (Ready < 0 && errno != EINTR)
+    return Error::fromErrno(errno, "cannot wait for compilers at " + Name);
   for (std::size_t I = 0; I < Open.size(); ++I)
     Open[I]->channel().wakeUp(
         &Watched[FirstSession + I * ServerChannel::NumPollFDs]);
-  errno = PollErrno;
-  if (Ready < 0 && errno != EINTR)
-    return Error::fromErrno(errno, "cannot wait for compilers at " + Name);
 
   for (std::size_t I = Open.size(); Ready > 0 && I-- > 0;)
     if (Open[I]->channel().peerIsGone(
@@ -388,15 +386,15 @@ Error LocalServer::admit(Guest &G, const Hello &H) {
   ServerSession::Identity Who;
   Who.AdviceType = H.AdviceType;
   Who.Number = Counts.Sessions + 1;
-  // Only for its number; a channel has the descriptor.
-  (void)posix::processOfPeer(G.Socket.get(), Who.Pid);
+  UniqueFD Process = posix::processOfPeer(G.Socket.get(), Who.Pid);
   Expected<std::unique_ptr<ServerChannel>> Channel =
-      H.Transport == "pipe"  ? makePipes(G, Who)
-      : H.Transport == "shm" ? makeSharedMemory(G, Who)
-                             : Error(ErrorCode::Unsupported,
-                                     "this model is reached by pipe or shm, "
-                                     "not by \"" +
-                                         H.Transport + "\"");
+      H.Transport == "pipe" ? makePipes(G, std::move(Process), Who.describe())
+      : H.Transport == "shm"
+          ? makeSharedMemory(G, std::move(Process), Who.describe())
+          : Error(ErrorCode::Unsupported,
+                  "this model is reached by pipe or shm, "
+                  "not by \"" +
+                      H.Transport + "\"");
   if (!Channel)
     return Channel.takeError();
   ++Counts.Sessions;
@@ -406,7 +404,7 @@ Error LocalServer::admit(Guest &G, const Hello &H) {
 }
 
 Expected<std::unique_ptr<ServerChannel>>
-LocalServer::makePipes(const Guest &G, const ServerSession::Identity &Who) {
+LocalServer::makePipes(Guest &G, UniqueFD Process, const std::string &Peer) {
   Expected<posix::Pipe> ToCompiler = posix::makePipe();
   if (!ToCompiler)
     return ToCompiler.takeError();
@@ -416,25 +414,26 @@ LocalServer::makePipes(const Guest &G, const ServerSession::Identity &Who) {
   const int TheirEnds[] = {ToCompiler->Read.get(), FromCompiler->Write.get()};
   if (Error E = sendPacket(G.Socket.get(), Terms().encode(), TheirEnds))
     return E;
-  pid_t Pid;
-  return std::make_unique<FifoChannel>(
-      FifoEnds{std::move(FromCompiler->Read), std::move(ToCompiler->Write),
-               posix::processOfPeer(G.Socket.get(), Pid)},
-      Who.describe(), Options.MaxMessage);
+  return std::make_unique<FifoChannel>(FifoEnds{std::move(FromCompiler->Read),
+                                                std::move(ToCompiler->Write),
+                                                std::move(Process)},
+                                       Peer, Options.MaxMessage);
 }
 
 Expected<std::unique_ptr<ServerChannel>>
-LocalServer::makeSharedMemory(Guest &G, const ServerSession::Identity &Who) {
-  const int Socket = G.Socket.get();
-  Expected<SharedMemoryEnds> Ends =
-      SharedMemoryEnds::create(std::move(G.Socket));
+LocalServer::makeSharedMemory(Guest &G, UniqueFD Process,
+                              const std::string &Peer) {
+  Expected<SharedMemoryEnds> Ends = SharedMemoryEnds::create();
   if (!Ends)
     return Ends.takeError();
   const int Theirs[] = {Ends->Questions.descriptor(),
                         Ends->Answers.descriptor(), Ends->Doorbell.get()};
-  if (Error E = sendPacket(Socket, Terms().encode(), Theirs))
+  if (Error E = sendPacket(G.Socket.get(), Terms().encode(), Theirs))
     return E;
-  return std::make_unique<SharedMemoryChannel>(std::move(*Ends), Who.describe(),
+  // Only now: a refusal is told through it.
+  Ends->Socket = std::move(G.Socket);
+  Ends->PeerProcess = std::move(Process);
+  return std::make_unique<SharedMemoryChannel>(std::move(*Ends), Peer,
                                                Options.MaxMessage);
 }
 

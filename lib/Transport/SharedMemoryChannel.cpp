@@ -98,7 +98,7 @@ Error RegionReader::take(int Socket, const std::string &Writer) {
 // The model's end
 //===----------------------------------------------------------------------===//
 
-Expected<SharedMemoryEnds> SharedMemoryEnds::create(UniqueFD Socket) {
+Expected<SharedMemoryEnds> SharedMemoryEnds::create() {
   Expected<SharedRegion> Questions = SharedRegion::create(FirstCapacity);
   if (!Questions)
     return Questions.takeError();
@@ -108,11 +108,8 @@ Expected<SharedMemoryEnds> SharedMemoryEnds::create(UniqueFD Socket) {
   UniqueFD Doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!Doorbell)
     return Error::fromErrno(errno, "cannot make an eventfd");
-  pid_t Pid;
-  UniqueFD Process = posix::processOfPeer(Socket.get(), Pid);
   return SharedMemoryEnds{std::move(*Questions), std::move(*Answers),
-                          std::move(Doorbell), std::move(Socket),
-                          std::move(Process)};
+                          std::move(Doorbell), UniqueFD(), UniqueFD()};
 }
 
 Expected<ServerChannel::Progress> SharedMemoryChannel::advance() {

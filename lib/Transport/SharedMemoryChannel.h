@@ -81,8 +81,9 @@ struct SharedMemoryEnds {
   posix::UniqueFD Socket;
   posix::UniqueFD PeerProcess;
 
-  /// Those of a new session: the model's side makes them.
-  static Expected<SharedMemoryEnds> create(posix::UniqueFD Socket);
+  /// What the model's side makes for a new session: the memories and the
+  /// doorbell.
+  static Expected<SharedMemoryEnds> create();
 };
 
 /// The model's end.

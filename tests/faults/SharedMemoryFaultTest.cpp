@@ -12,13 +12,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "FaultTest.h"
 #include "MLCompilerBridge/SharedMemoryModelRunner.h"
 #include "Transport/Meeting.h"
 #include "Transport/SharedMemoryChannel.h"
-#include "support/Child.h"
-#include "support/EchoModel.h"
-
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <csignal>
@@ -35,11 +32,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr auto ShortWait = 300ms;
-constexpr auto Slack = 1s;
-
 /// A model's end that does one step after another; it runs in a Child, which
 /// it ends when something else fails than what is meant to.
 class RawSharedModel {
@@ -53,7 +45,8 @@ public:
     awaitReadable(Guest.get());
     Packet Hello;
     must(receivePacket(Guest.get(), Hello));
-    Ends.emplace(must(SharedMemoryEnds::create(std::move(Guest))));
+    Ends.emplace(must(SharedMemoryEnds::create()));
+    Ends->Socket = std::move(Guest);
   }
   void sendTerms() const {
     sendTerms({Ends->Questions.descriptor(), Ends->Answers.descriptor(),
@@ -78,6 +71,14 @@ public:
     answer(Number, Message, Message.size());
   }
 
+  /// All of the above, for the first question.
+  void meetAndAnswer(std::string_view Message) {
+    meet();
+    sendTerms();
+    awaitQuestion(1);
+    answer(1, Message);
+  }
+
   std::optional<SharedMemoryEnds> Ends;
 
 private:
@@ -95,14 +96,9 @@ private:
   MeetingPoint Door;
 };
 
-class SharedMemoryFault : public testing::Test {
+class SharedMemoryFault : public FaultTest {
 protected:
-  void SetUp() override { DescriptorsBefore = countOpenDescriptors(); }
-  void TearDown() override {
-    Runner.reset();
-    EXPECT_EQ(countOpenDescriptors(), DescriptorsBefore)
-        << "descriptors were left behind";
-  }
+  SharedMemoryFault() { Peer = "shm:" + Name; }
 
   void connect(Duration Connect = 20s) {
     TransportOptions Options;
@@ -112,28 +108,11 @@ protected:
                                                        Options);
     Runner->setTimeout(20s);
   }
-  Expected<int> ask() {
-    Runner->populateFeatures(std::pair{"x", 7});
-    return Runner->tryEvaluate<int>();
-  }
+  Expected<int> ask() { return FaultTest::ask<int>(7); }
   void expectFailure(ErrorCode Code, std::string_view Mentions,
                      Duration Within = Slack) {
-    Clock::time_point Start = Clock::now();
-    Expected<int> Answer = ask();
-    Duration Took = Clock::now() - Start;
-    ASSERT_FALSE(Answer) << "a made-up answer: " << *Answer;
-    Error E = Answer.takeError();
-    EXPECT_EQ(errorCodeName(E.code()), errorCodeName(Code)) << E.str();
-    EXPECT_NE(E.message().find(Mentions), std::string::npos)
-        << "expected \"" << Mentions << "\" in: " << E.str();
-    EXPECT_NE(E.message().find("shm:" + Name), std::string::npos) << E.str();
-    EXPECT_LT(Took, Within) << E.str();
+    FaultTest::expectFailure<int>(Code, Mentions, Within);
   }
-
-  TemporaryDirectory Directory;
-  std::string Name = Directory.path("model");
-  std::unique_ptr<MLModelRunner> Runner;
-  std::size_t DescriptorsBefore = 0;
 };
 
 } // namespace
@@ -161,10 +140,7 @@ TEST_F(SharedMemoryFault, AModelThatDiesBeforeTheTermsMayComeBack) {
 TEST_F(SharedMemoryFault, AModelThatDiesWhileItIsAskedIsNoticedAtOnce) {
   Child Model([&] {
     RawSharedModel M(Name);
-    M.meet();
-    M.sendTerms();
-    M.awaitQuestion(1);
-    M.answer(1, "{\"out\":1}");
+    M.meetAndAnswer("{\"out\":1}");
     M.awaitQuestion(2);
     ::kill(::getpid(), SIGKILL);
     return 0;
@@ -178,10 +154,7 @@ TEST_F(SharedMemoryFault, AModelThatDiesWhileItIsAskedIsNoticedAtOnce) {
 TEST_F(SharedMemoryFault, AModelThatDiedBetweenTwoQuestionsIsNoticedAtOnce) {
   Child Model([&] {
     RawSharedModel M(Name);
-    M.meet();
-    M.sendTerms();
-    M.awaitQuestion(1);
-    M.answer(1, "{\"out\":1}");
+    M.meetAndAnswer("{\"out\":1}");
     ::poll(nullptr, 0, 60'000);
     return 0;
   });
@@ -212,10 +185,7 @@ TEST_F(SharedMemoryFault, AnAnswerToAQuestionThatWasGivenUpIsNeverRead) {
     M.awaitQuestion(1);
     ::poll(nullptr, 0, 500);
     M.answer(1, "{\"out\":1}");
-    M.meet();
-    M.sendTerms();
-    M.awaitQuestion(1);
-    M.answer(1, "{\"out\":2}");
+    M.meetAndAnswer("{\"out\":2}");
     return 0;
   });
   connect();

@@ -225,6 +225,7 @@ private:
   friend AnalysisInfoMixin<InlinerStateAnalysis>;
   static AnalysisKey Key;
 };
+
 /// Leads from the function analyses to the module analyses beside them. LLVM
 /// hands the former only to the factory of an advisor, a plain function pointer
 /// that can bring nothing along.
