@@ -4,6 +4,7 @@
 #
 #   find_package(MLCompilerBridge COMPONENTS Core)   MLCompilerBridge::Core
 #   pkg-config --cflags --libs mlcompilerbridge
+#   pkg-config --cflags --libs mlcompilerbridge-c    for tools written in C
 
 # A wheel holds the Python module and nothing of this.
 if(SKBUILD)
@@ -20,11 +21,12 @@ set(_needs "")
 #   [FIND package...]   what its users' find_package must find before it
 #   [PKGCONFIG name]    the name of its pkg-config file
 #   [REQUIRES module...] the pkg-config modules it stands on
-#   [SUMMARY text])
+#   [SUMMARY text]
+#   [ALONE])            its users need no Core, and nothing that Core needs
 #
 # Installs TARGET and exports it as MLCompilerBridge::<its EXPORT_NAME>.
 function(mlbridge_install_component NAME TARGET)
-  cmake_parse_arguments(ARG "" "PKGCONFIG;SUMMARY" "FIND;REQUIRES" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "PKGCONFIG;SUMMARY" "FIND;REQUIRES" ${ARGN})
 
   install(TARGETS ${TARGET} EXPORT MLCompilerBridge${NAME}Targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${NAME}
@@ -33,6 +35,10 @@ function(mlbridge_install_component NAME TARGET)
     NAMESPACE MLCompilerBridge:: DESTINATION ${_package_dir} COMPONENT ${NAME})
 
   if(ARG_PKGCONFIG)
+    get_target_property(PKGCONFIG_LIBRARY ${TARGET} OUTPUT_NAME)
+    if(NOT PKGCONFIG_LIBRARY)
+      set(PKGCONFIG_LIBRARY ${TARGET})
+    endif()
     list(JOIN ARG_REQUIRES ", " PKGCONFIG_REQUIRES)
     file(RELATIVE_PATH PKGCONFIG_PREFIX
       ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
@@ -44,19 +50,69 @@ function(mlbridge_install_component NAME TARGET)
   endif()
 
   set(_components ${_components} ${NAME} PARENT_SCOPE)
-  set(_needs "${_needs}set(_mlbridge_${NAME}_needs ${ARG_FIND})\n" PARENT_SCOPE)
+  set(_needs "${_needs}set(_mlbridge_${NAME}_needs ${ARG_FIND})\n")
+  if(ARG_ALONE)
+    string(APPEND _needs "set(_mlbridge_${NAME}_alone TRUE)\n")
+  endif()
+  set(_needs "${_needs}" PARENT_SCOPE)
 endfunction()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT Core
-  FILES_MATCHING PATTERN "*.h")
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.proto")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT Core)
 
-# One line a component; Core is first, the others stand on it.
+# One line a component; Core is first, the others stand on it unless they say
+# otherwise.
+if(TARGET MLBridgeSimdjson)
+  install(FILES ${MLBRIDGE_SIMDJSON_SOURCE_DIR}/../LICENSE
+    DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.simdjson COMPONENT Core)
+else()
+  set(_simdjson simdjson)
+endif()
 mlbridge_install_component(Core MLCompilerBridgeCore
-  FIND simdjson PKGCONFIG mlcompilerbridge REQUIRES simdjson
+  FIND ${_simdjson} PKGCONFIG mlcompilerbridge REQUIRES ${_simdjson}
   SUMMARY "${PROJECT_DESCRIPTION}")
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/MLBridgeAOT.cmake
+  DESTINATION ${_package_dir} COMPONENT Core)
+if(MLBRIDGE_ENABLE_PROTOBUF)
+  mlbridge_install_component(Protobuf MLCompilerBridgeProtobuf
+    FIND Protobuf PKGCONFIG mlcompilerbridge-protobuf
+    REQUIRES mlcompilerbridge protobuf SUMMARY "ProtobufSerDes")
+  install(FILES ${PROJECT_SOURCE_DIR}/cmake/MLBridgeProtobuf.cmake
+    DESTINATION ${_package_dir} COMPONENT Protobuf)
+endif()
+
+if(MLBRIDGE_ENABLE_GRPC)
+  mlbridge_install_component(gRPC MLCompilerBridgegRPC
+    FIND gRPC PKGCONFIG mlcompilerbridge-grpc REQUIRES mlcompilerbridge grpc++
+    SUMMARY "Models behind gRPC for ML-Compiler-Bridge")
+endif()
+if(MLBRIDGE_ENABLE_C)
+  mlbridge_install_component(C MLCompilerBridgeC ALONE
+    PKGCONFIG mlcompilerbridge-c
+    SUMMARY "ML-Compiler-Bridge for tools written in C")
+endif()
+
+if(MLBRIDGE_ENABLE_ONNX)
+  mlbridge_install_component(ONNX MLCompilerBridgeONNX
+    PKGCONFIG mlcompilerbridge-onnx REQUIRES mlcompilerbridge
+    SUMMARY "ONNX models in the process of ML-Compiler-Bridge")
+endif()
+if(MLBRIDGE_ENABLE_TF)
+  mlbridge_install_component(TF MLCompilerBridgeTF
+    PKGCONFIG mlcompilerbridge-tf REQUIRES mlcompilerbridge
+    SUMMARY "TensorFlow models in the process of ML-Compiler-Bridge")
+endif()
+
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/MLBridgeTFAOT.cmake
+  DESTINATION ${_package_dir} COMPONENT Core)
+install(FILES
+  ${PROJECT_SOURCE_DIR}/lib/TF/AOT/compile.py
+  ${PROJECT_SOURCE_DIR}/lib/TF/AOT/Run.cpp
+  ${PROJECT_SOURCE_DIR}/lib/TF/AOT/Run.h
+  DESTINATION ${_package_dir}/tf-aot COMPONENT Core)
 
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/MLCompilerBridgeConfig.cmake.in

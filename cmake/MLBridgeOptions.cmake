@@ -1,16 +1,71 @@
 # The options of this build, and the flags they stand for.
 
-find_package(simdjson REQUIRED)
+include(MLBridgeSimdjson)
 
 # LLVM is asked for by its minor version, since other LLVMs may be installed;
 # "22" alone matches no package.
 find_package(LLVM 22.1 CONFIG QUIET
   HINTS /usr/lib/llvm-22 ENV LLVM_ROOT)
+find_package(Protobuf 3.21 QUIET)
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  pkg_check_modules(libyaml QUIET IMPORTED_TARGET yaml-0.1)
+endif()
+find_package(FlatBuffers CONFIG QUIET)
 find_package(GTest QUIET)
+find_package(gRPC CONFIG QUIET)
+# Libraries that come as Python packages, such as of this project's .venv.
+file(GLOB _packages LIST_DIRECTORIES true
+  ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages)
+find_package(ONNXRuntime QUIET)
+find_package(TensorFlow QUIET)
+# No sanitizer and no fuzzer sees into them.
+if(NOT MLBRIDGE_SANITIZE AND NOT MLBRIDGE_ENABLE_FUZZERS)
+  find_package(AOTInductor QUIET)
+  find_package(TVM QUIET)
+endif()
 
-option(MLBRIDGE_ENABLE_LLVM "The plug-in for opt, clang, llc and lld"
-  ${LLVM_FOUND})
-option(MLBRIDGE_ENABLE_TESTS "The C++ tests" ${GTest_FOUND})
+# mlbridge_part(NAME DESCRIPTION FOUND): a part that is built where what it needs
+# is found. The cache says AUTO until somebody says ON or OFF, so that what is
+# installed later counts at the next configuring.
+macro(mlbridge_part _name _description _found)
+  set(${_name} AUTO CACHE STRING "${_description}: ON, OFF, or AUTO, where it is found")
+  set_property(CACHE ${_name} PROPERTY STRINGS AUTO ON OFF)
+  if(${_name} STREQUAL "AUTO")
+    if("${_found}")
+      set(${_name} ON)
+    else()
+      set(${_name} OFF)
+    endif()
+  endif()
+endmacro()
+
+mlbridge_part(MLBRIDGE_ENABLE_LLVM "The plug-in for opt, clang, llc and lld"
+  "${LLVM_FOUND}")
+mlbridge_part(MLBRIDGE_ENABLE_GRPC "Models behind gRPC: MLCompilerBridge::gRPC"
+  "${gRPC_FOUND}")
+mlbridge_part(MLBRIDGE_ENABLE_ONNX
+  "Models by ONNX Runtime: MLCompilerBridge::ONNX" "${ONNXRuntime_FOUND}")
+mlbridge_part(MLBRIDGE_ENABLE_PROTOBUF
+  "ProtobufSerDes, the component Protobuf" "${Protobuf_FOUND}")
+mlbridge_part(MLBRIDGE_ENABLE_TF "Models by TensorFlow: MLCompilerBridge::TF"
+  "${TensorFlow_FOUND}")
+mlbridge_part(MLBRIDGE_ENABLE_YAML "The extension YAML (needs libyaml)"
+  "${libyaml_FOUND}")
+mlbridge_part(MLBRIDGE_ENABLE_FLATBUFFERS
+  "The extension FlatBuffers (needs libflatbuffers and flatc)"
+  "${FlatBuffers_FOUND}")
+mlbridge_part(MLBRIDGE_ENABLE_AOTINDUCTOR
+  "The extension AOTInductor (needs PyTorch's libraries)"
+  "${AOTInductor_FOUND}")
+mlbridge_part(MLBRIDGE_ENABLE_TVM "The extension TVM (needs apache-tvm-ffi)"
+  "${TVM_FOUND}")
+mlbridge_part(MLBRIDGE_ENABLE_TESTS "The C++ tests (need GoogleTest)"
+  "${GTest_FOUND}")
+# Off as well where there is no `mlbridge`, which may come later.
+option(MLBRIDGE_ENABLE_BUILTIN
+  "The models in the plug-in, builtin:imitation (needs `mlbridge compile`)" ON)
+option(MLBRIDGE_ENABLE_C "libMLCompilerBridge.so, for tools written in C" ON)
 option(MLBRIDGE_ENABLE_EXAMPLES "The examples" ${PROJECT_IS_TOP_LEVEL})
 option(MLBRIDGE_ENABLE_BENCHMARKS "The benchmarks' C++ side"
   ${PROJECT_IS_TOP_LEVEL})
@@ -55,6 +110,15 @@ endif()
 # libstdc++'s own checks, such as of an index into a vector; they leave the ABI
 # as it is.
 add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+
+# For what other programs load. Whatever is undefined is found now, not when it
+# is loaded; only a sanitizer's own functions come from the program. What comes
+# from static libraries stays private, so that another plug-in may carry another
+# version of it.
+set(MLBRIDGE_SELF_CONTAINED -Wl,--exclude-libs,ALL)
+if(NOT MLBRIDGE_SANITIZE)
+  list(APPEND MLBRIDGE_SELF_CONTAINED -Wl,-z,defs)
+endif()
 
 # Warnings are for this project's own code, not for what is built against it.
 add_library(MLBridgeWarnings INTERFACE)

@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 namespace MLBridge {
 
@@ -60,14 +61,21 @@ public:
     if (Ready())
       return true;
     using Clock = std::chrono::steady_clock;
-    Clock::time_point End = Clock::now() + Budget;
-    do {
+    // The clock is read between probes only, and not before the first: an
+    // answer that is quick should not wait for it.
+    std::optional<Clock::time_point> End;
+    for (;;) {
       for (unsigned I = 0; I < ProbesPerClock; ++I)
         if (Ready()) {
           Skip = 0;
           return true;
         }
-    } while (Clock::now() < End);
+      Clock::time_point Now = Clock::now();
+      if (!End)
+        End = Now + Budget;
+      else if (Now >= *End)
+        break;
+    }
     Skip = std::min(2 * Skip + 1, MaxSkip);
     Left = Skip;
     return false;

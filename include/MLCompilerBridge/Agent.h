@@ -50,6 +50,11 @@ using AgentMap = std::map<std::string, Agent *, std::less<>>;
 /// episode of more than \p MaxSteps steps is a Timeout.
 Expected<double> runEpisode(Environment &Env, const AgentMap &Agents,
                             std::size_t MaxSteps = 1'000'000);
+/// The same with one runner for all agents, which is told by the feature
+/// `_agent` whose turn it is, where the environment says: a runner of several
+/// models by label, or a model that tells its agents apart.
+Expected<double> runEpisode(Environment &Env, MLModelRunner &Runner,
+                            std::size_t MaxSteps = 1'000'000);
 
 } // namespace MLBridge
 

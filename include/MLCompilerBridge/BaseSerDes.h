@@ -69,15 +69,27 @@ public:
   deserialize(Span<const std::byte> Message,
               const AdviceSpec &Wanted = AdviceSpec::any());
 
-  /// Changes with every deserialize() whose tensors differ from the last ones
-  /// in a name, a type, a shape or, where they do not point into the message,
-  /// an address. While it and the message's address stay, so do the views:
-  /// callers may reuse what they made of them. Unless overridden, every
-  /// message counts as different.
+  /// The same of a question. Nothing in it takes the place of an answer: an
+  /// `_error` there is an environment's (see EnvironmentServer.h), and a tensor
+  /// like all others.
+  Expected<Span<const TensorView>>
+  deserializeQuestion(Span<const std::byte> Message);
+
+  /// A number that two messages have in common only if their tensors are the
+  /// same in names, types, shapes and, where they do not point into the
+  /// message, addresses. While the message's address stays, too, so do the
+  /// views: callers may reuse what they made of them. Unless overridden, every
+  /// message has its own.
   virtual std::uint64_t layout() const { return Messages; }
   /// Keeps the memory alive that deserialized views use beside the message's;
   /// null when there is none. Its contents change all the same.
   virtual std::shared_ptr<const void> memory() const { return nullptr; }
+
+  /// Whether deserialize() may be given a message in memory that its writer can
+  /// still write to: then it copies what it looks at twice, and every value of
+  /// the views' elements is a sound one. Else it gets a copy of all. Unless
+  /// overridden, it may not.
+  virtual bool readsSharedMemory() const { return false; }
 
   /// Whom the messages are for.
   enum class Dialect {
@@ -112,12 +124,14 @@ struct ReplyNames {
   static constexpr std::string_view Deferred = "_deferred";
 };
 
-/// The formats that are part of this library.
+/// The formats that are part of Core. SerDesFactory makes more, by name.
 struct SerDes {
   enum class Kind { Bitstream, JSON };
   static std::unique_ptr<BaseSerDes> create(Kind Format);
-  /// By name: "bitstream", "json".
-  static Expected<std::unique_ptr<BaseSerDes>> create(std::string_view Name);
+
+  /// Who of the two sides we are. The compiler's side writes features and reads
+  /// advice, the model's side the other way round; most formats need not care.
+  enum class Side { Compiler, Model };
 };
 
 } // namespace MLBridge

@@ -35,6 +35,7 @@ public:
   void setDialect(Dialect New) override;
 
   std::uint64_t layout() const override;
+  bool readsSharedMemory() const override { return true; }
 
 protected:
   Expected<Span<const TensorView>>

@@ -30,6 +30,8 @@ public:
 
   /// \p Wait from now; saturates, so that Duration::max() is never.
   static Deadline in(Duration Wait) {
+    if (Wait == Duration::max()) // Spares a look at the clock.
+      return never();
     Clock::time_point Now = Clock::now();
     return Wait >= Clock::time_point::max() - Now ? never()
                                                   : Deadline(Now + Wait);

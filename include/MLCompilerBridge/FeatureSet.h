@@ -49,6 +49,8 @@ public:
   /// A wrong value (a TensorRef whose shape does not fit its data) is kept as
   /// error(), so that code that only populates needs no check.
   template <typename T> void set(std::string_view Name, const T &Value);
+  /// As set() of a TensorView, but what it views is copied.
+  void copy(std::string_view Name, const TensorView &View);
 
   /// Forgets the features, and keeps their memory for the next round.
   void clear();

@@ -21,6 +21,8 @@
 
 namespace MLBridge {
 
+class PrivateCopy;
+
 /// Asks a model in another process. The first question meets the peer (it may
 /// start later than we do); so does the first question after an error, since a
 /// session in which a question was given up is never used again.
@@ -44,6 +46,9 @@ private:
   std::unique_ptr<Transport> Channel;
   std::unique_ptr<BaseSerDes> Codec;
   Duration ConnectTimeout;
+  /// Of answers in memory that the peer can write to, for a SerDes that cannot
+  /// read there.
+  std::unique_ptr<PrivateCopy> Copy;
 };
 
 } // namespace MLBridge

@@ -82,7 +82,16 @@ public:
     Features.clear();
     if (!Answer)
       return Answer.takeError();
-    return Answer->template get<T>();
+    return convert<T>(*Answer);
+  }
+
+  /// \p Answer, which this runner gave, as T: Advice::get(), whose errors then
+  /// say whose answer it was.
+  template <typename T> Expected<T> convert(const Advice &Answer) const {
+    Expected<T> Result = Answer.get<T>();
+    if (!Result)
+      return withName(Result.takeError());
+    return Result;
   }
 
   /// The question without the pass's conveniences: asks about \p Features,
@@ -139,6 +148,8 @@ protected:
 
 private:
   [[noreturn]] void fail(const Error &E) const;
+  /// \p E, which says what is wrong with an answer, and whose it was.
+  Error withName(const Error &E) const;
 
   FeatureSet Features;
   /// A member, so that its memory is there for the next outcome.
@@ -149,7 +160,8 @@ private:
 
 /// The runner that \p Spec names, such as `pipe:/tmp/advisor?serdes=json` or
 /// `record:log.bin|pipe:/tmp/advisor`: see docs/model-specs.md for all of them.
-/// No connection is made before the first question.
+/// No connection is made before the first question. By a RunnerFactory of its
+/// own, so a model in this process is loaded for this runner alone.
 Expected<std::unique_ptr<MLModelRunner>>
 createModelRunner(std::string_view Spec);
 

@@ -21,6 +21,7 @@
 #define MLCOMPILERBRIDGE_MODELSPEC_H
 
 #include "MLCompilerBridge/MLModelRunner.h"
+#include "MLCompilerBridge/SerDesFactory.h"
 #include "MLCompilerBridge/Transport.h"
 
 #include <functional>
@@ -29,6 +30,10 @@
 #include <vector>
 
 namespace MLBridge {
+
+namespace modules {
+class ModuleSchemes;
+} // namespace modules
 
 /// A model spec, taken apart and percent-decoded.
 struct ModelSpec {
@@ -54,6 +59,8 @@ struct ModelSpec {
 };
 
 /// Makes runners from specs. A value: copy it, add to it, keep it anywhere.
+///
+/// A scheme that it does not know is looked for in a module: RunnerModule.h.
 class RunnerFactory {
 public:
   using Create = std::function<Expected<std::unique_ptr<MLModelRunner>>(
@@ -72,20 +79,27 @@ public:
     Inspect Check = nullptr;
   };
 
-  /// Knows the schemes of this library that this build has.
+  /// Knows the schemes that are built in.
   RunnerFactory();
 
   /// Adds a scheme, or replaces the one of the same name.
   void add(Scheme NewScheme);
   Span<const Scheme> schemes() const { return Schemes; }
   /// The runner for \p Spec. The option `timeout` is understood for every
-  /// scheme; a decorator without one has that of what it decorates.
+  /// scheme; a decorator without one has that of what it decorates. The option
+  /// `serdes`, where a scheme has one, names one of formats().
   Expected<std::unique_ptr<MLModelRunner>> create(std::string_view Spec) const;
   /// What create() would find wrong with the text of \p Spec: its form, and
   /// the schemes, paths and options in it. Nothing is made, no file and no
-  /// connection. A scheme that was added without a Check is looked at for its
-  /// `timeout` only.
+  /// connection; but the module of a scheme that is not built in is loaded, and
+  /// with it the libraries that the module links. A scheme that was added
+  /// without a Check is looked at for its `timeout` only.
   Error check(std::string_view Spec) const;
+
+  /// What the option `serdes` may name. Add to it to speak a format of another
+  /// component or of your own.
+  SerDesFactory &formats() { return Formats; }
+  const SerDesFactory &formats() const { return Formats; }
 
   /// How long the runners wait for their models to appear where the spec has no
   /// `connect`.
@@ -99,6 +113,9 @@ private:
   resolve(std::string_view Spec) const;
 
   std::vector<Scheme> Schemes;
+  /// Shared with copies.
+  std::shared_ptr<modules::ModuleSchemes> Modules;
+  SerDesFactory Formats;
   Duration ConnectTimeout = TransportOptions().ConnectTimeout;
 };
 

@@ -71,6 +71,9 @@ public:
   /// Valid until the next call to this object.
   virtual Expected<Span<const std::byte>> receive(Deadline Until) = 0;
 
+  /// Whether what receive() returns lies in memory that the peer can write to.
+  virtual bool isShared() const { return false; }
+
   /// The peer, for messages: "pipe:/tmp/advisor".
   virtual std::string describe() const = 0;
 };

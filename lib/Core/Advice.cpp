@@ -14,6 +14,8 @@
 
 #include "MLCompilerBridge/Advice.h"
 
+#include "Core/WithNumber.h"
+
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -77,38 +79,6 @@ template <typename T> static std::string toText(T Value) {
 //===----------------------------------------------------------------------===//
 // All elements
 //===----------------------------------------------------------------------===//
-
-/// Calls \p Do with a zero of the C++ type of \p Type, which is a number.
-template <typename Function>
-static Error withNumber(ElementType Type, Function &&Do) {
-  switch (Type) {
-  case ElementType::Int8:
-    return Do(std::int8_t());
-  case ElementType::Int16:
-    return Do(std::int16_t());
-  case ElementType::Int32:
-    return Do(std::int32_t());
-  case ElementType::Int64:
-    return Do(std::int64_t());
-  case ElementType::UInt8:
-    return Do(std::uint8_t());
-  case ElementType::UInt16:
-    return Do(std::uint16_t());
-  case ElementType::UInt32:
-    return Do(std::uint32_t());
-  case ElementType::UInt64:
-    return Do(std::uint64_t());
-  case ElementType::Float:
-    return Do(float());
-  case ElementType::Double:
-    return Do(double());
-  case ElementType::Bool:
-  case ElementType::String:
-    break;
-  }
-  return {ErrorCode::InvalidArgument,
-          std::string(elementTypeName(Type)) + " is no type of a number"};
-}
 
 static std::string nameOf(const TensorView &Tensor) {
   return "advice '" + std::string(Tensor.Name) + "'";

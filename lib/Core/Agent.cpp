@@ -14,6 +14,8 @@
 
 #include "MLCompilerBridge/Agent.h"
 
+#include "MLCompilerBridge/EnvironmentSession.h"
+
 using namespace MLBridge;
 
 Environment::~Environment() = default;
@@ -35,11 +37,13 @@ static Expected<Agent *> nextAgent(const Environment &Env,
                    (Known.empty() ? "none" : "only " + Known));
 }
 
-Expected<double> MLBridge::runEpisode(Environment &Env, const AgentMap &Agents,
-                                      std::size_t MaxSteps) {
+/// One episode, in which \p Act makes an action of an observation.
+template <typename Actor>
+static Expected<double> play(Environment &Env, std::size_t MaxSteps,
+                             Actor Act) {
   // Two, because an action may view the observation that it is for.
   FeatureSet Observation, Next;
-  Env.setDone(false);
+  Env.beginEpisode();
   if (Error E = Env.reset(Observation))
     return E;
 
@@ -50,17 +54,36 @@ Expected<double> MLBridge::runEpisode(Environment &Env, const AgentMap &Agents,
                                            std::to_string(MaxSteps) + " steps");
     if (Observation.error())
       return Observation.error();
-    Expected<Agent *> Actor = nextAgent(Env, Agents);
-    if (!Actor)
-      return Actor.takeError();
-    Expected<Advice> Action = (*Actor)->computeAction(Observation);
+    Expected<Advice> Action = Act(Observation);
     if (!Action)
       return Action.takeError();
     Next.clear();
+    Env.beginStep();
     if (Error E = Env.step(*Action, Next))
       return E;
     Return += Env.reward();
     Observation.swap(Next);
   }
   return Return;
+}
+
+Expected<double> MLBridge::runEpisode(Environment &Env, const AgentMap &Agents,
+                                      std::size_t MaxSteps) {
+  return play(Env, MaxSteps,
+              [&](const FeatureSet &Observation) -> Expected<Advice> {
+                Expected<Agent *> Actor = nextAgent(Env, Agents);
+                if (!Actor)
+                  return Actor.takeError();
+                return (*Actor)->computeAction(Observation);
+              });
+}
+
+Expected<double> MLBridge::runEpisode(Environment &Env, MLModelRunner &Runner,
+                                      std::size_t MaxSteps) {
+  return play(Env, MaxSteps, [&](FeatureSet &Observation) {
+    if (!Env.getNextAgent().empty())
+      Observation.set(TrainingNames::Agent,
+                      std::string_view(Env.getNextAgent()));
+    return Runner.ask(Observation, AdviceSpec::any());
+  });
 }

@@ -215,6 +215,26 @@ void FeatureSet::setView(std::string_view Name, const TensorView &View) {
   store(Slot, V.Type, V.Dims, V.Data, V.NumBytes, V.Lengths);
 }
 
+void FeatureSet::copy(std::string_view Name, const TensorView &View) {
+  if (std::string Why = contradiction(View); !Why.empty())
+    return fail(Name, Why);
+  // Taken before slot() may move the views, of which this may be one.
+  const TensorView V = View;
+  if (V.isStringList()) {
+    StringListFill Fill = setStringList(Name, V.Lengths.size(), V.NumBytes);
+    std::ranges::copy(V.Lengths, Fill.Lengths);
+    if (V.NumBytes != 0)
+      std::memcpy(Fill.Text, V.Data, V.NumBytes);
+    return;
+  }
+  std::size_t Slot = slot(Name);
+  void *Copy = makeRoom(Slot, V.NumBytes,
+                        V.Dims.isScalar() ? ScalarAlignment : DenseAlignment);
+  if (V.NumBytes != 0)
+    std::memmove(Copy, V.Data, V.NumBytes);
+  store(Slot, V.Type, V.Dims, Copy, V.NumBytes);
+}
+
 FeatureSet::StringListFill FeatureSet::setStringList(std::string_view Name,
                                                      std::size_t Count,
                                                      std::size_t TotalBytes) {

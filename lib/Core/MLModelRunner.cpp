@@ -44,6 +44,10 @@ void MLModelRunner::setErrorHandler(ErrorHandler Handler) {
   OnError = std::move(Handler);
 }
 
+Error MLModelRunner::withName(const Error &E) const {
+  return {E.code(), describe() + ": " + E.message()};
+}
+
 void MLModelRunner::fail(const Error &E) const {
   if (OnError)
     OnError(E);

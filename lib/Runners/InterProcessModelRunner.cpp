@@ -8,6 +8,7 @@
 
 #include "MLCompilerBridge/InterProcessModelRunner.h"
 
+#include "Transport/PrivateCopy.h"
 #include "Transport/SendMessage.h"
 
 using namespace MLBridge;
@@ -16,7 +17,7 @@ InterProcessModelRunner::InterProcessModelRunner(
     std::unique_ptr<Transport> Channel, std::unique_ptr<BaseSerDes> Codec,
     Duration ConnectTimeout)
     : Channel(std::move(Channel)), Codec(std::move(Codec)),
-      ConnectTimeout(ConnectTimeout) {}
+      ConnectTimeout(ConnectTimeout), Copy(std::make_unique<PrivateCopy>()) {}
 
 InterProcessModelRunner::~InterProcessModelRunner() = default;
 
@@ -59,6 +60,11 @@ Expected<Advice> InterProcessModelRunner::evaluateUntyped(
     if (E.code() != ErrorCode::Timeout)
       return E;
     return Error(E.code(), E.message() + "; timeout= gives it longer");
+  }
+  Reply = Copy->unlessSafe(*Reply, *Channel, *Codec);
+  if (!Reply) {
+    Channel->close();
+    return Reply.takeError();
   }
   Expected<Span<const TensorView>> Tensors = Codec->deserialize(*Reply, Wanted);
   if (Tensors)

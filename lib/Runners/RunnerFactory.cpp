@@ -12,12 +12,15 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "Core/AddByName.h"
+#include "MLCompilerBridge/AOTModel.h"
 #include "MLCompilerBridge/FallbackModelRunner.h"
+#include "MLCompilerBridge/InterProcessModelRunner.h"
 #include "MLCompilerBridge/ModelSpec.h"
 #include "MLCompilerBridge/NoneModelRunner.h"
-#include "MLCompilerBridge/PipeModelRunner.h"
 #include "MLCompilerBridge/RecordModelRunner.h"
-#include "MLCompilerBridge/SharedMemoryModelRunner.h"
+#include "Modules/ModuleLoader.h"
+#include "Runners/InterProcessSpec.h"
 
 #include <algorithm>
 
@@ -83,48 +86,25 @@ static RunnerOrError makeRecord(const ModelSpec &Spec,
   return RecordModelRunner::create(Spec.Path, std::move(*Inner));
 }
 
-static Expected<std::unique_ptr<BaseSerDes>> codecOf(const ModelSpec &Spec) {
-  return SerDes::create(Spec.option("serdes", "bitstream"));
+static RunnerOrError makeInterProcessRunner(const ModelSpec &Spec,
+                                            const RunnerFactory &Factory) {
+  Expected<InterProcessParts> Parts =
+      makeInterProcess(Spec, Factory.formats(), Factory.connectTimeout());
+  if (!Parts)
+    return Parts.takeError();
+  return std::make_unique<InterProcessModelRunner>(
+      std::move(Parts->Channel), std::move(Parts->Codec),
+      Parts->Options.ConnectTimeout);
 }
 
-/// Of a model in another process of this machine.
-static Error checkLocal(const ModelSpec &Spec) {
-  static constexpr std::string_view Known[] = {"serdes", "connect",
-                                               "max-message"};
-  if (Error E = checkPath(Spec, "the name at which the model listens"))
-    return E;
-  if (Error E = Spec.checkOptions(Known))
-    return E;
-  if (Error E = Spec.transportOptions().takeError())
-    return E;
-  return codecOf(Spec).takeError();
-}
-
-template <typename RunnerT>
-static RunnerOrError makeLocal(const ModelSpec &Spec,
-                               const RunnerFactory &Factory) {
-  Expected<TransportOptions> Options = Spec.transportOptions();
-  if (!Options)
-    return Options.takeError();
-  if (!Spec.option("connect", {}).data())
-    Options->ConnectTimeout = Factory.connectTimeout();
-  Expected<std::unique_ptr<BaseSerDes>> Codec = codecOf(Spec);
-  if (!Codec)
-    return Codec.takeError();
-  return std::make_unique<RunnerT>(Spec.Path, std::move(*Codec), *Options);
-}
-
-RunnerFactory::RunnerFactory() {
+RunnerFactory::RunnerFactory()
+    : Modules(std::make_shared<modules::ModuleSchemes>()) {
   add({"none", "none: leaves every decision to the compiler", makeNone,
        /*IsDecorator=*/false, checkBare});
-  add({"pipe",
-       "pipe:NAME?serdes=bitstream|json&connect=30s&max-message=1GiB: "
-       "a model in another process of this machine",
-       makeLocal<PipeModelRunner>, /*IsDecorator=*/false, checkLocal});
-  add({"shm",
-       "shm:NAME?serdes=bitstream|json&connect=30s&max-message=1GiB: "
-       "the same, through shared memory",
-       makeLocal<SharedMemoryModelRunner>, /*IsDecorator=*/false, checkLocal});
+  for (const InterProcessScheme &Known : interProcessSchemes())
+    add({std::string(Known.Name), std::string(Known.Help),
+         makeInterProcessRunner, /*IsDecorator=*/false, checkInterProcess});
+  addAOT(*this);
   add({"record",
        "record:FILE|SPEC: writes what SPEC is asked and what was "
        "decided to a log",
@@ -140,12 +120,7 @@ RunnerFactory::RunnerFactory() {
 //===----------------------------------------------------------------------===//
 
 void RunnerFactory::add(Scheme NewScheme) {
-  for (Scheme &Known : Schemes)
-    if (Known.Name == NewScheme.Name) {
-      Known = std::move(NewScheme);
-      return;
-    }
-  Schemes.push_back(std::move(NewScheme));
+  addByName(Schemes, std::move(NewScheme));
 }
 
 Expected<std::pair<ModelSpec, const RunnerFactory::Scheme *>>
@@ -168,9 +143,21 @@ RunnerFactory::resolve(std::string_view Text) const {
       Found = &S;
     Known += (Known.empty() ? "" : ", ") + S.Name;
   }
-  if (!Found)
-    return invalid(Text, "unknown scheme '" + Spec->Scheme +
-                             "'; this build has " + Known);
+  if (!Found) {
+    Expected<const Scheme *> InModule = Modules->find(Spec->Scheme);
+    if (!InModule)
+      return InModule.takeError();
+    Found = *InModule;
+  }
+  if (!Found) {
+    Error E =
+        invalid(Text, "unknown scheme '" + Spec->Scheme + "'; this build has " +
+                          Known + ", and there is no module " +
+                          modules::moduleFileFor(Spec->Scheme));
+    return modules::isComponentScheme(Spec->Scheme)
+               ? Error(ErrorCode::Unsupported, E.message())
+               : E;
+  }
   if (Found->IsDecorator && Spec->Inner.empty())
     return invalid(Text, "'" + Spec->Scheme +
                              "' stands before the spec of another model: "
@@ -183,6 +170,9 @@ RunnerFactory::resolve(std::string_view Text) const {
     return E;
   if (Found->Check)
     if (Error E = Found->Check(*Spec))
+      return E;
+  if (std::string_view Format = Spec->option("serdes", {}); Format.data())
+    if (Error E = Formats.create(Format, SerDes::Side::Compiler).takeError())
       return E;
   return std::pair(std::move(*Spec), Found);
 }

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// What all formats have in common: the tensors to be sent, the replies that
-/// are no advice, and the list of formats.
+/// are no advice.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -57,6 +57,12 @@ BaseSerDes::deserialize(Span<const std::byte> Message,
   return Tensors;
 }
 
+Expected<Span<const TensorView>>
+BaseSerDes::deserializeQuestion(Span<const std::byte> Message) {
+  ++Messages;
+  return deserializeUntyped(Message, AdviceSpec::any());
+}
+
 std::unique_ptr<BaseSerDes> SerDes::create(Kind Format) {
   switch (Format) {
   case Kind::Bitstream:
@@ -65,19 +71,4 @@ std::unique_ptr<BaseSerDes> SerDes::create(Kind Format) {
     return std::make_unique<JSONSerDes>();
   }
   return nullptr;
-}
-
-Expected<std::unique_ptr<BaseSerDes>> SerDes::create(std::string_view Name) {
-  std::string Known;
-  for (Kind Format : {Kind::Bitstream, Kind::JSON}) {
-    std::unique_ptr<BaseSerDes> Made = create(Format);
-    if (Made->name() == Name)
-      return Made;
-    if (!Known.empty())
-      Known += ", ";
-    Known += Made->name();
-  }
-  return Error(ErrorCode::InvalidArgument, "unknown SerDes " +
-                                               serdes::quoted(Name) +
-                                               "; there are: " + Known);
 }

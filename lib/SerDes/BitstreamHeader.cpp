@@ -76,23 +76,23 @@ static Error parseIntegers(ondemand::value &List, const std::string &Where,
   return Error::success();
 }
 
-Error BitstreamHeader::parse(std::string_view Line) {
+Error BitstreamHeader::parse(std::string_view Line, Tools &With) {
   Count = 0;
   PayloadSize = 0;
   Lengths.clear();
-  Error E = parseDocument(Line);
+  Error E = parseDocument(Line, With);
   if (E)
     Count = 0;
   return E;
 }
 
-Error BitstreamHeader::parseDocument(std::string_view Line) {
+Error BitstreamHeader::parseDocument(std::string_view Line, Tools &With) {
   if (Line.size() > MaxBitstreamHeader)
     return malformed("its " + std::to_string(Line.size()) +
                      " bytes exceed the limit of " +
                      std::to_string(MaxBitstreamHeader));
   ondemand::document Document;
-  if (simdjson::error_code E = Parser.start(Line, Document))
+  if (simdjson::error_code E = With.Parser.start(Line, Document))
     return malformed(E, "not JSON");
   ondemand::object Top;
   if (simdjson::error_code E = Document.get_object().get(Top))
@@ -117,7 +117,7 @@ Error BitstreamHeader::parseDocument(std::string_view Line) {
     return malformed("something follows the object");
   if (!HasFeatures)
     return malformed("it has no \"features\"");
-  if (std::optional<std::string_view> Twin = Duplicates.find(features()))
+  if (std::optional<std::string_view> Twin = With.Duplicates.find(features()))
     return malformedFeature(*Twin, "is there twice");
   return Error::success();
 }

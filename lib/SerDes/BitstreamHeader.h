@@ -40,9 +40,14 @@ public:
     std::size_t NumLengths = 0;
   };
 
+  /// What parsing needs; one serves any number of headers.
+  struct Tools {
+    JSONParser Parser;
+    DuplicateFinder Duplicates;
+  };
   /// Parses \p Line, which is without its newline, but followed by
   /// BaseSerDes::Padding readable bytes. After an error there are no features.
-  Error parse(std::string_view Line);
+  Error parse(std::string_view Line, Tools &With);
 
   Span<const Feature> features() const { return {Features.data(), Count}; }
   Span<const std::uint64_t> lengthsOf(const Feature &F) const {
@@ -54,7 +59,7 @@ public:
 private:
   struct Fields;
 
-  Error parseDocument(std::string_view Line);
+  Error parseDocument(std::string_view Line, Tools &With);
   Error parseFeatures(ondemand::value List);
   Error parseFeature(ondemand::object Object, Feature &Out);
   Error parseField(std::string_view Key, ondemand::value Value, Feature &Out,
@@ -62,14 +67,12 @@ private:
   Error resolve(const Fields &Seen, Feature &Out);
   Error resolveStrings(const Fields &Seen, Feature &Out);
 
-  JSONParser Parser;
   /// Features behind the first Count are of older headers, kept for their
   /// memory.
   std::vector<Feature> Features;
   std::size_t Count = 0;
   std::vector<std::uint64_t> Lengths;
   std::size_t PayloadSize = 0;
-  DuplicateFinder Duplicates;
 };
 
 } // namespace MLBridge::serdes

@@ -14,6 +14,8 @@
 
 #include "SerDes/BitstreamReader.h"
 
+#include <utility>
+
 using namespace MLBridge;
 using namespace MLBridge::serdes;
 
@@ -37,49 +39,76 @@ Expected<Span<const TensorView>>
 BitstreamSerDes::Reader::readFramed(std::string_view Message) {
   // The line holds no newline but its last byte, so a message that starts with
   // it has this very line.
-  if (Line.empty() || !Message.starts_with(Line))
-    if (Error E = readHeader(Message))
+  if (!Current || !Message.starts_with(Current->Line))
+    if (Error E = findSchema(Message))
       return E;
-  std::string_view Payload = Message.substr(Line.size());
+  Layout = Current->Layout;
+  std::string_view Payload = Message.substr(Current->Line.size());
   if (Error E = checkPayload(Payload))
     return E;
-  const BitstreamHeader::Feature *Feature = Header.features().begin();
-  for (TensorView &View : Views) {
+  const BitstreamHeader::Feature *Feature = Current->Header.features().begin();
+  for (TensorView &View : Current->Views) {
     View.Data = Payload.data() + Feature++->Offset;
     if (Error E = checkElements(View, ErrorCode::Malformed))
       return E;
   }
-  return Span<const TensorView>(Views);
+  return Span<const TensorView>(Current->Views);
 }
 
-Error BitstreamSerDes::Reader::readHeader(std::string_view Message) {
-  Line.clear();
-  Views.clear();
-  ++Layout;
+Error BitstreamSerDes::Reader::findSchema(std::string_view Message) {
+  Current = nullptr;
   std::size_t End = Message.find('\n');
   if (End == Message.npos)
     return {ErrorCode::Malformed,
             "bitstream message: expected a header line, found no newline in " +
                 std::to_string(Message.size()) + " bytes"};
-  if (Error E = Header.parse(Message.substr(0, End)))
-    return E;
-  for (const BitstreamHeader::Feature &Feature : Header.features())
-    Views.push_back({Feature.Name, Feature.Type, Feature.Dims, nullptr,
-                     Feature.NumBytes, Header.lengthsOf(Feature)});
+  // A copy of the line, which may lie in memory that its writer can write to:
+  // parsed there, it could change between two looks.
   Line = Message.substr(0, End + 1);
+  if (auto Found = Known.find(Line); Found != Known.end()) {
+    Current = Found->second.get();
+    return Error::success();
+  }
+  return parseSchema();
+}
+
+Error BitstreamSerDes::Reader::parseSchema() {
+  Layout = ++NumLayouts;
+  Single.Layout = Layout;
+  Single.Line.clear();
+  Single.Views.clear();
+  const std::size_t Length = Line.size() - 1;
+  Line.append(Padding, '\0');
+  if (Error E = Single.Header.parse({Line.data(), Length}, Tools))
+    return E;
+  for (const BitstreamHeader::Feature &Feature : Single.Header.features())
+    Single.Views.push_back({Feature.Name, Feature.Type, Feature.Dims, nullptr,
+                            Feature.NumBytes,
+                            Single.Header.lengthsOf(Feature)});
+  Single.Line.assign(Line.data(), Length);
+  Single.Line += '\n';
+  Current = &Single;
+  if (Single.Line.size() > MaxKnownLine)
+    return Error::success();
+
+  if (Known.size() == MaxKnown)
+    Known.clear();
+  auto Kept = std::make_unique<Schema>(std::exchange(Single, {}));
+  Current = Kept.get();
+  Known.emplace(Current->Line, std::move(Kept));
   return Error::success();
 }
 
 /// Whether \p Payload is the bytes of all tensors and a newline.
 Error BitstreamSerDes::Reader::checkPayload(std::string_view Payload) const {
-  std::size_t Size = Header.payloadSize();
+  std::size_t Size = Current->Header.payloadSize();
   if (Payload.size() > Size && Payload.size() - Size == 1 &&
       Payload.back() == '\n')
     return Error::success();
 
   bool HasNewline = Payload.ends_with('\n');
   std::size_t Left = Payload.size() - HasNewline;
-  for (const TensorView &View : Views) {
+  for (const TensorView &View : Current->Views) {
     if (View.NumBytes > Left)
       return featureError(ErrorCode::Malformed, View.Name,
                           "expected " + std::to_string(View.NumBytes) +
@@ -124,10 +153,9 @@ BitstreamSerDes::Reader::readRaw(Span<const std::byte> Message,
     View.Dims.push(static_cast<std::int64_t>(Message.size() / Size));
   if (Error E = checkElements(View, ErrorCode::Malformed))
     return E;
-  if (Views.size() != 1 || Views.front().Type != View.Type ||
-      Views.front().NumBytes != View.NumBytes ||
-      Views.front().Dims != View.Dims)
-    ++Layout;
-  Views.assign(1, View);
-  return Span<const TensorView>(Views);
+  if (Raw.size() != 1 || Raw.front().Type != View.Type ||
+      Raw.front().NumBytes != View.NumBytes || Raw.front().Dims != View.Dims)
+    Layout = ++NumLayouts;
+  Raw.assign(1, View);
+  return Span<const TensorView>(Raw);
 }

@@ -17,6 +17,11 @@
 #include "MLCompilerBridge/BitstreamSerDes.h"
 #include "SerDes/BitstreamHeader.h"
 
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
 namespace MLBridge {
 
 class BitstreamSerDes::Reader {
@@ -31,18 +36,41 @@ public:
   std::uint64_t layout() const { return Layout; }
 
 private:
+  /// A header line, with its newline, and what it says.
+  struct Schema {
+    std::string Line;
+    serdes::BitstreamHeader Header;
+    std::vector<TensorView> Views;
+    std::uint64_t Layout = 0;
+  };
+
   Expected<Span<const TensorView>> readFramed(std::string_view Message);
   Expected<Span<const TensorView>> readRaw(Span<const std::byte> Message,
                                            const AdviceSpec &Wanted);
-  Error readHeader(std::string_view Message);
+  /// Makes the schema of \p Message the current one.
+  Error findSchema(std::string_view Message);
+  /// The same for that of Line, which is not known yet.
+  Error parseSchema();
   Error checkPayload(std::string_view Payload) const;
 
   bool IsRaw = false;
-  /// The header of the last good message, with its newline; empty if there was
-  /// none.
+  serdes::BitstreamHeader::Tools Tools;
+  /// Of the last message that had one; null if that was no good.
+  Schema *Current = nullptr;
+  /// Those seen lately, by their lines: a compiler that goes back and forth
+  /// between features of several shapes has each parsed once. Long lines are
+  /// not kept, so that a peer cannot have us keep much.
+  std::unordered_map<std::string_view, std::unique_ptr<Schema>> Known;
+  static constexpr std::size_t MaxKnown = 256;
+  static constexpr std::size_t MaxKnownLine = 1024;
+  /// For the others.
+  Schema Single;
+  /// What is looked for, and parsed.
   std::string Line;
-  serdes::BitstreamHeader Header;
-  std::vector<TensorView> Views;
+  std::uint64_t NumLayouts = 0;
+
+  /// The one tensor of a raw reply.
+  std::vector<TensorView> Raw;
   std::uint64_t Layout = 0;
 };
 

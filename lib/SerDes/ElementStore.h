@@ -53,13 +53,18 @@ public:
   }
   template <typename T> void push(T Value) { push(&Value, sizeof(T)); }
   void push(const void *Data, std::size_t NumBytes) {
-    reserve(NumBytes);
+    std::byte *Room = extend(NumBytes);
     if (NumBytes != 0)
-      std::memcpy(Memory.get() + Used, Data, NumBytes);
+      std::memcpy(Room, Data, NumBytes);
+  }
+  /// Room for elements of \p NumBytes, to be written before the next push().
+  std::byte *extend(std::size_t NumBytes) {
+    reserve(NumBytes);
     Used += NumBytes;
+    return Memory.get() + Used - NumBytes;
   }
   /// What is at \p Offset; valid until the next push().
-  std::byte *at(std::size_t Offset) { return Memory.get() + Offset; }
+  std::byte *at(std::size_t Offset) const { return Memory.get() + Offset; }
 
   std::size_t numLengths() const { return NumLengths; }
   void pushLength(std::uint64_t Length) {

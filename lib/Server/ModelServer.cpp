@@ -7,22 +7,45 @@
 //===----------------------------------------------------------------------===//
 
 #include "MLCompilerBridge/ModelServer.h"
+
+#include "Server/LatencyHistogram.h"
+#include "Server/Reception.h"
 #include "Server/ServerSession.h"
-#include "Transport/BarePipes.h"
-#include "Transport/FifoChannel.h"
-#include "Transport/Meeting.h"
-#include "Transport/SharedMemoryChannel.h"
+
+#include "MLCompilerBridge/AdaptiveWait.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <poll.h>
-#include <vector>
 
 using namespace MLBridge;
-using posix::UniqueFD;
 
+Door::~Door() = default;
 ModelServer::~ModelServer() = default;
+
+//===----------------------------------------------------------------------===//
+// What all servers have
+//===----------------------------------------------------------------------===//
+
+Expected<std::unique_ptr<ModelServer>>
+ModelServer::listen(std::string Name, ModelServerOptions Options) {
+  std::string BareFormat = Options.Bare ? Options.BareFormat : std::string();
+  Expected<std::unique_ptr<Door>> Opened =
+      openLocalDoor(std::move(Name), std::move(BareFormat), std::move(Options));
+  if (!Opened)
+    return Opened.takeError();
+  std::vector<std::unique_ptr<Door>> Doors;
+  Doors.push_back(std::move(*Opened));
+  return create(std::move(Doors));
+}
+
+Expected<ModelServer::Question> ModelServer::next(Deadline Until) {
+  Expected<Span<const Question>> Batch =
+      nextBatch(BatchLimits(), Until.remaining());
+  if (!Batch)
+    return Batch.takeError();
+  return Batch->front();
+}
 
 static TensorView namedText(std::string_view Name, std::string_view Text) {
   TensorView View;
@@ -33,251 +56,284 @@ static TensorView namedText(std::string_view Name, std::string_view Text) {
   return View;
 }
 
-Error ModelServer::replyError(std::string_view Message) {
+Error ModelServer::replyError(std::string_view Message, std::size_t Index) {
   TensorView View = namedText(ReplyNames::Error, Message);
-  return reply(Span<const TensorView>(&View, 1));
+  return reply(Index, Span<const TensorView>(&View, 1));
 }
 
-Error ModelServer::replyDeferred(std::string_view Why) {
+Error ModelServer::replyDeferred(std::string_view Why, std::size_t Index) {
   TensorView View = namedText(ReplyNames::Deferred, Why);
-  return reply(Span<const TensorView>(&View, 1));
+  return reply(Index, Span<const TensorView>(&View, 1));
 }
+
+//===----------------------------------------------------------------------===//
+// The server
+//===----------------------------------------------------------------------===//
 
 namespace {
 
-class LocalServer final : public ModelServer {
+class Server final : public ModelServer {
 public:
-  LocalServer(std::string Name, ModelServerOptions Options, MeetingPoint Door)
-      : Name(std::move(Name)), Options(std::move(Options)),
-        Door(std::move(Door)) {}
+  explicit Server(std::vector<std::unique_ptr<Door>> Doors);
 
-  Error openBareDoor();
-
-  Expected<Question> next(Deadline Until) override;
-  Error reply(Span<const TensorView> Advice) override;
+  Expected<Span<const Question>> nextBatch(const BatchLimits &Limits,
+                                           Duration Within) override;
+  using ModelServer::reply;
+  Error reply(std::size_t Index, Span<const TensorView> Advice) override;
   Statistics statistics() const override;
-  Error lastSessionError() const override { return LastError; }
+  void measureLatencies() override { MeasuresLatencies = true; }
+  std::vector<Duration> latencies(Span<const double> Quantiles) const override;
+  const Error &lastSessionError() const override { return LastError; }
   const std::string &name() const override { return Name; }
 
 private:
-  using Sessions = std::vector<std::unique_ptr<ServerSession>>;
-
-  /// A connection that has not said hello yet.
-  struct Guest {
-    UniqueFD Socket;
-    Deadline Until;
+  using TimePoint = Deadline::Clock::time_point;
+  /// Who seems to have a question.
+  struct Arrival {
+    ServerSession *Session;
+    TimePoint Seen;
+  };
+  /// A question of Batch.
+  struct Asker {
+    /// Null when it has been answered, or cannot be any more.
+    ServerSession *Session;
+    TimePoint Arrived;
   };
 
-  std::optional<Question> ask(ServerSession &Session);
-  std::optional<Question> askOnly(bool MaySpin);
-  std::optional<Question> askAnyone();
+  void answerForgotten();
+  /// Whether one session alone has to be looked at, which is the fast path.
+  bool hasOnlyOne() const {
+    return Open.size() == 1 && Open.front()->isListening();
+  }
+  Error spin();
+  Error sleep(const BatchLimits &Limits, Deadline Until);
+  void fill(const BatchLimits &Limits);
+  void ask(ServerSession &Session, TimePoint Seen);
+  /// The time, for those who measure.
+  TimePoint now() const {
+    return MeasuresLatencies ? Deadline::Clock::now() : TimePoint();
+  }
   void end(ServerSession &Session, Error Why);
 
   /// Waits for anything to happen, at most until \p Until.
   Error watch(Deadline Until);
-  void acceptGuests();
-  /// False when the guest is done with, one way or the other.
-  bool welcome(Guest &G);
-  Error admit(Guest &G, const Hello &H);
-  Expected<std::unique_ptr<ServerChannel>> makePipes(Guest &G, UniqueFD Process,
-                                                     const std::string &Peer);
-  Expected<std::unique_ptr<ServerChannel>>
-  makeSharedMemory(Guest &G, UniqueFD Process, const std::string &Peer);
-  void admitBare();
-  void watchBareNewcomer();
-  /// Makes fresh FIFOs for the next compiler as soon as \p Session, if it is
-  /// the newcomer, needs the names no more: it has begun to talk, so both are
-  /// open, or it is gone. Not any later, or the next one would open these.
-  void renewBareDoor(const ServerSession &Session);
+  void attend(ServerSession &Session, const pollfd *FDs);
   Deadline wakeUp(Deadline Until) const;
 
+  struct Entrance {
+    std::unique_ptr<Door> Where;
+    /// What it has added to Watched.
+    std::size_t NumPolls = 0;
+  };
+  struct Leaver {
+    ServerSession *Session;
+    Error Why;
+  };
+
+  std::vector<Entrance> Doors;
   std::string Name;
-  ModelServerOptions Options;
-  MeetingPoint Door;
-  std::optional<BarePipePair> BareDoor;
-  /// The session that has taken the ends of BareDoor, while its compiler may
-  /// still have NAME.out to open; 0 for none.
-  std::uint64_t BareNewcomer = 0;
-  /// When it must have opened that.
-  Deadline BareNewcomerUntil = Deadline::never();
-  Deadline NextBareLook = Deadline::in(Duration::zero());
-  std::vector<Guest> Guests;
-  Sessions Open;
-  /// Who asked last: answers go there, and it is likely to ask next.
-  ServerSession *Current = nullptr;
-  bool AwaitsReply = false;
-  /// Whose turn it is when several ask.
-  std::size_t Turn = 0;
-  /// Questions of Current since the others were last looked at.
+  std::vector<std::unique_ptr<ServerSession>> Open;
+  /// Those of the batch that have ended.
+  std::vector<std::unique_ptr<ServerSession>> Ended;
+  /// Of the open ones, those that seem to have a question: whoever is first
+  /// seen is first served.
+  std::vector<Arrival> Ready;
+  std::vector<Question> Batch;
+  std::vector<Asker> Askers;
+  /// Questions of the only session since the doors were last looked at.
   unsigned InARow = 0;
-  /// Whether the last next() ended in a time-out: then this one goes on
-  /// waiting for the same question, and spinning again would be no news.
+  /// Whether the last call ended in a time-out: then this one goes on waiting
+  /// for the same question, and spinning again would be no news.
   bool Resumed = false;
-  /// Until then no connection is accepted: descriptors have run out.
-  std::optional<Deadline> DoorShut;
-  /// How the only session is waited for; not its own, since it may end while
-  /// it is.
+  bool MeasuresLatencies = false;
+  /// Not a session's own: the session may end while it is waited for.
   AdaptiveWait Wait;
   std::vector<pollfd> Watched;
+  std::vector<Leaver> Leavers;
   Statistics Counts;
+  LatencyHistogram Latencies;
   Error LastError;
 };
 
-/// Nobody may keep the others waiting for longer than this many questions.
+/// Nobody at a door may be kept waiting for more questions than this.
 constexpr unsigned MaxInARow = 64;
-/// The kernel does not tell that somebody waits in open(2) at a FIFO, so the
-/// bare door is looked at this often.
-constexpr std::chrono::milliseconds BareDoorInterval(20);
 
 } // namespace
 
-Expected<std::unique_ptr<ModelServer>>
-ModelServer::listen(std::string Name, ModelServerOptions Options) {
-  if (Name.empty())
-    return Error(ErrorCode::InvalidArgument,
-                 "a server needs a name, such as /tmp/advisor");
-  if (Options.Bare)
-    if (auto Codec = Options.MakeSerDes(Options.BareFormat); !Codec)
-      return Codec.takeError();
-  Expected<MeetingPoint> Door = MeetingPoint::listen(Name + ".sock");
-  if (!Door)
-    return Door.takeError();
-  auto Server = std::make_unique<LocalServer>(
-      std::move(Name), std::move(Options), std::move(*Door));
-  if (Error E = Server->openBareDoor())
-    return E;
-  return std::unique_ptr<ModelServer>(std::move(Server));
+std::unique_ptr<ModelServer>
+ModelServer::create(std::vector<std::unique_ptr<Door>> Doors) {
+  return std::make_unique<Server>(std::move(Doors));
 }
 
-Error LocalServer::openBareDoor() {
-  if (!Options.Bare)
-    return Error::success();
-  // The old pair goes first: its names are the new one's.
-  BareDoor.reset();
-  Expected<BarePipePair> Pair = BarePipePair::create(Name);
-  if (!Pair)
-    return Pair.takeError();
-  BareDoor.emplace(std::move(*Pair));
-  return Error::success();
+Server::Server(std::vector<std::unique_ptr<Door>> TheDoors) {
+  for (std::unique_ptr<Door> &D : TheDoors) {
+    Name += (Name.empty() ? "" : ", ") + D->name();
+    Doors.push_back({std::move(D)});
+  }
 }
 
-ModelServer::Statistics LocalServer::statistics() const {
+ModelServer::Statistics Server::statistics() const {
   Statistics S = Counts;
   S.Open = Open.size();
   return S;
 }
 
+std::vector<Duration> Server::latencies(Span<const double> Quantiles) const {
+  std::vector<Duration> Result;
+  for (double Quantile : Quantiles)
+    Result.push_back(Latencies.quantile(Quantile));
+  return Result;
+}
+
 //===----------------------------------------------------------------------===//
-// Questions and replies
+// Questions
 //===----------------------------------------------------------------------===//
 
-Expected<ModelServer::Question> LocalServer::next(Deadline Until) {
-  if (AwaitsReply)
-    if (Error E = replyError("the model gave no answer to this question"))
-      LastError = std::move(E);
+Expected<Span<const ModelServer::Question>>
+Server::nextBatch(const BatchLimits &Limits, Duration Within) {
+  answerForgotten();
+  Batch.clear();
+  Askers.clear();
+  Ended.clear();
   bool MaySpin = !std::exchange(Resumed, false);
-  // With one compiler there is nobody else to look at: its pipe alone is read,
-  // which is the whole of the fast path.
-  if (Open.size() != 1 || ++InARow > MaxInARow) {
+  // With one compiler there is nobody else to look at: its channel alone is
+  // read, but for once in a while. Else everybody is looked at each time: doors
+  // and those who take their answers slowly are not to wait for a queue.
+  if (!hasOnlyOne() || ++InARow > MaxInARow) {
     InARow = 0;
     if (Error E = watch(Deadline::in(Duration::zero())))
       return E;
   }
-  for (bool Looked = false;; Looked = true) {
-    std::optional<Question> Q =
-        Open.size() == 1 ? askOnly(MaySpin && !Looked) : askAnyone();
-    if (Q)
-      return *Q;
-    if (Looked && Until.expired()) {
+  fill(Limits);
+  if (Batch.empty() && MaySpin && !Open.empty()) {
+    if (Error E = spin())
+      return E;
+    fill(Limits);
+  }
+  // Only who has to sleep looks at the clock.
+  if (Batch.empty())
+    if (Error E = sleep(Limits, Deadline::in(Within)))
+      return E;
+  // There may be more compilers than questions.
+  if (Limits.MaxDelay > Duration::zero()) {
+    const Deadline Full = Deadline::in(Limits.MaxDelay);
+    while (Batch.size() < std::min(Limits.MaxSize, Open.size()) &&
+           !Full.expired()) {
+      if (Error E = watch(wakeUp(Full)))
+        return E;
+      fill(Limits);
+    }
+  }
+  ++Counts.Batches;
+  return Span<const Question>(Batch);
+}
+
+/// Waits until the batch has a question.
+Error Server::sleep(const BatchLimits &Limits, Deadline Until) {
+  while (true) {
+    if (Error E = watch(wakeUp(Until)))
+      return E;
+    fill(Limits);
+    if (!Batch.empty())
+      return Error::success();
+    if (Until.expired()) {
       Resumed = true;
       return Error(ErrorCode::Timeout, "no compiler asked the model at " +
                                            Name + " before the deadline");
     }
-    if (Error E = watch(wakeUp(Until)))
-      return E;
   }
 }
 
-/// The next question of the only session.
-std::optional<ModelServer::Question> LocalServer::askOnly(bool MaySpin) {
-  if (!MaySpin)
-    return ask(*Open.front());
-  std::optional<Question> Q;
+void Server::answerForgotten() {
+  for (std::size_t I = 0; I < Askers.size(); ++I)
+    if (Askers[I].Session)
+      if (Error E = replyError("the model gave no answer to this question", I))
+        LastError = std::move(E);
+}
+
+/// Looks for a question for a while, where that has lately been worth it.
+Error Server::spin() {
+  Error Failure;
   Wait.spin([&] {
-    if (!Open.front()->channel().isReadable())
+    if (hasOnlyOne()) {
+      if (Open.front()->channel().isReadable())
+        return true;
+      relax();
       return false;
-    Q = ask(*Open.front());
-    return Q || Open.empty();
+    }
+    Failure = watch(Deadline::in(Duration::zero()));
+    return Failure || !Ready.empty() || Open.empty();
   });
-  return Q;
+  return Failure;
 }
 
-/// The next question of any session, taking turns.
-std::optional<ModelServer::Question> LocalServer::askAnyone() {
-  for (std::size_t Left = Open.size(); Left != 0; --Left) {
-    if (Turn >= Open.size())
-      Turn = 0;
-    std::size_t Before = Open.size();
-    if (std::optional<Question> Q = ask(*Open[Turn]))
-      return ++Turn, Q;
-    // A session that ended has made room for the next one at this index.
-    if (Open.size() == Before)
-      ++Turn;
+/// Adds to the batch the questions that are there.
+void Server::fill(const BatchLimits &Limits) {
+  if (Ready.empty() && hasOnlyOne()) {
+    ask(*Open.front(), now());
+    return;
   }
-  return std::nullopt;
+  while (!Ready.empty() &&
+         Batch.size() < std::max<std::size_t>(Limits.MaxSize, 1)) {
+    Arrival First = Ready.front();
+    Ready.erase(Ready.begin());
+    ask(*First.Session, First.Seen);
+  }
 }
 
-/// The question that \p Session has completed, if it has. Ends the session
+/// Adds the question that \p Session has completed, if it has. Ends the session
 /// when its compiler is gone or talks nonsense.
-std::optional<ModelServer::Question> LocalServer::ask(ServerSession &Session) {
+void Server::ask(ServerSession &Session, TimePoint Seen) {
   Expected<ServerChannel::Progress> P = Session.channel().advance();
-  if (!P) {
-    end(Session, P.takeError());
-    return std::nullopt;
-  }
+  if (!P)
+    return end(Session, P.takeError());
   if (*P == ServerChannel::Progress::Incomplete)
-    return std::nullopt;
+    return;
   ++Counts.Questions;
-  Current = &Session;
-  renewBareDoor(Session);
   Expected<Question> Q = Session.decode();
   if (!Q) {
     Error Why = Q.takeError();
-    AwaitsReply = true;
+    TensorView View = namedText(ReplyNames::Error, Why.message());
     // The compiler may want to know; if it cannot be told, that is its end.
-    (void)bool(replyError(Why.message()));
-    if (Current)
-      end(*Current, std::move(Why));
-    return std::nullopt;
+    (void)bool(Session.reply(Span<const TensorView>(&View, 1)));
+    return end(Session, std::move(Why));
   }
-  AwaitsReply = true;
-  return *Q;
+  Batch.push_back(std::move(*Q));
+  Askers.push_back({&Session, Seen});
 }
 
-Error LocalServer::reply(Span<const TensorView> Advice) {
-  if (!AwaitsReply)
+Error Server::reply(std::size_t Index, Span<const TensorView> Advice) {
+  ServerSession *Session = Index < Askers.size()
+                               ? std::exchange(Askers[Index].Session, nullptr)
+                               : nullptr;
+  if (!Session)
     return Error(ErrorCode::InvalidArgument,
                  "there is no question to reply to");
-  AwaitsReply = false;
-  Error E = Current->reply(Advice, Deadline::in(Options.PeerTimeout));
+  Error E = Session->reply(Advice);
+  if (MeasuresLatencies)
+    Latencies.record(Deadline::Clock::now() - Askers[Index].Arrived);
   // An advice that this format cannot carry leaves the compiler waiting, and
   // only the end of the session tells it so.
   if (E)
-    end(*Current, E);
+    end(*Session, E);
   return E;
 }
 
-void LocalServer::end(ServerSession &Session, Error Why) {
+void Server::end(ServerSession &Session, Error Why) {
   bool WasNormal = Why.code() == ErrorCode::PeerClosed &&
                    !Session.channel().isInsideMessage();
   if (!WasNormal)
     LastError = std::move(Why);
-  if (Current == &Session) {
-    Current = nullptr;
-    AwaitsReply = false;
+  std::erase_if(Ready, [&](const Arrival &A) { return A.Session == &Session; });
+  auto Found =
+      std::ranges::find(Open, &Session, &std::unique_ptr<ServerSession>::get);
+  // A question of this batch may still be looked at, until the next one.
+  if (std::ranges::find(Batch, Session.who().Number, &Question::Session) !=
+      Batch.end()) {
+    Session.close();
+    Ended.push_back(std::move(*Found));
   }
-  renewBareDoor(Session);
-  std::erase_if(Open, [&](const auto &S) { return S.get() == &Session; });
+  Open.erase(Found);
   Wait = {};
 }
 
@@ -285,202 +341,80 @@ void LocalServer::end(ServerSession &Session, Error Why) {
 // Who is there
 //===----------------------------------------------------------------------===//
 
-Deadline LocalServer::wakeUp(Deadline Until) const {
-  if (BareDoor)
-    Until = Until.orEarlier(NextBareLook);
-  if (DoorShut)
-    Until = Until.orEarlier(*DoorShut);
-  for (const Guest &G : Guests)
-    Until = Until.orEarlier(G.Until);
+Deadline Server::wakeUp(Deadline Until) const {
+  for (const Entrance &D : Doors)
+    Until = Until.orEarlier(D.Where->wakeUp());
+  for (const auto &Session : Open)
+    Until = Until.orEarlier(Session->channel().unsentUntil());
   return Until;
 }
 
-Error LocalServer::watch(Deadline Until) {
-  if (DoorShut && DoorShut->expired())
-    DoorShut.reset();
+Error Server::watch(Deadline Until) {
+  constexpr std::size_t FDsOfSession = ServerChannel::NumPollFDs;
   Watched.clear();
-  Watched.push_back({DoorShut ? -1 : Door.socket(), POLLIN, 0});
-  for (const Guest &G : Guests)
-    Watched.push_back({G.Socket.get(), POLLIN, 0});
-  std::size_t FirstSession = Watched.size();
-  Watched.resize(FirstSession + Open.size() * ServerChannel::NumPollFDs);
-  for (std::size_t I = 0; I < Open.size(); ++I)
-    Open[I]->channel().fillPoll(
-        &Watched[FirstSession + I * ServerChannel::NumPollFDs]);
+  // One whose question is with the model has to be there for its answer.
+  for (const auto &Session : Open) {
+    Watched.resize(Watched.size() + FDsOfSession, pollfd{-1, 0, 0});
+    if (!Session->awaitsReply())
+      Session->channel().fillPoll(&Watched[Watched.size() - FDsOfSession]);
+  }
+  for (Entrance &D : Doors) {
+    const std::size_t Before = Watched.size();
+    D.Where->addPolls(Watched);
+    D.NumPolls = Watched.size() - Before;
+  }
 
   // Rung for only where it is slept: a ring costs the compiler a system call.
   int Timeout = Until.pollTimeout();
-  if (Timeout != 0)
+  const bool MaySleep = Timeout != 0;
+  if (MaySleep)
     for (const auto &Session : Open)
-      if (!Session->channel().prepareToSleep())
+      if (Session->isListening() && !Session->channel().prepareToSleep())
         Timeout = 0;
-  int Ready = ::poll(Watched.data(), Watched.size(), Timeout);
-  if (Ready < 0 && errno != EINTR)
+  int Result = ::poll(Watched.data(), Watched.size(), Timeout);
+  if (Result < 0 && errno != EINTR)
     return Error::fromErrno(errno, "cannot wait for compilers at " + Name);
-  for (std::size_t I = 0; I < Open.size(); ++I)
-    Open[I]->channel().wakeUp(
-        &Watched[FirstSession + I * ServerChannel::NumPollFDs]);
+  if (Result < 0)
+    for (pollfd &FD : Watched)
+      FD.revents = 0;
 
-  for (std::size_t I = Open.size(); Ready > 0 && I-- > 0;)
-    if (Open[I]->channel().peerIsGone(
-            &Watched[FirstSession + I * ServerChannel::NumPollFDs])) {
-      // What it left in the pipe cannot be answered any more, but tells
-      // whether it ended between two questions or inside one.
-      Expected<ServerChannel::Progress> P = Open[I]->channel().advance();
-      end(*Open[I],
-          P ? Error(ErrorCode::PeerClosed, Open[I]->who().describe() + " ended")
-            : P.takeError());
-    }
-  if (Watched.front().revents != 0)
-    acceptGuests();
-  std::erase_if(Guests, [&](Guest &G) { return !welcome(G); });
-  admitBare();
+  Leavers.clear();
+  const pollfd *FDs = Watched.data();
+  for (const auto &Session : Open) {
+    if (MaySleep && Session->isListening())
+      Session->channel().wakeUp(FDs);
+    attend(*Session, FDs);
+    FDs += FDsOfSession;
+  }
+  for (Leaver &L : Leavers)
+    end(*L.Session, std::move(L.Why));
+
+  Reception NewSessions(Open, Counts.Sessions, LastError);
+  for (Entrance &D : Doors) {
+    D.Where->admit({FDs, D.NumPolls}, NewSessions);
+    FDs += D.NumPolls;
+  }
   return Error::success();
 }
 
-void LocalServer::acceptGuests() {
-  while (!DoorShut) {
-    UniqueFD Socket = Door.accept();
-    if (!Socket) {
-      if (errno == EMFILE || errno == ENFILE)
-        DoorShut = Deadline::in(std::chrono::milliseconds(100));
-      if (errno != EINTR && errno != ECONNABORTED)
-        break;
-      continue;
-    }
-    Guests.push_back({std::move(Socket), Deadline::in(Options.PeerTimeout)});
+/// Looks at what poll(2) has told of \p Session.
+void Server::attend(ServerSession &Session, const pollfd *FDs) {
+  ServerChannel &Channel = Session.channel();
+  if (Session.awaitsReply())
+    return;
+  if (Channel.peerIsGone(FDs)) {
+    // What it left in the pipe cannot be answered any more, but tells whether
+    // it ended between two questions or inside one.
+    Expected<ServerChannel::Progress> P = Channel.advance();
+    Leavers.push_back({&Session, P ? Error(ErrorCode::PeerClosed,
+                                           Session.who().describe() + " ended")
+                                   : P.takeError()});
+  } else if (Channel.isSending()) {
+    if (Error E = Channel.flush())
+      Leavers.push_back({&Session, std::move(E)});
+  } else if (Channel.isReadable(FDs) &&
+             std::ranges::find(Ready, &Session, &Arrival::Session) ==
+                 Ready.end()) {
+    Ready.push_back({&Session, now()});
   }
-}
-
-bool LocalServer::welcome(Guest &G) {
-  Packet FromGuest;
-  Expected<PacketState> State = receivePacket(G.Socket.get(), FromGuest);
-  if (!State || *State == PacketState::Ended)
-    return false;
-  if (*State == PacketState::None)
-    return !G.Until.expired();
-
-  Expected<Hello> H = Hello::decode(FromGuest.Text);
-  Error Refusal = H ? admit(G, *H) : H.takeError();
-  if (Refusal) {
-    Terms Answer;
-    Answer.Refusal = Refusal.message();
-    (void)bool(sendPacket(G.Socket.get(), Answer.encode(), {}));
-    LastError = std::move(Refusal);
-  }
-  return false;
-}
-
-Error LocalServer::admit(Guest &G, const Hello &H) {
-  if (H.Protocol != Hello::ProtocolVersion)
-    return Error(ErrorCode::Unsupported,
-                 "this model speaks version " +
-                     std::to_string(Hello::ProtocolVersion) +
-                     " of the protocol, the compiler version " +
-                     std::to_string(H.Protocol) +
-                     "; use the same release of ML-Compiler-Bridge on both "
-                     "sides");
-  Expected<std::unique_ptr<BaseSerDes>> Codec = Options.MakeSerDes(H.SerDes);
-  if (!Codec)
-    return Codec.takeError();
-  ServerSession::Identity Who;
-  Who.AdviceType = H.AdviceType;
-  Who.Number = Counts.Sessions + 1;
-  UniqueFD Process = posix::processOfPeer(G.Socket.get(), Who.Pid);
-  Expected<std::unique_ptr<ServerChannel>> Channel =
-      H.Transport == "pipe" ? makePipes(G, std::move(Process), Who.describe())
-      : H.Transport == "shm"
-          ? makeSharedMemory(G, std::move(Process), Who.describe())
-          : Error(ErrorCode::Unsupported,
-                  "this model is reached by pipe or shm, "
-                  "not by \"" +
-                      H.Transport + "\"");
-  if (!Channel)
-    return Channel.takeError();
-  ++Counts.Sessions;
-  Open.push_back(std::make_unique<ServerSession>(
-      std::move(Who), std::move(*Channel), std::move(*Codec)));
-  return Error::success();
-}
-
-Expected<std::unique_ptr<ServerChannel>>
-LocalServer::makePipes(Guest &G, UniqueFD Process, const std::string &Peer) {
-  Expected<posix::Pipe> ToCompiler = posix::makePipe();
-  if (!ToCompiler)
-    return ToCompiler.takeError();
-  Expected<posix::Pipe> FromCompiler = posix::makePipe();
-  if (!FromCompiler)
-    return FromCompiler.takeError();
-  const int TheirEnds[] = {ToCompiler->Read.get(), FromCompiler->Write.get()};
-  if (Error E = sendPacket(G.Socket.get(), Terms().encode(), TheirEnds))
-    return E;
-  return std::make_unique<FifoChannel>(FifoEnds{std::move(FromCompiler->Read),
-                                                std::move(ToCompiler->Write),
-                                                std::move(Process)},
-                                       Peer, Options.MaxMessage);
-}
-
-Expected<std::unique_ptr<ServerChannel>>
-LocalServer::makeSharedMemory(Guest &G, UniqueFD Process,
-                              const std::string &Peer) {
-  Expected<SharedMemoryEnds> Ends = SharedMemoryEnds::create();
-  if (!Ends)
-    return Ends.takeError();
-  const int Theirs[] = {Ends->Questions.descriptor(),
-                        Ends->Answers.descriptor(), Ends->Doorbell.get()};
-  if (Error E = sendPacket(G.Socket.get(), Terms().encode(), Theirs))
-    return E;
-  // Only now: a refusal is told through it.
-  Ends->Socket = std::move(G.Socket);
-  Ends->PeerProcess = std::move(Process);
-  return std::make_unique<SharedMemoryChannel>(std::move(*Ends), Peer,
-                                               Options.MaxMessage);
-}
-
-void LocalServer::admitBare() {
-  if (!BareDoor || !NextBareLook.expired())
-    return;
-  NextBareLook = Deadline::in(BareDoorInterval);
-  if (BareNewcomer != 0)
-    return watchBareNewcomer();
-  std::optional<FifoEnds> Ends = BareDoor->tryAccept();
-  if (!Ends)
-    return;
-  Expected<std::unique_ptr<BaseSerDes>> Codec =
-      Options.MakeSerDes(Options.BareFormat);
-  if (!Codec)
-    return;
-  ServerSession::Identity Who;
-  Who.Bare = true;
-  Who.Number = BareNewcomer = ++Counts.Sessions;
-  BareNewcomerUntil = Deadline::in(Options.PeerTimeout);
-  Open.push_back(std::make_unique<ServerSession>(
-      Who,
-      std::make_unique<FifoChannel>(std::move(*Ends), Who.describe(),
-                                    Options.MaxMessage),
-      std::move(*Codec)));
-}
-
-/// A newcomer that thinks long before its first question has nevertheless
-/// opened both names, and needs them no more.
-void LocalServer::watchBareNewcomer() {
-  auto Newcomer = std::ranges::find(
-      Open, BareNewcomer, [](const auto &S) { return S->who().Number; });
-  if (Newcomer == Open.end())
-    return;
-  if ((*Newcomer)->channel().hasWriter())
-    renewBareDoor(**Newcomer);
-  else if (BareNewcomerUntil.expired())
-    end(**Newcomer, Error(ErrorCode::Timeout,
-                          (*Newcomer)->who().describe() + " opened " + Name +
-                              ".in, and did not open " + Name + ".out within " +
-                              posix::formatDuration(Options.PeerTimeout)));
-}
-
-void LocalServer::renewBareDoor(const ServerSession &Session) {
-  if (Session.who().Number != BareNewcomer)
-    return;
-  BareNewcomer = 0;
-  if (Error E = openBareDoor())
-    LastError = std::move(E);
 }

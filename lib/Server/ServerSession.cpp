@@ -19,42 +19,52 @@ std::string ServerSession::Identity::describe() const {
 
 ServerSession::ServerSession(Identity Who,
                              std::unique_ptr<ServerChannel> Channel,
-                             std::unique_ptr<BaseSerDes> Codec)
-    : Who(std::move(Who)), Channel(std::move(Channel)),
-      Codec(std::move(Codec)) {
+                             std::unique_ptr<BaseSerDes> Codec,
+                             Duration Timeout)
+    : Who(std::move(Who)), Channel(std::move(Channel)), Codec(std::move(Codec)),
+      Timeout(Timeout) {
   if (this->Who.Bare)
     this->Codec->setDialect(BaseSerDes::Dialect::BareModel);
 }
 
 Expected<ModelServer::Question> ServerSession::decode() {
+  AwaitsReply = true;
+  Expected<Span<const std::byte>> Message =
+      Copy.unlessSafe(Channel->message(), *Channel, *Codec);
+  if (!Message)
+    return Message.takeError();
   Expected<Span<const TensorView>> Tensors =
-      Codec->deserialize(Channel->message());
+      Codec->deserializeQuestion(*Message);
   if (!Tensors) {
     Error E = Tensors.takeError();
     return Error(E.code(), Who.describe() + ": " + E.message());
   }
-  const void *Where = Channel->message().data();
-  if (Layout == 0 || Codec->layout() != CodecLayout || Where != Buffer) {
-    ++Layout;
-    CodecLayout = Codec->layout();
+  const void *Where = Message->data();
+  std::shared_ptr<const void> Decoded = Codec->memory();
+  if (Where != Buffer || Decoded != DecodedMemory || !Memory) {
+    ++Moves;
     Buffer = Where;
+    DecodedMemory = Decoded;
     struct Owners {
       std::shared_ptr<const void> Message, Decoded;
     };
-    Memory =
-        std::make_shared<Owners>(Owners{Channel->memory(), Codec->memory()});
+    std::shared_ptr<const void> Copied = Copy.share();
+    Memory = std::make_shared<Owners>(Owners{
+        Copied ? std::move(Copied) : Channel->memory(), std::move(Decoded)});
   }
   ModelServer::Question Q;
   Q.Features = *Tensors;
   Q.Session = Who.Number;
+  Q.IsFirst = Questions++ == 0;
   Q.Pid = Who.Pid;
   Q.Bare = Who.Bare;
   Q.AdviceType = Who.AdviceType;
-  Q.Layout = Layout;
+  Q.Layout = {Moves, Codec->layout()};
   Q.Memory = Memory;
   return Q;
 }
 
-Error ServerSession::reply(Span<const TensorView> Advice, Deadline Until) {
-  return sendMessage(*Codec, *Channel, Advice, Until);
+Error ServerSession::reply(Span<const TensorView> Advice) {
+  AwaitsReply = false;
+  return sendMessage(*Codec, *Channel, Advice, Timeout);
 }

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// ServerSession: a channel, the SerDes that this compiler chose, and what is
-/// known about it. Nothing here waits for a question; ModelServer does, for all
-/// sessions at once.
+/// known about it. Nothing here waits; ModelServer does, for all sessions at
+/// once.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,7 @@
 #define MLBRIDGE_LIB_SERVER_SERVERSESSION_H
 
 #include "MLCompilerBridge/ModelServer.h"
+#include "Transport/PrivateCopy.h"
 #include "Transport/ServerChannel.h"
 
 #include <string>
@@ -35,26 +36,39 @@ public:
     std::string describe() const;
   };
 
+  /// A compiler that takes longer than \p Timeout to accept a reply is gone.
   ServerSession(Identity Who, std::unique_ptr<ServerChannel> Channel,
-                std::unique_ptr<BaseSerDes> Codec);
+                std::unique_ptr<BaseSerDes> Codec, Duration Timeout);
 
   const Identity &who() const { return Who; }
   ServerChannel &channel() { return *Channel; }
 
-  /// Decodes the message that the channel has completed.
+  /// Decodes the message that the channel has completed. Its answer is awaited
+  /// from now on.
   Expected<ModelServer::Question> decode();
-  Error reply(Span<const TensorView> Advice, Deadline Until);
+  /// Sends the answer, or as much of it as the compiler takes at once.
+  Error reply(Span<const TensorView> Advice);
+  /// Ends the conversation. The views of the last question stay.
+  void close() { Channel.reset(); }
+  /// Whether a question is with the model.
+  bool awaitsReply() const { return AwaitsReply; }
+  /// Whether the next question may be looked for: the last one is answered.
+  bool isListening() const { return !AwaitsReply && !Channel->isSending(); }
 
 private:
   Identity Who;
   std::unique_ptr<ServerChannel> Channel;
   std::unique_ptr<BaseSerDes> Codec;
+  Duration Timeout;
+  bool AwaitsReply = false;
+  std::uint64_t Questions = 0;
+  PrivateCopy Copy;
 
-  // What the views of the last question depended on.
-  std::uint64_t Layout = 0;
-  std::uint64_t CodecLayout = 0;
+  // What the views of the last question point into.
   std::shared_ptr<const void> Memory;
   const void *Buffer = nullptr;
+  std::shared_ptr<const void> DecodedMemory;
+  std::uint64_t Moves = 0;
 };
 
 } // namespace MLBridge

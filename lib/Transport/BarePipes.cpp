@@ -118,3 +118,10 @@ std::optional<FifoEnds> BarePipePair::tryAccept() {
     return std::nullopt;
   return FifoEnds{std::move(Read), std::move(Write), UniqueFD()};
 }
+
+bool MLBridge::hasWriter(int ReadEnd) {
+  // Of the calls that take nothing out of a pipe, tee(2) alone tells "nobody
+  // has opened it" from "nothing there yet".
+  Expected<posix::Pipe> Copy = posix::makePipe();
+  return !Copy || ::tee(ReadEnd, Copy->Write.get(), 1, SPLICE_F_NONBLOCK) != 0;
+}

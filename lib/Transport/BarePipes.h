@@ -76,6 +76,10 @@ private:
   posix::UniqueFD Read;
 };
 
+/// Whether somebody has opened the other end of the FIFO \p ReadEnd for
+/// writing, or has left something in it. Not for those who ask often.
+bool hasWriter(int ReadEnd);
+
 } // namespace MLBridge
 
 #endif // MLBRIDGE_LIB_TRANSPORT_BAREPIPES_H

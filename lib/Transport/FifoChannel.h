@@ -43,15 +43,29 @@ public:
   /// \p Peer names the other side in messages.
   FifoChannel(FifoEnds Ends, std::string Peer, std::size_t MaxMessage);
 
-  Expected<Span<std::byte>> acquire(std::size_t Size) override;
-  Error commit(std::size_t Size, Deadline Until) override;
-  Error send(Span<const Span<const std::byte>> Pieces, Deadline Until) override;
+  /// \name The compiler's end, which waits
+  /// @{
+
+  /// Sends \p Size bytes of the region that acquire() lent.
+  Error sendRegion(std::size_t Size, Deadline Until);
+  Error sendPieces(Span<const Span<const std::byte>> Pieces, Deadline Until);
   /// The same for a message that is going to be answered: the pieces are used
   /// until the answer is received or this object is destroyed.
   Error lend(Span<const Span<const std::byte>> Pieces, Deadline Until);
-
   /// Waits for the next message.
   Expected<Span<const std::byte>> receive(Deadline Until);
+
+  /// @}
+  /// \name The model's end
+  /// @{
+
+  Expected<Span<std::byte>> acquire(std::size_t Size) override;
+  Error commit(std::size_t Size, Duration Within) override;
+  Error send(Span<const Span<const std::byte>> Pieces,
+             Duration Within) override;
+  bool isSending() const override { return Unsent.iov_len != 0; }
+  Deadline unsentUntil() const override { return UnsentUntil; }
+  Error flush() override;
 
   /// Unlike a read of nothing, this leaves the pipe's lock to the writer.
   bool isReadable() const override;
@@ -59,19 +73,26 @@ public:
   Span<const std::byte> message() const override;
   std::shared_ptr<const void> memory() const override { return In.share(); }
   bool isInsideMessage() const override { return !Consumed && Received != 0; }
-  bool hasWriter() const override;
-
   /// The read end, the peer's process, and the write end, whose reader may
-  /// vanish.
+  /// vanish or, when something is unsent, take it.
   void fillPoll(pollfd *FDs) const override;
+  bool isReadable(const pollfd *FDs) const override {
+    return FDs[0].revents != 0;
+  }
   bool peerIsGone(const pollfd *FDs) const override;
 
+  /// @}
+
 private:
-  Error checkSize(std::size_t Size) const;
+  /// The region's first \p Size bytes as a frame in Gathered.
+  Error frame(std::size_t Size);
+  /// \p Pieces as a frame in Gathered.
   Error gather(Span<const Span<const std::byte>> Pieces);
   using WriteFunction = ssize_t (PipeWriter::*)(Span<const iovec>);
-  /// Writes a frame; \p Pieces is used up.
-  Error write(Span<iovec> Pieces, WriteFunction Write, Deadline Until);
+  /// Writes of \p Pieces what the pipe takes, and leaves the rest in it.
+  Error writeSome(Span<iovec> &Pieces, WriteFunction Write);
+  /// Writes all of Gathered.
+  Error writeAll(WriteFunction Write, Deadline Until);
   /// Sleeps until something happens; true when that is the peer's end.
   Expected<bool> waitReadable(Deadline Until);
   Error waitWritable(Deadline Until);
@@ -85,9 +106,13 @@ private:
   AdaptiveWait ReadWait;
   AdaptiveWait WriteWait;
   FrameBuffer Out;
-  /// What send() and lend() write: the length, and the pieces.
+  /// A frame that lies in pieces: the length, and the message.
   std::vector<iovec> Gathered;
   std::uint64_t GatheredSize = 0;
+  /// What is left of it in Out, for flush().
+  iovec Unsent{};
+  Duration UnsentWithin{};
+  Deadline UnsentUntil = Deadline::never();
   FrameBuffer In;
   /// Bytes of the current frame that are in In, its length prefix included.
   std::size_t Received = 0;

@@ -41,6 +41,12 @@ static std::string jsonString(std::string_view Text) {
   return Out + '"';
 }
 
+std::string Hello::refusalOf(std::string_view Theirs) {
+  return "this model speaks version " + std::to_string(ProtocolVersion) +
+         " of the protocol, the compiler version " + std::string(Theirs) +
+         "; use the same release of ML-Compiler-Bridge on both sides";
+}
+
 std::string Hello::encode() const {
   return "{\"mlbridge\":" + std::to_string(Protocol) +
          ",\"transport\":" + jsonString(Transport) +
@@ -155,6 +161,9 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
   Message.msg_iovlen = 1;
   Message.msg_control = Control;
   Message.msg_controllen = sizeof(Control);
+  // Here, so that there is memory for what the kernel hands out.
+  Into.Descriptors.clear();
+  Into.Descriptors.reserve(MaxDescriptors);
   ssize_t Got;
   do
     Got = ::recvmsg(Socket, &Message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
@@ -167,7 +176,6 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
     return Error::fromErrno(errno, "cannot receive a meeting packet");
   }
   // Take the descriptors first: whatever the text is, they are ours to close.
-  Into.Descriptors.clear();
   for (cmsghdr *Header = CMSG_FIRSTHDR(&Message); Header;
        Header = CMSG_NXTHDR(&Message, Header)) {
     if (Header->cmsg_level != SOL_SOCKET || Header->cmsg_type != SCM_RIGHTS)

@@ -43,6 +43,9 @@ struct Hello {
 
   std::string encode() const;
   static Expected<Hello> decode(std::string_view Packet);
+
+  /// What a model says to a compiler that speaks version \p Theirs.
+  static std::string refusalOf(std::string_view Theirs);
 };
 
 /// What the model side answers: a refusal in words, or success.

@@ -34,14 +34,15 @@ public:
     return Channel->acquire(Size);
   }
   Error commit(std::size_t Size, Deadline Until) override {
-    return Channel ? Channel->commit(Size, Until) : notConnected();
+    return Channel ? Channel->sendRegion(Size, Until) : notConnected();
   }
   Error send(Span<const Span<const std::byte>> Pieces,
              Deadline Until) override {
     if (!Channel)
       return notConnected();
     // A foreign peer may answer before it has read all of the question.
-    return IsBare ? Channel->send(Pieces, Until) : Channel->lend(Pieces, Until);
+    return IsBare ? Channel->sendPieces(Pieces, Until)
+                  : Channel->lend(Pieces, Until);
   }
   Expected<Span<const std::byte>> receive(Deadline Until) override {
     if (!Channel)

@@ -15,7 +15,7 @@
 #define MLBRIDGE_LIB_TRANSPORT_SENDMESSAGE_H
 
 #include "MLCompilerBridge/BaseSerDes.h"
-#include "MLCompilerBridge/Deadline.h"
+#include "MLCompilerBridge/Error.h"
 
 #include <algorithm>
 
@@ -23,9 +23,9 @@ namespace MLBridge {
 
 /// Sends a message that lies in \p Pieces by way of the region that \p Channel
 /// lends.
-template <typename ChannelT>
+template <typename ChannelT, typename UntilT>
 Error sendGathered(ChannelT &Channel, Span<const Span<const std::byte>> Pieces,
-                   Deadline Until) {
+                   UntilT Until) {
   std::size_t Size = 0;
   for (Span<const std::byte> Piece : Pieces)
     Size += Piece.size();
@@ -39,10 +39,11 @@ Error sendGathered(ChannelT &Channel, Span<const Span<const std::byte>> Pieces,
 }
 
 /// Sends \p Tensors through \p Channel: from where they lie where that saves a
-/// copy, else by way of the region that the channel lends.
-template <typename ChannelT>
+/// copy, else by way of the region that the channel lends. \p Until is what the
+/// channel takes: the compiler's a Deadline, the model's a Duration.
+template <typename ChannelT, typename UntilT>
 Error sendMessage(BaseSerDes &Codec, ChannelT &Channel,
-                  Span<const TensorView> Tensors, Deadline Until) {
+                  Span<const TensorView> Tensors, UntilT Until) {
   Codec.cleanUp();
   for (const TensorView &Tensor : Tensors)
     Codec.setFeature(Tensor);

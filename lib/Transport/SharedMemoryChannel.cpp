@@ -9,6 +9,7 @@
 #include "Transport/SharedMemoryChannel.h"
 
 #include "Transport/Meeting.h"
+#include "Transport/MessageLimit.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -28,11 +29,6 @@ static constexpr std::size_t FirstCapacity = std::size_t(1) << 20;
 Expected<Span<std::byte>> RegionWriter::acquire(std::size_t Size, int Socket,
                                                 const std::string &Reader) {
   if (Size > Region.capacity()) {
-    if (Size > MaxMessage)
-      return Error(ErrorCode::InvalidArgument,
-                   "a message of " + std::to_string(Size) + " bytes for " +
-                       Reader + " exceeds the limit of " +
-                       std::to_string(MaxMessage) + " (max-message)");
     Expected<SharedRegion> Larger =
         SharedRegion::create(std::max(Size, 2 * Region.capacity()));
     if (!Larger)
@@ -46,7 +42,10 @@ Expected<Span<std::byte>> RegionWriter::acquire(std::size_t Size, int Socket,
   return Span<std::byte>(Region.message(), Region.capacity());
 }
 
-bool RegionWriter::post(std::size_t Size, std::uint32_t Sequence) {
+Expected<bool> RegionWriter::post(std::size_t Size, std::uint32_t Sequence,
+                                  const std::string &Reader) {
+  if (Error E = checkMessageSize(Size, MaxMessage, Reader))
+    return E;
   bool Sleeps = Region.post(Size, Sequence);
   if (!Region.isSameAs(Seen)) {
     Sleeps = Seen.post(SharedRegion::Moved, Sequence);
@@ -63,7 +62,8 @@ Error RegionReader::take(int Socket, const std::string &Writer) {
   if (Length == SharedRegion::Moved) {
     // The last of them, where the writer has changed its mind.
     Packet Moved;
-    for (;;) {
+    constexpr int MaxPackets = 16;
+    for (int I = 0; I < MaxPackets; ++I) {
       Packet Next;
       Expected<PacketState> State = receivePacket(Socket, Next);
       if (!State || *State != PacketState::Arrived)
@@ -122,10 +122,11 @@ Expected<ServerChannel::Progress> SharedMemoryChannel::advance() {
   return Progress::Complete;
 }
 
-Error SharedMemoryChannel::commit(std::size_t Size, Deadline) {
-  if (Answers.post(Size, Asked))
+Error SharedMemoryChannel::commit(std::size_t Size, Duration) {
+  Expected<bool> Sleeps = Answers.post(Size, Asked, Peer);
+  if (Sleeps && *Sleeps)
     Answers.wake();
-  return Error::success();
+  return Sleeps.takeError();
 }
 
 void SharedMemoryChannel::fillPoll(pollfd *FDs) const {

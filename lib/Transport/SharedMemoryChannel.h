@@ -42,7 +42,8 @@ public:
   Expected<Span<std::byte>> acquire(std::size_t Size, int Socket,
                                     const std::string &Reader);
   /// Publishes \p Size bytes. True when the reader sleeps.
-  bool post(std::size_t Size, std::uint32_t Sequence);
+  Expected<bool> post(std::size_t Size, std::uint32_t Sequence,
+                      const std::string &Reader);
   /// Wakes a reader that sleeps on the futex.
   void wake() { Seen.wake(); }
 
@@ -102,6 +103,7 @@ public:
   }
   Expected<Progress> advance() override;
   Span<const std::byte> message() const override { return Questions.message(); }
+  bool isShared() const override { return true; }
   std::shared_ptr<const void> memory() const override {
     return Questions.region().share();
   }
@@ -110,11 +112,12 @@ public:
   Expected<Span<std::byte>> acquire(std::size_t Size) override {
     return Answers.acquire(Size, Socket.get(), Peer);
   }
-  Error commit(std::size_t Size, Deadline Until) override;
+  Error commit(std::size_t Size, Duration Within) override;
 
   void fillPoll(pollfd *FDs) const override;
   bool prepareToSleep() override;
   void wakeUp(const pollfd *FDs) override;
+  bool isReadable(const pollfd *) const override { return isReadable(); }
   bool peerIsGone(const pollfd *FDs) const override;
 
 private:

@@ -50,6 +50,7 @@ public:
   Expected<Span<std::byte>> acquire(std::size_t Size) override;
   Error commit(std::size_t Size, Deadline Until) override;
   Expected<Span<const std::byte>> receive(Deadline Until) override;
+  bool isShared() const override { return true; }
   std::string describe() const override { return Peer; }
 
 private:
@@ -121,7 +122,10 @@ Expected<Span<std::byte>> SharedMemoryTransport::acquire(std::size_t Size) {
 Error SharedMemoryTransport::commit(std::size_t Size, Deadline) {
   if (!Open)
     return notConnected();
-  if (Open->Questions.post(Size, ++Open->Asked)) {
+  Expected<bool> Sleeps = Open->Questions.post(Size, ++Open->Asked, Peer);
+  if (!Sleeps)
+    return Sleeps.takeError();
+  if (*Sleeps) {
     const std::uint64_t Ring = 1;
     // It cannot be full: each ring is heard before the next question.
     (void)!::write(Open->Doorbell.get(), &Ring, sizeof(Ring));

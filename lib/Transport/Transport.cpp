@@ -22,6 +22,6 @@ Error Transport::send(Span<const Span<const std::byte>> Pieces,
 }
 
 Error ServerChannel::send(Span<const Span<const std::byte>> Pieces,
-                          Deadline Until) {
-  return sendGathered(*this, Pieces, Until);
+                          Duration Within) {
+  return sendGathered(*this, Pieces, Within);
 }

@@ -1,0 +1,32 @@
+# ONNX Runtime's C headers: an installation's, else those that
+# scripts/fetch-onnxruntime has put into this source tree. Nothing links the
+# library, which is looked for at run time; the one of this project's .venv is
+# what tests, and the plug-in in the build tree, run models with.
+#
+#   ONNXRuntime_INCLUDE_DIR   the folder of onnxruntime_c_api.h
+#   ONNXRuntime_LIBRARY       the library in .venv; empty where there is none
+
+find_package(onnxruntime CONFIG QUIET)
+set(_hints "")
+if(TARGET onnxruntime::onnxruntime)
+  get_target_property(_hints
+    onnxruntime::onnxruntime INTERFACE_INCLUDE_DIRECTORIES)
+endif()
+find_path(ONNXRuntime_INCLUDE_DIR onnxruntime_c_api.h
+  HINTS ${_hints}
+  PATHS ${PROJECT_SOURCE_DIR}/build/onnxruntime/usr/include
+  PATH_SUFFIXES onnxruntime onnxruntime/core/session)
+mark_as_advanced(ONNXRuntime_INCLUDE_DIR)
+
+set(ONNXRuntime_LIBRARY "")
+foreach(_folder IN LISTS _packages)
+  file(GLOB _found ${_folder}/onnxruntime/capi/libonnxruntime.so.*)
+  list(APPEND ONNXRuntime_LIBRARY ${_found})
+endforeach()
+if(ONNXRuntime_LIBRARY)
+  list(GET ONNXRuntime_LIBRARY -1 ONNXRuntime_LIBRARY)
+endif()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(ONNXRuntime
+  REQUIRED_VARS ONNXRuntime_INCLUDE_DIR)

@@ -1,0 +1,22 @@
+# The headers of TensorFlow's C API: those of the Python package, in the virtual
+# environment that scripts/test-tensorflow makes, else in a usual folder. Nothing
+# links the library, which is looked for at run time; the tests run that of the
+# package.
+#
+#   TensorFlow_INCLUDE_DIR   the folder that has tensorflow/c/c_api.h
+#   TensorFlow_LIBRARY       the library; empty where there is none
+
+file(GLOB _package
+  ${PROJECT_SOURCE_DIR}/build/venvs/keras/lib/python3*/site-packages/tensorflow)
+find_path(TensorFlow_INCLUDE_DIR tensorflow/c/c_api.h
+  HINTS ${_package} PATH_SUFFIXES include)
+mark_as_advanced(TensorFlow_INCLUDE_DIR)
+
+set(TensorFlow_LIBRARY "")
+foreach(_folder IN LISTS _package)
+  file(GLOB TensorFlow_LIBRARY ${_folder}/libtensorflow_cc.so.2)
+endforeach()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(TensorFlow
+  REQUIRED_VARS TensorFlow_INCLUDE_DIR)

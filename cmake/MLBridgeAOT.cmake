@@ -1,0 +1,70 @@
+# mlbridge_add_aot_model(TARGET model.onnx
+#   [NAME name]       what the model is called; by default the file's name
+#   [PIN extent=size...]  sizes for free extents
+#   [SOURCE]          let this project's C compiler compile it, with its flags
+#   [DEPENDS file...] what else it is made of)
+#
+# Makes TARGET, a static library that is a model as machine code. `mlbridge
+# compile` makes it, which docs/compile.md introduces; it is found on PATH, in
+# an active virtual environment, or where MLBRIDGE_PROGRAM says:
+#
+#   find_package(MLCompilerBridge)
+#   mlbridge_add_aot_model(policy policy.onnx)
+#   target_link_libraries(my-compiler PRIVATE policy MLCompilerBridge::Core)
+#
+#   #include "policy.h"
+#   addBuiltinModels(Factory, {&mlbridge_aot_model_policy});
+#
+# What is linked is what was compared with ONNX Runtime. With SOURCE it is that
+# code, compiled once more: for a sanitizer, or for another machine.
+find_program(MLBRIDGE_PROGRAM mlbridge
+  HINTS ENV VIRTUAL_ENV PATH_SUFFIXES bin
+  DOC "The command line of the Python package mlbridge")
+
+function(mlbridge_add_aot_model TARGET MODEL)
+  cmake_parse_arguments(ARG "SOURCE" "NAME" "PIN;DEPENDS" ${ARGN})
+  if(NOT MLBRIDGE_PROGRAM)
+    message(FATAL_ERROR "mlbridge_add_aot_model(${TARGET}): there is no "
+      "`mlbridge` here; `pip install mlbridge[compile]`, or set "
+      "MLBRIDGE_PROGRAM to it")
+  endif()
+  get_filename_component(_model ${MODEL} ABSOLUTE)
+  if(NOT ARG_NAME)
+    get_filename_component(_stem ${_model} NAME_WE)
+    string(MAKE_C_IDENTIFIER ${_stem} ARG_NAME)
+  endif()
+  set(_folder ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}.aot)
+  file(MAKE_DIRECTORY ${_folder})
+  if(ARG_SOURCE)
+    set(_made ${_folder}/${ARG_NAME}.c)
+  else()
+    set(_made ${_folder}/${ARG_NAME}.o)
+  endif()
+  set(_header ${_folder}/${ARG_NAME}.h)
+  set(_options --name ${ARG_NAME} --header ${_header})
+  if(CMAKE_C_COMPILER AND NOT CMAKE_CROSSCOMPILING)
+    list(APPEND _options --cc ${CMAKE_C_COMPILER})
+  endif()
+  foreach(_pin IN LISTS ARG_PIN)
+    list(APPEND _options --pin ${_pin})
+  endforeach()
+  add_custom_command(OUTPUT ${_made} ${_header}
+    COMMAND ${MLBRIDGE_PROGRAM} compile ${_model} -o ${_made} ${_options}
+    DEPENDS ${_model} ${ARG_DEPENDS} COMMENT "mlbridge compile ${MODEL}"
+    VERBATIM)
+
+  add_library(${TARGET} STATIC ${_made} ${_header})
+  if(ARG_SOURCE)
+    # Generated code is not held to the target's warnings.
+    set_source_files_properties(${_made} PROPERTIES SKIP_LINTING ON
+      COMPILE_OPTIONS "-O3;-fassociative-math;-fno-signed-zeros;-fno-trapping-math;-fno-math-errno;-ffp-contract=fast;-fvisibility=hidden;-w")
+    set_target_properties(${TARGET} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  else()
+    set_source_files_properties(${_made} PROPERTIES
+      EXTERNAL_OBJECT TRUE GENERATED TRUE)
+    set_target_properties(${TARGET} PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
+  target_include_directories(${TARGET} INTERFACE ${_folder}
+    $<TARGET_PROPERTY:MLCompilerBridge::Core,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_link_libraries(${TARGET} INTERFACE m)
+endfunction()

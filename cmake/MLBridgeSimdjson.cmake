@@ -1,0 +1,21 @@
+# simdjson, which reads JSON. Its source, where scripts/fetch-simdjson has put it,
+# becomes part of Core: a plug-in that is copied into another compiler's folder
+# then needs no library that may not be there. Else the shared library is linked.
+set(MLBRIDGE_SIMDJSON_SOURCE_DIR
+  ${PROJECT_SOURCE_DIR}/build/simdjson/simdjson/singleheader CACHE PATH
+  "The folder of simdjson.h and simdjson.cpp; where there are none, simdjson is linked as a library")
+if(EXISTS ${MLBRIDGE_SIMDJSON_SOURCE_DIR}/simdjson.cpp)
+  add_library(MLBridgeSimdjson OBJECT
+    ${MLBRIDGE_SIMDJSON_SOURCE_DIR}/simdjson.cpp)
+  target_compile_definitions(MLBridgeSimdjson PRIVATE SIMDJSON_EXCEPTIONS=0)
+  target_compile_options(MLBridgeSimdjson PRIVATE -fno-exceptions -w)
+  set_target_properties(MLBridgeSimdjson PROPERTIES
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  file(STRINGS ${MLBRIDGE_SIMDJSON_SOURCE_DIR}/simdjson.h simdjson_VERSION
+    REGEX "define SIMDJSON_VERSION ")
+  string(REGEX MATCH "[0-9]+[.][0-9]+[.][0-9]+"
+    simdjson_VERSION "${simdjson_VERSION}")
+else()
+  message(STATUS "simdjson: linked as a library; scripts/fetch-simdjson has its source")
+  find_package(simdjson REQUIRED)
+endif()

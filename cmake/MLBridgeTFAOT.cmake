@@ -1,0 +1,108 @@
+# mlbridge_add_tf_aot_model(TARGET saved_model
+#   [NAME name]            what the model is called; by default the folder's name
+#   [SIGNATURE signature]  which of its functions; by default serving_default
+#   [CPU cpu]              LLVM's name of a CPU to compile for as well, such as
+#                          haswell; a machine that lacks its instructions runs
+#                          the code for any x86-64, which is always there
+#   [RUNTIME source...]    more files of TensorFlow's xla_aot_runtime_src, for a
+#                          model that calls functions which are not there yet
+#   [DEPENDS file...])     what else it is made of
+#
+# Makes TARGET, a static library that is a SavedModel as machine code, by
+# TensorFlow's ahead-of-time compiler; nothing else of TensorFlow is in it.
+# docs/tensorflow.md introduces it:
+#
+#   find_package(MLCompilerBridge)
+#   include(${MLCompilerBridge_DIR}/MLBridgeTFAOT.cmake)
+#   mlbridge_add_tf_aot_model(policy saved_model)
+#   target_link_libraries(my-compiler PRIVATE policy MLCompilerBridge::Core)
+#
+#   #include "policy.h"
+#   addBuiltinModels(Factory, {&mlbridge_aot_model_policy});
+#
+# MLBRIDGE_TF_AOT_PYTHON is a Python that has TensorFlow 2.15.1.
+set(_mlbridge_tf_aot_folder ${CMAKE_CURRENT_LIST_DIR}/tf-aot)
+if(NOT EXISTS ${_mlbridge_tf_aot_folder})
+  set(_mlbridge_tf_aot_folder ${CMAKE_CURRENT_LIST_DIR}/../lib/TF/AOT)
+endif()
+find_program(MLBRIDGE_TF_AOT_PYTHON python NO_DEFAULT_PATH
+  HINTS ${CMAKE_CURRENT_LIST_DIR}/../build/venvs/tf-aot/bin
+  DOC "A Python that has TensorFlow 2.15.1")
+
+# What compiled functions take, and may call; made once, by the first who asks.
+function(_mlbridge_add_xla_runtime)
+  if(TARGET mlbridge-xla-runtime)
+    return()
+  endif()
+  if(NOT MLBRIDGE_TF_AOT_PYTHON)
+    message(FATAL_ERROR "mlbridge_add_tf_aot_model() needs a Python 3.11 that "
+      "has TensorFlow 2.15.1; make one by `VENV=build/venvs/tf-aot "
+      "scripts/make-venv tf-aot`, or by pip, and set MLBRIDGE_TF_AOT_PYTHON")
+  endif()
+  # Without importing it, which would take seconds.
+  execute_process(COMMAND ${MLBRIDGE_TF_AOT_PYTHON} -c
+      "import importlib.util as u; print(u.find_spec('tensorflow').submodule_search_locations[0])"
+    OUTPUT_VARIABLE _tensorflow OUTPUT_STRIP_TRAILING_WHITESPACE
+    RESULT_VARIABLE _failed ERROR_QUIET)
+  set(_sources ${_tensorflow}/xla_aot_runtime_src)
+  if(_failed OR NOT EXISTS ${_sources})
+    message(FATAL_ERROR "mlbridge_add_tf_aot_model(): ${MLBRIDGE_TF_AOT_PYTHON} "
+      "has no TensorFlow 2.15.1 with its xla_aot_runtime_src")
+  endif()
+  set(_xla ${_sources}/xla)
+  add_library(mlbridge-xla-runtime STATIC
+    ${_mlbridge_tf_aot_folder}/Run.cpp
+    ${_xla}/executable_run_options.cc
+    ${_xla}/service/custom_call_status.cc
+    ${_xla}/service/cpu/runtime_custom_call_status.cc
+    ${_xla}/service/cpu/runtime_single_threaded_matmul_f32.cc)
+  target_include_directories(mlbridge-xla-runtime SYSTEM
+    PRIVATE ${_tensorflow}/include)
+  target_include_directories(mlbridge-xla-runtime
+    INTERFACE ${_mlbridge_tf_aot_folder})
+  target_compile_features(mlbridge-xla-runtime PRIVATE cxx_std_17)
+  target_compile_options(mlbridge-xla-runtime PRIVATE
+    -fno-exceptions -ffunction-sections -fvisibility=hidden -w)
+  set_target_properties(mlbridge-xla-runtime PROPERTIES
+    POSITION_INDEPENDENT_CODE ON EXCLUDE_FROM_ALL ON SKIP_LINTING ON)
+  set_property(TARGET mlbridge-xla-runtime PROPERTY MLBRIDGE_SOURCES ${_sources})
+endfunction()
+
+function(mlbridge_add_tf_aot_model TARGET MODEL)
+  cmake_parse_arguments(ARG "" "NAME;SIGNATURE;CPU" "RUNTIME;DEPENDS" ${ARGN})
+  _mlbridge_add_xla_runtime()
+  get_filename_component(_model ${MODEL} ABSOLUTE)
+  if(NOT ARG_NAME)
+    get_filename_component(_stem ${_model} NAME)
+    string(MAKE_C_IDENTIFIER ${_stem} ARG_NAME)
+  endif()
+  if(NOT ARG_SIGNATURE)
+    set(ARG_SIGNATURE serving_default)
+  endif()
+  set(_folder ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}.tfaot)
+  file(MAKE_DIRECTORY ${_folder})
+  set(_made ${_folder}/${ARG_NAME}.o ${_folder}/${ARG_NAME}.c
+    ${_folder}/${ARG_NAME}.h)
+  set(_objects ${_folder}/${ARG_NAME}.o)
+  if(ARG_CPU)
+    list(APPEND _objects ${_folder}/${ARG_NAME}_wide.o)
+    list(APPEND _made ${_folder}/${ARG_NAME}_wide.o)
+  endif()
+  add_custom_command(OUTPUT ${_made}
+    COMMAND ${MLBRIDGE_TF_AOT_PYTHON} ${_mlbridge_tf_aot_folder}/compile.py
+      ${_model} ${_folder} ${ARG_NAME} ${ARG_SIGNATURE} ${ARG_CPU}
+    DEPENDS ${_model}/saved_model.pb ${ARG_DEPENDS}
+      ${_mlbridge_tf_aot_folder}/compile.py
+    COMMENT "TensorFlow compiles ${MODEL}" VERBATIM)
+  get_property(_sources TARGET mlbridge-xla-runtime PROPERTY MLBRIDGE_SOURCES)
+  list(TRANSFORM ARG_RUNTIME PREPEND ${_sources}/)
+  target_sources(mlbridge-xla-runtime PRIVATE ${ARG_RUNTIME})
+
+  add_library(${TARGET} STATIC ${_made})
+  set_source_files_properties(${_objects} PROPERTIES
+    EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  set_target_properties(${TARGET} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${TARGET} PUBLIC ${_folder}
+    $<TARGET_PROPERTY:MLCompilerBridge::Core,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_link_libraries(${TARGET} PUBLIC mlbridge-xla-runtime)
+endfunction()

@@ -1,0 +1,163 @@
+//===- PaperAPI.h - The C API by the paper's names ---------------*- C -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The names that "The Next 700 ML-Enabled Compiler Optimizations" (CC 2024)
+/// and its implementation have for C, over MLCompilerBridge.h:
+/// \code
+///   MLBridgeModelRunnerRef Runner = createPipeModelRunner("/tmp/advisor",
+///   NULL); int Factor; populateFloatFeatures(Runner, "embedding", Embedding,
+///   300); if (Runner && evaluateIntFeatures(Runner, &Factor) ==
+///   MLBridgeStatusSuccess)
+///     unroll(Loop, Factor);
+///   destroyPipeModelRunner(Runner);
+/// \endcode
+///
+/// They are in a header of their own, and inline, since names such as these,
+/// without a prefix, may be a compiler's own: they are in no program that does
+/// not ask for them, and the library exports none. What differs from the
+/// original: the answer comes through a pointer, so that there is a status
+/// where there is no answer, and no process ends because of a model.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_C_PAPERAPI_H
+#define MLCOMPILERBRIDGE_C_PAPERAPI_H
+
+#include "MLCompilerBridge-C/MLCompilerBridge.h"
+
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+//===----------------------------------------------------------------------===//
+// Making runners, and ending them
+//===----------------------------------------------------------------------===//
+// Null where one cannot be made; mlbridgeGetLastErrorMessage() says why.
+
+/// What the next three have in common: \p Before and \p Name make the path.
+static inline MLBridgeModelRunnerRef mlbridgePaperCreate(const char *Scheme,
+                                                         const char *Before,
+                                                         const char *Name,
+                                                         const char *SerDes) {
+  MLBridgeModelRunnerRef Runner = NULL;
+  char Path[4096], Options[64];
+  if (!Name)
+    mlbridgeFail(MLBridgeStatusInvalidArgument, "the model's name is null");
+  else if ((size_t)snprintf(Path, sizeof(Path), "%s%s", Before, Name) >=
+               sizeof(Path) ||
+           (size_t)snprintf(Options, sizeof(Options), "%s%s",
+                            SerDes ? "serdes=" : "",
+                            SerDes ? SerDes : "") >= sizeof(Options))
+    mlbridgeFail(MLBridgeStatusInvalidArgument, "the model's name is too long");
+  else
+    mlbridgeCreateModelRunnerAt(Scheme, Path, Options, &Runner);
+  return Runner;
+}
+
+/// A model in another process, through pipes at \p Name. \p SerDes is
+/// "bitstream", "json" or null, which is bitstream.
+static inline MLBridgeModelRunnerRef createPipeModelRunner(const char *Name,
+                                                           const char *SerDes) {
+  return mlbridgePaperCreate("pipe", "", Name, SerDes);
+}
+
+/// The same through memory that both processes have.
+static inline MLBridgeModelRunnerRef
+createSharedMemoryModelRunner(const char *Name, const char *SerDes) {
+  return mlbridgePaperCreate("shm", "", Name, SerDes);
+}
+
+/// A model behind gRPC, at \p Address "HOST:PORT".
+static inline MLBridgeModelRunnerRef
+createGRPCModelRunner(const char *Address) {
+  return mlbridgePaperCreate("grpc", "//", Address, NULL);
+}
+
+/// A model in this process: \p Model is "policy.onnx" or, for several agents,
+/// "label=a.onnx,label2=b.onnx".
+static inline MLBridgeModelRunnerRef createONNXModelRunner(const char *Model) {
+  MLBridgeModelRunnerRef Runner = NULL;
+  mlbridgeCreateModelRunnerAt("onnx", Model, NULL, &Runner);
+  return Runner;
+}
+
+/// A model in this process, as TensorFlow saved it at \p Path.
+static inline MLBridgeModelRunnerRef createTFModelRunner(const char *Path) {
+  MLBridgeModelRunnerRef Runner = NULL;
+  mlbridgeCreateModelRunnerAt("tf", Path, NULL, &Runner);
+  return Runner;
+}
+
+// All of them are mlbridgeDisposeModelRunner().
+
+static inline void destroyPipeModelRunner(MLBridgeModelRunnerRef Runner) {
+  mlbridgeDisposeModelRunner(Runner);
+}
+static inline void
+destroySharedMemoryModelRunner(MLBridgeModelRunnerRef Runner) {
+  mlbridgeDisposeModelRunner(Runner);
+}
+static inline void destroyGRPCModelRunner(MLBridgeModelRunnerRef Runner) {
+  mlbridgeDisposeModelRunner(Runner);
+}
+static inline void destroyONNXModelRunner(MLBridgeModelRunnerRef Runner) {
+  mlbridgeDisposeModelRunner(Runner);
+}
+static inline void destroyTFModelRunner(MLBridgeModelRunnerRef Runner) {
+  mlbridgeDisposeModelRunner(Runner);
+}
+
+//===----------------------------------------------------------------------===//
+// Features and advice, by C's names for their types
+//===----------------------------------------------------------------------===//
+
+/// For NAME, such as Int, and its TYPE: populateIntFeatures() adds the \p Count
+/// \p Values, which are copied, to the next question; evaluateIntFeatures()
+/// asks it, and writes the answer to \p Value.
+#define MLBRIDGE_PAPER_FUNCTIONS_OF(NAME, TYPE, ELEMENT)                       \
+  static inline MLBridgeStatus populate##NAME##Features(                       \
+      MLBridgeModelRunnerRef Runner, const char *Name, const TYPE *Values,     \
+      size_t Count) {                                                          \
+    return mlbridgeSet##ELEMENT##Vector(mlbridgeGetFeatures(Runner), Name,     \
+                                        Values, Count);                        \
+  }                                                                            \
+  static inline MLBridgeStatus evaluate##NAME##Features(                       \
+      MLBridgeModelRunnerRef Runner, TYPE *Value) {                            \
+    return mlbridgeEvaluate##ELEMENT(Runner, Value);                           \
+  }
+
+MLBRIDGE_PAPER_FUNCTIONS_OF(Int, int, Int32)
+MLBRIDGE_PAPER_FUNCTIONS_OF(Long, int64_t, Int64)
+MLBRIDGE_PAPER_FUNCTIONS_OF(Float, float, Float)
+MLBRIDGE_PAPER_FUNCTIONS_OF(Double, double, Double)
+MLBRIDGE_PAPER_FUNCTIONS_OF(Bool, bool, Bool)
+
+#undef MLBRIDGE_PAPER_FUNCTIONS_OF
+
+/// A list of \p Count strings, each ended by a NUL.
+static inline MLBridgeStatus
+populateStringFeatures(MLBridgeModelRunnerRef Runner, const char *Name,
+                       const char *const *Texts, size_t Count) {
+  return mlbridgeSetStringVector(mlbridgeGetFeatures(Runner), Name, Texts, NULL,
+                                 Count);
+}
+
+/// \p Text is valid until the runner is asked again.
+static inline MLBridgeStatus
+evaluateStringFeatures(MLBridgeModelRunnerRef Runner, const char **Text) {
+  return mlbridgeEvaluateString(Runner, Text, NULL);
+}
+
+#ifdef __cplusplus
+} // extern "C"
+#endif
+
+#endif // MLCOMPILERBRIDGE_C_PAPERAPI_H

@@ -1,0 +1,19 @@
+//===- Version.h - Which ML-Compiler-Bridge this is -------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The version, for compilers and for CMake, which reads it here.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_VERSION_H
+#define MLCOMPILERBRIDGE_VERSION_H
+
+#define MLBRIDGE_VERSION "0.1.0"
+
+#endif // MLCOMPILERBRIDGE_VERSION_H

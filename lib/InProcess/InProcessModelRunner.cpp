@@ -1,0 +1,151 @@
+//===- InProcessModelRunner.cpp - Any model in this process ---------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The runner: whom to ask, loading at the first question, and the way from
+/// features through a cursor to a decision.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/InProcessModelRunner.h"
+
+#include "InProcess/Decision.h"
+#include "InProcess/FeatureBinding.h"
+#include "InProcess/ModelMetadata.h"
+#include "MLCompilerBridge/EnvironmentSession.h"
+
+using namespace MLBridge;
+using namespace MLBridge::inprocess;
+
+/// One model by its label, and all that is there once it is loaded.
+struct InProcessModelRunner::Agent {
+  Agent(std::string Label, Load LoadModel, DecisionOptions Options)
+      : Label(std::move(Label)), LoadModel(std::move(LoadModel)),
+        Options(std::move(Options)) {}
+
+  struct Ready {
+    Ready(std::shared_ptr<const Model> M, std::unique_ptr<ModelCursor> Cursor,
+          std::vector<TensorSpec> Others, bool RefuseNonFinite, Decision Decide)
+        : TheModel(std::move(M)), Cursor(std::move(Cursor)),
+          Binding(TheModel, std::move(Others), RefuseNonFinite),
+          Decide(std::move(Decide)) {}
+
+    std::shared_ptr<const Model> TheModel;
+    std::unique_ptr<ModelCursor> Cursor;
+    FeatureBinding Binding;
+    Decision Decide;
+  };
+
+  Error load();
+
+  const std::string Label;
+  const Load LoadModel;
+  const DecisionOptions Options;
+  std::unique_ptr<Ready> Loaded;
+};
+
+Error InProcessModelRunner::Agent::load() {
+  Expected<std::shared_ptr<const Model>> M = LoadModel();
+  if (!M)
+    return M.takeError();
+  Expected<std::vector<TensorSpec>> Others = otherFeatures(**M);
+  if (!Others)
+    return Others.takeError();
+  Expected<bool> Refuse = Options.RefuseNonFinite ? *Options.RefuseNonFinite
+                                                  : refusesNonFinite(**M);
+  if (!Refuse)
+    return Refuse.takeError();
+  Expected<Decision> Decide = Decision::create(**M, Options);
+  if (!Decide)
+    return Decide.takeError();
+  Expected<std::unique_ptr<ModelCursor>> Cursor = (*M)->open();
+  if (!Cursor)
+    return Cursor.takeError();
+  Loaded = std::make_unique<Ready>(*M, std::move(*Cursor), std::move(*Others),
+                                   *Refuse, std::move(*Decide));
+  return Error::success();
+}
+
+InProcessModelRunner::InProcessModelRunner(std::string Name, LoadMap Models,
+                                           const DecisionOptions &Options)
+    : Name(std::move(Name)) {
+  for (auto &[Label, LoadModel] : Models)
+    Agents.push_back(
+        std::make_unique<Agent>(Label, std::move(LoadModel), Options));
+}
+
+InProcessModelRunner::~InProcessModelRunner() = default;
+
+std::string InProcessModelRunner::describe() const { return Name; }
+
+Expected<InProcessModelRunner::Agent *>
+InProcessModelRunner::agent(std::string_view Label) {
+  for (const std::unique_ptr<Agent> &Candidate : Agents)
+    if (Candidate->Label == Label) {
+      if (!Candidate->Loaded)
+        if (Error E = Candidate->load())
+          return E;
+      return Candidate.get();
+    }
+  return Error(ErrorCode::SchemaMismatch, Name + ": expected one of " +
+                                              labels() + ", found '" +
+                                              std::string(Label) + "'");
+}
+
+/// "the models 'colour', 'node'", for messages.
+std::string InProcessModelRunner::labels() const {
+  std::string Text;
+  for (const std::unique_ptr<Agent> &A : Agents)
+    Text += (Text.empty() ? "the models '" : ", '") + A->Label + "'";
+  return Text.empty() ? "no models" : Text;
+}
+
+Expected<const Model *> InProcessModelRunner::model(std::string_view Label) {
+  Expected<Agent *> Found = agent(Label);
+  if (!Found)
+    return Found.takeError();
+  return (*Found)->Loaded->TheModel.get();
+}
+
+/// The agent that \p Features name by `_agent`.
+Expected<InProcessModelRunner::Agent *>
+InProcessModelRunner::whomToAsk(Span<const TensorView> Features) {
+  if (Agents.size() == 1 && Agents.front()->Label.empty())
+    return agent({});
+  const TensorView *Label =
+      findFeature(Features, TrainingNames::Agent, LabelSlot);
+  if (!Label)
+    return Error(ErrorCode::SchemaMismatch,
+                 Name +
+                     ": expected the feature '_agent', a string, to name "
+                     "one of " +
+                     labels() + "; found no such feature among " +
+                     listFeatures(Features));
+  if (Label->Type != ElementType::String || !Label->Dims.isScalar())
+    return Error(ErrorCode::SchemaMismatch,
+                 Name + ": feature '_agent': expected a string, found " +
+                     Label->typeStr());
+  return agent(Label->text());
+}
+
+Expected<Advice>
+InProcessModelRunner::evaluateUntyped(const FeatureSet &Features,
+                                      const AdviceSpec &, Deadline) {
+  Expected<Agent *> Asked = whomToAsk(Features.tensors());
+  if (!Asked)
+    return Asked.takeError();
+  Agent::Ready &Ready = *(*Asked)->Loaded;
+  Expected<Span<const TensorView>> Inputs =
+      Ready.Binding.bind(Features.tensors());
+  if (!Inputs)
+    return Inputs.takeError();
+  Expected<Span<const TensorView>> Outputs = Ready.Cursor->run(*Inputs);
+  if (!Outputs)
+    return Outputs.takeError();
+  return Ready.Decide.decide(*Outputs, Features.tensors());
+}

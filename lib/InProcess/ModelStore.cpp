@@ -1,0 +1,49 @@
+//===- ModelStore.cpp - Models that are loaded once -----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InProcess/ModelStore.h"
+
+using namespace MLBridge;
+using namespace MLBridge::inprocess;
+
+Expected<std::shared_ptr<const Model>>
+ModelStore::get(const std::string &Key, const std::string &File,
+                const ListParts &Parts,
+                const InProcessModelRunner::Load &Load) {
+  Entry *Found;
+  {
+    std::scoped_lock Lock(Mutex);
+    Found = &Entries[Key];
+  }
+  // Of this model only: another may be loaded meanwhile.
+  std::scoped_lock Lock(Found->Mutex);
+  // Before loading, so that a change in between is seen the next time.
+  Expected<FileStamp> Stamp = FileStamp::of(File);
+  if (!Stamp)
+    return Stamp.takeError();
+  // What a file names stays the same as long as the file does.
+  const bool IsSame = Found->Loaded && Found->Stamp == *Stamp;
+  std::vector<std::string> Others;
+  if (!IsSame && Parts)
+    Others = Parts(File);
+  Expected<FileStamp> OthersStamp =
+      FileStamp::ofParts(IsSame ? Found->Parts : Others);
+  if (!OthersStamp)
+    return OthersStamp.takeError();
+  if (IsSame && Found->PartsStamp == *OthersStamp)
+    return Found->Loaded;
+  Expected<std::shared_ptr<const Model>> Loaded = Load();
+  if (!Loaded)
+    return Loaded;
+  if (!IsSame)
+    Found->Parts = std::move(Others);
+  Found->Stamp = std::move(*Stamp);
+  Found->PartsStamp = std::move(*OthersStamp);
+  Found->Loaded = *Loaded;
+  return Loaded;
+}

@@ -1,0 +1,47 @@
+//===- ModelsByLabel.h - Files for the models of one runner -----*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What runners that are made of files by label have in common, whatever loads
+/// the files.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_INPROCESS_MODELSBYLABEL_H
+#define MLBRIDGE_LIB_INPROCESS_MODELSBYLABEL_H
+
+#include "MLCompilerBridge/InProcessModelRunner.h"
+
+namespace MLBridge::inprocess {
+
+/// "onnx:colour=b.onnx,node=a.onnx", for messages.
+inline std::string nameOf(std::string_view Scheme,
+                          const std::map<std::string, std::string> &Files) {
+  std::string Name(Scheme);
+  Name += ':';
+  for (const auto &[Label, File] : Files) {
+    if (Name.back() != ':')
+      Name += ',';
+    Name.append(Label).append("=").append(File);
+  }
+  return Name;
+}
+
+/// For each label, what calls \p LoadFile for its file.
+template <typename Function>
+InProcessModelRunner::LoadMap
+loadsOf(const std::map<std::string, std::string> &Files, Function LoadFile) {
+  InProcessModelRunner::LoadMap Loads;
+  for (const auto &[Label, File] : Files)
+    Loads[Label] = [LoadFile, File = File] { return LoadFile(File); };
+  return Loads;
+}
+
+} // namespace MLBridge::inprocess
+
+#endif // MLBRIDGE_LIB_INPROCESS_MODELSBYLABEL_H

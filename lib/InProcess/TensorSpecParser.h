@@ -1,0 +1,39 @@
+//===- TensorSpecParser.h - TensorSpecs from JSON ---------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// TensorSpecParser: {"name": "embedding", "type": "float", "shape": ["n",
+/// 300]}, as a model's metadata and signature have it.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_INPROCESS_TENSORSPECPARSER_H
+#define MLBRIDGE_LIB_INPROCESS_TENSORSPECPARSER_H
+
+#include "MLCompilerBridge/Model.h"
+
+#include <simdjson.h>
+
+namespace MLBridge::inprocess {
+
+/// Extents with one name, in all that one parser reads, are one negative
+/// number.
+class TensorSpecParser {
+public:
+  /// Malformed, with what is wrong and where.
+  Expected<TensorSpec> parse(simdjson::dom::element Item);
+
+private:
+  Expected<std::int64_t> parseExtent(simdjson::dom::element Item);
+
+  std::vector<std::string> Names;
+};
+
+} // namespace MLBridge::inprocess
+
+#endif // MLBRIDGE_LIB_INPROCESS_TENSORSPECPARSER_H

@@ -1,0 +1,115 @@
+//===- ModuleLoader.cpp - Schemes out of MLBridge-NAME.so -----------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Modules/ModuleLoader.h"
+
+#include "Modules/OpenLibrary.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace MLBridge::modules;
+
+//===----------------------------------------------------------------------===//
+// Finding
+//===----------------------------------------------------------------------===//
+
+/// A scheme is part of a file's name only if nothing else can be meant by it.
+static bool isPlain(std::string_view Name) {
+  return !Name.empty() && std::ranges::all_of(Name, [](char C) {
+    return (C >= 'a' && C <= 'z') || (C >= '0' && C <= '9') || C == '-' ||
+           C == '_';
+  });
+}
+
+std::string modules::moduleFileFor(std::string_view Scheme) {
+  return "MLBridge-" + std::string(Scheme.substr(0, Scheme.find('+'))) + ".so";
+}
+
+bool modules::isComponentScheme(std::string_view Scheme) {
+  static constexpr std::string_view Known[] = {
+      "aot", "aoti", "builtin", "grpc", "grpc+unix", "onnx", "tf", "tvm"};
+  return std::ranges::find(Known, Scheme) != std::end(Known);
+}
+
+/// The module's path, or the file's name alone where only the dynamic linker
+/// may know it.
+static std::string pathOf(const std::string &File) {
+  const char *Named = std::getenv("MLBRIDGE_MODULES");
+  std::string Folder = Named ? Named : "";
+  if (!Folder.empty())
+    Folder += '/';
+  for (const std::string &In : {Folder, ownFolder()})
+    if (std::string Path = In + File;
+        !In.empty() && ::access(Path.c_str(), F_OK) == 0)
+      return Path;
+  return File;
+}
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+Expected<const RunnerModule *> modules::loadModule(std::string_view Scheme) {
+  if (!isPlain(Scheme.substr(0, Scheme.find('+'))))
+    return nullptr;
+  const std::string File = moduleFileFor(Scheme);
+  const std::string Path = pathOf(File);
+  auto Unusable = [&](const std::string &Why,
+                      ErrorCode Code = ErrorCode::Unsupported) {
+    return Error(Code,
+                 "scheme '" + std::string(Scheme) + "': " + Path + ": " + Why);
+  };
+  Expected<void *> Library =
+      openLibrary(Path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!Library) {
+    // The linker says the same of a file that is not there and of one whose own
+    // libraries are not, but for the name in front.
+    if (Path == File && Library.message().starts_with(File))
+      return nullptr;
+    return Unusable(std::string(Library.message()), Library.code());
+  }
+  const auto *Module = static_cast<const RunnerModule *>(
+      ::dlsym(*Library, "MLBridgeRunnerModule"));
+  if (!Module)
+    return Unusable("expected a module of this library, which exports "
+                    "MLBridgeRunnerModule");
+  if (std::string_view(Module->Version) != MLBRIDGE_VERSION)
+    return Unusable("expected version " MLBRIDGE_VERSION ", found " +
+                    std::string(Module->Version));
+  return Module;
+}
+
+Expected<const RunnerFactory::Scheme *>
+ModuleSchemes::find(std::string_view Name) {
+  Expected<const RunnerModule *> Module = loadModule(Name);
+  if (!Module)
+    return Module.takeError();
+  if (!*Module)
+    return nullptr;
+  std::scoped_lock Lock(Mutex);
+  auto Known = Loaded.find(*Module);
+  if (Known == Loaded.end()) {
+    RunnerFactory Factory;
+    const std::size_t NumBuiltIn = Factory.schemes().size();
+    (*Module)->AddRunners(Factory);
+    auto Added = Factory.schemes().subspan(NumBuiltIn);
+    // All at once, or not at all: memory may run out in between.
+    Known = Loaded
+                .try_emplace(*Module, std::vector<RunnerFactory::Scheme>(
+                                          Added.begin(), Added.end()))
+                .first;
+  }
+  for (const RunnerFactory::Scheme &S : Known->second)
+    if (S.Name == Name)
+      return &S;
+  return nullptr;
+}

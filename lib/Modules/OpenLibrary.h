@@ -1,0 +1,36 @@
+//===- OpenLibrary.h - Libraries that are found at run time -----*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// dlopen() for modules and runtimes: a file that would end the process or keep
+/// it waiting is refused first, and what went wrong is an Error.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_MODULES_OPENLIBRARY_H
+#define MLBRIDGE_LIB_MODULES_OPENLIBRARY_H
+
+#include "MLCompilerBridge/Error.h"
+
+#include <string>
+
+namespace MLBridge::modules {
+
+/// The folder of the library, plug-in or program that this code is linked into,
+/// with its slash; empty where that is not known.
+std::string ownFolder();
+
+/// What dlopen() gives for \p Name, a path, or without a slash a name that the
+/// dynamic linker looks for. A path must be a whole library (checkLibrary()).
+/// Unsupported, with the reason, where it cannot be loaded; System where memory
+/// ran out.
+Expected<void *> openLibrary(const std::string &Name, int Flags);
+
+} // namespace MLBridge::modules
+
+#endif // MLBRIDGE_LIB_MODULES_OPENLIBRARY_H

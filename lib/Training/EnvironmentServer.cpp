@@ -1,0 +1,156 @@
+//===- EnvironmentServer.cpp - Lets a trainer drive a compiler ------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Training over the transports of inference. There the compiler asks and the
+/// model answers; here each observation is the question and the next command
+/// its answer, behind one question more that says that the compiler is ready.
+/// So everything that a session promises holds here too.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/EnvironmentServer.h"
+
+#include "Core/AddByName.h"
+#include "MLCompilerBridge/EnvironmentSession.h"
+#include "Modules/ModuleLoader.h"
+#include "Runners/InterProcessSpec.h"
+#include "Transport/PrivateCopy.h"
+#include "Transport/SendMessage.h"
+
+using namespace MLBridge;
+
+namespace {
+
+/// Ends the conversation however serving it ends: the trainer, who may be
+/// waiting, is to know.
+struct CloseAtExit {
+  Transport &Channel;
+  ~CloseAtExit() { Channel.close(); }
+};
+
+} // namespace
+
+/// A trainer that has left is done.
+static Error unlessLeft(Error E) {
+  return E.code() == ErrorCode::PeerClosed ? Error::success() : std::move(E);
+}
+
+Error MLBridge::serveEnvironment(Environment &Env, Transport &Channel,
+                                 BaseSerDes &Codec,
+                                 const EnvironmentOptions &Options) {
+  CloseAtExit Guard{Channel};
+  SessionRequest Request;
+  Request.SerDes = Codec.name();
+  Expected<SessionTerms> Terms =
+      Channel.connect(Request, Deadline::in(Options.ConnectTimeout));
+  if (!Terms)
+    return Terms.takeError();
+  if (Terms->Bare)
+    return {ErrorCode::Unsupported,
+            Channel.describe() + ": training takes messages of several "
+                                 "tensors, which bare pipes do not carry; "
+                                 "expected a trainer with this library"};
+  Codec.setDialect(BaseSerDes::Dialect::Native);
+
+  EnvironmentSession Session(Env);
+  PrivateCopy Copy;
+  Span<const TensorView> Next = Session.greet();
+  for (;;) {
+    // One deadline for both: a trainer reads what it has asked for at once.
+    Deadline Until = Deadline::in(Options.CommandTimeout);
+    if (Error E = sendMessage(Codec, Channel, Next, Until))
+      return unlessLeft(std::move(E));
+    Expected<Span<const std::byte>> Message = Channel.receive(Until);
+    if (!Message)
+      return unlessLeft(Message.takeError());
+    Message = Copy.unlessSafe(*Message, Channel, Codec);
+    if (!Message)
+      return Message.takeError();
+    Expected<Span<const TensorView>> Command = Codec.deserialize(*Message);
+    if (!Command) {
+      Error E = Command.takeError();
+      return {E.code(), Channel.describe() + ": " + E.message()};
+    }
+    Next = Session.answer(*Command);
+    if (Session.isClosed())
+      return Error::success();
+  }
+}
+
+Error MLBridge::serveEnvironment(Environment &Env, std::string_view Spec) {
+  return EnvironmentServer().serve(Env, Spec);
+}
+
+static Error serveInterProcess(Environment &Env, std::string_view Text,
+                               const SerDesFactory &Formats) {
+  Expected<ModelSpec> Spec = ModelSpec::parse(Text);
+  if (!Spec)
+    return Spec.takeError();
+  if (Error E = checkInterProcess(*Spec))
+    return E;
+  Expected<InterProcessParts> Parts = makeInterProcess(*Spec, Formats);
+  if (!Parts)
+    return Parts.takeError();
+  EnvironmentOptions Options;
+  Options.ConnectTimeout = Parts->Options.ConnectTimeout;
+  Expected<Duration> Timeout =
+      Spec->duration("timeout", Options.CommandTimeout);
+  if (!Timeout)
+    return Timeout.takeError();
+  Options.CommandTimeout = *Timeout;
+  return serveEnvironment(Env, *Parts->Channel, *Parts->Codec, Options);
+}
+
+EnvironmentServer::EnvironmentServer() {
+  for (const InterProcessScheme &Known : interProcessSchemes())
+    add({std::string(Known.Name), serveInterProcess});
+}
+
+void EnvironmentServer::add(Scheme NewScheme) {
+  addByName(Schemes, std::move(NewScheme));
+}
+
+const EnvironmentServer::Scheme *
+EnvironmentServer::find(std::string_view Name) const {
+  for (const Scheme &S : Schemes)
+    if (S.Name == Name)
+      return &S;
+  return nullptr;
+}
+
+Error EnvironmentServer::serve(Environment &Env, std::string_view Text) const {
+  Expected<ModelSpec> Spec = ModelSpec::parse(Text);
+  if (!Spec)
+    return Spec.takeError();
+  if (!Spec->Inner.empty())
+    return {ErrorCode::InvalidArgument,
+            "model spec '" + std::string(Text) +
+                "': a trainer stands alone, found '|" + Spec->Inner + "'"};
+  if (const Scheme *Found = find(Spec->Scheme))
+    return Found->Serve(Env, Text, Formats);
+  Expected<const RunnerModule *> Module = modules::loadModule(Spec->Scheme);
+  if (!Module)
+    return Module.takeError();
+  if (*Module && (*Module)->AddTraining) {
+    EnvironmentServer WithModule = *this;
+    (*Module)->AddTraining(WithModule);
+    if (const Scheme *Found = WithModule.find(Spec->Scheme))
+      return Found->Serve(Env, Text, Formats);
+  }
+  std::string Known;
+  for (const Scheme &S : Schemes)
+    Known += (Known.empty() ? "" : ", ") + S.Name;
+  const bool IsMissing = !*Module && modules::isComponentScheme(Spec->Scheme);
+  return {IsMissing ? ErrorCode::Unsupported : ErrorCode::InvalidArgument,
+          "model spec '" + std::string(Text) + "': a trainer is met by " +
+              Known + ", not by '" + Spec->Scheme + "'" +
+              (IsMissing ? "; there is no module " +
+                               modules::moduleFileFor(Spec->Scheme)
+                         : std::string())};
+}

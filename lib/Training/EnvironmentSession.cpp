@@ -1,0 +1,141 @@
+//===- EnvironmentSession.cpp - Messages to an environment ----------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// From a command to a call of the environment, and from what it did to a
+/// message. A command that makes no sense changes nothing; a call that fails
+/// ends the episode.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/EnvironmentSession.h"
+
+#include <optional>
+
+using namespace MLBridge;
+
+static const TensorView *find(Span<const TensorView> Message,
+                              std::string_view Name) {
+  for (const TensorView &Tensor : Message)
+    if (Tensor.Name == Name)
+      return &Tensor;
+  return nullptr;
+}
+
+static Error invalid(std::string Why) {
+  return {ErrorCode::InvalidArgument, std::move(Why)};
+}
+
+/// The text of the tensor \p Name, or nothing where there is none.
+static Expected<std::optional<std::string_view>>
+findText(Span<const TensorView> Message, std::string_view Name) {
+  const TensorView *Tensor = find(Message, Name);
+  if (!Tensor)
+    return std::optional<std::string_view>();
+  if (Tensor->Type != ElementType::String || !Tensor->Dims.isScalar())
+    return invalid("'" + std::string(Name) + "': expected a string, found " +
+                   Tensor->typeStr());
+  return std::optional(Tensor->text());
+}
+
+Span<const TensorView> EnvironmentSession::greet() {
+  Reply.clear();
+  Reply.set(TrainingNames::Ready, true);
+  return Reply.tensors();
+}
+
+Span<const TensorView>
+EnvironmentSession::answer(Span<const TensorView> Message) {
+  Reply.clear();
+  if (Error E = obey(Message)) {
+    Reply.clear();
+    Reply.set(TrainingNames::Error, std::string_view(E.message()));
+    Reply.set(TrainingNames::Code, errorCodeName(E.code()));
+  }
+  return Reply.tensors();
+}
+
+Error EnvironmentSession::obey(Span<const TensorView> Message) {
+  Expected<std::optional<std::string_view>> Command =
+      findText(Message, TrainingNames::Command);
+  if (!Command)
+    return Command.takeError();
+  if (!*Command)
+    return invalid("expected a command: reset, step or close in the string "
+                   "'_command'; found no such tensor");
+  if (**Command == "step")
+    return step(Message);
+  if (**Command == "reset")
+    return reset(Message);
+  if (**Command != "close")
+    return invalid("expected the command reset, step or close, found '" +
+                   std::string(**Command) + "'");
+  Closed = true;
+  return Error::success();
+}
+
+Error EnvironmentSession::reset(Span<const TensorView> Message) {
+  std::optional<std::int64_t> Seed;
+  if (const TensorView *Tensor = find(Message, TrainingNames::Seed)) {
+    Expected<std::int64_t> Value =
+        Advice({Tensor, 1}).get<std::int64_t>(TrainingNames::Seed);
+    if (!Value)
+      return Value.takeError();
+    Seed = *Value;
+  }
+  Expected<std::optional<std::string_view>> Options =
+      findText(Message, TrainingNames::Options);
+  if (!Options)
+    return Options.takeError();
+
+  State = Episode::None;
+  Env.beginEpisode(Seed, Options->value_or(std::string_view()));
+  if (Error E = Env.reset(Reply))
+    return E;
+  return observe(0);
+}
+
+Error EnvironmentSession::step(Span<const TensorView> Message) {
+  if (State != Episode::Running)
+    return invalid(State == Episode::Over
+                       ? "a step after the end of the episode; reset first"
+                       : "a step outside an episode; reset first");
+  Action.clear();
+  for (const TensorView &Tensor : Message)
+    if (!Tensor.Name.starts_with('_'))
+      Action.push_back(Tensor);
+  if (Action.empty())
+    return invalid("a step without an action: expected the tensor 'action', or "
+                   "several by other names");
+
+  State = Episode::None;
+  Env.beginStep();
+  if (Error E = Env.step(Advice(Action), Reply))
+    return E;
+  return observe(Env.reward());
+}
+
+/// Completes the observation that the environment has written.
+Error EnvironmentSession::observe(double Reward) {
+  if (Reply.error())
+    return Reply.error();
+  for (const TensorView &Feature : Reply.tensors())
+    if (Feature.Name.starts_with('_'))
+      return invalid("feature '" + std::string(Feature.Name) +
+                     "': names that begin with an underscore are the "
+                     "protocol's own");
+  Reply.set(TrainingNames::Reward, Reward);
+  Reply.set(TrainingNames::Terminated, Env.isTerminated());
+  Reply.set(TrainingNames::Truncated, Env.isTruncated());
+  if (!Env.getNextAgent().empty())
+    Reply.set(TrainingNames::Agent, std::string_view(Env.getNextAgent()));
+  if (!Env.info().empty())
+    Reply.set(TrainingNames::Info, std::string_view(Env.info()));
+  State = Env.checkDone() ? Episode::Over : Episode::Running;
+  return Error::success();
+}

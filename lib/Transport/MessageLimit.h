@@ -1,0 +1,36 @@
+//===- MessageLimit.h - How long a message may be ---------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// checkMessageSize(): the limit on messages that are sent, for all transports.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_TRANSPORT_MESSAGELIMIT_H
+#define MLBRIDGE_LIB_TRANSPORT_MESSAGELIMIT_H
+
+#include "MLCompilerBridge/Error.h"
+
+#include <string>
+
+namespace MLBridge {
+
+/// Whether \p Size bytes may be sent to \p Peer.
+inline Error checkMessageSize(std::size_t Size, std::size_t MaxMessage,
+                              const std::string &Peer) {
+  if (Size <= MaxMessage)
+    return Error::success();
+  return Error(ErrorCode::InvalidArgument,
+               "a message of " + std::to_string(Size) + " bytes for " + Peer +
+                   " exceeds the limit of " + std::to_string(MaxMessage) +
+                   " (max-message)");
+}
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LIB_TRANSPORT_MESSAGELIMIT_H
