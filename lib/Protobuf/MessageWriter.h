@@ -1,0 +1,70 @@
+//===- MessageWriter.h - Tensors to a message of the user's -----*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The writing half of ProtobufSerDes with messages of the user's own.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_LIB_PROTOBUF_MESSAGEWRITER_H
+#define MLCOMPILERBRIDGE_LIB_PROTOBUF_MESSAGEWRITER_H
+
+#include "Protobuf/GenericWriter.h"
+#include "Protobuf/MessageType.h"
+
+#include <memory>
+
+namespace MLBridge::protobuf {
+
+class MessageWriter {
+public:
+  explicit MessageWriter(std::shared_ptr<const MessageType> Type)
+      : Type(std::move(Type)) {}
+
+  /// Checks \p Features against the fields, and converts those that are of
+  /// another width. Returns the size of their message.
+  Expected<std::size_t> prepare(Span<const TensorView> Features);
+  /// Writes the message of the last prepare() to \p Out; returns its end.
+  std::uint8_t *write(Span<const TensorView> Features, std::uint8_t *Out) const;
+
+private:
+  /// A field and the feature that goes into it.
+  struct Pair {
+    std::size_t Field;
+    std::size_t Feature;
+    /// Of its elements as the field's type; in the store where they are not
+    /// those of the feature.
+    std::size_t Offset = 0;
+    bool IsConverted = false;
+    /// Bytes of a packed or single value without tag and length.
+    std::size_t Size = 0;
+  };
+
+  Error pair(Span<const TensorView> Features);
+  Error checkAllThere(Span<const TensorView> Features) const;
+  Error convert(const TensorView &Feature, Pair &P);
+  Error mismatch(const MessageType::Field &Field, const TensorView &Feature,
+                 const std::string &Found) const;
+  const void *elementsOf(const Pair &P, Span<const TensorView> Features) const;
+  std::size_t sizeOf(const MessageType::Field &Field, const TensorView &Feature,
+                     Pair &P, Span<const TensorView> Features) const;
+
+  std::shared_ptr<const MessageType> Type;
+  serdes::Schema Last;
+  bool IsPaired = false;
+  std::vector<Pair> Pairs;
+  serdes::ElementStore Converted;
+  /// The features whose names are the protocol's own.
+  std::vector<TensorView> Reserved;
+  std::vector<std::size_t> ReservedFeatures;
+  GenericWriter ReservedWriter{MessageType::ReservedNumber};
+};
+
+} // namespace MLBridge::protobuf
+
+#endif // MLCOMPILERBRIDGE_LIB_PROTOBUF_MESSAGEWRITER_H

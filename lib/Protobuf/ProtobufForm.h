@@ -1,0 +1,97 @@
+//===- ProtobufForm.h - Which messages, and which fields --------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// ProtobufSerDes::Form: how tensors become a message and back. There are two,
+/// the generic messages and the user's own.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_LIB_PROTOBUF_PROTOBUFFORM_H
+#define MLCOMPILERBRIDGE_LIB_PROTOBUF_PROTOBUFFORM_H
+
+#include "MLCompilerBridge/ProtobufSerDes.h"
+#include "Protobuf/GenericReader.h"
+#include "Protobuf/GenericWriter.h"
+#include "Protobuf/MessageReader.h"
+#include "Protobuf/MessageWriter.h"
+
+namespace MLBridge {
+
+class ProtobufSerDes::Form {
+public:
+  virtual ~Form() = default;
+
+  /// Checks \p Features; an upper bound of the size of their message.
+  virtual Expected<std::size_t> prepare(Span<const TensorView> Features) = 0;
+  /// Writes the message of the last prepare() to \p Out; returns its size.
+  virtual std::size_t write(Span<const TensorView> Features,
+                            std::uint8_t *Out) = 0;
+  virtual Span<const Span<const std::byte>>
+  pieces(Span<const TensorView> Features) = 0;
+  virtual Expected<Span<const TensorView>> read(std::string_view Message) = 0;
+  virtual std::uint64_t layout() const = 0;
+  virtual std::shared_ptr<const void> memory() const = 0;
+};
+
+/// Observation and Advice of mlcompilerbridge.proto.
+class ProtobufSerDes::GenericForm final : public Form {
+public:
+  Expected<std::size_t> prepare(Span<const TensorView> Features) override {
+    return Out.prepare(Features);
+  }
+  std::size_t write(Span<const TensorView> Features,
+                    std::uint8_t *To) override {
+    return static_cast<std::size_t>(Out.write(Features, To) - To);
+  }
+  Span<const Span<const std::byte>>
+  pieces(Span<const TensorView> Features) override {
+    return Out.pieces(Features);
+  }
+  Expected<Span<const TensorView>> read(std::string_view Message) override {
+    return In.read(Message);
+  }
+  std::uint64_t layout() const override { return In.layout(); }
+  std::shared_ptr<const void> memory() const override { return In.memory(); }
+
+private:
+  protobuf::GenericWriter Out;
+  protobuf::GenericReader In;
+};
+
+/// Two messages of the user's.
+class ProtobufSerDes::MessageForm final : public Form {
+public:
+  MessageForm(std::shared_ptr<const protobuf::MessageType> Written,
+              std::shared_ptr<const protobuf::MessageType> Read)
+      : Out(std::move(Written)), In(std::move(Read)) {}
+
+  Expected<std::size_t> prepare(Span<const TensorView> Features) override {
+    return Out.prepare(Features);
+  }
+  std::size_t write(Span<const TensorView> Features,
+                    std::uint8_t *To) override {
+    return static_cast<std::size_t>(Out.write(Features, To) - To);
+  }
+  Span<const Span<const std::byte>> pieces(Span<const TensorView>) override {
+    return {};
+  }
+  Expected<Span<const TensorView>> read(std::string_view Message) override {
+    return In.read(Message);
+  }
+  std::uint64_t layout() const override { return In.layout(); }
+  std::shared_ptr<const void> memory() const override { return In.memory(); }
+
+private:
+  protobuf::MessageWriter Out;
+  protobuf::MessageReader In;
+};
+
+} // namespace MLBridge
+
+#endif // MLCOMPILERBRIDGE_LIB_PROTOBUF_PROTOBUFFORM_H
