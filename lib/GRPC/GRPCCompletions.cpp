@@ -1,0 +1,62 @@
+//===- GRPCCompletions.cpp - What a caller waits for ----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GRPC/GRPCCompletions.h"
+
+#include "GRPC/GRPCClock.h"
+
+using namespace MLBridge;
+using namespace MLBridge::GRPC;
+
+Completions::~Completions() {
+  drain();
+  Queue.Shutdown();
+  void *Tag;
+  bool Ok;
+  while (Queue.Next(&Tag, &Ok))
+    ;
+}
+
+bool Completions::take(gpr_timespec Until) {
+  void *Tag;
+  bool Ok;
+  if (Queue.AsyncNext(&Tag, &Ok, Until) != grpc::CompletionQueue::GOT_EVENT)
+    return false;
+  const unsigned Which = bit(Operation(reinterpret_cast<std::uintptr_t>(Tag)));
+  Pending &= ~Which;
+  if (Ok)
+    Well |= Which;
+  return true;
+}
+
+bool Completions::wait(Operation Which, Deadline Until) {
+  if (!isPending(Which))
+    return true;
+  const gpr_timespec End = timeOf(Until);
+  while (isPending(Which) && take(End))
+    ;
+  return !isPending(Which);
+}
+
+void Completions::poll() {
+  while (take(atOnce()))
+    ;
+}
+
+bool Completions::waitForPeer(Operation Which, Deadline Until) {
+  auto Probe = [&] {
+    poll();
+    return !isPending(Which);
+  };
+  return Spin.spin(Probe, /*ProbesPerClock=*/1) || wait(Which, Until);
+}
+
+void Completions::drain() {
+  while (Pending != 0)
+    take(timeOf(Deadline::never()));
+}

@@ -1,0 +1,91 @@
+//===- GRPCDoor.cpp - Where compilers arrive by gRPC ----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/gRPCDoor.h"
+
+#include "GRPC/GRPCLobby.h"
+#include "GRPC/GRPCProtocol.h"
+#include "GRPC/GRPCServerChannel.h"
+#include "GRPC/GRPCSpec.h"
+#include "Server/Reception.h"
+
+#include <charconv>
+#include <poll.h>
+
+using namespace MLBridge;
+using namespace MLBridge::GRPC;
+
+namespace {
+
+class GRPCDoor final : public Door {
+public:
+  GRPCDoor(std::string Name, DoorOptions Options,
+           std::unique_ptr<Lobby> Callers)
+      : Name(std::move(Name)), Options(std::move(Options)),
+        Callers(std::move(Callers)) {}
+
+  const std::string &name() const override { return Name; }
+  void addPolls(std::vector<pollfd> &Watched) const override {
+    Watched.push_back({Callers->doorbell(), POLLIN, 0});
+  }
+  void admit(Span<const pollfd> Polled, Reception &Into) override;
+
+private:
+  Error take(const Arrival &Who, Reception &Into);
+
+  std::string Name;
+  DoorOptions Options;
+  std::unique_ptr<Lobby> Callers;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Door>> MLBridge::openGRPCDoor(std::string_view Text,
+                                                       DoorOptions Options) {
+  Expected<ServerSpec> Spec = ServerSpec::parse(Text, Options.MaxMessage);
+  if (!Spec)
+    return Spec.takeError();
+  Options.MaxMessage = Spec->MaxMessage;
+  Expected<std::unique_ptr<Lobby>> Callers =
+      Lobby::open(Spec->Address, Inference,
+                  {Options.MaxMessage, Options.PeerTimeout, Spec->Credentials});
+  if (!Callers)
+    return Callers.takeError();
+  return std::make_unique<GRPCDoor>(nameOf((*Callers)->address()),
+                                    std::move(Options), std::move(*Callers));
+}
+
+void GRPCDoor::admit(Span<const pollfd> Polled, Reception &Into) {
+  if (Polled.front().revents == 0)
+    return;
+  for (const Arrival &Who : Callers->takeArrivals())
+    if (Error E = take(Who, Into)) {
+      Who.refuse(E.message());
+      Into.note(std::move(E));
+    }
+}
+
+Error GRPCDoor::take(const Arrival &Who, Reception &Into) {
+  const ServerCall &Call = *Who.First;
+  Expected<std::unique_ptr<BaseSerDes>> Codec = Options.Formats.create(
+      Call.metadata(Metadata::SerDes, defaultSerDes(Options.Formats)),
+      SerDes::Side::Model);
+  if (!Codec)
+    return Codec.takeError();
+  ServerSession::Identity Identity;
+  Identity.Number = Into.nextNumber();
+  Identity.AdviceType = Call.metadata(Metadata::AdviceType, {});
+  const std::string Pid = Call.metadata(Metadata::Pid, {});
+  std::from_chars(Pid.data(), Pid.data() + Pid.size(), Identity.Pid);
+  auto Channel = std::make_unique<GRPCServerChannel>(
+      Who.Box, Who.Stream, Identity.describe(), Options.MaxMessage);
+  Into.admit(
+      std::make_unique<ServerSession>(std::move(Identity), std::move(Channel),
+                                      std::move(*Codec), Options.PeerTimeout));
+  return Error::success();
+}

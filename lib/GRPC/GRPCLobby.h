@@ -1,0 +1,75 @@
+//===- GRPCLobby.h - From calls to sessions -------------------------*- C++
+//-*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Lobby: from calls that arrive to sessions. ModelServer has one for an
+/// address; the compiler's side in training has one by itself.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_GRPC_GRPCLOBBY_H
+#define MLBRIDGE_LIB_GRPC_GRPCLOBBY_H
+
+#include "GRPC/GRPCListener.h"
+#include "GRPC/GRPCProtocol.h"
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace MLBridge::GRPC {
+
+/// A session that has begun, and waits to be taken in.
+struct Arrival {
+  std::shared_ptr<Mailbox> Box;
+  /// The session's call, or the first of them.
+  std::shared_ptr<ServerCall> First;
+  /// Null where the session has a call for each question.
+  std::shared_ptr<ServerCall> Stream;
+
+  /// Tells the client why it is not taken in.
+  void refuse(const std::string &Why) const;
+};
+
+/// Used by two threads, as a Mailbox is.
+class Lobby {
+public:
+  static Expected<std::unique_ptr<Lobby>>
+  open(const std::string &Address, const Methods &Known,
+       const Listener::Options &Options);
+
+  ~Lobby();
+
+  /// Readable when there are arrivals.
+  int doorbell() const { return Doorbell.get(); }
+  std::vector<Arrival> takeArrivals();
+  /// Where it listens, with the port that was picked for port 0.
+  const std::string &address() const { return Calls->address(); }
+
+private:
+  Lobby(const Methods &Known, posix::UniqueFD Doorbell)
+      : Known(Known), Doorbell(std::move(Doorbell)) {}
+  void receive(const std::shared_ptr<ServerCall> &Call);
+  Error receiveStream(const std::shared_ptr<ServerCall> &Call);
+  Error receiveUnary(const std::shared_ptr<ServerCall> &Call);
+  void announce(Arrival Who);
+
+  const Methods &Known;
+  posix::UniqueFD Doorbell;
+  std::mutex Mutex;
+  std::vector<Arrival> Arrivals;
+  /// By the names that clients give their unary sessions; gRPC's thread's own.
+  std::unordered_map<std::string, std::weak_ptr<Mailbox>> Unary;
+  /// Last: its thread uses the others.
+  std::unique_ptr<Listener> Calls;
+};
+
+} // namespace MLBridge::GRPC
+
+#endif // MLBRIDGE_LIB_GRPC_GRPCLOBBY_H

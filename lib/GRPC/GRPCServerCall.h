@@ -1,0 +1,165 @@
+//===- GRPCServerCall.h - A call that has come in ---------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// ServerCall: a stream or a unary call, from its arrival to its end. Mailbox:
+/// the questions of one session, on their way from gRPC's thread to the
+/// server's.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_GRPC_GRPCSERVERCALL_H
+#define MLBRIDGE_LIB_GRPC_GRPCSERVERCALL_H
+
+#include "Transport/Posix.h"
+
+#include <atomic>
+#include <deque>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace MLBridge::GRPC {
+
+class ServerCall;
+
+/// Used by two threads: gRPC's puts in, the server's takes out.
+class Mailbox {
+public:
+  static Expected<std::shared_ptr<Mailbox>> create();
+
+  /// \name gRPC's thread
+  /// @{
+
+  /// The question of \p From. Where nobody will take it any more, not OK: how
+  /// its call is to end.
+  grpc::Status put(std::shared_ptr<ServerCall> From);
+  /// The compiler is gone, or has said that it has no more questions.
+  void end();
+  bool isClosed();
+  /// Something that was in the way of a question no longer is.
+  void look();
+
+  /// @}
+  /// \name The server's thread
+  /// @{
+
+  bool isEmpty() const { return !HasQuestions.load(); }
+  bool hasEnded() const { return HasEnded.load(); }
+  /// The next question's call; null where there is none.
+  std::shared_ptr<ServerCall> take();
+  /// From now on, put() returns \p Why. Returns what nobody will take any more.
+  std::deque<std::shared_ptr<ServerCall>> close(const grpc::Status &Why);
+
+  int doorbell() const { return Doorbell.get(); }
+  /// Whether changes are rung for.
+  void setSleeping(bool IsSleeping) { Sleeps.store(IsSleeping); }
+  void hearRing();
+
+  /// @}
+
+  explicit Mailbox(posix::UniqueFD Doorbell) : Doorbell(std::move(Doorbell)) {}
+
+private:
+  void ring();
+
+  posix::UniqueFD Doorbell;
+  std::mutex Mutex;
+  std::deque<std::shared_ptr<ServerCall>> Questions;
+  bool IsClosed = false;
+  grpc::Status ClosedBecause;
+  std::atomic<bool> HasQuestions = false;
+  std::atomic<bool> HasEnded = false;
+  std::atomic<bool> Sleeps = false;
+};
+
+/// Kept alive by its operations.
+class ServerCall : public std::enable_shared_from_this<ServerCall> {
+public:
+  /// Who wants to know of new calls.
+  class Owner {
+  public:
+    virtual void hasArrived(std::shared_ptr<ServerCall> Call) = 0;
+
+  protected:
+    ~Owner() = default;
+  };
+  explicit ServerCall(Owner &Listener) : Listener(Listener) {}
+
+  /// The tags of its operations.
+  class Tag {
+  public:
+    Tag(ServerCall &Call, void (ServerCall::*Then)(bool))
+        : Call(Call), Then(Then) {}
+    /// What completed() is for.
+    void complete(bool Ok) { Call.complete(Then, Ok); }
+
+  private:
+    ServerCall &Call;
+    void (ServerCall::*Then)(bool);
+  };
+
+  /// Waits for a call to arrive.
+  void await(grpc::AsyncGenericService &Service,
+             grpc::ServerCompletionQueue &Queue);
+
+  const std::string &method() const { return Context.method(); }
+  std::string peer() const { return Context.peer(); }
+  /// The value of a key of the client's metadata, or \p Default.
+  std::string metadata(const char *Key, std::string_view Default) const;
+
+  /// Reads the first question into \p Into. The end of a stream is the
+  /// session's; other calls share one.
+  void read(std::shared_ptr<Mailbox> Into, bool IsStream);
+  bool isStream() const { return IsStream; }
+  /// The question that was put into the mailbox. Leaves it empty.
+  grpc::ByteBuffer &question() { return Question; }
+  /// Sends an answer and, by a stream, reads the next question.
+  void answer(const grpc::ByteBuffer &Message);
+  /// Whether the last answer is still on its way.
+  bool isAnswering() const { return Answering.load(); }
+  void finish(const grpc::Status &Status);
+  void cancel() { Context.TryCancel(); }
+
+private:
+  void complete(void (ServerCall::*Then)(bool), bool Ok);
+  /// \p Which, as the tag of an operation that begins.
+  void *begin(Tag &Which);
+  std::shared_ptr<Mailbox> mailbox();
+  void readNext();
+  void arrived(bool Ok);
+  void done(bool Ok);
+  void hasRead(bool Ok);
+  void hasWritten(bool Ok);
+  void finished(bool) {}
+
+  Owner &Listener;
+  grpc::GenericServerContext Context;
+  grpc::GenericServerAsyncReaderWriter Stream{&Context};
+  grpc::ByteBuffer Question;
+  Tag Arrived{*this, &ServerCall::arrived};
+  Tag Done{*this, &ServerCall::done};
+  Tag Read{*this, &ServerCall::hasRead};
+  Tag Written{*this, &ServerCall::hasWritten};
+  Tag Finished{*this, &ServerCall::finished};
+
+  std::mutex Mutex;
+  std::shared_ptr<ServerCall> Self;
+  unsigned Pending = 0;
+  bool HasStatus = false;
+  bool IsStream = false;
+  bool IsReading = false;
+  std::shared_ptr<Mailbox> Box;
+  std::atomic<bool> Answering = false;
+};
+
+} // namespace MLBridge::GRPC
+
+#endif // MLBRIDGE_LIB_GRPC_GRPCSERVERCALL_H

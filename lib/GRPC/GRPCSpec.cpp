@@ -1,0 +1,107 @@
+//===- GRPCSpec.cpp - gRPC's addresses and options in specs ---------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GRPC/GRPCSpec.h"
+
+#include <charconv>
+#include <sys/un.h>
+
+using namespace MLBridge;
+using namespace MLBridge::GRPC;
+
+Error GRPC::invalidSpec(const ModelSpec &Spec, const std::string &Why) {
+  return {ErrorCode::InvalidArgument,
+          "model spec '" + Spec.Scheme + ":" + Spec.Path + "': " + Why};
+}
+
+Expected<std::string> GRPC::addressOf(const ModelSpec &Spec) {
+  if (Spec.Scheme == "grpc+unix") {
+    // What gRPC can name; a colon would be its own, for queries.
+    if (Spec.Path.empty() || Spec.Path.size() >= sizeof(sockaddr_un::sun_path))
+      return invalidSpec(Spec,
+                         "expected the path of a socket, of at most " +
+                             std::to_string(sizeof(sockaddr_un::sun_path) - 1) +
+                             " bytes");
+    return "unix:" + Spec.Path;
+  }
+  std::string_view Address = Spec.Path;
+  if (Address.starts_with("//"))
+    Address.remove_prefix(2);
+  const std::size_t Colon = Address.rfind(':');
+  unsigned Port = 0;
+  if (Colon != std::string_view::npos && Colon != 0) {
+    const char *End = Address.data() + Address.size();
+    auto [Rest, Problem] =
+        std::from_chars(Address.data() + Colon + 1, End, Port);
+    if (Problem == std::errc() && Rest == End && Port <= 65535)
+      return std::string(Address);
+  }
+  return invalidSpec(Spec,
+                     "expected //HOST:PORT, such as "
+                     "grpc://advisor.example:50051 or grpc://[::1]:50051");
+}
+
+Expected<gRPCCredentials> GRPC::credentialsOf(const ModelSpec &Spec) {
+  gRPCCredentials Files{std::string(Spec.option("tls", {})),
+                        std::string(Spec.option("cert", {})),
+                        std::string(Spec.option("key", {}))};
+  if (Files.Certificate.empty() != Files.Key.empty())
+    return invalidSpec(Spec, std::string("'cert' and 'key' come together, "
+                                         "found '") +
+                                 (Files.Key.empty() ? "cert" : "key") +
+                                 "' alone");
+  return Files;
+}
+
+std::string GRPC::nameOf(const std::string &Address) {
+  constexpr std::string_view Local = "unix:";
+  return Address.starts_with(Local) ? Address.substr(Local.size())
+                                    : "//" + Address;
+}
+
+Expected<ServerSpec> ServerSpec::parse(std::string_view Text,
+                                       std::size_t MaxMessage,
+                                       bool IsTraining) {
+  static constexpr std::string_view Known[] = {
+      "tls",     "cert",     "key",  "max-message", "serdes",
+      "connect", "announce", "call", "keepalive"};
+  constexpr std::size_t NumOfDoors = 4;
+  Expected<ModelSpec> Spec = ModelSpec::parse(Text);
+  if (!Spec)
+    return Spec.takeError();
+  if (Spec->Scheme != "grpc" && Spec->Scheme != "grpc+unix")
+    return invalidSpec(*Spec, "expected grpc://HOST:PORT or grpc+unix:PATH");
+  // Who wants others to come says where from.
+  if (Spec->Path.starts_with("//:"))
+    Spec->Path.insert(2, "127.0.0.1");
+  Expected<std::string> Address = addressOf(*Spec);
+  if (!Address)
+    return Address.takeError();
+  if (Error E = Spec->checkOptions(
+          IsTraining ? Span(Known) : Span(Known).subspan(0, NumOfDoors)))
+    return E;
+  Expected<gRPCCredentials> Credentials = credentialsOf(*Spec);
+  if (!Credentials)
+    return Credentials.takeError();
+  if (!Credentials->empty() && Credentials->Certificate.empty())
+    return invalidSpec(*Spec, "a TLS server has a certificate: 'tls' needs "
+                              "'cert' and 'key' beside it");
+  Expected<std::size_t> Limit = Spec->bytes("max-message", MaxMessage);
+  if (!Limit)
+    return Limit.takeError();
+  return ServerSpec{std::move(*Address), std::move(*Credentials), *Limit,
+                    std::string(Spec->option("announce", {}))};
+}
+
+std::string_view GRPC::defaultSerDes(const SerDesFactory &Formats) {
+  constexpr std::string_view Stock = "protobuf";
+  for (const SerDesFactory::Format &F : Formats.formats())
+    if (F.Name == Stock)
+      return Stock;
+  return "bitstream";
+}

@@ -1,0 +1,64 @@
+//===- GRPCStatus.cpp - What a call's status means ------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GRPC/GRPCStatus.h"
+
+using namespace MLBridge;
+
+Error GRPC::errorOf(const grpc::Status &Status, const std::string &Peer) {
+  const std::string &Why = Status.error_message();
+  switch (Status.error_code()) {
+  case grpc::StatusCode::OK:
+    return {ErrorCode::PeerClosed, Peer + " ended the session before it "
+                                          "answered"};
+  case grpc::StatusCode::DEADLINE_EXCEEDED:
+    return {ErrorCode::Timeout, Peer + " did not answer before the deadline"};
+  case grpc::StatusCode::UNAVAILABLE:
+  case grpc::StatusCode::CANCELLED:
+    return {ErrorCode::PeerClosed,
+            Peer +
+                " ended or closed the connection before it answered: " + Why};
+  case grpc::StatusCode::UNIMPLEMENTED:
+    return {ErrorCode::Unsupported,
+            Peer + " is a gRPC server, but none of MLCompilerBridge: " + Why +
+                "; is the address right, and does it know this call (call=)?"};
+  case grpc::StatusCode::FAILED_PRECONDITION:
+  case grpc::StatusCode::UNAUTHENTICATED:
+  case grpc::StatusCode::PERMISSION_DENIED:
+    return {ErrorCode::Unsupported, Peer + " refused this session: " + Why};
+  case grpc::StatusCode::RESOURCE_EXHAUSTED:
+  case grpc::StatusCode::INTERNAL:
+    return {ErrorCode::Malformed,
+            Peer + ": a message or its frames were refused: " + Why +
+                " (max-message sets the limit of each side)"};
+  default:
+    // The statuses that applications choose, and UNKNOWN, which is what becomes
+    // of an exception in a stock server.
+    return {ErrorCode::Model, Peer + ": " + Why};
+  }
+}
+
+Error GRPC::certificateError(const std::string &Reason,
+                             const std::string &Peer) {
+  auto Says = [&](std::string_view Part) {
+    return Reason.find(Part) != std::string::npos;
+  };
+  if (Says("CERTIFICATE_VERIFY_FAILED") || Says("certificate verify failed"))
+    return {ErrorCode::System,
+            Peer +
+                " has a certificate that none of our authorities (tls=) "
+                "has signed, so it is not asked: " +
+                Reason};
+  if (Says("Hostname Verification Check failed") ||
+      Says("not in peer certificate") || Says("Peer name"))
+    return {ErrorCode::System, Peer +
+                                   " has a certificate for another name, so "
+                                   "it is not asked: " +
+                                   Reason};
+  return Error::success();
+}
