@@ -1,0 +1,219 @@
+//===- AOTInductorModel.cpp - Models that PyTorch has compiled ------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A package is loaded once, with an instance of its code for each thread that
+/// may run and one set of weights; a cursor has only the tensors of an
+/// evaluation. libtorch reports by exceptions, none of which leaves this file.
+///
+//===----------------------------------------------------------------------===//
+
+#include "AOTInductorModel.h"
+
+#include "MLCompilerBridge/InProcessModelRunner.h"
+#include "MLCompilerBridge/ModelSignature.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <thread>
+#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+
+using namespace MLBridge;
+
+using Loader = torch::inductor::AOTIModelPackageLoader;
+
+/// The name under which a package has one model, and what says what goes into
+/// it and comes out.
+static constexpr char ModelInPackage[] = "model";
+static constexpr char SignatureKey[] = "mlbridge_signature";
+
+/// Calls \p Do; what libtorch throws in it is an error of \p Code.
+template <typename F>
+static auto guarded(ErrorCode Code, const std::string &Name, F Do)
+    -> decltype(Do()) {
+  try {
+    return Do();
+  } catch (const c10::Error &E) {
+    // what() has a backtrace.
+    return Error(Code, Name + ": PyTorch: " + E.what_without_backtrace());
+  } catch (const std::exception &E) {
+    return Error(Code, Name + ": PyTorch: " + E.what());
+  }
+}
+
+static at::ScalarType typeOf(ElementType Type) {
+  switch (Type) {
+  case ElementType::Int8:
+    return at::kChar;
+  case ElementType::Int16:
+    return at::kShort;
+  case ElementType::Int32:
+    return at::kInt;
+  case ElementType::Int64:
+    return at::kLong;
+  case ElementType::UInt8:
+    return at::kByte;
+  case ElementType::UInt16:
+    return at::kUInt16;
+  case ElementType::UInt32:
+    return at::kUInt32;
+  case ElementType::UInt64:
+    return at::kUInt64;
+  case ElementType::Float:
+    return at::kFloat;
+  case ElementType::Double:
+    return at::kDouble;
+  case ElementType::Bool:
+    return at::kBool;
+  case ElementType::String:
+    break;
+  }
+  return at::ScalarType::Undefined;
+}
+
+namespace {
+
+class AOTInductorModel final : public Model {
+public:
+  AOTInductorModel(std::string Name, ModelSignature Signature,
+                   std::unique_ptr<Loader> Package)
+      : Model(std::move(Name), std::move(Signature.Inputs),
+              std::move(Signature.Outputs), std::move(Signature.About)),
+        Package(std::move(Package)) {}
+
+  Expected<std::unique_ptr<ModelCursor>> open() const override;
+
+  /// By any number of threads: who finds no free instance waits for one.
+  std::vector<at::Tensor> run(const std::vector<at::Tensor> &Inputs) const {
+    return Package->run(Inputs);
+  }
+
+private:
+  std::unique_ptr<Loader> Package;
+};
+
+class AOTInductorCursor final : public ModelCursor {
+public:
+  explicit AOTInductorCursor(std::shared_ptr<const AOTInductorModel> M)
+      : TheModel(std::move(M)), Arguments(TheModel->inputs().size()) {
+    for (const TensorSpec &Output : TheModel->outputs())
+      Views.push_back({Output.Name, Output.Type, {}, nullptr, 0, {}});
+  }
+
+  Expected<Span<const TensorView>> run(Span<const TensorView> Inputs) override {
+    return guarded(ErrorCode::Model, TheModel->name(),
+                   [&] { return evaluate(Inputs); });
+  }
+
+private:
+  Expected<Span<const TensorView>> evaluate(Span<const TensorView> Inputs);
+  Error show(std::size_t I);
+
+  std::shared_ptr<const AOTInductorModel> TheModel;
+  std::vector<at::Tensor> Arguments;
+  /// Kept until the next evaluation.
+  std::vector<at::Tensor> Outputs;
+  std::vector<TensorView> Views;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<ModelCursor>> AOTInductorModel::open() const {
+  return std::make_unique<AOTInductorCursor>(
+      std::static_pointer_cast<const AOTInductorModel>(shared_from_this()));
+}
+
+Expected<Span<const TensorView>>
+AOTInductorCursor::evaluate(Span<const TensorView> Inputs) {
+  c10::InferenceMode NoGradients;
+  for (std::size_t I = 0; I < Inputs.size(); ++I) {
+    const TensorView &Input = Inputs[I];
+    at::Tensor &Argument = Arguments[I];
+    // Tensors of ours, since the code may take their alignment for granted.
+    const at::IntArrayRef Dims(Input.Dims.begin(), Input.Dims.rank());
+    if (!Argument.defined() || Argument.sizes() != Dims)
+      Argument = at::empty(Dims, typeOf(Input.Type));
+    std::memcpy(Argument.data_ptr(), Input.Data, Input.NumBytes);
+  }
+  Outputs = TheModel->run(Arguments);
+  if (Outputs.size() != Views.size())
+    return Error(ErrorCode::SchemaMismatch, TheModel->name() + ": expected " +
+                                                std::to_string(Views.size()) +
+                                                " tensors, found " +
+                                                std::to_string(Outputs.size()));
+  for (std::size_t I = 0; I < Views.size(); ++I)
+    if (Error E = show(I))
+      return E;
+  return Span<const TensorView>(Views);
+}
+
+/// Makes output \p I a view, if it is what was promised.
+Error AOTInductorCursor::show(std::size_t I) {
+  const TensorSpec &Spec = TheModel->outputs()[I];
+  at::Tensor &Output = Outputs[I] = Outputs[I].contiguous();
+  TensorView &View = Views[I];
+  View.Dims = Shape(
+      Span<const std::int64_t>(Output.sizes().data(), Output.sizes().size()));
+  View.Data = Output.const_data_ptr();
+  View.NumBytes = Output.nbytes();
+  bool Fits = Output.sizes().size() == Spec.Dims.rank() &&
+              Output.scalar_type() == typeOf(Spec.Type) && Output.is_cpu();
+  for (std::size_t D = 0; Fits && D < View.Dims.rank(); ++D)
+    Fits = Spec.Dims[D] < 0 || Spec.Dims[D] == View.Dims[D];
+  if (Fits)
+    return Error::success();
+  return {ErrorCode::SchemaMismatch, TheModel->name() + ": output '" +
+                                         Spec.Name + "': expected " +
+                                         Spec.typeStr() + ", found " +
+                                         Output.toString() + View.Dims.str()};
+}
+
+static Expected<ModelSignature> signatureOf(const std::string &Name,
+                                            Loader &Package) {
+  auto Metadata = Package.get_metadata();
+  auto Text = Metadata.find(SignatureKey);
+  if (Text == Metadata.end())
+    return Error(ErrorCode::Malformed,
+                 Name + ": expected the metadata " + SignatureKey +
+                     ", found none: mlbridge.runtimes.aotinductor writes "
+                     "packages that have it");
+  auto Signature = ModelSignature::parse(Text->second);
+  if (!Signature)
+    return Error(ErrorCode::Malformed,
+                 Name + ": " + Signature.takeError().message());
+  for (const auto *Specs : {&Signature->Inputs, &Signature->Outputs})
+    for (const TensorSpec &S : *Specs)
+      if (S.Type == ElementType::String)
+        return Error(ErrorCode::Unsupported,
+                     Name + ": '" + S.Name + "': PyTorch has no strings");
+  return Signature;
+}
+
+static Expected<std::shared_ptr<const Model>> load(const std::string &File,
+                                                   const ModelSpec &Spec) {
+  const std::string Name = Spec.Scheme + ":" + File;
+  return guarded(ErrorCode::Malformed, Name,
+                 [&]() -> Expected<std::shared_ptr<const Model>> {
+                   auto Package = std::make_unique<Loader>(
+                       File, ModelInPackage, /*run_single_threaded=*/false,
+                       std::max(1U, std::thread::hardware_concurrency()));
+                   Expected<ModelSignature> Signature =
+                       signatureOf(Name, *Package);
+                   if (!Signature)
+                     return Signature.takeError();
+                   return std::make_shared<const AOTInductorModel>(
+                       Name, std::move(*Signature), std::move(Package));
+                 });
+}
+
+void MLBridge::addAOTInductor(RunnerFactory &Factory) {
+  addModelFormat(Factory, {"aoti",
+                           "aoti:PACKAGE.pt2: a model that PyTorch's "
+                           "AOTInductor has compiled",
+                           load});
+}

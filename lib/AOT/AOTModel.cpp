@@ -1,0 +1,437 @@
+//===- AOTModel.cpp - Models as machine code ------------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Model and ModelCursor over the descriptor of a generated model, and the
+/// schemes `aot:` and `builtin:`.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/AOTModel.h"
+
+#include "AOT/SharedLibrary.h"
+#include "Core/WithNumber.h"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+
+using namespace MLBridge;
+using namespace MLBridge::aot;
+
+static_assert(int(ElementType::Int8) == MLBRIDGE_AOT_INT8 &&
+              int(ElementType::UInt8) == MLBRIDGE_AOT_UINT8 &&
+              int(ElementType::Float) == MLBRIDGE_AOT_FLOAT &&
+              int(ElementType::Bool) == MLBRIDGE_AOT_BOOL);
+static_assert(TensorSpec::AnyExtent == MLBRIDGE_AOT_COMPUTED);
+
+//===----------------------------------------------------------------------===//
+// The model
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A descriptor, and the library that it is in, if any.
+class AOTModel final : public Model {
+public:
+  AOTModel(std::string Name, std::vector<TensorSpec> Inputs,
+           std::vector<TensorSpec> Outputs, Metadata About,
+           const MLBridgeAOTModel &Descriptor,
+           const MLBridgeAOTVariant &Variant,
+           std::optional<SharedLibrary> Library)
+      : Model(std::move(Name), std::move(Inputs), std::move(Outputs),
+              std::move(About)),
+        Descriptor(Descriptor), Variant(Variant), Library(std::move(Library)) {}
+
+  Expected<std::unique_ptr<ModelCursor>> open() const override;
+
+  const MLBridgeAOTModel &Descriptor;
+  const MLBridgeAOTVariant &Variant;
+
+private:
+  std::optional<SharedLibrary> Library;
+};
+
+/// Memory that only grows. What was in it is lost when it does.
+class AlignedBuffer {
+public:
+  /// Whether there is memory for \p Size bytes.
+  bool reserve(std::size_t Size) {
+    if (Size <= Capacity)
+      return true;
+    Memory.reset();
+    Capacity = 0;
+    Memory.reset(static_cast<std::byte *>(
+        ::operator new(Size, Alignment, std::nothrow)));
+    Capacity = Memory ? Size : 0;
+    return Memory != nullptr;
+  }
+  std::byte *data() const { return Memory.get(); }
+
+private:
+  static constexpr std::align_val_t Alignment{MLBRIDGE_AOT_ALIGNMENT};
+  struct Delete {
+    void operator()(std::byte *Memory) const {
+      ::operator delete(Memory, Alignment);
+    }
+  };
+
+  std::unique_ptr<std::byte, Delete> Memory;
+  std::size_t Capacity = 0;
+};
+
+/// A thread's workspace and outputs.
+class AOTCursor final : public ModelCursor {
+public:
+  explicit AOTCursor(std::shared_ptr<const AOTModel> M);
+
+  /// Makes room for the extents that are in FreeExtents.
+  Error measure();
+  Expected<Span<const TensorView>> run(Span<const TensorView> Inputs) override;
+
+private:
+  bool takeExtents(const TensorSpec &Spec, const TensorView &Input);
+  Error outOfMemory(std::uint64_t Bytes) const;
+  Error badIndex(Span<const TensorView> NewInputs) const;
+  /// What FreeExtents are, and what they might be.
+  Error outOfRange() const;
+
+  std::shared_ptr<const AOTModel> M;
+  std::vector<std::int64_t> FreeExtents;
+  std::vector<std::int64_t> OutputExtents;
+  std::vector<const void *> Inputs;
+  std::vector<void *> Outputs;
+  std::vector<TensorView> Views;
+  AlignedBuffer Workspace;
+  AlignedBuffer Results;
+  /// Whether there is room for FreeExtents.
+  bool Measured = false;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<ModelCursor>> AOTModel::open() const {
+  auto Cursor = std::make_unique<AOTCursor>(
+      std::static_pointer_cast<const AOTModel>(shared_from_this()));
+  if (Descriptor.num_free_extents == 0)
+    if (Error E = Cursor->measure())
+      return E;
+  return std::unique_ptr<ModelCursor>(std::move(Cursor));
+}
+
+//===----------------------------------------------------------------------===//
+// The cursor
+//===----------------------------------------------------------------------===//
+
+AOTCursor::AOTCursor(std::shared_ptr<const AOTModel> Model)
+    : M(std::move(Model)), FreeExtents(M->Descriptor.num_free_extents),
+      Inputs(M->inputs().size()), Outputs(M->outputs().size()) {
+  std::size_t NumExtents = 0;
+  for (const TensorSpec &Spec : M->outputs()) {
+    TensorView View;
+    View.Name = Spec.Name;
+    View.Type = Spec.Type;
+    Views.push_back(View);
+    NumExtents += Spec.Dims.rank();
+  }
+  OutputExtents.resize(NumExtents);
+}
+
+Error AOTCursor::outOfMemory(std::uint64_t Bytes) const {
+  return {ErrorCode::System, M->name() + ": there is no memory for the " +
+                                 std::to_string(Bytes) +
+                                 " bytes that it needs"};
+}
+
+Error AOTCursor::outOfRange() const {
+  std::string Found;
+  for (TensorSpec Spec : M->inputs()) {
+    bool IsFree = false;
+    Shape Dims;
+    for (std::int64_t Extent : Spec.Dims) {
+      IsFree |= Extent < 0;
+      Dims.push(Extent >= 0 ? Extent
+                            : FreeExtents[static_cast<std::size_t>(
+                                  MLBRIDGE_AOT_FREE(Extent))]);
+    }
+    Spec.Dims = Dims;
+    if (IsFree)
+      Found +=
+          (Found.empty() ? "'" : ", '") + Spec.Name + "' " + Spec.typeStr();
+  }
+  const std::string *Limits = M->metadata("mlbridge.extents");
+  return {ErrorCode::SchemaMismatch,
+          M->name() +
+              ": expected free extents of at least 1 that make tensors of "
+              "less than 2^47 bytes" +
+              (Limits ? " (" + *Limits + ")" : "") + ", found " + Found};
+}
+
+Error AOTCursor::measure() {
+  Measured = false;
+  std::uint64_t WorkspaceBytes = 0;
+  if (M->Descriptor.measure(FreeExtents.data(), OutputExtents.data(),
+                            &WorkspaceBytes) != MLBRIDGE_AOT_OK)
+    return outOfRange();
+  if (!Workspace.reserve(WorkspaceBytes))
+    return outOfMemory(WorkspaceBytes);
+
+  std::uint64_t ResultBytes = 0;
+  const std::int64_t *Extent = OutputExtents.data();
+  for (std::size_t I = 0; I < Views.size(); ++I) {
+    TensorView &View = Views[I];
+    View.Dims = {};
+    for (std::size_t D = 0; D < M->outputs()[I].Dims.rank(); ++D)
+      View.Dims.push(*Extent++);
+    View.NumBytes =
+        View.Dims.numElements().value_or(0) * elementSize(View.Type);
+    ResultBytes +=
+        (View.NumBytes + MLBRIDGE_AOT_ALIGNMENT - 1) & -MLBRIDGE_AOT_ALIGNMENT;
+  }
+  if (!Results.reserve(ResultBytes))
+    return outOfMemory(ResultBytes);
+  std::byte *Next = Results.data();
+  for (std::size_t I = 0; I < Views.size(); ++I) {
+    Views[I].Data = Outputs[I] = Next;
+    Next += (Views[I].NumBytes + MLBRIDGE_AOT_ALIGNMENT - 1) &
+            -MLBRIDGE_AOT_ALIGNMENT;
+  }
+  Measured = true;
+  return Error::success();
+}
+
+/// The smallest and the largest element, in words, of a tensor of integers that
+/// has any; nothing of another.
+static std::string rangeOf(const TensorView &Input, const TensorSpec &Spec) {
+  std::string Range;
+  (void)detail::withNumber(Spec.Type, [&](auto Zero) {
+    using T = decltype(Zero);
+    const auto Count = Input.Dims.numElements().value_or(0);
+    if (std::is_floating_point_v<T> || Count == 0)
+      return Error::success();
+    const auto *First = static_cast<const T *>(Input.Data);
+    auto [Least, Most] = std::minmax_element(First, First + Count);
+    Range = "'" + Spec.Name + "' has " + std::to_string(*Least);
+    if (*Least != *Most)
+      Range += " to " + std::to_string(*Most);
+    return Error::success();
+  });
+  return Range;
+}
+
+/// The model does not say which feature it was, so all that it may have been
+/// are named.
+Error AOTCursor::badIndex(Span<const TensorView> NewInputs) const {
+  std::string Found;
+  for (std::size_t I = 0; I < NewInputs.size(); ++I)
+    if (std::string Range = rangeOf(NewInputs[I], M->inputs()[I]);
+        !Range.empty())
+      Found += (Found.empty() ? ": " : ", ") + Range;
+  return {ErrorCode::Model,
+          M->name() +
+              ": a feature that chooses a row of one of the model's "
+              "tables has a number that is beyond the table's end" +
+              Found};
+}
+
+/// Whether one of the extents has changed.
+bool AOTCursor::takeExtents(const TensorSpec &Spec, const TensorView &Input) {
+  bool Changed = false;
+  for (std::size_t D = 0; D < Spec.Dims.rank(); ++D) {
+    if (Spec.Dims[D] >= 0)
+      continue;
+    std::int64_t &Known =
+        FreeExtents[static_cast<std::size_t>(MLBRIDGE_AOT_FREE(Spec.Dims[D]))];
+    Changed |= Known != Input.Dims[D];
+    Known = Input.Dims[D];
+  }
+  return Changed;
+}
+
+Expected<Span<const TensorView>>
+AOTCursor::run(Span<const TensorView> NewInputs) {
+  bool Changed = !Measured;
+  for (std::size_t I = 0; I < Inputs.size(); ++I) {
+    Inputs[I] = NewInputs[I].Data;
+    if (!FreeExtents.empty())
+      Changed |= takeExtents(M->inputs()[I], NewInputs[I]);
+  }
+  if (Changed)
+    if (Error E = measure())
+      return E;
+  if (M->Variant.run(FreeExtents.data(), Inputs.data(), Outputs.data(),
+                     Workspace.data()) != MLBRIDGE_AOT_OK)
+    return badIndex(NewInputs);
+  return Span<const TensorView>(Views);
+}
+
+//===----------------------------------------------------------------------===//
+// From a descriptor to a model
+//===----------------------------------------------------------------------===//
+
+/// What a descriptor says of \p Count tensors, whose extents that are below 0
+/// are at most \p MostFree.
+static Expected<std::vector<TensorSpec>>
+readTensors(const MLBridgeAOTModel &Descriptor,
+            const MLBridgeAOTTensor *Tensors, std::uint32_t Count,
+            std::int64_t MostFree) {
+  std::vector<TensorSpec> Specs;
+  for (std::uint32_t I = 0; I < Count; ++I) {
+    const MLBridgeAOTTensor &Tensor = Tensors[I];
+    TensorSpec Spec;
+    Spec.Name = Tensor.name;
+    auto Unsupported = [&](const std::string &What) {
+      return Error(ErrorCode::Unsupported, "'" + Spec.Name + "': " + What);
+    };
+    if (Tensor.type > MLBRIDGE_AOT_BOOL)
+      return Unsupported("this build knows no elements of type " +
+                         std::to_string(Tensor.type));
+    Spec.Type = static_cast<ElementType>(Tensor.type);
+    for (std::uint32_t D = 0; D < Tensor.rank; ++D) {
+      const std::int64_t Extent = Tensor.extents[D];
+      if (Extent < MLBRIDGE_AOT_FREE(std::int64_t(Descriptor.num_free_extents) -
+                                     1) ||
+          (Extent < 0 && Extent > MostFree))
+        return Unsupported("this build knows no extent " +
+                           std::to_string(Extent));
+      if (!Spec.Dims.push(Extent))
+        return Unsupported("expected a rank of at most " +
+                           std::to_string(Shape::MaxRank) + ", found " +
+                           std::to_string(Tensor.rank));
+    }
+    Specs.push_back(std::move(Spec));
+  }
+  return Specs;
+}
+
+/// The variant for \p CPU, or the widest that this CPU can run.
+static Expected<const MLBridgeAOTVariant *>
+chooseVariant(const MLBridgeAOTModel &Descriptor, std::string_view CPU) {
+  if (CPU.empty())
+    return &Descriptor.variants[mlbridge_aot_choose(&Descriptor)];
+  std::string Possible;
+  for (std::uint32_t I = 0; I < Descriptor.num_variants; ++I) {
+    const MLBridgeAOTVariant &Variant = Descriptor.variants[I];
+    if (!Variant.supported())
+      continue;
+    if (Variant.cpu == CPU)
+      return &Variant;
+    Possible += (Possible.empty() ? "" : ", ") + std::string(Variant.cpu);
+  }
+  return Error(ErrorCode::Unsupported,
+               "it has no code for '" + std::string(CPU) +
+                   "' that this CPU can run; it has " + Possible);
+}
+
+static Expected<std::shared_ptr<const Model>>
+makeModel(const MLBridgeAOTModel &Descriptor, std::string Name,
+          std::string_view CPU, std::optional<SharedLibrary> Library) {
+  auto Refuse = [&](const Error &E) {
+    return Error(E.code(), Name + ": " + E.message());
+  };
+  if (Descriptor.magic != MLBRIDGE_AOT_MAGIC)
+    return Refuse({ErrorCode::Malformed,
+                   "its descriptor is none that `mlbridge compile` made"});
+  if (Descriptor.abi != MLBRIDGE_AOT_ABI)
+    return Refuse(
+        {ErrorCode::Unsupported,
+         "expected ABI version " + std::to_string(MLBRIDGE_AOT_ABI) +
+             ", found " + std::to_string(Descriptor.abi) +
+             ": compile the model again with the `mlbridge` of this version"});
+  auto Inputs = readTensors(Descriptor, Descriptor.inputs,
+                            Descriptor.num_inputs, MLBRIDGE_AOT_FREE(0));
+  if (!Inputs)
+    return Refuse(Inputs.takeError());
+  auto Outputs = readTensors(Descriptor, Descriptor.outputs,
+                             Descriptor.num_outputs, MLBRIDGE_AOT_COMPUTED);
+  if (!Outputs)
+    return Refuse(Outputs.takeError());
+  Model::Metadata About;
+  for (std::uint32_t I = 0; I < Descriptor.num_properties; ++I)
+    About.emplace_back(Descriptor.properties[I].key,
+                       Descriptor.properties[I].value);
+  auto Variant = chooseVariant(Descriptor, CPU);
+  if (!Variant)
+    return Refuse(Variant.takeError());
+  return std::make_shared<const AOTModel>(
+      std::move(Name), std::move(*Inputs), std::move(*Outputs),
+      std::move(About), Descriptor, **Variant, std::move(Library));
+}
+
+Expected<std::shared_ptr<const Model>>
+MLBridge::wrapAOTModel(const MLBridgeAOTModel &Descriptor, std::string Name,
+                       std::string_view CPU) {
+  return makeModel(Descriptor, std::move(Name), CPU, std::nullopt);
+}
+
+Expected<std::shared_ptr<const Model>>
+MLBridge::loadAOTModel(const std::string &File, std::string_view CPU) {
+  std::string Name = "aot:" + File;
+  Expected<SharedLibrary> Library = SharedLibrary::open(File);
+  if (!Library) {
+    Error E = Library.takeError();
+    return Error(E.code(), Name + ": " + E.message());
+  }
+  const auto *Symbol = static_cast<const MLBridgeAOTModel *const *>(
+      Library->find(MLBRIDGE_AOT_SYMBOL));
+  if (!Symbol || !*Symbol)
+    return Error(ErrorCode::Malformed,
+                 Name + ": expected a library that `mlbridge compile` made, "
+                        "found one without the symbol " MLBRIDGE_AOT_SYMBOL);
+  return makeModel(**Symbol, std::move(Name), CPU, std::move(*Library));
+}
+
+//===----------------------------------------------------------------------===//
+// The schemes
+//===----------------------------------------------------------------------===//
+
+void MLBridge::addAOT(RunnerFactory &Factory) {
+  addModelFormat(Factory,
+                 {.Scheme = "aot",
+                  .Help = "aot:FILE.so: a model that `mlbridge compile` made",
+                  .Load =
+                      [](const std::string &File, const ModelSpec &Spec) {
+                        return loadAOTModel(File, Spec.option("cpu", {}));
+                      },
+                  .Options = {"cpu"}});
+}
+
+void MLBridge::addBuiltinModels(RunnerFactory &Factory,
+                                std::vector<const MLBridgeAOTModel *> Models) {
+  std::string Names;
+  for (const MLBridgeAOTModel *Descriptor : Models)
+    Names += (Names.empty() ? "" : ", ") + std::string(Descriptor->name);
+  auto Load =
+      [Models = std::move(Models),
+       Names](const std::string &Name,
+              const ModelSpec &Spec) -> Expected<std::shared_ptr<const Model>> {
+    for (const MLBridgeAOTModel *Descriptor : Models)
+      if (Descriptor->name == Name)
+        return wrapAOTModel(*Descriptor, "builtin:" + Name,
+                            Spec.option("cpu", {}));
+    return Error(ErrorCode::InvalidArgument,
+                 "builtin:" + Name +
+                     ": there is no model of that name in "
+                     "this program, which has " +
+                     (Names.empty() ? "none" : Names));
+  };
+  // One that stands alone is looked up before anything is asked.
+  auto Check = [Load](const ModelSpec &Spec) {
+    return Spec.Path.find('=') == std::string::npos
+               ? Load(Spec.Path, Spec).takeError()
+               : Error::success();
+  };
+  addModelFormat(Factory, {.Scheme = "builtin",
+                           .Help = "builtin:NAME: a model that is a part of "
+                                   "this program: " +
+                                   Names,
+                           .Load = Load,
+                           .Options = {"cpu"},
+                           .Check = Check,
+                           .IsFile = false});
+}

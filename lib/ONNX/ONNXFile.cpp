@@ -1,0 +1,269 @@
+//===- ONNXFile.cpp - What ONNX Runtime does not tell of a file -----------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The few messages of onnx.proto that matter here, by their field numbers.
+/// What is between them, weights above all, is not read.
+///
+//===----------------------------------------------------------------------===//
+
+#include "ONNX/ONNXFile.h"
+
+#include "Transport/Posix.h"
+
+#include <array>
+#include <cstdint>
+#include <fcntl.h>
+#include <filesystem>
+#include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace MLBridge::onnx;
+
+//===----------------------------------------------------------------------===//
+// Protobuf
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The bytes of a file, a window at a time.
+class Window {
+public:
+  explicit Window(int FD) : FD(FD) {}
+
+  std::optional<std::uint8_t> at(std::uint64_t Offset) {
+    if (Offset - Start >= Length) {
+      const ssize_t Read =
+          ::pread(FD, Bytes.data(), Bytes.size(), static_cast<off_t>(Offset));
+      Start = Offset;
+      Length = Read > 0 ? static_cast<std::size_t>(Read) : 0;
+      if (Length == 0)
+        return std::nullopt;
+    }
+    return Bytes[Offset - Start];
+  }
+
+private:
+  int FD;
+  std::uint64_t Start = 0;
+  std::size_t Length = 0;
+  std::array<std::uint8_t, 4096> Bytes;
+};
+
+/// A message, or a string: some bytes of the file.
+struct Range {
+  std::uint64_t Begin = 0;
+  std::uint64_t End = 0;
+};
+
+/// Goes through the fields of one message; ends early where it is none.
+class Fields {
+public:
+  Fields(Window &File, Range In) : File(File), At(In.Begin), End(In.End) {}
+
+  /// Moves to the next field that has bytes.
+  bool next() {
+    while (At < End) {
+      std::uint64_t Tag, Value;
+      if (!readVarint(Tag))
+        return false;
+      Number = Tag >> 3;
+      switch (Tag & 7) {
+      case 0:
+        if (!readVarint(Value))
+          return false;
+        continue;
+      case 1:
+        At += 8;
+        continue;
+      case 2:
+        if (!readVarint(Value) || Value > End - At)
+          return false;
+        Content = {At, At + Value};
+        At += Value;
+        return true;
+      case 5:
+        At += 4;
+        continue;
+      default:
+        return false;
+      }
+    }
+    return false;
+  }
+
+  std::uint64_t number() const { return Number; }
+  Range content() const { return Content; }
+  std::string text() const {
+    // No path and no name is longer.
+    constexpr std::uint64_t Most = 1 << 16;
+    std::string Text;
+    for (std::uint64_t I = Content.Begin; I < Content.End && Text.size() < Most;
+         ++I)
+      Text += static_cast<char>(File.at(I).value_or(0));
+    return Text;
+  }
+
+private:
+  bool readVarint(std::uint64_t &Value) {
+    Value = 0;
+    for (unsigned Shift = 0; Shift < 64 && At < End; Shift += 7) {
+      std::optional<std::uint8_t> Byte = File.at(At++);
+      if (!Byte)
+        return false;
+      Value |= std::uint64_t(*Byte & 127) << Shift;
+      if (*Byte < 128)
+        return true;
+    }
+    return false;
+  }
+
+  Window &File;
+  std::uint64_t At;
+  std::uint64_t End;
+  std::uint64_t Number = 0;
+  Range Content;
+};
+
+//===----------------------------------------------------------------------===//
+// ONNX
+//===----------------------------------------------------------------------===//
+
+class Surveyor {
+public:
+  explicit Surveyor(int FD) : File(FD) {}
+
+  void readModel(Range Message) {
+    constexpr unsigned Graph = 7, Functions = 25;
+    for (Fields F(File, Message); F.next();) {
+      if (F.number() == Graph)
+        readGraph(F.content(), /*Depth=*/0);
+      else if (F.number() == Functions)
+        readFunction(F.content());
+    }
+  }
+
+  FileSurvey Found;
+
+private:
+  /// No more graphs are in each other than this.
+  static constexpr unsigned MaxDepth = 32;
+
+  void readGraph(Range Message, unsigned Depth) {
+    constexpr unsigned Node = 1, Initializer = 5, Input = 11, Sparse = 15;
+    if (Depth > MaxDepth)
+      return;
+    for (Fields F(File, Message); F.next();) {
+      if (F.number() == Node)
+        readNode(F.content(), Depth);
+      else if (F.number() == Initializer)
+        readTensor(F.content());
+      else if (F.number() == Input && Depth == 0)
+        readInput(F.content());
+      else if (F.number() == Sparse)
+        readSparseTensor(F.content());
+    }
+  }
+
+  void readFunction(Range Message) {
+    constexpr unsigned Node = 7;
+    for (Fields F(File, Message); F.next();)
+      if (F.number() == Node)
+        readNode(F.content(), /*Depth=*/0);
+  }
+
+  void readNode(Range Message, unsigned Depth) {
+    constexpr unsigned Attribute = 5;
+    for (Fields F(File, Message); F.next();)
+      if (F.number() == Attribute)
+        readAttribute(F.content(), Depth);
+  }
+
+  void readAttribute(Range Message, unsigned Depth) {
+    constexpr unsigned Tensor = 5, Graph = 6, Tensors = 10, Graphs = 11,
+                       Sparse = 22;
+    for (Fields F(File, Message); F.next();) {
+      if (F.number() == Tensor || F.number() == Tensors)
+        readTensor(F.content());
+      else if (F.number() == Graph || F.number() == Graphs)
+        readGraph(F.content(), Depth + 1);
+      else if (F.number() == Sparse)
+        readSparseTensor(F.content());
+    }
+  }
+
+  void readSparseTensor(Range Message) {
+    constexpr unsigned Values = 1, Indices = 2;
+    for (Fields F(File, Message); F.next();)
+      if (F.number() == Values || F.number() == Indices)
+        readTensor(F.content());
+  }
+
+  void readTensor(Range Message) {
+    constexpr unsigned ExternalData = 13, Key = 1, Value = 2;
+    for (Fields F(File, Message); F.next();) {
+      if (F.number() != ExternalData)
+        continue;
+      std::string Name, Text;
+      for (Fields Entry(File, F.content()); Entry.next();) {
+        if (Entry.number() == Key)
+          Name = Entry.text();
+        else if (Entry.number() == Value)
+          Text = Entry.text();
+      }
+      if (Name == "location")
+        Found.ExternalFiles.insert(std::move(Text));
+    }
+  }
+
+  void readInput(Range Message) {
+    constexpr unsigned NameOf = 1, Type = 2, TensorType = 1, Shape = 2;
+    std::string Name;
+    bool IsTensor = false, HasShape = false;
+    for (Fields F(File, Message); F.next();) {
+      if (F.number() == NameOf)
+        Name = F.text();
+      if (F.number() != Type)
+        continue;
+      for (Fields T(File, F.content()); T.next();) {
+        if (T.number() != TensorType)
+          continue;
+        IsTensor = true;
+        for (Fields S(File, T.content()); S.next();)
+          HasShape |= S.number() == Shape;
+      }
+    }
+    if (IsTensor && !HasShape)
+      Found.InputsOfAnyRank.insert(std::move(Name));
+  }
+
+  Window File;
+};
+
+} // namespace
+
+FileSurvey onnx::survey(const std::string &Path) {
+  posix::UniqueFD FD(::open(Path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat Status = {};
+  if (!FD || ::fstat(FD.get(), &Status) != 0 || !S_ISREG(Status.st_mode))
+    return {};
+  Surveyor Reader(FD.get());
+  Reader.readModel({0, static_cast<std::uint64_t>(Status.st_size)});
+  return std::move(Reader.Found);
+}
+
+std::vector<std::string> onnx::partsOf(const std::string &File) {
+  const std::filesystem::path Folder =
+      std::filesystem::path(File).parent_path();
+  std::vector<std::string> Paths;
+  for (const std::string &Name : survey(File).ExternalFiles)
+    Paths.push_back(Folder / Name);
+  return Paths;
+}

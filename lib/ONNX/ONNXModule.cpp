@@ -1,0 +1,21 @@
+//===- ONNXModule.cpp - MLBridge-onnx.so ----------------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What brings the scheme `onnx` to a program that is linked without it.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/ONNXModelRunner.h"
+#include "MLCompilerBridge/RunnerModule.h"
+
+static void addRunners(MLBridge::RunnerFactory &Factory) {
+  MLBridge::addONNX(Factory);
+}
+
+MLBRIDGE_RUNNER_MODULE(addRunners, nullptr)

@@ -1,0 +1,382 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A SavedModel as an object file, and the C that makes a descriptor of it.
+
+compile.py SAVED_MODEL FOLDER NAME [SIGNATURE [CPU]]
+
+Run by mlbridge_add_tf_aot_model() in CMake, by a Python that has TensorFlow 2.15.
+Writes FOLDER/NAME.o, by TensorFlow's compiler, and FOLDER/NAME.c and NAME.h, in which
+``mlbridge_aot_model_NAME`` is of include/MLCompilerBridge-C/AOTModel.h. The C says what
+the header says that TensorFlow writes beside the object: which buffers the function
+wants, and where in them its inputs and outputs are. With CPU there is also
+FOLDER/NAME_wide.o, which is for that one and runs where the machine can.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.metadata import version
+from math import prod
+from pathlib import Path
+
+ALIGNMENT = 64
+
+# XLA's names of element types: C's, the descriptor's, and their sizes.
+TYPES = {
+    "pred": ("BOOL", 1),
+    "s8": ("INT8", 1),
+    "s16": ("INT16", 2),
+    "s32": ("INT32", 4),
+    "s64": ("INT64", 8),
+    "u8": ("UINT8", 1),
+    "u16": ("UINT16", 2),
+    "u32": ("UINT32", 4),
+    "u64": ("UINT64", 8),
+    "f32": ("FLOAT", 4),
+    "f64": ("DOUBLE", 8),
+}
+
+CONSTANT, TEMPORARY, PARAMETER, ON_STACK = range(4)
+
+# The CPUs that can be compiled for, by LLVM's names, and the level of x86-64 that has
+# all instructions which LLVM chooses for them by itself.
+LEVELS = {
+    "x86-64-v3": "x86-64-v3",
+    "haswell": "x86-64-v3",
+    "broadwell": "x86-64-v3",
+    "skylake": "x86-64-v3",
+    "x86-64-v4": "x86-64-v4",
+    "skylake-avx512": "x86-64-v4",
+}
+
+
+class Failure(Exception):
+    """What is wrong, in words."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or output, and the buffer that it is in."""
+
+    name: str
+    kind: str
+    extents: tuple[int, ...]
+    buffer: int
+
+    @property
+    def nbytes(self) -> int:
+        """Of all elements."""
+        return prod(self.extents) * TYPES[self.kind][1]
+
+
+@dataclass(frozen=True)
+class Function:
+    """What the header says of the compiled function."""
+
+    symbol: str
+    buffers: list[tuple[int, int]]
+    """The kind and the bytes of each."""
+    result: int
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The model for one CPU."""
+
+    cpu: str
+    function: Function
+    level: str | None = None
+    """Of x86-64, that a machine must have; None for any."""
+
+
+def find(pattern: str, header: str, what: str) -> str:
+    """What the pattern's group matches; `what` it is, for the message."""
+    match = re.search(pattern, header, re.DOTALL)
+    if not match:
+        raise Failure(f"expected {what} in the header that TensorFlow wrote")
+    return match[1]
+
+
+def numbers(pattern: str, header: str, what: str) -> list[int]:
+    """The integers in what the pattern's group matches."""
+    return [int(word) for word in re.findall(r"\d+", find(pattern, header, what))]
+
+
+def names(function: str, prefix: str, header: str) -> list[str]:
+    """The names that a function of the header returns, without their prefix."""
+    listed = find(
+        rf"{function}\(\) {{.*?kNames\[\] = {{(.*?)nullptr}}", header, function
+    )
+    return [name.removeprefix(prefix) for name in re.findall(r'"([^"]*)"', listed)]
+
+
+def types(listed: str) -> list[tuple[str, tuple[int, ...]]]:
+    """Of ``s64[1,1], f32[1,2]``."""
+    return [
+        (kind, tuple(int(extent) for extent in extents.split(",") if extent))
+        for kind, extents in re.findall(r"(\w+)\[([\d,]*)\]", listed)
+    ]
+
+
+def tensors(
+    found_names: list[str],
+    found_types: list[tuple[str, tuple[int, ...]]],
+    places: list[int],
+) -> list[Tensor]:
+    """What three lists say of the same inputs or outputs."""
+    result = []
+    for name, (kind, extents), place in zip(
+        found_names, found_types, places, strict=True
+    ):
+        if kind not in TYPES:
+            raise Failure(f"'{name}' is {kind}, and no feature has this type")
+        result.append(Tensor(name, kind, extents, place))
+    return result
+
+
+def read(header: str) -> Function:
+    """What the header says."""
+    signature = r"The logical function signature is:\n//\s+\((.*?)\) -> "
+    arguments = types(find(signature, header, "the function's signature"))
+    results = types(find(signature[:-1].replace("(.*?)", ".*?") + r" (.*?)\n", header,
+                         "the function's results"))  # fmt: skip
+    encoded = re.findall(r"EncodedBufferInfo{(\d+)ULL,", header)
+    buffers = [(int(word) & 3, int(word) >> 2) for word in encoded]
+    table = r"{}\[\w+\] = {{(.*?)}};"
+    argument_places = []
+    if arguments:
+        argument_places = numbers(
+            table.format("kArgIndexToBufferIndex"), header, "the arguments' buffers"
+        )
+    result_places = numbers(
+        table.format("kResultIndexToBufferIndex"), header, "the results' buffers"
+    )
+    function = Function(
+        find(r'extern "C" void (\w+)\(', header, "the function's symbol"),
+        buffers,
+        int(find(r"kResultIndex = (\d+);", header, "the results' place")),
+        tensors(names("StaticArgNames", "feed_", header), arguments, argument_places),
+        tensors(names("StaticResultNames", "fetch_", header), results, result_places),
+    )
+    check(function, int(find(r"kNumVariables = (\d+);", header, "the variables")))
+    return function
+
+
+def check(function: Function, variables: int) -> None:
+    """Ends where the function has what the C below does not provide for."""
+    if variables:
+        raise Failure("expected all variables to be constants, found some that are not")
+    for tensor in function.inputs:
+        kind, size = function.buffers[tensor.buffer]
+        if kind != PARAMETER or size != tensor.nbytes:
+            raise Failure(f"input '{tensor.name}' is in no buffer of its size")
+    for tensor in function.outputs:
+        kind, size = function.buffers[tensor.buffer]
+        if kind not in (PARAMETER, TEMPORARY) or size < tensor.nbytes:
+            raise Failure(f"output '{tensor.name}' is in no buffer of its size")
+
+
+def quoted(text: str) -> str:
+    """As a literal of C."""
+    return json.dumps(text)
+
+
+def table(kind: str, found: list[Tensor]) -> str:
+    """The C of the inputs' or outputs' descriptors."""
+    lines = [
+        f"static const int64_t {kind}_extents_{i}[] = "
+        f"{{{', '.join(map(str, tensor.extents)) or '0'}}};"
+        for i, tensor in enumerate(found)
+    ]
+    rows = [
+        f"    {{{quoted(tensor.name)}, MLBRIDGE_AOT_{TYPES[tensor.kind][0]}, "
+        f"{len(tensor.extents)}, {kind}_extents_{i}}},"
+        for i, tensor in enumerate(found)
+    ]
+    listed = "\n".join(rows) or "    {0, 0, 0, 0},"
+    return "\n".join(
+        [*lines, f"static const MLBridgeAOTTensor {kind}s[] = {{", listed, "};"]
+    )
+
+
+def places(function: Function) -> tuple[list[str], int]:
+    """An expression for the address of each buffer, and the bytes of all of them."""
+    addresses, size = [], 0
+    for kind, nbytes in function.buffers:
+        if kind in (CONSTANT, ON_STACK):
+            addresses.append("0")
+            continue
+        addresses.append(f"memory + {size}")
+        size += -(-nbytes // ALIGNMENT) * ALIGNMENT
+    return addresses, size
+
+
+def variant_code(variant: Variant, number: int) -> str:
+    """The C of one variant."""
+    function = variant.function
+    addresses, _ = places(function)
+    copies_in = [
+        f"  memcpy(buffers[{tensor.buffer}], inputs[{i}], {tensor.nbytes});"
+        for i, tensor in enumerate(function.inputs)
+    ]
+    copies_out = [
+        f"  memcpy(outputs[{i}], buffers[{tensor.buffer}], {tensor.nbytes});"
+        for i, tensor in enumerate(function.outputs)
+    ]
+    check = "1"
+    if variant.level is not None:
+        check = f"!!__builtin_cpu_supports({quoted(variant.level)})"
+    newline = "\n"
+    return f"""MLBridgeXLAFunction {function.symbol};
+
+static int supported_{number}(void) {{ return {check}; }}
+
+static int run_{number}(const int64_t *free_extents, const void *const *inputs,
+                 void *const *outputs, void *workspace) {{
+  char *memory = (char *)workspace;
+  void *buffers[] = {{{", ".join(addresses)}}};
+  (void)free_extents;
+  (void)inputs;
+  /* They may be aligned to less than what the function reads at once. */
+{newline.join(copies_in)}
+  mlbridge_xla_run({function.symbol}, buffers[{function.result}], buffers);
+{newline.join(copies_out)}
+  return MLBRIDGE_AOT_OK;
+}}
+"""
+
+
+def write(variants: list[Variant], name: str) -> str:
+    """The C of the model, whose last variant runs everywhere."""
+    function = variants[-1].function
+    size = max(places(variant.function)[1] for variant in variants)
+    properties = {"mlbridge.framework": f"tensorflow {version('tensorflow-cpu')}"}
+    extents = [extent for tensor in function.outputs for extent in tensor.extents]
+    says = [f"  output_extents[{i}] = {extent};" for i, extent in enumerate(extents)]
+    listed = "\n".join(
+        f"    {{{quoted(key)}, {quoted(value)}}}," for key, value in properties.items()
+    )
+    codes = "\n".join(variant_code(variant, i) for i, variant in enumerate(variants))
+    rows = "\n".join(
+        f"    {{{quoted(variant.cpu)}, supported_{i}, run_{i}}},"
+        for i, variant in enumerate(variants)
+    )
+    newline = "\n"
+    return f"""/* Written by mlbridge_add_tf_aot_model(); do not edit. */
+#include "{name}.h"
+
+#include "Run.h"
+
+#include <string.h>
+
+{table("input", function.inputs)}
+{table("output", function.outputs)}
+static const MLBridgeAOTProperty properties[] = {{
+{listed}
+}};
+
+static int measure(const int64_t *free_extents, int64_t *output_extents,
+                   uint64_t *workspace_bytes) {{
+  (void)free_extents;
+{newline.join(says)}
+  *workspace_bytes = {size};
+  return MLBRIDGE_AOT_OK;
+}}
+
+{codes}
+static const MLBridgeAOTVariant variants[] = {{
+{rows}
+}};
+
+const MLBridgeAOTModel mlbridge_aot_model_{name} = {{
+    MLBRIDGE_AOT_MAGIC, MLBRIDGE_AOT_ABI, {quoted(name)},
+    {len(function.inputs)}, {len(function.outputs)}, 0, {len(properties)},
+    {len(variants)}, 0, inputs, outputs, properties, variants, measure}};
+"""
+
+
+HEADER = """/* Written by mlbridge_add_tf_aot_model(); do not edit. */
+#ifndef MLBRIDGE_AOT_MODEL_{name}
+#define MLBRIDGE_AOT_MODEL_{name}
+
+#include "MLCompilerBridge-C/AOTModel.h"
+
+#ifdef __cplusplus
+extern "C"
+#else
+extern
+#endif
+const MLBridgeAOTModel mlbridge_aot_model_{name};
+
+#endif
+"""
+
+
+def compile_model(
+    model: Path, folder: Path, name: str, signature: str, cpu: str
+) -> Function:
+    """TensorFlow's own part: NAME.o, and what is in it."""
+    command = [
+        str(Path(sys.executable).with_name("saved_model_cli")),
+        "aot_compile_cpu",
+        *("--dir", str(model.resolve()), "--tag_set", "serve"),
+        *("--signature_def_key", signature),
+        # Relative, since it becomes a part of the function's symbol.
+        *("--output_prefix", name, "--cpp_class", f"mlbridge::{name}"),
+        *(["--target_cpu", cpu] if cpu else []),
+    ]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        # Nothing at all where a signal ended it.
+        said = done.stderr.strip().splitlines()
+        status = f"saved_model_cli ended with status {done.returncode}"
+        raise Failure(said[-1] if said else status)
+    header = (folder / f"{name}.h").read_text()
+    for leftover in (f"{name}.h", f"{name}_metadata.o", f"{name}_makefile.inc"):
+        (folder / leftover).unlink(missing_ok=True)
+    return read(header)
+
+
+def compile_variants(
+    model: Path, folder: Path, name: str, signature: str, cpu: str
+) -> list[Variant]:
+    """For any CPU, and before that for the one that is asked for."""
+    if cpu and cpu not in LEVELS:
+        raise Failure(f"CPU: expected one of {', '.join(LEVELS)}, found '{cpu}'")
+    found = [Variant("baseline", compile_model(model, folder, name, signature, ""))]
+    if cpu:
+        wide = compile_model(model, folder, f"{name}_wide", signature, cpu)
+        found.insert(0, Variant(cpu, wide, LEVELS[cpu]))
+    return found
+
+
+def main() -> int:
+    """The command line."""
+    model, folder, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    signature = sys.argv[4] if len(sys.argv) > 4 else "serving_default"
+    cpu = sys.argv[5] if len(sys.argv) > 5 else ""
+    try:
+        variants = compile_variants(model, folder, name, signature, cpu)
+        (folder / f"{name}.c").write_text(write(variants, name))
+        (folder / f"{name}.h").write_text(HEADER.format(name=name))
+    except (Failure, OSError) as failure:
+        print(f"{model}: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

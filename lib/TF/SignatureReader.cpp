@@ -1,0 +1,308 @@
+//===- SignatureReader.cpp - What a SavedModel takes and gives ------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TF/SignatureReader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+using namespace MLBridge;
+using namespace MLBridge::tf;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+/// tensorflow.DataType, in the order of ElementType.
+static constexpr int DataTypes[] = {
+    /*Int8*/ 6,  /*Int16*/ 5,   /*Int32*/ 3,   /*Int64*/ 9,
+    /*UInt8*/ 4, /*UInt16*/ 17, /*UInt32*/ 22, /*UInt64*/ 23,
+    /*Float*/ 1, /*Double*/ 2,  /*Bool*/ 10,   /*String*/ 7,
+};
+static_assert(std::size(DataTypes) == std::size_t(ElementType::String) + 1);
+
+int tf::toTF(ElementType Type) {
+  return DataTypes[static_cast<std::size_t>(Type)];
+}
+
+std::optional<ElementType> tf::fromTF(int Type) {
+  for (std::size_t I = 0; I < std::size(DataTypes); ++I)
+    if (DataTypes[I] == Type)
+      return static_cast<ElementType>(I);
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Protobuf's encoding
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A field of a message: a number, or bytes.
+struct Field {
+  std::uint64_t Number = 0;
+  std::uint64_t Value = 0;
+  std::string_view Bytes;
+};
+
+/// Takes a message apart; whatever its bytes are, it ends within them.
+class Fields {
+public:
+  explicit Fields(std::string_view Message) : Rest(Message) {}
+
+  /// The next field; false at the end, and where the message is broken.
+  bool next(Field &Out);
+  bool isBroken() const { return Broken; }
+
+private:
+  bool readVarint(std::uint64_t &Out);
+  bool take(std::uint64_t Size, std::string_view &Out);
+
+  std::string_view Rest;
+  bool Broken = false;
+};
+
+} // namespace
+
+bool Fields::readVarint(std::uint64_t &Out) {
+  Out = 0;
+  for (unsigned Shift = 0; Shift < 64 && !Rest.empty(); Shift += 7) {
+    auto Byte = static_cast<std::uint8_t>(Rest.front());
+    Rest.remove_prefix(1);
+    Out |= std::uint64_t(Byte & 0x7f) << Shift;
+    if (Byte < 0x80)
+      return true;
+  }
+  return false;
+}
+
+bool Fields::take(std::uint64_t Size, std::string_view &Out) {
+  if (Size > Rest.size())
+    return false;
+  Out = Rest.substr(0, Size);
+  Rest.remove_prefix(Size);
+  return true;
+}
+
+bool Fields::next(Field &Out) {
+  if (Rest.empty() || Broken)
+    return false;
+  std::uint64_t Tag = 0, Size = 0;
+  Out = {};
+  Broken = !readVarint(Tag);
+  Out.Number = Tag >> 3;
+  switch (Tag & 7) {
+  case 0:
+    Broken |= !readVarint(Out.Value);
+    break;
+  case 1:
+    Broken |= !take(8, Out.Bytes);
+    break;
+  case 2:
+    Broken |= !readVarint(Size) || !take(Size, Out.Bytes);
+    break;
+  case 5:
+    Broken |= !take(4, Out.Bytes);
+    break;
+  default: // No message of TensorFlow's has groups.
+    Broken = true;
+  }
+  return !Broken;
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class Reader {
+public:
+  explicit Reader(const std::string &What) : What(What) {}
+
+  Expected<Signature> readMetaGraph(std::string_view Message,
+                                    std::string_view Wanted);
+
+private:
+  Expected<Signature> readSignature(std::string_view Message);
+  /// An entry of the map of inputs or outputs.
+  Expected<SignatureTensor> readEntry(std::string_view Message);
+  Error readInfo(std::string_view Message, SignatureTensor &Out);
+  Error readShape(std::string_view Message, SignatureTensor &Out);
+  Error readExtent(std::string_view Message, SignatureTensor &Out);
+  /// "dense:0" is output 0 of the operation "dense".
+  Error setPlace(std::string_view Name, SignatureTensor &Out);
+
+  Error malformed(const char *Where) const {
+    return {ErrorCode::Malformed, What + ": " + Where + " is broken"};
+  }
+  Error unsupported(const SignatureTensor &Of, const char *Found) const {
+    return {ErrorCode::Unsupported,
+            What + ": '" + Of.Spec.Name +
+                "': expected a dense tensor of numbers or bools, found " +
+                Found};
+  }
+
+  const std::string &What;
+};
+
+} // namespace
+
+/// The key and the value of a map's entry.
+static bool readMapEntry(std::string_view Message, std::string_view &Key,
+                         std::string_view &Value) {
+  Fields Parts(Message);
+  for (Field F; Parts.next(F);)
+    if (F.Number == 1)
+      Key = F.Bytes;
+    else if (F.Number == 2)
+      Value = F.Bytes;
+  return !Parts.isBroken();
+}
+
+Expected<Signature> Reader::readMetaGraph(std::string_view Message,
+                                          std::string_view Wanted) {
+  Fields Parts(Message);
+  std::string Names;
+  for (Field F; Parts.next(F);) {
+    if (F.Number != 5) // signature_def
+      continue;
+    std::string_view Name, Found;
+    if (!readMapEntry(F.Bytes, Name, Found))
+      return malformed("its signature_def");
+    if (Name == Wanted)
+      return readSignature(Found);
+    // TensorFlow's own, without inputs.
+    if (!Name.starts_with("__"))
+      Names += (Names.empty() ? "" : ", ") + std::string(Name);
+  }
+  if (Parts.isBroken())
+    return malformed("its MetaGraphDef");
+  return Error(ErrorCode::InvalidArgument,
+               What + ": expected the signature '" + std::string(Wanted) +
+                   "', found " + (Names.empty() ? "none" : Names));
+}
+
+Expected<Signature> Reader::readSignature(std::string_view Message) {
+  Signature Out;
+  Error OfOutputs;
+  Fields Parts(Message);
+  for (Field F; Parts.next(F);) {
+    const bool IsInput = F.Number == 1;
+    if (!IsInput && F.Number != 2)
+      continue;
+    Expected<SignatureTensor> Tensor = readEntry(F.Bytes);
+    if (Tensor)
+      (IsInput ? Out.Inputs : Out.Outputs).push_back(std::move(*Tensor));
+    else if (Error E = Tensor.takeError();
+             IsInput || E.code() != ErrorCode::Unsupported)
+      return E;
+    else
+      OfOutputs = std::move(E);
+  }
+  if (Parts.isBroken())
+    return malformed("its SignatureDef");
+  if (Out.Outputs.empty())
+    return OfOutputs ? std::move(OfOutputs)
+                     : Error(ErrorCode::Unsupported,
+                             What + ": its signature has no outputs");
+  // A map has no order of its own.
+  auto ByName = [](const SignatureTensor &A, const SignatureTensor &B) {
+    return A.Spec.Name < B.Spec.Name;
+  };
+  std::ranges::sort(Out.Inputs, ByName);
+  std::ranges::sort(Out.Outputs, ByName);
+  return Out;
+}
+
+Expected<SignatureTensor> Reader::readEntry(std::string_view Message) {
+  SignatureTensor Out;
+  std::string_view Name, Info;
+  if (!readMapEntry(Message, Name, Info))
+    return malformed("its SignatureDef");
+  Out.Spec.Name = std::string(Name);
+  if (Error E = readInfo(Info, Out))
+    return E;
+  return Out;
+}
+
+Error Reader::readInfo(std::string_view Message, SignatureTensor &Out) {
+  Fields Parts(Message);
+  for (Field F; Parts.next(F);) {
+    Error E;
+    switch (F.Number) {
+    case 1: // name
+      E = setPlace(F.Bytes, Out);
+      break;
+    case 2: { // dtype
+      std::optional<ElementType> Type = fromTF(static_cast<int>(F.Value));
+      if (!Type || *Type == ElementType::String)
+        return unsupported(Out, Type ? "strings" : "another type");
+      Out.Spec.Type = *Type;
+      break;
+    }
+    case 3: // tensor_shape
+      E = readShape(F.Bytes, Out);
+      break;
+    case 4: // coo_sparse
+    case 5: // composite_tensor
+      return unsupported(Out, "a sparse or composite one");
+    default:
+      break;
+    }
+    if (E)
+      return E;
+  }
+  return Parts.isBroken() ? malformed("a TensorInfo") : Error::success();
+}
+
+Error Reader::readShape(std::string_view Message, SignatureTensor &Out) {
+  Fields Parts(Message);
+  for (Field F; Parts.next(F);) {
+    if (F.Number == 3 && F.Value != 0) // unknown_rank
+      return unsupported(Out, "one of any rank");
+    if (F.Number != 2) // dim
+      continue;
+    if (Error E = readExtent(F.Bytes, Out))
+      return E;
+  }
+  return Parts.isBroken() ? malformed("a TensorShapeProto") : Error::success();
+}
+
+Error Reader::readExtent(std::string_view Message, SignatureTensor &Out) {
+  std::int64_t Extent = 0;
+  Fields Parts(Message);
+  for (Field F; Parts.next(F);)
+    if (F.Number == 1) // size
+      Extent = static_cast<std::int64_t>(F.Value);
+  if (Parts.isBroken())
+    return malformed("a TensorShapeProto");
+  if (!Out.Spec.Dims.push(std::max(Extent, TensorSpec::AnyExtent)))
+    return unsupported(Out, "one of a higher rank than 8");
+  return Error::success();
+}
+
+Error Reader::setPlace(std::string_view Name, SignatureTensor &Out) {
+  std::size_t Colon = Name.rfind(':');
+  if (Colon == std::string_view::npos || Colon == 0)
+    return malformed("the name of a tensor");
+  Out.Operation = std::string(Name.substr(0, Colon));
+  const char *End = Name.data() + Name.size();
+  auto [Rest, Failure] =
+      std::from_chars(Name.data() + Colon + 1, End, Out.Index);
+  if (Failure != std::errc() || Rest != End || Out.Index < 0)
+    return malformed("the name of a tensor");
+  return Error::success();
+}
+
+Expected<Signature> tf::readSignature(std::string_view MetaGraph,
+                                      std::string_view Name,
+                                      const std::string &What) {
+  return Reader(What).readMetaGraph(MetaGraph, Name);
+}
