@@ -15,6 +15,12 @@
 
 #include "Options.h"
 
+#include "BuiltinModels.h"
+
+#ifdef MLBRIDGE_HAS_ONNX
+#include "MLCompilerBridge/ONNXModelRunner.h"
+#endif
+
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Module.h"
@@ -65,16 +71,58 @@ cl::opt<bool> InlinerIncludeDefaultOpt(
     cl::desc("Give the model LLVM's own decision too, as the feature "
              "inlining_default"));
 
+cl::opt<std::string> IR2VecVocabularyOpt(
+    "mlbridge-ir2vec-vocabulary", cl::cat(Category), cl::value_desc("file"),
+    cl::desc("The IR2Vec vocabulary, in LLVM's JSON form, by which modules and "
+             "functions become vectors"));
+
+cl::opt<EmbeddingKind> IR2VecKindOpt(
+    "mlbridge-ir2vec-kind", cl::cat(Category),
+    cl::init(EmbeddingKind::Symbolic),
+    cl::desc("What an IR2Vec embedding is made of:"),
+    cl::values(clEnumValN(EmbeddingKind::Symbolic, "symbolic",
+                          "each instruction by itself (default)"),
+               clEnumValN(EmbeddingKind::FlowAware, "flow-aware",
+                          "each with those that its operands come from, which "
+                          "weigh ever less"),
+               clEnumValN(EmbeddingKind::LLVMFlowAware, "llvm-flow-aware",
+                          "LLVM's, whose numbers grow without a limit")));
+
+cl::opt<Normalization> IR2VecNormalizationOpt(
+    "mlbridge-ir2vec-normalization", cl::cat(Category),
+    cl::init(Normalization::PerInstruction),
+    cl::desc("What becomes of an embedding, which is a sum over instructions:"),
+    cl::values(clEnumValN(Normalization::None, "none", "nothing"),
+               clEnumValN(Normalization::PerInstruction, "per-instruction",
+                          "it is divided by their number (default)"),
+               clEnumValN(Normalization::Logarithmic, "logarithmic",
+                          "the logarithm of each element's size")));
+
 } // namespace
 
 OnError onModelError() { return OnErrorOpt; }
 bool printStatistics() { return PrintStatisticsOpt; }
 StringRef inlinerSpec() { return InlinerOpt; }
 bool inlinerIncludesDefault() { return InlinerIncludeDefaultOpt; }
+StringRef ir2vecVocabulary() { return IR2VecVocabularyOpt; }
+EmbeddingOptions ir2vecOptions() {
+  return {IR2VecKindOpt, IR2VecNormalizationOpt};
+}
+
+static RunnerFactory makeFactory() {
+  RunnerFactory Factory;
+  addBuiltinModels(Factory, builtinModels());
+#ifdef MLBRIDGE_HAS_ONNX
+  addONNX(Factory);
+#endif
+  Factory.setConnectTimeout(std::chrono::seconds(5));
+  return Factory;
+}
 
 RunnerFactory runnerFactory() {
-  RunnerFactory Factory;
-  Factory.setConnectTimeout(std::chrono::seconds(5));
+  // Its copies share the models that are loaded. It is never destroyed, since
+  // at the end of the process the library under a model goes first.
+  static const RunnerFactory &Factory = *new RunnerFactory(makeFactory());
   return Factory;
 }
 

@@ -15,6 +15,8 @@
 #ifndef MLBRIDGE_LLVM_OPTIONS_H
 #define MLBRIDGE_LLVM_OPTIONS_H
 
+#include "IR2Vec/ModuleEmbedder.h"
+
 #include "MLCompilerBridge/ModelSpec.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -49,9 +51,17 @@ llvm::StringRef inlinerSpec();
 /// at each state, as the feature `inlining_default`.
 bool inlinerIncludesDefault();
 
+/// `-mlbridge-ir2vec-vocabulary=FILE`: what embeddings are made with; empty
+/// when none was named.
+llvm::StringRef ir2vecVocabulary();
+
+/// `-mlbridge-ir2vec-kind`, `-mlbridge-ir2vec-normalization`.
+EmbeddingOptions ir2vecOptions();
+
 /// Makes the runners of this plug-in. Unless the spec has `connect`, they wait
 /// 5 s for the model, not the library's 30: every compile waits that long, and
-/// in silence, where a build's model is not there.
+/// in silence, where a build's model is not there. A model in this process is
+/// loaded when it is first asked, once for all modules and threads.
 RunnerFactory runnerFactory();
 
 /// \p Spec with each `{module}` replaced by a file name for \p M: its own, in

@@ -21,6 +21,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "IR2Vec/IR2VecPrinter.h"
 #include "Inliner/Inliner.h"
 
 #include "llvm/Config/llvm-config.h"
@@ -39,6 +40,7 @@ llvmGetPassPluginInfo() {
   Info.PluginVersion = MLBRIDGE_VERSION;
   Info.RegisterPassBuilderCallbacks = [](llvm::PassBuilder &PB) {
     MLBridge::registerInliner(PB);
+    MLBridge::registerIR2Vec(PB);
   };
   return Info;
 }

@@ -1,0 +1,379 @@
+//===- EmbeddingVocabulary.cpp - A vector for each IR entity --------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// From LLVM's JSON form of a vocabulary to a matrix and a hash, and from a
+/// histogram to an embedding. LLVM's own reader is not used: its analysis reads
+/// one file a process, by a global option, and some of its mistakes in a file
+/// are assertions.
+///
+//===----------------------------------------------------------------------===//
+
+#include "IR2Vec/EmbeddingVocabulary.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SHA256.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+using namespace llvm;
+
+namespace MLBridge {
+
+StringRef normalizationName(Normalization How) {
+  switch (How) {
+  case Normalization::None:
+    return "none";
+  case Normalization::PerInstruction:
+    return "per-instruction";
+  case Normalization::Logarithmic:
+    break;
+  }
+  return "logarithmic";
+}
+
+/// How deep the JSON of a vocabulary may be nested. LLVM's parser goes down by
+/// recursion, so that a file of brackets would end the process.
+static constexpr unsigned MaxDepth = 16;
+
+/// As in LLVM's options of that name, whose values are of type float.
+static double weightOf(EntitySection Section) {
+  switch (Section) {
+  case EntitySection::Opcodes:
+    return 1.0F;
+  case EntitySection::Types:
+    return 0.5F;
+  case EntitySection::Arguments:
+    break;
+  }
+  return 0.2F;
+}
+
+static bool isTooDeep(StringRef Text) {
+  unsigned Depth = 0;
+  bool InString = false;
+  for (std::size_t At = 0; At < Text.size(); ++At) {
+    const char C = Text[At];
+    if (InString) {
+      if (C == '\\')
+        ++At;
+      else if (C == '"')
+        InString = false;
+    } else if (C == '"') {
+      InString = true;
+    } else if (C == '[' || C == '{') {
+      if (++Depth > MaxDepth)
+        return true;
+    } else if ((C == ']' || C == '}') && Depth > 0) {
+      --Depth;
+    }
+  }
+  return false;
+}
+
+namespace {
+
+/// What the hash is made of; see docs/ir2vec.md.
+class CanonicalForm {
+public:
+  explicit CanonicalForm(unsigned Dimension) {
+    add("mlbridge-ir2vec-vocabulary 1\ndimension " + utostr(Dimension) + "\n");
+  }
+
+  void add(EntitySection Section, StringRef Name, ArrayRef<double> Vector) {
+    // No vector and a zero one are the same.
+    if (all_of(Vector, [](double Element) { return Element == 0; }))
+      return;
+    add((entitySectionName(Section) + ("/" + Name) + "\n").str());
+    for (double Element : Vector) {
+      // Nor is there a difference between the two zeros.
+      const double Value = Element == 0 ? 0.0 : Element;
+      std::uint8_t Bytes[sizeof(double)];
+      support::endian::write64le(Bytes, bit_cast<std::uint64_t>(Value));
+      Hash.update(Bytes);
+    }
+  }
+
+  std::string hash() {
+    return "sha256:" + toHex(Hash.final(), /*LowerCase=*/true);
+  }
+
+private:
+  void add(const std::string &Text) { Hash.update(Text); }
+
+  SHA256 Hash;
+};
+
+/// The vectors of one vocabulary file.
+class Reader {
+public:
+  explicit Reader(StringRef Name) : Name(Name) {}
+
+  Error read(StringRef Text) {
+    if (isTooDeep(Text))
+      return malformed("expected JSON of three levels, found more than " +
+                       Twine(MaxDepth));
+    llvm::Expected<json::Value> Root = json::parse(Text);
+    if (!Root)
+      return malformed("expected JSON: " + toString(Root.takeError()));
+    const json::Object *Sections = Root->getAsObject();
+    if (!Sections)
+      return mismatch("expected a JSON object, found " + kindOf(*Root));
+    for (EntitySection Section : EntitySections)
+      if (Error E = read(Section, *Sections))
+        return E;
+    return Error::success();
+  }
+
+  unsigned dimension() const { return Dimension; }
+  /// The vector of that name; nothing if the file has none.
+  std::optional<ArrayRef<double>> find(EntitySection Section,
+                                       StringRef Key) const {
+    const auto &Found = Vectors[static_cast<unsigned>(Section)];
+    if (auto It = Found.find(Key); It != Found.end())
+      return ArrayRef(It->second);
+    return std::nullopt;
+  }
+  /// All names of a section, in the order of their bytes.
+  std::vector<StringRef> names(EntitySection Section) const {
+    auto Keys = Vectors[static_cast<unsigned>(Section)].keys();
+    std::vector<StringRef> Names(Keys.begin(), Keys.end());
+    llvm::sort(Names);
+    return Names;
+  }
+
+  Error malformed(const Twine &What) const {
+    return error(ErrorCode::Malformed, What);
+  }
+  Error mismatch(const Twine &What) const {
+    return error(ErrorCode::SchemaMismatch, What);
+  }
+
+private:
+  Error error(ErrorCode Code, const Twine &What) const {
+    return {Code, ("vocabulary '" + Name + "': " + What).str()};
+  }
+
+  static StringRef kindOf(const json::Value &Value) {
+    switch (Value.kind()) {
+    case json::Value::Null:
+      return "null";
+    case json::Value::Boolean:
+      return "a bool";
+    case json::Value::Number:
+      return "a number";
+    case json::Value::String:
+      return "a string";
+    case json::Value::Array:
+      return "an array";
+    case json::Value::Object:
+      break;
+    }
+    return "an object";
+  }
+
+  Error read(EntitySection Section, const json::Object &Sections) {
+    const StringRef SectionName = entitySectionName(Section);
+    const json::Value *Found = Sections.get(SectionName);
+    if (!Found)
+      return mismatch("expected the sections Opcodes, Types and Arguments, "
+                      "found no " +
+                      SectionName);
+    const json::Object *Entries = Found->getAsObject();
+    if (!Entries)
+      return mismatch(SectionName + ": expected an object, found " +
+                      kindOf(*Found));
+    for (const auto &[Key, Value] : *Entries) {
+      const std::string Where = (SectionName + "." + StringRef(Key)).str();
+      const json::Array *Elements = Value.getAsArray();
+      if (!Elements)
+        return mismatch(Where + ": expected an array, found " + kindOf(Value));
+      if (Error E = read(Where, *Elements,
+                         Vectors[static_cast<unsigned>(Section)][Key]))
+        return E;
+    }
+    return Error::success();
+  }
+
+  Error read(const std::string &Where, const json::Array &Elements,
+             std::vector<double> &Vector) {
+    if (Elements.empty())
+      return malformed(Where + ": expected numbers, found an empty array");
+    if (Dimension == 0)
+      Dimension = Elements.size();
+    if (Elements.size() != Dimension)
+      return malformed(Where + ": expected dimension " + Twine(Dimension) +
+                       ", as of the vectors before it, found " +
+                       Twine(Elements.size()));
+    Vector.reserve(Dimension);
+    for (const json::Value &Element : Elements) {
+      std::optional<double> Number = Element.getAsNumber();
+      if (!Number)
+        return mismatch(Where + ": expected numbers, found " + kindOf(Element));
+      if (!std::isfinite(*Number))
+        return malformed(Where + ": expected finite numbers, found " +
+                         formatv("{0}", *Number).str());
+      Vector.push_back(*Number);
+    }
+    return Error::success();
+  }
+
+  std::string Name;
+  unsigned Dimension = 0;
+  StringMap<std::vector<double>> Vectors[std::size(EntitySections)];
+};
+
+} // namespace
+
+Expected<EmbeddingVocabulary> EmbeddingVocabulary::load(StringRef Path) {
+  auto Failed = [&](std::error_code Code) {
+    return Error(
+        ErrorCode::System,
+        ("cannot read the vocabulary '" + Path + "': " + Code.message()).str());
+  };
+  sys::fs::file_status Status;
+  if (std::error_code Code = sys::fs::status(Path, Status))
+    return Failed(Code);
+  // Reading a FIFO would wait for its writer.
+  if (!sys::fs::is_regular_file(Status))
+    return Failed(std::make_error_code(sys::fs::is_directory(Status)
+                                           ? std::errc::is_a_directory
+                                           : std::errc::invalid_argument));
+  if (Status.getSize() > MaxFileSize)
+    return Error(ErrorCode::Malformed,
+                 ("vocabulary '" + Path + "': expected at most " +
+                  Twine(MaxFileSize) + " bytes, found " +
+                  Twine(Status.getSize()))
+                     .str());
+  ErrorOr<std::unique_ptr<MemoryBuffer>> Buffer = MemoryBuffer::getFile(Path);
+  if (!Buffer)
+    return Failed(Buffer.getError());
+  return parse((*Buffer)->getBuffer(), Path);
+}
+
+Expected<EmbeddingVocabulary> EmbeddingVocabulary::parse(StringRef Text,
+                                                         StringRef Name) {
+  Reader File(Name);
+  if (Error E = File.read(Text))
+    return E;
+  if (File.dimension() == 0)
+    return File.mismatch("expected vectors, found none");
+
+  EmbeddingVocabulary Vocabulary;
+  Vocabulary.Name = sys::path::filename(Name).str();
+  Vocabulary.Dimension = File.dimension();
+  Vocabulary.Matrix.resize(std::size_t(NumIREntities) * File.dimension());
+  StringMap<char> Known;
+  for (unsigned Entity = 0; Entity != NumIREntities; ++Entity) {
+    const std::string Key = entityName(Entity);
+    const EntitySection Section = sectionOfEntity(Entity);
+    Known.insert({(entitySectionName(Section) + ("/" + Key)), 0});
+    std::optional<ArrayRef<double>> Vector = File.find(Section, Key);
+    if (!Vector) {
+      Vocabulary.Missing.push_back(Key);
+      continue;
+    }
+    llvm::transform(*Vector,
+                    Vocabulary.Matrix.begin() +
+                        std::ptrdiff_t(Entity) * File.dimension(),
+                    [Weight = weightOf(Section)](double Element) {
+                      return Element * Weight;
+                    });
+  }
+  if (Vocabulary.Missing.size() == NumIREntities)
+    return File.mismatch(
+        "expected vectors of LLVM's entities, such as Opcodes." +
+        entityName(0) + ", found none of them");
+
+  CanonicalForm Canonical(File.dimension());
+  for (EntitySection Section : EntitySections)
+    for (StringRef Key : File.names(Section)) {
+      Canonical.add(Section, Key, *File.find(Section, Key));
+      if (!Known.contains((entitySectionName(Section) + ("/" + Key)).str()))
+        Vocabulary.Unknown.push_back(Key.str());
+    }
+  Vocabulary.Hash = Canonical.hash();
+  return Vocabulary;
+}
+
+std::string EmbeddingVocabulary::metadata() const {
+  return formatv("{0}",
+                 json::Value(json::Object{{"name", Name}, {"hash", Hash}}));
+}
+
+Error EmbeddingVocabulary::check(StringRef Metadata, StringRef Model) const {
+  std::optional<StringRef> Wanted, WantedName;
+  llvm::Expected<json::Value> Value =
+      isTooDeep(Metadata) ? createStringError("nested too deeply")
+                          : json::parse(Metadata);
+  const json::Object *Object = nullptr;
+  if (!Value)
+    consumeError(Value.takeError());
+  else
+    Object = Value->getAsObject();
+  if (Object) {
+    Wanted = Object->getString("hash");
+    WantedName = Object->getString("name");
+  }
+  if (!Wanted || !WantedName)
+    return {ErrorCode::Malformed,
+            (Model +
+             ": mlbridge.vocabulary: expected {\"name\": ..., "
+             "\"hash\": ...}, found " +
+             Metadata)
+                .str()};
+  if (*Wanted == Hash)
+    return Error::success();
+  return {ErrorCode::SchemaMismatch,
+          (Model + ": expected embeddings by the vocabulary '" + *WantedName +
+           "' (" + *Wanted + "), found '" + Name + "' (" + Hash + ")")
+              .str()};
+}
+
+void EmbeddingVocabulary::embed(const EntityHistogram &Histogram,
+                                Normalization How,
+                                MutableArrayRef<float> Into) const {
+  assert(Into.size() == Dimension && "an embedding has the vocabulary's size");
+  const double Scale =
+      How == Normalization::PerInstruction && Histogram.instructions() != 0
+          ? 1.0 / double(Histogram.instructions())
+          : 1.0;
+  // In blocks whose sums stay in registers and in the first cache.
+  constexpr unsigned BlockSize = 64;
+  for (unsigned Begin = 0; Begin < Dimension; Begin += BlockSize) {
+    const unsigned Size = std::min(BlockSize, Dimension - Begin);
+    double Sums[BlockSize] = {};
+    for (unsigned Entity = 0; Entity != NumIREntities; ++Entity) {
+      const double Count = Histogram[Entity];
+      if (Count == 0)
+        continue;
+      const double *Row = (*this)[Entity].data() + Begin;
+      for (unsigned Column = 0; Column != Size; ++Column)
+        Sums[Column] += Count * Row[Column];
+    }
+    for (unsigned Column = 0; Column != Size; ++Column) {
+      double Sum = Sums[Column] * Scale;
+      if (How == Normalization::Logarithmic)
+        Sum = std::copysign(std::log1p(std::abs(Sum)), Sum);
+      Into[Begin + Column] = static_cast<float>(Sum);
+    }
+  }
+}
+
+} // namespace MLBridge

@@ -1,0 +1,129 @@
+//===- IR2VecPrinter.cpp - Embeddings as text -----------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The passes, and where the analysis is registered.
+///
+//===----------------------------------------------------------------------===//
+
+#include "IR2Vec/IR2VecPrinter.h"
+
+#include "IR2Vec/ModuleEmbedder.h"
+#include "Options.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+static void print(raw_ostream &OS, ArrayRef<float> Embedding) {
+  OS << " [";
+  for (float Element : Embedding)
+    // Nine digits tell any two floats from each other.
+    OS << ' ' << format("%.9g", Element);
+  OS << " ]\n";
+}
+
+namespace {
+
+class IR2VecPrinterPass : public PassInfoMixin<IR2VecPrinterPass> {
+public:
+  explicit IR2VecPrinterPass(bool Instructions) : Instructions(Instructions) {}
+
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    if (ir2vecVocabulary().empty()) {
+      emitError(M, "no vocabulary; -mlbridge-ir2vec-vocabulary=FILE names one");
+      return PreservedAnalyses::all();
+    }
+    Expected<EmbeddingVocabulary> Vocabulary =
+        EmbeddingVocabulary::load(ir2vecVocabulary());
+    if (!Vocabulary) {
+      emitError(M, Vocabulary.takeError().str());
+      return PreservedAnalyses::all();
+    }
+    FunctionAnalysisManager &FAM =
+        MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+    // In one piece, since other back ends may print at the same time.
+    SmallString<0> Text;
+    raw_svector_ostream OS(Text);
+    print(OS, M, FAM, *Vocabulary);
+    errs() << Text;
+    return PreservedAnalyses::all();
+  }
+  static bool isRequired() { return true; }
+
+private:
+  static void emitError(Module &M, const Twine &Message) {
+    M.getContext().diagnose(
+        DiagnosticInfoGeneric("mlbridge-ir2vec: " + Message, DS_Error));
+  }
+
+  void print(raw_ostream &OS, Module &M, FunctionAnalysisManager &FAM,
+             const EmbeddingVocabulary &Vocabulary) const {
+    ModuleEmbedder Embedder(Vocabulary, ir2vecOptions());
+    SmallVector<float, 0> Into(Vocabulary.dimension());
+    OS << "IR2Vec of " << M.getModuleIdentifier() << ": "
+       << embeddingKindName(Embedder.options().Kind) << ", "
+       << normalizationName(Embedder.options().Normalize) << ", dimension "
+       << Vocabulary.dimension() << ", vocabulary " << Vocabulary.metadata()
+       << '\n';
+    for (Function &F : M) {
+      if (F.isDeclaration())
+        continue;
+      OS << "function " << F.getName() << ", "
+         << Embedder.histogram(F, FAM).instructions() << " instructions:";
+      Embedder.embed(F, FAM, Into);
+      MLBridge::print(OS, Into);
+      if (!Instructions)
+        continue;
+      for (const BasicBlock &Block : F)
+        for (const Instruction &I : Block) {
+          if (isWithoutEntities(I))
+            continue;
+          OS << I << ':';
+          Embedder.embed(I, Into);
+          MLBridge::print(OS, Into);
+        }
+    }
+    OS << "module, " << Embedder.histogram(M, FAM).instructions()
+       << " instructions:";
+    Embedder.embed(M, FAM, Into);
+    MLBridge::print(OS, Into);
+  }
+
+  bool Instructions;
+};
+
+} // namespace
+
+void registerIR2Vec(PassBuilder &PB) {
+  PB.registerAnalysisRegistrationCallback([](FunctionAnalysisManager &FAM) {
+    FAM.registerPass(
+        [] { return EntityHistogramAnalysis(ir2vecOptions().Kind); });
+  });
+  PB.registerPipelineParsingCallback(
+      [](StringRef Name, ModulePassManager &MPM,
+         ArrayRef<PassBuilder::PipelineElement>) {
+        if (Name == "print<mlbridge-ir2vec>")
+          MPM.addPass(IR2VecPrinterPass(/*Instructions=*/false));
+        else if (Name == "print<mlbridge-ir2vec;instructions>")
+          MPM.addPass(IR2VecPrinterPass(/*Instructions=*/true));
+        else
+          return false;
+        return true;
+      });
+}
+
+} // namespace MLBridge
