@@ -11,7 +11,12 @@ paper's published package, ``PipeCompilerInterface(data_format, pipe_name)``. Wh
 from os import PathLike
 from typing import Any
 
-from mlbridge import BaseCompilerInterface, SharedMemoryCompilerInterface
+from mlbridge import (
+    BaseCompilerInterface,
+    GRPCCompilerInterface,
+    InteractiveCompilerInterface,
+    SharedMemoryCompilerInterface,
+)
 from mlbridge import PipeCompilerInterface as _PipeCompilerInterface
 
 _SERDES = {"bytes": "bitstream", "json": "json"}
@@ -55,6 +60,8 @@ class PipeCompilerInterface(_PipeCompilerInterface):
 
 __all__ = [
     "BaseCompilerInterface",
+    "GRPCCompilerInterface",
+    "InteractiveCompilerInterface",
     "PipeCompilerInterface",
     "SharedMemoryCompilerInterface",
 ]

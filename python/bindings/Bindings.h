@@ -16,7 +16,9 @@
 
 #include "MLCompilerBridge/Advice.h"
 #include "MLCompilerBridge/Deadline.h"
+#include "MLCompilerBridge/Door.h"
 
+#include <memory>
 #include <nanobind/nanobind.h>
 #include <optional>
 #include <string_view>
@@ -24,8 +26,18 @@
 namespace MLBridge::Python {
 
 void bindCodec(nanobind::module_ &M);
+void bindDoors(nanobind::module_ &M);
+void bindFormats(nanobind::module_ &M);
 void bindRunner(nanobind::module_ &M);
+void bindInProcess(nanobind::module_ &M);
 void bindServer(nanobind::module_ &M);
+
+/// A door on its way to a server, in Python mlbridge._core.Door. Optional parts
+/// make theirs in modules of their own.
+struct DoorInPython {
+  /// Null once a server has it.
+  std::unique_ptr<Door> Opened;
+};
 
 /// Says that an object is in use while it lets go of the GIL, or runs Python
 /// code that may, so that a second thread gets an error and not a race.

@@ -14,10 +14,9 @@
 
 #include "Bindings.h"
 #include "Errors.h"
+#include "Formats.h"
 #include "FromPython.h"
 #include "ToPython.h"
-
-#include "MLCompilerBridge/BaseSerDes.h"
 
 #include <cstring>
 #include <nanobind/stl/optional.h>
@@ -53,6 +52,14 @@ private:
   std::size_t Size;
 };
 
+/// What a message is and who has it in hand.
+struct Place {
+  std::string_view Format;
+  std::string_view Side;
+  bool IsBare;
+  nb::handle Formats;
+};
+
 /// A message and the codec that its views may point into.
 struct Decoded {
   MessageBuffer Buffer;
@@ -61,23 +68,27 @@ struct Decoded {
 
 } // namespace
 
-static std::unique_ptr<BaseSerDes>
-makeCodec(std::string_view Format, std::optional<std::string_view> BareSide) {
-  std::unique_ptr<BaseSerDes> Codec = valueOrRaise(SerDes::create(Format));
-  if (!BareSide)
-    return Codec;
-  if (*BareSide != "model" && *BareSide != "compiler")
+static std::unique_ptr<BaseSerDes> makeCodec(const Place &At) {
+  const bool IsModel = At.Side == "model";
+  if (!IsModel && At.Side != "compiler")
     raise({ErrorCode::InvalidArgument,
-           "bare names a side, 'model' or 'compiler', found '" +
-               std::string(*BareSide) + "'"});
-  Codec->setDialect(*BareSide == "model" ? BaseSerDes::Dialect::BareModel
-                                         : BaseSerDes::Dialect::BareCompiler);
+           "a side is 'model' or 'compiler', found '" + std::string(At.Side) +
+               "'"});
+  std::unique_ptr<BaseSerDes> Codec =
+      valueOrRaise(formatsWith(At.Formats)
+                       .create(At.Format, IsModel ? SerDes::Side::Model
+                                                  : SerDes::Side::Compiler));
+  if (At.IsBare)
+    Codec->setDialect(IsModel ? BaseSerDes::Dialect::BareModel
+                              : BaseSerDes::Dialect::BareCompiler);
   return Codec;
 }
 
 static nb::bytes serialize(const nb::dict &Tensors, std::string_view Format,
-                           std::optional<std::string_view> BareSide) {
-  std::unique_ptr<BaseSerDes> Codec = makeCodec(Format, BareSide);
+                           std::string_view Side, bool IsBare,
+                           nb::handle Formats) {
+  std::unique_ptr<BaseSerDes> Codec =
+      makeCodec({Format, Side, IsBare, Formats});
   TensorsFromPython Set("tensor");
   for (auto [Name, Value] : Tensors) {
     nb::object Backing;
@@ -91,11 +102,13 @@ static nb::bytes serialize(const nb::dict &Tensors, std::string_view Format,
 }
 
 static nb::dict deserialize(const nb::bytes &Message, std::string_view Format,
-                            std::optional<std::string_view> BareSide,
+                            std::string_view Side, bool IsBare,
+                            nb::handle Formats,
                             std::optional<std::string_view> Type, bool Many) {
   AdviceSpec Wanted = adviceSpecOf(Type, Many);
   auto Held = std::make_shared<Decoded>(
-      Decoded{MessageBuffer(Message.size()), makeCodec(Format, BareSide)});
+      Decoded{MessageBuffer(Message.size()),
+              makeCodec({Format, Side, IsBare, Formats})});
   Span<std::byte> Bytes = Held->Buffer.message();
   if (!Bytes.empty())
     std::memcpy(Bytes.data(), Message.data(), Bytes.size());
@@ -112,17 +125,21 @@ static nb::dict deserialize(const nb::bytes &Message, std::string_view Format,
 
 void bindCodec(nb::module_ &M) {
   M.def("serialize", serialize, nb::arg("tensors"), nb::arg("serdes"),
-        nb::arg("bare").none() = nb::none(),
+        nb::arg("side"), nb::arg("bare") = false,
+        nb::arg("formats") = nb::tuple(),
         nb::sig("def serialize(tensors: dict[str, typing.Any], serdes: str, "
-                "bare: str | None = None) -> bytes"),
-        "One message with these tensors.");
+                "side: str, bare: bool = False, formats: "
+                "collections.abc.Sequence[Format] = ()) -> bytes"),
+        "One message with these tensors, as the side writes it.");
   M.def("deserialize", deserialize, nb::arg("message"), nb::arg("serdes"),
-        nb::arg("bare").none() = nb::none(),
-        nb::arg("type").none() = nb::none(), nb::arg("many") = false,
-        nb::sig("def deserialize(message: bytes, serdes: str, bare: str | None "
-                "= None, type: str | None = None, many: bool = False) -> "
-                "dict[str, typing.Any]"),
-        "The tensors of one message.");
+        nb::arg("side"), nb::arg("bare") = false,
+        nb::arg("formats") = nb::tuple(), nb::arg("type").none() = nb::none(),
+        nb::arg("many") = false,
+        nb::sig("def deserialize(message: bytes, serdes: str, side: str, bare: "
+                "bool = False, formats: collections.abc.Sequence[Format] = (), "
+                "type: str | None = None, many: bool = False) -> dict[str, "
+                "typing.Any]"),
+        "The tensors of one message, as the side reads it.");
 }
 
 } // namespace MLBridge::Python

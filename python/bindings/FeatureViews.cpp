@@ -15,13 +15,10 @@ namespace nb = nanobind;
 
 namespace MLBridge::Python {
 
-void FeatureViews::remake(SessionViews &Views,
-                          const ModelServer::Question &Question) {
-  Views.Session = Question.Session;
-  Views.Memory = Question.Memory;
-  Views.Arrays = nb::dict();
-  Views.Texts.clear();
-  Views.Owner = ownerOf(Question.Memory);
+FeatureViews::LayoutViews
+FeatureViews::make(const ModelServer::Question &Question,
+                   const nb::object &Owner) {
+  LayoutViews Views;
   for (std::size_t I = 0; I < Question.Features.size(); ++I) {
     const TensorView &Tensor = Question.Features[I];
     nb::object Name = toStr(Tensor.Name);
@@ -29,41 +26,54 @@ void FeatureViews::remake(SessionViews &Views,
       Views.Arrays[Name] = nb::none();
       Views.Texts.push_back({I, Name});
     } else {
-      Views.Arrays[Name] = viewArray(Tensor, Views.Owner);
+      Views.Arrays[Name] = viewArray(Tensor, Owner);
     }
   }
-  // Last, so that views that could not be made are not taken for made.
-  Views.Layout = Question.Layout;
+  return Views;
 }
 
 FeatureViews::SessionViews &
 FeatureViews::viewsOf(const ModelServer::Question &Question) {
-  auto Found =
-      std::ranges::find(Sessions, Question.Session, &SessionViews::Session);
+  if (Last && Last->Session == Question.Session)
+    return *Last;
+  auto Found = Sessions.find(Question.Session);
   if (Found == Sessions.end()) {
     // A new compiler is the occasion to let go of those that have left: nobody
     // but us holds their memory any more.
-    std::erase_if(Sessions, [](const SessionViews &V) {
-      return V.Memory.use_count() <= 1;
+    std::erase_if(Sessions, [](const auto &Entry) {
+      return Entry.second.Memory.use_count() <= 1;
     });
-    Found = Sessions.insert(Sessions.begin(), SessionViews());
-  } else if (Found != Sessions.begin()) {
-    std::rotate(Sessions.begin(), Found, Found + 1);
-    Found = Sessions.begin();
+    Found = Sessions.try_emplace(Question.Session).first;
+    Found->second.Session = Question.Session;
   }
-  return *Found;
+  Last = &Found->second;
+  return *Last;
 }
 
 nb::dict FeatureViews::dictFor(const ModelServer::Question &Question) {
   SessionViews &Views = viewsOf(Question);
-  ++Views.Questions;
-  // Layouts count from 1, so a new session is remade too.
-  if (Views.Layout != Question.Layout)
-    remake(Views, Question);
-  nb::dict Features = nb::steal<nb::dict>(PyDict_Copy(Views.Arrays.ptr()));
+  // They count from 1, so those of a new session are other ones, too.
+  if (Views.MemoryId != Question.Layout.Memory) {
+    Views.forgetLayouts();
+    Views.Owner = ownerOf(Question.Memory);
+    Views.Memory = Question.Memory;
+    Views.MemoryId = Question.Layout.Memory;
+  }
+  auto Found = Views.Layouts.find(Question.Layout.Schema);
+  if (Found == Views.Layouts.end()) {
+    LayoutViews Made = make(Question, Views.Owner);
+    const std::size_t NumFeatures = Question.Features.size() + 1;
+    if (Views.NumFeatures + NumFeatures > SessionViews::MaxFeatures)
+      Views.forgetLayouts();
+    Views.NumFeatures += NumFeatures;
+    Found =
+        Views.Layouts.emplace(Question.Layout.Schema, std::move(Made)).first;
+  }
+  const LayoutViews &Layout = Found->second;
+  nb::dict Features = nb::steal<nb::dict>(PyDict_Copy(Layout.Arrays.ptr()));
   if (!Features.is_valid())
     throw nb::python_error();
-  for (const SessionViews::Text &Text : Views.Texts)
+  for (const LayoutViews::Text &Text : Layout.Texts)
     Features[Text.Name] = textObject(Question.Features[Text.Index]);
   return Features;
 }

@@ -18,29 +18,28 @@
 #include "MLCompilerBridge/ModelServer.h"
 
 #include <nanobind/nanobind.h>
+#include <unordered_map>
 #include <vector>
 
 namespace MLBridge::Python {
 
-/// The arrays of each session's last layout. Most compilers ask about the same
-/// features again and again, in the same place: then a question costs one copy
-/// of a small dict.
+/// The arrays of each session's layouts. Most compilers ask about the same few
+/// sets of features again and again, in the same place: then a question costs
+/// one copy of a small dict.
 class FeatureViews {
 public:
   /// The features by name. The arrays show the question until the next one is
   /// received; their memory lives as long as they do.
   nanobind::dict dictFor(const ModelServer::Question &Question);
-  /// Whether the last question was the first of its session.
-  bool wasFirstOfSession() const { return Sessions.front().Questions == 1; }
+  /// Lets go of all memory.
+  void clear() {
+    Sessions.clear();
+    Last = nullptr;
+  }
 
 private:
-  struct SessionViews {
-    std::uint64_t Session = 0;
-    std::uint64_t Questions = 0;
-    std::uint64_t Layout = 0;
-    /// The arrays' owner, and what it owns.
-    nanobind::object Owner;
-    std::weak_ptr<const void> Memory;
+  /// What is shown of a layout.
+  struct LayoutViews {
     /// Every name in order: with its array, or None for a text.
     nanobind::dict Arrays;
     /// The texts, which have to be made each time.
@@ -50,13 +49,33 @@ private:
     };
     std::vector<Text> Texts;
   };
+  struct SessionViews {
+    std::uint64_t Session = 0;
+    /// The arrays' owner, and what it owns.
+    nanobind::object Owner;
+    std::weak_ptr<const void> Memory;
+    std::uint64_t MemoryId = 0;
+    /// By the schema.
+    std::unordered_map<std::uint64_t, LayoutViews> Layouts;
+    /// Of all of them together. A peer says how many features there are, so
+    /// that no number of layouts would be a bound.
+    std::size_t NumFeatures = 0;
+    static constexpr std::size_t MaxFeatures = 4096;
+
+    void forgetLayouts() {
+      Layouts.clear();
+      NumFeatures = 0;
+    }
+  };
 
   SessionViews &viewsOf(const ModelServer::Question &Question);
-  static void remake(SessionViews &Views,
-                     const ModelServer::Question &Question);
+  static LayoutViews make(const ModelServer::Question &Question,
+                          const nanobind::object &Owner);
 
-  /// Few at a time; the last used is the first.
-  std::vector<SessionViews> Sessions;
+  /// By number.
+  std::unordered_map<std::uint64_t, SessionViews> Sessions;
+  /// That of the last question.
+  SessionViews *Last = nullptr;
 };
 
 } // namespace MLBridge::Python

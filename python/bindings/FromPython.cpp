@@ -30,7 +30,7 @@ static PyArrayObject *asArray(nb::handle Value) {
 }
 
 /// The element type of an array's dtype, whatever its byte order.
-static std::optional<ElementType> elementTypeOfArray(PyArrayObject *Array) {
+static std::optional<ElementType> elementTypeOfDtype(const PyArray_Descr *D) {
   auto OfSize = [](npy_intp Bytes,
                    ElementType First) -> std::optional<ElementType> {
     for (int I = 0; I < 4; ++I)
@@ -38,8 +38,8 @@ static std::optional<ElementType> elementTypeOfArray(PyArrayObject *Array) {
         return static_cast<ElementType>(static_cast<int>(First) + I);
     return std::nullopt;
   };
-  npy_intp Bytes = PyArray_ITEMSIZE(Array);
-  switch (PyArray_DESCR(Array)->kind) {
+  npy_intp Bytes = PyDataType_ELSIZE(D);
+  switch (D->kind) {
   case 'b':
     return ElementType::Bool;
   case 'i':
@@ -146,8 +146,29 @@ void TensorsFromPython::addInt(const Entry &E, nb::handle Value) {
   addScalar<std::uint64_t>(E, Unsigned, std::nullopt);
 }
 
+/// What a policy gets when it takes an element out of an array: worth more than
+/// the detour by an array that NumPy would make of it.
+void TensorsFromPython::addNumPyScalar(const Entry &E, nb::handle Value) {
+  nb::object Descr = nb::steal(
+      reinterpret_cast<PyObject *>(PyArray_DescrFromScalar(Value.ptr())));
+  if (!Descr.is_valid())
+    throw nb::python_error();
+  auto *D = reinterpret_cast<PyArray_Descr *>(Descr.ptr());
+  std::optional<ElementType> Type = elementTypeOfDtype(D);
+  if (!Type)
+    mismatch(E, "dtype " + textOf(Descr));
+  alignas(std::uint64_t) std::byte Element[sizeof(std::uint64_t)];
+  PyArray_ScalarAsCtype(Value.ptr(), Element);
+  TensorView Tensor;
+  Tensor.Type = *Type;
+  Tensor.Data = Element;
+  Tensor.NumBytes = elementSize(*Type);
+  store(E, Tensor, E.Wanted, /*Borrowed=*/false);
+}
+
 void TensorsFromPython::addArray(const Entry &E, nb::object Array) {
-  std::optional<ElementType> Type = elementTypeOfArray(asArray(Array));
+  std::optional<ElementType> Type =
+      elementTypeOfDtype(PyArray_DESCR(asArray(Array)));
   if (!Type) {
     // An array of NumPy's fixed-width strings is a list of them, or one; it has
     // a type even where it is empty.
@@ -333,6 +354,9 @@ void TensorsFromPython::add(std::string_view Name, nb::handle Value,
     Set.set(Name, toText(Value, Backing));
   } else if (PyList_Check(Object) || PyTuple_Check(Object)) {
     addList(E, Value);
+  } else if (PyArray_IsScalar(Object, Number) ||
+             PyArray_IsScalar(Object, Bool)) {
+    addNumPyScalar(E, Value);
   } else if (PyArray_CheckScalar(Object) ||
              PyObject_HasAttrString(Object, "__array__") ||
              (PyObject_CheckBuffer(Object) && !PyBytes_Check(Object))) {

@@ -64,6 +64,7 @@ private:
 
   void addInt(const Entry &E, nanobind::handle Value);
   void addArray(const Entry &E, nanobind::object Array);
+  void addNumPyScalar(const Entry &E, nanobind::handle Value);
   void addList(const Entry &E, nanobind::handle Sequence);
   bool addNumbers(const Entry &E, nanobind::handle Sequence);
   bool addStrings(const Entry &E, nanobind::handle Sequence);

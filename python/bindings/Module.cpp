@@ -19,43 +19,10 @@
 
 #include "MLCompilerBridge/ModelSpec.h"
 
-#include <cmath>
-
 namespace nb = nanobind;
 
 using namespace MLBridge;
 using namespace MLBridge::Python;
-
-ExclusiveUse::ExclusiveUse(bool &InUse, std::string_view What) : InUse(InUse) {
-  if (InUse)
-    raise({ErrorCode::InvalidArgument,
-           std::string(What) +
-               " is in use by another thread; each thread needs its own"});
-  InUse = true;
-}
-
-Duration Python::durationOf(std::optional<double> Seconds) {
-  if (!Seconds)
-    return Duration::max();
-  if (std::isnan(*Seconds))
-    raise({ErrorCode::InvalidArgument, "a time-out of nan seconds"});
-  std::chrono::duration<double> Wait(std::max(0.0, *Seconds));
-  // Half of what 64 bits hold is 146 years, and safe to convert.
-  if (Wait > std::chrono::duration<double>(Duration::max() / 2))
-    return Duration::max();
-  return std::chrono::duration_cast<Duration>(Wait);
-}
-
-AdviceSpec Python::adviceSpecOf(std::optional<std::string_view> Type,
-                                bool Many) {
-  if (!Type)
-    return AdviceSpec::any();
-  std::optional<ElementType> Element = parseElementType(*Type);
-  if (!Element)
-    raise({ErrorCode::InvalidArgument,
-           "no element type is called '" + std::string(*Type) + "'"});
-  return {Many ? AdviceSpec::Form::List : AdviceSpec::Form::Scalar, *Element};
-}
 
 static nb::dict schemes() {
   RunnerFactory Factory;
@@ -76,7 +43,10 @@ NB_MODULE(_core, M) {
   M.def("schemes", schemes, nb::sig("def schemes() -> dict[str, str]"),
         "The model specs that this build understands: a line of help by "
         "scheme.");
+  bindFormats(M);
+  bindDoors(M);
   bindServer(M);
   bindRunner(M);
+  bindInProcess(M);
   bindCodec(M);
 }

@@ -13,10 +13,11 @@
 
 #include "Bindings.h"
 #include "Errors.h"
+#include "Formats.h"
 #include "FromPython.h"
 #include "ToPython.h"
 
-#include "MLCompilerBridge/MLModelRunner.h"
+#include "MLCompilerBridge/ModelSpec.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -30,9 +31,8 @@ namespace {
 
 class Runner {
 public:
-  explicit Runner(std::string_view Spec)
-      : Impl(valueOrRaise(createModelRunner(Spec))),
-        Description(Impl->describe()) {}
+  Runner(std::string_view Spec, nb::handle Formats, nb::handle Schemes)
+      : Impl(make(Spec, Formats, Schemes)), Description(Impl->describe()) {}
 
   nb::object evaluate(const nb::dict &Features,
                       std::optional<std::string_view> Type, bool Many);
@@ -46,6 +46,8 @@ public:
   void setTimeout(std::optional<double> Seconds);
 
 private:
+  static std::unique_ptr<MLModelRunner>
+  make(std::string_view Spec, nb::handle Formats, nb::handle Schemes);
   MLModelRunner &open();
 
   std::unique_ptr<MLModelRunner> Impl;
@@ -56,6 +58,15 @@ private:
 };
 
 } // namespace
+
+std::unique_ptr<MLModelRunner>
+Runner::make(std::string_view Spec, nb::handle Formats, nb::handle Schemes) {
+  RunnerFactory Factory;
+  Factory.formats() = formatsWith(Formats);
+  for (nb::handle Scheme : Schemes)
+    Factory.add(nb::cast<RunnerFactory::Scheme>(Scheme));
+  return valueOrRaise(Factory.create(Spec));
+}
 
 MLModelRunner &Runner::open() {
   if (!Impl)
@@ -119,45 +130,47 @@ template <typename T> static nb::object numbersObject(std::vector<T> Values) {
 }
 
 template <typename T>
-static nb::object takeNumbers(const Advice &Answer, bool Many) {
+static nb::object takeNumbers(const MLModelRunner &Runner, const Advice &Answer,
+                              bool Many) {
   if (Many)
-    return numbersObject(valueOrRaise(Answer.get<std::vector<T>>()));
-  return numberObject(valueOrRaise(Answer.get<T>()));
+    return numbersObject(valueOrRaise(Runner.convert<std::vector<T>>(Answer)));
+  return numberObject(valueOrRaise(Runner.convert<T>(Answer)));
 }
 
 /// The answer converted, by the same code as in C++.
-static nb::object takeAs(const Advice &Answer, ElementType Type, bool Many) {
+static nb::object takeAs(const MLModelRunner &Runner, const Advice &Answer,
+                         ElementType Type, bool Many) {
   switch (Type) {
   case ElementType::Int8:
-    return takeNumbers<std::int8_t>(Answer, Many);
+    return takeNumbers<std::int8_t>(Runner, Answer, Many);
   case ElementType::Int16:
-    return takeNumbers<std::int16_t>(Answer, Many);
+    return takeNumbers<std::int16_t>(Runner, Answer, Many);
   case ElementType::Int32:
-    return takeNumbers<std::int32_t>(Answer, Many);
+    return takeNumbers<std::int32_t>(Runner, Answer, Many);
   case ElementType::Int64:
-    return takeNumbers<std::int64_t>(Answer, Many);
+    return takeNumbers<std::int64_t>(Runner, Answer, Many);
   case ElementType::UInt8:
-    return takeNumbers<std::uint8_t>(Answer, Many);
+    return takeNumbers<std::uint8_t>(Runner, Answer, Many);
   case ElementType::UInt16:
-    return takeNumbers<std::uint16_t>(Answer, Many);
+    return takeNumbers<std::uint16_t>(Runner, Answer, Many);
   case ElementType::UInt32:
-    return takeNumbers<std::uint32_t>(Answer, Many);
+    return takeNumbers<std::uint32_t>(Runner, Answer, Many);
   case ElementType::UInt64:
-    return takeNumbers<std::uint64_t>(Answer, Many);
+    return takeNumbers<std::uint64_t>(Runner, Answer, Many);
   case ElementType::Float:
-    return takeNumbers<float>(Answer, Many);
+    return takeNumbers<float>(Runner, Answer, Many);
   case ElementType::Double:
-    return takeNumbers<double>(Answer, Many);
+    return takeNumbers<double>(Runner, Answer, Many);
   case ElementType::Bool:
-    return takeNumbers<bool>(Answer, Many);
+    return takeNumbers<bool>(Runner, Answer, Many);
   case ElementType::String:
     break;
   }
   if (!Many)
-    return toStr(valueOrRaise(Answer.get<std::string>()));
+    return toStr(valueOrRaise(Runner.convert<std::string>(Answer)));
   nb::list Strings;
   for (const std::string &S :
-       valueOrRaise(Answer.get<std::vector<std::string>>()))
+       valueOrRaise(Runner.convert<std::vector<std::string>>(Answer)))
     Strings.append(toStr(S));
   return Strings;
 }
@@ -186,7 +199,7 @@ nb::object Runner::evaluate(const nb::dict &Named,
   Features.clear();
   Advice Outputs = valueOrRaise(std::move(*Answer));
   if (Type)
-    return takeAs(Outputs, Wanted.Type, Many);
+    return takeAs(Model, Outputs, Wanted.Type, Many);
   nb::dict ByName;
   for (const TensorView &Tensor : Outputs.tensors())
     ByName[toStr(Tensor.Name)] = objectOf(Tensor);
@@ -212,10 +225,22 @@ void Runner::logOutcome(std::optional<std::string_view> Name, nb::handle Value,
 //===----------------------------------------------------------------------===//
 
 void bindRunner(nb::module_ &M) {
+  using Scheme = RunnerFactory::Scheme;
+  nb::class_<Scheme>(M, "Scheme",
+                     "A way to reach a model, of an optional part of the "
+                     "library.")
+      .def_prop_ro("name", [](const Scheme &S) { return S.Name; })
+      .def_prop_ro(
+          "help", [](const Scheme &S) { return S.Help; }, "One line about it.");
   nb::class_<Runner>(M, "Runner",
                      "A question to a model, from Python. Used by one thread "
                      "at a time.")
-      .def(nb::init<std::string_view>(), nb::arg("spec"))
+      .def(nb::init<std::string_view, nb::handle, nb::handle>(),
+           nb::arg("spec"), nb::arg("formats") = nb::tuple(),
+           nb::arg("schemes") = nb::tuple(),
+           nb::sig("def __init__(self, spec: str, formats: "
+                   "collections.abc.Sequence[Format] = (), schemes: "
+                   "collections.abc.Sequence[Scheme] = ()) -> None"))
       .def("evaluate", &Runner::evaluate, nb::arg("features"),
            nb::arg("type").none() = nb::none(), nb::arg("many") = false,
            nb::sig("def evaluate(self, features: dict[str, typing.Any], type: "

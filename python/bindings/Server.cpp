@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Server: a ModelServer whose questions are dicts of arrays and whose replies
-/// are Python values. Waiting never holds the GIL, and is done in slices, so
-/// that Ctrl-C is heard.
+/// are Python values, with the doors where compilers come to it. Waiting never
+/// holds the GIL, and is done in slices, so that Ctrl-C is heard.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,12 +20,13 @@
 #include "ToPython.h"
 
 #include "MLCompilerBridge/ModelServer.h"
-#include "MLCompilerBridge/ModelSpec.h"
 
+#include <algorithm>
 #include <atomic>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 namespace nb = nanobind;
 
@@ -35,16 +36,21 @@ namespace {
 
 class Server {
 public:
-  Server(std::string Name, ModelServerOptions Options, nb::object OnWarning);
+  Server(const nb::sequence &Doors, nb::object OnWarning);
 
-  /// Sends the reply that is set, waits for the next question, and returns its
-  /// features; None when \p Timeout seconds pass or stop() is called.
+  /// Sends the replies that are set, waits for the next question, and returns
+  /// its features; None when \p Timeout seconds pass or stop() is called.
   nb::object exchange(std::optional<double> Timeout);
+  /// The same for the questions that wait at the same moment: a list of dicts.
+  nb::object exchangeBatch(std::size_t MaxSize, double MaxDelay,
+                           std::optional<double> Timeout);
 
-  void setReply(nb::handle Value);
-  void setError(const nb::str &Message);
-  void setDeferred(const nb::str &Why);
-  /// Sends the reply that is set, without waiting for more.
+  // The answer to the question at that place of the last batch.
+  void setReply(nb::handle Value, std::size_t Index);
+  void setMessage(const nb::dict &Tensors);
+  void setError(const nb::str &Message, std::size_t Index);
+  void setDeferred(const nb::str &Why, std::size_t Index);
+  /// Sends the replies that are set, without waiting for more.
   void send();
 
   void stop() { Stopped.store(true, std::memory_order_relaxed); }
@@ -52,58 +58,82 @@ public:
   bool isClosed() const { return !Listener; }
 
   const std::string &name() const { return Name; }
-  std::uint64_t session() const { return Asked ? Question.Session : 0; }
-  int pid() const { return Asked ? Question.Pid : 0; }
-  std::string_view adviceType() const {
-    return Asked ? Question.AdviceType : std::string_view();
-  }
-  bool bare() const { return Asked && Question.Bare; }
+  nb::tuple asker(std::size_t Index) const;
+  std::uint64_t session() const { return first().Session; }
+  int pid() const { return first().Pid; }
+  std::string_view adviceType() const { return first().AdviceType; }
+  bool bare() const { return first().Bare; }
   std::uint64_t sessions() const { return Counts.Sessions; }
   std::uint64_t open() const { return Counts.Open; }
   std::uint64_t questions() const { return Counts.Questions; }
+  std::uint64_t batches() const { return Counts.Batches; }
+  void measureLatencies();
+  std::vector<double> latencies(const std::vector<double> &Quantiles) const;
 
 private:
   enum class Answer : std::uint8_t { None, Advice, Error, Deferred };
 
-  /// What became of an answer.
-  struct Sent {
-    Answer Kind = Answer::None;
-    std::uint64_t Session = 0;
-    int Pid = 0;
-    /// Why it could not be sent; that session is over.
-    MLBridge::Error Failure;
+  /// A question that Python has seen, and what it is answered.
+  struct Exchange {
+    ModelServer::Question Question;
+    /// Its place in the server's batch.
+    std::size_t Index = 0;
+    Answer Pending = Answer::None;
+    TensorsFromPython Reply{"reply"};
+    std::string Text;
+  };
 
-    bool isAuthorsFault() const;
-    nb::object exception() const;
+  /// What became of the answers.
+  struct Sent {
+    struct Failed {
+      Answer Kind;
+      std::uint64_t Session;
+      int Pid;
+      /// Why it could not be sent; that session is over.
+      MLBridge::Error Why;
+
+      bool isAuthorsFault() const;
+      nb::object exception() const;
+    };
+    std::vector<Failed> Failures;
+
+    const Failed *authorsFault() const;
   };
 
   /// How long a signal may have to wait.
   static constexpr std::chrono::milliseconds Slice{100};
 
-  void setText(Answer Kind, std::string Text);
-  void addOutput(std::string_view Name, nb::handle Value, bool IsTaken);
+  /// Sends, and waits: whether there are questions.
+  bool advance(const BatchLimits &Limits, std::optional<double> Timeout);
+  /// Takes the questions that have a form in Python; true if there is one.
+  bool take(Span<const ModelServer::Question> Questions);
+  const ModelServer::Question &first() const;
+  Exchange &at(std::size_t Index);
+  void setText(Exchange &E, Answer Kind, std::string Text);
+  void addOutput(Exchange &E, std::string_view Name, nb::handle Value,
+                 bool IsTaken);
   void checkOpen() const;
-  void checkAsked() const;
-  /// Without the GIL. Success when there is nothing to send.
-  Sent sendAnswer();
+  /// Without the GIL.
+  Sent sendAnswers();
   void settle(const Sent &Last);
-  void refuse(const std::string &Why);
+  void refuse(const ModelServer::Question &Question, std::size_t Index,
+              const std::string &Why);
   void forget();
   void warn(std::string_view What, const nb::object &Why);
   void report(const Sent &Last);
 
+  std::unique_ptr<ModelServer> Listener;
   std::string Name;
   /// For messages.
-  std::string Description = "the server at " + Name;
-  std::unique_ptr<ModelServer> Listener;
+  std::string Description;
   nb::object OnWarning;
   FeatureViews Views;
-  TensorsFromPython Reply{"reply"};
-  std::string ReplyText;
-  Answer Pending = Answer::None;
-  ModelServer::Question Question;
-  /// Whether Question waits for its answer.
-  bool Asked = false;
+  /// Of these, the first NumAsked wait for their answers; the others are kept
+  /// for what they have allocated.
+  std::vector<std::unique_ptr<Exchange>> Exchanges;
+  std::size_t NumAsked = 0;
+  /// What Python sees of them.
+  std::vector<nb::dict> Shown;
   bool InUse = false;
   std::atomic<bool> Stopped = false;
   ModelServer::Statistics Counts;
@@ -117,21 +147,33 @@ void Server::checkOpen() const {
     raise({ErrorCode::InvalidArgument, Description + " is closed"});
 }
 
-Server::Server(std::string Name, ModelServerOptions Options,
-               nb::object OnWarning)
-    : Name(Name), Listener(valueOrRaise(ModelServer::listen(
-                      std::move(Name), std::move(Options)))),
-      OnWarning(std::move(OnWarning)) {}
+Server::Server(const nb::sequence &Doors, nb::object OnWarning)
+    : OnWarning(std::move(OnWarning)) {
+  std::vector<std::unique_ptr<Door>> Opened;
+  for (nb::handle Item : Doors) {
+    auto &D = nb::cast<DoorInPython &>(Item);
+    if (!D.Opened)
+      raise({ErrorCode::InvalidArgument, "a door belongs to one server only"});
+    Opened.push_back(std::move(D.Opened));
+  }
+  if (Opened.empty())
+    raise({ErrorCode::InvalidArgument,
+           "a server needs a place, such as pipe:/tmp/advisor"});
+  Listener = ModelServer::create(std::move(Opened));
+  Name = Listener->name();
+  Description = "the server at " + Name;
+}
 
 void Server::close() {
   if (!Listener)
     return;
   ExclusiveUse Use(InUse, Description);
-  Asked = false;
+  NumAsked = 0;
   Counts.Open = 0;
   // The arrays that were handed out keep what they need.
   forget();
-  Reply.clear();
+  for (const auto &E : Exchanges)
+    E->Reply.clear();
   std::unique_ptr<ModelServer> Closing = std::move(Listener);
   nb::gil_scoped_release Release;
   Closing.reset();
@@ -142,67 +184,96 @@ void Server::close() {
 //===----------------------------------------------------------------------===//
 
 nb::object Server::exchange(std::optional<double> Timeout) {
+  if (!advance(BatchLimits(), Timeout))
+    return nb::none();
+  return std::move(Shown.front());
+}
+
+nb::object Server::exchangeBatch(std::size_t MaxSize, double MaxDelay,
+                                 std::optional<double> Timeout) {
+  if (!advance({MaxSize, durationOf(MaxDelay)}, Timeout))
+    return nb::none();
+  nb::list Batch;
+  for (nb::dict &Features : Shown)
+    Batch.append(std::move(Features));
+  return Batch;
+}
+
+bool Server::advance(const BatchLimits &Limits, std::optional<double> Timeout) {
   checkOpen();
   ExclusiveUse Use(InUse, Description);
-  Deadline Until = Deadline::in(durationOf(Timeout));
+  // Counted down by what was waited, which spares looks at the clock.
+  Duration Left = durationOf(Timeout);
   while (true) {
+    const Duration Wait = std::min<Duration>(Left, Slice);
     Sent Last;
-    std::optional<Expected<ModelServer::Question>> Next;
-    // Another thread may look; what it would see is the server's no more.
-    Asked = false;
+    std::optional<Expected<Span<const ModelServer::Question>>> Next;
     {
       nb::gil_scoped_release Release;
-      Last = sendAnswer();
-      if (!Last.isAuthorsFault())
-        Next.emplace(Listener->next(Until.orEarlier(Deadline::in(Slice))));
+      Last = sendAnswers();
+      if (!Last.authorsFault())
+        Next.emplace(Listener->nextBatch(Limits, Wait));
     }
-    Asked = Next && *Next;
-    if (Asked)
-      Question = std::move(**Next);
     settle(Last);
-    if (Asked) {
-      try {
-        return Views.dictFor(Question);
-      } catch (const nb::python_error &E) {
-        // Ctrl-C is no Exception.
-        if (!E.matches(PyExc_Exception))
-          throw;
-        refuse(nb::cast<std::string>(nb::repr(E.value())));
-      }
-    } else if (Next->code() != ErrorCode::Timeout) {
+    if (*Next) {
+      if (take(**Next))
+        return true;
+    } else if (Next->code() == ErrorCode::Timeout) {
+      if (Left != Duration::max())
+        Left -= Wait;
+    } else {
       raise(Next->takeError());
     }
     if (Counts.Open == 0)
       forget();
-    if (Stopped.load(std::memory_order_relaxed) || Until.expired())
-      return nb::none();
+    if (Stopped.load(std::memory_order_relaxed) || Left == Duration::zero())
+      return false;
     if (PyErr_CheckSignals() != 0)
       throw nb::python_error();
   }
 }
 
-/// Lets go of the messages of sessions that are over.
-void Server::forget() {
-  Question = {};
-  Views = {};
+bool Server::take(Span<const ModelServer::Question> Questions) {
+  Shown.clear();
+  for (std::size_t I = 0; I < Questions.size(); ++I) {
+    try {
+      Shown.push_back(Views.dictFor(Questions[I]));
+    } catch (const nb::python_error &E) {
+      // Ctrl-C is no Exception.
+      if (!E.matches(PyExc_Exception))
+        throw;
+      refuse(Questions[I], I, nb::cast<std::string>(nb::repr(E.value())));
+      continue;
+    }
+    if (NumAsked == Exchanges.size())
+      Exchanges.push_back(std::make_unique<Exchange>());
+    Exchange &E = *Exchanges[NumAsked++];
+    E.Question = Questions[I];
+    E.Index = I;
+  }
+  return NumAsked != 0;
 }
 
-/// Answers the question at hand, which has no form in Python, with an error.
-void Server::refuse(const std::string &Why) {
+/// Lets go of the messages of sessions that are over.
+void Server::forget() {
+  for (const auto &E : Exchanges)
+    E->Question = {};
+  Shown.clear();
+  Views.clear();
+}
+
+/// Answers a question that has no form in Python with an error.
+void Server::refuse(const ModelServer::Question &Question, std::size_t Index,
+                    const std::string &Why) {
   std::string Text = "the features cannot be shown in Python: " + Why;
   warn("a question was refused",
        exceptionFor({ErrorCode::Unsupported,
                      "session " + std::to_string(Question.Session) +
                          " (process " + std::to_string(Question.Pid) +
                          "): " + Text}));
-  setText(Answer::Error, std::move(Text));
-  Sent Last;
-  Asked = false;
-  {
-    nb::gil_scoped_release Release;
-    Last = sendAnswer();
-  }
-  settle(Last);
+  nb::gil_scoped_release Release;
+  // One that cannot be told is gone, which shows as the end of its session.
+  (void)bool(Listener->replyError(Text, Index));
 }
 
 void Server::warn(std::string_view What, const nb::object &Why) {
@@ -211,28 +282,46 @@ void Server::warn(std::string_view What, const nb::object &Why) {
 }
 
 /// Tells why sessions have ended since the last call; \p Last is what became of
-/// the last answer.
+/// the last answers.
 void Server::report(const Sent &Last) {
   // The server's messages name the session, so that each is told once. An
   // answer's failure is one of them, and is told by itself or raised.
-  MLBridge::Error End = Listener->lastSessionError();
+  const MLBridge::Error &End = Listener->lastSessionError();
   if (End && End.message() != LastReported) {
     LastReported = End.message();
-    if (End.message() != Last.Failure.message())
+    if (std::ranges::none_of(Last.Failures, [&](const Sent::Failed &F) {
+          return F.Why.message() == End.message();
+        }))
       warn("a session ended", exceptionFor(End));
   }
-  if (Last.Failure && !Last.isAuthorsFault())
-    warn("a session ended", Last.exception());
+  const Sent::Failed *Raised = Last.authorsFault();
+  for (const Sent::Failed &Failure : Last.Failures)
+    if (&Failure != Raised)
+      warn("a session ended", Failure.exception());
 }
 
 //===----------------------------------------------------------------------===//
 // Replies
 //===----------------------------------------------------------------------===//
 
-void Server::checkAsked() const {
-  if (!Asked)
+/// The first question at hand, or none.
+const ModelServer::Question &Server::first() const {
+  static const ModelServer::Question None;
+  return NumAsked == 0 ? None : Exchanges.front()->Question;
+}
+
+nb::tuple Server::asker(std::size_t Index) const {
+  if (Index >= NumAsked)
+    return nb::make_tuple(0, 0);
+  const ModelServer::Question &Q = Exchanges[Index]->Question;
+  return nb::make_tuple(Q.Session, Q.Pid);
+}
+
+Server::Exchange &Server::at(std::size_t Index) {
+  if (Index >= NumAsked)
     raise({ErrorCode::InvalidArgument, "there is no question to answer at " +
                                            Name + "; receive one first"});
+  return *Exchanges[Index];
 }
 
 /// A text for a compiler. Half a character is spelt out (\udcff), since half
@@ -246,57 +335,57 @@ static std::string readable(const nb::str &Text) {
           static_cast<std::size_t>(PyBytes_GET_SIZE(Bytes.ptr()))};
 }
 
-void Server::setError(const nb::str &Message) {
+void Server::setError(const nb::str &Message, std::size_t Index) {
   ExclusiveUse Use(InUse, Description);
-  setText(Answer::Error, readable(Message));
+  setText(at(Index), Answer::Error, readable(Message));
 }
 
-void Server::setDeferred(const nb::str &Why) {
+void Server::setDeferred(const nb::str &Why, std::size_t Index) {
   ExclusiveUse Use(InUse, Description);
-  setText(Answer::Deferred, readable(Why));
+  setText(at(Index), Answer::Deferred, readable(Why));
 }
 
-void Server::setText(Answer Kind, std::string Text) {
-  checkAsked();
-  Reply.clear();
-  ReplyText = std::move(Text);
-  Pending = Kind;
+void Server::setText(Exchange &E, Answer Kind, std::string Text) {
+  E.Reply.clear();
+  E.Text = std::move(Text);
+  E.Pending = Kind;
 }
 
 /// Adds one output of the reply; \p IsTaken where it is the one that a compiler
 /// takes which wants one only.
-void Server::addOutput(std::string_view Name, nb::handle Value, bool IsTaken) {
+void Server::addOutput(Exchange &E, std::string_view Name, nb::handle Value,
+                       bool IsTaken) {
   std::optional<ElementType> Wanted;
   if (IsTaken)
-    Wanted = parseElementType(Question.AdviceType);
+    Wanted = parseElementType(E.Question.AdviceType);
   try {
-    Reply.add(Name, Value, Wanted);
-  } catch (nb::python_error &E) {
+    E.Reply.add(Name, Value, Wanted);
+  } catch (nb::python_error &Failure) {
     // The compiler has said what its first question wants. Of a later one it
     // is a guess only, and the compiler itself is who knows.
-    if (!Wanted || Views.wasFirstOfSession() || !E.matches(PyExc_TypeError))
+    if (!Wanted || E.Question.IsFirst || !Failure.matches(PyExc_TypeError))
       throw;
-    Reply.add(Name, Value);
+    E.Reply.add(Name, Value);
   }
 }
 
-void Server::setReply(nb::handle Value) {
+void Server::setReply(nb::handle Value, std::size_t Index) {
   ExclusiveUse Use(InUse, Description);
-  checkAsked();
-  Pending = Answer::None;
+  Exchange &E = at(Index);
+  E.Pending = Answer::None;
   if (Value.is_none()) {
-    setText(Answer::Deferred, "the model answered None");
+    setText(E, Answer::Deferred, "the model answered None");
     return;
   }
-  Reply.clear();
+  E.Reply.clear();
   // Foreign compilers read Python's numbers as the C types int and float.
   TensorsFromPython::NumberTypes Numbers;
-  if (Question.Bare)
+  if (E.Question.Bare)
     Numbers = {ElementType::Int32, ElementType::Float};
-  Reply.setNumberTypes(Numbers);
+  E.Reply.setNumberTypes(Numbers);
 
   if (!PyDict_Check(Value.ptr())) {
-    addOutput("out", Value, /*IsTaken=*/true);
+    addOutput(E, "out", Value, /*IsTaken=*/true);
   } else {
     nb::dict Outputs = nb::borrow<nb::dict>(Value);
     if (PyDict_Size(Value.ptr()) == 0)
@@ -314,49 +403,80 @@ void Server::setReply(nb::handle Value) {
                "reply '" + std::string(Name) +
                    "': names that begin with an underscore are the "
                    "protocol's own"});
-      addOutput(Name, Output, Outputs.size() == 1 || Name == "out");
+      addOutput(E, Name, Output, Outputs.size() == 1 || Name == "out");
     }
   }
-  Pending = Answer::Advice;
+  E.Pending = Answer::Advice;
 }
 
-Server::Sent Server::sendAnswer() {
-  Sent Result{std::exchange(Pending, Answer::None), Question.Session,
-              Question.Pid, MLBridge::Error::success()};
-  switch (Result.Kind) {
-  case Answer::None:
-    break;
-  case Answer::Advice:
-    Result.Failure = Listener->reply(Reply.features().tensors());
-    break;
-  case Answer::Error:
-    Result.Failure = Listener->replyError(ReplyText);
-    break;
-  case Answer::Deferred:
-    Result.Failure = Listener->replyDeferred(ReplyText);
-    break;
+/// A message of training, which takes the place of a reply. Its names are the
+/// caller's affair, and nobody has said what types are wanted.
+void Server::setMessage(const nb::dict &Tensors) {
+  ExclusiveUse Use(InUse, Description);
+  Exchange &E = at(0);
+  E.Pending = Answer::None;
+  E.Reply.clear();
+  E.Reply.setNumberTypes({});
+  for (auto [Key, Value] : Tensors) {
+    if (!PyUnicode_Check(Key.ptr()))
+      raise({ErrorCode::SchemaMismatch,
+             "the names of tensors are str, found " +
+                 nb::cast<std::string>(nb::repr(Key))});
+    nb::object Backing;
+    E.Reply.add(toText(Key, Backing), Value);
+  }
+  E.Pending = Answer::Advice;
+}
+
+Server::Sent Server::sendAnswers() {
+  Sent Result;
+  // Another thread may look; what it would see is the server's no more.
+  for (std::size_t I = 0, N = std::exchange(NumAsked, 0); I < N; ++I) {
+    Exchange &E = *Exchanges[I];
+    const Answer Kind = std::exchange(E.Pending, Answer::None);
+    MLBridge::Error Failure;
+    switch (Kind) {
+    case Answer::None:
+      break;
+    case Answer::Advice:
+      Failure = Listener->reply(E.Index, E.Reply.features().tensors());
+      break;
+    case Answer::Error:
+      Failure = Listener->replyError(E.Text, E.Index);
+      break;
+    case Answer::Deferred:
+      Failure = Listener->replyDeferred(E.Text, E.Index);
+      break;
+    }
+    if (Failure)
+      Result.Failures.push_back(
+          {Kind, E.Question.Session, E.Question.Pid, std::move(Failure)});
   }
   return Result;
 }
 
 /// Whether the one who made the answer has to know. That a compiler has left is
 /// no affair of the model's, nor is that a bare one has no ear for reasons.
-bool Server::Sent::isAuthorsFault() const {
-  return Kind == Answer::Advice &&
-         (Failure.code() == ErrorCode::SchemaMismatch ||
-          Failure.code() == ErrorCode::InvalidArgument ||
-          Failure.code() == ErrorCode::Unsupported);
+bool Server::Sent::Failed::isAuthorsFault() const {
+  return Kind == Answer::Advice && (Why.code() == ErrorCode::SchemaMismatch ||
+                                    Why.code() == ErrorCode::InvalidArgument ||
+                                    Why.code() == ErrorCode::Unsupported);
+}
+
+const Server::Sent::Failed *Server::Sent::authorsFault() const {
+  auto Found = std::ranges::find_if(Failures, &Failed::isAuthorsFault);
+  return Found == Failures.end() ? nullptr : &*Found;
 }
 
 /// The failure, and whose session it has ended.
-nb::object Server::Sent::exception() const {
+nb::object Server::Sent::Failed::exception() const {
   std::string Number = "session " + std::to_string(Session);
-  std::string Text(Failure.message());
+  std::string Text(Why.message());
   // The codec does not know who reads.
   if (Text.find("(" + Number + ")") == std::string::npos)
     Text = Number + " (process " + std::to_string(Pid) +
            ") was not answered: " + Text;
-  nb::object Exception = exceptionFor({Failure.code(), std::move(Text)});
+  nb::object Exception = exceptionFor({Why.code(), std::move(Text)});
   Exception.attr("session") = Session;
   Exception.attr("pid") = Pid;
   return Exception;
@@ -364,105 +484,99 @@ nb::object Server::Sent::exception() const {
 
 /// What is to be done after a send, with the GIL.
 void Server::settle(const Sent &Last) {
-  Reply.clear();
+  for (const auto &E : Exchanges)
+    E->Reply.clear();
   Counts = Listener->statistics();
   report(Last);
-  if (Last.isAuthorsFault())
-    raise(Last.exception());
+  if (const Sent::Failed *Failure = Last.authorsFault())
+    raise(Failure->exception());
 }
 
 void Server::send() {
   checkOpen();
   ExclusiveUse Use(InUse, Description);
   Sent Last;
-  Asked = false;
   {
     nb::gil_scoped_release Release;
-    Last = sendAnswer();
+    Last = sendAnswers();
   }
   settle(Last);
+}
+
+void Server::measureLatencies() {
+  checkOpen();
+  Listener->measureLatencies();
+}
+
+std::vector<double>
+Server::latencies(const std::vector<double> &Quantiles) const {
+  std::vector<double> Seconds;
+  if (Listener)
+    for (Duration D : Listener->latencies(Quantiles))
+      Seconds.push_back(std::chrono::duration<double>(D).count());
+  return Seconds;
 }
 
 //===----------------------------------------------------------------------===//
 // The binding
 //===----------------------------------------------------------------------===//
 
-static nb::tuple serverSpec(std::string_view Text) {
-  ModelSpec Spec = valueOrRaise(ModelSpec::parse(Text));
-  const bool IsPipe = Spec.Scheme == "pipe";
-  if (!IsPipe && Spec.Scheme != "shm")
-    raise({ErrorCode::Unsupported,
-           "a model is served at pipe:NAME or shm:NAME, not at '" +
-               std::string(Text) + "'"});
-  // Foreign compilers, whom the first two are for, know pipes only.
-  const std::string_view Known[] = {"serdes", "bare", "max-message"};
-  if (Error E = Spec.checkOptions(Span(Known).subspan(IsPipe ? 0 : 2)))
-    raise(E);
-  std::string_view Bare = Spec.option("bare", IsPipe ? "yes" : "no");
-  if (Bare != "yes" && Bare != "no")
-    raise({ErrorCode::InvalidArgument,
-           "option 'bare' is yes or no, found '" + std::string(Bare) + "'"});
-  std::size_t MaxMessage =
-      valueOrRaise(Spec.bytes("max-message", TransportOptions().MaxMessage));
-  return nb::make_tuple(toStr(Spec.Path),
-                        toStr(Spec.option("serdes", "bitstream")),
-                        Bare == "yes", MaxMessage);
-}
-
 void bindServer(nb::module_ &M) {
-  M.def("server_spec", serverSpec, nb::arg("spec"),
-        nb::sig("def server_spec(spec: str) -> tuple[str, str, bool, int]"),
-        "The spec of a place to serve at: name, SerDes of bare compilers, "
-        "whether those are welcome, longest message in bytes.");
-
   nb::class_<Server>(M, "Server",
                      "The model's end of any number of sessions. Used by one "
-                     "thread at a time, but for stop().")
-      .def(
-          "__init__",
-          [](Server *Self, std::string Name, bool Bare, std::string BareFormat,
-             std::size_t MaxMessage, double PeerTimeout, nb::object OnWarning) {
-            ModelServerOptions Options;
-            Options.Bare = Bare;
-            Options.BareFormat = std::move(BareFormat);
-            Options.MaxMessage = MaxMessage;
-            Options.PeerTimeout = durationOf(PeerTimeout);
-            new (Self) Server(std::move(Name), std::move(Options),
-                              std::move(OnWarning));
-          },
-          nb::arg("name"), nb::kw_only(), nb::arg("bare"),
-          nb::arg("bare_format"), nb::arg("max_message"),
-          nb::arg("peer_timeout"), nb::arg("on_warning").none(),
-          nb::sig("def __init__(self, name: str, *, bare: bool, bare_format: "
-                  "str, max_message: int, peer_timeout: float, on_warning: "
-                  "collections.abc.Callable[[str, Exception], object] | None) "
-                  "-> None"),
-          "Listens at NAME.sock and, with bare, at NAME.in and NAME.out. What "
-          "befell a compiler, and why, is told to on_warning.")
+                     "thread at a time, but for stop() and latencies().")
+      .def(nb::init<const nb::sequence &, nb::object>(), nb::arg("doors"),
+           nb::kw_only(), nb::arg("on_warning").none(),
+           nb::sig("def __init__(self, doors: "
+                   "collections.abc.Sequence[Door], *, on_warning: "
+                   "collections.abc.Callable[[str, Exception], object] | None) "
+                   "-> None"),
+           "Serves those who come to the doors. What befell a compiler, and "
+           "why, is told to on_warning.")
       .def("exchange", &Server::exchange,
            nb::arg("timeout").none() = nb::none(),
            nb::sig("def exchange(self, timeout: float | None = None) -> "
                    "dict[str, typing.Any] | None"),
-           "Sends the reply that is set, if any, and waits for the next "
+           "Sends the replies that are set, if any, and waits for the next "
            "question. Returns its features by name, or None when timeout "
            "seconds have passed or stop() was called. Of what it raises, only "
            "a reply that cannot be sent has a session.")
-      .def("set_reply", &Server::setReply, nb::arg("value").none(),
-           nb::sig("def set_reply(self, value: object) -> None"),
-           "The answer to the question at hand; None defers. Arrays are not "
-           "copied before they are sent.")
+      .def("exchange_batch", &Server::exchangeBatch, nb::arg("max_size"),
+           nb::arg("max_delay"), nb::arg("timeout").none() = nb::none(),
+           nb::sig("def exchange_batch(self, max_size: int, max_delay: float, "
+                   "timeout: float | None = None) -> list[dict[str, "
+                   "typing.Any]] | None"),
+           "The same for the questions that wait at the same moment, at most "
+           "one a compiler; the first of them may wait max_delay seconds for "
+           "others.")
+      .def(
+          "set_reply", &Server::setReply, nb::arg("value").none(),
+          nb::arg("index") = 0,
+          nb::sig("def set_reply(self, value: object, index: int = 0) -> None"),
+          "The answer to the question at hand, or to the one at that index of "
+          "the batch; None defers. Arrays are not copied before they are "
+          "sent.")
+      .def("set_message", &Server::setMessage, nb::arg("tensors"),
+           nb::sig("def set_message(self, tensors: dict[str, typing.Any]) -> "
+                   "None"),
+           "A message of training, in place of an answer: names may begin with "
+           "an underscore.")
       .def("set_error", &Server::setError, nb::arg("message"),
-           "The answer that the model failed.")
+           nb::arg("index") = 0, "The answer that the model failed.")
       .def("set_deferred", &Server::setDeferred, nb::arg("why"),
+           nb::arg("index") = 0,
            "The answer that leaves the decision to the compiler.")
       .def("send", &Server::send,
-           "Sends the reply that is set, without waiting for a question.")
+           "Sends the replies that are set, without waiting for a question.")
       .def("stop", &Server::stop,
            "Makes exchange() return None soon. May be called by any thread.")
       .def("close", &Server::close,
            "Ends all sessions and removes the server's files.")
       .def_prop_ro("closed", &Server::isClosed)
       .def_prop_ro("name", &Server::name)
+      .def("asker", &Server::asker, nb::arg("index"),
+           nb::sig("def asker(self, index: int) -> tuple[int, int]"),
+           "The session and the process behind a question of the batch.")
       .def_prop_ro("session", &Server::session,
                    "Which compiler asks, counted from 1; 0 when none does.")
       .def_prop_ro("pid", &Server::pid, "Its process; 0 for a bare compiler.")
@@ -473,7 +587,17 @@ void bindServer(nb::module_ &M) {
                    "Whether it is a foreign compiler on bare pipes.")
       .def_prop_ro("sessions", &Server::sessions, "Compilers met so far.")
       .def_prop_ro("open", &Server::open, "Compilers that are here now.")
-      .def_prop_ro("questions", &Server::questions, "Questions so far.");
+      .def_prop_ro("questions", &Server::questions, "Questions so far.")
+      .def_prop_ro("batches", &Server::batches,
+                   "In how many batches they came.")
+      .def("measure_latencies", &Server::measureLatencies,
+           "From now on, notes how long questions take.")
+      .def("latencies", &Server::latencies, nb::arg("quantiles"),
+           nb::sig("def latencies(self, quantiles: "
+                   "collections.abc.Sequence[float]) -> list[float]"),
+           "Seconds from a question's arrival until its answer is on the way: "
+           "the values below which each of the quantiles (0 to 1) lies. May be "
+           "called by any thread.");
 }
 
 } // namespace MLBridge::Python

@@ -89,14 +89,6 @@ nb::object copyArray(const TensorView &Tensor) {
   return Array;
 }
 
-nb::object toStr(std::string_view Text) {
-  PyObject *Str = PyUnicode_DecodeUTF8(
-      Text.data(), static_cast<Py_ssize_t>(Text.size()), "surrogateescape");
-  if (!Str)
-    throw nb::python_error();
-  return nb::steal(Str);
-}
-
 nb::object textObject(const TensorView &Tensor) {
   if (!Tensor.isStringList())
     return toStr(Tensor.text());

@@ -38,7 +38,13 @@ nanobind::object copyArray(const TensorView &Tensor);
 nanobind::object textObject(const TensorView &Tensor);
 
 /// \p Text with the rule of textObject().
-nanobind::object toStr(std::string_view Text);
+inline nanobind::object toStr(std::string_view Text) {
+  PyObject *Str = PyUnicode_DecodeUTF8(
+      Text.data(), static_cast<Py_ssize_t>(Text.size()), "surrogateescape");
+  if (!Str)
+    throw nanobind::python_error();
+  return nanobind::steal(Str);
+}
 
 } // namespace MLBridge::Python
 

@@ -9,14 +9,19 @@ Such as::
 
     serve(lambda features: features["callee_size"] < 30, "pipe:/tmp/advisor")
 
-`serve` and `serving` run a function; `PipeCompilerInterface` is the paper's loop;
-`create_model_runner` asks, as a compiler does; `mlbridge.log` reads what compilers
+`serve` and `serving` run a function, and `batched` marks one that answers several
+compilers at once; `PipeCompilerInterface` is the paper's loop; `compile_with_policy`
+runs a stock LLVM compile by a function's decisions; `create_model_runner` asks, as a
+compiler does; `mlbridge.onnx` runs a model file, `mlbridge.log` reads what compilers
 recorded, and `mlbridge.codec` reads and writes single messages. On the command line:
 ``mlbridge --help``.
 """
 
 from mlbridge import _core
+from mlbridge._core import Format
+from mlbridge.batching import Batched, BatchPolicy, batched, stack
 from mlbridge.errors import (
+    CompilerFailed,
     Deferred,
     Error,
     InvalidArgument,
@@ -28,8 +33,14 @@ from mlbridge.errors import (
     Timeout,
     Unsupported,
 )
+from mlbridge.interactive import (
+    CompileResult,
+    InteractiveCompilerInterface,
+    compile_with_policy,
+)
 from mlbridge.interface import (
     BaseCompilerInterface,
+    GRPCCompilerInterface,
     PipeCompilerInterface,
     SharedMemoryCompilerInterface,
 )
@@ -42,10 +53,17 @@ __version__ = _core.VERSION
 
 __all__ = [
     "BaseCompilerInterface",
+    "BatchPolicy",
+    "Batched",
+    "CompileResult",
+    "CompilerFailed",
     "Deferred",
     "Error",
     "Feature",
     "Features",
+    "Format",
+    "GRPCCompilerInterface",
+    "InteractiveCompilerInterface",
     "InvalidArgument",
     "Malformed",
     "ModelError",
@@ -62,8 +80,11 @@ __all__ = [
     "TrainingLog",
     "Unsupported",
     "__version__",
+    "batched",
+    "compile_with_policy",
     "create_model_runner",
     "read_log",
     "serve",
     "serving",
+    "stack",
 ]

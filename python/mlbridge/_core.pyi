@@ -2,7 +2,7 @@
 The C++ half of mlbridge: the codec and the server that compilers link.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -15,39 +15,73 @@ SIMDJSON_VERSION: str = '3.0.1'
 def schemes() -> dict[str, str]:
     """The model specs that this build understands: a line of help by scheme."""
 
+class Format:
+    """A SerDes by its name; for serving, asking and mlbridge.codec."""
+
+    @property
+    def name(self) -> str:
+        """What a spec's option 'serdes' calls it."""
+
+    @property
+    def help(self) -> str:
+        """One line about it. Raises ImportError where its library is missing."""
+
+    def __repr__(self) -> str: ...
+
+def formats() -> list[Format]:
+    """The formats of this build."""
+
 def server_spec(spec: str) -> tuple[str, str, bool, int]:
     """
-    The spec of a place to serve at: name, SerDes of bare compilers, whether those are welcome, longest message in bytes.
+    The spec of a place on this machine to serve at: name, SerDes of bare compilers, whether those are welcome, longest message in bytes.
+    """
+
+class Door:
+    """A place where compilers come to a model, until a server takes it."""
+
+def local_door(name: str, *, bare_format: str, max_message: int, peer_timeout: float, formats: Sequence[Format] = ()) -> Door:
+    """
+    Listens at NAME.sock and, with a SerDes for bare compilers, at NAME.in and NAME.out.
     """
 
 class Server:
     """
-    The model's end of any number of sessions. Used by one thread at a time, but for stop().
+    The model's end of any number of sessions. Used by one thread at a time, but for stop() and latencies().
     """
 
-    def __init__(self, name: str, *, bare: bool, bare_format: str, max_message: int, peer_timeout: float, on_warning: Callable[[str, Exception], object] | None) -> None:
+    def __init__(self, doors: Sequence[Door], *, on_warning: Callable[[str, Exception], object] | None) -> None:
         """
-        Listens at NAME.sock and, with bare, at NAME.in and NAME.out. What befell a compiler, and why, is told to on_warning.
+        Serves those who come to the doors. What befell a compiler, and why, is told to on_warning.
         """
 
     def exchange(self, timeout: float | None = None) -> dict[str, Any] | None:
         """
-        Sends the reply that is set, if any, and waits for the next question. Returns its features by name, or None when timeout seconds have passed or stop() was called. Of what it raises, only a reply that cannot be sent has a session.
+        Sends the replies that are set, if any, and waits for the next question. Returns its features by name, or None when timeout seconds have passed or stop() was called. Of what it raises, only a reply that cannot be sent has a session.
         """
 
-    def set_reply(self, value: object) -> None:
+    def exchange_batch(self, max_size: int, max_delay: float, timeout: float | None = None) -> list[dict[str, Any]] | None:
         """
-        The answer to the question at hand; None defers. Arrays are not copied before they are sent.
+        The same for the questions that wait at the same moment, at most one a compiler; the first of them may wait max_delay seconds for others.
         """
 
-    def set_error(self, message: str) -> None:
+    def set_reply(self, value: object, index: int = 0) -> None:
+        """
+        The answer to the question at hand, or to the one at that index of the batch; None defers. Arrays are not copied before they are sent.
+        """
+
+    def set_message(self, tensors: dict[str, Any]) -> None:
+        """
+        A message of training, in place of an answer: names may begin with an underscore.
+        """
+
+    def set_error(self, message: str, index: int = 0) -> None:
         """The answer that the model failed."""
 
-    def set_deferred(self, why: str) -> None:
+    def set_deferred(self, why: str, index: int = 0) -> None:
         """The answer that leaves the decision to the compiler."""
 
     def send(self) -> None:
-        """Sends the reply that is set, without waiting for a question."""
+        """Sends the replies that are set, without waiting for a question."""
 
     def stop(self) -> None:
         """Makes exchange() return None soon. May be called by any thread."""
@@ -60,6 +94,9 @@ class Server:
 
     @property
     def name(self) -> str: ...
+
+    def asker(self, index: int) -> tuple[int, int]:
+        """The session and the process behind a question of the batch."""
 
     @property
     def session(self) -> int:
@@ -91,10 +128,32 @@ class Server:
     def questions(self) -> int:
         """Questions so far."""
 
+    @property
+    def batches(self) -> int:
+        """In how many batches they came."""
+
+    def measure_latencies(self) -> None:
+        """From now on, notes how long questions take."""
+
+    def latencies(self, quantiles: Sequence[float]) -> list[float]:
+        """
+        Seconds from a question's arrival until its answer is on the way: the values below which each of the quantiles (0 to 1) lies. May be called by any thread.
+        """
+
+class Scheme:
+    """A way to reach a model, of an optional part of the library."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def help(self) -> str:
+        """One line about it."""
+
 class Runner:
     """A question to a model, from Python. Used by one thread at a time."""
 
-    def __init__(self, spec: str) -> None: ...
+    def __init__(self, spec: str, formats: Sequence[Format] = (), schemes: Sequence[Scheme] = ()) -> None: ...
 
     def evaluate(self, features: dict[str, Any], type: str | None = None, many: bool = False) -> Any:
         """
@@ -119,8 +178,13 @@ class Runner:
     @timeout.setter
     def timeout(self, seconds: float | None) -> None: ...
 
-def serialize(tensors: dict[str, Any], serdes: str, bare: str | None = None) -> bytes:
-    """One message with these tensors."""
+def in_process_schemes(onnxruntime: str = '') -> list[Scheme]:
+    """
+    The schemes of models in this process. Runners that are made with the same ones share their models. onnxruntime: its library, unless a spec or the environment names one.
+    """
 
-def deserialize(message: bytes, serdes: str, bare: str | None = None, type: str | None = None, many: bool = False) -> dict[str, Any]:
-    """The tensors of one message."""
+def serialize(tensors: dict[str, Any], serdes: str, side: str, bare: bool = False, formats: Sequence[Format] = ()) -> bytes:
+    """One message with these tensors, as the side writes it."""
+
+def deserialize(message: bytes, serdes: str, side: str, bare: bool = False, formats: Sequence[Format] = (), type: str | None = None, many: bool = False) -> dict[str, Any]:
+    """The tensors of one message, as the side reads it."""

@@ -12,7 +12,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlbridge import _core
+from mlbridge import _core, grpc, inprocess
+from mlbridge.errors import Unsupported
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,43 @@ def _core_checks() -> list[Check]:
         Check(group, f"{scheme}:", "yes", help_line)
         for scheme, help_line in _core.schemes().items()
     ]
+    found += [_in_process_scheme(scheme) for scheme in inprocess.schemes()]
+    found += _grpc_schemes()
+    found += [_format(known) for known in _core.formats()]
     return found
+
+
+def _in_process_scheme(scheme: _core.Scheme) -> Check:
+    """One whose runtime may have to be found first."""
+    group, name = "bridge", f"{scheme.name}:"
+    if scheme.name != "onnx":
+        return Check(group, name, "yes", scheme.help)
+    library = inprocess.onnxruntime()
+    if library is None or not library.is_file():
+        named = f"{library}: no such file; " if library else ""
+        hint = f"{named}pip install onnxruntime, or MLBRIDGE_ONNXRUNTIME=ITS_LIBRARY"
+        return Check(group, name, None, hint)
+    return Check(group, name, str(library), scheme.help)
+
+
+def _grpc_schemes() -> list[Check]:
+    """Its schemes come with a library of its own, which may not be there."""
+    try:
+        return [
+            Check("bridge", f"{scheme.name}:", "yes", scheme.help)
+            for scheme in grpc.schemes()
+        ]
+    except Unsupported as error:
+        return [Check("bridge", "grpc:", None, str(error))]
+
+
+def _format(known: _core.Format) -> Check:
+    """A SerDes, whose library may not be on this machine."""
+    name = f"serdes={known.name}"
+    try:
+        return Check("bridge", name, "yes", known.help)
+    except ImportError as error:
+        return Check("bridge", name, None, f"cannot be loaded: {error}")
 
 
 def _python_checks() -> list[Check]:
@@ -78,6 +115,11 @@ def _python_checks() -> list[Check]:
         Check(group, "python", platform.python_version(), required=True),
         _package(group, "numpy", "", required=True),
         _package(group, "torch", "make demo, which installs it: the demo's model"),
+        _package(
+            group,
+            "emx-onnx-cgen",
+            "pip install 'mlbridge[compile]': mlbridge compile",
+        ),
         _package(
             group,
             "matplotlib",

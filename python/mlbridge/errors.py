@@ -33,6 +33,15 @@ class PeerClosed(Error, ConnectionError):
     code = "PeerClosed"
 
 
+class CompilerFailed(PeerClosed):
+    """A compiler that this process ran has ended with an error; the text is its own."""
+
+    returncode: int = 0
+    """Its exit status; of one that a signal ended, minus the signal's number."""
+    stderr: str = ""
+    """All that it wrote to stderr."""
+
+
 class Malformed(Error, ValueError):
     """Bytes that do not follow the format: truncated, oversized, lying."""
 

@@ -3,21 +3,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The paper's loop: a model that receives questions and fills in answers."""
 
-import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
 from types import TracebackType
 from typing import Any, Literal, Self, overload
 
-from mlbridge import _core
+from mlbridge import _core, grpc
+from mlbridge.doors import MAX_MESSAGE, PEER_TIMEOUT, local_door, open_server
 from mlbridge.errors import Timeout
 from mlbridge.types import Features
-
-logger = logging.getLogger("mlbridge")
-
-MAX_MESSAGE = 1 << 30
-"""The longest message in bytes that a compiler may announce, unless told otherwise."""
 
 
 class BaseCompilerInterface(ABC):
@@ -76,29 +71,6 @@ class BaseCompilerInterface(ABC):
         self.close()
 
 
-def _log_warning(what: str, why: Exception) -> None:
-    logger.warning("%s: %s", what, why)
-
-
-def open_server(
-    name: str,
-    serdes: str,
-    *,
-    bare: bool = True,
-    max_message: int = MAX_MESSAGE,
-    peer_timeout: float = 10.0,
-) -> _core.Server:
-    """A listening server that reports broken sessions to the log."""
-    return _core.Server(
-        name,
-        bare=bare,
-        bare_format=serdes,
-        max_message=max_message,
-        peer_timeout=peer_timeout,
-        on_warning=_log_warning,
-    )
-
-
 class PipeCompilerInterface(BaseCompilerInterface):
     """Meets compilers at a name in the file system, through pipes.
 
@@ -117,7 +89,8 @@ class PipeCompilerInterface(BaseCompilerInterface):
         timeout: float | None = None,
         bare: bool = True,
         max_message: int = MAX_MESSAGE,
-        peer_timeout: float = 10.0,
+        peer_timeout: float = PEER_TIMEOUT,
+        formats: Sequence[_core.Format] = (),
     ) -> None:
         """Listens at NAME.sock and, for bare compilers, at NAME.in and NAME.out.
 
@@ -133,19 +106,22 @@ class PipeCompilerInterface(BaseCompilerInterface):
             max_message: a compiler that announces a longer message, in bytes, is
                 refused.
             peer_timeout: seconds that a compiler may take to accept an answer.
+            formats: what compilers may speak beside the formats of this build:
+                messages of your own, by `mlbridge.protobuf.messages`.
 
         Raises:
             InvalidArgument: there is no such SerDes, or the name is empty.
             OSFailure: the name is taken by a live server, or not writable.
         """
         self.timeout = timeout
-        self._server = open_server(
+        door = local_door(
             fspath(name),
-            serdes,
-            bare=bare,
+            serdes if bare else None,
             max_message=max_message,
             peer_timeout=peer_timeout,
+            formats=formats,
         )
+        self._server = open_server([door])
 
     @overload
     def evaluate(self, mode: None = None) -> Features: ...
@@ -157,8 +133,7 @@ class PipeCompilerInterface(BaseCompilerInterface):
         """Sends the answer that was stored, and returns the next question's features.
 
         A question that got no answer before is answered with an error. Ctrl-C is
-        noticed within 0.1 s while waiting for a question, but a compiler that does
-        not read its answer holds it up for as long as ``peer_timeout``.
+        noticed within 0.1 s while waiting for a question.
 
         Args:
             mode: ``"exit"`` sends the answer, waits for nothing and returns None.
@@ -260,7 +235,8 @@ class SharedMemoryCompilerInterface(PipeCompilerInterface):
         *,
         timeout: float | None = None,
         max_message: int = MAX_MESSAGE,
-        peer_timeout: float = 10.0,
+        peer_timeout: float = PEER_TIMEOUT,
+        formats: Sequence[_core.Format] = (),
     ) -> None:
         """Listens at NAME.sock; see `PipeCompilerInterface`."""
         super().__init__(
@@ -269,4 +245,39 @@ class SharedMemoryCompilerInterface(PipeCompilerInterface):
             bare=False,
             max_message=max_message,
             peer_timeout=peer_timeout,
+            formats=formats,
         )
+
+
+class GRPCCompilerInterface(PipeCompilerInterface):
+    """Meets compilers of this machine and others through gRPC.
+
+    Otherwise this is `PipeCompilerInterface`, without foreign compilers on pipes.
+    """
+
+    def __init__(
+        self,
+        spec: str,
+        *,
+        timeout: float | None = None,
+        peer_timeout: float = PEER_TIMEOUT,
+        formats: Sequence[_core.Format] = (),
+    ) -> None:
+        """Listens at an address.
+
+        Args:
+            spec: ``grpc://HOST:PORT`` or ``grpc+unix:PATH``, with certificates and
+                limits as docs/grpc.md says. Without a HOST, only compilers of this
+                machine get in; `name` tells which port 0 became.
+            timeout: seconds that `evaluate` waits for a question; None is for ever.
+            peer_timeout: seconds that a compiler may take to accept an answer.
+            formats: as for `PipeCompilerInterface`.
+
+        Raises:
+            InvalidArgument: the spec has a mistake.
+            OSFailure: the address is taken.
+            Unsupported: this build has no gRPC.
+        """
+        self.timeout = timeout
+        door = grpc.door(spec, peer_timeout=peer_timeout, formats=formats)
+        self._server = open_server([door])

@@ -187,6 +187,16 @@ def read_log(path: str | os.PathLike[str]) -> TrainingLog:
     return TrainingLog(path)
 
 
+def parse_tensor_spec(value: Any) -> TensorSpec | None:
+    """A tensor as a header describes it; None where it describes none."""
+    match value:
+        case {"name": str(name), "type": str(kind), "shape": list(shape)} if (
+            kind in _DTYPES and len(shape) <= 32 and _are_sizes(shape)
+        ):
+            return TensorSpec(name, np.dtype(_DTYPES[kind]), tuple(shape))
+    return None
+
+
 def _are_sizes(values: list[Any]) -> bool:
     return all(type(value) is int and 0 <= value < 1 << 48 for value in values)
 
@@ -236,7 +246,7 @@ class _Reader:
             raise self.malformed(f"{what} ends without a newline", start)
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self.malformed(f"expected {what}, a line of JSON", start) from None
         if not isinstance(value, dict):
             raise self.malformed(f"expected {what}, an object", start)
@@ -264,13 +274,9 @@ class _Reader:
 
     def _spec(self, value: Any) -> TensorSpec:
         """A tensor of the header, which is as long as it says."""
-        match value:
-            case {"name": str(name), "type": str(kind), "shape": list(shape)} if (
-                kind in _DTYPES and len(shape) <= 32 and _are_sizes(shape)
-            ):
-                spec = TensorSpec(name, np.dtype(_DTYPES[kind]), tuple(shape))
-            case _:
-                raise self.malformed(f"no tensor is described by {value!r:.200}", 0)
+        spec = parse_tensor_spec(value)
+        if spec is None:
+            raise self.malformed(f"no tensor is described by {value!r:.200}", 0)
         # LLVM has no such types; the runner `record:` says so beside them.
         match value:
             case {"semantics": "bool", "type": "uint8_t"}:
@@ -279,7 +285,7 @@ class _Reader:
                 return replace(spec, lengths=(spec.nbytes,))
             case {"semantics": "strings", "type": "uint8_t", "lengths": list(lengths)}:
                 if not _are_sizes(lengths) or sum(lengths) != spec.nbytes:
-                    raise self.malformed(f"'{name}' is longer than its strings", 0)
+                    raise self.malformed(f"'{spec.name}' is longer than its strings", 0)
                 return replace(spec, lengths=tuple(lengths), is_list=True)
         return spec
 

@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The compiler's side in Python: for tests, benchmarks and compilers in Python."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from mlbridge import _core
+from mlbridge import _core, grpc, inprocess
 from mlbridge.types import element_type_name
 
 
@@ -21,8 +21,11 @@ class ModelRunner:
             inline = runner.evaluate({"callee_size": 12}, bool)
     """
 
-    def __init__(self, spec: str) -> None:
-        self._runner = _core.Runner(spec)
+    def __init__(self, spec: str, *, formats: Sequence[_core.Format] = ()) -> None:
+        schemes = inprocess.schemes()
+        if grpc.is_named_in(spec):
+            schemes += grpc.schemes()
+        self._runner = _core.Runner(spec, formats, schemes)
 
     def evaluate(
         self, features: Mapping[str, Any], dtype: Any = None, *, many: bool = False
@@ -106,11 +109,18 @@ class ModelRunner:
         return f"<ModelRunner {self._runner.describe()}>"
 
 
-def create_model_runner(spec: str) -> ModelRunner:
+def create_model_runner(
+    spec: str, *, formats: Sequence[_core.Format] = ()
+) -> ModelRunner:
     """The runner that a spec names, such as ``pipe:/tmp/advisor?serdes=json``.
+
+    Args:
+        spec: see docs/model-specs.md.
+        formats: what its option ``serdes`` may name beside the formats of this build:
+            messages of your own, by `mlbridge.protobuf.messages`.
 
     Raises:
         InvalidArgument: the spec has a mistake.
         Unsupported: this build has no such runner.
     """
-    return ModelRunner(spec)
+    return ModelRunner(spec, formats=formats)

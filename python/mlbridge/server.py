@@ -4,24 +4,30 @@
 """Serving a policy: a function from features to a decision, and nothing else."""
 
 import logging
-import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike, fspath
-from types import FrameType
-from typing import Literal
+from os import PathLike
+from typing import Any, Literal, cast
 
 from mlbridge import _core
+from mlbridge.batching import Batched, BatchPolicy
+from mlbridge.doors import Place, open_doors, open_server
 from mlbridge.errors import Deferred, Error, Timeout
-from mlbridge.interface import open_server
+from mlbridge.signals import stops_gracefully
 from mlbridge.types import Features, Policy
 
 logger = logging.getLogger("mlbridge")
 
 OnError = Literal["reply", "raise"]
+
+MAX_DELAY = 1.0
+"""The most seconds that a question may wait for others; Ctrl-C waits as long."""
+
+LATENCY_INTERVAL = 0.25
+"""Seconds between two looks at the latencies."""
 
 
 @dataclass
@@ -34,24 +40,40 @@ class Statistics:
     """Of these, still here."""
     questions: int = 0
     """Questions asked."""
+    batches: int = 0
+    """Calls of the policy that they were answered by."""
     deferred: int = 0
     """Of these, left to the compiler."""
     errors: int = 0
     """Of these, on which the policy failed."""
     policy_seconds: float = 0.0
     """Time spent in the policy."""
+    latencies: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Seconds from a question's arrival to its answer's leaving: the median, and what
+    90 and 99 of 100 stay below; zeros where `serve` was not told to measure."""
 
     @property
     def policy_microseconds(self) -> float:
         """Mean time of the policy for one question."""
         return 1e6 * self.policy_seconds / self.questions if self.questions else 0.0
 
+    @property
+    def batch_size(self) -> float:
+        """Mean number of questions that the policy was given at once."""
+        return self.questions / self.batches if self.batches else 0.0
+
     def __str__(self) -> str:
-        return (
+        text = (
             f"{self.questions} questions of {self.sessions} compilers, "
             f"{self.deferred} deferred, {self.errors} failed, "
             f"{self.policy_microseconds:.1f} us each in the policy"
         )
+        if self.batches and self.questions > self.batches:
+            text += f", {self.batch_size:.1f} at once"
+        if any(self.latencies):
+            median, p90, p99 = (1e6 * seconds for seconds in self.latencies)
+            text += f"; latency {median:.0f} us, p90 {p90:.0f}, p99 {p99:.0f}"
+        return text
 
 
 class _PolicyServer:
@@ -59,21 +81,36 @@ class _PolicyServer:
 
     def __init__(
         self,
-        policy: Policy,
-        spec: str | PathLike[str],
+        policy: Policy | Batched,
+        at: Place | Sequence[Place],
+        *,
         on_error: OnError,
         statistics: Statistics,
+        max_batch: int = 1,
+        max_delay: float = 0.0,
+        measure_latency: bool = False,
+        formats: Sequence[_core.Format] = (),
     ) -> None:
         if on_error not in ("reply", "raise"):
             raise ValueError(f"on_error is 'reply' or 'raise', found {on_error!r}")
-        if isinstance(spec, str):
-            name, serdes, bare, max_message = _core.server_spec(spec)
-            self.server = open_server(name, serdes, bare=bare, max_message=max_message)
-        else:
-            self.server = open_server(fspath(spec), "bitstream")
+        if max_batch < 1 or not 0 <= max_delay <= MAX_DELAY:
+            raise ValueError(
+                f"expected max_batch >= 1 and a max_delay from 0 to {MAX_DELAY} "
+                f"seconds, found {max_batch} and {max_delay}"
+            )
+        places = [at] if isinstance(at, str | PathLike) else at
+        self.server = open_server(open_doors(places, formats))
         self.statistics = statistics
         self._policy = policy
+        self._is_batched = isinstance(policy, Batched)
+        # A function of one question gains nothing from several.
+        self._max_batch = max_batch if self._is_batched else 1
+        self._max_delay = max_delay
         self._raises = on_error == "raise"
+        self._measures = measure_latency
+        if measure_latency:
+            self.server.measure_latencies()
+        self._next_note = 0.0
         self._stopping = False
         self._last_failure = ""
 
@@ -84,13 +121,12 @@ class _PolicyServer:
 
     def run(self, sessions: int | None = None, timeout: float | None = None) -> None:
         """Answers until stopped, or as `serve` says."""
-        server, statistics = self.server, self.statistics
         # That a session has ended is noticed between two waits.
         wait = timeout if sessions is None else min(0.05, timeout or 0.05)
         idle_since = time.monotonic()
         while True:
             try:
-                features = server.exchange(wait)
+                questions = self._next(wait)
             except Error as unsent:
                 # An answer that does not fit the session's format has ended it;
                 # what names no session is the server's own failure.
@@ -98,38 +134,86 @@ class _PolicyServer:
                     raise
                 self._fail(unsent, unsent.session, unsent.pid)
                 continue
-            statistics.sessions = server.sessions
-            statistics.open = server.open
-            statistics.questions = server.questions
-            if features is not None:
-                self._answer(features)
+            self._count()
+            if questions is not None:
+                self._answer(questions)
                 # The wait for the next question may be long.
-                del features
+                del questions
+                if self._stopping:
+                    self.server.send()
+                    return
                 idle_since = time.monotonic()
             elif self._stopping or self._are_gone(sessions):
                 return
             elif timeout is not None and time.monotonic() - idle_since >= timeout:
                 raise Timeout(
-                    f"no compiler asked the model at {server.name} within {timeout} s"
+                    f"no compiler asked the model at {self.server.name} within "
+                    f"{timeout} s"
                 )
+
+    def _next(self, wait: float | None) -> list[Features] | None:
+        if self._is_batched:
+            return self.server.exchange_batch(self._max_batch, self._max_delay, wait)
+        features = self.server.exchange(wait)
+        return None if features is None else [features]
+
+    def _count(self) -> None:
+        server, statistics = self.server, self.statistics
+        statistics.sessions = server.sessions
+        statistics.open = server.open
+        statistics.questions = server.questions
+        statistics.batches = server.batches
+        if self._measures and time.monotonic() >= self._next_note:
+            self._next_note = time.monotonic() + LATENCY_INTERVAL
+            self.note_latencies()
+
+    def note_latencies(self) -> None:
+        """Takes the latencies so far to the statistics, if they are measured."""
+        if self._measures:
+            median, p90, p99 = self.server.latencies([0.5, 0.9, 0.99])
+            self.statistics.latencies = (median, p90, p99)
 
     def _are_gone(self, sessions: int | None) -> bool:
         server = self.server
         return sessions is not None and server.sessions >= sessions and not server.open
 
-    def _answer(self, features: Features) -> None:
+    def _answer(self, questions: list[Features]) -> None:
         started = time.perf_counter()
+        if self._is_batched:
+            self._answer_together(questions)
+        else:
+            self._answer_one(cast("Policy", self._policy), questions[0], 0)
+        self.statistics.policy_seconds += time.perf_counter() - started
+
+    def _answer_together(self, questions: list[Features]) -> None:
+        policy = cast("Batched", self._policy)
         try:
-            advice = self._policy(features)
-            self.server.set_reply(advice)
+            answers = _answers_of(policy, questions)
+        except Exception as failure:
+            if len(questions) == 1:
+                self._answer_one(_raising(failure), questions[0], 0)
+                return
+            # One compiler's nonsense is no reason to leave the others without an
+            # answer: each is asked about alone, and the failure is its own.
+            for index, features in enumerate(questions):
+                self._answer_one(
+                    lambda one: _answers_of(policy, [one])[0], features, index
+                )
+            return
+        for index, answer in enumerate(answers):
+            self._answer_one(_constant(answer), {}, index)
+
+    def _answer_one(self, policy: Policy, features: Features, index: int) -> None:
+        try:
+            advice = policy(features)
+            self.server.set_reply(advice, index)
             self.statistics.deferred += advice is None
         except Deferred as why:
-            self.server.set_deferred(_text_of(why))
+            self.server.set_deferred(_text_of(why), index)
             self.statistics.deferred += 1
         except Exception as failure:
-            self.server.set_error(_description_of(failure))
-            self._fail(failure, self.server.session, self.server.pid)
-        self.statistics.policy_seconds += time.perf_counter() - started
+            self.server.set_error(_description_of(failure), index)
+            self._fail(failure, *self.server.asker(index))
 
     def _fail(self, failure: Exception, session: int, pid: int) -> None:
         """Raises the failure, or logs it: the same one with its traceback once."""
@@ -150,6 +234,31 @@ class _PolicyServer:
         self._last_failure = text
 
 
+def _answers_of(policy: BatchPolicy, questions: list[Features]) -> Sequence[Any]:
+    answers = policy(questions)
+    if isinstance(answers, str | Mapping):
+        raise TypeError(
+            "a batched policy returns a list or an array, one answer a question; "
+            f"found {type(answers).__name__}"
+        )
+    if len(answers) != len(questions):
+        raise ValueError(
+            f"the policy gave {len(answers)} answers to {len(questions)} questions"
+        )
+    return answers
+
+
+def _constant(answer: Any) -> Policy:
+    return lambda _: answer
+
+
+def _raising(failure: Exception) -> Policy:
+    def policy(_: Features) -> Any:
+        raise failure
+
+    return policy
+
+
 def _text_of(failure: Exception) -> str:
     """The text of an exception, even of one that cannot make it."""
     try:
@@ -163,30 +272,37 @@ def _description_of(failure: Exception) -> str:
 
 
 def serve(
-    policy: Policy,
-    spec: str | PathLike[str],
+    policy: Policy | Batched,
+    at: Place | Sequence[Place],
     *,
     sessions: int | None = None,
     timeout: float | None = None,
     on_error: OnError = "reply",
+    max_batch: int = 1,
+    max_delay: float = 0.0,
+    measure_latency: bool = False,
     statistics: Statistics | None = None,
+    formats: Sequence[_core.Format] = (),
 ) -> Statistics:
     """Answers compilers with a policy, until Ctrl-C.
-
-    SIGTERM, unless it is handled otherwise, ends the program as cleanly: it raises
-    SystemExit here. (Python lets the main thread alone handle signals.)
 
     Such as::
 
         serve(lambda features: features["callee_size"] < 30, "pipe:/tmp/advisor")
 
+    Any number of compilers may come, each in a session of its own: one that dies,
+    stalls or sends nonsense ends its own only. Ctrl-C and SIGTERM, unless the program
+    handles them otherwise, end it after the question at hand is answered (a second one
+    ends it at once); SIGTERM raises SystemExit here then.
+
     Args:
         policy: called with the features of each question; see `Policy` for what it
-            may return. The arrays it gets show the question until it returns.
-        spec: where to serve: ``pipe:NAME``, with the options ``serdes`` (what bare
-            compilers speak), ``bare=no`` and ``max-message``; ``shm:NAME``, which
-            has no bare compilers; or a path. Our own compilers come to each of them
-            by pipe or by shm, as they like.
+            may return. The arrays it gets show the question until it returns. One that
+            is marked as `batched` is called with a list of them.
+        at: where to serve, one place or several: ``pipe:NAME``, with the options
+            ``serdes`` (what bare compilers speak), ``bare=no`` and ``max-message``;
+            ``shm:NAME``, which has no bare compilers; or a path. Our own compilers come
+            to each of them by pipe or by shm, as they like.
         sessions: return when so many compilers have come and gone.
         timeout: seconds without a question after which to give up.
         on_error: what happens when the policy raises, or returns what cannot be
@@ -196,7 +312,12 @@ def serve(
             tell it, its session ends: a bare compiler that speaks the bitstream
             (which can be told of no deferral either), or any one when the answer
             does not fit its format or ``max-message``.
+        max_batch: the most questions that a batched policy gets at once.
+        max_delay: seconds that a question may wait for others to join its batch.
+        measure_latency: whether the statistics tell how long questions took.
         statistics: kept up to date while serving, for a thread that shows them.
+        formats: what compilers may speak beside the formats of this build: messages
+            of your own, by `mlbridge.protobuf.messages`.
 
     Returns:
         What was done, when ``sessions`` have gone or Ctrl-C was pressed; the files at
@@ -204,36 +325,28 @@ def serve(
 
     Raises:
         Timeout: nobody asked in time.
-        InvalidArgument: the spec has a mistake.
-        OSFailure: the name is taken by a live server, or not writable.
+        InvalidArgument: a spec has a mistake.
+        OSFailure: a name is taken by a live server, or not writable.
     """
-    loop = _PolicyServer(policy, spec, on_error, statistics or Statistics())
+    loop = _PolicyServer(
+        policy,
+        at,
+        on_error=on_error,
+        statistics=statistics or Statistics(),
+        max_batch=max_batch,
+        max_delay=max_delay,
+        measure_latency=measure_latency,
+        formats=formats,
+    )
     try:
-        with sigterm_raises(SystemExit(128 + signal.SIGTERM)):
+        with stops_gracefully(loop.stop):
             loop.run(sessions, timeout)
     except KeyboardInterrupt:
         logger.info("interrupted; %s", loop.statistics)
     finally:
+        loop.note_latencies()
         loop.server.close()
     return loop.statistics
-
-
-@contextmanager
-def sigterm_raises(end: BaseException) -> Iterator[None]:
-    """Lets SIGTERM raise the end, where it would end the process on the spot."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield
-        return
-
-    def raise_end(number: int, frame: FrameType | None) -> None:
-        raise end
-
-    signal.signal(signal.SIGTERM, raise_end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class Serving:
@@ -257,6 +370,9 @@ class Serving:
         except BaseException as failure:
             # Raised again by finish().
             self._failure = failure
+        finally:
+            # Who still asks is not to wait for the end of the `with`.
+            self._loop.server.close()
 
     def start(self) -> None:
         """Starts to answer."""
@@ -273,7 +389,13 @@ class Serving:
 
 @contextmanager
 def serving(
-    policy: Policy, spec: str | PathLike[str], *, on_error: OnError = "reply"
+    policy: Policy | Batched,
+    at: Place | Sequence[Place],
+    *,
+    on_error: OnError = "reply",
+    max_batch: int = 1,
+    max_delay: float = 0.0,
+    formats: Sequence[_core.Format] = (),
 ) -> Iterator[Serving]:
     """Serves a policy in a thread while the body of a ``with`` runs.
 
@@ -285,15 +407,28 @@ def serving(
 
     Args:
         policy: as for `serve`; it runs in the other thread.
-        spec: as for `serve`.
+        at: as for `serve`.
         on_error: as for `serve`; with ``"raise"`` the exception is raised at the end
             of the ``with``.
+        max_batch: as for `serve`.
+        max_delay: as for `serve`.
+        formats: as for `serve`.
 
     Raises:
-        InvalidArgument: the spec has a mistake.
-        OSFailure: the name is taken by a live server, or not writable.
+        InvalidArgument: a spec has a mistake.
+        OSFailure: a name is taken by a live server, or not writable.
     """
-    served = Serving(_PolicyServer(policy, spec, on_error, Statistics()))
+    served = Serving(
+        _PolicyServer(
+            policy,
+            at,
+            on_error=on_error,
+            statistics=Statistics(),
+            max_batch=max_batch,
+            max_delay=max_delay,
+            formats=formats,
+        )
+    )
     served.start()
     try:
         yield served

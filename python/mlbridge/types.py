@@ -25,6 +25,9 @@ Any, since a policy knows what its compiler sends, and type checkers do not.
 Policy: TypeAlias = Callable[[Features], Any]
 """A function from the features of a question to its answer.
 
+The arrays are read-only, and may be the same objects in the next question: reshape one
+with ``x.reshape(...)``, which makes another, not by assigning to its ``shape``.
+
 It returns a number, a bool, a str, a list of one of those, an array, or a dict of
 several outputs by name; None, or raising `Deferred`, leaves the decision to the
 compiler.

@@ -6,12 +6,18 @@
 import typer
 
 from mlbridge.bench._command import rtt
+from mlbridge.bench._inliner import inliner_command
+from mlbridge.bench._neighbour import neighbour_command
+from mlbridge.bench._overhead import overhead_command
+from mlbridge.bench._serve import serve
+from mlbridge.bench._threads import threads_command
 
 app = typer.Typer(
     no_args_is_help=True, help="Measure what asking a model costs on this machine."
 )
 app.command()(rtt)
-
-
-@app.callback()
-def _keep_the_command_name() -> None: ...
+app.command()(serve)
+app.command("neighbour")(neighbour_command)
+app.command("inliner")(inliner_command)
+app.command("threads")(threads_command)
+app.command("overhead")(overhead_command)

@@ -6,7 +6,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from mlbridge.bench.inprocess import Measured
 from mlbridge.bench.measurement import Results
+from mlbridge.bench.threads import Cells
 
 
 def is_available() -> bool:
@@ -41,4 +43,78 @@ def save(measured: Sequence[Results], path: Path) -> None:
         panel.grid(visible=True, which="both", alpha=0.25)
     panels[0].set_ylabel("median round trip, us")
     panels[-1].legend(fontsize="small")
+    figure.savefig(path, dpi=130)
+
+
+def save_in_process(found: Sequence[Measured], path: Path) -> None:
+    """Writes a PNG with one panel a policy: each runner, and its floor dashed."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    policies = [name for name in dict.fromkeys(m.model for m in found) if name != "mlp"]
+    figure = Figure(figsize=(6.5 * len(policies), 5), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, len(policies), sharey=True, squeeze=False)[0]
+    for panel, policy in zip(panels, policies, strict=True):
+        runtimes = dict.fromkeys(m.runtime for m in found)
+        for colour, runtime in enumerate(runtimes):
+            mine = [m for m in found if (m.model, m.runtime) == (policy, runtime)]
+            lengths = [m.floats for m in mine]
+            panel.plot(
+                lengths, [m.runner_us for m in mine], f"C{colour}", label=runtime
+            )
+            panel.plot(
+                lengths,
+                [m.floor_us for m in mine],
+                f"C{colour}--",
+                label=f"{runtime}, direct call",
+            )
+        panel.set_yscale("log")
+        panel.set_title(policy)
+        panel.set_xlabel("float32s in a question")
+        panel.grid(visible=True, which="both", alpha=0.25)
+    panels[0].set_ylabel("median call, us")
+    panels[-1].legend(fontsize="small")
+    figure.savefig(path, dpi=130)
+
+
+def save_threads(decided: Cells, compiled: Cells, path: Path) -> None:
+    """Writes a PNG: decisions a second, and the time of compiling, over N."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    wanted = [
+        (cells, label)
+        for cells, label in (
+            (decided, "decisions/s"),
+            (compiled, "s to compile all"),
+        )
+        if cells
+    ]
+    figure = Figure(figsize=(6.5 * len(wanted), 5), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, len(wanted), squeeze=False)[0]
+    for panel, (cells, label) in zip(panels, wanted, strict=True):
+        runners = dict.fromkeys(runner for runner, _, _ in cells)
+        for colour, name in enumerate(runners):
+            for side, dashes in (("threads", "-"), ("processes", "--")):
+                mine = {
+                    n: c for (r, n, s), c in cells.items() if (r, s) == (name, side)
+                }
+                values = [
+                    cell.rate if cells is decided else cell.seconds
+                    for cell in mine.values()
+                ]
+                panel.plot(
+                    list(mine), values, f"C{colour}{dashes}o", label=f"{name}, {side}"
+                )
+        panel.set_xlabel("threads of one process, or processes")
+        panel.set_ylabel(label)
+        panel.set_xscale("log", base=2)
+        if cells is decided:
+            panel.set_yscale("log")
+        else:
+            panel.set_ylim(bottom=0)
+        panel.grid(visible=True, which="both", alpha=0.25)
+        panel.legend(fontsize="small")
     figure.savefig(path, dpi=130)

@@ -62,7 +62,8 @@ def row(results: Results, subject: Subject) -> dict[str, Any]:
         "placement": results.placement.name,
         "sweep_ms": round(sweep, 4),
         "floor_ms": round(floor, 4),
-        "ratio": round(sweep / floor, 4),
+        # Shared memory's is some thousandths: digits count, not decimals.
+        "ratio": float(f"{sweep / floor:.4g}"),
         "us": us(series.median),
         "allocations_per_message": round(series.allocations_per_message, 4),
         "sweep_mean_ms": round(sweep_ms(series.mean), 4),
@@ -121,18 +122,27 @@ def bounds(results: Results) -> list[Bound]:
             echo = medians[Subject(subject.runner, subject.serdes, "echo")]
             dot = sweep_ms(results.baselines["dot"].median)
             add(subject, "echo + NumPy dot alone", sweep / (echo + dot), FC_LIMIT)
-    most = max(series.allocations_per_message for series in results.subjects.values())
-    found.append(Bound("all", results.placement.name, "allocations a message", most, 0))
+    counted = [
+        series.allocations_per_message
+        for subject, series in results.subjects.items()
+        if not subject.runner.allocates
+    ]
+    if counted:
+        most = max(counted)
+        found.append(
+            Bound("all", results.placement.name, "allocations a message", most, 0)
+        )
     return found
 
 
-def _table(title: str) -> Table:
+def plain_table(title: str) -> Table:
+    """A table of the benchmarks' look."""
     return Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """With three digits at least, and two behind the point at most."""
     decimals = 2 if value < 10 else 1 if value < 100 else 0
     return f"{value:.{decimals}f}"
@@ -142,7 +152,7 @@ def sweeps_table(results: Results) -> Table:
     """What each row took."""
     at = shown(results.lengths)
     features = "fresh floats" if results.fresh else "floats"
-    table = _table(
+    table = plain_table(
         f"{results.placement.name}: ms a sweep, us a trip of so many {features}"
     )
     table.add_column("", no_wrap=True)
@@ -151,8 +161,8 @@ def sweeps_table(results: Results) -> Table:
 
     def add(name: str, series: Series, ratio: str, mallocs: str, style: str) -> None:
         sums = [sweep_ms(x) for x in (series.median, series.mean, series.p99)]
-        median, mean, p99 = map(_number, sums)
-        trips = [_number(float(series.median[i])) for i in at.values()]
+        median, mean, p99 = map(number, sums)
+        trips = [number(float(series.median[i])) for i in at.values()]
         table.add_row(name, median, ratio, mean, p99, *trips, mallocs, style=style)
 
     for name, floor in results.floors.items():
@@ -162,7 +172,7 @@ def sweeps_table(results: Results) -> Table:
         add(
             f"{subject.runner.name} {subject.serdes} {subject.policy}",
             series,
-            _number(sweep_ms(series.median) / least),
+            number(sweep_ms(series.median) / least),
             f"{series.allocations_per_message:g}",
             "",
         )
@@ -174,7 +184,7 @@ def sweeps_table(results: Results) -> Table:
 
 def bounds_table(found: Sequence[Bound]) -> Table:
     """Which limits hold."""
-    table = _table("limits")
+    table = plain_table("limits")
     for column in ("", "", "against"):
         table.add_column(column)
     table.add_column("found", justify="right")

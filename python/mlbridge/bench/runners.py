@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from mlbridge.interface import (
     BaseCompilerInterface,
+    GRPCCompilerInterface,
     PipeCompilerInterface,
     SharedMemoryCompilerInterface,
 )
@@ -38,6 +40,10 @@ class Runner:
     of it that may take."""
     other_floors: tuple[str, ...] = ()
     """Floors that are only shown."""
+    by_port: bool = False
+    """Whether {path} is a port of this machine's loopback."""
+    allocates: bool = False
+    """Whether what is under it takes memory for each message."""
 
     @property
     def floors(self) -> tuple[str, ...]:
@@ -52,6 +58,31 @@ def _pipe(path: str) -> BaseCompilerInterface:
 
 def _shared_memory(path: str) -> BaseCompilerInterface:
     return SharedMemoryCompilerInterface(path, timeout=IDLE_SECONDS)
+
+
+def _grpc(address: str) -> BaseCompilerInterface:
+    return GRPCCompilerInterface(_grpc_spec(address), timeout=IDLE_SECONDS)
+
+
+def _grpc_spec(address: str) -> str:
+    return f"grpc+unix:{address}" if address.startswith("/") else f"grpc://{address}"
+
+
+def _grpc_runner(call: str, where: str) -> Runner:
+    """By ``stream`` or ``unary``, at a ``tcp`` port or a ``unix`` socket."""
+    spec = "grpc+unix:{path}" if where == "unix" else "grpc://{path}"
+    floor = f"grpc-{call}-{where}"
+    return Runner(
+        floor,
+        f"{spec}?serdes={{serdes}}&timeout=20s&call={call}",
+        _grpc,
+        floor,
+        ("bitstream",),
+        {"one-core": (floor, 1.4), "two-cores": (floor, 1.4)},
+        other_floors=(f"{floor}-python",) if find_spec("grpc") else (),
+        by_port=where == "tcp",
+        allocates=True,
+    )
 
 
 RUNNERS: Mapping[str, Runner] = {
@@ -74,8 +105,22 @@ RUNNERS: Mapping[str, Runner] = {
             ("bitstream", "json"),
             {"one-core": ("futex", 1.4), "two-cores": ("pipe", 0.03)},
         ),
+        *(
+            _grpc_runner(call, where)
+            for call in ("stream", "unary")
+            for where in ("tcp", "unix")
+        ),
     )
 }
+
+
+def kinds() -> dict[str, tuple[str, ...]]:
+    """What can be asked for by one word, ``grpc`` for the four of them."""
+    by_word: dict[str, tuple[str, ...]] = {}
+    for name in RUNNERS:
+        word = name.partition("-")[0]
+        by_word[word] = (*by_word.get(word, ()), name)
+    return by_word | {name: (name,) for name in RUNNERS}
 
 
 def echo(features: Features) -> Any:

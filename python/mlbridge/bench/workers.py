@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -25,6 +26,9 @@ SWEEP_SECONDS = 120.0
 """Far more than a sweep takes, also on a busy machine."""
 
 ENDING_SECONDS = 5.0
+
+CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
+"""What `mlbridge bench rtt`, `serve` and `neighbour` run."""
 
 PIPE_BYTES = 1 << 20
 
@@ -112,7 +116,7 @@ class Worker:
 
 
 @contextmanager
-def _process(
+def started(
     command: Sequence[str | Path], descriptors: Sequence[int] = ()
 ) -> "Iterator[subprocess.Popen[bytes]]":
     """A process that does not outlive the body.
@@ -157,7 +161,7 @@ class Workers:
     def _start(
         self, command: Sequence[str | Path], descriptors: Sequence[int] = ()
     ) -> "subprocess.Popen[bytes]":
-        return self.stack.enter_context(_process(command, descriptors))
+        return self.stack.enter_context(started(command, descriptors))
 
     def _client(self, name: str, spec: str, descriptors: Sequence[int] = ()) -> Worker:
         features, lengths = self.folder / "features.f32", self.folder / "lengths"
@@ -174,14 +178,39 @@ class Workers:
     def runner(self, runner: Runner, serdes: str, policy: str) -> Worker:
         """A compiler that asks a model through a runner."""
         name = f"{runner.name} {serdes} {policy}"
-        path = str(self.folder / name.replace(" ", "-"))
+        path = self._address(name, by_port=runner.by_port)
         core = str(self.placement.model)
         self._start(_module("model", core, runner.name, path, policy, self.folder))
         return self._client(name, runner.spec.format(path=path, serdes=serdes))
 
     def floor(self, name: str) -> Worker:
-        """A raw floor: "pipe", "lent-pipe", which copies less, or "futex"."""
+        """A raw floor, by its name.
+
+        "pipe", "lent-pipe", which copies less, "futex", or "grpc-CALL-WHERE", whose
+        server is in C++ too unless "-python" is behind it.
+        """
+        if name.startswith("grpc-"):
+            return self._grpc_floor(name)
         return self._futex_floor() if name == "futex" else self._pipe_floor(name)
+
+    def _address(self, name: str, *, by_port: bool) -> str:
+        """Where a model may listen: a port that is free now, or a path."""
+        if not by_port:
+            return str(self.folder / name.replace(" ", "-"))
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            return f"127.0.0.1:{probe.getsockname()[1]}"
+
+    def _grpc_floor(self, name: str) -> Worker:
+        _, call, where, *python = name.split("-")
+        place = self._address(name, by_port=where == "tcp")
+        address = place if where == "tcp" else f"unix:{place}"
+        core = str(self.placement.model)
+        if python:
+            self._start(_module("grpc_floor", core, address))
+        else:
+            self._start((self.build / "grpc-floor-server", core, address))
+        return self._client(f"raw {name} floor", f"floor:grpc-{call}:{address}")
 
     def _futex_floor(self) -> Worker:
         memory = os.memfd_create("rtt-floor")
@@ -224,18 +253,22 @@ class Workers:
         return Worker(what, self._start(_module("baseline", core, what, self.folder)))
 
 
-def find_build(given: Path | None) -> Path:
-    """Where rtt-client and rtt_floor are.
+def find_build(given: Path | None, needed: Sequence[str] = CLIENTS) -> Path:
+    """Where the clients are.
+
+    Args:
+        given: the folder, unless it is the usual one.
+        needed: what has to be there, as patterns.
 
     Raises:
-        OSFailure: they are not there.
+        OSFailure: one is not.
     """
     checkout = Path(__file__).resolve().parents[3]
     build = given or checkout / "build" / "release" / "benchmarks"
-    for needed in ("rtt-client", "rtt_floor*.so"):
-        if not any(build.glob(needed)):
+    for name in needed:
+        if not any(build.glob(name)):
             raise OSFailure(
-                f"there is no {needed} in {build}; `make build` in a checkout makes "
+                f"there is no {name} in {build}; `make build` in a checkout makes "
                 "it, and --build says where it is otherwise"
             )
     return build.resolve()

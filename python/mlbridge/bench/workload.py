@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The questions that are asked, and the answers that are right."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,12 +71,40 @@ class Workload:
             right = self._products.cumsum()[ends]
             # Of a sum of float32, in whatever order.
             tolerance = 1e-5 * np.abs(self._products).cumsum()[ends]
+        self.compare(policy, self.lengths, answers, right, tolerance)
+
+    @staticmethod
+    def compare(
+        policy: str,
+        lengths: Sequence[int] | int,
+        answers: NDArray[np.float32],
+        right: NDArray[np.float64],
+        tolerance: NDArray[np.float64],
+    ) -> None:
+        """Holds answers against the right ones.
+
+        Args:
+            policy: whose they are.
+            lengths: how many features each is an answer to.
+            answers: what was found.
+            right: what was expected.
+            tolerance: how far off each may be.
+
+        Raises:
+            ModelError: one of them is wrong.
+        """
+        if answers.shape != right.shape:
+            raise ModelError(
+                f"a wrong answer of {policy}: expected {right.size} numbers, "
+                f"found {answers.size}"
+            )
         # This form finds NaN wrong, too.
         wrong = np.flatnonzero(~(np.abs(answers - right) <= tolerance))
         if len(wrong):
             i = wrong[0]
+            length = lengths if isinstance(lengths, int) else lengths[i]
             raise ModelError(
-                f"a wrong answer of {policy} to {self.lengths[i]} features: "
+                f"a wrong answer of {policy} to {length} features: "
                 f"expected {right[i]:.9g}, found {answers[i]:.9g} "
                 f"({len(wrong)} of {len(right)} answers are wrong)"
             )

@@ -11,10 +11,14 @@ from rich.text import Text
 
 from mlbridge import __version__
 from mlbridge.bench import app as bench
+from mlbridge.cli._compile import compile_
 from mlbridge.cli._doctor import doctor
+from mlbridge.cli._export import export
+from mlbridge.cli._inspect import inspect
 from mlbridge.cli._log import log
 from mlbridge.cli._serve import serve
 from mlbridge.cli._terminal import console, errors
+from mlbridge.cli._vocabulary import app as vocabulary
 from mlbridge.errors import Error
 
 app = typer.Typer(
@@ -32,13 +36,19 @@ Start here:
   the function `decide` of `policy.py`.
 - `clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm
   -mlbridge-inliner=pipe:/tmp/advisor a.c` asks it whether to inline.
+- `mlbridge compile policy.onnx -o libpolicy.so` makes machine code of a model, for
+  `aot:libpolicy.so`.
 - `mlbridge log zlib.log` shows what a compiler recorded.
+- `mlbridge export ppo.zip --to inliner.onnx` makes a trained policy a file that runs
+  in the compiler; `mlbridge inspect inliner.onnx` shows what is in it.
 - `mlbridge bench rtt` measures what asking costs here.
 """,
 )
-for command in (doctor, serve, log):
+for command in (doctor, serve, log, export, inspect):
     app.command()(command)
+app.command("compile")(compile_)
 app.add_typer(bench, name="bench")
+app.add_typer(vocabulary, name="vocabulary")
 
 
 def main() -> None:

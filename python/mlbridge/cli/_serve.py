@@ -1,14 +1,13 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge serve``: answers compilers with a function."""
+"""``mlbridge serve``: answers compilers with a function or a model file."""
 
-import importlib
 import logging
-import sys
+import signal
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import RenderableType
@@ -16,23 +15,43 @@ from rich.live import Live
 from rich.logging import RichHandler
 from rich.text import Text
 
+from mlbridge.batching import Batched
+from mlbridge.cli._objects import find_object
 from mlbridge.cli._terminal import console, errors
-from mlbridge.server import Statistics, sigterm_raises
+from mlbridge.onnx import load_onnx
+from mlbridge.server import Statistics
 from mlbridge.server import serve as serve_policy
 from mlbridge.types import Policy
 
 
 def serve(
-    policy: Annotated[
+    model: Annotated[
         str,
         typer.Argument(
-            metavar="MODULE:FUNCTION",
-            help="The policy, importable from here: from features to a decision.",
+            metavar="MODEL",
+            help="A function, importable from here, as MODULE:FUNCTION; or an .onnx "
+            "file.",
         ),
     ],
     at: Annotated[
-        str, typer.Option("--at", metavar="SPEC", help="Where: `pipe:/tmp/advisor`.")
+        list[str],
+        typer.Option(
+            "--at", metavar="SPEC", help="Where: `pipe:/tmp/advisor`. May be repeated."
+        ),
     ],
+    max_batch: Annotated[
+        int,
+        typer.Option(min=1, help="The most questions that the model gets at once."),
+    ] = 32,
+    max_delay: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="MS",
+            help="Milliseconds that a question may wait for others to be answered "
+            "with it.",
+        ),
+    ] = 0.0,
     sessions: Annotated[
         int | None,
         typer.Option(min=1, help="Stop when so many compilers have come and gone."),
@@ -45,9 +64,9 @@ def serve(
         bool, typer.Option("--strict", help="Stop when the policy fails.")
     ] = False,
 ) -> None:
-    """Answer compilers with a Python function, until Ctrl-C.
+    """Answer any number of compilers with one model, until Ctrl-C.
 
-    The function gets the features of a question, a dict of NumPy arrays by name, and
+    A function gets the features of a question, a dict of NumPy arrays by name, and
     returns a number, a bool, a string, a list or an array of them, a dict of several
     outputs, or None to leave the decision to the compiler:
 
@@ -61,54 +80,73 @@ def serve(
     mlbridge serve policy:decide --at pipe:/tmp/advisor
     ```
 
+    One that is marked with `mlbridge.batched` gets a list of the questions that wait at
+    the same moment, and returns a list of answers; so does an .onnx model whose inputs
+    have a free first dimension. That is how one process serves many compilers:
+
+    ```sh
+    mlbridge serve inliner.onnx --at pipe:/tmp/advisor --max-batch 32 --max-delay 0.5
+    ```
+
+    Its answers are what the file says that they are (`mlbridge inspect` shows it as
+    `mlbridge.decide`), or the model's outputs.
+
     Foreign compilers, which know bare pipes only, speak the SerDes that the spec names:
     `--at "pipe:/tmp/advisor?serdes=json"`.
+
+    Ctrl-C and SIGTERM end it after the questions at hand are answered.
     """
-    function = _load(policy)
+    policy = _load(model)
     logging.basicConfig(
         level=logging.INFO,
         format="%(message)s",
         handlers=[RichHandler(console=errors, show_path=False)],
     )
     statistics = Statistics()
-    with (
-        # A service manager's stop is as clean as Ctrl-C.
-        sigterm_raises(KeyboardInterrupt()),
-        Live(
-            get_renderable=_StatusLine(at, statistics),
+    try:
+        with Live(
+            get_renderable=_StatusLine(", ".join(at), statistics),
             console=errors,
             refresh_per_second=4,
             transient=True,
-        ),
-    ):
-        serve_policy(
-            function,
-            at,
-            sessions=sessions,
-            timeout=timeout,
-            on_error="raise" if strict else "reply",
-            statistics=statistics,
-        )
+        ):
+            serve_policy(
+                policy,
+                at,
+                sessions=sessions,
+                timeout=timeout,
+                on_error="raise" if strict else "reply",
+                max_batch=max_batch,
+                max_delay=max_delay / 1000,
+                measure_latency=True,
+                statistics=statistics,
+            )
+    except SystemExit as end:
+        # A service manager's stop is as clean as Ctrl-C.
+        if end.code != 128 + signal.SIGTERM:
+            raise
     console.print(str(statistics))
 
 
-def _load(name: str) -> Policy:
+def _load(name: str) -> Policy | Batched:
+    """What MODULE:FUNCTION or FILE.onnx names."""
+    if name.endswith(".onnx"):
+        if not Path(name).is_file():
+            raise typer.BadParameter(f"there is no file '{name}'")
+        try:
+            return load_onnx(name)
+        except ImportError:
+            raise typer.BadParameter(
+                "an .onnx model needs onnxruntime: pip install onnxruntime"
+            ) from None
+        except Exception as error:
+            raise typer.BadParameter(f"'{name}' is no model: {error}") from error
+    return _load_function(name)
+
+
+def _load_function(name: str) -> Policy:
     """The function that MODULE:FUNCTION names."""
-    module_name, _, path = name.partition(":")
-    if not module_name or not path:
-        raise typer.BadParameter(f"expected MODULE:FUNCTION, found '{name}'")
-    # As `python -m` does; a console script's path does not begin here.
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: Any = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise
-        raise typer.BadParameter(f"there is no module '{module_name}' here") from None
-    for part in path.split("."):
-        if not hasattr(found, part):
-            raise typer.BadParameter(f"module '{module_name}' has no '{path}'")
-        found = getattr(found, part)
+    found = find_object(name, "MODULE:FUNCTION or FILE.onnx")
     if not callable(found):
         raise typer.BadParameter(f"'{name}' cannot be called")
     policy: Policy = found
@@ -134,10 +172,12 @@ class _StatusLine:
                 self._mean = 1e6 * (spent - spent_before) / (questions - before)
             self._last = (now, questions, spent)
         counts = self._statistics
+        median, p90, p99 = (1e6 * seconds for seconds in counts.latencies)
         return Text(
             f"{self._at}  {counts.open} compilers now, {counts.sessions} in all  "
-            f"{questions} questions, {self._rate:.0f}/s, {self._mean:.1f} us in the "
-            f"policy  {counts.errors} failed",
+            f"{questions} questions, {self._rate:.0f}/s, {counts.batch_size:.1f} at "
+            f"once  latency {median:.0f} us, p90 {p90:.0f}, p99 {p99:.0f}, "
+            f"{self._mean:.1f} in the policy  {counts.errors} failed",
             no_wrap=True,
             overflow="ellipsis",
         )

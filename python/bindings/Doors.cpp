@@ -1,0 +1,75 @@
+//===- Doors.cpp - Places to serve at, in Python ----------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Bindings.h"
+#include "Errors.h"
+#include "Formats.h"
+#include "ToPython.h"
+
+#include "MLCompilerBridge/ModelSpec.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+namespace nb = nanobind;
+
+namespace MLBridge::Python {
+
+static nb::tuple serverSpec(std::string_view Text) {
+  ModelSpec Spec = valueOrRaise(ModelSpec::parse(Text));
+  const bool IsPipe = Spec.Scheme == "pipe";
+  if (!IsPipe && Spec.Scheme != "shm")
+    raise({ErrorCode::Unsupported,
+           "a model is served at pipe:NAME or shm:NAME, not at '" +
+               std::string(Text) + "'"});
+  // Foreign compilers, whom the first two are for, know pipes only.
+  const std::string_view Known[] = {"serdes", "bare", "max-message"};
+  if (Error E = Spec.checkOptions(Span(Known).subspan(IsPipe ? 0 : 2)))
+    raise(E);
+  std::string_view Bare = Spec.option("bare", IsPipe ? "yes" : "no");
+  if (Bare != "yes" && Bare != "no")
+    raise({ErrorCode::InvalidArgument,
+           "option 'bare' is yes or no, found '" + std::string(Bare) + "'"});
+  std::size_t MaxMessage =
+      valueOrRaise(Spec.bytes("max-message", TransportOptions().MaxMessage));
+  return nb::make_tuple(toStr(Spec.Path),
+                        toStr(Spec.option("serdes", "bitstream")),
+                        Bare == "yes", MaxMessage);
+}
+
+static DoorInPython localDoor(std::string Name, std::string BareFormat,
+                              std::size_t MaxMessage, double PeerTimeout,
+                              nb::handle Formats) {
+  DoorOptions Options;
+  Options.Formats = formatsWith(Formats);
+  Options.MaxMessage = MaxMessage;
+  Options.PeerTimeout = durationOf(PeerTimeout);
+  return {valueOrRaise(openLocalDoor(std::move(Name), std::move(BareFormat),
+                                     std::move(Options)))};
+}
+
+void bindDoors(nb::module_ &M) {
+  M.def("server_spec", serverSpec, nb::arg("spec"),
+        nb::sig("def server_spec(spec: str) -> tuple[str, str, bool, int]"),
+        "The spec of a place on this machine to serve at: name, SerDes of bare "
+        "compilers, whether those are welcome, longest message in bytes.");
+  nb::class_<DoorInPython> Bound(
+      M, "Door",
+      "A place where compilers come to a model, until a "
+      "server takes it.");
+  M.def("local_door", localDoor, nb::arg("name"), nb::kw_only(),
+        nb::arg("bare_format"), nb::arg("max_message"), nb::arg("peer_timeout"),
+        nb::arg("formats") = nb::tuple(),
+        nb::sig("def local_door(name: str, *, bare_format: str, max_message: "
+                "int, peer_timeout: float, formats: "
+                "collections.abc.Sequence[Format] = ()) -> Door"),
+        "Listens at NAME.sock and, with a SerDes for bare compilers, at "
+        "NAME.in and NAME.out.");
+}
+
+} // namespace MLBridge::Python

@@ -1,0 +1,32 @@
+//===- Formats.h - Every SerDes that Python may name ------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The formats of this build. One that needs a library of its own is an
+/// extension module of its own, mlbridge._format_NAME, whose FORMAT is a
+/// SerDesFactory::Format. It is imported when the format is first used: until
+/// then its library is not in the process, where others (TensorFlow, ray) may
+/// have brought one of the same name.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_PYTHON_FORMATS_H
+#define MLBRIDGE_PYTHON_FORMATS_H
+
+#include "MLCompilerBridge/SerDesFactory.h"
+
+#include <nanobind/nanobind.h>
+
+namespace MLBridge::Python {
+
+/// The formats of this build, and those in \p More, a sequence of Format.
+SerDesFactory formatsWith(nanobind::handle More);
+
+} // namespace MLBridge::Python
+
+#endif // MLBRIDGE_PYTHON_FORMATS_H

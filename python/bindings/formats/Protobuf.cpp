@@ -1,0 +1,89 @@
+//===- Protobuf.cpp - mlbridge._format_protobuf -----------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// ProtobufSerDes for Python: the generic messages, and messages of the user's
+/// from the descriptors that Python's own protobuf package has of them. The
+/// two libraries share bytes and nothing else.
+///
+//===----------------------------------------------------------------------===//
+
+#include "../Errors.h"
+
+#include "MLCompilerBridge/ProtobufSerDes.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
+
+#include <nanobind/stl/string.h>
+
+namespace nb = nanobind;
+namespace pb = google::protobuf;
+
+using namespace MLBridge;
+using namespace MLBridge::Python;
+
+namespace {
+
+class Complaints final : public pb::DescriptorPool::ErrorCollector {
+public:
+  void AddError(const std::string &File, const std::string &Element,
+                const pb::Message *, ErrorLocation,
+                const std::string &What) override {
+    Text += (Text.empty() ? "" : "; ") + File + ": " + Element + ": " + What;
+  }
+
+  std::string Text;
+};
+
+} // namespace
+
+static const pb::Descriptor &messageOf(const pb::DescriptorPool &Pool,
+                                       const std::string &Name) {
+  const pb::Descriptor *Found = Pool.FindMessageTypeByName(Name);
+  if (!Found)
+    raise({ErrorCode::InvalidArgument,
+           "there is no message " + Name + " in these descriptors"});
+  return *Found;
+}
+
+static SerDesFactory::Format messages(const nb::bytes &Descriptors,
+                                      const std::string &Request,
+                                      const std::string &Reply) {
+  pb::FileDescriptorSet Set;
+  if (!Set.ParseFromArray(Descriptors.data(),
+                          static_cast<int>(Descriptors.size())))
+    raise({ErrorCode::InvalidArgument, "this is no FileDescriptorSet"});
+  pb::DescriptorPool Pool;
+  for (const pb::FileDescriptorProto &File : Set.file()) {
+    Complaints Said;
+    if (!Pool.BuildFileCollectingErrors(File, &Said))
+      raise({ErrorCode::InvalidArgument,
+             "these descriptors cannot be used: " + Said.Text});
+  }
+  SerDesFactory Formats;
+  addProtobuf(Formats, messageOf(Pool, Request), messageOf(Pool, Reply));
+  SerDesFactory::Format Made = Formats.formats().back();
+  // What is wrong with the messages is better known now.
+  if (Error E = Made.Make(SerDes::Side::Model).takeError())
+    raise(E);
+  return Made;
+}
+
+NB_MODULE(_format_protobuf, M) {
+  M.doc() = "Protobuf for mlbridge; see mlbridge.protobuf.";
+  // The class Format is _core's.
+  nb::module_::import_("mlbridge._core");
+  SerDesFactory Formats;
+  addProtobuf(Formats);
+  M.attr("FORMAT") = nb::cast(Formats.formats().back());
+  M.def("messages", messages, nb::arg("descriptors"), nb::arg("request"),
+        nb::arg("reply"),
+        "The format of two messages, by their full names, that a serialised "
+        "FileDescriptorSet describes, imports first.");
+}

@@ -1,0 +1,65 @@
+//===- Module.cpp - mlbridge._grpc ----------------------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// gRPC for Python, in a module of its own: its library is in the process only
+/// where it is used. The classes Door and Scheme are _core's.
+///
+//===----------------------------------------------------------------------===//
+
+#define MLBRIDGE_IMPORTS_NUMPY
+#include "../Bindings.h"
+#include "../Errors.h"
+#include "../NumPy.h"
+#include "Trainer.h"
+
+#include "MLCompilerBridge/gRPCDoor.h"
+#include "MLCompilerBridge/gRPCModelRunner.h"
+
+#include <nanobind/stl/string_view.h>
+
+namespace nb = nanobind;
+
+using namespace MLBridge;
+using namespace MLBridge::Python;
+
+static DoorInPython door(std::string_view Spec, double PeerTimeout,
+                         nb::handle Formats) {
+  DoorOptions Options;
+  Options.Formats = formatsOf(Formats);
+  Options.PeerTimeout = durationOf(PeerTimeout);
+  return {valueOrRaise(openGRPCDoor(Spec, std::move(Options)))};
+}
+
+/// Those that the library adds to a factory.
+static nb::list schemes() {
+  RunnerFactory Factory;
+  const std::size_t NumOthers = Factory.schemes().size();
+  addGRPC(Factory);
+  nb::list Added;
+  for (const RunnerFactory::Scheme &S : Factory.schemes().subspan(NumOthers))
+    Added.append(nb::cast(S));
+  return Added;
+}
+
+NB_MODULE(_grpc, M) {
+  if (_import_array() < 0)
+    throw nb::python_error();
+  M.doc() = "gRPC for mlbridge; see mlbridge.grpc.";
+  nb::module_::import_("mlbridge._core");
+  M.def("door", door, nb::arg("spec"), nb::kw_only(), nb::arg("peer_timeout"),
+        nb::arg("formats"),
+        nb::sig("def door(spec: str, *, peer_timeout: float, formats: "
+                "collections.abc.Sequence[mlbridge._core.Format]) -> "
+                "mlbridge._core.Door"),
+        "Listens at grpc://HOST:PORT or grpc+unix:PATH.");
+  M.def("schemes", schemes,
+        nb::sig("def schemes() -> list[mlbridge._core.Scheme]"),
+        "The schemes of model specs that this module adds.");
+  bindTrainer(M);
+}

@@ -1,0 +1,146 @@
+//===- Trainer.cpp - The trainer's end over gRPC --------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Trainer.h"
+
+#include "../Bindings.h"
+#include "../Errors.h"
+#include "../FromPython.h"
+#include "../ToPython.h"
+
+#include "MLCompilerBridge/gRPCModelRunner.h"
+#include "MLCompilerBridge/gRPCTraining.h"
+#include "Transport/SendMessage.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+namespace nb = nanobind;
+
+using namespace MLBridge;
+using namespace MLBridge::Python;
+
+namespace {
+
+/// Used by one thread at a time.
+class Trainer {
+public:
+  Trainer(std::string_view Spec, nb::handle Formats);
+
+  void connect(std::optional<double> Timeout);
+  void send(const nb::dict &Message);
+  /// None when the time passes; the message may still come.
+  nb::object receive(std::optional<double> Timeout);
+  void close();
+  bool isUnary() const {
+    return Parts.Options.Style == gRPCOptions::Call::Unary;
+  }
+
+private:
+  std::string Spec;
+  gRPCParts Parts;
+  std::unique_ptr<Transport> Channel;
+  TensorsFromPython Tensors{"message"};
+  bool InUse = false;
+};
+
+} // namespace
+
+static constexpr std::string_view What = "this trainer's channel";
+
+SerDesFactory Python::formatsOf(nb::handle Formats) {
+  SerDesFactory All;
+  for (nb::handle One : Formats)
+    All.add(nb::cast<SerDesFactory::Format>(One));
+  return All;
+}
+
+Trainer::Trainer(std::string_view Text, nb::handle Formats)
+    : Spec(Text), Parts(valueOrRaise(parseGRPC(Text, formatsOf(Formats)))),
+      Channel(createGRPCTrainerTransport(Parts.Address, Parts.Options)) {}
+
+void Trainer::connect(std::optional<double> Timeout) {
+  ExclusiveUse Use(InUse, What);
+  Deadline Until = Deadline::in(durationOf(Timeout));
+  SessionRequest Request;
+  Request.SerDes = Parts.Codec->name();
+  Error Failure;
+  {
+    nb::gil_scoped_release Release;
+    Failure = Channel->connect(Request, Until).takeError();
+  }
+  if (Failure)
+    raise(Failure);
+}
+
+void Trainer::send(const nb::dict &Message) {
+  ExclusiveUse Use(InUse, What);
+  Tensors.clear();
+  for (auto [Name, Value] : Message) {
+    nb::object Backing;
+    Tensors.add(toText(Name, Backing), Value);
+  }
+  Error Failure;
+  {
+    nb::gil_scoped_release Release;
+    Failure = sendMessage(*Parts.Codec, *Channel, Tensors.features().tensors(),
+                          Deadline::never());
+  }
+  Tensors.clear();
+  if (Failure)
+    raise(Failure);
+}
+
+nb::object Trainer::receive(std::optional<double> Timeout) {
+  ExclusiveUse Use(InUse, What);
+  Deadline Until = Deadline::in(durationOf(Timeout));
+  std::optional<Expected<Span<const std::byte>>> Message;
+  {
+    nb::gil_scoped_release Release;
+    Message.emplace(Channel->receive(Until));
+  }
+  if (Message->code() == ErrorCode::Timeout)
+    return nb::none();
+  Span<const std::byte> Bytes = valueOrRaise(std::move(*Message));
+  nb::dict ByName;
+  for (const TensorView &Tensor : valueOrRaise(Parts.Codec->deserialize(Bytes)))
+    ByName[toStr(Tensor.Name)] = Tensor.Type == ElementType::String
+                                     ? textObject(Tensor)
+                                     : copyArray(Tensor);
+  return ByName;
+}
+
+void Trainer::close() {
+  ExclusiveUse Use(InUse, What);
+  nb::gil_scoped_release Release;
+  Channel->close();
+}
+
+void Python::bindTrainer(nb::module_ &M) {
+  nb::class_<Trainer>(M, "Trainer",
+                      "The trainer's end of a conversation with a compiler "
+                      "that serves an environment. Used by one thread at a "
+                      "time.")
+      .def(nb::init<std::string_view, nb::handle>(), nb::arg("spec"),
+           nb::arg("formats"),
+           nb::sig("def __init__(self, spec: str, formats: "
+                   "collections.abc.Sequence[mlbridge._core.Format]) -> None"))
+      .def("connect", &Trainer::connect, nb::arg("timeout").none() = nb::none(),
+           "Meets the compiler within so many seconds.")
+      .def("send", &Trainer::send, nb::arg("message"),
+           nb::sig("def send(self, message: dict[str, typing.Any]) -> None"),
+           "Sends a message.")
+      .def("receive", &Trainer::receive, nb::arg("timeout").none() = nb::none(),
+           nb::sig("def receive(self, timeout: float | None = None) -> "
+                   "dict[str, typing.Any] | None"),
+           "The next message by name; None when it does not come in time.")
+      .def("close", &Trainer::close, "Ends the conversation.")
+      .def_prop_ro("unary", &Trainer::isUnary,
+                   "Whether the compiler speaks only when it is spoken to.");
+}

@@ -1,0 +1,132 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From the C file to machine code, by whatever C compiler is here."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlbridge.errors import Error, InvalidArgument, Unsupported
+
+# What lets sums run in vectors, and nothing that changes what an infinity or a NaN is.
+# -ffast-math, at the link, would make denormal numbers zeros in the whole process.
+_FLAGS = [
+    "-std=gnu11",
+    "-O3",
+    "-fassociative-math",
+    "-fno-signed-zeros",
+    "-fno-trapping-math",
+    "-fno-math-errno",
+    "-ffp-contract=fast",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fstack-usage",
+    "-w",
+]
+MAX_STACK = 256 << 10
+"""The bytes of stack that a model may use: compilers have deep stacks of their own."""
+
+
+class CompilerError(Error, RuntimeError):
+    """The C compiler failed, or its code is not what the model computes."""
+
+    code = "System"
+
+
+@dataclass(frozen=True)
+class CCompiler:
+    """A C compiler that runs."""
+
+    command: tuple[str, ...]
+    version: str
+
+    @classmethod
+    def find(cls, wanted: str | None = None) -> "CCompiler":
+        """The compiler `wanted`, or $CC, cc, gcc, clang or clang-22.
+
+        Raises:
+            InvalidArgument: what was named does not run, or there is none.
+        """
+        named = wanted or os.environ.get("CC")
+        candidates = [named] if named else ["cc", "gcc", "clang", "clang-22"]
+        for candidate in candidates:
+            command = shlex.split(candidate)
+            if not command or not (path := shutil.which(command[0])):
+                continue
+            found = subprocess.run(
+                [path, *command[1:], "--version"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            if found.returncode == 0 and found.stdout:
+                return cls((path, *command[1:]), found.stdout.splitlines()[0])
+        raise InvalidArgument(
+            f"there is no C compiler {' or '.join(candidates)}; name one with --cc "
+            "or CC"
+        )
+
+    def object(self, source: Path, output: Path, *defines: str) -> None:
+        """Compiles a file, and looks at the stack that it needs.
+
+        Raises:
+            CompilerError: the compiler says no.
+            Unsupported: the model would need more stack than a compiler can spare.
+        """
+        self._run([*_FLAGS, *defines, "-c", str(source), "-o", str(output)])
+        usage = output.with_suffix(".su")
+        _check_stack(usage.read_text())
+        usage.unlink()
+
+    def shared(self, source: Path, output: Path) -> None:
+        """Links an object into a library without undefined symbols."""
+        self._run(["-shared", "-Wl,-z,defs", str(source), "-o", str(output), "-lm"])
+
+    def _run(self, arguments: Sequence[str]) -> None:
+        command = [*self.command, *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise CompilerError(
+                f"{shlex.join(command)} failed:\n{result.stderr[-2000:].strip()}"
+            )
+
+
+def archive(source: Path, output: Path) -> None:
+    """Puts an object into a static library of its own.
+
+    Raises:
+        CompilerError: there is no `ar`, or it says no.
+    """
+    program = os.environ.get("AR") or shutil.which("ar") or shutil.which("llvm-ar-22")
+    if program is None:
+        raise CompilerError(
+            "there is no `ar` here: apt-get install binutils, or set AR"
+        )
+    output.unlink(missing_ok=True)
+    command = [program, "rcsD", str(output), str(source)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise CompilerError(f"{shlex.join(command)} failed: {result.stderr.strip()}")
+
+
+def _check_stack(usage: str) -> None:
+    for line in usage.splitlines():
+        function, size, kind = line.rsplit("\t", 2)
+        name = re.sub(r".*:", "", function)
+        if "dynamic" in kind and "bounded" not in kind:
+            raise Unsupported(
+                f"{name}: an operator keeps memory of a free extent's size on the "
+                "stack; fix that extent: --pin NAME=SIZE"
+            )
+        if int(size) > MAX_STACK:
+            raise Unsupported(
+                f"{name}: the model needs {int(size) >> 10} KiB of stack; expected at "
+                f"most {MAX_STACK >> 10}"
+            )

@@ -1,0 +1,434 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether a compiled model computes what ONNX Runtime does.
+
+`least_sizes` asks ONNX Runtime, before there is code, which sizes a model has no
+answer for; `check` compares the code with it. Both run in a process of their own:
+whatever happens there, the caller gets a sentence. That process is
+``python -m mlbridge.aot.check``.
+"""
+
+import json
+import math
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.aot.graph import Graph, Tensor
+from mlbridge.aot.library import CompiledModel
+from mlbridge.errors import ModelError
+
+_SIZES = (1, 2, 3, 5, 8, 17, 33)
+"""Of the free extents: below, at and above what fits a register."""
+_MORE_SIZES = 24
+_BEYOND = 4001
+"""Above the sizes that the code was made of."""
+_MAX_ELEMENTS = 1 << 20
+"""Of an input of sizes that are tried besides."""
+_MAX_WORKSPACE = 1 << 28
+"""The bytes that the code may need for them: attention takes the square of a size."""
+_ROUNDS = 4
+# Integers may be indices; the model's file does not say of what.
+_RANGES = (1000, 100, 10, 2, 1)
+_NOT_FINITE = (np.nan, np.inf, -np.inf)
+_TIMEOUT = 600
+# Each sum of a model adds noise, not the inputs alone.
+_MUCH_NOISE = 8
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was compared."""
+
+    variants: list[str]
+    evaluations: int
+    """Of each variant."""
+    difference: float
+    """The largest of two numbers, relative to those above 1."""
+    runtime: str
+
+
+def check(
+    library: Path, model: Path, pinned: Mapping[str, int], tolerance: float
+) -> Checked:
+    """Compares all variants that this CPU can run with ONNX Runtime, on random inputs.
+
+    Args:
+        library: the shared library.
+        model: the .onnx file that it was made of.
+        pinned: the extents that were fixed.
+        tolerance: how far a floating-point number may be off, relative to those above
+            1, unless the model itself makes more than that of an input's last bit.
+
+    Raises:
+        ModelError: they differ, or one of them failed or crashed.
+    """
+    answer = _ask(model, pinned, library=str(library), tolerance=tolerance)
+    return Checked(**answer)
+
+
+def least_sizes(model: Path, pinned: Mapping[str, int]) -> dict[str, int]:
+    """The smallest size of each free extent that ONNX Runtime has an answer for.
+
+    Args:
+        model: the .onnx file.
+        pinned: the extents that were fixed.
+
+    Raises:
+        ModelError: it answers no size that was tried.
+    """
+    return {symbol: int(size) for symbol, size in _ask(model, pinned).items()}
+
+
+def _ask(model: Path, pinned: Mapping[str, int], **rest: Any) -> dict[str, Any]:
+    """What the other process answers."""
+    request = {"model": str(model), "pinned": dict(pinned), **rest}
+    try:
+        result = subprocess.run(
+            [sys.executable, "-m", "mlbridge.aot.check"],
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ModelError(
+            f"'{model}': comparing with ONNX Runtime took more than {_TIMEOUT} s"
+        ) from None
+    if result.returncode < 0:
+        name = signal.Signals(-result.returncode).name
+        who = "compiled model" if "library" in request else "ONNX Runtime"
+        raise ModelError(f"'{model}': the {who} ended by {name}")
+    if result.returncode:
+        last = result.stderr.strip().splitlines() or ["no reason"]
+        raise ModelError(f"'{model}': {last[-1]}")
+    answer: dict[str, Any] = json.loads(result.stdout)
+    return answer
+
+
+def _open(model: Path) -> Any:
+    """ONNX Runtime's session."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(
+        str(model), options, providers=["CPUExecutionProvider"]
+    )
+
+
+def _find_least(model: Path, pinned: Mapping[str, int]) -> dict[str, int]:
+    graph = Graph(model, pinned)
+    session = _open(model)
+    random = np.random.default_rng(1)
+    refusal: Exception | None = None
+
+    def answers(sizes: Mapping[str, int]) -> bool:
+        nonlocal refusal
+        try:
+            _expect(session, graph, sizes, random)
+        except Exception as error:
+            refusal = error
+            return False
+        return True
+
+    tried = [max(_SIZES), *_more_sizes(graph), *_SIZES[-2::-1]]
+    all_tried = (dict.fromkeys(graph.symbols, size) for size in tried)
+    enough = next((s for s in all_tried if _is_small(graph, s) and answers(s)), None)
+    if enough is None:
+        raise ModelError(f"ONNX Runtime does not run it: {refusal}")
+    least: dict[str, int] = {}
+    for symbol, size in enough.items():
+        refused, answered = 0, 1 if answers(enough | {symbol: 1}) else size
+        while answered - refused > 1:
+            middle = (refused + answered) // 2
+            if answers(enough | {symbol: middle}):
+                answered = middle
+            else:
+                refused = middle
+        least[symbol] = answered
+    return least
+
+
+def _compare(
+    library: Path, model: Path, pinned: Mapping[str, int], tolerance: float
+) -> Checked:
+    import onnxruntime
+
+    graph = Graph(model, pinned)
+    session = _open(model)
+    compiled = CompiledModel(library)
+    names = [output.name for output in graph.outputs]
+    evaluations, worst = 0, 0.0
+    random = np.random.default_rng(1)
+    for sizes, rounds in _all_sizes(graph, compiled):
+        for _ in range(rounds):
+            try:
+                inputs, expected = _expect(session, graph, sizes, random)
+            except Exception as error:
+                where = f" {sizes}" if sizes else " it"
+                raise ModelError(f"ONNX Runtime does not run{where}: {error}") from None
+            for variant in compiled.variants:
+                found = compiled.run(variant, list(sizes.values()), inputs)
+                for i, name in enumerate(names):
+                    where = f"{variant}, {sizes}: " if sizes else f"{variant}: "
+                    off = _differences(where + name, found[i], expected[i])
+                    worst = max(worst, float(np.max(off, initial=0)))
+                    if np.all(off <= tolerance):
+                        continue
+                    noise = _noise(session, graph, inputs, random)[i]
+                    if np.any(off > np.maximum(tolerance, _MUCH_NOISE * noise)):
+                        raise _mismatch(where + name, found[i], expected[i], off)
+            evaluations += 1
+        if any(i.dtype.kind == "f" for i in inputs):
+            _check_not_finite(session, graph, compiled, sizes, inputs, random)
+    return Checked(compiled.variants, evaluations, worst, onnxruntime.__version__)
+
+
+def _all_sizes(
+    graph: Graph, compiled: CompiledModel
+) -> Iterator[tuple[dict[str, int], int]]:
+    """Sizes for all free extents together, several of them different, and the rounds.
+
+    None is a size that the code does not take.
+    """
+    symbols = graph.symbols
+    if not symbols:
+        yield {}, _ROUNDS
+        return
+    more = _more_sizes(graph)
+    least = _least_of(symbols, compiled, [*more, max(_SIZES)])
+    for i in range(len(_SIZES)):
+        sizes = {s: _SIZES[(i + 3 * j) % len(_SIZES)] for j, s in enumerate(symbols)}
+        raised = {s: max(size, least[s]) for s, size in sizes.items()}
+        if compiled.accepts(list(raised.values())):
+            yield raised, _ROUNDS
+    yield least, _ROUNDS
+    for i in range(len(more)):
+        sizes = {s: more[(i + j) % len(more)] for j, s in enumerate(symbols)}
+        numbers = list(sizes.values())
+        if (
+            _is_small(graph, sizes)
+            and compiled.accepts(numbers)
+            and compiled.workspace_bytes(numbers) <= _MAX_WORKSPACE
+        ):
+            yield sizes, 1
+
+
+def _least_of(
+    symbols: Sequence[str], compiled: CompiledModel, enough: Sequence[int]
+) -> dict[str, int]:
+    """The smallest sizes that the code takes.
+
+    Raises:
+        ModelError: it takes none of those that are enough.
+    """
+    for size in enough:
+        found: dict[str, int] = {}
+        for i, symbol in enumerate(symbols):
+            for least in range(1, size + 1):
+                others = [size] * len(symbols)
+                others[i] = least
+                if compiled.accepts(others):
+                    found[symbol] = least
+                    break
+        if len(found) == len(symbols):
+            return found
+    raise ModelError(f"the code takes none of the sizes {list(enough)}")
+
+
+def _more_sizes(graph: Graph) -> list[int]:
+    """About each number in the model, on which an operator may decide; and large."""
+    near = {c + i for c in graph.constants() for i in (-1, 0, 1) if c < _BEYOND}
+    found = sorted(near - {0, *_SIZES})
+    step = max(1, -(-len(found) // _MORE_SIZES))
+    return [_BEYOND, *found[::-step]]
+
+
+def _is_small(graph: Graph, sizes: Mapping[str, int]) -> bool:
+    """Whether it is worth its time."""
+    return all(
+        math.prod(sizes[d] if isinstance(d, str) else d for d in tensor.extents)
+        <= _MAX_ELEMENTS
+        for tensor in graph.inputs
+    )
+
+
+def _expect(
+    session: Any, graph: Graph, sizes: Mapping[str, int], random: np.random.Generator
+) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+    """Random inputs, and what ONNX Runtime makes of them."""
+    integers = any(tensor.dtype.kind in "iu" for tensor in graph.inputs)
+    for below in _RANGES if integers else _RANGES[:1]:
+        inputs = [_random(tensor, sizes, random, below) for tensor in graph.inputs]
+        feeds = {t.name: i for t, i in zip(graph.inputs, inputs, strict=True)}
+        try:
+            outputs = session.run([o.name for o in graph.outputs], feeds)
+            return inputs, [np.asarray(output) for output in outputs]
+        except Exception:
+            if below == _RANGES[-1] or not integers:
+                raise
+    raise AssertionError("the last range returns or raises")
+
+
+def _random(
+    tensor: Tensor, sizes: Mapping[str, int], random: np.random.Generator, below: int
+) -> NDArray[Any]:
+    shape = tuple(sizes[d] if isinstance(d, str) else d for d in tensor.extents)
+    if tensor.dtype.kind == "f":
+        values: NDArray[Any] = np.asarray(random.normal(size=shape))
+    elif tensor.dtype.kind == "b":
+        values = np.asarray(random.integers(0, 2, shape))
+    else:
+        most = int(np.iinfo(tensor.dtype).max)
+        values = np.asarray(random.integers(0, min(below, most), shape))
+    return values.astype(tensor.dtype)
+
+
+def _differences(
+    name: str, found: NDArray[Any], expected: NDArray[Any]
+) -> NDArray[np.float64]:
+    """How far each element is off, relative to those above 1; of integers 0 or inf.
+
+    Raises:
+        ModelError: type or shape differ.
+    """
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        raise ModelError(
+            f"{name}: expected {expected.dtype}{list(expected.shape)}, found "
+            f"{found.dtype}{list(found.shape)}"
+        )
+    same = found == expected
+    if found.dtype.kind != "f":
+        return np.where(same, 0.0, np.inf)
+    with np.errstate(invalid="ignore"):
+        off = np.abs(found.astype(np.float64) - expected)
+        off /= np.maximum(1.0, np.abs(expected))
+    same |= np.isnan(found) & np.isnan(expected)
+    return np.where(same, 0.0, np.where(np.isnan(off), np.inf, off))
+
+
+def _check_not_finite(
+    session: Any,
+    graph: Graph,
+    compiled: CompiledModel,
+    sizes: Mapping[str, int],
+    inputs: Sequence[NDArray[Any]],
+    random: np.random.Generator,
+) -> None:
+    """What is no number must not become one: that would look like a decision.
+
+    Only the count is compared. Where one of many numbers is NaN, the order of the rest
+    is nobody's promise, and some of ONNX Runtime's own operators drop it.
+
+    Raises:
+        ModelError: an output has fewer of them than ONNX Runtime's.
+    """
+    names = [output.name for output in graph.outputs]
+    for value in _NOT_FINITE:
+        asked = [_with(value, i, random) for i in inputs]
+        feeds = {t.name: i for t, i in zip(graph.inputs, asked, strict=True)}
+        try:
+            expected = session.run(names, feeds)
+        except Exception:
+            continue
+        for variant in compiled.variants:
+            found = compiled.run(variant, list(sizes.values()), asked)
+            for name, ours, theirs in zip(names, found, expected, strict=True):
+                counts = [
+                    int(np.sum(~np.isfinite(a))) if a.dtype.kind == "f" else 0
+                    for a in (ours, np.asarray(theirs))
+                ]
+                if counts[0] < counts[1]:
+                    raise ModelError(
+                        f"{variant}: {name}: an input of {value} makes {counts[1]} "
+                        "numbers of ONNX Runtime's answer NaN or infinite, and "
+                        f"{counts[0]} of the code's"
+                    )
+
+
+def _with(
+    value: float, values: NDArray[Any], random: np.random.Generator
+) -> NDArray[Any]:
+    """A copy with `value` in one place, if it is of floating-point numbers."""
+    copy = values.copy()
+    if copy.dtype.kind == "f" and copy.size:
+        copy.reshape(-1)[random.integers(copy.size)] = value
+    return copy
+
+
+def _noise(
+    session: Any,
+    graph: Graph,
+    inputs: Sequence[NDArray[Any]],
+    random: np.random.Generator,
+) -> list[float]:
+    """How far ONNX Runtime's own answers move when the last bits of the inputs do.
+
+    A model of many rounds may turn the order in which numbers are added up into more
+    than the tolerance: that is the model's, not the code's.
+    """
+    names = [output.name for output in graph.outputs]
+
+    def run(values: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        feeds = {t.name: v for t, v in zip(graph.inputs, values, strict=True)}
+        return [np.asarray(output) for output in session.run(names, feeds)]
+
+    still = run(inputs)
+    noise = [0.0] * len(names)
+    for _ in range(_ROUNDS):
+        moved = run(
+            [_last_bits(i, random) if i.dtype.kind == "f" else i for i in inputs]
+        )
+        for i, (a, b) in enumerate(zip(still, moved, strict=True)):
+            off = _differences(names[i], b, a)
+            noise[i] = max(noise[i], float(np.max(off, initial=0)))
+    return noise
+
+
+def _last_bits(values: NDArray[Any], random: np.random.Generator) -> NDArray[Any]:
+    step = np.finfo(values.dtype).eps * random.choice([-1, 0, 1], values.shape)
+    moved: NDArray[Any] = (values * (1 + step)).astype(values.dtype)
+    return moved.reshape(values.shape)
+
+
+def _mismatch(
+    name: str,
+    found: NDArray[Any],
+    expected: NDArray[Any],
+    off: NDArray[np.float64],
+) -> ModelError:
+    worst = int(np.argmax(off))
+    index = [int(i) for i in np.unravel_index(worst, found.shape)]
+    return ModelError(
+        f"{name}{index}: expected {expected.flat[worst]} as ONNX Runtime has it, "
+        f"found {found.flat[worst]}"
+    )
+
+
+def _main() -> None:
+    request = json.load(sys.stdin)
+    model, pinned = Path(request["model"]), request["pinned"]
+    try:
+        if "library" in request:
+            library = Path(request["library"])
+            answer = asdict(_compare(library, model, pinned, request["tolerance"]))
+        else:
+            answer = _find_least(model, pinned)
+    except Exception as error:
+        sys.exit(" ".join(str(error).split()))
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,501 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a graph to one C file: emx-onnx-cgen's code between a head and a descriptor.
+
+The operators' code comes from emx-onnx-cgen. This module takes from it what a compiler
+cannot have (mutable statics, malloc, global weights, indices that nobody looks at), and
+gives it matrix products for the registers of the CPU.
+"""
+
+import importlib.metadata
+import itertools
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import emx_onnx_cgen
+import onnx
+from emx_onnx_cgen.compiler import Compiler, CompilerOptions
+
+from mlbridge.aot.extents import Point, generalise, starts
+from mlbridge.aot.extents import points as two_points
+from mlbridge.aot.graph import Graph, Tensor
+from mlbridge.aot.operators import CHECKED, check_operators
+from mlbridge.errors import Unsupported
+
+_HERE = Path(__file__).resolve().parent
+_TEMPLATES = _HERE / "templates"
+
+_WEIGHT = re.compile(r"^const EMX_UNUSED [^=;]*= *\{.*?^\};\n", re.M | re.S)
+_WEIGHT_LOADER = re.compile(r"^_Bool mlb_entry_load\(.*?^\}\n", re.M | re.S)
+_NODE = re.compile(r"^EMX_NODE_FN void (\w+)\(", re.M)
+_ENTRY = re.compile(r"^void mlb_entry\((?P<parameters>.*)\) \{$", re.M)
+_TEMPORARY = re.compile(
+    r"^ +(?P<type>\w+) (?:\(\*\w+\)(?P<inner>(?:\[[^\]]+\])+)|\*\w+)"
+    r" = malloc\(sizeof\(\*\w+\) \* (?P<outer>.+)\);$",
+    re.M,
+)
+# A node's larger arrays, which would make two threads share them.
+_LOCAL_STATIC = re.compile(r"^( +)static (?!const\b|inline\b)", re.M)
+_FILE_STATIC = re.compile(r"^static (?!const\b|inline\b)[^()]*(?:=|;)", re.M)
+_OPERATOR = re.compile(r"^ \* OpType: (\w+)$", re.M)
+# How Gather, Scatter and their kin make an address of a compiler's number.
+_INDEX = re.compile(
+    r"^ *if \((?P<index>gather_index|scatter_index|feature_index|index\d+) < 0\) \{\n"
+    r" *(?P=index) \+= (?P<extent>.+);\n *\}\n",
+    re.M,
+)
+_CHECKED_INDEX = r"""\g<0>if (\g<index> < 0 || \g<index> >= \g<extent>) {
+    *mlb_status = MLBRIDGE_AOT_BAD_INDEX;
+    return;
+}
+"""
+# Relu and PRelu, in the form in which a NaN is not below 0 either.
+_RECTIFIER = re.compile(
+    r"(?P<x>[\w\[\]]+) > (?P<zero>0\.0f?) \? (?P=x) : (?P<else>[^;()]+)(?=[;)])"
+)
+# ReduceMax and ReduceMin: once a NaN, for good.
+_REDUCTION = re.compile(r"if \((?P<compare>(?P<x>[^;]+) [<>] acc)\) acc = (?P=x);")
+_NAME = re.compile(r"(\w+)(?:\[[^\]]*\])+ =")
+_ZERO = "0x0.0p+0"
+# Of what is larger, no loop is unrolled that far.
+_MOST_UNROLLED = 1024
+_DIMENSION = re.compile(r"\[(?:restrict )?([^\]]+)\]")
+
+_WIDTHS = (4, 8, 16)
+_VARIANTS = (
+    # The name, the target of the function attribute, the floats of a register.
+    ("x86-64-v4", "arch=x86-64-v4", 16),
+    ("x86-64-v3", "arch=x86-64-v3", 8),
+)
+
+
+def header() -> str:
+    """The text of MLCompilerBridge-C/AOTModel.h."""
+    installed = _HERE / "AOTModel.h"
+    checkout = _HERE.parents[2] / "include/MLCompilerBridge-C/AOTModel.h"
+    return (installed if installed.exists() else checkout).read_text()
+
+
+def declaration(name: str) -> str:
+    """A header for those who link the model."""
+    guard = f"MLBRIDGE_AOT_MODEL_{name.upper()}_H"
+    return (
+        f"/* The model `{name}`, made by `mlbridge compile`. */\n"
+        f"#ifndef {guard}\n#define {guard}\n\n"
+        '#include "MLCompilerBridge-C/AOTModel.h"\n\n'
+        '#ifdef __cplusplus\nextern "C" {\n#endif\n'
+        f"extern const MLBridgeAOTModel mlbridge_aot_model_{name};\n"
+        "#ifdef __cplusplus\n}\n#endif\n\n"
+        f"#endif\n"
+    )
+
+
+def generate(graph: Graph, name: str, least: Mapping[str, int] | None = None) -> str:
+    """The C file of a model; it needs C99 and GNU C's vectors, and libm.
+
+    Args:
+        graph: the model.
+        name: the model's, a C identifier.
+        least: the smallest size of each free extent, where that is not 1.
+
+    Raises:
+        Unsupported: an operator cannot be compiled, or not with a free extent.
+    """
+    variables = {s: f"mlb_n{i}" for i, s in enumerate(graph.symbols)}
+    code, most = _code(graph, variables)
+    check_operators(graph)
+    bounds = {s: ((least or {}).get(s, 1), most.get(s)) for s in variables}
+    dims = [_DIMENSION.findall(p) for p in _split(code.parameters)]
+    expected = len(graph.inputs) + len(graph.outputs)
+    if len(dims) != expected:
+        raise Unsupported(
+            f"'{graph.path}': expected code with {expected} parameters, found "
+            f"'{code.parameters}'"
+        )
+    outputs = [
+        _output_extents(graph, tensor, found)
+        for tensor, found in zip(graph.outputs, dims[len(graph.inputs) :], strict=True)
+    ]
+    return "\n".join(
+        [
+            _head(graph, name, variables),
+            code.text,
+            _measure(variables, bounds, code.temporaries, graph.outputs, outputs),
+            _variants(graph, variables),
+            _descriptor(graph, name, variables, bounds, outputs),
+        ]
+    )
+
+
+Bounds = Mapping[str, tuple[int, int | None]]
+"""The smallest and the largest size of each free extent."""
+
+
+def _code(
+    graph: Graph, variables: Mapping[str, str]
+) -> "tuple[_Code, Mapping[str, int]]":
+    """The code, and how large the free extents may be for which it is good."""
+
+    def code(sizes: Sequence[Mapping[str, int]], at: tuple[Point, Point]) -> _Code:
+        texts = _emit(graph, sizes)
+        try:
+            return _Code.of(texts, at)
+        except Unsupported as error:
+            hint = "; --pin fixes an extent" if variables else ""
+            raise Unsupported(f"'{graph.path}': {error}{hint}") from None
+
+    if not variables:
+        return code([{}], ({}, {})), {}
+    constants = graph.constants()
+    refusals: list[Unsupported] = []
+    for start in starts(constants):
+        at = two_points(list(variables.values()), graph.fixed_extents(), start)
+        sizes = [{s: point[v] for s, v in variables.items()} for point in at]
+        most = sizes[1] if any(c > start for c in constants) else {}
+        try:
+            return code(sizes, at), most
+        except Unsupported as error:
+            refusals.append(error)
+    raise refusals[-1]
+
+
+@dataclass(frozen=True)
+class _Code:
+    """The generator's text, made fit to stand in a compiler."""
+
+    text: str
+    parameters: str
+    temporaries: Sequence[str]
+    """What mlb_room() is to be told of each."""
+
+    @classmethod
+    def of(cls, texts: Sequence[str], at: tuple[Point, Point]) -> "_Code":
+        """Out of the texts for one size, or for two."""
+        weights = [_WEIGHT.findall(text) for text in texts]
+        if weights[0] != weights[-1]:
+            raise Unsupported("a free extent is a part of the model's constants")
+        bodies = [_strip(_WEIGHT.sub("", text)) for text in texts]
+        body = generalise((bodies[0], bodies[1]), at) if len(bodies) > 1 else bodies[0]
+
+        entry = _ENTRY.search(body)
+        if entry is None or _FILE_STATIC.search(body):
+            raise Unsupported(
+                "this version of emx-onnx-cgen writes code of another form: "
+                f"{importlib.metadata.version('emx-onnx-cgen')}"
+            )
+        nodes, model = body[: entry.start()], body[entry.end() :]
+        temporaries = [_room(found) for found in _TEMPORARY.finditer(model)]
+        if len(temporaries) != model.count("malloc(") or "malloc(" in nodes:
+            raise Unsupported("an operator allocates memory by itself")
+
+        functions = _NODE.findall(nodes)
+        nodes = _NODE.sub(r"EMX_NODE_FN void \1(MLB_PARAMETERS, ", nodes)
+        nodes = _LOCAL_STATIC.sub(r"\1", nodes)
+        nodes = _RECTIFIER.sub(r"\g<x> < \g<zero> ? \g<else> : \g<x>", nodes)
+        nodes = _REDUCTION.sub(
+            r"if (\g<compare> || \g<x> != \g<x>) acc = \g<x>;", nodes
+        )
+        nodes = _check_indices(nodes)
+        calls = re.compile(rf"^( +)({'|'.join(map(re.escape, functions))})\(", re.M)
+        model = calls.sub(r"\1\2(MLB_ARGUMENTS, ", model) if functions else model
+        model = _hide_zeros(model, weights[0])
+        parameters = entry["parameters"]
+        opening = (
+            f"MLB_INLINE void mlb_model(MLB_PARAMETERS, unsigned char *mlb_memory, "
+            f"{parameters}) {{"
+        )
+        frozen = "".join(f"static {weight}\n" for weight in weights[0])
+        return cls(
+            f"{frozen}{nodes}"
+            "#define malloc(bytes) mlb_take(&mlb_memory, bytes)\n"
+            "#define free(memory) ((void)(memory))\n\n"
+            f"{opening}{model}\n#undef malloc\n#undef free\n",
+            parameters,
+            temporaries,
+        )
+
+
+def _check_indices(nodes: str) -> str:
+    """Puts a check behind each index.
+
+    Raises:
+        Unsupported: an operator has one that is not found.
+    """
+    nodes = _INDEX.sub(_CHECKED_INDEX, nodes)
+    parts = _OPERATOR.split(nodes)
+    for operator, code in zip(parts[1::2], parts[2::2], strict=True):
+        if operator in CHECKED and "MLBRIDGE_AOT_BAD_INDEX" not in code:
+            raise Unsupported(f"the code of {operator} does not look at its indices")
+    return nodes
+
+
+def _hide_zeros(model: str, weights: Sequence[str]) -> str:
+    """Keeps GCC from making 0 of NaN times 0, which it does without signed zeros."""
+    names = [
+        match[1]
+        for weight in weights
+        if _ZERO in weight and weight.count(",") < _MOST_UNROLLED
+        if (match := _NAME.search(weight))
+    ]
+    if not names:
+        return model
+    return re.sub(rf"\b({'|'.join(names)})\b", r"MLB_HIDDEN(\1)", model)
+
+
+def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
+    """The generator's own texts, for these sizes of the free extents."""
+    with tempfile.TemporaryDirectory(prefix="mlbridge-") as folder:
+        templates = Path(folder) / "templates"
+        theirs = Path(emx_onnx_cgen.__file__).parent / "templates"
+        shutil.copytree(theirs, templates)
+        for ours in _TEMPLATES.glob("*.j2"):
+            shutil.copy(theirs / ours.name, templates / f"emx_{ours.name}")
+            shutil.copy(ours, templates / ours.name)
+        options = CompilerOptions(
+            template_dir=templates, model_name="mlb_entry", large_weight_threshold=0
+        )
+        compiler = Compiler(options)
+        texts: list[str] = []
+        for sizes in points:
+            try:
+                texts.append(compiler.compile(graph.pinned(sizes)))
+            except (
+                emx_onnx_cgen.CodegenError,
+                emx_onnx_cgen.ShapeInferenceError,
+                emx_onnx_cgen.UnsupportedOpError,
+                onnx.shape_inference.InferenceError,
+            ) as error:
+                why = str(error)
+                for symbol, size in sizes.items():
+                    why = re.sub(rf"\b{size}\b", symbol, why)
+                raise Unsupported(
+                    f"'{graph.path}': emx-onnx-cgen has no C for it: {why}"
+                ) from error
+        return texts
+
+
+def _strip(text: str) -> str:
+    """Without what stands in our head, and without declarations of weights."""
+    text = text[text.index("*/") + 2 :]
+    text = _WEIGHT_LOADER.sub("", text)
+    text = re.sub(r"^extern const .*;\n", "", text, flags=re.M)
+    return re.sub(r"^/\*\n \* Weight \d+:.*?\*/\n", "", text, flags=re.M | re.S)
+
+
+def _split(parameters: str) -> list[str]:
+    return [p.strip() for p in parameters.split(",")]
+
+
+def _room(found: re.Match[str]) -> str:
+    dims = [found["outer"], *_DIMENSION.findall(found["inner"] or "")]
+    return f"sizeof({found['type']}), {_array(dims)}, {len(dims)}"
+
+
+def _array(extents: Sequence[object]) -> str:
+    """A C array; never an empty one, which C does not have."""
+    return f"(const int64_t[]){{{', '.join(map(str, extents)) or '1'}}}"
+
+
+def _output_extents(graph: Graph, tensor: Tensor, found: list[str]) -> list[str]:
+    """C expressions; the generator writes a scalar as an array of one."""
+    rank = len(tensor.extents)
+    if len(found) == rank:
+        return found
+    if rank == 0 and found == ["1"]:
+        return []
+    raise Unsupported(
+        f"'{graph.path}': expected {rank} dimensions of the output '{tensor.name}', "
+        f"found [{', '.join(found)}]"
+    )
+
+
+def _head(graph: Graph, name: str, variables: Mapping[str, str]) -> str:
+    numbers = "".join(f", const int64_t {v}" for v in variables.values())
+    arguments = "".join(f", {v}" for v in variables.values())
+    product = _template("product.c")
+    products = "\n".join(product.replace("WIDTH", str(w)) for w in _WIDTHS)
+    words = {
+        "name": name,
+        "file": graph.path.name.replace("*/", ""),
+        "version": importlib.metadata.version("emx-onnx-cgen"),
+        "header": header(),
+        "products": products,
+        "numbers": numbers,
+        "arguments": arguments,
+    }
+    return re.sub(r"@(\w+)@", lambda word: words[word[1]], _template("head.c.in"))
+
+
+def _template(name: str) -> str:
+    """One of our own, without the head that it has as a file of this project."""
+    text = (_TEMPLATES / name).read_text()
+    return text[text.index("*/", text.index("\\file")) + 2 :].lstrip()
+
+
+def _measure(
+    variables: Mapping[str, str],
+    bounds: Bounds,
+    temporaries: Sequence[str],
+    outputs: Sequence[Tensor],
+    extents: Sequence[Sequence[str]],
+) -> str:
+    lines = [
+        "static int mlb_measure(const int64_t *free_extents, int64_t *output_extents,",
+        "                       uint64_t *workspace_bytes) {",
+        "  uint64_t bytes = 0, apart = 0;",
+        "  int fits = 1;",
+        "  (void)free_extents, (void)output_extents;",
+    ]
+    for i, (symbol, variable) in enumerate(variables.items()):
+        least, most = bounds[symbol]
+        lines += [
+            f"  const int64_t {variable} = free_extents[{i}];",
+            f"  if ({variable} < {least} || {variable} > {most or 'INT32_MAX'})",
+            "    return MLBRIDGE_AOT_BAD_EXTENT;",
+        ]
+    lines += [f"  fits &= mlb_room(&bytes, {room});" for room in temporaries]
+    position = 0
+    for tensor, dims in zip(outputs, extents, strict=True):
+        size = tensor.dtype.itemsize
+        lines.append(
+            f"  fits &= mlb_room(&apart, {size}, {_array(dims)}, {len(dims)});"
+        )
+        for dim in dims:
+            lines.append(f"  output_extents[{position}] = {dim};")
+            position += 1
+    lines += [
+        "  *workspace_bytes = bytes;",
+        "  return fits ? MLBRIDGE_AOT_OK : MLBRIDGE_AOT_BAD_EXTENT;",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _variants(graph: Graph, variables: Mapping[str, str]) -> str:
+    numbers = "".join(f", free_extents[{i}]" for i in range(len(variables)))
+    tensors = [f"inputs[{i}]" for i in range(len(graph.inputs))]
+    tensors += [f"outputs[{i}]" for i in range(len(graph.outputs))]
+
+    def run(suffix: str, width: int) -> str:
+        return (
+            f"static int mlb_run_{suffix}(const int64_t *free_extents,\n"
+            "    const void *const *inputs, void *const *outputs, void *workspace) {\n"
+            "  int status = MLBRIDGE_AOT_OK;\n"
+            "  (void)free_extents, (void)inputs, (void)workspace;\n"
+            f"  mlb_model({width}, &status{numbers}, workspace,\n"
+            f"            {', '.join(tensors)});\n"
+            "  return status;\n}\n"
+        )
+
+    parts = ["#if defined(__x86_64__)\n"]
+    rows = []
+    for cpu, target, width in _VARIANTS:
+        suffix = cpu.replace("-", "_")
+        parts.append(
+            f"static int mlb_is_{suffix}(void) {{\n"
+            f'  return !!__builtin_cpu_supports("{cpu}");\n}}\n'
+            f'__attribute__((target("{target}")))\n{run(suffix, width)}'
+        )
+        rows.append(f'  {{"{cpu}", mlb_is_{suffix}, mlb_run_{suffix}}},\n')
+    parts += [
+        "#endif\n\n",
+        "static int mlb_is_baseline(void) { return 1; }\n",
+        run("baseline", 4),
+        "\nstatic const MLBridgeAOTVariant mlb_variants[] = {\n",
+        "#if defined(__x86_64__)\n",
+        *rows,
+        '#endif\n  {"baseline", mlb_is_baseline, mlb_run_baseline},\n};\n',
+    ]
+    return "".join(parts)
+
+
+def _descriptor(
+    graph: Graph,
+    name: str,
+    variables: Mapping[str, str],
+    bounds: Bounds,
+    output_extents: Sequence[Sequence[str]],
+) -> str:
+    symbols = {s: f"MLBRIDGE_AOT_FREE({i})" for i, s in enumerate(variables)}
+    by_variable = {v: symbols[s] for s, v in variables.items()}
+    inputs = [
+        [symbols[d] if isinstance(d, str) else str(d) for d in t.extents]
+        for t in graph.inputs
+    ]
+    outputs = [
+        [
+            d if d.isdigit() else by_variable.get(d, "MLBRIDGE_AOT_COMPUTED")
+            for d in dims
+        ]
+        for dims in output_extents
+    ]
+    properties = [
+        f"  {{{_string(key)}, {_string(value)}}},\n"
+        for key, value in (graph.properties | _limits(bounds)).items()
+    ]
+    return (
+        f"{_tensors('inputs', graph.inputs, inputs)}"
+        f"{_tensors('outputs', graph.outputs, outputs)}"
+        "static const MLBridgeAOTProperty mlb_properties[] = {\n"
+        f"{''.join(properties)}  {{NULL, NULL}},\n}};\n\n"
+        '__attribute__((visibility("default")))\n'
+        f"const MLBridgeAOTModel mlbridge_aot_model_{name} = {{\n"
+        f"  MLBRIDGE_AOT_MAGIC, MLBRIDGE_AOT_ABI, {_string(name)},\n"
+        f"  {len(inputs)}, {len(outputs)}, {len(variables)}, {len(properties)},\n"
+        "  sizeof(mlb_variants) / sizeof(mlb_variants[0]), 0,\n"
+        "  mlb_inputs, mlb_outputs, mlb_properties, mlb_variants, mlb_measure,\n};\n\n"
+        "#ifdef MLBRIDGE_AOT_SHARED\n"
+        '__attribute__((visibility("default")))\n'
+        "const MLBridgeAOTModel *const mlbridge_aot_model =\n"
+        f"    &mlbridge_aot_model_{name};\n"
+        "#endif\n"
+    )
+
+
+def _limits(bounds: Bounds) -> dict[str, str]:
+    """The sizes that the model takes, for messages; nothing where it takes any."""
+    limits = [
+        limit
+        for symbol, (least, most) in bounds.items()
+        for limit in (
+            [f"{symbol} >= {least}"] * (least > 1),
+            [f"{symbol} <= {most}"] * (most is not None),
+        )
+    ]
+    text = ", ".join(itertools.chain.from_iterable(limits))
+    return {"mlbridge.extents": text} if text else {}
+
+
+def _tensors(
+    table: str, tensors: Sequence[Tensor], extents: Sequence[Sequence[str]]
+) -> str:
+    rows = [
+        f"  {{{_string(t.name)}, {_ELEMENTS[t.onnx_type]}, {len(dims)},\n"
+        f"   {_array(dims)}}},\n"
+        for t, dims in zip(tensors, extents, strict=True)
+    ]
+    # A model without inputs has a table of one empty row.
+    return (
+        f"static const MLBridgeAOTTensor mlb_{table}[] = {{\n{''.join(rows)}"
+        f"  {{NULL, 0, 0, NULL}},\n}};\n"
+    )
+
+
+_ELEMENTS = {
+    number: f"MLBRIDGE_AOT_{name}" for name, number in onnx.TensorProto.DataType.items()
+}
+
+
+def _string(text: str) -> str:
+    """A C string literal of these bytes."""
+    plain = "".join(
+        chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}"
+        for b in text.encode()
+    )
+    return f'"{plain}"'

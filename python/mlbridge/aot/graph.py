@@ -1,0 +1,237 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What an ONNX file says of its model, and what is done to it before it becomes C."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from mlbridge.errors import InvalidArgument, Malformed, Unsupported
+
+# The numbers are those of AOTModel.h.
+ELEMENT_TYPES = {
+    TensorProto.INT8: 0,
+    TensorProto.INT16: 1,
+    TensorProto.INT32: 2,
+    TensorProto.INT64: 3,
+    TensorProto.UINT8: 4,
+    TensorProto.UINT16: 5,
+    TensorProto.UINT32: 6,
+    TensorProto.UINT64: 7,
+    TensorProto.FLOAT: 8,
+    TensorProto.DOUBLE: 9,
+    TensorProto.BOOL: 10,
+}
+
+MAX_RANK = 8
+"""Shape::MaxRank of the C++ side."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or an output; an extent that is free is a str, its symbol."""
+
+    name: str
+    onnx_type: int
+    extents: tuple[int | str, ...]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's word for the type of an element."""
+        return np.dtype(helper.tensor_dtype_to_np_dtype(self.onnx_type))
+
+
+class Graph:
+    """A model whose inputs are tensors of numbers."""
+
+    def __init__(self, path: Path, pinned: Mapping[str, int]) -> None:
+        """Reads a model.
+
+        Args:
+            path: the .onnx file.
+            pinned: sizes for free extents, by name.
+
+        Raises:
+            OSError: there is no such file.
+            Malformed: it is no ONNX model.
+            InvalidArgument: there is no free extent of a name in `pinned`.
+            Unsupported: an input or an output is no tensor of numbers, has more
+                dimensions than a runner has room for, or an output is an input.
+        """
+        self.path = path
+        try:
+            self.model = onnx.load(path)
+            onnx.checker.check_model(self.model)
+        except OSError:
+            raise
+        except Exception as error:
+            why = str(error).strip().splitlines()
+            raise Malformed(
+                f"'{path}' is no ONNX model: {why[0] if why else error!r}"
+            ) from error
+        constants = {c.name for c in self.model.graph.initializer}
+        inputs = [i for i in self.model.graph.input if i.name not in constants]
+        self._name_free_extents(inputs)
+        known = {
+            d for i in inputs for d in self._tensor(i).extents if isinstance(d, str)
+        }
+        if unknown := sorted(pinned.keys() - known):
+            raise InvalidArgument(
+                f"'{path}' has no free extent '{unknown[0]}'; it has "
+                f"{', '.join(sorted(known)) or 'none'}"
+            )
+        self._pin(self.model, pinned)
+        self.inputs = [self._tensor(i) for i in inputs]
+        self.outputs = [self._tensor(o) for o in self.model.graph.output]
+        self._check_tensors()
+        free = (d for i in self.inputs for d in i.extents if isinstance(d, str))
+        self.symbols = list(dict.fromkeys(free))
+        self.properties = {p.key: p.value for p in self.model.metadata_props}
+        _transpose_constant_factors(self.model)
+
+    def pinned(self, sizes: Mapping[str, int]) -> onnx.ModelProto:
+        """A copy whose extents are all fixed."""
+        copy = onnx.ModelProto()
+        copy.CopyFrom(self.model)
+        self._pin(copy, sizes)
+        # Of the outputs, the rest is for shape inference to find.
+        for output in copy.graph.output:
+            for dim in output.type.tensor_type.shape.dim:
+                if not dim.HasField("dim_value"):
+                    dim.Clear()
+        del copy.graph.value_info[:]
+        return onnx.shape_inference.infer_shapes(copy, data_prop=True)
+
+    def fixed_extents(self) -> set[int]:
+        """All sizes that stand in the file."""
+        graph = self.model.graph
+        sizes = {int(d) for c in graph.initializer for d in c.dims}
+        for value in [*graph.input, *graph.output, *graph.value_info]:
+            sizes |= {d.dim_value for d in value.type.tensor_type.shape.dim}
+        return sizes
+
+    def constants(self) -> set[int]:
+        """All numbers that what is done for some size may depend on.
+
+        Sizes, attributes and constant integers, as far as they are no "to the end".
+        """
+        return {n for n in self.fixed_extents() | _integers(self.model.graph) if n > 1}
+
+    def _tensor(self, value: onnx.ValueInfoProto) -> Tensor:
+        kind = value.type.tensor_type
+        if not value.type.HasField("tensor_type") or (
+            kind.elem_type not in ELEMENT_TYPES
+        ):
+            found = value.type.WhichOneof("value")
+            if value.type.HasField("tensor_type"):
+                # The file may have a number that no version of ONNX has a name for.
+                number = kind.elem_type
+                named = number in TensorProto.DataType.values()
+                kind_name = TensorProto.DataType.Name(number) if named else number
+                found = f"elements of type {kind_name}"
+            raise Unsupported(
+                f"'{self.path}': expected a tensor of numbers for '{value.name}', "
+                f"found {found}"
+            )
+        return Tensor(
+            value.name,
+            kind.elem_type,
+            tuple(
+                d.dim_value if d.HasField("dim_value") else d.dim_param
+                for d in kind.shape.dim
+            ),
+        )
+
+    def _check_tensors(self) -> None:
+        names = {tensor.name for tensor in self.inputs}
+        for tensor in self.outputs:
+            if tensor.name in names:
+                raise Unsupported(
+                    f"'{self.path}': the output '{tensor.name}' is an input; put an "
+                    "Identity between them"
+                )
+            names.add(tensor.name)
+        for tensor in [*self.inputs, *self.outputs]:
+            if len(tensor.extents) > MAX_RANK:
+                raise Unsupported(
+                    f"'{self.path}': '{tensor.name}': expected a rank of at most "
+                    f"{MAX_RANK}, found {len(tensor.extents)}"
+                )
+
+    def _name_free_extents(self, inputs: list[onnx.ValueInfoProto]) -> None:
+        """Those that have no name get one: `x:0` for the first of the input x."""
+        for value in inputs:
+            if not value.type.tensor_type.HasField("shape"):
+                raise Unsupported(
+                    f"'{self.path}': the input '{value.name}' does not say how many "
+                    "dimensions it has"
+                )
+            for i, dim in enumerate(value.type.tensor_type.shape.dim):
+                if not dim.HasField("dim_value") and not dim.dim_param:
+                    dim.dim_param = f"{value.name}:{i}"
+
+    @staticmethod
+    def _pin(model: onnx.ModelProto, sizes: Mapping[str, int]) -> None:
+        for value in [*model.graph.input, *model.graph.output]:
+            for dim in value.type.tensor_type.shape.dim:
+                if dim.dim_param in sizes:
+                    dim.dim_value = sizes[dim.dim_param]
+
+
+_TO_THE_END = 2**31 - 2
+
+
+def _integers(graph: onnx.GraphProto) -> set[int]:
+    """The sizes of all integers in a graph and those inside of it, without sign."""
+    tensors, numbers = list(graph.initializer), set[int]()
+    for attribute in (a for node in graph.node for a in node.attribute):
+        numbers |= {abs(i) for i in (attribute.i, *attribute.ints)}
+        if attribute.HasField("t"):
+            tensors.append(attribute.t)
+        if attribute.HasField("g"):
+            numbers |= _integers(attribute.g)
+    for tensor in tensors:
+        if tensor.data_type in (TensorProto.INT32, TensorProto.INT64):
+            values = numpy_helper.to_array(tensor)
+            numbers |= {abs(int(i)) for i in np.unique(values)}
+    return {n for n in numbers if n < _TO_THE_END}
+
+
+def _transpose_constant_factors(model: onnx.ModelProto) -> None:
+    """Gemm's constant weights as MatMul has them: the outputs side by side.
+
+    PyTorch writes them the other way round; in this one a row of them is read in order
+    while all sums stay in registers.
+    """
+    constants = {c.name: c for c in model.graph.initializer}
+    transposed: dict[str, str] = {}
+    for node in model.graph.node:
+        if node.op_type != "Gemm" or node.input[1] not in constants:
+            continue
+        flags = [a for a in node.attribute if a.name == "transB" and a.i]
+        if not flags:
+            continue
+        node.attribute.remove(flags[0])
+        name = node.input[1]
+        if name not in transposed:
+            values = numpy_helper.to_array(constants[name])
+            transposed[name] = f"{name}_transposed"
+            model.graph.initializer.append(
+                numpy_helper.from_array(
+                    np.ascontiguousarray(values.T), transposed[name]
+                )
+            )
+        node.input[1] = transposed[name]
+    used = {name for node in model.graph.node for name in node.input}
+    used |= {output.name for output in model.graph.output}
+    # The graphs inside of If and Loop see the constants of this one.
+    nested = any(a.HasField("g") for node in model.graph.node for a in node.attribute)
+    for name in transposed:
+        if name not in used and not nested:
+            model.graph.initializer.remove(constants[name])

@@ -1,0 +1,151 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A compiled model in Python, straight through its C interface (AOTModel.h)."""
+
+import ctypes
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.errors import ModelError
+
+_ABI, _ALIGNMENT = 1, 64
+_DTYPES: list[Any] = [
+    *(np.int8, np.int16, np.int32, np.int64),
+    *(np.uint8, np.uint16, np.uint32, np.uint64),
+    *(np.float32, np.float64, np.bool_),
+]
+_Int64s = ctypes.POINTER(ctypes.c_int64)
+_Pointers = ctypes.POINTER(ctypes.c_void_p)
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("type", ctypes.c_uint32),
+        ("rank", ctypes.c_uint32),
+        ("extents", _Int64s),
+    )
+
+
+class _Property(ctypes.Structure):
+    _fields_ = (("key", ctypes.c_char_p), ("value", ctypes.c_char_p))
+
+
+class _Variant(ctypes.Structure):
+    _fields_ = (
+        ("cpu", ctypes.c_char_p),
+        ("supported", ctypes.CFUNCTYPE(ctypes.c_int)),
+        (
+            "run",
+            ctypes.CFUNCTYPE(
+                ctypes.c_int, _Int64s, _Pointers, _Pointers, ctypes.c_void_p
+            ),
+        ),
+    )
+
+
+class _Model(ctypes.Structure):
+    _fields_ = (
+        ("magic", ctypes.c_uint32),
+        ("abi", ctypes.c_uint32),
+        ("name", ctypes.c_char_p),
+        ("num_inputs", ctypes.c_uint32),
+        ("num_outputs", ctypes.c_uint32),
+        ("num_free_extents", ctypes.c_uint32),
+        ("num_properties", ctypes.c_uint32),
+        ("num_variants", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
+        ("inputs", ctypes.POINTER(_Tensor)),
+        ("outputs", ctypes.POINTER(_Tensor)),
+        ("properties", ctypes.POINTER(_Property)),
+        ("variants", ctypes.POINTER(_Variant)),
+        (
+            "measure",
+            ctypes.CFUNCTYPE(
+                ctypes.c_int, _Int64s, _Int64s, ctypes.POINTER(ctypes.c_uint64)
+            ),
+        ),
+    )
+
+
+class CompiledModel:
+    """A library that `mlbridge compile` made; the process keeps it loaded."""
+
+    def __init__(self, path: Path) -> None:
+        library = ctypes.CDLL(str(path.resolve()))
+        symbol = ctypes.POINTER(_Model).in_dll(library, "mlbridge_aot_model")
+        self._model = symbol.contents
+        if self._model.abi != _ABI:
+            raise ModelError(f"expected ABI {_ABI}, found {self._model.abi}")
+        self.properties = {
+            p.key.decode(): p.value.decode()
+            for p in self._model.properties[: self._model.num_properties]
+        }
+        self._variants = {
+            v.cpu.decode(): v
+            for v in self._model.variants[: self._model.num_variants]
+            if v.supported()
+        }
+
+    @property
+    def variants(self) -> list[str]:
+        """Those that this CPU can run, the widest first."""
+        return list(self._variants)
+
+    def accepts(self, sizes: Sequence[int]) -> bool:
+        """Whether the model takes these free extents."""
+        return self._measure(sizes)[0] == 0
+
+    def workspace_bytes(self, sizes: Sequence[int]) -> int:
+        """What an evaluation needs besides inputs and outputs."""
+        return self._measure(sizes)[2]
+
+    def _measure(self, sizes: Sequence[int]) -> tuple[int, list[int], int]:
+        """The status, the extents of all outputs, the bytes of the workspace."""
+        free = (ctypes.c_int64 * (len(sizes) or 1))(*sizes)
+        outputs = self._model.outputs[: self._model.num_outputs]
+        extents = (ctypes.c_int64 * (sum(o.rank for o in outputs) or 1))()
+        size = ctypes.c_uint64()
+        status = self._model.measure(free, extents, ctypes.byref(size))
+        return status, list(extents), size.value
+
+    def run(
+        self, variant: str, sizes: Sequence[int], inputs: Sequence[NDArray[Any]]
+    ) -> list[NDArray[Any]]:
+        """Evaluates one variant of the model.
+
+        Args:
+            variant: one of `variants`.
+            sizes: the free extents, in the order in which they stand in the inputs.
+            inputs: in the model's order, C-contiguous, of its types and shapes.
+
+        Raises:
+            ModelError: an index is out of range, or the sizes do not do.
+        """
+        free = (ctypes.c_int64 * (len(sizes) or 1))(*sizes)
+        outputs = self._model.outputs[: self._model.num_outputs]
+        status, extents, size = self._measure(sizes)
+        if status:
+            raise ModelError(f"measure({list(sizes)}) returned {status}")
+        results, position = [], 0
+        for output in outputs:
+            shape = extents[position : position + output.rank]
+            results.append(np.zeros(shape, _DTYPES[output.type]))
+            position += output.rank
+        memory = np.zeros(size + _ALIGNMENT, np.uint8)
+        workspace = memory.ctypes.data + -memory.ctypes.data % _ALIGNMENT
+        status = self._variants[variant].run(
+            free, _addresses(inputs), _addresses(results), workspace
+        )
+        if status:
+            raise ModelError(f"run({list(sizes)}) of {variant} returned {status}")
+        return results
+
+
+def _addresses(arrays: Sequence[NDArray[Any]]) -> Any:
+    return (ctypes.c_void_p * (len(arrays) or 1))(*(a.ctypes.data for a in arrays))

@@ -1,0 +1,97 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the benchmarks' command lines have in common."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+from mlbridge.bench.programs import ROOT
+from mlbridge.errors import OSFailure
+
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the rows here.")
+]
+
+Build = Annotated[
+    Path | None,
+    typer.Option(help="The folder of the clients. [default: build/release/benchmarks]"),
+]
+
+LocalRunner = Annotated[
+    list[str] | None, typer.Option(metavar="pipe|shm", help="Only this runner.")
+]
+LOCAL_RUNNERS = ("pipe", "shm")
+
+
+Rounds = Annotated[
+    int, typer.Option(min=1, help="How often each is measured; medians are shown.")
+]
+
+Workloads = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="The programs' sources, which are fetched if they are not there. "
+        "[default: build/workloads]",
+    ),
+]
+
+Plugin = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="[default: build/release/lib/MLBridgeLLVM.so]"),
+]
+
+
+def choice(
+    option: str, given: list[str] | None, known: tuple[str, ...]
+) -> tuple[str, ...]:
+    """What was asked for, which must be among what there is; all, if nothing was."""
+    for name in given or ():
+        if name not in known:
+            raise typer.BadParameter(
+                f"{name!r}: there are {', '.join(known)}", param_hint=option
+            )
+    return tuple(given or known)
+
+
+def find_plugin(given: Path | None) -> Path:
+    """Where the LLVM plug-in is.
+
+    Raises:
+        OSFailure: it is not there.
+    """
+    plugin = given or ROOT / "build" / "release" / "lib" / "MLBridgeLLVM.so"
+    if not plugin.exists():
+        raise OSFailure(
+            f"there is no {plugin}; `make build` in a checkout makes it, and --plugin "
+            "says where it is otherwise"
+        )
+    return plugin.resolve()
+
+
+def progress_on(console: Console, *, auto_refresh: bool = True) -> Progress:
+    """A progress bar; without auto_refresh it draws only when it is told to."""
+    return Progress(
+        "{task.description}",
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        auto_refresh=auto_refresh,
+    )
+
+
+def write_rows(
+    console: Console, rows: Sequence[dict[str, Any]], json_file: Path | None
+) -> None:
+    """Writes the rows to the file, if one is wanted, and says so."""
+    if json_file is not None:
+        json_file.write_text(json.dumps(rows, indent=2) + "\n")
+        console.print(f"rows: {json_file}")

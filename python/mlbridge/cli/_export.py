@@ -1,0 +1,241 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge export``: writes a trained policy as an .onnx file."""
+
+import hashlib
+import inspect
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mlbridge import ir2vec
+from mlbridge.cli._objects import find_object
+from mlbridge.cli._terminal import console
+from mlbridge.errors import Malformed, SchemaMismatch
+from mlbridge.export import (
+    FRAMEWORKS,
+    FeatureSource,
+    Metadata,
+    Training,
+    features_of,
+)
+from mlbridge.export import export as write
+from mlbridge.export.source import Source, load_file
+from mlbridge.log import read_log
+
+
+def export(
+    policy: Annotated[
+        str,
+        typer.Argument(
+            metavar="POLICY",
+            help="A file (.zip, .keras, .pkl, .joblib), a checkpoint folder, or "
+            "MODULE:OBJECT.",
+        ),
+    ],
+    to: Annotated[
+        Path, typer.Option("--to", metavar="FILE", help="The .onnx file to write.")
+    ],
+    feature: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'TYPE[SHAPE] NAME'",
+            help="A feature as the compiler sends it: `'int64 callee_size'`, "
+            "`'float[300] embedding'`. Repeated, in the order of training.",
+        ),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOG | MODULE:OBJECT",
+            help="Features from a training log, or from a Gymnasium space.",
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="One of those to leave out. Repeated."),
+    ] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="An output to keep. Repeated."),
+    ] = None,
+    decide: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE:OUTPUT",
+            help="What is made of the outputs: `argmax:logits`, `sample:logits`; an "
+            "empty text for nothing.",
+        ),
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(min=1, help="So many questions at once, instead of any number."),
+    ] = None,
+    framework: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(FRAMEWORKS), help="Only functions have to be told theirs."
+        ),
+    ] = None,
+    statistics: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Stable-Baselines3: what `VecNormalize.save` wrote.",
+        ),
+    ] = None,
+    module: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="RLlib: which module of a checkpoint."),
+    ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="RLlib: the agent that it decides for."),
+    ] = None,
+    reward: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="Noted in the file: what it was trained for."
+        ),
+    ] = None,
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Noted, by name and SHA-256: what its embeddings are made with.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Noted in the file: of its training.")
+    ] = None,
+    allow_non_finite: Annotated[
+        bool,
+        typer.Option(
+            "--allow-non-finite", help="NaN and infinity are features like others."
+        ),
+    ] = False,
+) -> None:
+    r"""Write a trained policy as one .onnx file that a compiler asks by its features.
+
+    Each feature becomes an input of the file, with the name and type that the compiler
+    gives it; converting, ordering and normalising are part of the graph. The file is
+    compared with the framework's own answers before it is written. Then:
+
+    ```sh
+    mlbridge inspect inliner.onnx
+    mlbridge serve inliner.onnx --at pipe:/tmp/advisor
+    clang-22 -O2 -fpass-plugin=MLBridgeLLVM.so -mllvm \
+        -mlbridge-inliner=onnx:inliner.onnx -c x.c
+    ```
+
+    Of Stable-Baselines3 (PPO, A2C, DQN), with the statistics of its VecNormalize:
+
+    ```sh
+    mlbridge export ppo.zip --statistics vecnormalize.pkl --to inliner.onnx
+    ```
+
+    Of RLlib, one module of a checkpoint, whose observation filters come along:
+
+    ```sh
+    mlbridge export checkpoint/ --module colour --to colour.onnx
+    ```
+
+    Of PyTorch, scikit-learn, Keras or JAX, which have to be told the features, here
+    as a compiler recorded them:
+
+    ```sh
+    mlbridge export train:network --to inliner.onnx \
+        --features zlib.log --without inlining_default
+    mlbridge export train:forest --to inliner.onnx \
+        --feature 'int64 callee_size' --feature 'float[300] embedding'
+    ```
+
+    Pickled files run what is in them: export only what you trust.
+    """
+    source = _source(policy, framework, module, statistics)
+    options: dict[str, Any] = {**source.options, **({"agent": agent} if agent else {})}
+    exported = write(
+        source.policy,
+        to,
+        features=_features(feature, features, without or []),
+        framework=source.framework,
+        outputs=output,
+        decide=decide,
+        batch=batch,
+        metadata=Metadata(
+            reward=reward,
+            vocabulary=_vocabulary(vocabulary),
+            finite=not allow_non_finite,
+            training=Training(seed=seed),
+        ),
+        **options,
+    )
+    console.print(
+        f"{to}: {len(exported.features)} features to {', '.join(exported.outputs)}"
+        + (f", {exported.decide}" if exported.decide else "")
+    )
+    console.print(
+        f"It answers as {exported.framework} does: {exported.comparison}. "
+        f"mlbridge inspect {to} shows the rest."
+    )
+
+
+def _source(
+    policy: str, framework: str | None, module: str | None, statistics: Path | None
+) -> Source:
+    """The policy that POLICY names."""
+    path = Path(policy)
+    if not path.exists() and ":" in policy:
+        found: Any = find_object(policy)
+        # A function is a policy of JAX, or makes one of another framework.
+        if inspect.isfunction(found) and framework != "jax":
+            found = found()
+        saved = _statistics(statistics)
+        options = {"module": module} if module else {}
+        return Source(found, framework, {**saved, **options})
+    if not path.exists():
+        raise typer.BadParameter(
+            f"there is no file '{policy}', and it is no MODULE:OBJECT"
+        )
+    source = load_file(path, module)
+    return Source(source.policy, framework or source.framework, _statistics(statistics))
+
+
+def _statistics(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    from mlbridge.export.sb3 import load_statistics
+
+    return {"statistics": load_statistics(path)}
+
+
+def _features(
+    texts: list[str] | None, named: str | None, without: list[str]
+) -> FeatureSource:
+    """What --feature, --features and --without say together."""
+    if texts and named:
+        raise typer.BadParameter("--feature and --features are two different things")
+    source: FeatureSource = texts
+    if named is not None and Path(named).exists():
+        source = read_log(named)
+    elif named is not None:
+        source = find_object(named, "a training log or MODULE:OBJECT")
+    if source is None and without:
+        raise typer.BadParameter("--without goes with --features")
+    return features_of(source, without) or None
+
+
+def _vocabulary(path: Path | None) -> tuple[str, str] | None:
+    if path is None:
+        return None
+    try:
+        return path.name, ir2vec.load(path).hash
+    except (Malformed, SchemaMismatch):
+        # Of another kind than IR2Vec's.
+        return path.name, f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"

@@ -1,0 +1,40 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The size of machine code, which the environments reward."""
+
+import io
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+
+from mlbridge.errors import Malformed
+
+
+def text_size(code: bytes, name: str) -> int:
+    """Bytes of machine code in an object file.
+
+    Those of all sections that are loaded and executed: ``.text``, ``.text.unlikely``,
+    one for each function with ``-ffunction-sections``.
+
+    Args:
+        code: the ELF file.
+        name: what to call it in an error.
+
+    Raises:
+        Malformed: it is none.
+    """
+    flags = SH_FLAGS.SHF_ALLOC | SH_FLAGS.SHF_EXECINSTR
+    try:
+        with ELFFile(io.BytesIO(code)) as file:
+            return sum(
+                int(section["sh_size"])
+                for section in file.iter_sections()
+                if section["sh_flags"] & flags == flags
+            )
+    except ELFError as error:
+        raise Malformed(
+            f"{name}: expected an ELF object on the compiler's stdout (-o -), found"
+            f" {len(code)} bytes that are none: {error}"
+        ) from None

@@ -1,0 +1,121 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Several compilers at once for Stable-Baselines3."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from stable_baselines3.common.vec_env.base_vec_env import VecEnv
+
+from mlbridge.envs.compiler import CompilerEnv
+from mlbridge.envs.vector import make_envs
+
+
+class CompilerVecEnv(VecEnv):
+    """Compilers as a Stable-Baselines3 ``VecEnv``, in one process and one thread.
+
+    All get their actions before the first is waited for; see `CompilerVectorEnv`.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        command: Sequence[str],
+        spec: str = "pipe",
+        *,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        **settings: Any,
+    ) -> None:
+        """So many compilers; the arguments are those of `make_vec`."""
+        self.envs: list[CompilerEnv] = make_envs(
+            num_envs,
+            command,
+            spec,
+            observation_space=observation_space,
+            action_space=action_space,
+            **settings,
+        )
+        super().__init__(num_envs, observation_space, action_space)
+
+    def reset(self) -> Any:
+        """Starts an episode of each, with the seeds and options that were set."""
+        for env in self.envs:
+            env.launch()
+        observations = []
+        for i, env in enumerate(self.envs):
+            observation, self.reset_infos[i] = env.reset(
+                seed=self._seeds[i], options=self._options[i] or None
+            )
+            observations.append(observation)
+        self._reset_seeds()
+        self._reset_options()
+        return self._stack(observations)
+
+    def step_async(self, actions: Any) -> None:
+        """Sends all actions."""
+        for env, action in zip(self.envs, actions, strict=True):
+            env.send(action)
+
+    def step_wait(
+        self,
+    ) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Waits for all compilers, and resets those whose episodes are over."""
+        rewards = np.zeros(self.num_envs, np.float32)
+        dones = np.zeros(self.num_envs, bool)
+        observations: list[Any] = []
+        infos: list[dict[str, Any]] = []
+        for i, env in enumerate(self.envs):
+            observation, rewards[i], terminated, truncated, info = env.receive()
+            dones[i] = terminated or truncated
+            info["TimeLimit.truncated"] = truncated and not terminated
+            if dones[i]:
+                info["terminal_observation"] = observation
+            observations.append(observation)
+            infos.append(info)
+        for i, env in enumerate(self.envs):
+            if dones[i]:
+                observations[i], self.reset_infos[i] = env.reset()
+        return self._stack(observations), rewards, dones, infos
+
+    def close(self) -> None:
+        """Ends all compilers."""
+        for env in self.envs:
+            env.close()
+
+    def _stack(self, observations: list[Any]) -> Any:
+        space = self.observation_space
+        if isinstance(space, spaces.Dict):
+            return {
+                key: np.stack([o[key] for o in observations]) for key in space.spaces
+            }
+        if isinstance(space, spaces.Tuple):
+            return tuple(np.stack(part) for part in zip(*observations, strict=True))
+        return np.stack(observations)
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """That attribute of the chosen environments."""
+        return [getattr(env, attr_name) for env in self._chosen(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Sets that attribute of the chosen environments."""
+        for env in self._chosen(indices):
+            setattr(env, attr_name, value)
+
+    def env_method(
+        self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any
+    ) -> list[Any]:
+        """Calls that method of the chosen environments."""
+        return [
+            getattr(env, method_name)(*args, **kwargs) for env in self._chosen(indices)
+        ]
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """That none of them is: wrappers go around all of this."""
+        return [False for _ in self._chosen(indices)]
+
+    def _chosen(self, indices: int | Iterable[int] | None) -> list[CompilerEnv]:
+        return [self.envs[i] for i in self._get_indices(indices)]

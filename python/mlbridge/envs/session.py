@@ -1,0 +1,301 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A compiler that is driven: started, asked, and started again when it fails."""
+
+import json
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+from mlbridge.envs.channel import EnvironmentChannel, open_channel
+from mlbridge.envs.process import CompilerProcess
+from mlbridge.errors import (
+    Error,
+    InvalidArgument,
+    Malformed,
+    PeerClosed,
+    SchemaMismatch,
+    Timeout,
+    Unsupported,
+    error_for,
+)
+from mlbridge.types import Features
+
+_CALLERS_FAULT = (InvalidArgument, Malformed, SchemaMismatch, Unsupported)
+"""What no compiler suffers by itself: an action, or a space, is wrong."""
+
+_GRACE = 2.0
+"""Seconds that a compiler has to end after `close`."""
+
+
+@dataclass(frozen=True)
+class CompilerSettings:
+    """What an environment knows of its compiler. See `CompilerEnv`."""
+
+    command: Sequence[str]
+    spec: str
+    timeout: float | None
+    reset_timeout: float | None
+    max_restarts: int
+    variables: Mapping[str, str] = field(default_factory=dict)
+    folder: str | PathLike[str] | None = None
+    worker: int = 0
+
+
+@dataclass
+class Outcome:
+    """What came of a reset or a step."""
+
+    features: Features
+    """The observation's tensors, without the reserved ones: views, for now."""
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    agent: str = ""
+    info: dict[str, Any] = field(default_factory=dict)
+    error: Error | None = None
+    """What befell the compiler instead. There are no features then."""
+
+
+class _Running:
+    """A compiler that runs, and the channel to it."""
+
+    def __init__(self, settings: CompilerSettings) -> None:
+        self.channel: EnvironmentChannel = open_channel(settings.spec)
+        spec = self.channel.spec
+        try:
+            self.process = CompilerProcess(
+                [
+                    part.replace("{spec}", spec).replace(
+                        "{worker}", str(settings.worker)
+                    )
+                    for part in settings.command
+                ],
+                {**settings.variables, "MLBRIDGE_SPEC": spec},
+                settings.folder,
+            )
+        except BaseException:
+            self.channel.close()
+            raise
+        self.met = False
+        self.asked = False
+        """Whether a message waits for its answer."""
+
+    def alive(self) -> bool:
+        return self.process.alive()
+
+    def end(self, grace: float = 0.0) -> None:
+        if not self.process.is_ours:
+            return
+        try:
+            if grace and self.met and not self.asked and self.alive():
+                self.channel.send({"_command": "close"})
+            else:
+                grace = 0.0
+        except Error:
+            grace = 0.0
+        try:
+            # Its conversation ends with it, and not before: it may have to write.
+            self.process.end(grace)
+        finally:
+            self.channel.close()
+
+
+class _Slot:
+    """Where the running compiler is, for whoever has to end it."""
+
+    running: _Running | None = None
+
+    def clear(self, grace: float = 0.0) -> None:
+        running, self.running = self.running, None
+        if running is not None:
+            running.end(grace)
+
+
+class CompilerSession:
+    """Resets and steps of one compiler at a time. Used by one thread at a time."""
+
+    def __init__(self, settings: CompilerSettings) -> None:
+        if not settings.command or isinstance(settings.command, str):
+            raise InvalidArgument(
+                "the command is a list of the compiler's program and its arguments,"
+                f" found {settings.command!r}"
+            )
+        self._settings = settings
+        self._slot = _Slot()
+        # Also when this is forgotten, and when the interpreter ends.
+        self._finalizer = weakref.finalize(self, self._slot.clear)
+        self._stepping: Error | None = None
+        self.starts = 0
+        """How many compilers have been started."""
+        self.failures = 0
+        """How often in a row one had to be ended, without a step in between."""
+
+    @property
+    def pid(self) -> int | None:
+        """The process of the compiler that runs."""
+        running = self._slot.running
+        return running.process.pid if running else None
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the next reset is the first of its compiler."""
+        return self._slot.running is None or not self._slot.running.met
+
+    def launch(self) -> None:
+        """Starts a compiler, if none runs, and does not wait for it."""
+        running = self._slot.running
+        if running is not None and not running.alive():
+            self._slot.clear()
+        if self._slot.running is None:
+            self._slot.running = _Running(self._settings)
+            self.starts += 1
+
+    def reset(self, seed: int | None, options: Mapping[str, Any] | None) -> Outcome:
+        """Starts an episode, with a new compiler where there is none.
+
+        Raises:
+            Timeout, PeerClosed: every compiler that was started failed.
+            Error: the compiler could not begin this episode.
+        """
+        message: dict[str, Any] = {"_command": "reset"}
+        if seed is not None:
+            message["_seed"] = seed
+        if options:
+            message["_options"] = json.dumps(options)
+        timeout = self._settings.reset_timeout
+        while True:
+            was_fresh = self.fresh
+            until = None if timeout is None else time.monotonic() + timeout
+            try:
+                self.launch()
+                running = self._slot.running
+                assert running is not None
+                if not running.met:
+                    running.channel.connect(_left(until), running.alive)
+                    running.met = True
+                return self._ask(message, _left(until))
+            except (Timeout, PeerClosed) as error:
+                failure = self._fail(error)
+                # One that has left between two episodes may do so.
+                if not was_fresh and isinstance(error, PeerClosed):
+                    self.failures -= 1
+                    continue
+                if self.failures > self._settings.max_restarts:
+                    raise failure from None
+
+    def send_step(self, action: Mapping[str, Any]) -> None:
+        """Sends an action; `receive_step` waits for what it leads to."""
+        running = self._slot.running
+        if running is None:
+            raise InvalidArgument("a step before the first reset")
+        self._stepping = None
+        try:
+            running.channel.send({"_command": "step", **action})
+            running.asked = True
+        except PeerClosed as error:
+            self._stepping = self._fail(error)
+        except BaseException:
+            self._slot.clear()
+            raise
+
+    def receive_step(self) -> Outcome:
+        """What the action led to; what befell the compiler is in its ``error``.
+
+        Raises:
+            SchemaMismatch, InvalidArgument: the action is not what this compiler
+                takes.
+            PeerClosed, Timeout: the compiler had to be ended too often in a row.
+        """
+        failure, self._stepping = self._stepping, None
+        if failure is None:
+            try:
+                outcome = self._receive(self._settings.timeout)
+            except _CALLERS_FAULT:
+                raise
+            except (Timeout, PeerClosed) as error:
+                failure = self._fail(error)
+            except Error as error:
+                # The compiler's own words: it is there, its episode is over.
+                return Outcome({}, truncated=True, error=error)
+            else:
+                self.failures = 0
+                return outcome
+        if self.failures > self._settings.max_restarts:
+            raise failure
+        return Outcome({}, truncated=True, error=failure)
+
+    def close(self) -> None:
+        """Ends the compiler; it may end by itself first."""
+        self._slot.clear(_GRACE)
+
+    def _ask(self, message: Mapping[str, Any], timeout: float | None) -> Outcome:
+        running = self._slot.running
+        assert running is not None
+        try:
+            running.channel.send(message)
+        except PeerClosed:
+            raise
+        except BaseException:
+            self._slot.clear()
+            raise
+        running.asked = True
+        return self._receive(timeout)
+
+    def _receive(self, timeout: float | None) -> Outcome:
+        running = self._slot.running
+        if running is None:
+            raise InvalidArgument("a step before the first reset")
+        try:
+            message = running.channel.receive(timeout, running.alive)
+            running.asked = False
+        except (Timeout, PeerClosed):
+            raise
+        except BaseException:
+            # Ctrl-C, for one: an answer is on its way that nobody waits for.
+            self._slot.clear()
+            raise
+        if "_error" in message:
+            raise error_for(message.get("_code", "Model"), message["_error"])
+        try:
+            return _outcome(message)
+        except (KeyError, TypeError, ValueError) as error:
+            self._slot.clear()
+            raise Malformed(
+                f"the compiler's observation is none: {error!r}; it has"
+                f" {', '.join(message)}"
+            ) from error
+
+    def _fail(self, error: Error) -> Error:
+        """Ends the compiler, and tells how it ended."""
+        running = self._slot.running
+        self.failures += 1
+        assert running is not None
+        # Who has closed its end is about to say with what status.
+        running.process.wait(0.5 if isinstance(error, PeerClosed) else 0)
+        had_ended = not running.alive()
+        self._slot.clear()
+        end = str(running.process) if had_ended else f"{running.process.command[0]}"
+        return type(error)(f"{error} ({end})")
+
+
+def _left(until: float | None) -> float | None:
+    return None if until is None else max(0.0, until - time.monotonic())
+
+
+def _outcome(message: Features) -> Outcome:
+    info = json.loads(message["_info"]) if "_info" in message else {}
+    if not isinstance(info, dict):
+        raise TypeError("_info is a JSON object")
+    return Outcome(
+        {name: value for name, value in message.items() if name[:1] != "_"},
+        float(message["_reward"]),
+        bool(message["_terminated"]),
+        bool(message["_truncated"]),
+        message.get("_agent", ""),
+        info,
+    )

@@ -1,0 +1,162 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compares an exported graph with the framework that it came from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from mlbridge.errors import ModelError
+from mlbridge.export.policy import Policy, Tensors
+
+ABSOLUTE, RELATIVE, CANCELLED = 1e-5, 1e-4, 1e-6
+"""How far outputs may be from the framework's, since sums are made in another order: so
+much, so much of the output itself, and so much of the largest number that went in."""
+
+ALONE = 4
+"""How many questions are asked alone, too."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the check found.
+
+    Attributes:
+        questions: how many were asked.
+        differences: the largest difference of each output.
+    """
+
+    questions: int
+    differences: dict[str, float]
+
+    def __str__(self) -> str:
+        found = ", ".join(f"{k}: {v:.2g}" for k, v in self.differences.items())
+        return f"{self.questions} questions, largest difference {found}"
+
+
+def compare(
+    model: onnx.ModelProto,
+    policy: Policy,
+    *,
+    batch: int | None,
+    questions: int = 256,
+    seed: int = 0,
+    samples: Tensors | None = None,
+) -> Comparison:
+    """Asks a graph, by ONNX Runtime, and the framework the same questions.
+
+    Where the graph takes any number of questions, it is asked all of them at once, and
+    some of them alone: the answers must be the same.
+
+    Args:
+        model: the exported graph.
+        policy: that it was made of.
+        batch: as for `build`.
+        questions: how many to draw.
+        seed: to draw them by.
+        samples: features to ask about instead, each [n, *shape].
+
+    Raises:
+        ModelError: an output differs; the text says by how much, and where.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    random = np.random.default_rng(seed)
+    drawn = samples or {f.name: f.draw(questions, random) for f in policy.features}
+    asked = {f.name: np.asarray(drawn[f.name], f.dtype) for f in policy.features}
+    count = min(map(len, asked.values()))
+    names = [output.name for output in session.get_outputs()]
+    differences = dict.fromkeys(names, 0.0)
+
+    def ask(some: slice) -> dict[str, NDArray[Any]]:
+        features = {name: values[some] for name, values in asked.items()}
+        return dict(zip(names, session.run(names, features), strict=True))
+
+    def check(found: Tensors, some: slice) -> None:
+        features = {name: values[some] for name, values in asked.items()}
+        expected = policy.answer(features)
+        for name in names:
+            difference = _difference(name, found[name], expected[name], features)
+            differences[name] = max(differences[name], difference)
+
+    if batch is None:
+        together = ask(slice(0, count))
+        check(together, slice(0, count))
+        for one in (slice(i, i + 1) for i in range(min(ALONE, count))):
+            check(ask(one), one)
+            check({name: values[one] for name, values in together.items()}, one)
+    else:
+        for start in range(0, count - batch + 1, batch):
+            some = slice(start, start + batch)
+            check(ask(some), some)
+    return Comparison(count, differences)
+
+
+def _difference(
+    name: str, found: NDArray[Any], expected: NDArray[Any], features: Tensors
+) -> float:
+    """The largest difference; ModelError where it is too large."""
+    expected = np.asarray(expected)
+    if found.shape != expected.shape:
+        raise ModelError(
+            f"output '{name}': the framework answers with the shape "
+            f"{list(expected.shape)}, the exported graph with {list(found.shape)}"
+        )
+    if expected.size == 0:
+        return 0.0
+    if expected.dtype.kind not in "biuf":
+        wrong = found != expected
+        apart = wrong.astype(float)
+    else:
+        apart = np.abs(found.astype(np.float64) - expected.astype(np.float64))
+        tolerance = ABSOLUTE + RELATIVE * np.abs(expected.astype(np.float64))
+        largest = _largest(features).reshape(-1, *[1] * (expected.ndim - 1))
+        tolerance = tolerance + CANCELLED * largest
+        exact = expected.dtype.kind != "f"
+        wrong = apart != 0 if exact else ~(apart <= tolerance)
+        # Both sides may well say NaN or infinity.
+        same = np.asarray(
+            (found == expected) | ((found != found) & (expected != expected))
+        )
+        wrong, apart = wrong & ~same, np.where(same, 0, apart)
+    if wrong.any():
+        worst = tuple(np.argwhere(wrong)[np.argmax(apart[wrong])].tolist())
+        asked = {key: _shorten(values[worst[0]]) for key, values in features.items()}
+        raise ModelError(
+            f"output '{name}' differs in {np.count_nonzero(wrong)} of {wrong.size} "
+            f"elements: at {list(worst)} the framework says {expected[worst]}, the "
+            f"exported graph {found[worst]}, for {_listed(asked)}. Where answers "
+            "depend on the other questions of a batch, export with batch=1 (--batch "
+            "1); where they are random, take the randomness out of the policy"
+        )
+    return float(apart.max())
+
+
+def _largest(features: Tensors) -> NDArray[np.float64]:
+    """The largest number of each question."""
+    each = [
+        np.abs(values.reshape(len(values), -1).astype(np.float64)).max(axis=1)
+        for values in features.values()
+    ]
+    return np.asarray(np.max(each, axis=0), np.float64)
+
+
+def _shorten(value: NDArray[Any]) -> str:
+    return np.array2string(value.squeeze(), threshold=6, edgeitems=3, precision=5)
+
+
+def _listed(asked: dict[str, str], most: int = 8) -> str:
+    words: Sequence[str] = [f"{name}={value}" for name, value in asked.items()]
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more

@@ -1,0 +1,259 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a compiler hands to an exported model: `FeatureSpec`, and where it is from."""
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf, prod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.log import TrainingLog
+from mlbridge.types import element_type_name
+
+if TYPE_CHECKING:
+    from gymnasium import spaces
+
+# What is drawn where nobody says what a compiler's numbers are like: counts,
+# mostly small, some large.
+_SMALL, _LARGE = 100, 1 << 20
+
+
+@dataclass(frozen=True)
+class FeatureSpec:
+    """A feature, as the compiler populates it.
+
+    Attributes:
+        name: as in ``populateFeatures``.
+        type: the bridge's name of its element type: ``float``, ``int64_t``, ``bool``.
+            NumPy's names and dtypes are taken, too.
+        shape: of one question; () is a scalar.
+        categories: where the elements are numbers of things (a Gymnasium ``Discrete``
+            or ``MultiDiscrete``), the values of each. A policy that takes one vector
+            gets a 1 among 0s for each.
+        low: the least value that the compiler sends, as far as it is known; what an
+            exported model is checked with is drawn from there.
+        high: the greatest.
+    """
+
+    name: str
+    type: str = "float"
+    shape: tuple[int, ...] = ()
+    categories: tuple[range, ...] = ()
+    low: float = -inf
+    high: float = inf
+
+    def __post_init__(self) -> None:
+        try:
+            kind = element_type_name(self.type)
+        except TypeError as error:
+            raise InvalidArgument(f"feature '{self.name}': {error}") from None
+        if kind == "string":
+            raise Unsupported(
+                f"feature '{self.name}' is a string, and graphs compute with numbers: "
+                "leave it out, or have the compiler send a number for it"
+            )
+        if not self.name:
+            raise InvalidArgument("a feature has no name")
+        if any(extent < 1 for extent in self.shape):
+            raise InvalidArgument(
+                f"feature '{self.name}': expected a shape of positive extents, found "
+                f"{list(self.shape)}"
+            )
+        if not self.low <= self.high:
+            raise InvalidArgument(
+                f"feature '{self.name}': expected limits to draw numbers between, "
+                f"found {self.low} and {self.high}"
+            )
+        if self.categories and len(self.categories) != self.size:
+            raise InvalidArgument(
+                f"feature '{self.name}' has {self.size} elements, and categories for "
+                f"{len(self.categories)}"
+            )
+        object.__setattr__(self, "type", kind)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of an element."""
+        return numpy_dtype(self.type)
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return prod(self.shape)
+
+    @property
+    def width(self) -> int:
+        """How many columns of a policy's input vector it takes."""
+        return sum(map(len, self.categories)) if self.categories else self.size
+
+    def draw(self, count: int, random: np.random.Generator) -> NDArray[Any]:
+        """So many values that the compiler might send: [count, *shape]."""
+        size = (count, *self.shape)
+        if self.categories:
+            columns = [random.integers(r.start, r.stop, count) for r in self.categories]
+            return np.stack(columns, axis=-1).reshape(size).astype(self.dtype)
+        kind = self.dtype.kind
+        if kind == "b":
+            return random.integers(0, 2, size).astype(np.bool_)
+        if kind == "f":
+            values = 3 * random.standard_normal(size)
+            if max(-self.low, self.high) <= _LARGE:
+                values = random.uniform(self.low, self.high, size)
+            return np.clip(values, self.low, self.high).astype(self.dtype)
+        limits = np.iinfo(self.dtype)
+        low = max(limits.min, -_LARGE if self.low == -inf else int(self.low))
+        high = min(limits.max, _LARGE if self.high == inf else int(self.high))
+        values = random.integers(low, high, size, dtype=self.dtype, endpoint=True)
+        # Half of the questions are of small numbers only, where sums are exact enough
+        # for small differences to be seen.
+        some = count // 2
+        near = random.integers(-_SMALL, _SMALL, (some, *self.shape))
+        values[:some] = np.clip(near, low, high)
+        return values
+
+    def __str__(self) -> str:
+        extents = f"[{','.join(map(str, self.shape))}]" if self.shape else ""
+        return f"{self.type}{extents} {self.name}"
+
+
+def numpy_dtype(type_name: str) -> np.dtype[Any]:
+    """NumPy's type for the bridge's name of it, such as ``int64_t``."""
+    names = {"float": "float32", "double": "float64"}
+    return np.dtype(names.get(type_name, type_name.removesuffix("_t")))
+
+
+FeatureSource: TypeAlias = (
+    "Iterable[FeatureSpec | str] | TrainingLog | spaces.Space[Any] | None"
+)
+"""Where a description of features comes from: a list of them, each as a `FeatureSpec`
+or a text (see `parse_feature`), a training log, or an observation space.
+"""
+
+
+def features_of(
+    source: FeatureSource, without: Collection[str] = ()
+) -> tuple[FeatureSpec, ...]:
+    """The features that a source describes, in its order; None has none.
+
+    Args:
+        source: of the description.
+        without: the names of those to leave out, such as a string, or the compiler's
+            own decision.
+
+    Raises:
+        InvalidArgument: a feature is there twice, or one to leave out is not there.
+        Unsupported: a feature is a string.
+    """
+    if source is None:
+        return ()
+    if isinstance(source, TrainingLog):
+        names = [spec.name for spec in source.features]
+        found = list(_of_log(source, without))
+    elif hasattr(source, "sample") and hasattr(source, "contains"):
+        from mlbridge.envs.spaces import leaves
+
+        space: Any = source
+        parts = {name or "observation": leaf for name, leaf in leaves(space)}
+        names = list(parts)
+        found = [_of_leaf(*part) for part in parts.items() if part[0] not in without]
+    else:
+        listed = [parse_feature(one) if isinstance(one, str) else one for one in source]
+        names = [feature.name for feature in listed]
+        found = [feature for feature in listed if feature.name not in without]
+    for name in without:
+        if name not in names:
+            raise InvalidArgument(
+                f"there is no feature '{name}' to leave out, only {', '.join(names)}"
+            )
+    _check_distinct(found)
+    return tuple(found)
+
+
+def _check_distinct(features: Sequence[FeatureSpec]) -> None:
+    seen: dict[str, FeatureSpec] = {}
+    for feature in features:
+        if feature.name in seen:
+            raise InvalidArgument(
+                f"the feature '{feature.name}' is there twice, as "
+                f"'{seen[feature.name]}' and as '{feature}': a compiler sends one of "
+                "each name, so rename one"
+            )
+        seen[feature.name] = feature
+
+
+_TEXT = re.compile(r"\s*(?P<type>\w+)\s*(\[(?P<shape>[\d\s,]*)\])?\s+(?P<name>\S+)\s*")
+
+
+def parse_feature(text: str) -> FeatureSpec:
+    """A feature from a text: ``int64 callee_size``, ``float[300] embedding``.
+
+    Raises:
+        InvalidArgument: it is no such text.
+    """
+    match = _TEXT.fullmatch(text)
+    if not match:
+        raise InvalidArgument(
+            f"expected a feature such as 'int64 callee_size' or 'float[300] embedding',"
+            f" found '{text}'"
+        )
+    extents = [word for word in (match["shape"] or "").split(",") if word.strip()]
+    return FeatureSpec(match["name"], match["type"], tuple(map(int, extents)))
+
+
+def _of_log(log: TrainingLog, without: Collection[str]) -> Iterator[FeatureSpec]:
+    arrays = log.as_arrays().features
+    for spec in log.features:
+        if spec.name in without:
+            continue
+        if spec.lengths is not None:
+            raise Unsupported(
+                f"{log.path}: feature '{spec.name}' is a string, and graphs compute "
+                "with numbers: leave it out (without=, --without)"
+            )
+        feature = FeatureSpec(spec.name, spec.dtype.name, spec.shape)
+        values = arrays[spec.name]
+        if values.dtype.kind != "b":
+            # One NaN would make NaN of both limits.
+            values = values[np.isfinite(values)]
+            if values.size:
+                limits = float(values.min()), float(values.max())
+                feature = replace(feature, low=limits[0], high=limits[1])
+        yield feature
+
+
+def _of_leaf(name: str, space: Any) -> FeatureSpec:
+    from gymnasium import spaces
+
+    shape = tuple(space.shape or ())
+    match space:
+        case spaces.Text():
+            raise Unsupported(
+                f"feature '{name}' is a {space}, and graphs compute with numbers: "
+                "leave it out of the space"
+            )
+        case spaces.Discrete():
+            start = int(space.start)
+            categories: tuple[range, ...] = (range(start, start + int(space.n)),)
+        case spaces.MultiDiscrete():
+            pairs = zip(space.start.ravel(), space.nvec.ravel(), strict=True)
+            categories = tuple(range(int(s), int(s) + int(n)) for s, n in pairs)
+        case spaces.Box():
+            low, high = float(np.min(space.low)), float(np.max(space.high))
+            return FeatureSpec(name, str(space.dtype), shape, (), low, high)
+        case _:
+            return FeatureSpec(name, str(space.dtype), shape, (), 0, 1)
+    return FeatureSpec(name, str(space.dtype), shape, categories)
+
+
+def to_json(features: Sequence[FeatureSpec]) -> str:
+    """The value of the metadata ``mlbridge.features``."""
+    return json.dumps(
+        [{"name": f.name, "type": f.type, "shape": list(f.shape)} for f in features]
+    )

@@ -1,0 +1,253 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Puts what happens to features before a policy in front of the policy's graph."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import compose, helper, inliner, numpy_helper, shape_inference
+
+from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.export.features import FeatureSpec
+from mlbridge.export.policy import Normalisation, Policy, Port
+
+BATCH = "N"
+"""The name of the free first dimension."""
+
+_OURS, _POLICYS = "features/", "policy/"
+
+
+def build(
+    policy: Policy, outputs: Sequence[str] | None = None, *, batch: int | None = None
+) -> onnx.ModelProto:
+    """The graph whose inputs are features and whose outputs are the policy's.
+
+    Args:
+        policy: what is exported.
+        outputs: those to keep; the policy's own choice by default.
+        batch: how many questions it takes at once; None for any number.
+
+    Raises:
+        InvalidArgument: there is no such output, or one has a feature's name.
+        Unsupported: the policy takes a fixed number of questions at once.
+    """
+    model = _tidied(policy.graph)
+    _select(model, outputs or policy.outputs, policy.features)
+    if batch is None:
+        _check_free(model)
+    model = compose.add_prefix(model, _POLICYS, rename_outputs=False)
+    builder = _Builder()
+    inputs = {value.name: value for value in model.graph.input}
+    for port in policy.ports:
+        name = _POLICYS + port.name
+        wanted = inputs[name].type.tensor_type
+        builder.add_port(port, name, len(wanted.shape.dim), wanted.elem_type)
+    graph = helper.make_graph(
+        [*builder.nodes, *model.graph.node],
+        "mlbridge",
+        [_input(feature, batch) for feature in policy.features],
+        [_output(value, batch) for value in model.graph.output],
+        [*builder.constants, *model.graph.initializer],
+    )
+    result = helper.make_model(
+        graph, opset_imports=model.opset_import, producer_name="mlbridge"
+    )
+    result.ir_version = max(model.ir_version, 8)
+    result = shape_inference.infer_shapes(result)
+    onnx.checker.check_model(result)
+    return result
+
+
+def _tidied(model: onnx.ModelProto) -> onnx.ModelProto:
+    """One flat graph, without its converter's notes on where each node is from."""
+    model = inliner.inline_local_functions(model)
+    for node in model.graph.node:
+        node.ClearField("doc_string")
+        del node.metadata_props[:]
+    del model.graph.metadata_props[:]
+    # Shapes are inferred anew, with the features' in front.
+    del model.graph.value_info[:]
+    constants = {tensor.name for tensor in model.graph.initializer}
+    kept = [value for value in model.graph.input if value.name not in constants]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+    return model
+
+
+def _select(
+    model: onnx.ModelProto,
+    wanted: Sequence[str] | None,
+    features: Iterable[FeatureSpec],
+) -> None:
+    by_name = {value.name: value for value in model.graph.output}
+    names = list(by_name) if wanted is None else list(wanted)
+    for name in names:
+        if name not in by_name:
+            raise InvalidArgument(
+                f"there is no output '{name}', only {', '.join(by_name)}"
+            )
+    for feature in features:
+        if feature.name in names:
+            raise InvalidArgument(
+                f"'{feature.name}' is a feature and an output: rename one of them"
+            )
+    chosen = [by_name[name] for name in names]
+    del model.graph.output[:]
+    model.graph.output.extend(chosen)
+    _prune(model.graph)
+
+
+def _prune(graph: onnx.GraphProto) -> None:
+    """Drops what no output needs: not every runtime does."""
+    needed = {value.name for value in graph.output}
+    kept = []
+    for node in reversed(graph.node):
+        if needed.isdisjoint(node.output):
+            continue
+        kept.append(node)
+        needed.update(_inputs_of(node))
+    del graph.node[:]
+    graph.node.extend(reversed(kept))
+    constants = [tensor for tensor in graph.initializer if tensor.name in needed]
+    del graph.initializer[:]
+    graph.initializer.extend(constants)
+
+
+def _inputs_of(node: onnx.NodeProto) -> Iterator[str]:
+    """What a node reads, by its branches and loops, too."""
+    yield from node.input
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            for inner in graph.node:
+                yield from _inputs_of(inner)
+            yield from (value.name for value in graph.output)
+
+
+def _check_free(model: onnx.ModelProto) -> None:
+    for value in model.graph.input:
+        extents = value.type.tensor_type.shape.dim
+        if not extents or extents[0].HasField("dim_value"):
+            raise Unsupported(
+                f"the policy's input '{value.name}' has a fixed first dimension, so "
+                "that it takes one question at a time: export it with batch=1 "
+                "(--batch 1)"
+            )
+
+
+def _shape(extents: Iterable[int | str], batch: int | None) -> list[int | str]:
+    return [BATCH if batch is None else batch, *extents]
+
+
+def _input(feature: FeatureSpec, batch: int | None) -> onnx.ValueInfoProto:
+    kind = helper.np_dtype_to_tensor_dtype(feature.dtype)
+    return helper.make_tensor_value_info(
+        feature.name, kind, _shape(feature.shape, batch)
+    )
+
+
+def _output(value: onnx.ValueInfoProto, batch: int | None) -> onnx.ValueInfoProto:
+    """The output, with the batch as its first dimension, whatever that was called."""
+    tensor = value.type.tensor_type
+    rest = [dim.dim_value or dim.dim_param or None for dim in tensor.shape.dim[1:]]
+    first = [BATCH if batch is None else batch] if tensor.shape.dim else []
+    return helper.make_tensor_value_info(value.name, tensor.elem_type, [*first, *rest])
+
+
+class _Builder:
+    """Nodes and constants, with names of their own."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+
+    def add_port(self, port: Port, name: str, rank: int, elem_type: int) -> None:
+        """The input `name` of the policy, which has that rank and element type."""
+        if len(port.features) == 1 and not port.one_hot:
+            (feature,) = port.features
+            value = self._cast(feature.name, feature.dtype, port.dtype)
+            shape = feature.shape
+        else:
+            value = self._row(port)
+            shape = (sum(feature.width for feature in port.features),)
+        if shape != port.shape or rank != 1 + len(shape):
+            target = np.array([-1, *port.shape], np.int64)
+            value = self._node("Reshape", [value, self._constant(target)])
+        dtype = port.dtype
+        if port.normalise:
+            value = self._normalise(port.normalise, value, dtype)
+            dtype = port.normalise.dtype
+        if elem_type != helper.np_dtype_to_tensor_dtype(dtype):
+            value = self._node("Cast", [value], to=elem_type)
+        if self.nodes and self.nodes[-1].output[0] == value:
+            self.nodes[-1].output[0] = name
+        else:
+            self.nodes.append(helper.make_node("Identity", [value], [name]))
+
+    def _row(self, port: Port) -> str:
+        """All features of a port side by side: [N, width]."""
+        parts = [self._columns(port, feature) for feature in port.features]
+        joined = []
+        # Joined before they are converted: one conversion a type, not a feature.
+        for dtype, members in groupby(parts, lambda part: part[1]):
+            value = self._concatenate([name for name, _ in members])
+            joined.append(self._cast(value, np.dtype(dtype), port.dtype))
+        return self._concatenate(joined)
+
+    def _columns(self, port: Port, feature: FeatureSpec) -> tuple[str, str]:
+        """A feature as [N, width], and its element type."""
+        value = feature.name
+        if not feature.shape:
+            axis = self._constant(np.array([1], np.int64))
+            value = self._node("Unsqueeze", [value, axis])
+        elif len(feature.shape) > 1:
+            value = self._node("Flatten", [value], axis=1)
+        if feature.categories:
+            return self._one_hot(feature, value, port.dtype), str(port.dtype)
+        return value, str(feature.dtype)
+
+    def _one_hot(self, feature: FeatureSpec, value: str, dtype: np.dtype[Any]) -> str:
+        """[N, k] numbers as [N, width] 0s and 1s."""
+        counts = [len(values) for values in feature.categories]
+        if len(counts) > 1:
+            repeated = np.repeat(np.arange(len(counts)), counts)
+            value = self._node("Gather", [value, self._constant(repeated)], axis=1)
+        ordered = [number for values in feature.categories for number in values]
+        candidates = np.array([ordered], feature.dtype)
+        value = self._node("Equal", [value, self._constant(candidates)])
+        return self._cast(value, np.dtype(np.bool_), dtype)
+
+    def _normalise(self, how: Normalisation, value: str, dtype: np.dtype[Any]) -> str:
+        double = np.dtype(np.float64)
+        value = self._cast(value, dtype, double)
+        mean, scale = (np.asarray(x, np.float64)[None] for x in (how.mean, how.scale))
+        value = self._node("Sub", [value, self._constant(mean)])
+        value = self._node("Div", [value, self._constant(scale)])
+        if how.clip is not None:
+            limits = [self._constant(np.array(x)) for x in (-how.clip, how.clip)]
+            value = self._node("Clip", [value, *limits])
+        return self._cast(value, double, how.dtype)
+
+    def _cast(self, value: str, found: np.dtype[Any], wanted: np.dtype[Any]) -> str:
+        if found == wanted:
+            return value
+        to = helper.np_dtype_to_tensor_dtype(wanted)
+        return self._node("Cast", [value], to=to)
+
+    def _concatenate(self, values: list[str]) -> str:
+        return values[0] if len(values) == 1 else self._node("Concat", values, axis=1)
+
+    def _constant(self, value: NDArray[Any]) -> str:
+        name = f"{_OURS}constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(value, name))
+        return name
+
+    def _node(self, operator: str, inputs: list[str], **attributes: Any) -> str:
+        output = f"{_OURS}{operator.lower()}_{len(self.nodes)}"
+        node = helper.make_node(operator, inputs, [output], output, **attributes)
+        self.nodes.append(node)
+        return output

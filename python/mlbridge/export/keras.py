@@ -1,0 +1,126 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Keras and TensorFlow: a ``keras.Model``, by tf2onnx."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.export.features import FeatureSpec
+from mlbridge.export.policy import (
+    OPSET,
+    Policy,
+    Port,
+    Tensors,
+    named_features,
+    observe,
+    vector_port,
+)
+
+
+def policy_of(model: Any, features: Sequence[FeatureSpec]) -> Policy:
+    """A model as a policy.
+
+    One with one input takes all features in a row; one with several takes the features
+    that its inputs are called, by default as it says itself. Its outputs have the
+    names of its output layers, or the keys of the dict that it returns; one alone is
+    ``output``.
+
+    Raises:
+        InvalidArgument: there are no features, or it returns something else.
+        SchemaMismatch: they do not fit its inputs.
+        Unsupported: it was never built, or Keras runs on another backend.
+    """
+    what = f"{type(model).__name__} '{model.name}'"
+    if keras.backend.backend() != "tensorflow":
+        raise Unsupported(
+            f"{what} runs on {keras.backend.backend()}: set KERAS_BACKEND=tensorflow, "
+            "or export the module of that backend"
+        )
+    inputs = getattr(model, "inputs", None)
+    if not inputs:
+        raise Unsupported(f"{what} was never built: call it once, with a batch")
+    ports = _ports(inputs, features, what)
+
+    def call(*tensors: Any) -> dict[str, Any]:
+        given = [
+            tf.cast(tensor, one.dtype)
+            for tensor, one in zip(tensors, inputs, strict=True)
+        ]
+        return _by_name(model, model(_packed(model, given), training=False))
+
+    def answer(tensors: Tensors) -> dict[str, NDArray[Any]]:
+        observed = observe(ports, tensors)
+        found = call(*(tf.constant(observed[port.name]) for port in ports))
+        return {name: np.asarray(value) for name, value in found.items()}
+
+    return Policy(
+        _convert(call, ports), tuple(ports), f"keras {keras.__version__}", answer
+    )
+
+
+def _ports(inputs: Any, features: Sequence[FeatureSpec], what: str) -> list[Port]:
+    shapes = [tuple(one.shape[1:]) for one in inputs]
+    if len(inputs) == 1:
+        (only,) = inputs
+        if not features:
+            if None in shapes[0]:
+                raise InvalidArgument(f"{what}: say which features it takes")
+            features = [FeatureSpec(only.name, only.dtype, shapes[0])]
+        return [vector_port("observation", features, shapes[0], only.dtype, what=what)]
+    wanted = [
+        FeatureSpec(one.name, one.dtype, shape)
+        for one, shape in zip(inputs, shapes, strict=True)
+    ]
+    chosen = named_features(features, wanted, what)
+    return [
+        Port(w.name, (f,), w.dtype, w.shape)
+        for f, w in zip(chosen, wanted, strict=True)
+    ]
+
+
+def _packed(model: Any, given: list[Any]) -> Any:
+    """The inputs in the form that the model was built with."""
+    if len(given) == 1:
+        return given[0]
+    return tf.nest.pack_sequence_as(getattr(model, "_inputs_struct", given), given)
+
+
+def _by_name(model: Any, found: Any) -> dict[str, Any]:
+    if isinstance(found, Mapping):
+        return {str(name): value for name, value in found.items()}
+    if not isinstance(found, (list, tuple)):
+        return {"output": found}
+    names = getattr(model, "output_names", [f"output_{i}" for i in range(len(found))])
+    return dict(zip(names, found, strict=True))
+
+
+def _convert(call: Any, ports: Sequence[Port]) -> Any:
+    # Keras has what tf2onnx needs to run beside today's NumPy.
+    from keras.src.export.tf2onnx_lib import patch_tf2onnx
+
+    patch_tf2onnx()
+    import tf2onnx
+
+    signature = [
+        tf.TensorSpec((None, *port.shape), port.dtype, port.name) for port in ports
+    ]
+    function = tf.function(call, input_signature=signature)
+    model, _ = tf2onnx.convert.from_function(
+        function, input_signature=signature, opset=OPSET
+    )
+    # Constants that a layer holds as tensors, such as the statistics of Normalization,
+    # become inputs; an input with a value is a constant.
+    inputs = {value.name for value in model.graph.input}
+    for outside, inside in function.get_concrete_function().graph.captures:
+        if inside.name in inputs:
+            value = numpy_helper.from_array(outside.numpy(), inside.name)
+            model.graph.initializer.append(value)
+    return model

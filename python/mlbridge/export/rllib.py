@@ -1,0 +1,324 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""RLlib: an RLModule, alone or of an algorithm, whose connectors come along."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ray
+from gymnasium import spaces
+from numpy.typing import NDArray
+from ray.rllib.algorithms.algorithm import Algorithm
+from ray.rllib.connectors.common import flatten_observations
+from ray.rllib.connectors.connector_v2 import ConnectorV2
+from ray.rllib.connectors.env_to_module import EnvToModulePipeline
+from ray.rllib.connectors.env_to_module.mean_std_filter import MeanStdFilter
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module.multi_rl_module import MultiRLModule
+from ray.rllib.core.rl_module.rl_module import RLModule
+from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
+from ray.rllib.utils.numpy import SMALL_NUMBER, flatten_inputs_to_1d_tensor
+from torch import Tensor, nn
+
+from mlbridge.envs.spaces import leaves
+from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.export.features import FeatureSpec, features_of
+from mlbridge.export.policy import (
+    Normalisation,
+    Policy,
+    Port,
+    Tensors,
+    named_features,
+    observe,
+    vector_port,
+)
+from mlbridge.export.pytorch import traced
+
+# What makes a batch of observations, and changes none.
+_PLUMBING = {
+    "AddObservationsFromEpisodesToBatch",
+    "AddStatesFromEpisodesToBatch",
+    "AddTimeDimToBatchAndZeroPad",
+    "AgentToModuleMapping",
+    "BatchIndividualItems",
+    "NumpyToTensor",
+    "WriteObservationsToEpisodes",
+}
+
+_COMPOSITE = (spaces.Dict, spaces.Tuple)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A module, and what is done to observations before it sees them."""
+
+    module: RLModule
+    connectors: Sequence[ConnectorV2] = ()
+    space: spaces.Space[Any] | None = None
+    """The environment's own observation space; by agent where there are several."""
+    name: str = ""
+
+
+def load(path: Path, module: str | None = None) -> Trained:
+    """A module from a checkpoint: of an algorithm, a MultiRLModule or an RLModule.
+
+    The files are unpickled, which runs what is in them: load only what you trust.
+
+    Raises:
+        InvalidArgument: there is no such module, or there are several.
+    """
+    path = path.resolve()
+    modules = path / "learner_group" / "learner" / "rl_module"
+    if not modules.is_dir():
+        found: Any = RLModule.from_checkpoint(path)
+        return _choose(found, module, str(path))
+    names = sorted(folder.name for folder in modules.iterdir() if folder.is_dir())
+    name = _name(names, module, str(path))
+    pipeline: Any = EnvToModulePipeline.from_checkpoint(
+        path / "env_runner" / "env_to_module_connector"
+    )
+    return Trained(
+        RLModule.from_checkpoint(modules / name),
+        pipeline.connectors,
+        pipeline.input_observation_space,
+        name,
+    )
+
+
+def _choose(found: Any, module: str | None, what: str) -> Trained:
+    if not isinstance(found, MultiRLModule):
+        return Trained(found)
+    name = _name(sorted(map(str, found.keys())), module, what)
+    return Trained(found[name], name=name)
+
+
+def _name(names: Sequence[str], wanted: str | None, what: str) -> str:
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if wanted is None or wanted not in names:
+        problem = f"no module '{wanted}'" if wanted else "more than one module"
+        raise InvalidArgument(
+            f"{what} has {problem}: name one of {', '.join(names)} with module= "
+            "(--module)"
+        )
+    return wanted
+
+
+def policy_of(
+    policy: Any,
+    features: Sequence[FeatureSpec],
+    *,
+    module: str | None = None,
+    agent: str | None = None,
+) -> Policy:
+    """A module as a policy: ``logits``, or ``action`` where that has several parts.
+
+    Args:
+        policy: an Algorithm, an RLModule, a MultiRLModule, or what `load` returned.
+        features: by default those of the observation space. They are matched by name
+            where that is a Dict which FlattenObservations makes a vector.
+        module: its name, where there are several.
+        agent: whose observations it sees; the one of the module's name by default.
+
+    Raises:
+        InvalidArgument: there are several modules or agents, and none is named.
+        SchemaMismatch: the features do not fit the observation space.
+        Unsupported: a connector, the module or its action space cannot be exported.
+    """
+    trained = _trained(policy, module)
+    inner: Any = trained.module
+    if not isinstance(trained.module, TorchRLModule):
+        raise Unsupported(f"expected a module of PyTorch, found {type(inner).__name__}")
+    if inner.is_stateful():
+        raise Unsupported(
+            f"{type(inner).__name__} keeps a state from question to question, and a "
+            "compiler's questions stand alone: train without memory (use_lstm=False)"
+        )
+    steps = _Observations(trained, agent)
+    port = steps.port(features, type(inner).__name__)
+    network = _Network(inner).eval()
+    exported = traced(
+        network, [port], f"ray {ray.__version__}", prepare=steps.preparation(port)
+    )
+    is_one = isinstance(inner.action_space, spaces.Discrete)
+    return replace(exported, decide="argmax:logits" if is_one else None)
+
+
+def _trained(policy: Any, module: str | None) -> Trained:
+    if isinstance(policy, Trained):
+        return policy
+    if not isinstance(policy, Algorithm):
+        return _choose(policy, module, type(policy).__name__)
+    # What workers have learned about observations is put together when it is saved.
+    with tempfile.TemporaryDirectory(prefix="mlbridge-export-") as folder:
+        policy.save_to_path(folder)
+        return load(Path(folder), module)
+
+
+class _Observations:
+    """What the connectors do to the observations of one agent."""
+
+    def __init__(self, trained: Trained, agent: str | None) -> None:
+        self._space, self._agent = _space_of_agent(trained, agent)
+        self._flatten = False
+        self._removed: frozenset[str] = frozenset()
+        self._filters: list[Any] = []
+        for connector in trained.connectors:
+            self._add(connector)
+
+    def _add(self, connector: ConnectorV2) -> None:
+        name = type(connector).__name__
+        if name in _PLUMBING:
+            return
+        found: Any = connector
+        if isinstance(connector, flatten_observations.FlattenObservations):
+            self._flatten = True
+            self._removed = frozenset(found._keys_to_remove)
+        elif isinstance(connector, MeanStdFilter):
+            state = found.get_state()
+            agent = self._agent if found._multi_agent else None
+            if agent in state:
+                self._filters.append(found._filters[agent])
+            if isinstance(self._space, spaces.Dict) and not self._flatten:
+                raise Unsupported(
+                    "a MeanStdFilter of observations that are a Dict: put "
+                    "FlattenObservations in front of it"
+                )
+        else:
+            raise Unsupported(
+                f"the connector {name} is no part of the module, and nothing is known "
+                "here about what it does to observations: do it in the environment, "
+                "or in the module"
+            )
+
+    def port(self, features: Sequence[FeatureSpec], what: str) -> Port:
+        """The module's input."""
+        space = self._space
+        if isinstance(space, _COMPOSITE) and not self._flatten:
+            raise Unsupported(
+                f"{what} takes a {type(space).__name__} of tensors: have "
+                "FlattenObservations make a vector of it (env_to_module_connector)"
+            )
+        wanted = [
+            feature
+            for feature in features_of(_in_order(space))
+            if feature.name.partition(".")[0] not in self._removed
+        ]
+        if isinstance(space, _COMPOSITE):
+            features = named_features(features, wanted, what)
+        elif not features:
+            features = wanted
+        width = sum(feature.width for feature in wanted)
+        shape = (width,) if self._flatten else wanted[0].shape
+        dtype = np.dtype(np.float32) if self._flatten else wanted[0].dtype
+        port = vector_port(Columns.OBS, features, shape, dtype, what=what)
+        return replace(port, normalise=self._normalisation(dtype))
+
+    def _normalisation(self, dtype: np.dtype[Any]) -> Normalisation | None:
+        if not self._filters:
+            return None
+        if len(self._filters) > 1:
+            raise Unsupported("more than one MeanStdFilter: leave one")
+        (found,) = self._filters
+        stats = found.running_stats
+        shape = np.shape(stats.mean)
+        mean = np.asarray(stats.mean) if found.demean else np.zeros(shape)
+        scale = stats.std + SMALL_NUMBER if found.destd else np.ones(shape)
+        return Normalisation(mean, np.asarray(scale), found.clip or None, dtype)
+
+    def preparation(self, port: Port) -> Any:
+        """From features to the module's input, by RLlib's own functions."""
+
+        def prepare(features: Tensors) -> Mapping[str, NDArray[Any]]:
+            if isinstance(self._space, _COMPOSITE):
+                kinds = dict(leaves(self._space))
+                names = [feature.name for feature in port.features]
+                values = tuple(
+                    features[name].reshape(-1, *(kinds[name].shape or ()))
+                    for name in names
+                )
+                chosen = tuple(kinds[name] for name in names)
+                row: Any = flatten_inputs_to_1d_tensor(values, chosen)
+            else:
+                row = observe([port], features)[port.name]
+            for found in self._filters:
+                row = np.stack([found(one, update=False) for one in row])
+            return {port.name: row}
+
+        return prepare
+
+
+def _in_order(space: Any) -> Any:
+    """The space with its keys in the order of dm-tree, by which RLlib flattens."""
+    if not isinstance(space, spaces.Dict):
+        return space
+    parts = {key: _in_order(part) for key, part in space.spaces.items()}
+    # A Dict sorts the keys of a plain dict.
+    return spaces.Dict(parts)
+
+
+def _space_of_agent(
+    trained: Trained, agent: str | None
+) -> tuple[spaces.Space[Any], str | None]:
+    """The observations of the agent for whom the module decides."""
+    space = trained.space
+    if space is None:
+        found: Any = trained.module.observation_space
+        return found, None
+    is_several = any(
+        getattr(connector, "_multi_agent", False)
+        or type(connector).__name__ == "AgentToModuleMapping"
+        for connector in trained.connectors
+    )
+    if not is_several:
+        return space, None
+    assert isinstance(space, spaces.Dict)
+    names = list(space.spaces)
+    chosen = agent or (trained.name if trained.name in names else None)
+    if chosen is None and len(names) == 1:
+        chosen = names[0]
+    if chosen not in names:
+        raise InvalidArgument(
+            f"the module '{trained.name}' decides for one of the agents "
+            f"{', '.join(names)}: name one with agent= (--agent)"
+        )
+    return space[chosen], chosen
+
+
+class _Network(nn.Module):
+    """A module from its observation to its logits, or its action."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__()
+        self.module = module
+        space = module.action_space
+        if isinstance(space, spaces.MultiDiscrete):
+            self.parts: list[int] | None = [int(n) for n in space.nvec]
+        elif isinstance(space, spaces.Discrete):
+            self.parts = None
+        else:
+            raise Unsupported(
+                f"an action space {space}: expected Discrete or MultiDiscrete; export "
+                "an nn.Module that computes the action from the module's outputs"
+            )
+
+    def forward(self, obs: Tensor) -> dict[str, Tensor]:
+        found = self.module.forward_inference({Columns.OBS: obs.float()})
+        if Columns.ACTION_DIST_INPUTS not in found:
+            raise Unsupported(
+                f"{type(self.module).__name__} answers with {', '.join(found)}, and "
+                f"not with {Columns.ACTION_DIST_INPUTS}: export an nn.Module that "
+                "computes its logits"
+            )
+        logits: Tensor = found[Columns.ACTION_DIST_INPUTS]
+        if self.parts is None:
+            return {"logits": logits}
+        import torch
+
+        each = [part.argmax(dim=1) for part in torch.split(logits, self.parts, 1)]
+        return {"action": torch.stack(each, dim=1)}

@@ -1,0 +1,282 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Stable-Baselines3: PPO, A2C and DQN, with the statistics of a VecNormalize."""
+
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import stable_baselines3
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.distributions import CategoricalDistribution
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.save_util import load_from_zip_file
+from stable_baselines3.common.vec_env import VecNormalize
+from stable_baselines3.dqn.policies import DQNPolicy
+from torch import Tensor, nn
+
+from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.export.features import FeatureSpec, features_of
+from mlbridge.export.policy import (
+    Normalisation,
+    Policy,
+    Port,
+    Tensors,
+    named_features,
+    observe,
+    vector_port,
+)
+from mlbridge.export.pytorch import traced
+from mlbridge.export.source import reading
+
+
+def load(path: Path) -> BaseAlgorithm:
+    """What ``model.save()`` wrote, whichever of the three algorithms it is.
+
+    The file is unpickled, which runs what is in it: load only files that you trust.
+
+    Raises:
+        Malformed: it cannot be loaded.
+        Unsupported: it is another algorithm.
+    """
+    with reading(path, "what Stable-Baselines3 saved"):
+        data, _, _ = load_from_zip_file(path, device="cpu", load_data=True)
+        # The file does not say; these settings do.
+        for algorithm, setting in (
+            (PPO, "clip_range"),
+            (DQN, "exploration_initial_eps"),
+            (A2C, "gae_lambda"),
+        ):
+            if data is not None and setting in data:
+                return algorithm.load(path, device="cpu")
+    raise Unsupported(
+        f"{path}: expected what Stable-Baselines3's PPO, A2C or DQN saved; of another "
+        "algorithm, export the network (an nn.Module) itself"
+    )
+
+
+def load_statistics(path: Path) -> VecNormalize:
+    """What ``VecNormalize.save()`` wrote; unpickled, as in `load`.
+
+    Raises:
+        InvalidArgument: it is something else.
+        Malformed: it cannot be loaded.
+    """
+    with path.open("rb") as file, reading(path, "what VecNormalize.save() wrote"):
+        found = pickle.load(file)
+    if not isinstance(found, VecNormalize):
+        raise InvalidArgument(
+            f"{path}: expected what VecNormalize.save() wrote, found a "
+            f"{type(found).__name__}"
+        )
+    return found
+
+
+def policy_of(
+    model: BaseAlgorithm,
+    features: Sequence[FeatureSpec],
+    *,
+    statistics: VecNormalize | None = None,
+) -> Policy:
+    """A trained algorithm as a policy.
+
+    An observation space that is a Dict takes its features by name, any other all of
+    them in a row. Its outputs are ``logits`` and, where it is asked for, ``value`` for
+    PPO and A2C with a Discrete action space, ``q_values`` for DQN, and otherwise
+    ``action``, as ``predict(..., deterministic=True)`` has it.
+
+    Args:
+        model: PPO, A2C or DQN.
+        features: by default those of the observation space.
+        statistics: those that observations were normalised by; the model's own
+            VecNormalize by default, where it has its environment.
+
+    Raises:
+        SchemaMismatch: the features do not fit the observation space.
+        Unsupported: it is another algorithm, its policy has ``squash_output``, or its
+            observations are images that Stable-Baselines3 has transposed.
+    """
+    statistics = statistics or model.get_vec_normalize_env()
+    space = _space_of(model)
+    ports = _ports(space, features, statistics, type(model).__name__)
+    network, decide = _network(model, space, [port.name for port in ports])
+
+    is_dict = isinstance(space, spaces.Dict)
+
+    def observation(tensors: Tensors) -> Any:
+        raw = observe(ports, tensors)
+        found: Any = raw if is_dict else raw[ports[0].name]
+        return statistics.normalize_obs(found) if statistics else found
+
+    def prepare(tensors: Tensors) -> Mapping[str, NDArray[Any]]:
+        found = observation(tensors)
+        return found if is_dict else {ports[0].name: found}
+
+    def act(tensors: Tensors) -> dict[str, NDArray[Any]]:
+        actions, _ = model.predict(observation(tensors), deterministic=True)
+        return {"action": actions.astype(model.action_space.dtype)}
+
+    framework = f"stable-baselines3 {stable_baselines3.__version__}"
+    policy = traced(network, ports, framework, prepare=prepare)
+    if decide:
+        return replace(policy, decide=decide, outputs=(decide.partition(":")[2],))
+    return replace(policy, answer=act, outputs=("action",))
+
+
+def _space_of(model: BaseAlgorithm) -> spaces.Space[Any]:
+    space: spaces.Space[Any] | None = model.observation_space
+    assert space is not None
+    return space
+
+
+def _ports(
+    space: spaces.Space[Any],
+    features: Sequence[FeatureSpec],
+    statistics: VecNormalize | None,
+    what: str,
+) -> list[Port]:
+    if not isinstance(space, spaces.Dict):
+        wanted = features_of(space)[0]
+        normalise = _normalisation(statistics, None)
+        chosen = features or [wanted]
+        # Its network makes 0s and a 1 of what is no Box.
+        if len(chosen) == 1 and chosen[0].size == wanted.size:
+            one = (chosen[0],)
+            shape, dtype = wanted.shape, wanted.dtype
+            return [Port("observation", one, dtype, shape, normalise=normalise)]
+        return [
+            vector_port(
+                "observation",
+                chosen,
+                wanted.shape,
+                wanted.dtype,
+                normalise=normalise,
+                what=what,
+            )
+        ]
+    wanted_by_name = features_of(space)
+    chosen = named_features(features, wanted_by_name, what)
+    return [
+        Port(
+            w.name,
+            (f,),
+            w.dtype,
+            w.shape,
+            normalise=_normalisation(statistics, w.name),
+        )
+        for f, w in zip(chosen, wanted_by_name, strict=True)
+    ]
+
+
+def _normalisation(
+    statistics: VecNormalize | None, key: str | None
+) -> Normalisation | None:
+    """What VecNormalize does to an observation, or to the part of it of that name."""
+    if statistics is None or not statistics.norm_obs:
+        return None
+    found: Any = statistics.obs_rms
+    if key is not None:
+        if key not in (statistics.norm_obs_keys or []):
+            return None
+        found = found[key]
+    scale = np.sqrt(found.var + statistics.epsilon)
+    single = np.dtype(np.float32)
+    return Normalisation(found.mean, scale, statistics.clip_obs, single)
+
+
+def _network(
+    model: BaseAlgorithm, space: spaces.Space[Any], names: list[str]
+) -> tuple[nn.Module, str | None]:
+    policy: Any = model.policy
+    keys = names if isinstance(space, spaces.Dict) else None
+    policy.set_training_mode(False)
+    if isinstance(policy, DQNPolicy):
+        return _QValues(policy, keys).eval(), "argmax:q_values"
+    if type(policy).__name__.startswith("Recurrent") or not isinstance(
+        policy, ActorCriticPolicy
+    ):
+        raise Unsupported(
+            f"{type(model).__name__} with a {type(policy).__name__}: expected PPO, A2C "
+            "or DQN; export the network (an nn.Module) itself"
+        )
+    if isinstance(policy.action_dist, CategoricalDistribution):
+        return _Logits(policy, keys).eval(), "argmax:logits"
+    # Its actions are scaled by what `predict` does after the network.
+    if policy.squash_output:
+        raise Unsupported(
+            "a policy with squash_output: export the network (an nn.Module) itself"
+        )
+    return _Action(policy, keys, model.action_space).eval(), None
+
+
+class _Network(nn.Module):
+    """A policy's network that takes the observation's tensors one after another."""
+
+    def __init__(self, policy: Any, keys: list[str] | None) -> None:
+        super().__init__()
+        self.policy = policy
+        self.keys = keys
+
+    def _observation(self, tensors: tuple[Tensor, ...]) -> Any:
+        if self.keys is None:
+            return tensors[0]
+        return dict(zip(self.keys, tensors, strict=True))
+
+
+class _QValues(_Network):
+    def forward(self, *tensors: Tensor) -> dict[str, Tensor]:
+        return {"q_values": self.policy.q_net(self._observation(tensors))}
+
+
+class _Logits(_Network):
+    def forward(self, *tensors: Tensor) -> dict[str, Tensor]:
+        policy = self.policy
+        found = policy.extract_features(self._observation(tensors))
+        if policy.share_features_extractor:
+            for_actions, for_values = policy.mlp_extractor(found)
+        else:
+            for_actions = policy.mlp_extractor.forward_actor(found[0])
+            for_values = policy.mlp_extractor.forward_critic(found[1])
+        return {
+            "logits": policy.action_net(for_actions),
+            "value": policy.value_net(for_values),
+        }
+
+
+class _Action(_Network):
+    """For actions of several parts, which no single argmax gives."""
+
+    def __init__(self, policy: Any, keys: list[str] | None, space: Any) -> None:
+        super().__init__(policy, keys)
+        self.parts: list[int] | None = None
+        self.low: Tensor
+        self.high: Tensor
+        self.is_binary = isinstance(space, spaces.MultiBinary)
+        if isinstance(space, spaces.MultiDiscrete):
+            self.parts = [int(n) for n in space.nvec]
+        elif isinstance(space, spaces.Box):
+            self.register_buffer("low", torch.from_numpy(space.low))
+            self.register_buffer("high", torch.from_numpy(space.high))
+
+    def forward(self, *tensors: Tensor) -> dict[str, Tensor]:
+        policy = self.policy
+        found = policy.extract_features(
+            self._observation(tensors), policy.pi_features_extractor
+        )
+        chosen = policy.action_net(policy.mlp_extractor.forward_actor(found))
+        if self.is_binary:
+            action = (chosen > 0).to(torch.int8)
+        elif self.parts is not None:
+            each = [part.argmax(dim=1) for part in torch.split(chosen, self.parts, 1)]
+            action = torch.stack(each, dim=1)
+        else:
+            action = torch.clamp(chosen, self.low, self.high)
+        return {"action": action}

@@ -1,0 +1,142 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""scikit-learn: classifiers and regressors, and pipelines of them."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from skl2onnx import to_onnx
+from skl2onnx.common.data_types import FloatTensorType
+from skl2onnx.common.exceptions import (
+    MissingConverter,
+    MissingShapeCalculator,
+)
+from sklearn.base import is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.export.features import FeatureSpec
+from mlbridge.export.policy import (
+    OPSET,
+    Policy,
+    Tensors,
+    named_features,
+    observe,
+    vector_port,
+)
+
+
+def policy_of(estimator: Any, features: Sequence[FeatureSpec]) -> Policy:
+    """A trained estimator as a policy, whose features are its columns.
+
+    A classifier answers with ``label`` and, where it is asked for, ``probabilities``,
+    each of shape [N, classes]; a regressor with ``value``, [N, 1]. Columns are floats
+    of 32 bits.
+
+    Args:
+        estimator: fitted.
+        features: the columns in their order. Of one that was fitted to a table with
+            names, they are found by these, in any order; by default they are these,
+            all of them floats.
+
+    Raises:
+        InvalidArgument: it is not fitted, or there are no features.
+        SchemaMismatch: it was fitted to another number of columns, or to others.
+        Unsupported: skl2onnx knows no such estimator, or its classes are texts.
+    """
+    what = type(estimator).__name__
+    try:
+        check_is_fitted(estimator)
+    except (NotFittedError, TypeError) as error:
+        raise InvalidArgument(f"{what}: {error}") from None
+    columns = getattr(estimator, "feature_names_in_", None)
+    if columns is not None:
+        named = [FeatureSpec(str(name)) for name in columns]
+        features = named_features(features, named, what)
+    if not features:
+        raise InvalidArgument(
+            f"{what}: say which features its columns are, in their order: "
+            'features=["int64 callee_size", ...] (--feature)'
+        )
+    count = int(estimator.n_features_in_)
+    port = vector_port("X", features, (count,), what=what)
+    decides, outputs = _outputs(estimator, what)
+
+    def answer(tensors: Tensors) -> dict[str, NDArray[Any]]:
+        rows = observe([port], tensors)["X"]
+        with warnings.catch_warnings():
+            # It was fitted to a table; this is an array of the same columns.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            if not decides:
+                return {"value": _column(estimator.predict(rows))}
+            found = {"label": estimator.predict(rows).astype(np.int64)}
+            if "probabilities" in outputs:
+                found["probabilities"] = estimator.predict_proba(rows)
+        return found
+
+    return Policy(
+        _convert(estimator, count, outputs, what),
+        (port,),
+        f"scikit-learn {sklearn.__version__}",
+        answer,
+        "outputs:label" if decides else None,
+        outputs[:1],
+    )
+
+
+def _column(values: NDArray[Any]) -> NDArray[Any]:
+    return values.reshape(len(values), -1)
+
+
+def _outputs(estimator: Any, what: str) -> tuple[bool, tuple[str, ...]]:
+    """Whether it decides between classes, and what its outputs are called."""
+    if is_regressor(estimator):
+        return False, ("value",)
+    if not is_classifier(estimator):
+        raise Unsupported(f"{what} is neither a classifier nor a regressor")
+    classes = np.asarray(estimator.classes_)
+    if classes.dtype.kind not in "biu":
+        raise Unsupported(
+            f"{what}: its classes are {classes.dtype}, and a decision is a number: "
+            "train it with classes 0, 1, ..."
+        )
+    if hasattr(estimator, "predict_proba"):
+        return True, ("label", "probabilities")
+    return True, ("label",)
+
+
+def _convert(estimator: Any, columns: int, outputs: tuple[str, ...], what: str) -> Any:
+    last = estimator[-1] if hasattr(estimator, "steps") else estimator
+    # A table with a dict a row is nothing that a compiler reads.
+    options = {id(last): {"zipmap": False}} if "probabilities" in outputs else None
+    try:
+        model = to_onnx(
+            estimator,
+            initial_types=[("X", FloatTensorType([None, columns]))],
+            target_opset={"": OPSET, "ai.onnx.ml": 3},
+            options=options,
+        )
+    except (MissingConverter, MissingShapeCalculator) as error:
+        reason = str(error).splitlines()[0]
+        raise Unsupported(
+            f"{what}: skl2onnx has no converter for it: {reason}"
+        ) from None
+    for value, name in zip(model.graph.output, outputs, strict=False):
+        _rename(model.graph, value, name)
+    return model
+
+
+def _rename(graph: Any, output: Any, name: str) -> None:
+    """Gives an output of the graph another name."""
+    for node in graph.node:
+        for names in (node.input, node.output):
+            for i, old in enumerate(names):
+                if old == output.name:
+                    names[i] = name
+    output.name = name

@@ -1,0 +1,192 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Serving a model file: an ONNX graph as a policy."""
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.batching import Batched, batched, stack
+from mlbridge.decision import Decision, refuses_non_finite
+from mlbridge.errors import SchemaMismatch, Unsupported
+from mlbridge.types import Features
+
+_DTYPES: dict[str, Any] = {
+    "tensor(bool)": np.bool_,
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+} | {
+    f"tensor({sign}int{bits})": np.dtype(f"{sign}int{bits}")
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+}
+
+
+def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> Batched:
+    """A policy that runs an ONNX model, as `serve` wants it.
+
+    Each input of the model is filled from the feature of its name; features that the
+    model has no input for are left out. An input whose first dimension is free takes
+    the questions of several compilers at once, a row each: a feature of shape (a, b)
+    fits an input of shape (N, a, b) and, since dimensions of 1 may come and go,
+    (N, 1, a, b). A model whose first dimensions are fixed is run once a question.
+
+    The answer is what the file's metadata ``mlbridge.decide`` makes of the outputs, as
+    in the compiler's process (``onnx:FILE``); without it, the model's output, or all of
+    them by name where there are several. What has a single element for each question is
+    a scalar.
+
+    Args:
+        path: the .onnx file.
+        threads: how many cores one run of the model may use.
+        seed: for decisions that are drawn (``sample:OUTPUT``).
+
+    Raises:
+        ImportError: onnxruntime is not installed.
+        Unsupported: an input is no tensor of numbers.
+        Malformed: the metadata say what is not known here.
+        SchemaMismatch: the metadata do not fit the outputs.
+
+    The policy raises SchemaMismatch when a feature is missing, has a shape or a type
+    that its input cannot take, or is not finite where ``mlbridge.finite`` wants that;
+    and ModelError where scores are NaN.
+    """
+    return batched(_OnnxModel(fspath(path), threads, seed))
+
+
+class _OnnxModel:
+    """One session, and what its inputs look like."""
+
+    def __init__(self, path: str, threads: int, seed: int) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        self._path = path
+        self._session = onnxruntime.InferenceSession(
+            path, options, providers=["CPUExecutionProvider"]
+        )
+        about = self._session.get_modelmeta().custom_metadata_map
+        finite = refuses_non_finite(path, about)
+        self._inputs = [_Input(path, i, finite) for i in self._session.get_inputs()]
+        outputs = {o.name: _DTYPES.get(o.type) for o in self._session.get_outputs()}
+        self._decision = Decision(path, about, outputs, seed)
+        only = self._decision.output
+        self._outputs = list(outputs) if only is None else [only]
+        self._takes_many = all(i.takes_many for i in self._inputs)
+
+    def __call__(self, questions: Sequence[Features]) -> list[Any]:
+        if self._takes_many:
+            return self._run(questions)
+        return [self._run([one])[0] for one in questions]
+
+    def _run(self, questions: Sequence[Features]) -> list[Any]:
+        names = [i.name for i in self._inputs]
+        for features in questions:
+            for name in names:
+                if name not in features:
+                    raise SchemaMismatch(
+                        f"{self._path}: the input '{name}' has no feature of its name; "
+                        f"the compiler sent {sorted(features)}"
+                    )
+        rows = stack([{name: q[name] for name in names} for q in questions])
+        fed = {i.name: i.fill(rows[i.name]) for i in self._inputs}
+        results = self._session.run(self._outputs, fed)
+        columns = [
+            self._rows_of(name, result, len(questions))
+            for name, result in zip(self._outputs, results, strict=True)
+        ]
+        if len(columns) == 1:
+            return columns[0]
+        return [
+            dict(zip(self._outputs, row, strict=True))
+            for row in zip(*columns, strict=True)
+        ]
+
+    def _rows_of(self, name: str, result: Any, count: int) -> list[Any]:
+        """What each question gets of one output."""
+        array = np.asarray(result)
+        if self._takes_many and (array.ndim == 0 or array.shape[0] != count):
+            raise SchemaMismatch(
+                f"{self._path}: expected {count} rows of the output '{name}', one a "
+                f"question, found the shape {array.shape}"
+            )
+        if self._decision.chooses:
+            # The extent of the questions is nothing to choose along.
+            own = array[:, None] if self._takes_many and array.ndim == 1 else array
+            array = self._decision.choose(own)
+        if not self._takes_many:
+            return [_scalar_or_array(array)]
+        return [_scalar_or_array(row) for row in array]
+
+
+class _Input:
+    """One input of a model."""
+
+    def __init__(self, path: str, info: Any, finite: bool) -> None:
+        self.name: str = info.name
+        if info.type not in _DTYPES:
+            raise Unsupported(
+                f"{path}: expected numbers for the input '{self.name}', found "
+                f"{info.type}"
+            )
+        self._path = path
+        self._finite = finite
+        self._dtype = np.dtype(_DTYPES[info.type])
+        # None where any size will do.
+        self._shape = [d if isinstance(d, int) else None for d in info.shape]
+        self.takes_many = bool(self._shape) and self._shape[0] is None
+
+    def fill(self, rows: Any) -> NDArray[Any]:
+        """The tensor for a feature's rows, one a question."""
+        if not isinstance(rows, np.ndarray):
+            raise self._mismatch("a text")
+        leading = rows.shape[:1] if self.takes_many else ()
+        wanted = self._shape[1:] if self.takes_many else self._shape
+        shape = _fit(rows.shape[1:], wanted)
+        if shape is None:
+            raise self._mismatch(f"the shape {rows.shape[1:]} a question")
+        # A compiler's counts are a model's floats; the reverse would lose something.
+        if not np.can_cast(rows.dtype, self._dtype, casting="same_kind"):
+            raise self._mismatch(str(rows.dtype))
+        cast = rows.astype(self._dtype, copy=False)
+        if self._dtype.kind in "iu" and not np.array_equal(cast, rows):
+            raise self._mismatch(f"a value that {self._dtype} cannot hold")
+        if self._finite and self._dtype.kind == "f" and not np.isfinite(cast).all():
+            at = int(np.argmin(np.isfinite(cast))) % max(1, cast[0].size)
+            raise self._mismatch(
+                f"NaN or an infinity at element {at}, and expected are finite numbers"
+            )
+        return cast.reshape(leading + shape)
+
+    def _mismatch(self, found: str) -> SchemaMismatch:
+        sizes = ", ".join("any" if size is None else str(size) for size in self._shape)
+        return SchemaMismatch(
+            f"{self._path}: the input '{self.name}' takes {self._dtype} of the shape "
+            f"({sizes}); the feature has {found}"
+        )
+
+
+def _fit(found: Sequence[int], wanted: Sequence[int | None]) -> tuple[int, ...] | None:
+    """The shape that a row gets, where only dimensions of 1 have to come or go."""
+    left = [size for size in found if size != 1]
+    shape = []
+    for index, size in enumerate(wanted):
+        # What is free takes a size of its own only if the others leave it one.
+        needed = sum(w != 1 for w in wanted[index:])
+        if size == 1 or (size is None and needed > len(left)):
+            shape.append(1)
+        elif left and size in (None, left[0]):
+            shape.append(left.pop(0))
+        else:
+            return None
+    return None if left else tuple(shape)
+
+
+def _scalar_or_array(value: NDArray[Any]) -> Any:
+    return value.reshape(()) if value.size == 1 else value

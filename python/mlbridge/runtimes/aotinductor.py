@@ -1,0 +1,170 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PyTorch's AOTInductor: from a module to a package for ``aoti:policy.pt2``."""
+
+import inspect
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from mlbridge.errors import InvalidArgument, ModelError, SchemaMismatch
+from mlbridge.runtimes import signature
+
+TOLERANCE = 1e-5
+
+
+def package(
+    module: nn.Module,
+    path: str | os.PathLike[str],
+    example: Mapping[str, Tensor],
+    *,
+    outputs: Sequence[str],
+    free: Mapping[str, Sequence[str | None]] | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Compiles a module, and writes it once it answers as the module does.
+
+    Args:
+        module: its ``forward`` takes tensors by the names of the compiler's features,
+            and returns a tensor or a tuple of them. It is compiled as it is in
+            ``eval()``.
+        path: of the package, a .pt2. Replaced at once, or not at all.
+        example: a tensor for each parameter: the types, and the extents that are
+            fixed. A free extent should be 2 or more here.
+        outputs: the names of what it returns.
+        free: by parameter, for each extent None or, where it is free, its name: the
+            same wherever the name is.
+        metadata: what the file should say of itself; see docs/model-metadata.md.
+
+    Raises:
+        InvalidArgument: the example does not fit the parameters.
+        SchemaMismatch: the module returns another number of tensors.
+        ModelError: the compiled code answers otherwise.
+    """
+    parameters = list(inspect.signature(module.forward).parameters)
+    if sorted(parameters) != sorted(example):
+        raise InvalidArgument(
+            f"{type(module).__name__} takes {', '.join(parameters)}, and the example "
+            f"has {', '.join(example) or 'nothing'}"
+        )
+    given = tuple(example[name] for name in parameters)
+    names = {name: tuple((free or {}).get(name, ())) for name in parameters}
+    was_training = module.training
+    module.eval()
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            # PyTorch's, of PyTorch.
+            warnings.simplefilter("ignore")
+            expected = _tensors(module(*given))
+            if len(expected) != len(outputs):
+                raise SchemaMismatch(
+                    f"{type(module).__name__} returns {len(expected)} tensors, and "
+                    f"{len(outputs)} are named"
+                )
+            program = torch.export.export(
+                module, given, dynamic_shapes=_dynamic(names, given)
+            )
+            inputs = [
+                (name, _dtype(tensor), _extents(tensor.shape, names[name]))
+                for name, tensor in zip(parameters, given, strict=True)
+            ]
+            text = signature.to_json(
+                inputs, _outputs(program, outputs, expected, names), metadata or {}
+            )
+            _compile(program, Path(path), text, given, expected)
+    finally:
+        module.train(was_training)
+
+
+def _tensors(found: Any) -> tuple[Tensor, ...]:
+    return (found,) if isinstance(found, Tensor) else tuple(found)
+
+
+def _dtype(tensor: Tensor) -> np.dtype[Any]:
+    return np.dtype(str(tensor.dtype).removeprefix("torch."))
+
+
+def _extents(shape: Sequence[int], names: Sequence[str | None]) -> list[int | str]:
+    padded = [*names, *[None] * (len(shape) - len(names))]
+    return [name or size for name, size in zip(padded, shape, strict=True)]
+
+
+def _dynamic(
+    names: Mapping[str, Sequence[str | None]], given: Sequence[Tensor]
+) -> tuple[dict[int, Any], ...]:
+    known: dict[str, Any] = {}
+    return tuple(
+        {
+            i: known.setdefault(free, torch.export.Dim(free, min=1))
+            for i, free in enumerate(names[name])
+            if free
+        }
+        for name, _ in zip(names, given, strict=True)
+    )
+
+
+def _outputs(
+    program: Any,
+    outputs: Sequence[str],
+    expected: Sequence[Tensor],
+    names: Mapping[str, Sequence[str | None]],
+) -> list[signature.Tensor]:
+    """The outputs' extents: of a symbol that is an input's, or free by themselves."""
+    nodes = list(program.graph.nodes)
+    symbols: dict[str, str] = {}
+    placeholders = {
+        spec.arg.name
+        for spec in program.graph_signature.input_specs
+        if spec.kind.name == "USER_INPUT"
+    }
+    taken = [n for n in nodes if n.op == "placeholder" and n.name in placeholders]
+    for node, free in zip(taken, names.values(), strict=True):
+        for extent, name in zip(node.meta["val"].shape, free, strict=False):
+            if name:
+                symbols[str(extent)] = name
+    values = [n.meta["val"] for n in nodes[-1].args[0]]
+    described: list[signature.Tensor] = []
+    for name, value, tensor in zip(outputs, values, expected, strict=True):
+        extents: list[int | str] = [
+            extent if isinstance(extent, int) else symbols.get(str(extent), str(extent))
+            for extent in value.shape
+        ]
+        described.append((name, _dtype(tensor), extents))
+    return described
+
+
+def _compile(
+    program: Any,
+    path: Path,
+    text: str,
+    given: Sequence[Tensor],
+    expected: Sequence[Tensor],
+) -> None:
+    # PyTorch wants the suffix.
+    made = path.with_name(f".{path.stem}.{os.getpid()}.pt2")
+    try:
+        torch._inductor.aoti_compile_and_package(
+            program,
+            package_path=str(made),
+            inductor_configs={
+                "aot_inductor.package_constants_in_so": True,
+                "aot_inductor.metadata": {"mlbridge_signature": text},
+            },
+        )
+        found = _tensors(torch._inductor.aoti_load_package(str(made))(*given))
+        for i, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+            if not torch.allclose(ours, theirs, rtol=TOLERANCE, atol=TOLERANCE):
+                raise ModelError(
+                    f"the compiled code's output {i} is off by up to "
+                    f"{(ours.double() - theirs.double()).abs().max():.3g}"
+                )
+        made.replace(path)
+    finally:
+        made.unlink(missing_ok=True)
