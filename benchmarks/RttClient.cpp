@@ -13,7 +13,8 @@
 ///
 /// where SPEC is a model spec or, for the raw floors,
 /// floor:pipe:READ_FD,WRITE_FD, floor:lent-pipe:READ_FD,WRITE_FD or
-/// floor:futex:MEMORY_FD.
+/// floor:futex:MEMORY_FD, floor:grpc-stream:ADDRESS or
+/// floor:grpc-unary:ADDRESS.
 ///
 /// Runs on CPU, and asks about the first N of the float32s in the file
 /// FEATURES, for each N in LENGTHS ("500,1000,1500"). They are written to where
@@ -25,20 +26,22 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "ClientSupport.h"
 #include "FutexFloor.h"
 #include "PipeFloor.h"
 #include "support/AllocationCounter.h"
 
-#include "MLCompilerBridge/MLModelRunner.h"
+#include "MLCompilerBridge/ModelSpec.h"
+#ifdef MLBRIDGE_HAS_GRPC
+#include "GRPCFloor.h"
+#include "MLCompilerBridge/gRPCModelRunner.h"
+#endif
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <memory>
-#include <sched.h>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,11 +52,6 @@ using namespace MLBridge::bench;
 /// Trips before each sweep that are not counted: others have had the core in
 /// the meantime, and the model sleeps.
 static constexpr int WarmTrips = 50;
-
-[[noreturn]] static void fail(const std::string &Why) {
-  std::fprintf(stderr, "rtt-client: %s\n", Why.c_str());
-  std::exit(1);
-}
 
 //===----------------------------------------------------------------------===//
 // What is timed
@@ -73,7 +71,11 @@ struct RoundTrip {
 
 /// A pass that asks the library, in the three lines that it takes.
 static RoundTrip makeRunnerTrip(std::string_view Spec, std::size_t Longest) {
-  Expected<std::unique_ptr<MLModelRunner>> Made = createModelRunner(Spec);
+  RunnerFactory Factory;
+#ifdef MLBRIDGE_HAS_GRPC
+  addGRPC(Factory);
+#endif
+  Expected<std::unique_ptr<MLModelRunner>> Made = Factory.create(Spec);
   if (!Made)
     fail(Made.takeError().str());
   auto Features = std::make_shared<std::vector<float>>(Longest);
@@ -126,6 +128,20 @@ static RoundTrip makeFutexTrip(Span<const std::size_t> Memory,
           }};
 }
 
+#ifdef MLBRIDGE_HAS_GRPC
+static RoundTrip makeGRPCTrip(const std::string &Address, bool IsStream,
+                              std::size_t Longest) {
+  std::shared_ptr<GRPCFloor> Floor = GRPCFloor::connect(Address, IsStream);
+  auto Features = std::make_shared<std::vector<float>>(Longest);
+  return {*Features, [=](std::size_t Length) {
+            float Answer = 0;
+            if (!Floor->ask({Features->data(), Length}, Answer))
+              fail("the floor's other end is gone");
+            return Answer;
+          }};
+}
+#endif
+
 //===----------------------------------------------------------------------===//
 // Sweeps
 //===----------------------------------------------------------------------===//
@@ -176,38 +192,6 @@ static void print(const Sweep &Result) {
 // The command line
 //===----------------------------------------------------------------------===//
 
-static std::vector<std::size_t> parseNumbers(std::string_view Text) {
-  std::vector<std::size_t> Numbers;
-  const char *Next = Text.data();
-  const char *End = Next + Text.size();
-  while (true) {
-    auto [Rest, Problem] = std::from_chars(Next, End, Numbers.emplace_back());
-    if (Problem != std::errc() || (Rest != End && *Rest != ','))
-      fail("expected numbers and commas, found '" + std::string(Text) + "'");
-    if (Rest == End)
-      return Numbers;
-    Next = Rest + 1;
-  }
-}
-
-static std::vector<float> readFloats(const char *Path, std::size_t Count) {
-  std::unique_ptr<std::FILE, int (*)(std::FILE *)> File(std::fopen(Path, "rb"),
-                                                        std::fclose);
-  std::vector<float> Floats(Count);
-  if (!File ||
-      std::fread(Floats.data(), sizeof(float), Count, File.get()) != Count)
-    fail("cannot read " + std::to_string(Count) + " numbers from " + Path);
-  return Floats;
-}
-
-static void runOn(std::size_t Core) {
-  cpu_set_t Cores;
-  CPU_ZERO(&Cores);
-  CPU_SET(Core, &Cores);
-  if (sched_setaffinity(0, sizeof(Cores), &Cores) != 0)
-    fail("cannot run on core " + std::to_string(Core));
-}
-
 static RoundTrip makeTrip(std::string_view Spec, std::size_t Longest) {
   constexpr std::pair<std::string_view, SendFunction> Floors[] = {
       {"floor:pipe:", &FloorPipe::send},
@@ -219,6 +203,16 @@ static RoundTrip makeTrip(std::string_view Spec, std::size_t Longest) {
   constexpr std::string_view Futex = "floor:futex:";
   if (Spec.starts_with(Futex))
     return makeFutexTrip(parseNumbers(Spec.substr(Futex.size())), Longest);
+#ifdef MLBRIDGE_HAS_GRPC
+  constexpr std::string_view Stream = "floor:grpc-stream:";
+  constexpr std::string_view Unary = "floor:grpc-unary:";
+  if (Spec.starts_with(Stream))
+    return makeGRPCTrip(std::string(Spec.substr(Stream.size())),
+                        /*IsStream=*/true, Longest);
+  if (Spec.starts_with(Unary))
+    return makeGRPCTrip(std::string(Spec.substr(Unary.size())),
+                        /*IsStream=*/false, Longest);
+#endif
   return makeRunnerTrip(Spec, Longest);
 }
 

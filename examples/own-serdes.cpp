@@ -72,10 +72,7 @@ private:
 
 int main() {
   ModelServerOptions Options;
-  Options.MakeSerDes =
-      [](std::string_view) -> Expected<std::unique_ptr<BaseSerDes>> {
-    return std::make_unique<LinesSerDes>();
-  };
+  Options.Formats.add<LinesSerDes>("lines", "numbers as lines of text");
   auto Server = ModelServer::listen("/tmp/own-serdes", Options);
   if (!Server)
     return std::fprintf(stderr, "%s\n", Server.takeError().str().c_str()), 1;

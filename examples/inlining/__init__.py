@@ -4,9 +4,10 @@
 """A stock clang that inlines by a model trained a moment ago: `make demo`.
 
 What LLVM's heuristic decides while it compiles zlib and Lua is recorded; a small
-network learns to decide likewise; then clang asks that network, over a pipe, while
-it compiles bzip2, which the network has never seen. The files, in the order in
-which data flows through them:
+network learns to decide likewise; then clang asks that network while it compiles
+bzip2, which the network has never seen: over a pipe, where the network is in Python;
+inside the compiler, where ONNX Runtime runs it; and there again as machine code. The
+object files are the same. The files, in the order in which data flows through them:
 
     corpus.py     the programs: where their sources come from, how they are compiled
     toolchain.py  clang, llvm-size and the plug-in as functions
@@ -14,7 +15,8 @@ which data flows through them:
     network.py    the network, from LLVM's features to a decision (PyTorch)
     train.py      from the table to a trained network
     policy.py     the network as it is asked: one decision at a time (NumPy)
-    evaluate.py   bzip2 compiled by the policy against bzip2 compiled by clang alone
+    export.py     the same as an .onnx file, which runs inside the compiler
+    evaluate.py   bzip2 compiled by the model against bzip2 compiled by clang alone
     report.py     the tables of results, and whether they are good enough
     __main__.py   the command line, and all of it in order
 

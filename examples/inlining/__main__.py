@@ -13,19 +13,23 @@ import typer
 from rich.console import Console
 
 import mlbridge
+from mlbridge import aot
 
 from . import corpus, report
 from .evaluate import (
-    SERDES,
+    SERVED,
     UnexpectedStatistics,
-    build_by_policy,
+    build_by_model,
+    build_by_served_model,
     build_stock,
     compare_bzip2,
+    compare_objects,
 )
+from .export import write_onnx
 from .policy import Policy
 from .progress import Steps
 from .record import read_table, record
-from .toolchain import ToolFailed
+from .toolchain import ToolFailed, in_spec
 from .train import Epoch, Settings, train
 
 BUILD = corpus.ROOT / "build"
@@ -64,8 +68,10 @@ def demo(
         def show(epoch: Epoch) -> None:
             step.advance(f"{epoch.validation.accuracy:.1%} agree")
 
-        training = train(read_table(lessons), settings, show)
+        table = read_table(lessons)
+        training = train(table, settings, show)
         training.network.save(model_dir / "inliner.pt")
+        write_onnx(training.network, model_dir / "inliner.onnx", table, settings.seed)
         report.plot_curve(training, model_dir / "learning-curve.png")
 
     test = programs[corpus.TEST]
@@ -73,22 +79,35 @@ def demo(
     with steps.step(f"Compile {test.name} with clang -Oz", files) as step:
         stock = build_stock(test, work / "stock", jobs, step.advance)
 
+    # The same model in another process, in the compiler, and as machine code in it.
     policy = Policy(training.network)
     builds = []
-    for serdes in SERDES:
-        with steps.step(f"Compile {test.name} by the model, {serdes}", files) as step:
-            into = work / serdes
+    for way in SERVED:
+        with steps.step(f"By the model, {way}", files) as step:
+            into = work / SERVED[way]
             builds.append(
-                build_by_policy(test, policy, serdes, plugin, into, step.advance)
+                build_by_served_model(test, policy, way, plugin, into, step.advance)
+            )
+    model, library = model_dir / "inliner.onnx", work / "libinliner.so"
+    with steps.step("Make machine code of the model", 1) as step:
+        aot.compile_model(model, library)
+        step.advance()
+    for scheme, file in {"onnx": model, "aot": library}.items():
+        with steps.step(f"By the model, {scheme}", files) as step:
+            spec = f"{scheme}:{in_spec(file)}"
+            builds.append(
+                build_by_model(test, scheme, spec, plugin, work / scheme, step.advance)
             )
 
     inputs = [*sorted(test.folder.glob("sample*.ref")), test.folder / "manual.ps"]
     inputs.append(corpus.concatenate_sources(programs.values(), work / "sources.txt"))
-    results = []
-    with steps.step("Run both on real data", len(inputs) * len(builds)) as step:
-        for build in builds:
-            differences = compare_bzip2(stock, build, inputs, step.advance)
-            results.append(report.Result(build, differences))
+    first, *others = builds
+    with steps.step("Run it on real data", len(inputs)) as step:
+        differences = compare_bzip2(stock, first, inputs, step.advance)
+    results = [
+        report.Result(first, differences),
+        *(report.Result(other, compare_objects(first, other)) for other in others),
+    ]
 
     return report.Outcome(
         settings=settings,
@@ -125,8 +144,10 @@ def main(
 ) -> None:
     """Compile bzip2 with a stock clang that inlines by a model trained a moment ago.
 
-    Fails if the model's decisions differ too often from LLVM's at the same states, or
-    if its bzip2 is of another size than clang's, or does anything else.
+    The model answers from another process, then from inside the compiler, by ONNX
+    Runtime and as machine code. Fails if its decisions differ too often from LLVM's at
+    the same states, if its bzip2 is of another size than clang's or does anything else,
+    or if the object files depend on where the model is.
     """
     console = Console()
     settings = Settings(seed=seed, derived=derived)

@@ -1,16 +1,18 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""bzip2 compiled by the policy against bzip2 compiled by clang alone.
+"""bzip2 compiled by the model against bzip2 compiled by clang alone.
 
-All figures but one come from the compiler: the plug-in counts the decisions that it
-was given, compares them with LLVM's own at the same states, and measures how long it
-waited for each. The time within the model is the Python side's.
+The model is reached in several ways: in this process, over a pipe; in the compiler, run
+by ONNX Runtime; in the compiler, as machine code. All figures but one come from the
+compiler: the plug-in counts the decisions that it was given, compares them with LLVM's
+own at the same states, and measures how long it waited for each. The time within the
+model is the Python side's.
 """
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,7 +31,8 @@ from .toolchain import (
     text_size,
 )
 
-SERDES = ("bitstream", "json")
+SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}
+"""The ways to the model in another process, each with how questions are written."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,12 @@ class Build:
     Attributes:
         program: The executable.
         text: Bytes of text in its object files.
+        objects: These.
     """
 
     program: Path
     text: int
+    objects: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,18 +87,19 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class PolicyBuild(Build):
-    """A build by the policy.
+class ModelBuild(Build):
+    """A build by the model.
 
     Attributes:
-        serdes: How questions and answers were written.
+        way: How the model was reached.
         asked: What the compiler asked, and for how long it waited.
-        model_us: Mean microseconds of the policy for one question, in Python.
+        model_us: Mean microseconds of the model for one question, in Python; None
+            where it was in the compiler.
     """
 
-    serdes: str
-    asked: Asked
-    model_us: float
+    way: str = ""
+    asked: Asked = field(default_factory=Asked)
+    model_us: float | None = None
 
 
 class UnexpectedStatistics(Exception):
@@ -110,18 +116,18 @@ def build_stock(
         advance()
     executable = into / program.name
     link(objects, executable)
-    return Build(executable, text_size(objects))
+    return Build(executable, text_size(objects), tuple(objects))
 
 
-def build_by_policy(
+def build_by_model(
     program: Program,
-    policy: Policy,
-    serdes: str,
+    way: str,
+    spec: str,
     plugin: Path,
     into: Path,
     advance: Callable[[], None],
-) -> PolicyBuild:
-    """Compiles and links a program with a policy that is asked over a pipe.
+) -> ModelBuild:
+    """Compiles and links a program with the model that a spec names.
 
     One compiler at a time: two of them would wait for each other's answers, and the
     times would say so.
@@ -130,32 +136,47 @@ def build_by_policy(
         ToolFailed: The compiler failed, or the model in it.
         UnexpectedStatistics: Some decision was not the model's.
     """
-    # The name of a socket has to be short, which a path in a checkout may not be.
-    with TemporaryDirectory(prefix="mlbridge-demo-") as folder:
-        name = Path(folder) / "inliner"
-        options = ["-mlbridge-inliner-include-default", "-mlbridge-print-statistics"]
-        flags = [
-            *model_flags(plugin, f"pipe:{in_spec(name)}?serdes={serdes}"),
-            *mllvm(options),
-        ]
-        objects, asked = [], Asked()
-        with serving(policy, f"pipe:{in_spec(name)}", on_error="raise") as served:
-            for unit in compile_program(program, into, extra=lambda source: flags):
-                objects.append(unit.object_file)
-                asked += read_statistics(unit.stderr)
-                advance()
-
-    model = served.statistics
-    if model.questions != asked.agreement.decisions or not model.questions:
-        raise UnexpectedStatistics(
-            f"the compilers asked {asked.agreement.decisions} questions, and the model "
-            f"answered {model.questions}"
-        )
+    options = ["-mlbridge-inliner-include-default", "-mlbridge-print-statistics"]
+    flags = [*model_flags(plugin, spec), *mllvm(options)]
+    objects, asked = [], Asked()
+    for unit in compile_program(program, into, extra=lambda source: flags):
+        objects.append(unit.object_file)
+        asked += read_statistics(unit.stderr)
+        advance()
+    if not asked.agreement.decisions:
+        raise UnexpectedStatistics("the compilers asked nothing")
     executable = into / program.name
     link(objects, executable)
-    return PolicyBuild(
-        executable, text_size(objects), serdes, asked, model.policy_microseconds
-    )
+    return ModelBuild(executable, text_size(objects), tuple(objects), way, asked)
+
+
+def build_by_served_model(
+    program: Program,
+    policy: Policy,
+    way: str,
+    plugin: Path,
+    into: Path,
+    advance: Callable[[], None],
+) -> ModelBuild:
+    """The same with a policy in this process, which is asked in one of the ways SERVED.
+
+    Raises:
+        ToolFailed: The compiler failed, or the model did.
+        UnexpectedStatistics: Some decision was not the model's.
+    """
+    # The name of a socket has to be short, which a path in a checkout may not be.
+    with TemporaryDirectory(prefix="mlbridge-demo-") as folder:
+        spec = f"pipe:{in_spec(Path(folder) / 'inliner')}"
+        with serving(policy, spec, on_error="raise") as served:
+            asking = f"{spec}?serdes={SERVED[way]}"
+            build = build_by_model(program, way, asking, plugin, into, advance)
+    model = served.statistics
+    if model.questions != build.asked.agreement.decisions:
+        raise UnexpectedStatistics(
+            f"the compilers asked {build.asked.agreement.decisions} questions, and the "
+            f"model answered {model.questions}"
+        )
+    return replace(build, model_us=model.policy_microseconds)
 
 
 def read_statistics(stderr: str) -> Asked:
@@ -184,6 +205,15 @@ def read_statistics(stderr: str) -> Asked:
             rest_us=figures["total_us"] - figures["first_us"],
         )
     return asked
+
+
+def compare_objects(first: ModelBuild, other: ModelBuild) -> list[str]:
+    """The object files in which two builds differ, in words."""
+    return [
+        f"{theirs.name}: not as by {first.way}"
+        for ours, theirs in zip(first.objects, other.objects, strict=True)
+        if ours.read_bytes() != theirs.read_bytes()
+    ]
 
 
 def compare_bzip2(

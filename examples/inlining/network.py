@@ -79,6 +79,25 @@ class InliningNetwork(nn.Module):
         logits: Tensor = self.layers(scaled)
         return logits.squeeze(1)
 
+    def folded(self) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """What is left of scaling when the network is asked, not trained.
+
+        Inputs without a scale are dropped, and the rest of the scaling becomes part of
+        the first layer: (x - mean) * scale @ W + b.
+
+        Returns:
+            The indices of the inputs that are kept, int64[k], and each layer's weights,
+            float[inputs, outputs], and biases, float[outputs].
+        """
+        kept = torch.nonzero(self.scale).flatten()
+        (first, bias), *others = [
+            (layer.weight.detach().T, layer.bias.detach())
+            for layer in self.linear_layers()
+        ]
+        weight = self.scale[kept, None] * first[kept]
+        bias = bias - self.mean[kept] @ weight
+        return kept, [(weight, bias), *others]
+
     def linear_layers(self) -> list[nn.Linear]:
         """The layers that have weights, from the inputs to the logit."""
         return [layer for layer in self.layers if isinstance(layer, nn.Linear)]

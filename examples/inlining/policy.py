@@ -7,7 +7,7 @@ NumPy, because a question has one row: PyTorch takes several times as long to se
 on so little arithmetic.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -31,31 +31,31 @@ class Policy:
         self._derived = network.derived
         self._cost = names.index("cost_estimate")
         self._threshold = names.index("threshold")
-        mean, scale = network.mean.numpy(), network.scale.numpy()
-        # What has no scale is dropped here, and the rest of the scaling becomes part of
-        # the first layer: (x - mean) * scale @ W + b.
-        self._kept = np.flatnonzero(scale)
-        first, *others = [
-            (layer.weight.detach().numpy().T, layer.bias.detach().numpy())
-            for layer in network.linear_layers()
-        ]
-        weight = scale[self._kept, None] * first[0][self._kept]
-        bias = first[1] - mean[self._kept] @ weight
-        self._layers = [(np.copy(w), np.copy(b)) for w, b in ((weight, bias), *others)]
+        kept, layers = network.folded()
+        self._kept = kept.numpy()
+        self._layers = [(np.copy(w.numpy()), np.copy(b.numpy())) for w, b in layers]
 
     def __call__(self, features: Mapping[str, Any]) -> int:
         """1 to inline, 0 not to; each feature is an int64[1]."""
         return int(self.logit(np.concatenate(self._gather(features))) > 0)
 
-    def logit(self, values: NDArray[np.int64]) -> float:
-        """The network's output for int64[d] in the order of its features."""
+    def decide_together(self, questions: Sequence[Mapping[str, Any]]) -> list[int]:
+        """The same for the questions of several compilers: see `mlbridge.batched`."""
+        rows = [np.concatenate(self._gather(features)) for features in questions]
+        return [int(logit > 0) for logit in self.logit(np.stack(rows))]
+
+    def logit(self, values: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The network's output for int64[..., d] in the order of its features."""
         inputs = values.astype(np.float32)
         scaled = np.copysign(np.log1p(np.abs(inputs)), inputs)
         if self._derived:
-            margin = max(1, inputs[self._threshold]) - inputs[self._cost]
-            scaled = np.append(scaled, np.tanh(margin / INSTRUCTION_COST))
-        hidden = scaled[self._kept]
+            threshold = np.maximum(1, inputs[..., self._threshold, None])
+            margin = threshold - inputs[..., self._cost, None]
+            derived = np.tanh(margin / INSTRUCTION_COST)
+            scaled = np.concatenate((scaled, derived), axis=-1)
+        hidden = scaled[..., self._kept]
         *hiddens, (last_weight, last_bias) = self._layers
         for weight, bias in hiddens:
             hidden = np.maximum(hidden @ weight + bias, 0)
-        return float((hidden @ last_weight + last_bias)[0])
+        output: NDArray[np.float32] = hidden @ last_weight + last_bias
+        return output[..., 0]

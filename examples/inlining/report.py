@@ -16,7 +16,7 @@ from rich.table import Table as RichTable
 
 from .agreement import Agreement
 from .corpus import TRAINING, Program
-from .evaluate import Build, PolicyBuild
+from .evaluate import Build, ModelBuild
 from .record import Table
 from .toolchain import clang_version
 from .train import Settings, Training
@@ -28,14 +28,21 @@ MOST_TEXT_CHANGE = 0.01
 
 @dataclass(frozen=True)
 class Result:
-    """A build by the policy, and what it does otherwise than the stock build."""
+    """A build by the model.
 
-    build: PolicyBuild
+    Attributes:
+        build: The build.
+        differences: What is not as it should be: of the first build what the program
+            does otherwise than the stock one, of the others the object files that are
+            not the first one's.
+    """
+
+    build: ModelBuild
     differences: list[str]
 
     @property
     def agreement(self) -> Agreement:
-        """The policy's decisions against LLVM's."""
+        """The model's decisions against LLVM's."""
         return self.build.asked.agreement
 
 
@@ -49,7 +56,7 @@ class Outcome:
         tables: What LLVM decided in each of them.
         training: The network, and how it came about.
         stock: The test program, by clang alone.
-        results: The same by the policy, one for each SerDes.
+        results: The same by the model, one for each way to it.
         inputs: The files on which the builds were compared.
         seconds: How long each step took.
     """
@@ -76,25 +83,33 @@ class Promise:
 
 
 def promises(stock: Build, results: Sequence[Result]) -> list[Promise]:
-    """Everything promised of every build by the policy."""
-    promised = []
-    for result in results:
-        over = f"over {result.build.serdes}"
-        promised += [
+    """Everything promised of the builds by the model.
+
+    What the first one promises, the others do by having the same object files.
+    """
+    first, *others = results
+    by = f"by {first.build.way}"
+    return [
+        Promise(
+            f"{by}, at least {LEAST_AGREEMENT:.0%} agreement with LLVM",
+            first.agreement.accuracy >= LEAST_AGREEMENT,
+        ),
+        Promise(
+            f"{by}, text size within {MOST_TEXT_CHANGE:.0%} of stock clang -Oz",
+            abs(text_change(stock, first)) <= MOST_TEXT_CHANGE,
+        ),
+        Promise(
+            ": ".join([f"{by}, output identical", *first.differences]),
+            not first.differences,
+        ),
+        *(
             Promise(
-                f"{over}, at least {LEAST_AGREEMENT:.0%} agreement with LLVM",
-                result.agreement.accuracy >= LEAST_AGREEMENT,
-            ),
-            Promise(
-                f"{over}, text size within {MOST_TEXT_CHANGE:.0%} of stock clang -Oz",
-                abs(text_change(stock, result)) <= MOST_TEXT_CHANGE,
-            ),
-            Promise(
-                ": ".join([f"{over}, output identical", *result.differences]),
-                not result.differences,
-            ),
-        ]
-    return promised
+                ": ".join([f"by {r.build.way}, the same object files", *r.differences]),
+                not r.differences,
+            )
+            for r in others
+        ),
+    ]
 
 
 def text_change(stock: Build, result: Result) -> float:
@@ -135,7 +150,7 @@ def data_table(outcome: Outcome) -> RichTable:
 
 
 def result_table(outcome: Outcome) -> RichTable:
-    """The policy's builds against the stock one."""
+    """The model's builds against the stock one."""
     results = outcome.results
     test = outcome.stock.program.name
     shown = RichTable(
@@ -144,7 +159,7 @@ def result_table(outcome: Outcome) -> RichTable:
     )
     shown.add_column("")
     for result in results:
-        shown.add_column(f"pipe, {result.build.serdes}", justify="right")
+        shown.add_column(result.build.way, justify="right")
 
     def row(label: str, value: Callable[[Result], str]) -> None:
         shown.add_row(label, *[value(result) for result in results])
@@ -153,14 +168,25 @@ def result_table(outcome: Outcome) -> RichTable:
     row("text size, by the model", lambda r: f"{r.build.text:,} B")
     row("  change", lambda r: f"{text_change(outcome.stock, r):+.3%}")
     row("decisions", lambda r: f"{r.agreement.decisions}")
-    row("agreement with LLVM, same states", lambda r: f"{r.agreement.accuracy:.2%}")
+    row("agreement with LLVM", lambda r: f"{r.agreement.accuracy:.2%}")
     row("  balanced accuracy", lambda r: f"{r.agreement.balanced_accuracy:.2%}")
     row("  majority rate", lambda r: f"{r.agreement.majority_rate:.2%}")
     row("µs a decision, seen by clang", lambda r: f"{r.build.asked.mean_us:.1f}")
-    row("  of these in the model", lambda r: f"{r.build.model_us:.1f}")
+    row("  of these in Python", lambda r: _microseconds(r.build.model_us))
     row("  a file's first decision", lambda r: f"{r.build.asked.mean_first_us:.0f}")
-    row("output identical", lambda r: "no" if r.differences else "yes")
+
+    def verdict(result: Result, shown_for_first: bool) -> str:
+        if (result is results[0]) != shown_for_first:
+            return ""
+        return "no" if result.differences else "yes"
+
+    row(f"does what stock {test} does", lambda r: verdict(r, True))
+    row(f"same objects as by {results[0].build.way}", lambda r: verdict(r, False))
     return shown
+
+
+def _microseconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
 
 
 def figures(outcome: Outcome) -> dict[str, Any]:
@@ -194,15 +220,13 @@ def figures(outcome: Outcome) -> dict[str, Any]:
         "stock_text_bytes": outcome.stock.text,
         "results": [
             {
-                "runner": "pipe",
-                "serdes": result.build.serdes,
+                "way": result.build.way,
                 "text_bytes": result.build.text,
                 "text_change": text_change(outcome.stock, result),
                 "agreement": _agreement(result.agreement),
                 "us_per_decision": result.build.asked.mean_us,
                 "us_in_model": result.build.model_us,
                 "us_first_decision": result.build.asked.mean_first_us,
-                "output_identical": not result.differences,
                 "differences": result.differences,
             }
             for result in outcome.results

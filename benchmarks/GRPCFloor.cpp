@@ -1,0 +1,103 @@
+//===- GRPCFloor.cpp - What a call by gRPC costs --------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GRPCFloor.h"
+#include "PipeFloor.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/impl/codegen/client_unary_call.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/sync_stream.h>
+
+#include <cstring>
+
+using namespace MLBridge;
+using namespace MLBridge::bench;
+using grpc::internal::RpcMethod;
+
+/// As many bytes as the runner's question has.
+static grpc::ByteBuffer questionOf(Span<const float> Features) {
+  const std::size_t NumBytes = Features.size() * sizeof(float);
+  grpc::Slice Bytes(FloorFrames::questionSize(Features.size()) -
+                    sizeof(std::uint64_t));
+  // The header is not looked at, the features are followed by a byte.
+  auto *End = const_cast<std::uint8_t *>(Bytes.end()) - 1;
+  std::memcpy(End - NumBytes, Features.data(), NumBytes);
+  return {&Bytes, 1};
+}
+
+static bool readAnswer(const grpc::ByteBuffer &Message, float &Answer) {
+  grpc::Slice Bytes;
+  if (!Message.DumpToSingleSlice(&Bytes).ok() || Bytes.size() != sizeof(Answer))
+    return false;
+  std::memcpy(&Answer, Bytes.begin(), sizeof(Answer));
+  return true;
+}
+
+namespace {
+
+class UnaryFloor final : public GRPCFloor {
+public:
+  explicit UnaryFloor(std::shared_ptr<grpc::Channel> Channel)
+      : Channel(std::move(Channel)) {}
+  bool ask(Span<const float> Features, float &Answer) override {
+    grpc::ClientContext Context;
+    grpc::ByteBuffer Reply;
+    return grpc::internal::BlockingUnaryCall(
+               Channel.get(),
+               RpcMethod(GRPCFloorMethod::Unary, RpcMethod::NORMAL_RPC,
+                         Channel),
+               &Context, questionOf(Features), &Reply)
+               .ok() &&
+           readAnswer(Reply, Answer);
+  }
+
+private:
+  std::shared_ptr<grpc::Channel> Channel;
+};
+
+class StreamFloor final : public GRPCFloor {
+public:
+  explicit StreamFloor(std::shared_ptr<grpc::Channel> TheChannel)
+      : Channel(std::move(TheChannel)),
+        Stream(grpc::internal::ClientReaderWriterFactory<
+               grpc::ByteBuffer,
+               grpc::ByteBuffer>::Create(Channel.get(),
+                                         RpcMethod(GRPCFloorMethod::Stream,
+                                                   RpcMethod::BIDI_STREAMING,
+                                                   Channel),
+                                         &Context)) {}
+  ~StreamFloor() override {
+    Context.TryCancel();
+    (void)Stream->Finish();
+  }
+  bool ask(Span<const float> Features, float &Answer) override {
+    grpc::ByteBuffer Reply;
+    return Stream->Write(questionOf(Features)) && Stream->Read(&Reply) &&
+           readAnswer(Reply, Answer);
+  }
+
+private:
+  std::shared_ptr<grpc::Channel> Channel;
+  grpc::ClientContext Context;
+  std::unique_ptr<grpc::ClientReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>>
+      Stream;
+};
+
+} // namespace
+
+std::unique_ptr<GRPCFloor> GRPCFloor::connect(const std::string &Address,
+                                              bool IsStream) {
+  std::shared_ptr<grpc::Channel> Channel =
+      grpc::CreateChannel(Address, grpc::InsecureChannelCredentials());
+  Channel->WaitForConnected(std::chrono::system_clock::now() +
+                            std::chrono::seconds(20));
+  if (IsStream)
+    return std::make_unique<StreamFloor>(std::move(Channel));
+  return std::make_unique<UnaryFloor>(std::move(Channel));
+}

@@ -1,0 +1,318 @@
+//===- IR2VecBench.cpp - What embedding a module takes --------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// ir2vec-bench VOCABULARY.json MODULE.bc [REPETITIONS [PIPELINE]]: the time to
+/// embed a module from nothing, by this project and by LLVM, and after each of
+/// some passes that are run on it one after the other; all of it after
+/// PIPELINE, such as 'default<O2>', which leaves instructions all over the
+/// memory. Prints Markdown tables.
+///
+/// Times are the thread's own, since it never waits: on a machine that does
+/// other things too, more of them are right.
+///
+//===----------------------------------------------------------------------===//
+
+#include "IR2Vec/ModuleEmbedder.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/StructuralHash.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdlib>
+#include <ctime>
+
+using namespace MLBridge;
+using llvm::formatv;
+using llvm::outs;
+using llvm::StringRef;
+
+/// What -Oz runs, one by one: passes of functions, of the call graph and of the
+/// module.
+static constexpr StringRef Passes[] = {
+    "annotation2metadata",
+    "forceattrs",
+    "inferattrs",
+    "function(lower-expect)",
+    "function(simplifycfg)",
+    "function(sroa)",
+    "function(early-cse)",
+    "ipsccp",
+    "called-value-propagation",
+    "globalopt",
+    "function(instcombine)",
+    "function(simplifycfg)",
+    "inliner-wrapper",
+    "rpo-function-attrs",
+    "function(sroa)",
+    "function(early-cse<memssa>)",
+    "function(jump-threading)",
+    "function(correlated-propagation)",
+    "function(instcombine)",
+    "function(tailcallelim)",
+    "function(reassociate)",
+    "function(loop-mssa(licm,loop-rotate))",
+    "function(loop(indvars,loop-deletion))",
+    "function(gvn)",
+    "function(sccp)",
+    "function(bdce)",
+    "function(dse)",
+    "function(adce)",
+    "function(memcpyopt)",
+    "function(simplifycfg)",
+    "function(instcombine)",
+    "deadargelim",
+    "globalopt",
+    "globaldce",
+    "constmerge",
+    "function(loop-vectorize)",
+    "function(slp-vectorizer)",
+    "function(alignment-from-assumptions)",
+    "function(div-rem-pairs)",
+    "function(tailcallelim)",
+    "globaldce",
+};
+
+/// The time that this thread has had a core for, in ms.
+static double now() {
+  timespec Time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &Time);
+  return double(Time.tv_sec) * 1e3 + double(Time.tv_nsec) * 1e-6;
+}
+
+namespace {
+/// In ms.
+struct Times {
+  double Median, Best, Worst;
+};
+} // namespace
+
+/// What \p Repetitions runs take.
+template <typename Callable>
+static Times measure(unsigned Repetitions, Callable Run) {
+  std::vector<double> All;
+  for (unsigned I = 0; I != Repetitions; ++I) {
+    const double Start = now();
+    Run();
+    All.push_back(now() - Start);
+  }
+  llvm::sort(All);
+  return {All[All.size() / 2], All.front(), All.back()};
+}
+
+static void printRow(StringRef What, const Times &T,
+                     std::uint64_t Instructions) {
+  outs() << formatv("| {0} | {1:f2} | {2:f2} | {3:f2} | {4:f1} |\n", What,
+                    T.Median, T.Best, T.Worst,
+                    1e6 * T.Median / double(Instructions));
+}
+
+/// LLVM's vectors of the same numbers.
+static llvm::ir2vec::Vocabulary forLLVM(const EmbeddingVocabulary &Vocabulary) {
+  const unsigned Ends[] = {llvm::ir2vec::Vocabulary::MaxOpcodes,
+                           FirstOperandEntity, FirstPredicateEntity,
+                           NumIREntities};
+  std::vector<std::vector<llvm::ir2vec::Embedding>> Sections;
+  unsigned Entity = 0;
+  for (unsigned End : Ends) {
+    Sections.emplace_back();
+    for (; Entity != End; ++Entity)
+      Sections.back().emplace_back(Vocabulary[Entity].vec());
+  }
+  return {llvm::ir2vec::VocabStorage(std::move(Sections))};
+}
+
+static double embedByLLVM(llvm::Module &M,
+                          const llvm::ir2vec::Vocabulary &Vocabulary,
+                          llvm::IR2VecKind Kind) {
+  llvm::ir2vec::Embedding Sum(Vocabulary.getDimension());
+  for (llvm::Function &F : M)
+    if (!F.isDeclaration())
+      Sum += llvm::ir2vec::Embedder::create(Kind, F, Vocabulary)
+                 ->getFunctionVector();
+  return Sum[0];
+}
+
+static void fromNothing(llvm::Module &M, const EmbeddingVocabulary &Vocabulary,
+                        unsigned Repetitions) {
+  const EntityHistogram Whole = EntityHistogram::of(M);
+  const std::uint64_t Instructions = Whole.instructions();
+  const auto Functions = llvm::count_if(
+      M, [](const llvm::Function &F) { return !F.isDeclaration(); });
+  outs() << formatv("{0}: {1} functions, {2} instructions; vocabulary {3} of "
+                    "dimension {4}\n\n",
+                    M.getModuleIdentifier(), Functions, Instructions,
+                    Vocabulary.name(), Vocabulary.dimension());
+  outs() << "| from nothing | ms, median | best | worst | ns / instruction |\n"
+            "| --- | ---: | ---: | ---: | ---: |\n";
+  std::vector<float> Into(Vocabulary.dimension());
+  for (EmbeddingKind Kind : {EmbeddingKind::Symbolic, EmbeddingKind::FlowAware,
+                             EmbeddingKind::LLVMFlowAware})
+    printRow(formatv("module, {0}", embeddingKindName(Kind)).str(),
+             measure(Repetitions,
+                     [&] {
+                       Vocabulary.embed(EntityHistogram::of(M, Kind),
+                                        Normalization::PerInstruction, Into);
+                     }),
+             Instructions);
+  printRow("each function, symbolic",
+           measure(Repetitions,
+                   [&] {
+                     for (llvm::Function &F : M)
+                       if (!F.isDeclaration())
+                         Vocabulary.embed(EntityHistogram::of(F),
+                                          Normalization::PerInstruction, Into);
+                   }),
+           Instructions);
+  const llvm::ir2vec::Vocabulary LLVMs = forLLVM(Vocabulary);
+  double Used = 0;
+  const unsigned Fewer = std::max(1U, Repetitions / 4);
+  printRow("module, symbolic, LLVM's Embedder",
+           measure(Fewer,
+                   [&] {
+                     Used += embedByLLVM(M, LLVMs, llvm::IR2VecKind::Symbolic);
+                   }),
+           Instructions);
+  printRow("module, flow-aware, LLVM's Embedder",
+           measure(Fewer,
+                   [&] {
+                     Used += embedByLLVM(M, LLVMs, llvm::IR2VecKind::FlowAware);
+                   }),
+           Instructions);
+  // So that nothing of it is left out.
+  if (Used == 1)
+    outs() << "\n";
+}
+
+static std::vector<std::pair<const llvm::Function *, std::uint64_t>>
+hashes(const llvm::Module &M) {
+  std::vector<std::pair<const llvm::Function *, std::uint64_t>> Found;
+  for (const llvm::Function &F : M)
+    if (!F.isDeclaration())
+      Found.emplace_back(&F, llvm::StructuralHash(F, /*DetailedHash=*/true));
+  return Found;
+}
+
+namespace {
+/// LLVM's passes, with what they need.
+class PassRunner {
+public:
+  explicit PassRunner(const ModuleEmbedder *Embedder = nullptr) {
+    if (Embedder)
+      Embedder->registerAnalyses(FAM);
+    Builder.registerModuleAnalyses(MAM);
+    Builder.registerCGSCCAnalyses(CGAM);
+    Builder.registerFunctionAnalyses(FAM);
+    Builder.registerLoopAnalyses(LAM);
+    Builder.crossRegisterProxies(LAM, FAM, CGAM, MAM);
+  }
+
+  void run(StringRef Pipeline, llvm::Module &M) {
+    llvm::ModulePassManager MPM;
+    if (llvm::Error E = Builder.parsePassPipeline(MPM, Pipeline)) {
+      llvm::errs() << "ir2vec-bench: " << llvm::toString(std::move(E)) << "\n";
+      std::exit(1);
+    }
+    MPM.run(M, MAM);
+  }
+
+  llvm::FunctionAnalysisManager &functions() { return FAM; }
+
+private:
+  llvm::PassBuilder Builder;
+  llvm::LoopAnalysisManager LAM;
+  llvm::FunctionAnalysisManager FAM;
+  llvm::CGSCCAnalysisManager CGAM;
+  llvm::ModuleAnalysisManager MAM;
+};
+} // namespace
+
+static void afterPasses(llvm::Module &M,
+                        const EmbeddingVocabulary &Vocabulary) {
+  ModuleEmbedder Embedder(Vocabulary, {});
+  PassRunner Runner(&Embedder);
+  llvm::FunctionAnalysisManager &FAM = Runner.functions();
+  std::vector<float> Into(Vocabulary.dimension());
+  Embedder.embed(M, FAM, Into);
+  outs() << "\n| after | functions changed | counted | ms |\n"
+            "| --- | ---: | ---: | ---: |\n";
+  double OfFew = 0, OfFewModule = 0;
+  for (StringRef Pass : Passes) {
+    const auto Before = hashes(M);
+    Runner.run(Pass, M);
+    const auto After = hashes(M);
+    std::size_t Changed = 0;
+    for (const auto &Entry : After)
+      Changed += !llvm::is_contained(Before, Entry);
+    const std::size_t CountedBefore = Embedder.functionsCounted();
+    const double Start = now();
+    Embedder.embed(M, FAM, Into);
+    const double Time = now() - Start;
+    const double Part =
+        double(Changed) / double(std::max<std::size_t>(1, After.size()));
+    const bool All =
+        Embedder.functionsCounted() - CountedBefore == After.size();
+    double &Longest = All ? OfFewModule : OfFew;
+    if (Part < 0.05)
+      Longest = std::max(Longest, Time);
+    outs() << formatv("| {0} | {1:P1} | {2} of {3} | {4:f2} |\n", Pass, Part,
+                      Embedder.functionsCounted() - CountedBefore, After.size(),
+                      Time);
+    if (MLBridge::Error E = Embedder.verify(M, FAM)) {
+      llvm::errs() << Pass << ": " << E.str() << "\n";
+      std::exit(1);
+    }
+  }
+  outs() << formatv("\nThe longest after a pass that changed under 5 % of the "
+                    "functions: {0:f2} ms; where the pass did not say which it "
+                    "changed: {1:f2} ms.\n",
+                    OfFew, OfFewModule);
+}
+
+int main(int Argc, char **Argv) {
+  if (Argc < 3) {
+    llvm::errs() << "usage: ir2vec-bench VOCABULARY.json MODULE.bc "
+                    "[REPETITIONS [PIPELINE]]\n";
+    return 2;
+  }
+  MLBridge::Expected<EmbeddingVocabulary> Vocabulary =
+      EmbeddingVocabulary::load(Argv[1]);
+  if (!Vocabulary) {
+    llvm::errs() << Vocabulary.takeError().str() << "\n";
+    return 1;
+  }
+  unsigned Repetitions = 21;
+  if (Argc > 3 &&
+      (StringRef(Argv[3]).getAsInteger(10, Repetitions) || Repetitions == 0)) {
+    llvm::errs() << "ir2vec-bench: expected a number above 0, found " << Argv[3]
+                 << "\n";
+    return 2;
+  }
+  llvm::LLVMContext Context;
+  llvm::SMDiagnostic Problem;
+  std::unique_ptr<llvm::Module> M =
+      llvm::parseIRFile(Argv[2], Problem, Context);
+  if (!M) {
+    Problem.print("ir2vec-bench", llvm::errs());
+    return 1;
+  }
+  if (Argc > 4)
+    PassRunner().run(Argv[4], *M);
+  fromNothing(*M, *Vocabulary, Repetitions);
+  afterPasses(*M, *Vocabulary);
+  return 0;
+}

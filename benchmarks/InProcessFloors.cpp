@@ -1,0 +1,231 @@
+//===- InProcessFloors.cpp - What a runtime itself takes ------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InProcessFloors.h"
+
+#include "ClientSupport.h"
+
+#include "MLCompilerBridge-C/AOTModel.h"
+#include "MLCompilerBridge/AOTModel.h"
+#ifdef MLBRIDGE_HAS_ONNX
+#include "ONNX/ONNXModel.h"
+#endif
+#ifdef MLBRIDGE_HAS_TF
+#include "TF/TFModel.h"
+
+#include <cstring>
+#endif
+
+#include <dlfcn.h>
+
+using namespace MLBridge;
+using namespace MLBridge::bench;
+
+/// How many elements the one output has.
+static std::size_t countOutputs(const Model &M) {
+  if (M.inputs().size() != 1 || M.outputs().size() != 1 ||
+      M.outputs().front().Type != ElementType::Float)
+    fail(M.name() + ": expected one input, and one output of float32s");
+  std::optional<std::size_t> Count = M.outputs().front().Dims.numElements();
+  if (!Count)
+    fail(M.name() + ": expected an output of fixed extents");
+  return *Count;
+}
+
+//===----------------------------------------------------------------------===//
+// ONNX Runtime
+//===----------------------------------------------------------------------===//
+
+#ifdef MLBRIDGE_HAS_ONNX
+namespace {
+/// OrtApi::Run with tensors over the caller's own memory.
+struct ONNXFloor {
+  std::shared_ptr<const onnx::ONNXModel> M;
+  onnx::Handle<OrtRunOptions> Options;
+  std::string InputName, OutputName;
+  onnx::Handle<OrtValue> Input, Output;
+  std::vector<float> Answer;
+
+  Span<const float> ask() {
+    const OrtApi &API = M->runtime().api();
+    const char *InputNames[] = {InputName.c_str()};
+    const char *OutputNames[] = {OutputName.c_str()};
+    const OrtValue *Inputs[] = {Input.get()};
+    OrtValue *Outputs[] = {Output.get()};
+    if (OrtStatus *Status = API.Run(M->session(), Options.get(), InputNames,
+                                    Inputs, 1, OutputNames, 1, Outputs))
+      fail(API.GetErrorMessage(Status));
+    return Answer;
+  }
+};
+} // namespace
+
+/// A tensor over \p Data, with the extents that \p Spec says.
+static onnx::Handle<OrtValue> bindTensor(const onnx::Runtime &Library,
+                                         const TensorSpec &Spec,
+                                         Span<float> Data) {
+  return orFail(
+      Library.make<OrtValue>("floor", ErrorCode::Model, [&](OrtValue **Made) {
+        return Library.api().CreateTensorWithDataAsOrtValue(
+            Library.memory(), Data.data(), Data.size() * sizeof(float),
+            Spec.Dims.begin(), Spec.Dims.rank(), onnx::toONNX(Spec.Type), Made);
+      }));
+}
+
+static InProcessSubject openONNX(const std::string &File,
+                                 Span<const float> Features) {
+  auto M = std::static_pointer_cast<const onnx::ONNXModel>(
+      orFail(loadONNXModel(File)));
+  const onnx::Runtime &Library = M->runtime();
+  auto Floor = std::make_shared<ONNXFloor>();
+  Floor->Answer.resize(countOutputs(*M));
+  Floor->InputName = M->inputs().front().Name;
+  Floor->OutputName = M->outputs().front().Name;
+  // Without any, each evaluation makes some.
+  Floor->Options = orFail(Library.make<OrtRunOptions>(
+      "floor", ErrorCode::Model, [&](OrtRunOptions **Made) {
+        return Library.api().CreateRunOptions(Made);
+      }));
+  // Nothing writes to an input.
+  Floor->Input =
+      bindTensor(Library, M->inputs().front(),
+                 {const_cast<float *>(Features.data()), Features.size()});
+  Floor->Output = bindTensor(Library, M->outputs().front(), Floor->Answer);
+  Floor->M = M;
+  return {M, [Floor] { return Floor->ask(); }};
+}
+#endif
+
+//===----------------------------------------------------------------------===//
+// Generated code
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The entry point of the widest variant that this CPU has.
+struct AOTFloor {
+  struct Close {
+    void operator()(void *Library) const { ::dlclose(Library); }
+  };
+  struct Free {
+    void operator()(void *Memory) const { std::free(Memory); }
+  };
+
+  std::unique_ptr<void, Close> Library;
+  decltype(MLBridgeAOTVariant::run) Run = nullptr;
+  const void *Inputs[1] = {};
+  void *Outputs[1] = {};
+  std::unique_ptr<void, Free> Workspace;
+  std::vector<float> Answer;
+
+  Span<const float> ask() {
+    if (Run(nullptr, Inputs, Outputs, Workspace.get()) != MLBRIDGE_AOT_OK)
+      fail("the generated model failed");
+    return Answer;
+  }
+};
+} // namespace
+
+static InProcessSubject openAOT(const std::string &File,
+                                Span<const float> Features) {
+  std::shared_ptr<const Model> M = orFail(loadAOTModel(File));
+  auto Floor = std::make_shared<AOTFloor>();
+  Floor->Library.reset(::dlopen(File.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!Floor->Library)
+    fail(::dlerror());
+  const auto *Symbol = static_cast<const MLBridgeAOTModel *const *>(
+      ::dlsym(Floor->Library.get(), MLBRIDGE_AOT_SYMBOL));
+  if (!Symbol)
+    fail(::dlerror());
+  const MLBridgeAOTModel &Descriptor = **Symbol;
+  Floor->Run = Descriptor.variants[mlbridge_aot_choose(&Descriptor)].run;
+  Floor->Answer.resize(countOutputs(*M));
+  Floor->Inputs[0] = Features.data();
+  Floor->Outputs[0] = Floor->Answer.data();
+  std::int64_t Extents[Shape::MaxRank];
+  std::uint64_t Bytes = 0;
+  if (Descriptor.num_free_extents != 0 ||
+      Descriptor.measure(nullptr, Extents, &Bytes) != MLBRIDGE_AOT_OK)
+    fail(File + ": expected fixed extents");
+  constexpr std::uint64_t Step = MLBRIDGE_AOT_ALIGNMENT;
+  Floor->Workspace.reset(std::aligned_alloc(Step, (Bytes / Step + 1) * Step));
+  if (!Floor->Workspace)
+    fail("there is no memory");
+  return {M, [Floor] { return Floor->ask(); }};
+}
+
+//===----------------------------------------------------------------------===//
+// TensorFlow
+//===----------------------------------------------------------------------===//
+
+#ifdef MLBRIDGE_HAS_TF
+namespace {
+/// TF_SessionRun, whose output is a tensor that TensorFlow makes each time.
+struct TFFloor {
+  std::shared_ptr<const tf::TFModel> M;
+  tf::Handle<TF_Status> Status;
+  tf::Handle<TF_Tensor> Input, Output;
+  std::size_t NumOutputs = 0;
+
+  Span<const float> ask() {
+    const tf::Runtime &API = M->runtime();
+    Output.reset();
+    TF_Tensor *Inputs[] = {Input.get()};
+    TF_Tensor *Outputs[] = {nullptr};
+    API.SessionRun(M->session(), nullptr, M->inputPlaces().data(), Inputs, 1,
+                   M->outputPlaces().data(), Outputs, 1, nullptr, 0, nullptr,
+                   Status.get());
+    Output = tf::Handle<TF_Tensor>(Outputs[0], tf::Release{&API});
+    if (Error E = API.check(Status.get(), M->name(), ErrorCode::Model))
+      fail(E.str());
+    return {static_cast<const float *>(API.TensorData(Output.get())),
+            NumOutputs};
+  }
+};
+} // namespace
+
+static InProcessSubject openTF(const std::string &Folder,
+                               Span<const float> Features) {
+  auto M =
+      std::static_pointer_cast<const tf::TFModel>(orFail(loadTFModel(Folder)));
+  const tf::Runtime &API = M->runtime();
+  auto Floor = std::make_shared<TFFloor>();
+  Floor->M = M;
+  Floor->NumOutputs = countOutputs(*M);
+  Floor->Status = tf::Handle<TF_Status>(API.NewStatus(), tf::Release{&API});
+  const Shape &Dims = M->inputs().front().Dims;
+  const std::size_t NumBytes = Features.size() * sizeof(float);
+  Floor->Input = tf::Handle<TF_Tensor>(
+      API.AllocateTensor(TF_FLOAT, Dims.begin(), static_cast<int>(Dims.rank()),
+                         NumBytes),
+      tf::Release{&API});
+  if (!Floor->Input || API.TensorByteSize(Floor->Input.get()) != NumBytes)
+    fail("there is no memory");
+  std::memcpy(API.TensorData(Floor->Input.get()), Features.data(), NumBytes);
+  return {M, [Floor] { return Floor->ask(); }};
+}
+#endif
+
+//===----------------------------------------------------------------------===//
+// By scheme
+//===----------------------------------------------------------------------===//
+
+InProcessSubject bench::openInProcess(const std::string &Scheme,
+                                      const std::string &File,
+                                      Span<const float> Features) {
+#ifdef MLBRIDGE_HAS_ONNX
+  if (Scheme == "onnx")
+    return openONNX(File, Features);
+#endif
+  if (Scheme == "aot")
+    return openAOT(File, Features);
+#ifdef MLBRIDGE_HAS_TF
+  if (Scheme == "tf")
+    return openTF(File, Features);
+#endif
+  fail("this build has no '" + Scheme + ":'");
+}

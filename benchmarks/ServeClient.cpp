@@ -1,0 +1,82 @@
+//===- ServeClient.cpp - A compiler that asks and asks ----------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The compilers of `mlbridge bench serve`:
+///
+///     serve-client SPEC FLOATS
+///
+/// Asks once about so many float32s and says "ready". A line on stdin is for
+/// how many seconds to ask then, one question after another, and a line of JSON
+/// on stdout is what came of it. Ends when stdin does.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/MLModelRunner.h"
+#include "MLCompilerBridge/ModelSpec.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace MLBridge;
+
+[[noreturn]] static void fail(const std::string &Why) {
+  std::fprintf(stderr, "serve-client: %s\n", Why.c_str());
+  std::exit(1);
+}
+
+/// Asks, and expects the first of the features back.
+static void ask(MLModelRunner &Runner, Span<const float> Features) {
+  Runner.populateFeatures(std::pair{"x", Features});
+  Expected<float> Answer = Runner.tryEvaluate<float>();
+  if (!Answer)
+    fail(Answer.takeError().str());
+  if (*Answer != Features.front())
+    fail("expected the answer " + std::to_string(Features.front()) +
+         ", found " + std::to_string(*Answer));
+}
+
+int main(int NumArguments, char **Arguments) {
+  if (NumArguments != 3)
+    fail("usage: serve-client SPEC FLOATS");
+  Expected<std::unique_ptr<MLModelRunner>> Runner =
+      createModelRunner(Arguments[1]);
+  if (!Runner)
+    fail(Runner.takeError().str());
+  const unsigned long NumFloats = std::strtoul(Arguments[2], nullptr, 10);
+  if (NumFloats == 0)
+    fail("FLOATS is how many features there are, at least 1");
+  std::vector<float> Features(NumFloats);
+  float Number = 0;
+  ask(**Runner, Features);
+  std::printf("ready\n");
+  std::fflush(stdout);
+
+  for (std::string Line; std::getline(std::cin, Line);) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point Start = Clock::now();
+    const std::chrono::duration<double> Wanted(
+        std::strtod(Line.c_str(), nullptr));
+    unsigned long Questions = 0;
+    std::chrono::duration<double> Took{};
+    do {
+      Features.front() = ++Number;
+      ask(**Runner, Features);
+      ++Questions;
+      Took = Clock::now() - Start;
+    } while (Took < Wanted);
+    std::printf("{\"questions\":%lu,\"seconds\":%.6f}\n", Questions,
+                Took.count());
+    std::fflush(stdout);
+  }
+}

@@ -1,0 +1,177 @@
+//===- ThreadsClient.cpp - Threads that ask one model ---------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The compiler of `mlbridge bench threads`, as far as its questions go:
+///
+///     threads-client SPEC THREADS NAMES
+///
+/// So many threads each have a runner for SPEC, made by copies of one factory,
+/// so that they share one model. A question has an int64[1] for each name in
+/// the file NAMES, a line each, and an int64 for an answer, as those of LLVM's
+/// inliner. "ready" says that each thread has had its first answer; a number of
+/// seconds on stdin has all of them ask for so long, and a line of JSON says
+/// how often they did, what time they had a core for, and what memory this
+/// process has for itself. Ends when
+/// stdin does.
+///
+//===----------------------------------------------------------------------===//
+
+#include "ClientSupport.h"
+
+#include "MLCompilerBridge/ModelSpec.h"
+#ifdef MLBRIDGE_HAS_ONNX
+#include "MLCompilerBridge/ONNXModelRunner.h"
+#endif
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+using namespace MLBridge;
+using namespace MLBridge::bench;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// What all threads wait for and look at.
+struct Round {
+  explicit Round(std::ptrdiff_t Threads) : Gate(Threads + 1) {}
+
+  /// Passed when a round begins, and when it ends.
+  std::barrier<> Gate;
+  std::atomic<bool> IsOver = false;
+  std::atomic<bool> IsLast = false;
+  std::atomic<std::uint64_t> Decisions = 0;
+};
+
+/// One thread's compiler: buffers for the features, which it writes before each
+/// question, as an LLVM pass does.
+class Compiler {
+public:
+  Compiler(const RunnerFactory &Factory, std::string_view Spec,
+           const std::vector<std::string> &Names)
+      : Runner(orFail(Factory.create(Spec))), Values(Names.size()) {
+    for (std::size_t I = 0; I < Names.size(); ++I)
+      Features.set(Names[I], Span<const std::int64_t>(&Values[I], 1));
+  }
+
+  void ask() {
+    for (std::int64_t &Value : Values)
+      Value = ++Number % 64;
+    const Advice Answer =
+        orFail(Runner->ask(Features, AdviceSpec::of<std::int64_t>()));
+    (void)orFail(Runner->convert<std::int64_t>(Answer));
+  }
+
+private:
+  std::unique_ptr<MLModelRunner> Runner;
+  std::vector<std::int64_t> Values;
+  FeatureSet Features;
+  std::int64_t Number = 0;
+};
+
+} // namespace
+
+static void work(Compiler &Asking, Round &Shared) {
+  while (true) {
+    Shared.Gate.arrive_and_wait();
+    if (Shared.IsLast)
+      return;
+    std::uint64_t Decisions = 0;
+    for (; !Shared.IsOver.load(std::memory_order_relaxed); ++Decisions)
+      Asking.ask();
+    Shared.Decisions += Decisions;
+    Shared.Gate.arrive_and_wait();
+  }
+}
+
+/// How long this process's threads have had a core.
+static double cpuSeconds() {
+  timespec Time{};
+  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &Time) != 0)
+    fail("cannot read the process's clock");
+  return static_cast<double>(Time.tv_sec) +
+         1e-9 * static_cast<double>(Time.tv_nsec);
+}
+
+/// This process's memory, of which what it shares with others counts in part.
+static std::uint64_t memoryKiB() {
+  std::ifstream File("/proc/self/smaps_rollup");
+  for (std::string Word; File >> Word;)
+    if (Word == "Pss:") {
+      std::uint64_t KiB = 0;
+      File >> KiB;
+      return KiB;
+    }
+  fail("cannot read /proc/self/smaps_rollup");
+}
+
+static std::vector<std::string> readLines(const char *Path) {
+  std::ifstream File(Path);
+  std::vector<std::string> Lines;
+  for (std::string Line; std::getline(File, Line);)
+    Lines.push_back(Line);
+  if (Lines.empty())
+    fail("cannot read names from " + std::string(Path));
+  return Lines;
+}
+
+int main(int NumArguments, char **Arguments) {
+  if (NumArguments != 4)
+    fail("usage: threads-client SPEC THREADS NAMES");
+  const std::size_t NumThreads = parseNumbers(Arguments[2]).front();
+  if (NumThreads == 0)
+    fail("THREADS is at least 1");
+  const std::vector<std::string> Names = readLines(Arguments[3]);
+  RunnerFactory Factory;
+#ifdef MLBRIDGE_HAS_ONNX
+  addONNX(Factory);
+#endif
+
+  Round Shared(static_cast<std::ptrdiff_t>(NumThreads));
+  std::vector<std::jthread> Threads;
+  Threads.reserve(NumThreads);
+  for (std::size_t I = 0; I < NumThreads; ++I)
+    Threads.emplace_back([&Shared, &Names, Factory, Spec = Arguments[1]] {
+      Compiler Asking(Factory, Spec, Names);
+      Asking.ask();
+      Shared.Gate.arrive_and_wait();
+      work(Asking, Shared);
+    });
+  Shared.Gate.arrive_and_wait();
+  std::printf("ready\n");
+  std::fflush(stdout);
+
+  for (std::string Line; std::getline(std::cin, Line);) {
+    Shared.IsOver = false;
+    Shared.Decisions = 0;
+    const double CPUStart = cpuSeconds();
+    const Clock::time_point Start = Clock::now();
+    Shared.Gate.arrive_and_wait();
+    std::this_thread::sleep_until(
+        Start +
+        std::chrono::duration<double>(std::strtod(Line.c_str(), nullptr)));
+    Shared.IsOver = true;
+    Shared.Gate.arrive_and_wait();
+    const std::chrono::duration<double> Took = Clock::now() - Start;
+    std::printf("{\"decisions\":%llu,\"seconds\":%.6f,\"cpu_seconds\":%.6f,"
+                "\"memory_kib\":%llu}\n",
+                static_cast<unsigned long long>(Shared.Decisions.load()),
+                Took.count(), cpuSeconds() - CPUStart,
+                static_cast<unsigned long long>(memoryKiB()));
+    std::fflush(stdout);
+  }
+  Shared.IsLast = true;
+  Shared.Gate.arrive_and_wait();
+}

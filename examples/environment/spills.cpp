@@ -1,0 +1,263 @@
+//===- examples/environment/spills.cpp - Learning what to spill -*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A register allocator that leaves to a model which live range to spill, as an
+// environment. It walks over a function as linear scan does; where one more
+// live range begins than there are registers, one of those that are live has to
+// live in memory. Each episode is a function of its own, with uses in loops
+// that cost more than others. What a perfect allocator would spend is computed
+// too: a return of -1 is the optimum.
+//
+//   .venv/bin/python -m examples.environment.train_sb3
+//   build/release/examples/environment/spills pipe:/tmp/trainer
+//
+// With two classes of registers there are two agents, "int" and "float", who
+// take turns as the function demands.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/EnvironmentServer.h"
+#ifdef MLBRIDGE_HAS_GRPC
+#include "MLCompilerBridge/gRPCTraining.h"
+#endif
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string_view>
+#include <vector>
+
+using namespace MLBridge;
+
+namespace {
+
+/// From the definition of a value to its last use.
+struct LiveRange {
+  unsigned Begin, End;
+  /// What loads and stores it would cost if it lived in memory: 4 times as much
+  /// for each loop that a use is in.
+  double Cost;
+  unsigned Class;
+};
+
+struct Settings {
+  std::string Spec;
+  unsigned Registers = 4;
+  unsigned Values = 32;
+  unsigned Classes = 1;
+};
+
+} // namespace
+
+/// A straight line of instructions, each of which defines a value; loops are
+/// stretches of it.
+static std::vector<LiveRange> randomFunction(std::mt19937_64 &Random,
+                                             const Settings &Options) {
+  auto Roll = [&](unsigned Sides) { return unsigned(Random() % Sides); };
+  std::vector<double> Weight(Options.Values);
+  for (unsigned I = 0, Depth = 0; I < Options.Values; ++I) {
+    if (Roll(4) == 0)
+      Depth = Depth == 0 ? 1 : Depth == 2 ? 1 : 2 * Roll(2);
+    Weight[I] = Depth == 0 ? 1 : Depth == 1 ? 4 : 16;
+  }
+  std::vector<LiveRange> Ranges;
+  for (unsigned I = 0; I < Options.Values; ++I) {
+    LiveRange Range{I, I + 1, Weight[I], Roll(Options.Classes)};
+    const unsigned Reach = Roll(3) == 0 ? 24 : 8;
+    for (unsigned Uses = 1 + Roll(3); Uses != 0; --Uses) {
+      unsigned At = std::min(I + 1 + Roll(Reach), Options.Values - 1);
+      Range.Cost += Weight[At];
+      Range.End = std::max(Range.End, At + 1);
+    }
+    Ranges.push_back(Range);
+  }
+  return Ranges;
+}
+
+/// The least that spills can cost: after each definition, the cheapest way to
+/// every set of ranges that may be in the registers then.
+static double optimum(const std::vector<LiveRange> &Ranges,
+                      const Settings &Options) {
+  using Live = std::vector<unsigned>;
+  std::map<Live, double> Ways{{{}, 0}};
+  for (unsigned I = 0; I < Ranges.size(); ++I) {
+    std::map<Live, double> Next;
+    auto Reach = [&Next](const Live &Set, double Cost) {
+      auto [At, IsNew] = Next.emplace(Set, Cost);
+      At->second = std::min(At->second, Cost);
+    };
+    for (const auto &[Before, Cost] : Ways) {
+      Live Set = Before;
+      std::erase_if(Set, [&](unsigned R) { return Ranges[R].End <= I; });
+      Set.push_back(I);
+      if (std::ranges::count(Set, Ranges[I].Class, [&](unsigned R) {
+            return Ranges[R].Class;
+          }) <= Options.Registers) {
+        Reach(Set, Cost);
+        continue;
+      }
+      for (unsigned Victim : Set)
+        if (Ranges[Victim].Class == Ranges[I].Class) {
+          Live Rest = Set;
+          std::erase(Rest, Victim);
+          Reach(Rest, Cost + Ranges[Victim].Cost);
+        }
+    }
+    Ways = std::move(Next);
+  }
+  double Best = Ways.begin()->second;
+  for (const auto &Way : Ways)
+    Best = std::min(Best, Way.second);
+  return Best;
+}
+
+namespace {
+
+class SpillEnvironment final : public Environment {
+public:
+  explicit SpillEnvironment(Settings Given) : Given(std::move(Given)) {}
+
+  Error reset(FeatureSet &Observation) override {
+    if (seed())
+      Random.seed(static_cast<std::uint64_t>(*seed()));
+    do {
+      Ranges = randomFunction(Random, Given);
+      Best = optimum(Ranges, Given);
+    } while (Best == 0); // Nothing to decide.
+    Registers.assign(Given.Classes, {});
+    At = 0;
+    Spent = LastCost = 0;
+    advance();
+    return observe(Observation);
+  }
+
+  Error step(const Advice &Action, FeatureSet &Observation) override {
+    Expected<unsigned> Choice = Action.get<unsigned>();
+    if (!Choice)
+      return Choice.takeError();
+    if (*Choice >= Candidates->size())
+      return {ErrorCode::SchemaMismatch,
+              "expected the index of one of " +
+                  std::to_string(Candidates->size()) + " live ranges, found " +
+                  std::to_string(*Choice)};
+    LastCost = Ranges[(*Candidates)[*Choice]].Cost;
+    Spent += LastCost;
+    Candidates->erase(Candidates->begin() + *Choice);
+    advance();
+    return observe(Observation);
+  }
+
+  double reward() const override { return -LastCost / Best; }
+
+private:
+  /// Goes on to the next definition that finds all registers taken.
+  void advance() {
+    for (; At < Ranges.size(); ++At) {
+      std::vector<unsigned> &Live = Registers[Ranges[At].Class];
+      std::erase_if(Live, [&](unsigned R) { return Ranges[R].End <= At; });
+      Live.push_back(At);
+      if (Live.size() > Given.Registers) {
+        Candidates = &Live;
+        // The one that lives longest first.
+        std::ranges::sort(Live, [&](unsigned A, unsigned B) {
+          return std::pair(Ranges[B].End, A) < std::pair(Ranges[A].End, B);
+        });
+        ++At;
+        return;
+      }
+    }
+    setDone();
+  }
+
+  Error observe(FeatureSet &Observation) {
+    Rows.assign(3 * std::size_t(Given.Registers + 1), 0);
+    if (checkDone()) {
+      setInfo("{\"cost\": " + std::to_string(Spent) +
+              ", \"optimum\": " + std::to_string(Best) + "}");
+    } else {
+      for (float *Row = Rows.data(); unsigned R : *Candidates) {
+        const double Reach = Ranges[R].End - At + 1;
+        *Row++ = float(Reach / 24);
+        *Row++ = float(std::log2(1 + Ranges[R].Cost) / 6);
+        *Row++ = float(std::log2(1 + Ranges[R].Cost / Reach) / 6);
+      }
+      if (Given.Classes == 2)
+        setNextAgent(Ranges[At - 1].Class == 0 ? "int" : "float");
+    }
+    // Of each live range: how far it still reaches, what it costs to spill it,
+    // and what that is for each instruction of its reach. A view: nothing is
+    // copied before it is sent.
+    Observation.set("ranges", Span<const float>(Rows));
+    return Error::success();
+  }
+
+  Settings Given;
+  std::mt19937_64 Random{std::random_device()()};
+  std::vector<LiveRange> Ranges;
+  /// The ranges that are in the registers of each class.
+  std::vector<std::vector<unsigned>> Registers;
+  std::vector<unsigned> *Candidates = nullptr;
+  unsigned At = 0;
+  double Best = 0, Spent = 0, LastCost = 0;
+  std::vector<float> Rows;
+};
+
+} // namespace
+
+static int usage(const char *Program) {
+  std::fprintf(stderr,
+               "usage: %s [SPEC] [--registers=4] [--values=32] [--classes=1]\n"
+               "SPEC, or MLBRIDGE_SPEC: where the trainer listens, such as "
+               "pipe:/tmp/trainer\n",
+               Program);
+  return 2;
+}
+
+/// Whether \p Argument is \p Option and a number.
+static bool readNumber(std::string_view Argument, std::string_view Option,
+                       unsigned &Number) {
+  if (!Argument.starts_with(Option))
+    return false;
+  const char *End = Argument.data() + Argument.size();
+  auto [Rest, Status] =
+      std::from_chars(Argument.data() + Option.size(), End, Number);
+  return Status == std::errc() && Rest == End;
+}
+
+int main(int argc, char **argv) {
+  Settings Given;
+  if (const char *Spec = std::getenv("MLBRIDGE_SPEC"))
+    Given.Spec = Spec;
+  for (int I = 1; I < argc; ++I)
+    if (!readNumber(argv[I], "--registers=", Given.Registers) &&
+        !readNumber(argv[I], "--values=", Given.Values) &&
+        !readNumber(argv[I], "--classes=", Given.Classes)) {
+      if (argv[I][0] == '-')
+        return usage(argv[0]);
+      Given.Spec = argv[I];
+    }
+  // More registers, and the optimum takes long to compute.
+  if (Given.Spec.empty() || Given.Registers < 1 || Given.Registers > 8 ||
+      Given.Values <= Given.Registers || Given.Values > 256 ||
+      Given.Classes < 1 || Given.Classes > 2)
+    return usage(argv[0]);
+
+  SpillEnvironment Env(Given);
+  EnvironmentServer Server;
+#ifdef MLBRIDGE_HAS_GRPC
+  addGRPC(Server);
+#endif
+  if (Error E = Server.serve(Env, Given.Spec)) {
+    std::fprintf(stderr, "spills: %s\n", E.str().c_str());
+    return 1;
+  }
+}

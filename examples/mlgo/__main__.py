@@ -1,0 +1,119 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`.venv/bin/python -m examples.mlgo`, in the project's folder."""
+
+import subprocess
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+import mlbridge
+from mlbridge.envs.machine_code import text_size
+from mlbridge.interactive import AdvisorName
+
+from .policies import policies
+
+# As the environments of mlbridge.envs have them; objects go to stdout.
+LEVELS: dict[AdvisorName, str] = {
+    "inliner": "-Oz",
+    "eviction": "-O2",
+    "priority": "-O2",
+}
+
+
+def main(
+    modules: Annotated[list[Path], typer.Argument(help="C files, or LLVM IR.")],
+    advisor: Annotated[
+        AdvisorName, typer.Option(help="Which of LLVM's decisions is made here.")
+    ] = "inliner",
+    policy: Annotated[
+        str,
+        typer.Option(
+            help="By whom: for the inliner stock, never, small or random; for"
+            " eviction first, lightest or random; for priority largest, heaviest or"
+            " random."
+        ),
+    ] = "random",
+    flag: Annotated[
+        list[str] | None, typer.Option(help="A flag for clang, such as -DNDEBUG.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of what is random.")] = 0,
+    clang: Annotated[str, typer.Option(help="The stock compiler.")] = "clang-22",
+) -> None:
+    """Compile with stock clang and a policy in Python, and compare the machine code.
+
+    Nothing is loaded into clang: LLVM 22 asks a policy outside by itself, when told to.
+    Such as
+
+        .venv/bin/python -m examples.mlgo --advisor eviction --policy lightest x.c y.c
+
+    To try an idea, add a function to examples/mlgo/policies.py; to train one,
+    docs/environments.md has the same as a Gymnasium environment.
+    """
+    console = Console()
+    known = policies(advisor, seed)
+    if policy not in known:
+        raise typer.BadParameter(
+            f"{policy}: the {advisor} has {', '.join(known)}", param_hint="--policy"
+        )
+    table = Table("module", "decisions", "text", "stock", "difference")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=console,
+        transient=True,
+    )
+    asked, ours, theirs = 0, 0, 0
+    with progress:
+        task = progress.add_task("", total=len(modules))
+        for module in modules:
+            progress.update(task, description=module.name)
+            flags = [LEVELS[advisor], "-w", *(flag or [])]
+            command = [clang, *flags, "-c", str(module), "-o", "-"]
+            result, stock = compile_both(command, advisor, known[policy])
+            size = text_size(result.stdout, module.name)
+            stock_size = text_size(stock, module.name)
+            row(table, module.name, result.decisions, size, stock_size)
+            asked, ours, theirs = (
+                asked + result.decisions,
+                ours + size,
+                theirs + stock_size,
+            )
+            progress.advance(task)
+    table.add_section()
+    row(table, "all", asked, ours, theirs)
+    console.print(table)
+
+
+def compile_both(
+    command: list[str], advisor: AdvisorName, policy: mlbridge.Policy
+) -> tuple[mlbridge.CompileResult, bytes]:
+    """A compile by the policy, and the object that LLVM makes alone."""
+    decides: dict[str, Any] = {advisor: policy}
+    try:
+        result = mlbridge.compile_with_policy(command, **decides)
+        stock = subprocess.run(
+            command, capture_output=True, check=True, timeout=300
+        ).stdout
+    except (mlbridge.Error, subprocess.SubprocessError) as failure:
+        typer.echo(str(failure), err=True)
+        raise typer.Exit(1) from None
+    return result, stock
+
+
+def row(table: Table, name: str, decisions: int, size: int, stock: int) -> None:
+    """One line of the table."""
+    difference = f"{size / stock - 1:+.2%}" if stock else ""
+    table.add_row(name, f"{decisions:,}", f"{size:,}", f"{stock:,}", difference)
+
+
+if __name__ == "__main__":
+    typer.run(main)
