@@ -13,9 +13,16 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/MLModelRunner.h"
+#include "MLCompilerBridge/ModelSpec.h"
 #include "support/AllocationCounter.h"
 #include "support/EchoModel.h"
+#include "support/GRPCSanitizers.h"
+
+#ifdef MLBRIDGE_HAS_GRPC
+#include "MLCompilerBridge/gRPCDoor.h"
+#include "MLCompilerBridge/gRPCModelRunner.h"
+#endif
+#include "support/Formats.h"
 
 #include <gtest/gtest.h>
 
@@ -24,6 +31,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <random>
 
 using namespace MLBridge;
@@ -73,6 +81,11 @@ namespace {
 struct Subject {
   const char *Name;
   const char *Spec;
+
+  /// Its messages pass through a library that takes memory for each.
+  bool isByGRPC() const { return std::string_view(Spec).starts_with("grpc"); }
+  /// The library under the SerDes has memory of its own for each message.
+  bool Allocates = false;
 };
 
 void PrintTo(const Subject &S, std::ostream *OS) { *OS << S.Spec; }
@@ -82,14 +95,38 @@ constexpr Subject Subjects[] = {
     {"PipeJSON", "pipe:%s?serdes=json"},
     {"SharedMemoryBitstream", "shm:%s?serdes=bitstream"},
     {"SharedMemoryJSON", "shm:%s?serdes=json"},
+#ifdef MLBRIDGE_HAS_GRPC
+    {"GRPCStreamBitstream", "grpc:%s?serdes=bitstream"},
+    {"GRPCStreamJSON", "grpc:%s?serdes=json"},
+    {"GRPCUnaryBitstream", "grpc:%s?serdes=bitstream&call=unary"},
+    {"GRPCUnaryJSON", "grpc:%s?serdes=json&call=unary"},
+#ifdef MLBRIDGE_WITH_PROTOBUF
+    {"GRPCStreamProtobuf", "grpc:%s?serdes=protobuf"},
+    {"GRPCUnaryProtobuf", "grpc:%s?serdes=protobuf&call=unary"},
+#endif
+    {"GRPCUnixStreamBitstream", "grpc+unix:%s?serdes=bitstream"},
+    {"GRPCUnixUnaryBitstream", "grpc+unix:%s?serdes=bitstream&call=unary"},
+#endif
+#ifdef MLBRIDGE_WITH_PROTOBUF
+    {"PipeProtobuf", "pipe:%s?serdes=protobuf"},
+    {"SharedMemoryProtobuf", "shm:%s?serdes=protobuf"},
+#endif
+#ifdef MLBRIDGE_WITH_YAML
+    {"PipeYAML", "pipe:%s?serdes=yaml", /*Allocates=*/true},
+    {"SharedMemoryYAML", "shm:%s?serdes=yaml", /*Allocates=*/true},
+#endif
+#ifdef MLBRIDGE_WITH_FLATBUFFERS
+    {"PipeFlatBuffers", "pipe:%s?serdes=flatbuffers"},
+    {"SharedMemoryFlatBuffers", "shm:%s?serdes=flatbuffers"},
+#endif
 };
 
 class Conformance : public testing::TestWithParam<Subject> {
 protected:
-  std::unique_ptr<MLModelRunner> makeRunner() {
-    std::string Spec = GetParam().Spec;
+  std::unique_ptr<MLModelRunner> makeRunner(const char *Options = "") {
+    std::string Spec = GetParam().Spec + std::string(Options);
     Spec.replace(Spec.find("%s"), 2, Name);
-    Expected<std::unique_ptr<MLModelRunner>> Made = createModelRunner(Spec);
+    Expected<std::unique_ptr<MLModelRunner>> Made = Factory.create(Spec);
     if (!Made) {
       ADD_FAILURE() << Made.takeError().str();
       return nullptr;
@@ -99,8 +136,32 @@ protected:
   }
 
   void SetUp() override {
+    if (GetParam().isByGRPC())
+      MLBRIDGE_SKIP_GRPC_UNDER_TSAN();
+#ifdef MLBRIDGE_HAS_GRPC
+    addGRPC(Factory);
+#endif
+    Factory.formats() = allFormats();
+    ASSERT_NO_FATAL_FAILURE(startModel());
     Runner = makeRunner();
     ASSERT_TRUE(Runner);
+  }
+
+  void startModel() {
+    if (!GetParam().isByGRPC()) {
+      Model.emplace(Name, serverOptions());
+      return;
+    }
+#ifdef MLBRIDGE_HAS_GRPC
+    const bool IsLocal = std::string_view(GetParam().Spec).starts_with("grpc+");
+    Expected<std::unique_ptr<Door>> Opened = openGRPCDoor(
+        IsLocal ? "grpc+unix:" + Name : "grpc://:0", serverOptions());
+    ASSERT_TRUE(Opened) << Opened.takeError().str();
+    Name = (*Opened)->name();
+    std::vector<std::unique_ptr<Door>> Doors;
+    Doors.push_back(std::move(*Opened));
+    Model.emplace(ModelServer::create(std::move(Doors)));
+#endif
   }
 
   /// Asks about \p Features and expects them back, value for value.
@@ -148,9 +209,16 @@ protected:
           << "element " << I << ": " << A[I] << " came back as " << B[I];
   }
 
+  static ModelServerOptions serverOptions() {
+    ModelServerOptions Options;
+    Options.Formats = allFormats();
+    return Options;
+  }
+
   TemporaryDirectory Directory;
   std::string Name = Directory.path("model");
-  EchoModel Model{Name};
+  RunnerFactory Factory;
+  std::optional<EchoModel> Model;
   std::unique_ptr<MLModelRunner> Runner;
 };
 
@@ -327,7 +395,22 @@ TEST_P(Conformance, FailureAndDeferralAreAnswersToo) {
     expectEcho("x", 1);
   }
   // The session that failed and deferred is the one that goes on.
-  EXPECT_EQ(Model.stop().statistics().Sessions, 1u);
+  EXPECT_EQ(Model->stop().statistics().Sessions, 1u);
+}
+
+TEST_P(Conformance, TheLimitIsOnMessagesAsTheyAreSent) {
+  Runner = makeRunner("&max-message=4KiB");
+  ASSERT_TRUE(Runner);
+  for (int Round = 0; Round < 2; ++Round) {
+    // However careful a bound the SerDes gives, this is 1 KiB of text or less.
+    expectEcho("x", std::vector<std::uint8_t>(400, 7));
+    std::vector<std::uint8_t> Long(8 << 10, 77);
+    Runner->populateFeatures(std::pair{"x", Span<const std::uint8_t>(Long)});
+    Expected<Advice> Answer = Runner->tryEvaluate<Advice>();
+    EXPECT_EQ(Answer.code(), ErrorCode::InvalidArgument);
+    EXPECT_NE(Answer.message().find("max-message"), std::string_view::npos)
+        << Answer.message();
+  }
 }
 
 TEST_P(Conformance, EachRunnerHasASessionOfItsOwn) {
@@ -342,6 +425,8 @@ TEST_P(Conformance, EachRunnerHasASessionOfItsOwn) {
 }
 
 TEST_P(Conformance, OnceWarmNoMessageAllocates) {
+  if (GetParam().isByGRPC())
+    GTEST_SKIP() << "gRPC itself takes memory for each message";
   std::vector<float> Embedding = randomValues<float>(300);
   std::ranges::replace_if(
       Embedding, [](float V) { return std::isnan(V); }, 1.0f);
@@ -364,7 +449,17 @@ TEST_P(Conformance, OnceWarmNoMessageAllocates) {
   bool AllRight = true;
   for (int I = 0; I < 1000; ++I)
     AllRight &= Ask(1000 + I);
-  EXPECT_EQ(Counter.count(), 0u);
+  std::size_t Allocations = Counter.count();
+  EXPECT_TRUE(AllRight);
+  if (!GetParam().Allocates) {
+    EXPECT_EQ(Allocations, 0u);
+    return;
+  }
+  // As many for each message, however many there were before.
+  AllocationCounter Again;
+  for (int I = 0; I < 1000; ++I)
+    AllRight &= Ask(1000 + I);
+  EXPECT_EQ(Again.count(), Allocations);
   EXPECT_TRUE(AllRight);
 }
 

@@ -23,6 +23,29 @@ config.environment["PATH"] = os.pathsep.join(
     [config.mlbridge_tools_dir, config.llvm_tools_dir, os.environ["PATH"]]
 )
 
+if config.mlbridge_has_grpc.lower() in ("1", "on", "true", "yes"):
+    config.available_features.add("grpc")
+
+if config.mlbridge_plugin_without_models:
+    config.available_features.add("builtin-models")
+
+# The library of ONNX Runtime that the plug-in finds beside itself.
+if config.mlbridge_onnxruntime:
+    config.available_features.add("onnx")
+config.environment.pop("MLBRIDGE_ONNXRUNTIME", None)
+
+# `mlbridge compile`, of the Python that runs lit or of this project's own.
+python = next(
+    (
+        path
+        for path in (Path(sys.executable), source_root.parents[1] / ".venv/bin/python")
+        if (path.parent / "mlbridge").exists()
+    ),
+    None,
+)
+if python:
+    config.available_features.add("mlbridge-compile")
+
 # None takes more than a few seconds. (Without psutil lit knows no limit, and
 # ctest's limit for all of them is the only one.)
 if lit_config.maxIndividualTestTimeIsSupported[0]:
@@ -33,9 +56,12 @@ lld_plugin = f"-Wl,-mllvm,-load={plugin} -Wl,--load-pass-plugin={plugin}"
 
 config.substitutions += [
     ("%plugin", plugin),
+    ("%without-models", config.mlbridge_plugin_without_models),
     ("%lld-plugin", lld_plugin),
     ("%inputs", str(source_root / "Inputs")),
-    ("%python", sys.executable),
+    ("%python", str(python or sys.executable)),
+    ("%onnxruntime", config.mlbridge_onnxruntime),
+    ("%mlbridge", str(python.parent / "mlbridge") if python else "mlbridge"),
     # Unoptimized bitcode, ready for the pipeline of that level.
     ("%emit-bc", "clang -Xclang -disable-llvm-passes -emit-llvm -c"),
 ]

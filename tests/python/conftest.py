@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import settings
+from numpy.typing import NDArray
+
+import aot_models
+from mlbridge.aot import compile_model
+
+MODULES = Path(__file__).parents[2] / "build/release/lib"
+"""Where the release build has its runner modules, MLBridge-NAME.so."""
+TOLERANCE = 1e-5
 
 # The machine may be busy with other tests: time is no failure here.
 settings.register_profile("mlbridge", deadline=None)
@@ -28,6 +37,16 @@ def name() -> Iterator[str]:
     assert left == []
 
 
+@pytest.fixture(scope="session")
+def aot_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """NAME.onnx and libNAME.so of every model in aot_models."""
+    path = tmp_path_factory.mktemp("aot")
+    for name, make in aot_models.MODELS.items():
+        onnx.save(make(), path / f"{name}.onnx")
+        compile_model(path / f"{name}.onnx", path / f"lib{name}.so")
+    return path
+
+
 def assert_same(found: Any, expected: Any) -> None:
     """Same type, shape and value; all NaNs are equal, 0.0 and -0.0 are not."""
     if not isinstance(expected, np.ndarray):
@@ -41,3 +60,13 @@ def assert_same(found: Any, expected: Any) -> None:
         numbers = ~np.isnan(expected)
         signs = np.signbit(found[numbers]), np.signbit(expected[numbers])
         np.testing.assert_array_equal(*signs)
+
+
+def assert_close(found: NDArray[Any], expected: NDArray[Any]) -> None:
+    """Same shape and type; floats within 1e-5 and with the same argmax, else equal."""
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    if expected.dtype.kind == "f":
+        assert np.max(np.abs(found - expected)) <= TOLERANCE
+        assert np.argmax(found) == np.argmax(expected)
+    else:
+        np.testing.assert_array_equal(found, expected)

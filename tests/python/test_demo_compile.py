@@ -20,9 +20,10 @@ from examples.inlining.corpus import Program, concatenate_sources
 from examples.inlining.evaluate import (
     Asked,
     Build,
-    PolicyBuild,
+    ModelBuild,
     UnexpectedStatistics,
     compare_bzip2,
+    compare_objects,
     read_statistics,
 )
 from examples.inlining.record import Unit, read_table
@@ -209,7 +210,7 @@ def test_builds_are_compared(tmp_path: Path) -> None:
 def results(agreement: Agreement, text: int, differences: list[str]) -> list[bool]:
     """Which promises a build keeps, against a stock build of 10,000 bytes."""
     asked = Asked(agreement, sessions=1, first_us=100.0, rest_us=990.0)
-    build = PolicyBuild(Path("bzip2"), text, "json", asked, 5.0)
+    build = ModelBuild(Path("bzip2"), text, (), "pipe", asked, 5.0)
     kept = report.promises(
         Build(Path("bzip2"), 10_000), [report.Result(build, differences)]
     )
@@ -227,3 +228,27 @@ def test_promises_are_judged() -> None:
     assert results(GOOD, 10_000, ["text: compressed with -1"]) == [True, True, False]
     # Without a decision there is no agreement.
     assert results(Agreement(), 10_000, []) == [False, True, True]
+
+
+def test_object_files_are_compared(tmp_path: Path) -> None:
+    def build(way: str, *contents: str) -> ModelBuild:
+        objects = []
+        for index, text in enumerate(contents):
+            objects.append(tmp_path / way / f"{index}.o")
+            objects[-1].parent.mkdir(exist_ok=True)
+            objects[-1].write_text(text)
+        return ModelBuild(Path("bzip2"), 10_000, tuple(objects), way, Asked(GOOD))
+
+    first = build("pipe", "one", "two")
+    same, other = build("onnx", "one", "two"), build("aot", "one", "too")
+    assert compare_objects(first, same) == []
+    assert compare_objects(first, other) == ["1.o: not as by pipe"]
+    kept = report.promises(
+        Build(Path("bzip2"), 10_000),
+        [
+            report.Result(first, []),
+            *(report.Result(b, compare_objects(first, b)) for b in (same, other)),
+        ],
+    )
+    assert [promise.kept for promise in kept] == [True, True, True, True, False]
+    assert str(kept[-1]) == "by aot, the same object files: 1.o: not as by pipe"

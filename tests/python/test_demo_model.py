@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 pytest.importorskip("torch", reason="the demo's packages are not installed")
+pytest.importorskip("onnxscript", reason="the demo's packages are not installed")
 
+import onnxruntime
 import torch
 from examples.inlining.agreement import Agreement
+from examples.inlining.export import write_onnx
 from examples.inlining.network import InliningNetwork
 from examples.inlining.policy import Policy
 from examples.inlining.record import Table
@@ -194,3 +197,45 @@ def test_saved_and_loaded(training: Training, tmp_path: Path) -> None:
     assert loaded.features == NAMES
     row = table().features[3]
     assert Policy(loaded).logit(row) == Policy(training.network).logit(row)
+
+
+def decided_by(path: Path, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """What the .onnx file says to call sites, int64[n, d] in the file's own order."""
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [found.name for found in session.get_inputs()]
+    features = {name: rows[:, i, None] for i, name in enumerate(names)}
+    (decisions,) = session.run(["inlining_decision"], features)
+    assert decisions.dtype == np.int64
+    return np.asarray(decisions != 0)
+
+
+@pytest.mark.parametrize("derived", [True, False])
+def test_the_file_decides_as_the_policy(tmp_path: Path, derived: bool) -> None:
+    data = table()
+    training, _ = trained(data, derived=derived, epochs=20)
+    path = tmp_path / "inliner.onnx"
+    done = write_onnx(training.network, path, data, seed=1)
+    assert [(f.name, f.type, f.shape) for f in done.features] == [
+        (name, "int64_t", (1,)) for name in NAMES
+    ]
+    rows = np.concatenate([table(seed=2).features, table(seed=3).features])
+    logits = Policy(training.network).logit(rows)
+    assert 0.1 < (logits > 0).mean() < 0.9
+    sure = np.abs(logits) > 1e-5
+    np.testing.assert_array_equal(decided_by(path, rows)[sure], (logits > 0)[sure])
+    assert sure.mean() > 0.99
+
+
+def test_the_files_of_the_repository_agree() -> None:
+    """models/inlining-imitation has the network twice."""
+    folder = Path(__file__).resolve().parents[2] / "models/inlining-imitation"
+    network = InliningNetwork.load(folder / "inliner.pt")
+    random = np.random.default_rng(4)
+    rows = random.integers(0, 60, (4000, len(network.features)))
+    index = [network.features.index(n) for n in ("cost_estimate", "threshold")]
+    rows[:, index] = random.integers(-50, 120, (4000, 2))
+    logits = Policy(network).logit(rows)
+    sure = np.abs(logits) > 1e-5
+    found = decided_by(folder / "inliner.onnx", rows)
+    assert 0.05 < found.mean() < 0.95
+    np.testing.assert_array_equal(found[sure], (logits > 0)[sure])

@@ -8,6 +8,8 @@ C++ code and the document are held to the same bytes.
 """
 
 import json
+import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import pytest
 
 import mlbridge
 from conftest import assert_same
-from mlbridge.codec import deserialize, serialize
+from mlbridge.codec import deserialize, formats, serialize
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 REPLIES_WITHOUT_ADVICE = {"error", "deferred"}
@@ -98,6 +100,71 @@ def read_json_value(value: Any, declared: Any) -> Any:
     return array if shape is None else array.reshape(shape)
 
 
+def protobuf_fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """A message's fields in order: their numbers, and ints or bytes."""
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(message):
+        tag = varint()
+        value: Any = varint()
+        if tag & 7 == 2:
+            value, at = message[at : at + value], at + value
+        yield tag >> 3, value
+
+
+PROTOBUF_TYPES = [
+    *(f"{kind}int{bits}_t" for kind in ("", "u") for bits in (8, 16, 32, 64)),
+    "float",
+    "double",
+    "bool",
+    "string",
+]
+
+
+def read_protobuf(message: bytes) -> dict[str, Any]:
+    tensors: dict[str, Any] = {}
+    for number, tensor in protobuf_fields(message):
+        if number == 15:
+            assert not any(tensor)
+            continue
+        assert number == 1
+        name, kind, shape, data = "", "", [], b""
+        strings: list[str] = []
+        for field, value in protobuf_fields(tensor):
+            match field:
+                case 1:
+                    name = value.decode()
+                case 2:
+                    kind = PROTOBUF_TYPES[value - 1]
+                case 3:
+                    while value:
+                        extent = next(n + 1 for n in range(9) if value[n] < 0x80)
+                        # A field of number 0 stands before each of the extents.
+                        shape.append(next(protobuf_fields(b"\0" + value[:extent]))[1])
+                        value = value[extent:]
+                case 4:
+                    data = value
+                case 5:
+                    strings.append(value.decode())
+        if kind == "string":
+            tensors[name] = strings if shape else strings[0] if strings else []
+            assert not shape or shape == [len(strings)]
+        else:
+            tensors[name] = np.frombuffer(data, DTYPES[kind]).reshape(shape)
+    return tensors
+
+
 def with_non_finite(value: Any) -> Any:
     if isinstance(value, list):
         return [with_non_finite(item) for item in value]
@@ -140,6 +207,34 @@ def test_both_say_the_same(name: str) -> None:
         assert_same(other[key], value)
 
 
+needs_protobuf = pytest.mark.skipif(
+    "protobuf" not in {known.name for known in formats()},
+    reason="built without Protobuf",
+)
+
+
+@needs_protobuf
+@pytest.mark.parametrize("name", TENSORS)
+def test_protobuf(name: str) -> None:
+    message = (GOLDEN / f"{name}.pb").read_bytes()
+    expected = read_protobuf(message)
+    found = deserialize(message, "protobuf")
+    assert list(found) == list(expected)
+    for key, value in expected.items():
+        assert_same(found[key], value)
+    assert serialize(typed(found), "protobuf") == message
+
+
+@needs_protobuf
+@pytest.mark.parametrize("name", TENSORS)
+def test_protobuf_says_the_same(name: str) -> None:
+    found = deserialize((GOLDEN / f"{name}.pb").read_bytes(), "protobuf")
+    other = deserialize((GOLDEN / f"{name}.json").read_bytes(), "json")
+    assert list(found) == list(other)
+    for key, value in found.items():
+        assert_same(other[key], value)
+
+
 def typed(tensors: dict[str, Any]) -> dict[str, Any]:
     """An empty list of strings has its type in NumPy only."""
     return {
@@ -179,6 +274,19 @@ def test_replies_without_advice(
         assert str(caught.value) == says
 
 
+@needs_protobuf
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("error", mlbridge.ModelError), ("deferred", mlbridge.Deferred)],
+)
+def test_protobuf_without_advice(name: str, kind: type[mlbridge.Error]) -> None:
+    message = (GOLDEN / f"{name}.pb").read_bytes()
+    ((_, says),) = read_protobuf(message).items()
+    with pytest.raises(kind) as caught:
+        deserialize(message, "protobuf")
+    assert str(caught.value) == says
+
+
 def test_bare_dialects() -> None:
     request = message_of((GOLDEN / "bare-request.bin").read_bytes())
     tensors = {"size": 12, "embedding": np.array([1.5, -2.25], np.float32)}
@@ -204,3 +312,13 @@ def test_bare_dialects() -> None:
 def test_a_bare_reply_of_another_size_is_refused(size: int) -> None:
     with pytest.raises((mlbridge.Malformed, mlbridge.SchemaMismatch)):
         deserialize(b"\0" * size, bare="compiler", dtype="float")
+
+
+def test_the_shared_memory() -> None:
+    """As docs/wire-format.md has it."""
+    memory = (GOLDEN / "shared-memory.shm").read_bytes()
+    magic, version, header, capacity = struct.unpack_from("<8sIIQ", memory, 0)
+    assert (magic, version, header, capacity) == (b"MLBridge", 1, 192, 4096)
+    sequence, _core, sleeps = *struct.unpack_from("<II", memory, 64), memory[128]
+    assert (sequence, sleeps) == (7, 0)
+    assert memory[header:] == (GOLDEN / "scalars.bin").read_bytes()

@@ -20,6 +20,8 @@
 #endif
 
 static thread_local std::size_t Allocations = 0;
+/// How many more are to succeed before one fails; below 0: all do.
+static thread_local std::ptrdiff_t UntilFailure = -1;
 
 #ifdef MLBRIDGE_SANITIZED
 
@@ -44,21 +46,29 @@ void *__libc_calloc(std::size_t, std::size_t);
 void *__libc_realloc(void *, std::size_t);
 void *__libc_memalign(std::size_t, std::size_t);
 
-void *malloc(std::size_t Size) {
+/// Counts, and says whether this one is to succeed.
+static bool grant() {
   ++Allocations;
-  return __libc_malloc(Size);
+  if (UntilFailure < 0)
+    return true;
+  --UntilFailure;
+  if (UntilFailure >= 0)
+    return true;
+  errno = ENOMEM;
+  return false;
+}
+
+void *malloc(std::size_t Size) {
+  return grant() ? __libc_malloc(Size) : nullptr;
 }
 void *calloc(std::size_t Count, std::size_t Size) {
-  ++Allocations;
-  return __libc_calloc(Count, Size);
+  return grant() ? __libc_calloc(Count, Size) : nullptr;
 }
 void *realloc(void *Memory, std::size_t Size) {
-  ++Allocations;
-  return __libc_realloc(Memory, Size);
+  return grant() ? __libc_realloc(Memory, Size) : nullptr;
 }
 void *memalign(std::size_t Alignment, std::size_t Size) {
-  ++Allocations;
-  return __libc_memalign(Alignment, Size);
+  return grant() ? __libc_memalign(Alignment, Size) : nullptr;
 }
 void *aligned_alloc(std::size_t Alignment, std::size_t Size) {
   return memalign(Alignment, Size);
@@ -74,3 +84,19 @@ int posix_memalign(void **Out, std::size_t Alignment, std::size_t Size) {
 using namespace MLBridge::test;
 
 std::size_t AllocationCounter::total() { return Allocations; }
+
+bool AllocationFailure::isPossible() {
+#ifdef MLBRIDGE_SANITIZED
+  return false;
+#else
+  return true;
+#endif
+}
+
+AllocationFailure::AllocationFailure(std::size_t After) {
+  UntilFailure = static_cast<std::ptrdiff_t>(After);
+}
+
+AllocationFailure::~AllocationFailure() { UntilFailure = -1; }
+
+bool AllocationFailure::hasHappened() const { return UntilFailure < 0; }

@@ -9,6 +9,7 @@
 /// \file
 /// AllocationCounter: how often this thread asked for heap memory, through
 /// whatever function, since the counter was made. Also under sanitizers.
+/// AllocationFailure: memory that runs out for this thread.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +28,20 @@ private:
   /// Since this thread began.
   static std::size_t total();
   std::size_t Start = total();
+};
+
+/// While it lives, one request of this thread's fails: the one \p After others.
+class AllocationFailure {
+public:
+  explicit AllocationFailure(std::size_t After);
+  ~AllocationFailure();
+  AllocationFailure(const AllocationFailure &) = delete;
+  AllocationFailure &operator=(const AllocationFailure &) = delete;
+
+  /// Whether that request has come.
+  bool hasHappened() const;
+  /// Not under sanitizers, whose memory is their own.
+  static bool isPossible();
 };
 
 /// How often \p Round asks for memory in ten rounds, after three to warm up.

@@ -32,7 +32,8 @@ TemporaryDirectory::~TemporaryDirectory() {
   std::filesystem::remove_all(Path, Ignored);
 }
 
-EchoModel::EchoModel(std::string Name, ModelServerOptions Options) {
+static std::unique_ptr<ModelServer> listen(std::string Name,
+                                           ModelServerOptions Options) {
   Expected<std::unique_ptr<ModelServer>> Listening =
       ModelServer::listen(std::move(Name), std::move(Options));
   if (!Listening) {
@@ -40,7 +41,14 @@ EchoModel::EchoModel(std::string Name, ModelServerOptions Options) {
                  Listening.takeError().str().c_str());
     std::exit(1);
   }
-  Server = std::move(*Listening);
+  return std::move(*Listening);
+}
+
+EchoModel::EchoModel(std::string Name, ModelServerOptions Options)
+    : EchoModel(listen(std::move(Name), std::move(Options))) {}
+
+EchoModel::EchoModel(std::unique_ptr<ModelServer> TheServer)
+    : Server(std::move(TheServer)) {
   Thread = std::thread([this] { run(); });
 }
 

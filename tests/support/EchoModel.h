@@ -45,6 +45,7 @@ public:
   static constexpr std::string_view Control = "control";
 
   explicit EchoModel(std::string Name, ModelServerOptions Options = {});
+  explicit EchoModel(std::unique_ptr<ModelServer> Server);
   ~EchoModel();
 
   /// Ends the thread; the server itself is still there to be asked.

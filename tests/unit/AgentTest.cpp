@@ -213,6 +213,30 @@ TEST(AgentTest, AnActionMayViewItsObservation) {
   EXPECT_EQ(*Return, 64);
 }
 
+TEST(AgentTest, OneRunnerMayPlayAllAgents) {
+  std::vector<std::string> Asked;
+  FunctionRunner Player(
+      [&](const FeatureSet &Observation, Deadline, FeatureSet &Out) {
+        const TensorView *Agent = Observation.find("_agent");
+        Asked.emplace_back(Agent ? Agent->text() : "nobody");
+        Out.set("action", 1);
+        return Error::success();
+      });
+  class Turns final : public Counter {
+    using Counter::Counter;
+    Error observe(FeatureSet &Observation) override {
+      setNextAgent(sum() == 0 ? "" : "agent " + std::to_string(sum()));
+      Observation.set("sum", sum());
+      return Error::success();
+    }
+  } Env(3);
+  Expected<double> Return = runEpisode(Env, Player);
+  ASSERT_TRUE(Return) << Return.message();
+  EXPECT_EQ(*Return, 3);
+  EXPECT_THAT(Asked, ElementsAre("nobody", "agent 1", "agent 2"));
+  EXPECT_EQ(runEpisode(Env, Player, 2).code(), ErrorCode::Timeout);
+}
+
 TEST(AgentTest, StepsDoNotAllocateOnceWarm) {
   class Quiet final : public Counter {
     using Counter::Counter;

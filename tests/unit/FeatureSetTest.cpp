@@ -225,6 +225,39 @@ TEST(FeatureSetTest, AShapeMustFitItsData) {
             "feature 'later': shape [-1,10] has no number of elements");
 }
 
+TEST(FeatureSetTest, CopiedViewsOutliveWhatTheyViewed) {
+  FeatureSet From, F;
+  {
+    std::vector<float> Data = {1, 2, 3, 4, 5, 6};
+    From.set("matrix", TensorRef(Data, {2, 3}));
+    From.set("list", std::vector<std::string>{"a", "", "bc"});
+    From.set("scalar", std::int16_t(-7));
+    for (const TensorView &View : From.tensors())
+      F.copy(View.Name, View);
+    Data.assign(6, 0);
+  }
+  From.clear();
+  From.set("other", std::vector<std::string>{"overwritten"});
+  ASSERT_FALSE(F.error()) << F.error().message();
+  ASSERT_EQ(F.size(), 3U);
+  EXPECT_EQ(F.tensors()[0].typeStr(), "float[2,3]");
+  EXPECT_EQ(elements<float>(F.tensors()[0]),
+            (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(strings(F.tensors()[1]), (std::vector<std::string>{"a", "", "bc"}));
+  EXPECT_EQ(elements<std::int16_t>(F.tensors()[2]),
+            (std::vector<std::int16_t>{-7}));
+  // One of its own, under another name and under its own.
+  F.copy("again", F.tensors()[1]);
+  F.copy("matrix", F.tensors()[0]);
+  EXPECT_EQ(strings(*F.find("again")),
+            (std::vector<std::string>{"a", "", "bc"}));
+  EXPECT_EQ(elements<float>(*F.find("matrix"))[5], 6);
+  TensorView Bad = F.tensors()[0];
+  Bad.Dims = {7};
+  F.copy("bad", Bad);
+  EXPECT_EQ(F.error().code(), ErrorCode::InvalidArgument);
+}
+
 TEST(FeatureSetTest, ATensorViewMustNotContradictItself) {
   const std::uint64_t Lengths[] = {2, 3};
   TensorView Good;

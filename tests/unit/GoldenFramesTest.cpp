@@ -15,8 +15,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/BaseSerDes.h"
 #include "MLCompilerBridge/FeatureSet.h"
+#include "support/Formats.h"
 #include "support/Messages.h"
 
 #include <gtest/gtest.h>
@@ -225,6 +225,15 @@ void writeFile(const std::filesystem::path &Path, std::string_view Bytes) {
   EXPECT_TRUE(File.flush()) << Path;
 }
 
+/// The formats of the frames.
+const char *const Formats[] = {
+    "bitstream",
+    "json",
+#ifdef MLBRIDGE_WITH_PROTOBUF
+    "protobuf",
+#endif
+};
+
 /// A frame and the format that it is in.
 using Parameters = std::tuple<Frame, const char *>;
 
@@ -238,10 +247,12 @@ protected:
   static const Frame &frame() { return std::get<0>(GetParam()); }
   static std::string_view format() { return std::get<1>(GetParam()); }
   static bool isBitstream() { return format() == "bitstream"; }
+  static bool isJSON() { return format() == "json"; }
 
   static std::filesystem::path file() {
-    return folder() /
-           (frame().Name + std::string(isBitstream() ? ".bin" : ".json"));
+    return folder() / (frame().Name + std::string(isBitstream() ? ".bin"
+                                                  : isJSON()    ? ".json"
+                                                                : ".pb"));
   }
 
   /// The message in the file: a .bin file has its length before it.
@@ -257,7 +268,8 @@ protected:
 
   /// The SerDes of the side that writes the frame, or of the one that reads.
   static std::unique_ptr<BaseSerDes> codec(bool Writes) {
-    std::unique_ptr<BaseSerDes> Codec = std::move(*SerDes::create(format()));
+    std::unique_ptr<BaseSerDes> Codec =
+        std::move(*allFormats().create(format(), SerDes::Side::Model));
     if (frame().Between != Frame::Sides::Ours)
       Codec->setDialect(Writes == (frame().Between == Frame::Sides::BareReply)
                             ? BaseSerDes::Dialect::BareModel
@@ -283,8 +295,9 @@ TEST_P(GoldenFrames, AreWritten) {
 TEST_P(GoldenFrames, AreRead) {
   std::unique_ptr<BaseSerDes> Codec = codec(/*Writes=*/false);
   Message M(message());
-  FeatureSet Expected =
-      isBitstream() ? frame().AsBitstream() : frame().AsJSON();
+  FeatureSet Expected = isBitstream() ? frame().AsBitstream()
+                        : isJSON()    ? frame().AsJSON()
+                                      : frame().Make();
   MLBridge::Expected<Span<const TensorView>> Tensors =
       Codec->deserialize(M.bytes(), frame().Between == Frame::Sides::BareReply
                                         ? AdviceSpec::of<float>()
@@ -301,9 +314,18 @@ TEST_P(GoldenFrames, AreRead) {
   EXPECT_EQ(difference(Expected.tensors(), *Tensors), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GoldenFrames,
-                         testing::Combine(testing::ValuesIn(Frames),
-                                          testing::Values("bitstream", "json")),
+/// Every frame in every format. Protobuf has no dialects: what goes between
+/// foreign peers is not written in it.
+std::vector<Parameters> allFrames() {
+  std::vector<Parameters> All;
+  for (const Frame &F : Frames)
+    for (const char *Format : Formats)
+      if (F.Between == Frame::Sides::Ours || Format != std::string("protobuf"))
+        All.emplace_back(F, Format);
+  return All;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenFrames, testing::ValuesIn(allFrames()),
                          [](const testing::TestParamInfo<Parameters> &Info) {
                            std::string Name = std::get<0>(Info.param).Name;
                            std::ranges::replace(Name, '-', '_');
@@ -313,10 +335,11 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenFrames,
 TEST(GoldenFolder, HasNoOtherFrames) {
   std::set<std::string> Known;
   for (const Frame &F : Frames)
-    Known.insert({F.Name + std::string(".bin"), F.Name + std::string(".json")});
+    Known.insert({F.Name + std::string(".bin"), F.Name + std::string(".json"),
+                  F.Name + std::string(".pb")});
   for (const auto &Entry : std::filesystem::directory_iterator(folder())) {
     std::string Extension = Entry.path().extension();
-    if (Extension != ".bin" && Extension != ".json")
+    if (Extension != ".bin" && Extension != ".json" && Extension != ".pb")
       continue;
     EXPECT_TRUE(Known.count(Entry.path().filename())) << Entry.path();
   }

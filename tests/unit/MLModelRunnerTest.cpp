@@ -80,8 +80,10 @@ TEST(MLModelRunnerTest, TryEvaluateReturnsEveryFailure) {
   EXPECT_EQ(Runner.tryEvaluate<int>().code(), ErrorCode::Deferred);
   Runner.populateFeatures(std::pair{"break", 1});
   EXPECT_EQ(Runner.tryEvaluate<int>().takeError().str(), "Model: broken");
-  EXPECT_EQ(Runner.tryEvaluate<std::int8_t>().code(),
-            ErrorCode::SchemaMismatch);
+  const Error TooLarge = Runner.tryEvaluate<std::int8_t>().takeError();
+  EXPECT_EQ(TooLarge.code(), ErrorCode::SchemaMismatch);
+  EXPECT_EQ(TooLarge.message().find(Runner.describe() + ": advice 'out': "), 0U)
+      << TooLarge.message();
   EXPECT_EQ(*Runner.tryEvaluate<int>(), 300) << "a failure leaves no feature";
 }
 

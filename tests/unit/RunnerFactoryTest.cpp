@@ -79,7 +79,8 @@ TEST(RunnerFactoryTest, EverySchemeHasAHelpThatBeginsWithItsName) {
 TEST(RunnerFactoryTest, UnknownSchemesAreAnsweredWithTheKnownOnes) {
   EXPECT_EQ(createError("onxx:model.onnx"),
             "model spec 'onxx:model.onnx': unknown scheme 'onxx'; this build "
-            "has none, pipe, shm, record, fallback");
+            "has none, pipe, shm, aot, record, fallback, and there is no "
+            "module MLBridge-onxx.so");
   EXPECT_THAT(createError("fallback|onxx:x"), HasSubstr("'onxx'"));
   EXPECT_THAT(createError("no scheme"), HasSubstr("at position 2"));
 }
@@ -244,6 +245,13 @@ TEST(RunnerFactoryTest, TakesTheChecksOfMoreSchemes) {
   }
   EXPECT_TRUE(Factory.create("fallback|threshold:5"));
   EXPECT_TRUE(Made);
+}
+
+TEST(RunnerFactoryTest, AComponentThatIsNotInstalledIsNoMistakeInTheSpec) {
+  // Its module does not lie beside this program.
+  Error E = createModelRunner("aoti:model.pt2").takeError();
+  EXPECT_EQ(E.code(), ErrorCode::Unsupported);
+  EXPECT_THAT(E.message(), HasSubstr("MLBridge-aoti.so"));
 }
 
 TEST(RunnerFactoryTest, TakesMoreSchemes) {

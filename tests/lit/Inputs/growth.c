@@ -12,10 +12,9 @@ static u32 step(u32 X, u32 Y) {
   return X * 31 + Y;
 }
 
-#define STEP X = step(X, Y); Y = step(Y, X);
+#define STEP                                                                   \
+  X = step(X, Y);                                                              \
+  Y = step(Y, X);
 #define STEPS STEP STEP STEP STEP STEP STEP STEP STEP
 
-u32 run(u32 X, u32 Y) {
-  STEPS STEPS
-  return X;
-}
+u32 run(u32 X, u32 Y) { STEPS STEPS return X; }

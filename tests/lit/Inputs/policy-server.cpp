@@ -21,6 +21,9 @@
 
 #include "MLCompilerBridge/FeatureSet.h"
 #include "MLCompilerBridge/ModelServer.h"
+#ifdef MLBRIDGE_HAS_GRPC
+#include "MLCompilerBridge/gRPCDoor.h"
+#endif
 
 #include <csignal>
 #include <cstdio>
@@ -67,6 +70,21 @@ Error answer(ModelServer &Server, const ModelServer::Question &Q,
   return Server.reply(Reply.tensors());
 }
 
+/// At a name for pipes or, with gRPC, at a spec of its own.
+Expected<std::unique_ptr<ModelServer>> listenAt(const char *Name) {
+#ifdef MLBRIDGE_HAS_GRPC
+  if (std::string_view(Name).starts_with("grpc")) {
+    Expected<std::unique_ptr<Door>> Opened = openGRPCDoor(Name);
+    if (!Opened)
+      return Opened.takeError();
+    std::vector<std::unique_ptr<Door>> Doors;
+    Doors.push_back(std::move(*Opened));
+    return ModelServer::create(std::move(Doors));
+  }
+#endif
+  return ModelServer::listen(Name);
+}
+
 /// Says on \p Ready that it listens, and ends when \p Lifeline closes.
 int serve(const char *Name, std::string_view Policy, int Ready, int Lifeline) {
   long LifeTime = -1;
@@ -74,7 +92,7 @@ int serve(const char *Name, std::string_view Policy, int Ready, int Lifeline) {
   if (Policy.starts_with(DieAfter))
     LifeTime = std::atol(Policy.data() + DieAfter.size());
 
-  Expected<std::unique_ptr<ModelServer>> Server = ModelServer::listen(Name);
+  Expected<std::unique_ptr<ModelServer>> Server = listenAt(Name);
   if (!Server) {
     std::fprintf(stderr, "policy-server: %s\n",
                  Server.takeError().str().c_str());

@@ -1,0 +1,93 @@
+//===- CAPITest.h - What the tests of the C API need ------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Handles that end by themselves, and a runner, written against the C API,
+/// that gives back what it is asked.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_TESTS_CAPI_CAPITEST_H
+#define MLBRIDGE_TESTS_CAPI_CAPITEST_H
+
+#include "MLCompilerBridge-C/MLCompilerBridge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+namespace MLBridge::test {
+
+template <auto Dispose> struct Disposer {
+  template <typename T> void operator()(T *Handle) const { Dispose(Handle); }
+};
+using RunnerHandle =
+    std::unique_ptr<std::remove_pointer_t<MLBridgeModelRunnerRef>,
+                    Disposer<mlbridgeDisposeModelRunner>>;
+using FactoryHandle =
+    std::unique_ptr<std::remove_pointer_t<MLBridgeRunnerFactoryRef>,
+                    Disposer<mlbridgeDisposeRunnerFactory>>;
+using EnvironmentHandle =
+    std::unique_ptr<std::remove_pointer_t<MLBridgeEnvironmentRef>,
+                    Disposer<mlbridgeDisposeEnvironment>>;
+
+inline std::string lastMessage() { return mlbridgeGetLastErrorMessage(); }
+
+/// The runner for \p Spec; none, and a failed test, where it cannot be made.
+inline RunnerHandle makeRunner(const std::string &Spec) {
+  MLBridgeModelRunnerRef Made = nullptr;
+  EXPECT_EQ(mlbridgeCreateModelRunner(Spec.c_str(), &Made),
+            MLBridgeStatusSuccess)
+      << lastMessage();
+  return RunnerHandle(Made);
+}
+
+/// A runner that \p Answer, which must outlive it, makes the answers of.
+using Answering = std::function<MLBridgeStatus(
+    MLBridgeAdviceRef Question, int64_t Nanoseconds, MLBridgeFeatureSetRef)>;
+inline RunnerHandle makeRunner(Answering &Answer) {
+  MLBridgeRunnerFactoryRef Made = nullptr;
+  EXPECT_EQ(mlbridgeCreateRunnerFactory(&Made), MLBridgeStatusSuccess);
+  FactoryHandle Owner(Made);
+  MLBridgeRunnerCallbacks Callbacks = {};
+  Callbacks.Size = sizeof(Callbacks);
+  Callbacks.Evaluate = [](void *User, MLBridgeAdviceRef Question,
+                          int64_t Nanoseconds, MLBridgeFeatureSetRef Out) {
+    return (*static_cast<Answering *>(User))(Question, Nanoseconds, Out);
+  };
+  EXPECT_EQ(mlbridgeAddScheme(Made, "answer", nullptr, &Callbacks, &Answer),
+            MLBridgeStatusSuccess)
+      << lastMessage();
+  MLBridgeModelRunnerRef Result = nullptr;
+  EXPECT_EQ(mlbridgeCreateModelRunnerWithFactory(Made, "answer", &Result),
+            MLBridgeStatusSuccess)
+      << lastMessage();
+  return RunnerHandle(Result);
+}
+
+/// Gives back what it was asked.
+inline MLBridgeStatus echo(MLBridgeAdviceRef Question, int64_t,
+                           MLBridgeFeatureSetRef Answer) {
+  for (size_t I = 0; I != mlbridgeGetNumTensors(Question); ++I) {
+    MLBridgeTensor Tensor;
+    MLBridgeStatus Status = mlbridgeGetTensorAt(Question, I, &Tensor);
+    if (Status == MLBridgeStatusSuccess)
+      Status = mlbridgeCopyTensor(Answer, Tensor.Name, Question, Tensor.Name);
+    if (Status != MLBridgeStatusSuccess)
+      return Status;
+  }
+  return MLBridgeStatusSuccess;
+}
+
+} // namespace MLBridge::test
+
+#endif // MLBRIDGE_TESTS_CAPI_CAPITEST_H

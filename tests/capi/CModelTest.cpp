@@ -1,0 +1,115 @@
+//===- CModelTest.cpp - Models in this process, through the C API ---------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Which runners share a model, and what a path is.
+///
+//===----------------------------------------------------------------------===//
+
+#include "capi/CAPITest.h"
+#include "support/ONNXTest.h"
+
+#include <sys/inotify.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using testing::HasSubstr;
+
+namespace {
+
+class CModelTest : public ONNXTest {
+protected:
+  std::string options() const {
+    return Options.Runtime.empty() ? "" : "runtime=" + Options.Runtime;
+  }
+  static MLBridgeStatus ask(const RunnerHandle &Model, float *Answer) {
+    mlbridgeSetFloat(mlbridgeGetFeatures(Model.get()), "x", 1);
+    return mlbridgeEvaluateFloat(Model.get(), Answer);
+  }
+};
+
+/// Tells whether a file has been opened.
+class Opened {
+public:
+  explicit Opened(const std::string &File) {
+    EXPECT_GE(::inotify_add_watch(FD, File.c_str(), IN_OPEN), 0);
+  }
+  ~Opened() { ::close(FD); }
+  /// Whether it has been, since the last time.
+  bool again() const {
+    alignas(inotify_event) char Bytes[1 << 12];
+    bool Any = false;
+    while (::read(FD, Bytes, sizeof(Bytes)) > 0)
+      Any = true;
+    return Any;
+  }
+
+private:
+  int FD = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+};
+
+TEST_F(CModelTest, ThreadsShareTheModelsOfAFactory) {
+  const std::string File = write(add(1));
+  const std::string Spec = "onnx:" + File + "?" + options();
+  MLBridgeRunnerFactoryRef Made = nullptr;
+  ASSERT_EQ(mlbridgeCreateRunnerFactory(&Made), MLBridgeStatusSuccess);
+  FactoryHandle Factory(Made);
+  Opened Model(File);
+  std::atomic<int> Right = 0;
+  std::vector<std::thread> Threads;
+  for (int T = 0; T < 8; ++T)
+    Threads.emplace_back([&] {
+      MLBridgeModelRunnerRef Runner = nullptr;
+      mlbridgeCreateModelRunnerWithFactory(Made, Spec.c_str(), &Runner);
+      RunnerHandle Owner(Runner);
+      float Answer = 0;
+      Right += ask(Owner, &Answer) == MLBridgeStatusSuccess && Answer == 2;
+    });
+  for (std::thread &Thread : Threads)
+    Thread.join();
+  EXPECT_EQ(Right, 8);
+  EXPECT_TRUE(Model.again());
+  // It is there for a ninth, and no factory of another call's has it.
+  MLBridgeModelRunnerRef Ninth = nullptr;
+  ASSERT_EQ(mlbridgeCreateModelRunnerWithFactory(Made, Spec.c_str(), &Ninth),
+            MLBridgeStatusSuccess);
+  float Answer = 0;
+  EXPECT_EQ(ask(RunnerHandle(Ninth), &Answer), MLBridgeStatusSuccess);
+  EXPECT_FALSE(Model.again());
+  EXPECT_EQ(ask(makeRunner(Spec), &Answer), MLBridgeStatusSuccess);
+  EXPECT_TRUE(Model.again());
+}
+
+TEST_F(CModelTest, APathOfLabelsIsThat) {
+  const std::filesystem::path Before = std::filesystem::current_path();
+  std::filesystem::current_path(Directory.path());
+  write(add(1), "policy.onnx");
+  write(add(2), "a=policy.onnx");
+  auto Create = [&](const char *Path) {
+    MLBridgeModelRunnerRef Made = nullptr;
+    EXPECT_EQ(
+        mlbridgeCreateModelRunnerAt("onnx", Path, options().c_str(), &Made),
+        MLBridgeStatusSuccess)
+        << lastMessage();
+    return RunnerHandle(Made);
+  };
+  float Answer = 0;
+  EXPECT_EQ(ask(Create("a=policy.onnx"), &Answer),
+            MLBridgeStatusSchemaMismatch);
+  EXPECT_THAT(lastMessage(), HasSubstr("'_agent'"));
+  EXPECT_EQ(ask(Create("./a=policy.onnx"), &Answer), MLBridgeStatusSuccess);
+  EXPECT_EQ(Answer, 3);
+  std::filesystem::current_path(Before);
+}
+
+} // namespace

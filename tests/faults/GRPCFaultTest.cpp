@@ -1,0 +1,504 @@
+//===- GRPCFaultTest.cpp - What goes wrong behind gRPC --------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Models behind gRPC that are not there, die, come back, refuse or speak
+/// something else, and compilers that do. Each ends in the error that it
+/// should, within its deadline and a second.
+///
+//===----------------------------------------------------------------------===//
+
+#include "FaultTest.h"
+#include "GRPCPeers.h"
+#include "MLCompilerBridge/gRPCDoor.h"
+#include "MLCompilerBridge/gRPCModelRunner.h"
+#include "support/GRPCSanitizers.h"
+
+#include <atomic>
+#include <filesystem>
+#include <poll.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using namespace std::chrono_literals;
+
+static std::unique_ptr<ModelServer> serverAt(const std::string &Spec,
+                                             DoorOptions Options = {}) {
+  Expected<std::unique_ptr<Door>> Opened =
+      openGRPCDoor(Spec, std::move(Options));
+  if (!Opened) {
+    ADD_FAILURE() << Opened.takeError().str();
+    std::abort();
+  }
+  std::vector<std::unique_ptr<Door>> Doors;
+  Doors.push_back(std::move(*Opened));
+  return ModelServer::create(std::move(Doors));
+}
+
+namespace {
+
+/// How many questions a model answers before it keeps one; for ever.
+enum class Then { Die, Hang };
+
+class GRPCFault : public FaultTest {
+protected:
+  void SetUp() override { MLBRIDGE_SKIP_GRPC_UNDER_TSAN(); }
+  /// gRPC's own descriptors stay; DescriptorsAreNotLeftBehind counts them.
+  void TearDown() override { Runner.reset(); }
+
+  void connectTo(const std::string &Spec) {
+    RunnerFactory Factory;
+    addGRPC(Factory);
+    auto Made = Factory.create(Spec);
+    ASSERT_TRUE(Made) << Made.takeError().str();
+    Runner = std::move(*Made);
+    Peer = Spec.substr(0, Spec.find('?'));
+  }
+
+  /// A model in a process of its own: it must be forked before this process
+  /// has anything of gRPC, so it may wait for the byte that start() writes.
+  std::unique_ptr<Child> model(const std::string &Spec, int Answers, Then Last,
+                               int StartFD = -1) {
+    return std::make_unique<Child>([=] {
+      char Start;
+      if (StartFD >= 0 && ::read(StartFD, &Start, 1) != 1)
+        return 1;
+      auto Server = serverAt(Spec);
+      for (int I = 0;; ++I) {
+        auto Question = Server->next(Deadline::in(60s));
+        if (!Question)
+          return 1;
+        if (I >= Answers) {
+          if (Last == Then::Die)
+            ::_exit(0);
+          ::pause();
+        }
+        (void)bool(Server->reply(Question->Features));
+      }
+    });
+  }
+
+  /// A port that nobody listens at.
+  std::string local(const std::string &Options) const {
+    return "grpc://127.0.0.1:" + std::to_string(Port) + "?serdes=bitstream&" +
+           Options;
+  }
+  std::string listening() const {
+    return "grpc://127.0.0.1:" + std::to_string(Port);
+  }
+
+  const int Port = freePort();
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// No model, or something else
+//===----------------------------------------------------------------------===//
+
+TEST_F(GRPCFault, NobodyListens) {
+  connectTo(local("connect=300ms"));
+  expectFailure(ErrorCode::Timeout, "refused", ShortWait + Slack);
+  connectTo("grpc+unix:" + Name + "?serdes=bitstream&connect=300ms");
+  expectFailure(ErrorCode::Timeout, "start the model side", ShortWait + Slack);
+  connectTo("grpc://no-such-host.invalid:1?serdes=bitstream&connect=300ms");
+  expectFailure(ErrorCode::Timeout, "no model at", ShortWait + Slack);
+}
+
+TEST_F(GRPCFault, TheModelMayStartLater) {
+  int Ends[2];
+  ASSERT_EQ(::pipe(Ends), 0);
+  auto Model = model(listening(), 1, Then::Die, Ends[0]);
+  std::thread Starter([&] {
+    std::this_thread::sleep_for(400ms);
+    ASSERT_EQ(::write(Ends[1], "s", 1), 1);
+  });
+  connectTo(local("connect=10s"));
+  EXPECT_EQ(*ask(2.5), 2.5F);
+  Starter.join();
+  ::close(Ends[0]);
+  ::close(Ends[1]);
+}
+
+TEST_F(GRPCFault, SomethingListensThatSpeaksNoHTTP2) {
+  for (std::string_view Greeting : {"", "220 mail.example ESMTP\r\n"}) {
+    RawListener Silent(Port, std::string(Greeting));
+    connectTo(local("connect=300ms"));
+    expectFailure(ErrorCode::Timeout, "no model at", ShortWait + Slack);
+  }
+}
+
+TEST_F(GRPCFault, AGRPCServerOfAnotherServiceIsNoModel) {
+  StatusServer Other({grpc::StatusCode::UNIMPLEMENTED, "never heard of it"});
+  for (const char *Call : {"stream", "unary"}) {
+    connectTo(Other.spec() + "?serdes=bitstream&call=" + Call);
+    expectFailure(ErrorCode::Unsupported, "never heard of it");
+  }
+}
+
+TEST_F(GRPCFault, StatusesOfStockServersAreTyped) {
+  const std::pair<grpc::StatusCode, ErrorCode> Cases[] = {
+      {grpc::StatusCode::UNKNOWN, ErrorCode::Model},
+      {grpc::StatusCode::INVALID_ARGUMENT, ErrorCode::Model},
+      {grpc::StatusCode::FAILED_PRECONDITION, ErrorCode::Unsupported},
+      {grpc::StatusCode::UNAVAILABLE, ErrorCode::PeerClosed},
+      {grpc::StatusCode::DEADLINE_EXCEEDED, ErrorCode::Timeout},
+      {grpc::StatusCode::OK, ErrorCode::PeerClosed},
+  };
+  for (auto [Status, Code] : Cases) {
+    StatusServer Server({Status, "the weights are missing"});
+    connectTo(Server.spec() + "?serdes=bitstream");
+    expectFailure(Code, Status == grpc::StatusCode::OK ||
+                                Status == grpc::StatusCode::DEADLINE_EXCEEDED
+                            ? ""
+                            : "the weights are missing");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Models that die, hang and come back
+//===----------------------------------------------------------------------===//
+
+TEST_F(GRPCFault, TheModelDiesOverAQuestion) {
+  auto Model = model(listening(), 1, Then::Die);
+  connectTo(local("connect=10s"));
+  EXPECT_EQ(*ask(1.5), 1.5F);
+  expectFailure(ErrorCode::PeerClosed, "");
+}
+
+TEST_F(GRPCFault, TheModelDiesOverAUnaryQuestion) {
+  auto Model = model(listening(), 1, Then::Die);
+  connectTo(local("connect=10s&call=unary"));
+  EXPECT_EQ(*ask(1.5), 1.5F);
+  expectFailure(ErrorCode::PeerClosed, "");
+}
+
+TEST_F(GRPCFault, TheModelDoesNotAnswer) {
+  auto Model = model(listening(), 1, Then::Hang);
+  connectTo(local("connect=10s&timeout=300ms"));
+  EXPECT_EQ(*ask(1.5), 1.5F);
+  expectFailure(ErrorCode::Timeout, "timeout= gives it longer",
+                ShortWait + Slack);
+}
+
+TEST_F(GRPCFault, TheModelDoesNotAnswerAUnaryCall) {
+  auto Model = model(listening(), 0, Then::Hang);
+  connectTo(local("connect=10s&timeout=300ms&call=unary"));
+  expectFailure(ErrorCode::Timeout, "", ShortWait + Slack);
+}
+
+TEST_F(GRPCFault, AModelThatIsRestartedBetweenTwoQuestionsIsMetAgain) {
+  for (const char *Call : {"stream", "unary"}) {
+    SCOPED_TRACE(Call);
+    // In a process of its own, since it is forked off before gRPC is used.
+    Child Whole([&] {
+      int Ends[2];
+      if (::pipe(Ends) != 0)
+        return 1;
+      auto First = model(listening(), 100, Then::Die);
+      auto Second = model(listening(), 100, Then::Die, Ends[0]);
+      connectTo(local(std::string("connect=10s&call=") + Call));
+      if (ask(1.5).code() != ErrorCode::Success)
+        return 2;
+      First->kill();
+      if (::write(Ends[1], "s", 1) != 1)
+        return 3;
+      auto Answer = ask(2.5);
+      if (!Answer)
+        std::fprintf(stderr, "%s\n", Answer.takeError().str().c_str());
+      Runner.reset();
+      return Answer ? 0 : 4;
+    });
+    EXPECT_EQ(Whole.wait(), 0);
+  }
+}
+
+TEST_F(GRPCFault, AConnectionThatDiesWithoutAWord) {
+  EchoModel Model(serverAt(listening()));
+  Proxy Between(Port);
+  connectTo("grpc://127.0.0.1:" + std::to_string(Between.port()) +
+            "?serdes=bitstream&connect=10s&timeout=300ms");
+  EXPECT_EQ(*ask(1.5), 1.5F);
+  Between.stopForwarding();
+  expectFailure(ErrorCode::Timeout, "", ShortWait + Slack);
+}
+
+TEST_F(GRPCFault, KeepaliveEndsAWaitThatHasNoDeadline) {
+  auto Server = serverAt(listening());
+  std::thread Model([&] {
+    // The second question is kept.
+    for (int I = 0; I < 2; ++I) {
+      auto Question = Server->next(Deadline::in(20s));
+      if (I == 0 && Question)
+        (void)bool(Server->reply(Question->Features));
+    }
+  });
+  Proxy Between(Port);
+  connectTo("grpc://127.0.0.1:" + std::to_string(Between.port()) +
+            "?serdes=bitstream&connect=10s&timeout=inf&keepalive=1s");
+  EXPECT_EQ(*ask(1.5), 1.5F);
+  std::thread Stopper([&] {
+    std::this_thread::sleep_for(500ms);
+    Between.stopForwarding();
+  });
+  // The interval, and the time that a peer has to answer.
+  expectFailure(ErrorCode::PeerClosed, "", 1s + 6s + 1s + Slack);
+  Stopper.join();
+  Model.join();
+}
+
+//===----------------------------------------------------------------------===//
+// Refusals
+//===----------------------------------------------------------------------===//
+
+TEST_F(GRPCFault, AnotherProtocolVersionIsRefusedInWords) {
+  EchoModel Model(serverAt(listening()));
+  for (const char *Method : {"session", "getAdvice"}) {
+    RawCall Call(Port, Method, {{"mlbridge-protocol", "2"}});
+    grpc::Status Status = Call.end();
+    EXPECT_EQ(Status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_NE(Status.error_message().find("version 1 of the protocol, the "
+                                          "compiler version 2"),
+              std::string::npos)
+        << Status.error_message();
+  }
+  EXPECT_EQ(RawCall(Port, "noSuchMethod", {}).end().error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(GRPCFault, AFormatThatTheModelDoesNotSpeakIsRefusedInWords) {
+  DoorOptions Options;
+  Options.Formats.add(
+      {"bitstream", "",
+       [](SerDes::Side) -> Expected<std::unique_ptr<BaseSerDes>> {
+         return Error(ErrorCode::Unsupported, "this model speaks no bitstream");
+       }});
+  EchoModel Model(serverAt(listening(), Options));
+  for (const char *Call : {"stream", "unary"}) {
+    connectTo(local(std::string("call=") + Call));
+    expectFailure(ErrorCode::Unsupported, "this model speaks no bitstream");
+  }
+}
+
+TEST_F(GRPCFault, MessagesBeyondTheLimitAreRefusedOnBothSides) {
+  EchoModel Model(serverAt(listening() + "?max-message=1MiB"));
+  const std::vector<float> Long(300'000);
+  auto Ask = [&] {
+    Runner->populateFeatures(std::pair{"x", Span<const float>(Long)});
+    return Runner->tryEvaluate<Advice>();
+  };
+  for (const char *Call : {"stream", "unary"}) {
+    connectTo(local(std::string("max-message=1MiB&call=") + Call));
+    EXPECT_EQ(Ask().code(), ErrorCode::InvalidArgument);
+    // Ours is refused there.
+    connectTo(local(std::string("call=") + Call));
+    EXPECT_EQ(Ask().code(), ErrorCode::Malformed);
+    EXPECT_EQ(*ask(1.5), 1.5F);
+  }
+}
+
+TEST_F(GRPCFault, AnAnswerBeyondTheLimitIsRefusedHere) {
+  StatusServer Server({}, std::string(1 << 20, 'x'));
+  for (const char *Call : {"stream", "unary"}) {
+    connectTo(Server.spec() +
+              "?serdes=bitstream&max-message=64KiB&call=" + Call);
+    expectFailure(ErrorCode::Malformed, "max-message");
+  }
+}
+
+TEST_F(GRPCFault, AMessageThatIsNoneEndsTheSessionInWords) {
+  EchoModel Model(serverAt(listening()));
+  RawCall Call(Port, "session",
+               {{"mlbridge-protocol", "1"}, {"mlbridge-serdes", "json"}});
+  ASSERT_TRUE(Call.write("no JSON"));
+  EXPECT_NE(Call.read().find("_error"), std::string::npos);
+  EXPECT_EQ(Call.end().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Model.stop().lastSessionError().code(), ErrorCode::Malformed);
+}
+
+TEST_F(GRPCFault, TwoServersDoNotShareAnAddress) {
+  for (const std::string &Spec : {listening(), "grpc+unix:" + Name}) {
+    auto First = serverAt(Spec);
+    EXPECT_FALSE(openGRPCDoor(Spec));
+  }
+  EXPECT_FALSE(std::filesystem::exists(Name));
+}
+
+TEST_F(GRPCFault, ASocketIsItsUsersOwnAndLeavesNothing) {
+  {
+    auto Server = serverAt("grpc+unix:" + Name);
+    struct stat Status{};
+    ASSERT_EQ(::stat(Name.c_str(), &Status), 0);
+    EXPECT_EQ(Status.st_mode & 0777, 0600U);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(Directory.path()));
+}
+
+TEST_F(GRPCFault, ADeadServersSocketIsTakenOver) {
+  model("grpc+unix:" + Name, 0, Then::Die)->signal(0);
+  Child Dead([&] {
+    auto Server = serverAt("grpc+unix:" + Name);
+    ::kill(::getpid(), SIGKILL);
+    return 0;
+  });
+  Dead.wait();
+  ASSERT_TRUE(std::filesystem::exists(Name));
+  EchoModel Model(serverAt("grpc+unix:" + Name));
+  connectTo("grpc+unix:" + Name + "?serdes=bitstream");
+  EXPECT_EQ(*ask(1.5), 1.5F);
+}
+
+//===----------------------------------------------------------------------===//
+// Compilers
+//===----------------------------------------------------------------------===//
+
+TEST_F(GRPCFault, ACompilerThatStopsReadingHoldsUpNobody) {
+  DoorOptions Options;
+  Options.PeerTimeout = ShortWait;
+  EchoModel Model(serverAt(listening(), Options));
+  // Far more than a window takes.
+  RawCall Deaf(Port, "session",
+               {{"mlbridge-protocol", "1"}, {"mlbridge-serdes", "json"}});
+  const std::string Question = "{\"x\":\"" + std::string(32 << 20, 'x') + "\"}";
+  ASSERT_TRUE(Deaf.write(Question));
+  connectTo(local("timeout=5s"));
+  for (Deadline Until = Deadline::in(ShortWait + Slack); !Until.expired();)
+    ASSERT_EQ(*ask(1.5), 1.5F);
+  Error Why = Model.stop().lastSessionError();
+  EXPECT_EQ(Why.code(), ErrorCode::Timeout) << Why.str();
+  EXPECT_NE(Why.message().find("does not take its answer"), std::string::npos);
+}
+
+TEST_F(GRPCFault, SixtyFourCompilersAtOnce) {
+  EchoModel Model(serverAt(listening()));
+  RunnerFactory Factory;
+  addGRPC(Factory);
+  std::atomic<int> Right = 0;
+  std::vector<std::thread> Compilers;
+  for (int C = 0; C < 64; ++C)
+    Compilers.emplace_back([&, C] {
+      auto Made = Factory.create(local(C % 2 ? "call=unary" : "call=stream"));
+      for (int I = 0; Made && I < 20; ++I) {
+        (*Made)->populateFeatures(std::pair{"x", 1000 * C + I});
+        auto Answer = (*Made)->tryEvaluate<int>();
+        Right += Answer && *Answer == 1000 * C + I;
+      }
+    });
+  for (std::thread &T : Compilers)
+    T.join();
+  EXPECT_EQ(Right, 64 * 20);
+  EXPECT_EQ(Model.stop().statistics().Sessions, 64U);
+}
+
+TEST_F(GRPCFault, DescriptorsAreNotLeftBehind) {
+  EchoModel Model(serverAt(listening()));
+  auto Round = [&] {
+    for (const char *Call : {"stream", "unary"}) {
+      connectTo(local(std::string("call=") + Call));
+      EXPECT_EQ(*ask(1.5), 1.5F);
+      Runner.reset();
+    }
+    // The server's end of a connection closes soon after ours, and unary
+    // sessions are kept for a while: each has an eventfd.
+    std::this_thread::sleep_for(100ms);
+    return countOpenDescriptors();
+  };
+  const std::size_t Once = Round();
+  for (int I = 0; I < 5; ++I)
+    Round();
+  EXPECT_LE(Round(), Once + 6);
+}
+
+//===----------------------------------------------------------------------===//
+// Certificates
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class GRPCCertificates : public GRPCFault {
+protected:
+  void SetUp() override {
+    MLBRIDGE_SKIP_GRPC_UNDER_TSAN();
+    ASSERT_TRUE(makeAuthority("ca") && makeAuthority("other"));
+    ASSERT_TRUE(makeCertificate("server", "ca") &&
+                makeCertificate("client", "ca") &&
+                makeCertificate("stranger", "other"));
+  }
+
+  bool openssl(const std::string &Arguments) const {
+    // The words are the test's own.
+    // NOLINTNEXTLINE(bugprone-command-processor)
+    return std::system(("cd " + Directory.path() + " && openssl " + Arguments +
+                        " >openssl.log 2>&1")
+                           .c_str()) == 0;
+  }
+  bool makeAuthority(const std::string &Name) const {
+    return openssl("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
+                   "-nodes -days 2 -subj /CN=" +
+                   Name + " -keyout " + Name + ".key -out " + Name + ".pem");
+  }
+  bool makeCertificate(const std::string &Name,
+                       const std::string &Authority) const {
+    return openssl("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
+                   "-nodes -days 2 -subj /CN=" +
+                   Name + " -addext subjectAltName=IP:127.0.0.1 -CA " +
+                   Authority + ".pem -CAkey " + Authority + ".key -keyout " +
+                   Name + ".key -out " + Name + ".pem");
+  }
+  std::string file(const std::string &Option, const std::string &Name) const {
+    return "&" + Option + "=" + Directory.path(Name);
+  }
+  std::string identity(const std::string &Name) const {
+    return file("cert", Name + ".pem") + file("key", Name + ".key");
+  }
+};
+
+} // namespace
+
+TEST_F(GRPCCertificates, TheRightOnesAreAccepted) {
+  EchoModel Model(serverAt(listening() + "?max-message=1GiB" +
+                           identity("server") + file("tls", "ca.pem")));
+  connectTo(local("connect=5s" + file("tls", "ca.pem") + identity("client")));
+  EXPECT_EQ(*ask(1.5), 1.5F);
+}
+
+TEST_F(GRPCCertificates, AServerOfAnotherAuthorityIsNotAsked) {
+  EchoModel Model(
+      serverAt(listening() + "?max-message=1GiB" + identity("stranger")));
+  connectTo(local("connect=5s" + file("tls", "ca.pem")));
+  expectFailure(ErrorCode::System, "authorities");
+}
+
+TEST_F(GRPCCertificates, AServerOfAnotherNameIsNotAsked) {
+  EchoModel Model(
+      serverAt(listening() + "?max-message=1GiB" + identity("server")));
+  connectTo("grpc://localhost:" + std::to_string(Port) +
+            "?serdes=bitstream&connect=5s" + file("tls", "ca.pem"));
+  expectFailure(ErrorCode::System, "another name");
+}
+
+TEST_F(GRPCCertificates, ACompilerWithoutACertificateIsNotLetIn) {
+  EchoModel Model(serverAt(listening() + "?max-message=1GiB" +
+                           identity("server") + file("tls", "ca.pem")));
+  connectTo(local("connect=1s" + file("tls", "ca.pem")));
+  expectFailure(ErrorCode::Unsupported, "it wants one that", 1s + Slack);
+  connectTo(local("connect=1s" + file("tls", "ca.pem") + identity("stranger")));
+  expectFailure(ErrorCode::Unsupported, "it wants one that", 1s + Slack);
+  connectTo(local("connect=300ms"));
+  expectFailure(ErrorCode::Timeout, "no model at", ShortWait + Slack);
+}
+
+TEST_F(GRPCCertificates, FilesThatAreNoneAreNamed) {
+  connectTo(local("tls=" + Directory.path("missing.pem")));
+  EXPECT_EQ(ask(1.5).code(), ErrorCode::System);
+  connectTo(local("tls=" + Directory.path("ca.key")));
+  EXPECT_FALSE(openGRPCDoor(listening() + "?tls=" + Directory.path("ca.pem")));
+}

@@ -1,0 +1,76 @@
+//===- GRPCMailboxTest.cpp - From gRPC's thread to the server's -----------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// No question that is put into a mailbox is lost, and whoever sleeps at it is
+/// woken, whatever the two threads do at the same moment.
+///
+//===----------------------------------------------------------------------===//
+
+#include "GRPC/GRPCServerCall.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <thread>
+
+using namespace MLBridge;
+using namespace MLBridge::GRPC;
+
+/// Something to put in: a mailbox does not look at calls.
+static std::shared_ptr<ServerCall> anyCall() {
+  static int Dummy;
+  return {std::shared_ptr<int>(), reinterpret_cast<ServerCall *>(&Dummy)};
+}
+
+/// As a server does it; false when nobody rings for ten seconds.
+static bool sleepAt(Mailbox &Box) {
+  Box.setSleeping(true);
+  pollfd FD{Box.doorbell(), POLLIN, 0};
+  const bool IsQuiet = Box.isEmpty() && !Box.hasEnded();
+  const int Ready = ::poll(&FD, 1, IsQuiet ? 10'000 : 0);
+  Box.setSleeping(false);
+  if (FD.revents != 0)
+    Box.hearRing();
+  return Ready > 0 || !IsQuiet;
+}
+
+TEST(GRPCMailbox, NoRingIsMissed) {
+  constexpr int Count = 20'000;
+  auto Box = *Mailbox::create();
+  std::thread GRPC([&] {
+    for (int I = 0; I < Count; ++I) {
+      ASSERT_TRUE(Box->put(anyCall()).ok());
+      // Now and then the other thread gets to sleep.
+      if (I % 64 == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    Box->end();
+  });
+  int Taken = 0;
+  for (;;) {
+    const bool HasEnded = Box->hasEnded();
+    if (Box->take())
+      ++Taken;
+    else if (HasEnded)
+      break;
+    else if (!sleepAt(*Box))
+      break;
+  }
+  GRPC.join();
+  EXPECT_EQ(Taken, Count);
+}
+
+TEST(GRPCMailbox, AClosedOneTakesNothing) {
+  auto Box = *Mailbox::create();
+  ASSERT_TRUE(Box->put(anyCall()).ok());
+  EXPECT_EQ(Box->close({grpc::StatusCode::ABORTED, "closed"}).size(), 1U);
+  EXPECT_TRUE(Box->isEmpty());
+  // What comes too late ends as those did that came in time.
+  EXPECT_EQ(Box->put(anyCall()).error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_EQ(Box->take(), nullptr);
+}

@@ -1,0 +1,302 @@
+//===- ONNXFaultTest.cpp - ONNX models that go wrong ----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What a compiler is told when a model, the library of ONNX Runtime, the
+/// features or the memory are not as they should be: always a typed error, and
+/// the next question goes well.
+///
+//===----------------------------------------------------------------------===//
+
+#include "support/Child.h"
+#include "support/ONNXTest.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using testing::AllOf;
+using testing::HasSubstr;
+
+namespace {
+class ONNXFaultTest : public ONNXTest {
+protected:
+  /// What a question about the float x fails with.
+  static Error failure(MLModelRunner &Runner, float X = 1) {
+    Runner.populateFeatures(std::pair{"x", X});
+    return Runner.tryEvaluate<Advice>().takeError();
+  }
+  Error failure(const std::string &File) {
+    ONNXModelRunner Runner(File, {}, Options);
+    return failure(Runner);
+  }
+  std::string writeBytes(const std::string &Bytes) {
+    std::ofstream(path("m.onnx"), std::ios::binary) << Bytes;
+    return path("m.onnx");
+  }
+};
+} // namespace
+
+TEST_F(ONNXFaultTest, FilesThatAreNone) {
+  Error Missing = failure(path("none.onnx"));
+  EXPECT_EQ(Missing.code(), ErrorCode::System);
+  EXPECT_EQ(Missing.message(), "model file '" + path("none.onnx") +
+                                   "': No such file or directory");
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(failure(path("pipe")).code(), ErrorCode::InvalidArgument)
+      << "and it is not waited for";
+  ASSERT_EQ(::mkdir(path("folder").c_str(), 0700), 0);
+  EXPECT_TRUE(failure(path("folder")));
+  Error Empty = failure(writeBytes(""));
+  EXPECT_THAT(Empty.message(), HasSubstr("onnx:" + path("m.onnx") + ": "));
+  if (::geteuid() != 0) {
+    ASSERT_EQ(::chmod(path("m.onnx").c_str(), 0), 0);
+    EXPECT_TRUE(failure(path("m.onnx")));
+  }
+}
+
+TEST_F(ONNXFaultTest, TruncatedAndDamagedModels) {
+  // Large enough that a cut in the weights is a cut in the middle.
+  ONNXWriter Writer;
+  Writer.input("x", ElementType::Float, {})
+      .constant("w", {64}, std::vector<float>(64, 0.5f))
+      .node("Mul", {"x", "w"}, {"scaled"})
+      .node("ReduceSum", {"scaled"}, {"out"}, {{"keepdims", 0}})
+      .output("out", ElementType::Float, {})
+      .metadata("mlbridge.finite", "true");
+  const std::string Whole = Writer.bytes();
+  ASSERT_FALSE(failure(writeBytes(Whole)));
+  int Refused = 0;
+  for (std::size_t Length = 0; Length < Whole.size(); Length += 3) {
+    Error E = failure(writeBytes(Whole.substr(0, Length)));
+    // What is cut off at the end of a message may leave a model without
+    // metadata, which is one; whatever else is left has a name and a code.
+    if (!E)
+      continue;
+    ++Refused;
+    EXPECT_THAT(E.message(), HasSubstr("m.onnx")) << Length;
+  }
+  EXPECT_GT(Refused, int(Whole.size() / 3 - 5));
+  for (std::size_t I = 0; I < Whole.size(); I += 7) {
+    std::string Damaged = Whole;
+    Damaged[I] = static_cast<char>(Damaged[I] ^ 0x5a);
+    static_cast<void>(failure(writeBytes(Damaged))); // It comes back.
+  }
+  EXPECT_EQ(failure(writeBytes(std::string(5000, '\xff'))).code(),
+            ErrorCode::Malformed);
+}
+
+TEST_F(ONNXFaultTest, ModelsThatTheRuntimeCannotRun) {
+  EXPECT_THAT(failure(write(add(1).opset(99))).message(),
+              AllOf(HasSubstr("onnx:" + path("m.onnx")), HasSubstr("99")));
+  ONNXWriter Unknown;
+  Unknown.input("x", ElementType::Float, {})
+      .node("InlineBetter", {"x"}, {"out"})
+      .output("out", ElementType::Float, {});
+  EXPECT_THAT(failure(write(Unknown)).message(), HasSubstr("InlineBetter"));
+  ONNXWriter Sequence;
+  Sequence.input("x", ElementType::Float, {})
+      .node("SequenceConstruct", {"x"}, {"out"})
+      .sequenceOutput("out", ElementType::Float);
+  Error NoTensor = failure(write(Sequence));
+  EXPECT_EQ(NoTensor.code(), ErrorCode::Unsupported);
+  EXPECT_THAT(NoTensor.message(), HasSubstr("'out': expected a tensor"));
+  ONNXWriter Deep;
+  Deep.input("x", ElementType::Float, {1, 1, 1, 1, 1, 1, 1, 1, 1})
+      .node("Identity", {"x"}, {"out"})
+      .output("out", ElementType::Float, {1, 1, 1, 1, 1, 1, 1, 1, 1});
+  EXPECT_THAT(failure(write(Deep)).message(),
+              HasSubstr("'x': expected a rank of at most 8, found 9"));
+}
+
+TEST_F(ONNXFaultTest, ModelsThatFailInTheMiddle) {
+  ONNXWriter Writer;
+  Writer.input("table", ElementType::Float, {3})
+      .input("index", ElementType::Int64, {})
+      .node("Gather", {"table", "index"}, {"out"})
+      .output("out", ElementType::Float, {});
+  ONNXModelRunner Runner(write(Writer), {}, Options);
+  auto Ask = [&](std::int64_t Index) {
+    Runner.populateFeatures(std::pair{"table", std::array{5.0f, 6.0f, 7.0f}},
+                            std::pair{"index", Index});
+    return Runner.tryEvaluate<float>();
+  };
+  for (int Round = 0; Round < 3; ++Round) {
+    EXPECT_EQ(*Ask(1), 6);
+    Expected<float> Outside = Ask(3);
+    EXPECT_EQ(Outside.code(), ErrorCode::Model);
+    EXPECT_THAT(
+        std::string(Outside.message()),
+        AllOf(HasSubstr("onnx:" + path("m.onnx") + ": "), HasSubstr("out of")));
+  }
+}
+
+TEST_F(ONNXFaultTest, FeaturesThatDoNotFit) {
+  ONNXWriter Writer;
+  Writer.input("x", ElementType::Float, {2})
+      .node("Identity", {"x"}, {"out"})
+      .output("out", ElementType::Float, {2})
+      .metadata("mlbridge.finite", "true");
+  ONNXModelRunner Runner(write(Writer), {}, Options);
+  auto Failure = [&](const auto &Feature) {
+    Runner.populateFeatures(Feature);
+    Error E = Runner.tryEvaluate<Advice>().takeError();
+    EXPECT_EQ(E.code(), ErrorCode::SchemaMismatch);
+    return E.message();
+  };
+  const std::string Model = "onnx:" + path("m.onnx") + ": ";
+  EXPECT_EQ(Failure(std::pair{"X", 1}),
+            Model + "expected a feature 'x' float[2], found none of that name "
+                    "among 'X' int32_t");
+  EXPECT_EQ(Failure(std::pair{"x", std::array{1.0, 2.0}}),
+            Model + "feature 'x': expected float[2], found double[2]");
+  EXPECT_EQ(Failure(std::pair{"x", std::array{1.0f, 2.0f, 3.0f}}),
+            Model + "feature 'x': expected float[2], found float[3]");
+  EXPECT_THAT(Failure(std::pair{"x", std::array{1.0f, NAN}}),
+              HasSubstr("found NaN or an infinity at element 1"));
+  Runner.populateFeatures(std::pair{"x", std::array{1.0f, 2.0f}});
+  EXPECT_EQ(Runner.evaluate<std::vector<float>>()[1], 2);
+}
+
+TEST_F(ONNXFaultTest, NoRuntimeOrAnotherLibrary) {
+  const std::string File = write(add(1));
+  auto Failure = [&](const std::string &Runtime) {
+    Error E = loadONNXModel(File, {Runtime}).takeError();
+    EXPECT_EQ(E.code(), ErrorCode::Unsupported) << E.str();
+    return E.message();
+  };
+  EXPECT_THAT(Failure("/nowhere/libonnxruntime.so.1"),
+              AllOf(HasSubstr("/nowhere/libonnxruntime.so.1: cannot open"),
+                    HasSubstr("?runtime=PATH"),
+                    HasSubstr("MLBRIDGE_ONNXRUNTIME=PATH")));
+  EXPECT_THAT(Failure("libm.so.6"), HasSubstr("OrtGetApiBase"));
+  std::ofstream(path("text.so")) << "no library";
+  EXPECT_THAT(Failure(path("text.so")), HasSubstr("text.so"));
+
+  auto Runner = Factory.create("onnx:" + File + "?runtime=/nowhere/lib.so");
+  ASSERT_TRUE(Runner) << Runner.message();
+  EXPECT_EQ(failure(**Runner).code(), ErrorCode::Unsupported);
+
+  Child NamedByTheEnvironment([&] {
+    ::setenv("MLBRIDGE_ONNXRUNTIME", "/elsewhere/lib.so", 1);
+    Error E = loadONNXModel(File).takeError();
+    return E.code() == ErrorCode::Unsupported &&
+                   E.message().find("/elsewhere/lib.so") != std::string::npos
+               ? 0
+               : 1;
+  });
+  EXPECT_EQ(NamedByTheEnvironment.wait(), 0);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MLBRIDGE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MLBRIDGE_SANITIZED 1
+#endif
+#endif
+
+/// Allows this process no more than \p More bytes beyond what it has.
+static bool limitAddressSpace(std::size_t More) {
+  std::size_t Pages = 0;
+  std::ifstream("/proc/self/statm") >> Pages;
+  const rlim_t Most = Pages * std::size_t(::sysconf(_SC_PAGESIZE)) + More;
+  const rlimit Limit{Most, Most};
+  return Pages != 0 && ::setrlimit(RLIMIT_AS, &Limit) == 0;
+}
+
+TEST_F(ONNXFaultTest, OutOfMemory) {
+#ifdef MLBRIDGE_SANITIZED
+  GTEST_SKIP() << "sanitizers need more address space than any limit";
+#endif
+  ONNXWriter Writer;
+  Writer.input("n", ElementType::Int64, {1})
+      .node("ConstantOfShape", {"n"}, {"zeros"})
+      .node("ReduceSum", {"zeros"}, {"out"}, {{"keepdims", 0}})
+      .output("out", ElementType::Float, {});
+  const std::string File = write(Writer);
+  Child Evaluating([&] {
+    ONNXModelRunner Runner(File, {}, Options);
+    auto Ask = [&](std::int64_t N) {
+      Runner.populateFeatures(std::pair{"n", std::array{N}});
+      return Runner.tryEvaluate<float>();
+    };
+    if (!Ask(10) || !limitAddressSpace(std::size_t(1) << 30))
+      return 1;
+    // 4 GiB.
+    Error E = Ask(std::int64_t(1) << 30).takeError();
+    std::fprintf(stderr, "%s\n", E.str().c_str());
+    if (E.code() != ErrorCode::System)
+      return 2;
+    return Ask(10) ? 0 : 3;
+  });
+  EXPECT_EQ(Evaluating.wait(), 0);
+
+  constexpr std::int64_t N = 4 << 20;
+  ONNXWriter Large;
+  Large.input("x", ElementType::Float, {})
+      .constant("w", {N}, std::vector<float>(N, 1))
+      .node("Mul", {"x", "w"}, {"out"})
+      .output("out", ElementType::Float, {N});
+  const std::string LargeFile = write(Large, "large.onnx");
+  Child Loading([&] {
+    // 16 MiB of weights, in less than what they take.
+    if (failure(File).code() != ErrorCode::SchemaMismatch ||
+        !limitAddressSpace(std::size_t(8) << 20))
+      return 1;
+    Error E = failure(LargeFile);
+    std::fprintf(stderr, "%s\n", E.str().c_str());
+    if (E.code() != ErrorCode::System)
+      return 2;
+    return failure(path("probe.onnx")) ? 3 : 0;
+  });
+  EXPECT_EQ(Loading.wait(), 0);
+}
+
+TEST_F(ONNXFaultTest, NothingLeaks) {
+  const bool Full = std::getenv("MLBRIDGE_TEST_FULL") != nullptr;
+  const int Loads = Full ? 1000 : 50;
+  const int Evaluations = Full ? 100'000 : 10'000;
+  const std::string File = write(add(1));
+  auto Load = [&](int Times) {
+    for (int I = 0; I < Times; ++I) {
+      ONNXModelRunner Runner(File, {}, Options);
+      ASSERT_FALSE(failure(Runner));
+      ASSERT_TRUE(failure(path("none.onnx")));
+    }
+  };
+  ONNXModelRunner Runner(File, {}, Options);
+  auto Evaluate = [&](int Times) {
+    for (int I = 0; I < Times; ++I) {
+      Runner.populateFeatures(std::pair{"x", float(I % 100)});
+      ASSERT_EQ(Runner.evaluate<float>(), float(I % 100 + 1));
+    }
+  };
+  Load(20);
+  Evaluate(1000);
+  const std::size_t Descriptors = countOpenDescriptors();
+  const std::size_t Before = residentBytes();
+  Load(Loads);
+  Evaluate(Evaluations);
+  EXPECT_EQ(countOpenDescriptors(), Descriptors);
+#ifndef MLBRIDGE_SANITIZED
+  // A session is some 100 KiB.
+  EXPECT_LT(residentBytes(), Before + (std::size_t(8) << 20));
+#else
+  static_cast<void>(Before); // Sanitizers keep what was freed.
+#endif
+}

@@ -1,0 +1,26 @@
+//===- FuzzProtobuf.cpp - Any bytes as a generic message ----------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Reads any bytes as generic Protobuf messages, one after another. What can be
+/// read must survive a round trip.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/ProtobufSerDes.h"
+
+#include "Fuzz.h"
+
+using namespace MLBridge;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
+                                      std::size_t Size) {
+  fuzz::testFormat({reinterpret_cast<const char *>(Data), Size},
+                   [] { return std::make_unique<ProtobufSerDes>(); });
+  return 0;
+}

@@ -1,0 +1,34 @@
+//===- FuzzYAML.cpp - Any bytes as a YAML message -----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Reads any bytes as YAML messages, one after another. What can be read
+/// must survive a round trip.
+///
+//===----------------------------------------------------------------------===//
+
+#include "YAMLSerDes.h"
+
+#include "Fuzz.h"
+
+using namespace MLBridge;
+
+static std::unique_ptr<BaseSerDes> make() {
+  static const SerDesFactory Formats = [] {
+    SerDesFactory Made;
+    addYAML(Made);
+    return Made;
+  }();
+  return std::move(*Formats.create("yaml", SerDes::Side::Model));
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
+                                      std::size_t Size) {
+  fuzz::testFormat({reinterpret_cast<const char *>(Data), Size}, make);
+  return 0;
+}

@@ -1,0 +1,3 @@
+
+#
+	_deferred*not seen in training

@@ -1,0 +1,3 @@
+
++
+_error*ValueError: no feature "callee"

@@ -1,0 +1,118 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Small C files, processes and files left behind, for the tests of stock compilers."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CLANG, OPT, LLC = "clang-22", "opt-22", "llc-22"
+
+needs_llvm = pytest.mark.skipif(
+    not all(map(shutil.which, (CLANG, OPT, LLC))),
+    reason=f"{CLANG}, {OPT} and {LLC} are not all installed",
+)
+
+# Two calls to inline or not, each of which LLVM asks about.
+CALLS = """
+static int sum(int *p, int n) {
+  int s = 0;
+  for (int i = 0; i < n; i++) s += p[i] * i;
+  return s;
+}
+int first(int *p) { return sum(p, 30) ^ 0x55; }
+int other(int *p) { return sum(p + 3, 20) * p[2] + p[1]; }
+"""
+
+# More values than registers, so that some are evicted.
+PRESSURE = """
+int use(int);
+int pressure(const int *p, int n) {
+  int a = p[0], b = p[1], c = p[2], d = p[3], e = p[4], f = p[5], g = p[6], h = p[7],
+      i = p[8], j = p[9], k = p[10], l = p[11], m = p[12], o = p[13], q = p[14];
+  for (int x = 0; x < n; x++) {
+    a += b * p[x]; b ^= c + x; c -= d * a; d += e ^ b; e *= f + c; f -= g ^ d;
+    g += h * e; h ^= i + f; i -= j * g; j += k ^ h; k *= l + i; l -= m ^ j;
+    m += o * k; o ^= q + l; q -= a * m; a += use(q);
+  }
+  return a + b + c + d + e + f + g + h + i + j + k + l + m + o + q;
+}
+"""
+
+NO_CODE = "extern int nothing;\n"
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A folder with calls.c, pressure.c and nothing.c."""
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    for name, text in ("calls", CALLS), ("pressure", PRESSURE), ("nothing", NO_CODE):
+        (folder / f"{name}.c").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder for temporary files: nothing may be left there, and no child."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    before = children()
+    yield folder
+    assert children() <= before
+    assert list(folder.iterdir()) == []
+
+
+def children() -> set[int]:
+    """The processes that this one has started and not reaped."""
+    pids = set()
+    for task in Path("/proc/self/task").iterdir():
+        # A thread that has been joined may be listed for a moment more.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            pids |= {int(pid) for pid in (task / "children").read_text().split()}
+    return pids
+
+
+def group_members(group: int) -> dict[int, str]:
+    """The live processes of a group, with the names of their programs."""
+    members = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            status = (folder / "stat").read_text()
+        except OSError:
+            continue
+        # pid (program) state parent group ...
+        program = status[status.index("(") + 1 : status.rindex(")")]
+        state, _, its_group, *_ = status[status.rindex(")") + 2 :].split()
+        if int(its_group) == group and state not in "ZX":
+            members[int(folder.name)] = program
+    return members
+
+
+def assert_gone(group: int) -> None:
+    """All have ended; the kernel may take a moment to say so."""
+    deadline = time.monotonic() + 0.5
+    while members := group_members(group):
+        assert time.monotonic() < deadline, members
+        time.sleep(0.001)
+
+
+def compiler_of(group: int) -> int:
+    """The process of the compiler in a guarded group."""
+    compilers = [pid for pid in group_members(group) if pid != group]
+    assert len(compilers) == 1
+    return compilers[0]
+
+
+def full_tests() -> bool:
+    """Whether the long tests are to run, too."""
+    return bool(os.environ.get("MLBRIDGE_TEST_FULL"))

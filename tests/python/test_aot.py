@@ -1,0 +1,476 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge compile``: what it makes answers as ONNX Runtime does, or is not made."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+from typer.testing import CliRunner
+
+import aot_models
+from mlbridge import ModelRunner
+from mlbridge.aot import compile_model, default_name
+from mlbridge.aot.check import check
+from mlbridge.aot.extents import generalise
+from mlbridge.cli import app
+from mlbridge.errors import (
+    InvalidArgument,
+    Malformed,
+    ModelError,
+    SchemaMismatch,
+    Unsupported,
+)
+
+TOLERANCE = 1e-5
+
+
+@pytest.mark.parametrize("name", ["from", "to"])
+def test_an_index_beyond_the_table_is_no_access(aot_folder: Path, name: str) -> None:
+    with ModelRunner(f"aot:{aot_folder}/libedges.so") as runner:
+        features = next(aot_models.questions("edges"))
+        runner.evaluate(features)
+        for wrong in (1, -2, 1 << 40):
+            asked = features | {name: np.full_like(features[name], wrong)}
+            with pytest.raises(ModelError, match="beyond the table's end"):
+                runner.evaluate(asked)
+
+
+def test_an_index_of_a_feature_extractor(tmp_path: Path) -> None:
+    features = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 9]),
+        helper.make_tensor_value_info("i", TensorProto.INT64, [2]),
+    ]
+    domain = "ai.onnx.ml"
+    node = helper.make_node("ArrayFeatureExtractor", ["x", "i"], ["y"], domain=domain)
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2])]
+    graph = helper.make_graph([node], "g", features, outputs)
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 3)]
+    made = helper.make_model(graph, opset_imports=versions)
+    made.ir_version = 9
+    library = compile_here(made, tmp_path)
+    x = np.arange(9, dtype=np.float32).reshape(1, 9)
+    with ModelRunner(f"aot:{library}") as runner:
+        assert runner.evaluate({"x": x, "i": np.array([8, 0])})["y"].sum() == 8
+        for wrong in (9, -10, 100000, 1 << 40):
+            with pytest.raises(ModelError, match="beyond the table's end"):
+                runner.evaluate({"x": x, "i": np.array([0, wrong])})
+
+
+def test_operators_that_nobody_has_looked_at_are_refused(tmp_path: Path) -> None:
+    g = aot_models.GraphBuilder(12)
+    g.op("MaxUnpool", ["x", "i"], "y", kernel_shape=[2], strides=[2])
+    inputs = [("x", TensorProto.FLOAT, [1, 1, 4]), ("i", TensorProto.INT64, [1, 1, 4])]
+    with pytest.raises(Unsupported, match="MaxUnpool may index by"):
+        compile_here(g.model("g", inputs, [("y", 1, [1, 1, 8])]), tmp_path)
+    g = aot_models.GraphBuilder(13)
+    g.op("CumSum", ["x", "axis"], "y")
+    inputs = [("x", TensorProto.FLOAT, [3, 2]), ("axis", TensorProto.INT64, [1])]
+    with pytest.raises(Unsupported, match="CumSum takes 'axis' for a size"):
+        compile_here(g.model("g", inputs, [("y", 1, [3, 2])]), tmp_path)
+
+
+def test_the_library_shows_its_descriptor_and_nothing_else(aot_folder: Path) -> None:
+    symbols = subprocess.run(
+        ["nm", "--dynamic", "--defined-only", aot_folder / "libggnn.so"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert [line.split()[-1] for line in symbols.splitlines()] == [
+        "mlbridge_aot_model",
+        "mlbridge_aot_model_ggnn",
+    ]
+
+
+def test_archives_and_c(tmp_path: Path) -> None:
+    onnx.save(aot_models.several(), tmp_path / "m.onnx")
+    made, header = tmp_path / "libpolicy.a", tmp_path / "policy.h"
+    compile_model(tmp_path / "m.onnx", made, header=header)
+    symbols = subprocess.run(
+        ["nm", "--extern-only", "--defined-only", made],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert re.findall(r"[A-Z] (\w+)$", symbols, re.M) == ["mlbridge_aot_model_policy"]
+    declared = "extern const MLBridgeAOTModel mlbridge_aot_model_policy;"
+    assert declared in header.read_text()
+    # One file that needs no header of ours, for whatever compiler.
+    compile_model(tmp_path / "m.onnx", tmp_path / "policy.c", name="other")
+    for compiler in ("gcc", "clang-22"):
+        subprocess.run(
+            [compiler, "-w", "-c", "policy.c", "-o", "other.o"],
+            cwd=tmp_path,
+            check=True,
+        )
+
+
+def test_a_model_that_answers_otherwise_is_not_made(
+    aot_folder: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.onnx"
+    onnx.save(aot_models.mlp(seed=2), other)
+    pattern = r"logits\[0, \d+\]: expected -?[\d.]+ as ONNX Runtime has it, found"
+    with pytest.raises(ModelError, match=pattern):
+        check(aot_folder / "libmlp.so", other, {}, TOLERANCE)
+
+
+def test_a_model_that_crashes_is_not_made(tmp_path: Path) -> None:
+    onnx.save(aot_models.several(), tmp_path / "m.onnx")
+    compile_model(tmp_path / "m.onnx", tmp_path / "m.c")
+    text = (tmp_path / "m.c").read_text()
+    assert "int status = MLBRIDGE_AOT_OK;" in text
+    text = text.replace("int status = MLBRIDGE_AOT_OK;", "int status = *(int *)8;")
+    (tmp_path / "m.c").write_text(text)
+    subprocess.run(
+        ["gcc", "-w", "-shared", "-fPIC", "-DMLBRIDGE_AOT_SHARED", "m.c", "-om.so"],
+        cwd=tmp_path,
+        check=True,
+    )
+    with pytest.raises(ModelError, match="ended by SIGSEGV"):
+        check(tmp_path / "m.so", tmp_path / "m.onnx", {}, TOLERANCE)
+
+
+def model(
+    nodes: list[Any], shape: list[Any], out: list[Any], kind: int = TensorProto.FLOAT
+) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", kind, shape)],
+        [helper.make_tensor_value_info("y", kind, out)],
+        [],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    made.ir_version = 9
+    return made
+
+
+def compile_here(made: onnx.ModelProto, tmp_path: Path, **options: Any) -> Path:
+    onnx.save(made, tmp_path / "m.onnx")
+    compile_model(tmp_path / "m.onnx", tmp_path / "m.so", **options)
+    return tmp_path / "m.so"
+
+
+def test_an_extent_that_is_computed(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Concat", ["x", "x"], ["z"], axis=0),
+        helper.make_node("ReduceMean", ["z"], ["m"], axes=[0], keepdims=1),
+        helper.make_node("Sub", ["z", "m"], ["y"]),
+    ]
+    made = compile_here(model(nodes, ["n", 3], ["m", 3]), tmp_path)
+    with ModelRunner(f"aot:{made}") as runner:
+        for n in (4, 9, 2):
+            x = np.arange(3 * n, dtype=np.float32).reshape(n, 3)
+            found = runner.evaluate({"x": x})["y"]
+            np.testing.assert_allclose(found, np.concatenate([x, x]) - x.mean(0))
+
+
+def test_exponentials_to_the_ends_of_what_there_is(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"]),
+        helper.make_node("Tanh", ["x"], ["t"]),
+        helper.make_node("Concat", ["e", "t"], ["y"], axis=0),
+    ]
+    made = compile_here(model(nodes, ["n"], [None]), tmp_path)
+    ends = [0, 1e-30, 1, 88.7, 88.8, 1e30, np.inf, np.nan]
+    x = np.array([*ends, *np.negative(ends), *np.linspace(-87, 88, 999)], np.float32)
+    with np.errstate(over="ignore"):
+        expected = np.concatenate([np.exp(x), np.tanh(x)])
+    for cpu in ("", "?cpu=baseline"):
+        with ModelRunner(f"aot:{made}{cpu}") as runner:
+            found = runner.evaluate({"x": x})["y"]
+            np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=1e-37)
+
+
+def not_finite() -> onnx.ModelProto:
+    """x float[1,8] -> y float[1,61]: what must not make a number of a NaN."""
+    g = aot_models.GraphBuilder(8)
+    slopes = g.constant(np.arange(8) - 4, np.float32)
+    parts = [
+        g.op("Relu", ["x"], "relu"),
+        g.op("PRelu", ["x", slopes], "prelu"),
+        g.op("HardSigmoid", ["x"], "sigmoid"),
+        g.op("Max", ["x", slopes], "max"),
+        g.op("Min", [slopes, "x"], "min"),
+        g.op("Clip", ["x", *(g.constant(c, np.float32) for c in (-1, 1))], "clip"),
+        g.op("Mul", ["x", g.constant([0.0], np.float32)], "zero"),
+        g.op("ReduceMax", ["x"], "largest", axes=[1], keepdims=1),
+        g.op("ReduceMin", ["x"], "smallest", axes=[1], keepdims=1),
+    ]
+    g.op("TopK", ["x", g.constant([3])], ["best", "i"])
+    g.op("Concat", [*parts, "best"], "y", axis=1)
+    return g.model("g", [("x", TensorProto.FLOAT, [1, 8])], [("y", 1, [1, 61])])
+
+
+def test_nan_and_infinities_are_what_they_are(tmp_path: Path) -> None:
+    made = compile_here(not_finite(), tmp_path)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    plain = np.array([[1, -2, 3, 0.5, -0.25, 7, -8, 2]], np.float32)
+    for cpu in ("", "?cpu=x86-64-v3", "?cpu=baseline"):
+        with ModelRunner(f"aot:{made}{cpu}") as runner:
+            for value in (np.inf, -np.inf, 1.5):
+                for i in range(8):
+                    x = plain.copy()
+                    x[0, i] = value
+                    expected = session.run(None, {"x": x})[0]
+                    np.testing.assert_array_equal(
+                        runner.evaluate({"x": x})["y"], expected
+                    )
+            for i in range(8):
+                x = plain.copy()
+                x[0, i] = np.nan
+                found = np.isnan(np.asarray(runner.evaluate({"x": x})["y"])[0])
+                # Seven parts of eight have it where it was; so have the extremes, and
+                # the best of all is what nobody knows.
+                expected = [*np.tile(np.isnan(x[0]), 7), *[True] * 3, False, False]
+                np.testing.assert_array_equal(found, expected)
+
+
+def test_code_that_makes_a_number_of_nan_is_not_made(tmp_path: Path) -> None:
+    onnx.save(not_finite(), tmp_path / "m.onnx")
+    compile_model(tmp_path / "m.onnx", tmp_path / "m.c")
+    text = (tmp_path / "m.c").read_text()
+    for name in ("fmaxf", "fminf"):
+        assert f"#define {name} mlb_{name}\n" in text
+        text = text.replace(f"#define {name} mlb_{name}\n", "")
+    (tmp_path / "m.c").write_text(text)
+    subprocess.run(
+        [
+            *("gcc", "-w", "-shared", "-fPIC", "-O1", "-DMLBRIDGE_AOT_SHARED"),
+            *("m.c", "-om.so", "-lm"),
+        ],
+        cwd=tmp_path,
+        check=True,
+    )
+    with pytest.raises(ModelError, match=r"input of nan makes .* and .* of the code"):
+        check(tmp_path / "m.so", tmp_path / "m.onnx", {}, TOLERANCE)
+
+
+def picked(start: int) -> onnx.ModelProto:
+    """x float[n] -> y float[1]: the element at `start`."""
+    g = aot_models.GraphBuilder(9)
+    ends = [g.constant([start]), g.constant([start + 1])]
+    g.op("Slice", ["x", *ends], "one")
+    g.op("Reshape", ["one", g.constant([1])], "same")
+    g.op("Neg", ["same"], "y")
+    return g.model("g", [("x", TensorProto.FLOAT, ["n"])], [("y", 1, [1])])
+
+
+def best_three() -> onnx.ModelProto:
+    """x float[n] -> y float[3]."""
+    g = aot_models.GraphBuilder(9)
+    g.op("TopK", ["x", g.constant([3])], ["y", "i"])
+    return g.model("g", [("x", TensorProto.FLOAT, ["n"])], [("y", 1, [3])])
+
+
+@pytest.mark.parametrize(
+    ("made", "least"), [(picked(5), 6), (picked(100), 101), (best_three(), 3)]
+)
+def test_sizes_that_have_no_answer_are_refused(
+    tmp_path: Path, made: onnx.ModelProto, least: int
+) -> None:
+    library = compile_here(made, tmp_path)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    with ModelRunner(f"aot:{library}") as runner:
+        for n in (least, least + 1, 2500):
+            x = np.arange(n, dtype=np.float32)
+            found = runner.evaluate({"x": x})["y"]
+            np.testing.assert_array_equal(found, session.run(["y"], {"x": x})[0])
+        for n in (1, least - 1):
+            x = np.zeros(n, np.float32)
+            with pytest.raises(SchemaMismatch, match=f"n >= {least}"):
+                runner.evaluate({"x": x})
+
+
+def test_positions_of_which_there_are_so_many(tmp_path: Path) -> None:
+    g = aot_models.GraphBuilder(10)
+    g.op("Shape", ["x"], "shape")
+    g.op("Gather", ["shape", g.constant([0])], "n")
+    ends = [g.constant([0]), "n", g.constant([0])]
+    g.op("Slice", [g.weight(3000, 4), *ends], "positions")
+    g.op("Add", ["x", "positions"], "y")
+    made = g.model("g", [("x", TensorProto.FLOAT, ["n", 4])], [("y", 1, ["n", 4])])
+    library = compile_here(made, tmp_path)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    with ModelRunner(f"aot:{library}") as runner:
+        for n in (1, 2003):
+            x = np.ones((n, 4), np.float32)
+            found = runner.evaluate({"x": x})["y"]
+            np.testing.assert_array_equal(found, session.run(["y"], {"x": x})[0])
+        with pytest.raises(SchemaMismatch, match=r"n <= \d+"):
+            runner.evaluate({"x": np.ones((3500, 4), np.float32)})
+
+
+def test_code_that_decides_by_size_is_not_made(tmp_path: Path) -> None:
+    g = aot_models.GraphBuilder(11)
+    g.op("Slice", ["x", g.constant([0]), g.constant([5000])], "some")
+    g.op("Neg", ["some"], "y")
+    made = g.model("g", [("x", TensorProto.FLOAT, ["n"])], [("y", 1, ["m"])])
+    with pytest.raises(ModelError, match=r"y: expected float32\[\d+\], found .*5000"):
+        compile_here(made, tmp_path)
+
+
+def test_an_extent_that_is_pinned(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    made = compile_here(model(nodes, [None, 3], [None, 3]), tmp_path, pin={"x:0": 2})
+    with ModelRunner(f"aot:{made}") as runner:
+        assert runner.evaluate({"x": np.ones((2, 3), np.float32)})["y"].sum() == 6
+    with pytest.raises(InvalidArgument, match="no free extent 'batch'; it has x:0"):
+        compile_model(tmp_path / "m.onnx", made, pin={"batch": 2})
+
+
+def test_what_cannot_be_compiled_is_named(tmp_path: Path) -> None:
+    strings = model(
+        [helper.make_node("Identity", ["x"], ["y"])], [2], [2], TensorProto.STRING
+    )
+    with pytest.raises(Unsupported, match=r"tensor of numbers for 'x', .* STRING"):
+        compile_here(strings, tmp_path)
+    cells = model(
+        [
+            helper.make_node("NonZero", ["x"], ["i"]),
+            helper.make_node("Cast", ["i"], ["y"], to=1),
+        ],
+        ["n"],
+        [1, None],
+    )
+    with pytest.raises((Unsupported, ModelError)):
+        compile_here(cells, tmp_path)
+    assert not (tmp_path / "m.so").exists()
+    unnamed = model([helper.make_node("Identity", ["x"], ["y"])], [2], [2], 99)
+    with pytest.raises(Unsupported, match="for 'x', found elements of type 99"):
+        compile_here(unnamed, tmp_path)
+    (tmp_path / "m.onnx").write_bytes(b"no model")
+    with pytest.raises(Malformed, match="is no ONNX model"):
+        compile_model(tmp_path / "m.onnx", tmp_path / "m.so")
+    with pytest.raises(FileNotFoundError):
+        compile_model(tmp_path / "nothing.onnx", tmp_path / "m.so")
+
+
+def test_a_file_is_there_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnx.save(aot_models.several(), tmp_path / "m.onnx")
+    output, header = tmp_path / "policy.c", tmp_path / "policy.h"
+    compile_model(tmp_path / "m.onnx", output, header=header)
+    texts = {path: path.read_bytes() for path in (output, header)}
+    old = {path: path.open("rb") for path in texts}
+
+    def copy(source: Path, target: Path) -> None:
+        # Until the new one is complete, the old one is there.
+        assert {path: path.read_bytes() for path in texts} == texts
+        target.write_bytes(source.read_bytes()[:100])
+        raise OSError("no space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.copy", copy)
+        with pytest.raises(OSError, match="no space"):
+            compile_model(tmp_path / "m.onnx", output, header=header)
+    assert {path: path.read_bytes() for path in texts} == texts
+    assert len(list(tmp_path.iterdir())) == 3
+    compile_model(tmp_path / "m.onnx", output, name="other", header=header)
+    assert b"mlbridge_aot_model_other" in output.read_bytes()
+    for path, file in old.items():
+        with file:
+            assert file.read() == texts[path]
+
+
+def test_an_output_that_is_an_input(tmp_path: Path) -> None:
+    made = model([helper.make_node("Relu", ["x"], ["y"])], [3], [3])
+    made.graph.output.append(made.graph.input[0])
+    with pytest.raises(Unsupported, match="the output 'x' is an input"):
+        compile_here(made, tmp_path)
+
+
+def test_more_dimensions_than_a_runner_takes(tmp_path: Path) -> None:
+    made = model([helper.make_node("Relu", ["x"], ["y"])], [1] * 9, [1] * 9)
+    with pytest.raises(Unsupported, match="'x': expected a rank of at most 8, found 9"):
+        compile_here(made, tmp_path)
+
+
+def test_a_sequence_of_any_length(tmp_path: Path) -> None:
+    made = aot_models.lstm()
+    made.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
+    library = compile_here(made, tmp_path)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    with ModelRunner(f"aot:{library}") as runner:
+        for n in (1, 40):
+            asked = {"tokens": np.arange(n), "state": np.ones((1, 8), np.float32)}
+            (expected,) = session.run(["probabilities"], asked)
+            found = runner.evaluate(asked)["probabilities"]
+            np.testing.assert_allclose(found, expected, atol=TOLERANCE)
+
+
+def test_memory_of_a_free_size_on_the_stack_is_refused(tmp_path: Path) -> None:
+    g = aot_models.GraphBuilder(7)
+    weights = [g.weight(1, 64, 8), g.weight(1, 64, 16)]
+    g.op("LSTM", ["x", *weights], ["", "y"], hidden_size=16)
+    made = g.model(
+        "rnn", [("x", TensorProto.FLOAT, [3, "n", 8])], [("y", 1, [1, "n", 16])]
+    )
+    with pytest.raises(Unsupported, match="free extent's size on the stack"):
+        compile_here(made, tmp_path)
+
+
+def test_numbers_that_follow_from_free_extents() -> None:
+    at = ({"n": 2003, "m": 2011}, {"n": 2017, "m": 2027})
+
+    def text(n: int, m: int) -> str:
+        products = f"a[{n}][7]; {m * n} b{n} 0x1.8p+{3}f {16 * n * n}"
+        return f"{products} {n + 1} {n}.0f {n}LL 2003"
+
+    texts = (
+        text(2003, 2011).replace("b2003", "b"),
+        text(2017, 2027).replace("b2017", "b"),
+    )
+    assert generalise(texts, at) == (
+        "a[n][7]; (n * m) b 0x1.8p+3f (16 * n * n) (n+1) (float)n n 2003"
+    )
+    with pytest.raises(Unsupported, match="more than a product and a constant"):
+        generalise(("1001", "1008"), at)
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    onnx.save(aot_models.several(), tmp_path / "m.onnx")
+    output = tmp_path / "libpolicy.so"
+    result = CliRunner().invoke(
+        app, ["compile", str(tmp_path / "m.onnx"), "-o", str(output)]
+    )
+    said = " ".join(result.output.split())
+    assert result.exit_code == 0, said
+    assert re.search(
+        r"emx-onnx-cgen [\d.]+: .*KiB in .* agrees with .*baseline: \d+ evaluations",
+        said,
+    )
+    with ModelRunner(f"aot:{output}") as runner:
+        assert "score" in runner.evaluate(next(aot_models.questions("several")))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "policy.dll"], "ends in .so, .o, .a, .c"),
+        (["-o", "2fast.so"], "expected a C identifier"),
+        (["-o", "m.so", "--cc", "no-such-cc"], "no C compiler no-such-cc"),
+        (["-o", "m.so", "--pin", "batch"], "expected EXTENT=SIZE"),
+    ],
+)
+def test_wrong_use(tmp_path: Path, arguments: list[str], message: str) -> None:
+    onnx.save(aot_models.several(), tmp_path / "m.onnx")
+    command = ["compile", str(tmp_path / "m.onnx"), *arguments]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code != 0
+    assert message in " ".join(f"{result.output} {result.exception}".split())
+
+
+def test_default_names() -> None:
+    assert default_name(Path("a/libpolicy.so")) == "policy"
+    assert default_name(Path("my-policy.v2.o")) == "my_policy_v2"

@@ -1,0 +1,335 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One model for many compilers: batches, and who pays for whose mistakes."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mlbridge import (
+    Features,
+    ModelError,
+    SchemaMismatch,
+    batched,
+    create_model_runner,
+    serve,
+    serving,
+    stack,
+)
+from mlbridge.doors import open_doors
+from mlbridge.errors import InvalidArgument
+
+COMPILERS = 8
+
+
+class Crowd:
+    """Threads that ask at the same moment, each through a runner of its own."""
+
+    def __init__(self, specs: Sequence[str]) -> None:
+        self.answers: list[list[Any]] = [[] for _ in specs]
+        self._barrier = threading.Barrier(len(specs))
+        self._specs = specs
+
+    def ask(self, questions: Sequence[Features], rounds: int = 1) -> None:
+        """Each asks its own question so often; failures are answers, too."""
+        threads = [
+            threading.Thread(target=self._ask, args=(i, questions[i], rounds))
+            for i in range(len(self._specs))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+
+    def _ask(self, index: int, question: Features, rounds: int) -> None:
+        with create_model_runner(self._specs[index]) as runner:
+            # So that all have met the server before the questions that count.
+            runner.evaluate({"x": 0}, int)
+            self._barrier.wait(30)
+            for _ in range(rounds):
+                try:
+                    answer: Any = runner.evaluate(question, int)
+                except Exception as failure:
+                    answer = failure
+                self.answers[index].append(answer)
+
+
+def specs(name: str, count: int = COMPILERS) -> list[str]:
+    return [f"{('pipe', 'shm')[i % 2]}:{name}" for i in range(count)]
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> str:
+    return str(tmp_path / "model")
+
+
+def test_questions_that_wait_together_are_answered_together(name: str) -> None:
+    sizes: list[int] = []
+
+    @batched
+    def double(questions: Sequence[Features]) -> Any:
+        sizes.append(len(questions))
+        return 2 * stack(questions)["x"]
+
+    crowd = Crowd(specs(name))
+    with serving(double, f"pipe:{name}", max_batch=COMPILERS, max_delay=0.5) as served:
+        crowd.ask([{"x": i} for i in range(COMPILERS)], rounds=10)
+    assert crowd.answers == [[2 * i] * 10 for i in range(COMPILERS)]
+    assert max(sizes) == COMPILERS
+    assert sum(sizes) == served.statistics.questions == 11 * COMPILERS
+    assert served.statistics.batches == len(sizes) < 11 * COMPILERS
+    assert served.statistics.batch_size == sum(sizes) / len(sizes)
+
+
+def test_a_batch_is_no_larger_than_it_may_be(name: str) -> None:
+    sizes: list[int] = []
+
+    @batched
+    def policy(questions: Sequence[Features]) -> Any:
+        sizes.append(len(questions))
+        return [int(q["x"]) for q in questions]
+
+    crowd = Crowd(specs(name))
+    with serving(policy, f"pipe:{name}", max_batch=3, max_delay=0.01):
+        crowd.ask([{"x": i} for i in range(COMPILERS)], rounds=20)
+    assert max(sizes) <= 3
+    assert crowd.answers == [[i] * 20 for i in range(COMPILERS)]
+
+
+def test_a_function_of_one_question_is_never_given_more(name: str) -> None:
+    crowd = Crowd(specs(name))
+    with serving(lambda f: f["x"] + 1, f"pipe:{name}", max_batch=32, max_delay=1.0):
+        started = time.monotonic()
+        crowd.ask([{"x": i} for i in range(COMPILERS)], rounds=3)
+        # Nor does it wait for more.
+        assert time.monotonic() - started < 5
+    assert crowd.answers == [[i + 1] * 3 for i in range(COMPILERS)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ({"x": np.zeros(3, np.int64)}, "ValueError"),
+        ({"x": "text"}, "text"),
+        ({"y": 1}, "KeyError"),
+    ],
+)
+def test_a_lying_compiler_fails_alone(
+    name: str, wrong: Features, expected: str
+) -> None:
+    @batched
+    def policy(questions: Sequence[Features]) -> Any:
+        if any(q["x"] == "text" for q in questions if isinstance(q["x"], str)):
+            raise TypeError("a text is no number")
+        rows = stack(questions)["x"]
+        if rows.ndim != 1:
+            raise ValueError("vectors are not expected")
+        return rows + 1
+
+    questions: list[Features] = [{"x": i} for i in range(COMPILERS)]
+    questions[3] = wrong
+    crowd = Crowd(specs(name))
+    with serving(policy, f"pipe:{name}", max_batch=COMPILERS, max_delay=0.5) as served:
+        crowd.ask(questions)
+    for index, (answer,) in enumerate(crowd.answers):
+        if index == 3:
+            assert isinstance(answer, ModelError)
+            assert expected in str(answer)
+        else:
+            assert answer == index + 1
+    assert served.statistics.errors == 1
+
+
+@pytest.mark.parametrize("answers", [[], [1], [1] * 99])
+def test_a_wrong_number_of_answers_is_the_models_failure(
+    name: str, answers: list[int]
+) -> None:
+    @batched
+    def policy(questions: Sequence[Features]) -> Any:
+        return answers if questions[0]["x"] else [0] * len(questions)
+
+    crowd = Crowd(specs(name, 2))
+    with serving(policy, f"pipe:{name}", max_batch=2, max_delay=0.5):
+        crowd.ask([{"x": 1}, {"x": 1}])
+    for (answer,) in crowd.answers:
+        # A single answer is right for each alone.
+        if len(answers) == 1:
+            assert answer == 1
+        else:
+            assert isinstance(answer, ModelError)
+            assert f"{len(answers)} answers to 1 questions" in str(answer)
+
+
+def test_a_single_question_is_asked_once(name: str) -> None:
+    calls: list[int] = []
+
+    @batched
+    def policy(questions: Sequence[Features]) -> Any:
+        calls.append(len(questions))
+        raise ValueError("no")
+
+    with (
+        serving(policy, f"pipe:{name}", max_batch=8),
+        create_model_runner(f"pipe:{name}") as runner,
+        pytest.raises(ModelError, match="no"),
+    ):
+        runner.evaluate({"x": 1}, int)
+    assert calls == [1]
+
+
+def test_a_dict_is_no_list_of_answers(name: str) -> None:
+    policy = batched(lambda questions: {"out": [1]})  # type: ignore[arg-type, return-value]
+    with (
+        serving(policy, f"pipe:{name}"),
+        create_model_runner(f"pipe:{name}") as runner,
+        pytest.raises(ModelError, match=r"returns a list or an array.* found dict"),
+    ):
+        runner.evaluate({"x": 1}, int)
+
+
+def test_a_model_that_has_failed_keeps_nobody_waiting(name: str) -> None:
+    def policy(features: Features) -> int:
+        raise ValueError("no")
+
+    def ask() -> None:
+        with serving(policy, f"pipe:{name}", on_error="raise"):
+            with (
+                create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+                pytest.raises(ModelError),
+            ):
+                runner.evaluate({"x": 1}, int)
+            while Path(f"{name}.sock").exists():
+                time.sleep(0.01)
+
+    with pytest.raises(ValueError, match="no"):
+        ask()
+
+
+def test_one_model_at_several_places(tmp_path: Path) -> None:
+    first, second = str(tmp_path / "a"), str(tmp_path / "b")
+    places = [f"pipe:{first}", f"shm:{first}", f"shm:{second}"]
+    with serving(lambda f: f["x"] + 1, places) as served:
+        for spec in (f"pipe:{first}", f"shm:{first}", f"shm:{second}"):
+            with create_model_runner(spec) as runner:
+                assert runner.evaluate({"x": 41}, int) == 42
+        # Of these, one alone has a door for bare compilers.
+        assert Path(f"{first}.in").exists()
+        assert not Path(f"{second}.in").exists()
+    assert served.statistics.sessions == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_places_that_contradict_each_other(name: str) -> None:
+    with pytest.raises(InvalidArgument, match="contradicts another place"):
+        open_doors([f"pipe:{name}?serdes=json", f"pipe:{name}"])
+    with pytest.raises(InvalidArgument, match="contradicts another place"):
+        open_doors([f"pipe:{name}", f"shm:{name}?max-message=1MiB"])
+    with pytest.raises(InvalidArgument, match="needs a place"):
+        serve(lambda f: 1, [])
+
+
+@pytest.mark.parametrize(
+    ("size", "delay"), [(0, 0.0), (1, -1.0), (2, 15.0), (2, float("inf"))]
+)
+def test_impossible_batches(name: str, size: int, delay: float) -> None:
+    with pytest.raises(
+        ValueError, match="expected max_batch >= 1 and a max_delay from 0"
+    ):
+        serve(lambda f: 1, f"pipe:{name}", max_batch=size, max_delay=delay)
+    assert not Path(f"{name}.sock").exists()
+
+
+def test_stack() -> None:
+    questions: list[Features] = [
+        {"n": np.array(i), "v": np.full((2, 3), i, np.float32), "name": f"f{i}"}
+        for i in range(4)
+    ]
+    stacked = stack(questions)
+    np.testing.assert_array_equal(stacked["n"], np.arange(4))
+    assert stacked["v"].shape == (4, 2, 3)
+    assert stacked["v"].dtype == np.float32
+    assert stacked["name"] == ["f0", "f1", "f2", "f3"]
+    questions[2]["v"] = np.zeros((3, 2), np.float32)
+    with pytest.raises(SchemaMismatch, match=r"feature 'v' .* \(2, 3\) .* \(3, 2\)"):
+        stack(questions)
+    del questions[2]["v"]
+    with pytest.raises(SchemaMismatch, match=r"\['v'\]"):
+        stack(questions)
+
+
+SLOW_SERVER = """
+import sys, time, mlbridge
+def slow(features):
+    print("asked", flush=True)
+    time.sleep(1)
+    return 7
+print(mlbridge.serve(slow, sys.argv[1]).questions, flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_question_at_hand_is_answered_before_the_end(
+    name: str, number: signal.Signals
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW_SERVER, f"pipe:{name}"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        answers: list[int] = []
+
+        def ask() -> None:
+            with create_model_runner(f"pipe:{name}") as runner:
+                answers.append(runner.evaluate({"x": 1}, int))
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        assert process.stdout.readline() == "asked\n"
+        process.send_signal(number)
+        asking.join(20)
+        assert answers == [7]
+        process.wait(20)
+    assert list(Path(name).parent.iterdir()) == []
+
+
+def test_a_second_signal_does_not_wait(name: str) -> None:
+    with subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            SLOW_SERVER.replace("sleep(1)", "sleep(60)"),
+            f"pipe:{name}",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+
+        def ask() -> None:
+            with (
+                create_model_runner(f"pipe:{name}") as runner,
+                pytest.raises(Exception, match="ended or closed"),
+            ):
+                runner.evaluate({"x": 1}, int)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        assert process.stdout.readline() == "asked\n"
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+        assert time.monotonic() - started < 10
+        asking.join(20)
+    assert list(Path(name).parent.iterdir()) == []

@@ -1,0 +1,86 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`mlbridge bench serve` and `neighbour`, but for times, which no test depends on."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bench_build import build_or_skip, children
+from mlbridge import PeerClosed
+from mlbridge.bench import app
+from mlbridge.bench._serve import Load, measure
+from mlbridge.bench.workers import placements
+
+
+@pytest.fixture
+def build() -> Path:
+    return build_or_skip()
+
+
+def test_every_row_is_measured(build: Path, tmp_path: Path) -> None:
+    before = children()
+    outcome = CliRunner().invoke(
+        app,
+        [
+            *("serve", "--clients", "1,4", "--seconds", "0.3", "--model-ms", "1"),
+            *("--max-batch", "8", "--max-delay", "0.5"),
+            *("--json", str(tmp_path / "rows.json"), "--build", str(build)),
+        ],
+        catch_exceptions=False,
+    )
+    assert outcome.exit_code == 0, outcome.output
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [
+        (r["load"]["runner"], r["load"]["clients"], r["load"]["max_batch"])
+        for r in rows
+    ] == [(n, c, b) for n in ("pipe", "shm") for c in (1, 4) for b in (1, 8)]
+    for row in rows:
+        assert row["decisions_per_second"] > 0
+        assert 0 < row["slowest_client"] <= 1
+        batch = min(row["load"]["max_batch"], row["load"]["clients"])
+        assert 1 <= row["batch_size"] <= batch
+        latency = row["latency_ms"]
+        # No answer leaves before the model has taken its time.
+        assert 0.9 <= latency["p50"] <= latency["p90"] <= latency["p99"]
+    assert any(row["batch_size"] > 1 for row in rows)
+    assert children() == before
+
+
+def test_a_model_that_fails_ends_the_run(build: Path) -> None:
+    before = children()
+    with pytest.raises(PeerClosed, match="did not get its first answer"):
+        # No such runner, so that there is no model and nobody to ask.
+        measure(Load("smoke", 2, 1, 0.0, 1.0, 10, 0.1), build)
+    assert children() == before
+
+
+@pytest.mark.parametrize("clients", ["", "0", "1,x"])
+def test_counts_that_are_none(clients: str) -> None:
+    outcome = CliRunner().invoke(app, ["serve", "--clients", clients])
+    assert outcome.exit_code == 2
+    assert "expected N,N,..." in " ".join(outcome.output.split())
+
+
+def test_a_busy_neighbour(build: Path, tmp_path: Path) -> None:
+    before = children()
+    outcome = CliRunner().invoke(
+        app,
+        [
+            *("neighbour", "--trips", "1500", "--floats", "10", "--runner", "shm"),
+            *("--json", str(tmp_path / "rows.json"), "--build", str(build)),
+        ],
+        catch_exceptions=False,
+    )
+    assert outcome.exit_code == 0, outcome.output
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [(r["placement"], r["busy"]) for r in rows] == [
+        (p.name, busy) for p in placements() for busy in (False, True)
+    ]
+    for row in rows:
+        assert row["trips"] == 2000
+        assert 0 < row["median_us"] <= row["p99_us"] <= row["max_us"]
+    assert children() == before

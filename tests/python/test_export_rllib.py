@@ -1,0 +1,239 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Modules of RLlib, exported from a checkpoint, with what its connectors do."""
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+pytest.importorskip("ray", reason="needs scripts/make-venv train")
+pytest.importorskip("onnxscript", reason="needs scripts/make-venv export")
+
+import ray
+import torch
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.connectors.env_to_module import (
+    FlattenObservations,
+    MeanStdFilter,
+    PrevActionsPrevRewards,
+)
+from ray.rllib.core.columns import Columns
+from ray.rllib.env.multi_agent_env import MultiAgentEnv
+from ray.rllib.env.single_agent_episode import SingleAgentEpisode
+
+from exported import run
+from mlbridge import InvalidArgument, SchemaMismatch, Unsupported
+from mlbridge.export import export
+from mlbridge.export.rllib import load
+
+# Ray's own, from its threads, too.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+COUNT = 20
+# Not in the order of its keys, in which RLlib flattens it.
+DICT = spaces.Dict(
+    size=spaces.Box(0, 1000, (1,), np.int64),
+    embedding=spaces.Box(-4, 4, (3,), np.float32),
+    kind=spaces.Discrete(4),
+)
+ROW = spaces.Box(-3, 50, (4,), np.float32)
+AGENTS: dict[str, spaces.Space[Any]] = {
+    "node": ROW,
+    "colour": spaces.Box(0, 1, (2,), np.float32),
+}
+ACTIONS: dict[str, spaces.Space[Any]] = {
+    "node": spaces.Discrete(3),
+    "colour": spaces.MultiDiscrete([2, 3]),
+}
+
+
+class Alone(gymnasium.Env[Any, Any]):
+    def __init__(self, config: Any) -> None:
+        self.observation_space = config["space"]
+        self.action_space = spaces.Discrete(4)
+
+    def reset(
+        self, *, seed: int | None = None, options: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
+        self._steps = 0
+        return self.observation_space.sample(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self._steps += 1
+        return self.observation_space.sample(), 1.0, self._steps >= 8, False, {}
+
+
+class InTurn(MultiAgentEnv):
+    def __init__(self, config: Any = None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.possible_agents = self.agents = list(AGENTS)
+        self.observation_spaces = dict(AGENTS.items())
+        self.action_spaces = dict(ACTIONS.items())
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self._steps = 0
+        return {"node": AGENTS["node"].sample()}, {}
+
+    def step(self, actions: Any) -> Any:
+        self._steps += 1
+        who = "node" if "colour" in actions else "colour"
+        over = {"__all__": self._steps >= 8}
+        observation = {who: AGENTS[who].sample()}
+        return observation, dict.fromkeys(actions, 1.0), over, {"__all__": False}, {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ray() -> Iterator[None]:
+    ray.init(
+        num_cpus=1,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        object_store_memory=100 << 20,
+    )
+    yield
+    ray.shutdown()
+
+
+def trained(environment: Any, connectors: Callable[[], Any], **more: Any) -> Any:
+    settings: Any = PPOConfig
+    config = (
+        settings()
+        .environment(environment, env_config=more.pop("env_config", {}))
+        .env_runners(
+            num_env_runners=0,
+            env_to_module_connector=lambda *args, **kwargs: connectors(),
+        )
+        .training(train_batch_size_per_learner=64, minibatch_size=32, num_epochs=1)
+        .learners(num_learners=0)
+        .debugging(seed=0, log_level="ERROR")
+    )
+    if environment is InTurn:
+        config.multi_agent(
+            policies=set(AGENTS),
+            policy_mapping_fn=lambda agent, *args, **kwargs: agent,
+        )
+    algorithm = config.build_algo()
+    algorithm.train()
+    return algorithm
+
+
+def asked_of_rllib(algorithm: Any, observation: Any, space: Any) -> Any:
+    """The logits for one observation, by RLlib's own pipeline."""
+    episode = SingleAgentEpisode(
+        observations=[observation],
+        observation_space=space,
+        action_space=spaces.Discrete(4),
+    )
+    module = algorithm.get_module()
+    pipeline = algorithm.env_runner._env_to_module
+    for connector in pipeline.connectors:
+        if isinstance(connector, MeanStdFilter):
+            connector._update_stats = False
+    batch = pipeline(
+        rl_module=module, episodes=[episode], batch={}, explore=False, shared_data={}
+    )
+    with torch.no_grad():
+        found = module.forward_inference(batch)
+    return found[Columns.ACTION_DIST_INPUTS].numpy()[0]
+
+
+CASES: list[tuple[Any, Callable[[], Any]]] = [
+    (DICT, lambda: [FlattenObservations(), MeanStdFilter()]),
+    (ROW, lambda: [MeanStdFilter(clip_by_value=1.5)]),
+]
+
+
+@pytest.mark.parametrize(("space", "connectors"), CASES, ids=["dict", "row"])
+def test_the_same_logits_as_its_pipeline(
+    tmp_path: Path, space: Any, connectors: Callable[[], Any]
+) -> None:
+    algorithm = trained(Alone, connectors, env_config={"space": space})
+    try:
+        algorithm.save_to_path(str(tmp_path / "checkpoint"))
+        done = export(
+            load(tmp_path / "checkpoint"), tmp_path / "m.onnx", framework="rllib"
+        )
+        assert (done.outputs, done.decide) == (("logits",), "argmax:logits")
+        space.seed(2)
+        for _ in range(COUNT):
+            one = space.sample()
+            named = one if isinstance(space, spaces.Dict) else {"observation": one}
+            asked = {name: np.asarray(value)[None] for name, value in named.items()}
+            expected = asked_of_rllib(algorithm, one, space)
+            found = run(done.path, asked)["logits"][0]
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+        # The algorithm itself, before it is saved, and features of the compiler's.
+        same = tmp_path / "n.onnx"
+        if space is ROW:
+            export(algorithm, same, features=["int64 a", "float[2] b", "bool c"])
+            return
+        given = ["int32 kind", "double[3] embedding", "int64[1] size"]
+        again = export(algorithm, same, features=given)
+        assert [f.name for f in again.features] == ["embedding", "kind", "size"]
+        asked["kind"] = asked["kind"].astype(np.int32)
+        asked["embedding"] = asked["embedding"].astype(np.float64)
+        np.testing.assert_allclose(run(same, asked)["logits"][0], found, atol=1e-6)
+        with pytest.raises(
+            SchemaMismatch, match="there is no kind, size; it has no use"
+        ):
+            export(algorithm, same, features=["float[3] embedding", "float kid"])
+    finally:
+        algorithm.stop()
+
+
+def test_one_of_several_modules(tmp_path: Path) -> None:
+    algorithm = trained(InTurn, lambda: [MeanStdFilter(multi_agent=True)])
+    try:
+        algorithm.save_to_path(str(tmp_path / "checkpoint"))
+        filters = algorithm.env_runner._env_to_module.connectors[0]._filters
+        modules = {name: algorithm.get_module(name) for name in AGENTS}
+    finally:
+        algorithm.stop()
+    with pytest.raises(
+        InvalidArgument, match="more than one module: name one of colour"
+    ):
+        load(tmp_path / "checkpoint")
+    with pytest.raises(
+        InvalidArgument, match="no module 'clour': name one of colour, n"
+    ):
+        load(tmp_path / "checkpoint", "clour")
+    for name, space in AGENTS.items():
+        policy = load(tmp_path / "checkpoint", name)
+        done = export(policy, tmp_path / f"{name}.onnx", framework="rllib")
+        space.seed(1)
+        rows = np.stack([space.sample() for _ in range(COUNT)])
+        seen = np.stack([filters[name](row, update=False) for row in rows])
+        with torch.no_grad():
+            batch = {Columns.OBS: torch.from_numpy(seen)}
+            logits = modules[name].forward_inference(batch)[Columns.ACTION_DIST_INPUTS]
+        found = run(done.path, {"observation": rows})
+        if name == "node":
+            np.testing.assert_allclose(found["logits"], logits, rtol=1e-4, atol=1e-5)
+            continue
+        parts = [part.argmax(dim=1) for part in torch.split(logits, [2, 3], dim=1)]
+        assert (done.outputs, done.decide) == (("action",), None)
+        np.testing.assert_array_equal(found["action"], torch.stack(parts, dim=1))
+
+
+def test_connectors_that_nothing_is_known_of(tmp_path: Path) -> None:
+    algorithm = trained(
+        Alone,
+        lambda: [PrevActionsPrevRewards(), FlattenObservations()],
+        env_config={"space": ROW},
+    )
+    try:
+        with pytest.raises(
+            Unsupported, match=r"PrevActionsPrev.* do it in the environment"
+        ):
+            export(algorithm, tmp_path / "m.onnx")
+    finally:
+        algorithm.stop()

@@ -1,0 +1,205 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models and runners behind gRPC, in Python."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlbridge
+from mlbridge import (
+    GRPCCompilerInterface,
+    InvalidArgument,
+    ModelError,
+    OSFailure,
+    Timeout,
+    create_model_runner,
+    grpc,
+    serving,
+)
+
+pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
+
+
+def last(features: mlbridge.Features) -> Any:
+    return features["x"][-1]
+
+
+@pytest.fixture(params=["tcp", "unix"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return "grpc://:0" if request.param == "tcp" else f"grpc+unix:{tmp_path}/advisor"
+
+
+def spec_of(name: str) -> str:
+    """The compiler's spec of a door's name."""
+    return f"grpc:{name}" if name.startswith("//") else f"grpc+unix:{name}"
+
+
+@pytest.mark.parametrize("call", ["stream", "unary"])
+def test_a_question_and_its_answer(place: str, call: str) -> None:
+    with serving(last, place) as served:
+        name = served._loop.server.name
+        spec = f"{spec_of(name)}?serdes=bitstream&call={call}"
+        with create_model_runner(spec) as runner:
+            for length in (1, 500, 50_000):
+                x = np.arange(length, dtype=np.float32)
+                assert runner.evaluate({"x": x}, np.float32) == length - 1
+    assert served.statistics.questions == 3
+
+
+def test_the_papers_loop(place: str) -> None:
+    with (
+        GRPCCompilerInterface(place, timeout=10) as interface,
+        ThreadPoolExecutor(1) as compiler,
+    ):
+        spec = f"{spec_of(interface.name)}?serdes=bitstream"
+
+        def ask() -> Any:
+            with create_model_runner(spec) as runner:
+                return [runner.evaluate({"x": np.float32(i)}, float) for i in range(5)]
+
+        asked = compiler.submit(ask)
+        for _ in range(5):
+            features = interface.evaluate()
+            assert interface.pid == os.getpid()
+            interface.populate_buffer(float(features["x"]) + 1)
+        interface.evaluate("exit")
+        assert asked.result(10) == [1, 2, 3, 4, 5]
+
+
+def test_the_models_exception_is_typed(place: str) -> None:
+    def fails(features: mlbridge.Features) -> Any:
+        raise ValueError("the weights are missing")
+
+    with serving(fails, place) as served:
+        spec = f"{spec_of(served._loop.server.name)}?serdes=bitstream"
+        with (
+            create_model_runner(spec) as runner,
+            pytest.raises(ModelError, match="the weights are missing"),
+        ):
+            runner.evaluate({"x": 1}, float)
+
+
+def test_pipes_and_grpc_at_once(tmp_path: Path) -> None:
+    pipe, unix = f"pipe:{tmp_path}/a", f"grpc+unix:{tmp_path}/b"
+    with serving(last, [pipe, unix]):
+        for spec in (pipe, f"{unix}?serdes=bitstream"):
+            with create_model_runner(spec) as runner:
+                assert runner.evaluate({"x": np.ones(3)}, float) == 1
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="HOST:PORT"):
+        create_model_runner("grpc://nowhere")
+    with pytest.raises(InvalidArgument, match="stream or unary"):
+        create_model_runner("grpc://a:1?call=both")
+    with pytest.raises(InvalidArgument, match="come together"):
+        create_model_runner("grpc://a:1?cert=a.pem")
+    with pytest.raises(InvalidArgument, match="unknown option 'bare'"):
+        GRPCCompilerInterface("grpc://:0?bare=no")
+    with pytest.raises(OSFailure, match=r"missing\.pem"):
+        GRPCCompilerInterface(f"grpc://:0?cert={tmp_path}/missing.pem&key=x")
+    with (
+        create_model_runner("grpc://127.0.0.1:1?serdes=bitstream&connect=100ms") as r,
+        pytest.raises(Timeout, match="refused"),
+    ):
+        r.evaluate({"x": 1}, float)
+
+
+def test_a_decorated_spec_is_one_for_grpc() -> None:
+    assert grpc.is_named_in("record:log.bin|grpc://a:1?call=unary")
+    assert grpc.is_named_in("grpc+unix:/tmp/a")
+    assert not grpc.is_named_in("pipe:/tmp/grpc:1")
+    assert not grpc.is_named_in("record:grpc|pipe:/tmp/a")
+
+
+@pytest.mark.parametrize(
+    ("spec", "worker", "picked"),
+    [
+        ("grpc://host:50051", 3, "grpc://host:50051"),
+        ("grpc://host:50051,50060", 1, "grpc://host:50060"),
+        ("grpc://host:50051-50058?call=unary", 7, "grpc://host:50058?call=unary"),
+        ("grpc://[::1]:1,5-6", 2, "grpc://[::1]:6"),
+        ("grpc+unix:/tmp/a,b", 1, "grpc+unix:/tmp/a,b"),
+        ("shm:/tmp/a-1", 1, "shm:/tmp/a-1"),
+    ],
+)
+def test_port_arrays(spec: str, worker: int, picked: str) -> None:
+    assert grpc.pick(spec, worker) == picked
+
+
+def test_port_arrays_that_are_too_short() -> None:
+    with pytest.raises(InvalidArgument, match="2 ports, and worker 2"):
+        grpc.pick("grpc://host:50051,50060", 2)
+    with pytest.raises(InvalidArgument, match="expected ports"):
+        grpc.pick("grpc://host:50051,", 0)
+
+
+COEXISTENCE = """
+import sys
+import numpy as np
+
+def grpcio():
+    import grpc
+    from concurrent import futures
+    class Handler(grpc.GenericRpcHandler):
+        def service(self, details):
+            return grpc.unary_unary_rpc_method_handler(lambda text, _: text[::-1])
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+    server.add_generic_rpc_handlers((Handler(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        assert channel.unary_unary("/a/b")(b"abc", timeout=10) == b"cba"
+    server.stop(0).wait()
+
+def torch():
+    import torch
+    assert torch.nn.Linear(3, 1)(torch.ones(3)).shape == (1,)
+
+def protobuf():
+    from google.protobuf import struct_pb2
+    struct = struct_pb2.Struct()
+    struct["a"] = 1
+    assert struct_pb2.Struct.FromString(struct.SerializeToString())["a"] == 1
+
+def ours():
+    import mlbridge
+    place = "grpc+unix:" + sys.argv[1]
+    with mlbridge.serving(lambda f: f["x"][-1], place):
+        with mlbridge.create_model_runner(place + "?serdes=bitstream") as runner:
+            assert runner.evaluate({"x": np.ones(3)}, float) == 1
+
+for _ in range(2):
+    for part in sys.argv[2:]:
+        globals()[part]()
+"""
+
+
+@pytest.mark.parametrize("ours_first", [True, False])
+def test_beside_others_of_its_kind(tmp_path: Path, ours_first: bool) -> None:
+    """One process, each with a gRPC or Protobuf of its own: all of them work."""
+    code = (
+        "import importlib.util as u;"
+        "print(*(m for m in ('grpc','torch','google') if u.find_spec(m)))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    names = {"grpc": "grpcio", "torch": "torch", "google": "protobuf"}
+    others = [names[module] for module in found]
+    if not others:
+        pytest.skip("neither grpcio nor torch nor protobuf is installed")
+    order = ["ours", *others] if ours_first else [*others, "ours"]
+    subprocess.run(
+        [sys.executable, "-c", COEXISTENCE, str(tmp_path / "advisor"), *order],
+        check=True,
+        timeout=120,
+    )

@@ -1,0 +1,75 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""examples/hello: a model in Python, and the compilers in C++ and in C that ask it."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "build/release/examples"
+
+# Of size 3 and 12 with embeddings of 1/3 and 1/12 each: light, and small or not.
+ANSWERS = """\
+callee of size   3: inline? yes
+callee of size  12: inline? yes
+callee of size 500: inline? no
+"""
+
+
+@pytest.fixture
+def model(name: str) -> Iterator[str]:
+    """The name at which examples/hello.py listens, for as long as the test runs."""
+    server = subprocess.Popen(
+        [sys.executable, str(ROOT / "examples/hello.py"), f"pipe:{name}"],
+    )
+    yield name
+    server.send_signal(signal.SIGINT)
+    server.wait(20)
+
+
+@pytest.mark.parametrize("program", ["hello", "hello-c"])
+@pytest.mark.parametrize("scheme", ["pipe", "shm"])
+def test_compilers_are_answered(model: str, program: str, scheme: str) -> None:
+    result = subprocess.run(
+        [str(EXAMPLES / program), f"{scheme}:{model}?timeout=30s"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (result.stdout, result.stderr, result.returncode) == (ANSWERS, "", 0)
+
+
+def test_in_c_the_heuristic_goes_on_without_a_model(name: str) -> None:
+    result = subprocess.run(
+        [str(EXAMPLES / "hello-c"), f"pipe:{name}?connect=50ms"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 0
+    assert [line.split()[-1] for line in result.stdout.splitlines()] == [
+        "yes",
+        "no",
+        "no",
+    ]
+    assert result.stderr.count("hello: Timeout: no model at ") == 3
+
+
+def test_in_c_a_wrong_spec_is_said() -> None:
+    result = subprocess.run(
+        [str(EXAMPLES / "hello-c"), "pipes:/tmp/x"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "unknown scheme 'pipes'" in result.stderr

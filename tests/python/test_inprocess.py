@@ -1,0 +1,228 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models in this process, ``onnx:FILE``; ONNX Runtime's own Python is the judge."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from mlbridge import (
+    ModelRunner,
+    OSFailure,
+    SchemaMismatch,
+    Unsupported,
+    create_model_runner,
+    inprocess,
+)
+from mlbridge.doctor import checks
+
+pytestmark = pytest.mark.skipif(
+    not any(scheme.name == "onnx" for scheme in inprocess.schemes()),
+    reason="this build has no ONNX: scripts/fetch-onnxruntime found no headers",
+)
+
+FLOAT = TensorProto.FLOAT
+INT64 = TensorProto.INT64
+
+
+def save(
+    path: Path,
+    nodes: list[Any],
+    inputs: dict[str, tuple[int, list[Any]]],
+    outputs: dict[str, tuple[int, list[Any]]],
+    weights: dict[str, Any],
+) -> Path:
+    """Writes a checked model."""
+    graph = helper.make_graph(
+        nodes,
+        "test",
+        [helper.make_tensor_value_info(n, *ts) for n, ts in inputs.items()],
+        [helper.make_tensor_value_info(n, *ts) for n, ts in outputs.items()],
+        [numpy_helper.from_array(np.asarray(w), n) for n, w in weights.items()],
+    )
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+    )
+    onnx.checker.check_model(model, full_check=True)
+    onnx.save(model, path)
+    return path
+
+
+def normal(*shape: int) -> Any:
+    rng = np.random.default_rng(sum(shape))
+    return (rng.standard_normal(shape) / np.sqrt(shape[-1])).astype(np.float32)
+
+
+def mlp(path: Path) -> Path:
+    """The perceptron of the benchmarks, 300-128-64-15."""
+    return save(
+        path,
+        [
+            helper.make_node("Gemm", ["x", "w0", "b0"], ["h0"]),
+            helper.make_node("Relu", ["h0"], ["r0"]),
+            helper.make_node("Gemm", ["r0", "w1", "b1"], ["h1"]),
+            helper.make_node("Relu", ["h1"], ["r1"]),
+            helper.make_node("Gemm", ["r1", "w2", "b2"], ["logits"]),
+        ],
+        {"x": (FLOAT, ["batch", 300])},
+        {"logits": (FLOAT, ["batch", 15])},
+        {
+            "w0": normal(300, 128),
+            "b0": normal(128),
+            "w1": normal(128, 64),
+            "b1": normal(64),
+            "w2": normal(64, 15),
+            "b2": normal(15),
+        },
+    )
+
+
+def lstm(path: Path) -> Path:
+    """Of a sequence of opcodes and a number: a distribution and its best."""
+    return save(
+        path,
+        [
+            helper.make_node("Gather", ["embedding", "opcodes"], ["seen"]),
+            helper.make_node("Unsqueeze", ["seen", "one"], ["steps"]),
+            helper.make_node("LSTM", ["steps", "w", "r"], ["", "last"], hidden_size=8),
+            helper.make_node("Reshape", ["last", "flat"], ["state"]),
+            helper.make_node("Unsqueeze", ["weight", "zero"], ["column"]),
+            helper.make_node("Concat", ["state", "column"], ["all"], axis=1),
+            helper.make_node("Gemm", ["all", "v"], ["scores"]),
+            helper.make_node("Softmax", ["scores"], ["probabilities"]),
+            helper.make_node("ArgMax", ["scores"], ["best"], axis=1, keepdims=0),
+        ],
+        {"opcodes": (INT64, ["length"]), "weight": (FLOAT, [1])},
+        {"probabilities": (FLOAT, [1, 5]), "best": (INT64, [1])},
+        {
+            "embedding": normal(60, 4),
+            "one": np.array([1]),
+            "zero": np.array([0]),
+            "flat": np.array([1, 8]),
+            "w": normal(1, 32, 4),
+            "r": normal(1, 32, 8),
+            "v": normal(9, 5),
+        },
+    )
+
+
+def test_answers_as_onnxruntime_does(tmp_path: Path) -> None:
+    path = mlp(tmp_path / "mlp.onnx")
+    judge = onnxruntime.InferenceSession(path)
+    rng = np.random.default_rng(1)
+    with (
+        ModelRunner(f"onnx:{path}") as ours,
+        ModelRunner(f"onnx:{path}?decide=argmax") as decider,
+    ):
+        for batch in (1, 1, 7, 2, 1):
+            x = rng.standard_normal((batch, 300)).astype(np.float32)
+            (logits,) = judge.run(None, {"x": x})
+            answer = ours.evaluate({"x": x})
+            np.testing.assert_allclose(answer["logits"], logits, rtol=0, atol=1e-5)
+            best = decider.evaluate({"x": x}, "int64", many=True)
+            np.testing.assert_array_equal(best, logits.argmax(axis=1))
+        # A vector is a batch of one.
+        one = rng.standard_normal(300).astype(np.float32)
+        (logits,) = judge.run(None, {"x": one[np.newaxis]})
+        assert decider.evaluate({"x": one}, int) == logits.argmax()
+
+
+def test_sequences_of_any_length(tmp_path: Path) -> None:
+    path = lstm(tmp_path / "lstm.onnx")
+    judge = onnxruntime.InferenceSession(path)
+    rng = np.random.default_rng(2)
+    with ModelRunner(f"onnx:{path}") as ours:
+        for length in (1, 5, 5, 40, 3):
+            opcodes = rng.integers(0, 60, length)
+            weight = np.float32(rng.standard_normal())
+            wanted = judge.run(None, {"opcodes": opcodes, "weight": np.array([weight])})
+            answer = ours.evaluate({"weight": weight, "opcodes": opcodes, "more": 1})
+            np.testing.assert_allclose(
+                answer["probabilities"], wanted[0], rtol=0, atol=1e-5
+            )
+            np.testing.assert_array_equal(answer["best"], wanted[1])
+
+
+def test_many_threads_ask_one_model(tmp_path: Path) -> None:
+    path = mlp(tmp_path / "mlp.onnx")
+    judge = onnxruntime.InferenceSession(path)
+    wrong: list[int] = []
+
+    def ask(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        with ModelRunner(f"onnx:{path}?decide=argmax") as runner:
+            for _ in range(200):
+                x = rng.standard_normal((1, 300)).astype(np.float32)
+                (logits,) = judge.run(None, {"x": x})
+                if runner.evaluate({"x": x}, int) != logits.argmax():
+                    wrong.append(seed)
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_agents_by_label(tmp_path: Path) -> None:
+    a, b = mlp(tmp_path / "a.onnx"), lstm(tmp_path / "b.onnx")
+    with ModelRunner(f"onnx:node={a},colour={b}?output=probabilities") as runner:
+        answer = runner.evaluate(
+            {"_agent": "colour", "opcodes": np.array([1, 2]), "weight": np.float32(0)}
+        )
+        assert answer["probabilities"].shape == (1, 5)
+        with pytest.raises(SchemaMismatch, match="an output 'probabilities'"):
+            runner.evaluate({"_agent": "node", "x": np.zeros(300, np.float32)})
+        with pytest.raises(SchemaMismatch, match="models 'colour', 'node', found 'x'"):
+            runner.evaluate({"_agent": "x"})
+
+
+def test_mistakes_are_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = mlp(tmp_path / "mlp.onnx")
+    x = np.zeros((1, 300), np.float32)
+    with create_model_runner(f"onnx:{path}") as runner:
+        with pytest.raises(SchemaMismatch, match=r"expected a feature 'x' float\[\?"):
+            runner.evaluate({"y": x})
+        with pytest.raises(SchemaMismatch, match=r"found double\[1,300\]"):
+            runner.evaluate({"x": x.astype(np.float64)})
+        runner.evaluate({"x": x})
+    none = create_model_runner(f"onnx:{tmp_path}/none.onnx")
+    with none, pytest.raises(OSFailure, match="No such file"):
+        none.evaluate({"x": x})
+    monkeypatch.setenv("MLBRIDGE_ONNXRUNTIME", "/nowhere/lib.so")
+    lost = create_model_runner(f"onnx:{path}")
+    with lost, pytest.raises(Unsupported, match=r"/nowhere/lib\.so: cannot open"):
+        lost.evaluate({"x": x})
+    (missing,) = [check for check in checks() if check.name == "onnx:"]
+    assert missing.found is None
+    assert "/nowhere/lib.so: no such file" in missing.hint
+
+
+def test_doctor_says_which_library() -> None:
+    (found,) = [check for check in checks() if check.name == "onnx:"]
+    assert found.found is not None
+    assert Path(found.found).name.startswith("libonnxruntime.so")
+
+
+def test_the_process_ends_quietly(tmp_path: Path) -> None:
+    path = mlp(tmp_path / "mlp.onnx")
+    program = (
+        "import mlbridge, numpy\n"
+        f"runner = mlbridge.ModelRunner('onnx:{path}?decide=argmax')\n"
+        "print(runner.evaluate({'x': numpy.zeros(300, 'float32')}, int))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip().isdigit()

@@ -1,0 +1,361 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Stock opt, clang and llc under a policy in Python, with nothing loaded into them."""
+
+import re
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlbridge
+from mlbridge import InteractiveCompilerInterface, compile_with_policy
+from mlbridge.interactive.advisors import AdvisorName, tool_of
+from stock_llvm import CLANG, LLC, OPT, leaves_nothing, needs_llvm, sources
+
+__all__ = ["leaves_nothing", "sources"]
+
+pytestmark = [needs_llvm, pytest.mark.usefixtures("leaves_nothing")]
+
+POLICIES: dict[str, Any] = {
+    "inliner": lambda features: features["callee_basic_block_count"] > 0,
+    "eviction": lambda features: int(features["mask"].argmax()),
+    "priority": lambda features: features["li_size"],
+}
+
+
+def stock(command: list[str]) -> bytes:
+    return subprocess.run(command, capture_output=True, check=True).stdout
+
+
+def to_stdout(tool: str, source: Path, *flags: str) -> list[str]:
+    return [tool, "-Oz", *flags, "-c", str(source), "-o", "-"]
+
+
+def module(source: Path, *flags: str) -> Path:
+    """The source as bitcode, for opt and llc."""
+    into = source.with_suffix(".bc")
+    subprocess.run([CLANG, *flags, "-emit-llvm", "-c", source, "-o", into], check=True)
+    return into
+
+
+def command_for(tool: str, advisor: AdvisorName, sources: Path) -> list[str]:
+    source = sources / ("calls.c" if advisor == "inliner" else "pressure.c")
+    if tool == CLANG:
+        return to_stdout(tool, source)
+    if tool == LLC:
+        return [LLC, "-O2", "-filetype=obj", str(module(source, "-O2")), "-o", "-"]
+    source = module(source, "-O2", "-Xclang", "-disable-llvm-passes")
+    return [OPT, "-passes=default<Oz>", str(source), "-o", "-"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "advisor"),
+    [
+        (CLANG, "inliner"),
+        (OPT, "inliner"),
+        (CLANG, "eviction"),
+        (LLC, "eviction"),
+        (CLANG, "priority"),
+        (LLC, "priority"),
+    ],
+)
+def test_each_advisor_of_each_tool(
+    tool: str, advisor: AdvisorName, sources: Path
+) -> None:
+    command = command_for(tool, advisor, sources)
+    seen = []
+
+    def policy(features: mlbridge.Features) -> Any:
+        seen.append({name: value.copy() for name, value in features.items()})
+        return POLICIES[advisor](features)
+
+    policies: dict[str, Any] = {advisor: policy}
+    result = compile_with_policy(command, timeout=60, **policies)
+    assert result.returncode == 0
+    assert result.stderr == ""
+    assert len(result.stdout) > 100
+    assert result.decisions == len(seen) > 0
+    said = result.conversations[advisor]
+    assert said.contexts == (("",) if advisor == "inliner" else ("pressure",))
+    if advisor == "eviction":
+        # The first candidates that are no candidates are not the first legal ones.
+        assert all(features["mask"].dtype == np.int64 for features in seen)
+        assert seen[0]["mask"].shape == (1, 33)
+    # A second time is the same.
+    assert compile_with_policy(command, timeout=60, **policies).stdout == result.stdout
+
+
+def test_decisions_count(sources: Path) -> None:
+    """What the policy says is what the compiler does."""
+    command = to_stdout(CLANG, sources / "calls.c")
+    size = {}
+    for decision in (0, 1):
+        result = compile_with_policy(
+            command, inliner=[lambda _: 0, lambda _: 1][decision]
+        )
+        assert result.decisions == 2
+        object_file = sources / f"{decision}.o"
+        object_file.write_bytes(result.stdout)
+        code = stock(["llvm-objdump-22", "-d", str(object_file)])
+        size[decision] = len(re.findall(rb"\bcall", code)) + len(
+            re.findall(rb"\bjmp.*<sum>", code)
+        )
+    # Two calls, the last of which may be a jump; or none.
+    assert size[0] > size[1] == 0
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        lambda features: None,
+        lambda features: features["inlining_default"],
+        lambda features: {"inlining_decision": features["inlining_default"]},
+    ],
+)
+def test_llvms_own_decision(sources: Path, policy: mlbridge.Policy) -> None:
+    command = to_stdout(CLANG, sources / "calls.c")
+    assert compile_with_policy(command, inliner=policy).stdout == stock(command)
+
+
+def test_a_deferral_is_llvms_own_decision(sources: Path) -> None:
+    def policy(features: mlbridge.Features) -> Any:
+        raise mlbridge.Deferred
+
+    command = to_stdout(CLANG, sources / "calls.c")
+    assert compile_with_policy(command, inliner=policy).stdout == stock(command)
+
+
+def test_two_advisors_of_one_compiler(sources: Path) -> None:
+    for command in (
+        to_stdout(CLANG, sources / "pressure.c"),
+        command_for(LLC, "eviction", sources),
+    ):
+        result = compile_with_policy(
+            command,
+            eviction=POLICIES["eviction"],
+            priority=POLICIES["priority"],
+        )
+        assert all(said.decisions > 0 for said in result.conversations.values())
+        assert set(result.conversations) == {"eviction", "priority"}
+
+
+def test_three_advisors_of_one_clang(sources: Path) -> None:
+    both = sources / "both.c"
+    both.write_text(
+        (sources / "calls.c").read_text() + (sources / "pressure.c").read_text()
+    )
+    result = compile_with_policy(to_stdout(CLANG, both), **POLICIES)
+    assert min(said.decisions for said in result.conversations.values()) > 0
+
+
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300, 1e6])
+def test_long_limits(sources: Path, timeout: float) -> None:
+    command = to_stdout(CLANG, sources / "calls.c")
+    result = compile_with_policy(command, inliner=lambda _: 1, timeout=timeout)
+    assert result.decisions == 2
+
+
+def test_several_processes_of_one_clang(sources: Path) -> None:
+    """Each cc1 opens the channel anew, and says its own header."""
+    paths = [str(sources / name) for name in ("calls.c", "nothing.c", "pressure.c")]
+    (sources / "again.c").write_text(
+        "static int f(void) { return 3; }int g(void) { return f(); }"
+    )
+    command = [CLANG, "-Oz", "-c", *paths, str(sources / "again.c")]
+    result = compile_with_policy(command, inliner=lambda _: 1, cwd=sources, timeout=60)
+    assert result.decisions == 3
+    for name in ("calls", "nothing", "pressure", "again"):
+        assert (sources / f"{name}.o").exists()
+
+
+def test_nothing_to_decide(sources: Path) -> None:
+    command = to_stdout(CLANG, sources / "nothing.c")
+    assert compile_with_policy(command, **POLICIES).decisions == 0
+
+
+def test_the_papers_loop(sources: Path) -> None:
+    command = to_stdout(CLANG, sources / "pressure.c")
+    decisions = 0
+    with InteractiveCompilerInterface(command, "eviction", timeout=60) as compiler:
+        features = compiler.evaluate()
+        assert (compiler.advisor, compiler.context) == ("eviction", "pressure")
+        assert [spec.name for spec in compiler.headers["eviction"].features] == [
+            *features
+        ]
+        with pytest.raises(mlbridge.InvalidArgument, match="has no answer"):
+            compiler.evaluate()
+        with pytest.raises(mlbridge.InvalidArgument, match="no result"):
+            _ = compiler.result
+        end = None
+        while end is None:
+            compiler.populate_buffer(int(features["mask"].argmax()))
+            decisions += 1
+            try:
+                features = compiler.evaluate()
+            except mlbridge.PeerClosed as closed:
+                end = closed
+        assert "asks no more" in str(end)
+        assert compiler.result.decisions == decisions
+        assert list(compiler) == []
+        with pytest.raises(mlbridge.InvalidArgument, match="no question"):
+            compiler.populate_buffer(0)
+
+
+def test_features_are_views(sources: Path) -> None:
+    command = to_stdout(CLANG, sources / "pressure.c")
+    with InteractiveCompilerInterface(command, "priority") as compiler:
+        kept = []
+        for features in compiler:
+            kept.append(features["li_size"])
+            with pytest.raises(ValueError, match="read-only"):
+                features["li_size"][0] = 3
+            compiler.populate_buffer(features["li_size"])
+        assert len(kept) > 10
+        assert all(view is kept[0] for view in kept)
+
+
+@pytest.mark.parametrize(
+    ("advisor", "answer", "says"),
+    [
+        ("inliner", 12345, "'inlining_decision': expected 0 or 1, found 12345"),
+        ("inliner", -7, "found -7"),
+        ("inliner", 0.5, "found 0.5"),
+        ("inliner", float("nan"), "found nan"),
+        ("inliner", "yes", "found 'yes'"),
+        ("inliner", np.zeros(2), "found .0. 0."),
+        ("inliner", {"priority": 1}, "under its name, found {'priority': 1}"),
+        ("inliner", [[1], [1, 2]], "found"),
+        ("eviction", 33, r"where 'mask' is 1 \([0-9, ]+\), found 33"),
+        ("eviction", -1, "found -1"),
+        ("eviction", 1.5, "found 1.5"),
+        ("eviction", True, "found True"),
+        ("eviction", 2**70, f"found {2**70}"),
+        ("eviction", np.int64(-2), "found"),
+        ("priority", -1, "expected a number from 0 to 4294967040, found -1"),
+        ("priority", 2**32, "found 4294967296"),
+        ("priority", float("inf"), "found inf"),
+        ("priority", np.float32("nan"), "found .*nan"),
+        ("priority", np.ones((2, 2)), "found"),
+    ],
+)
+def test_illegal_answers(
+    sources: Path, advisor: AdvisorName, answer: Any, says: str
+) -> None:
+    command = command_for(CLANG, advisor, sources)
+    policies: dict[str, Any] = {advisor: lambda _: answer}
+    with pytest.raises(mlbridge.SchemaMismatch, match=f"{advisor} advisor: .*{says}"):
+        compile_with_policy(command, **policies)
+
+
+def test_masked_indices_are_illegal(sources: Path) -> None:
+    """LLVM itself would crash."""
+    command = command_for(LLC, "eviction", sources)
+    with pytest.raises(mlbridge.SchemaMismatch, match="where 'mask' is 1"):
+        compile_with_policy(command, eviction=lambda f: int(f["mask"].argmin()))
+
+
+@pytest.mark.parametrize("advisor", ["eviction", "priority"])
+def test_no_deferral_where_llvm_has_no_decision(
+    sources: Path, advisor: AdvisorName
+) -> None:
+    policies: dict[str, Any] = {advisor: lambda _: None}
+    with pytest.raises(mlbridge.Unsupported, match=f"{advisor} advisor: .*None"):
+        compile_with_policy(command_for(CLANG, advisor, sources), **policies)
+    with pytest.raises(mlbridge.Unsupported, match="inliner advisor"):
+        compile_with_policy(
+            command_for(CLANG, "inliner", sources),
+            inliner=lambda _: None,
+            include_default=False,
+        )
+
+
+def test_without_the_default(sources: Path) -> None:
+    command = command_for(CLANG, "inliner", sources)
+    seen: list[set[str]] = []
+
+    def policy(features: mlbridge.Features) -> int:
+        seen.append({*features})
+        return 0
+
+    for include in (True, False):
+        compile_with_policy(command, inliner=policy, include_default=include)
+    assert seen[0] - seen[-1] == {"inlining_default"}
+    assert len(seen[-1]) == 38
+
+
+def test_from_any_thread(sources: Path) -> None:
+    """A compile outlives the thread that started it, but not the process."""
+    command = command_for(CLANG, "priority", sources)
+    started: list[InteractiveCompilerInterface] = []
+
+    def start() -> None:
+        started.append(InteractiveCompilerInterface(command, "priority", timeout=60))
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    with started[0] as compiler:
+        for features in compiler:
+            compiler.populate_buffer(features["li_size"])
+    assert compiler.result.decisions > 10
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: compile_with_policy(["clang-22"]), "expected a policy"),
+        (lambda: compile_with_policy([], inliner=id), "an empty list"),
+        (lambda: compile_with_policy(["gcc", "-c"], inliner=id), "gcc: expected clang"),
+        (lambda: compile_with_policy(["llc-22"], inliner=id), "clang or opt"),
+        (lambda: compile_with_policy(["opt-22"], eviction=id), "clang or llc"),
+        (lambda: compile_with_policy(["opt-22"], priority=id), "no priority advisor"),
+        (
+            lambda: compile_with_policy(["opt"], inliner=id, timeout=float("nan")),
+            "above 0, found nan",
+        ),
+        (
+            lambda: compile_with_policy(["opt"], inliner=id, decision_timeout=0),
+            "above 0, found 0",
+        ),
+        (
+            lambda: InteractiveCompilerInterface(["clang"], ["inliner", "inliner"]),
+            "different advisors",
+        ),
+        (
+            lambda: InteractiveCompilerInterface(["clang"], "inline"),  # type: ignore[arg-type]
+            "expected an advisor",
+        ),
+    ],
+)
+def test_wrong_arguments(make: Callable[[], Any], says: str) -> None:
+    with pytest.raises(mlbridge.InvalidArgument, match=says):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("program", "tool"),
+    [
+        ("clang", "clang"),
+        ("/usr/lib/llvm-22/bin/clang++", "clang"),
+        ("clang++-22", "clang"),
+        ("x86_64-linux-gnu-clang-22", "clang"),
+        ("./opt", "opt"),
+        ("llc-22", "llc"),
+    ],
+)
+def test_tools_by_name(program: str, tool: str) -> None:
+    assert tool_of(program) == tool
+
+
+def test_a_tool_of_another_name(sources: Path) -> None:
+    link = sources / "cc"
+    link.symlink_to("/usr/bin/clang-22")
+    command = [str(link), *command_for(CLANG, "inliner", sources)[1:]]
+    result = compile_with_policy(command, inliner=lambda _: 1, tool="clang")
+    assert result.decisions == 2

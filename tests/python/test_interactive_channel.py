@@ -1,0 +1,226 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The bytes of LLVM's interactive channel, also those that no LLVM would write."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import assert_same
+from mlbridge import Error, Malformed, SchemaMismatch
+from mlbridge.interactive.advisors import Eviction, Inliner, Priority
+from mlbridge.interactive.channel import MAX_LINE, MAX_OBSERVATION, Decoder, Header
+
+SIZE = {"name": "size", "type": "int64_t", "port": 0, "shape": [1]}
+WEIGHTS = {"name": "weights", "type": "float", "port": 0, "shape": [1, 3]}
+ADVICE = {"name": "inlining_decision", "type": "int64_t", "port": 0, "shape": [1]}
+
+
+def header(*features: Any, advice: Any = ADVICE) -> bytes:
+    value = {"features": list(features) or [SIZE, WEIGHTS], "advice": advice}
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def observation(index: int, size: int) -> bytes:
+    data = np.array([size], "<i8").tobytes() + np.arange(3, dtype="<f4").tobytes()
+    return b'{"observation":%d}\n%b\n' % (index, data)
+
+
+class Peer:
+    """Writes to a decoder, as much as fits at a time."""
+
+    def __init__(self, on_header: Callable[[Header], None] = lambda _: None) -> None:
+        reader, self.writer = os.pipe2(os.O_NONBLOCK)
+        self.fds = reader, self.writer
+        self.decoder = Decoder("llc", reader, on_header)
+
+    def write(self, data: bytes, piece: int = 1 << 16) -> list[dict[str, Any]]:
+        """All questions in the data, copied."""
+        questions = []
+        while data:
+            written = os.write(self.writer, data[:piece])
+            data = data[written:]
+            while self.decoder.receive():
+                while self.decoder.advance():
+                    features = self.decoder.features
+                    questions.append({k: v.copy() for k, v in features.items()})
+        return questions
+
+    def close(self) -> None:
+        for fd in self.fds:
+            os.close(fd)
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    with_pipe = Peer()
+    yield with_pipe
+    with_pipe.close()
+
+
+def test_a_conversation(peer: Peer) -> None:
+    text = (
+        header()
+        + b'{"context":"main"}\n{"context":"f \\u2603"}\n'
+        + observation(0, 5)
+        + observation(1, 0x0A0A0A0A)
+        + b'{"context":"empty"}\n'
+    )
+    first, second = peer.write(text)
+    assert_same(first["size"], np.array([5], np.int64))
+    assert_same(first["weights"], np.array([[0, 1, 2]], np.float32))
+    assert_same(second["size"], np.array([0x0A0A0A0A], np.int64))
+    assert peer.decoder.contexts == ["main", "f ☃", "empty"]
+    assert peer.decoder.index == 1
+    assert not peer.decoder.has_rest
+
+
+@pytest.mark.parametrize("piece", [1, 7, 100])
+def test_in_pieces(peer: Peer, piece: int) -> None:
+    text = header() + b"".join(observation(i, i) for i in range(50))
+    assert [q["size"][0] for q in peer.write(text, piece)] == list(range(50))
+
+
+def test_a_question_takes_no_new_memory(peer: Peer) -> None:
+    peer.write(header() + observation(0, 1))
+    arrays = dict(peer.decoder.features)
+    peer.write(observation(1, 2))
+    assert arrays["size"][0] == 2
+    assert all(peer.decoder.features[name] is arrays[name] for name in arrays)
+    with pytest.raises(ValueError, match="read-only"):
+        arrays["size"][0] = 3
+
+
+def test_json_with_spaces(peer: Peer) -> None:
+    peer.write(header())
+    text = observation(3, 9).replace(b'{"observation":3}', b'{ "observation" : 3 }')
+    assert len(peer.write(text, piece=5)) == 1
+    assert peer.decoder.index == 3
+
+
+def test_observations_larger_than_the_buffer(peer: Peer) -> None:
+    big = {"name": "embedding", "type": "float", "port": 0, "shape": [1 << 18]}
+    value = np.arange(1 << 18, dtype=np.float32)
+    text = header(big) + 3 * (b'{"observation":0}\n' + value.tobytes() + b"\n")
+    questions = peer.write(text)
+    assert len(questions) == 3
+    for question in questions:
+        assert_same(question["embedding"], value)
+
+
+def test_a_second_process_says_its_own(peer: Peer) -> None:
+    assert len(peer.write(header() + observation(0, 1))) == 1
+    (question,) = peer.write(header(SIZE) + b'{"observation":0}\n' + bytes(8) + b"\n")
+    assert list(question) == ["size"]
+
+
+def spec(**changes: Any) -> dict[str, Any]:
+    return {**SIZE, **changes}
+
+
+LIES = {
+    "no JSON": (b"#include <stdio.h>\n", "a line of JSON"),
+    "no object": (b"[1, 2]\n", "a header"),
+    "another object": (b'{"outcome":0}\n', "a header"),
+    "no advice": (b'{"features":[]}\n', "a header"),
+    "nested": (b"[" * 100_000 + b"\n", "a line of JSON"),
+    "a huge number": (b'{"observation":' + b"9" * 10_000 + b" }\n", "a line of JSON"),
+    "no end of a line": (b'{"context":"' + b"x" * (MAX_LINE + 1), "no end"),
+    "no header": (observation(0, 1), "expected a header, found an observation"),
+    "unknown type": (header(spec(type="bfloat16")), "a tensor.*bfloat16"),
+    "no shape": (header(spec(shape=None)), "a tensor"),
+    "a negative shape": (header(spec(shape=[-1])), "a tensor"),
+    "a shape of words": (header(spec(shape=["1"])), "a tensor"),
+    "many dimensions": (header(spec(shape=[1] * 33)), "a tensor"),
+    "an enormous shape": (header(spec(shape=[1 << 40, 1 << 40])), "bytes, found"),
+    "too much": (header(spec(shape=[MAX_OBSERVATION // 8 + 1])), "bytes, found"),
+    "nothing at all": (header(spec(shape=[0])), "bytes, found 0"),
+    "a name twice": (header(SIZE, SIZE), "'size' again"),
+    "no name": (header(spec(name=3)), "a tensor"),
+    "advice is no tensor": (header(advice=3), "a tensor"),
+    "a shorter shape": (
+        header(SIZE) + observation(0, 1),
+        "a newline behind 8 bytes of tensors",
+    ),
+    "a longer shape": (
+        header(spec(shape=[3])) + observation(0, 1) + observation(1, 1),
+        "a newline behind 24 bytes of tensors",
+    ),
+    "no number": (header() + b'{"observation":x}\n', "a line of JSON"),
+    "a negative number": (header() + b'{"observation":-1}\n', "a header"),
+    "a context of numbers": (header() + b'{"context":3}\n', "a header"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_lies(peer: Peer, lie: str) -> None:
+    data, says = LIES[lie]
+    with pytest.raises(Malformed, match=f"llc: .*{says}") as caught:
+        peer.write(data)
+    # However long the lie is.
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("size", range(1, 120, 7))
+def test_truncated(peer: Peer, size: int) -> None:
+    """The rest may come yet: only the end of the compile tells."""
+    text = header() + observation(0, 1)
+    assert peer.write(text[:-size]) == []
+    assert len(peer.write(text[-size:])) == 1
+
+
+def tell(on_header: Callable[[Header], None], data: bytes) -> None:
+    peer = Peer(on_header)
+    try:
+        peer.write(data)
+    finally:
+        peer.close()
+
+
+def test_headers_that_an_advisor_refuses() -> None:
+    inliner = Inliner(include_default=True)
+    for found, says in (
+        (header(), "inlining_default.*found none"),
+        (header(advice=spec(name="index_to_evict")), "found int64.1. 'index_to_evict'"),
+        (header(advice={**ADVICE, "type": "float"}), r"expected int64.*found float32"),
+        (header(advice={**ADVICE, "shape": [2]}), r"expected int64\[1\].*int64\[2\]"),
+    ):
+        with pytest.raises(SchemaMismatch, match=f"inliner advisor: .*{says}"):
+            tell(inliner.check, found)
+    evicts = spec(name="index_to_evict")
+    for mask in ([], [spec(name="mask")], [spec(name="mask", shape=[1, 300])]):
+        with pytest.raises(SchemaMismatch, match=r"eviction advisor: .*mask"):
+            tell(Eviction().check, header(*mask, WEIGHTS, advice=evicts))
+    with pytest.raises(SchemaMismatch, match=r"priority advisor: .*'priority'"):
+        tell(Priority().check, header())
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=40),
+            st.sampled_from([lie for lie, _ in LIES.values() if len(lie) < 10_000]),
+            st.sampled_from([header(), observation(0, 1), b'{"context":"f"}\n']),
+            st.dictionaries(st.text(max_size=3), st.integers()).map(
+                lambda value: json.dumps(value).encode() + b"\n"
+            ),
+        ),
+        max_size=8,
+    ),
+    st.integers(1, 100),
+)
+def test_whatever_comes_is_read_or_refused(parts: list[bytes], piece: int) -> None:
+    peer = Peer()
+    try:
+        peer.write(b"".join(parts), piece)
+    except Error as error:
+        assert isinstance(error, Malformed | SchemaMismatch)
+    finally:
+        peer.close()

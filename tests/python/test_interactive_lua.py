@@ -1,0 +1,237 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""All of Lua, compiled by stock clang, opt and llc under policies in Python."""
+
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from examples.inlining import corpus
+
+import mlbridge
+from mlbridge import compile_with_policy
+from stock_llvm import CLANG, LLC, OPT, full_tests, leaves_nothing, needs_llvm
+
+__all__ = ["leaves_nothing"]
+
+pytestmark = [needs_llvm, pytest.mark.usefixtures("leaves_nothing")]
+
+BUILD = corpus.ROOT / "build"
+PLUGIN = BUILD / "release/tests/interactive/LiveRangeSizePriority.so"
+JOBS = os.cpu_count() or 1
+
+# A bit of everything; what it prints depends on nothing but Lua.
+SCRIPT = r"""
+local function fibonacci(n)
+  if n < 2 then return n end
+  return fibonacci(n - 1) + fibonacci(n - 2)
+end
+print(fibonacci(20), 7 // 2, -7 % 3, 2 ^ 0.5, 1 << 40, 0x7fffffffffffffff + 1)
+local words = {}
+for word in ("the quick brown fox jumps over the lazy dog"):gmatch("%a+") do
+  words[#words + 1] = word:gsub("^%l", string.upper)
+end
+table.sort(words, function(a, b) return a:reverse() < b:reverse() end)
+print(table.concat(words, ","), ("%5.2f|%-8s|%q"):format(math.pi, "x", "a\nb"))
+local co = coroutine.wrap(function(a)
+  while true do a = coroutine.yield(a * 2) end
+end)
+print(co(1), co(2), co(3))
+local object = setmetatable({}, {
+  __index = function(_, key) return key .. "!" end,
+  __call = function(_, ...) return select("#", ...) end,
+  __close = function() print("closed") end,
+})
+do local guard <close> = object; print(object.hello, object(1, nil, 3)) end
+print(pcall(error, { code = 3 }), select(2, pcall(function() local x; return x.y end)))
+local sum = 0
+for i = 1, 20000 do
+  local t = { i, tostring(i), { i } }
+  sum = (sum * 31 + #t[2] + t[3][1] ~ i) & 0xffffffff
+end
+collectgarbage()
+print(sum, string.pack("<i4d", 7, 1.5):byte(1, -1), utf8.len("ä☃"))
+print(load("local a <const> = 5; return a * 2 .. ''")(), #string.dump(fibonacci) > 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def lua() -> corpus.Program:
+    return corpus.fetch(BUILD / "workloads")["lua"]
+
+
+@pytest.fixture(scope="module")
+def expected(lua: corpus.Program, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the script prints in a Lua by clang alone."""
+    folder = tmp_path_factory.mktemp("stock")
+    objects = compile_all(lua, lambda source: stock(clang(lua, source, "-O2")))
+    return run_script(objects, folder)
+
+
+def clang(lua: corpus.Program, source: Path, *flags: str) -> list[str]:
+    return [CLANG, *flags, "-w", *lua.flags, "-c", str(source), "-o", "-"]
+
+
+def stock(command: list[str], text: bytes | None = None) -> bytes:
+    done = subprocess.run(
+        command, input=text, capture_output=True, check=True, timeout=300
+    )
+    return done.stdout
+
+
+def compile_all(lua: corpus.Program, compile_one: Any) -> dict[str, Any]:
+    """What comes of each file, by its name."""
+    with ThreadPoolExecutor(JOBS) as pool:
+        made = pool.map(compile_one, lua.sources)
+        return dict(zip((path.stem for path in lua.sources), made, strict=True))
+
+
+def run_script(objects: dict[str, bytes], folder: Path) -> str:
+    """Links Lua, and runs the script in it."""
+    paths = []
+    for name, data in objects.items():
+        paths.append(folder / f"{name}.o")
+        paths[-1].write_bytes(data)
+    program = folder / "lua"
+    stock([CLANG, *map(str, paths), "-Wl,-E", "-lm", "-ldl", "-o", str(program)])
+    return stock([str(program), "-"], SCRIPT.encode()).decode()
+
+
+@pytest.mark.parametrize("tool", [CLANG, OPT])
+def test_llvms_own_inlining_is_stock(
+    lua: corpus.Program, tool: str, tmp_path: Path
+) -> None:
+    """Repeating `inlining_default` makes the same object, byte for byte."""
+
+    def compile_one(source: Path) -> tuple[int, bytes, bytes]:
+        if tool == CLANG:
+            command = clang(lua, source, "-Oz")
+        else:
+            module = tmp_path / f"{source.stem}.bc"
+            flags = ("-Oz", "-Xclang", "-disable-llvm-passes", "-emit-llvm")
+            module.write_bytes(stock(clang(lua, source, *flags)))
+            command = [OPT, "-passes=default<Oz>", str(module), "-o", "-"]
+        result = compile_with_policy(
+            command, inliner=lambda features: features["inlining_default"]
+        )
+        return result.decisions, result.stdout, stock(command)
+
+    made = compile_all(lua, compile_one)
+    assert [name for name, (_, ours, theirs) in made.items() if ours != theirs] == []
+    assert sum(decisions for decisions, _, _ in made.values()) > 2_000
+
+
+def modules(lua: corpus.Program, folder: Path) -> Iterator[Path]:
+    """Each file as optimised bitcode, for llc."""
+
+    def compile_one(source: Path) -> Path:
+        into = folder / f"{source.stem}.bc"
+        into.write_bytes(stock(clang(lua, source, "-O2", "-emit-llvm")))
+        return into
+
+    yield from compile_all(lua, compile_one).values()
+
+
+def allocator_commands(
+    lua: corpus.Program, tool: str, folder: Path
+) -> dict[str, list[str]]:
+    if tool == CLANG:
+        return {source.stem: clang(lua, source, "-O2") for source in lua.sources}
+    flags = ["-O2", "-filetype=obj", "-relocation-model=pic"]
+    return {
+        module.stem: [LLC, *flags, str(module), "-o", "-"]
+        for module in modules(lua, folder)
+    }
+
+
+@pytest.mark.parametrize("tool", [CLANG, LLC])
+def test_priority_by_size_is_that_rule_in_process(
+    lua: corpus.Program, tool: str, tmp_path: Path, expected: str
+) -> None:
+    if not PLUGIN.exists():
+        pytest.skip(f"{PLUGIN} is not built: scripts/build release")
+    commands = allocator_commands(lua, tool, tmp_path)
+    load = f"-fplugin={PLUGIN}" if tool == CLANG else f"-load={PLUGIN}"
+
+    def compile_one(source: Path) -> tuple[int, bytes, bytes, bytes]:
+        command = commands[source.stem]
+        result = compile_with_policy(
+            command, priority=lambda features: features["li_size"]
+        )
+        in_process = stock([command[0], load, *command[1:]])
+        return result.decisions, result.stdout, in_process, stock(command)
+
+    made = compile_all(lua, compile_one)
+    assert [name for name, (_, a, b, _) in made.items() if a != b] == []
+    # The rule is not LLVM's own.
+    assert any(a != stock_object for _, a, _, stock_object in made.values())
+    assert sum(decisions for decisions, *_ in made.values()) > 10_000
+    objects = {name: a for name, (_, a, *_) in made.items()}
+    assert run_script(objects, tmp_path) == expected
+
+
+def first(features: mlbridge.Features) -> int:
+    return int(features["mask"].argmax())
+
+
+def last(features: mlbridge.Features) -> int:
+    return int(features["mask"][0].nonzero()[0][-1])
+
+
+def at_random(features: mlbridge.Features) -> int:
+    legal: list[int] = features["mask"][0].nonzero()[0].tolist()
+    return random.Random(features["progress"].tobytes()).choice(legal)
+
+
+EVICTIONS = [(CLANG, first), (LLC, first)]
+LONG_EVICTIONS = [
+    (tool, policy) for tool in (CLANG, LLC) for policy in (last, at_random)
+]
+
+
+@pytest.mark.parametrize(
+    ("tool", "policy"), EVICTIONS + (LONG_EVICTIONS if full_tests() else [])
+)
+def test_lua_runs_whoever_is_evicted(
+    lua: corpus.Program,
+    tool: str,
+    policy: mlbridge.Policy,
+    tmp_path: Path,
+    expected: str,
+) -> None:
+    commands = allocator_commands(lua, tool, tmp_path)
+
+    def compile_one(source: Path) -> mlbridge.CompileResult:
+        return compile_with_policy(commands[source.stem], eviction=policy)
+
+    made = compile_all(lua, compile_one)
+    assert sum(result.decisions for result in made.values()) > 500
+    objects = {name: result.stdout for name, result in made.items()}
+    assert run_script(objects, tmp_path) == expected
+
+
+def by_chance(features: mlbridge.Features) -> bool:
+    return random.Random(features["callsite_cost"].tobytes()).random() < 0.5
+
+
+INLINERS = [lambda _: False, lambda _: True, by_chance]
+
+
+@pytest.mark.skipif(not full_tests(), reason="long: one of `make test-full`")
+@pytest.mark.parametrize("policy", INLINERS, ids=["never", "always", "by_chance"])
+def test_lua_runs_whatever_is_inlined(
+    lua: corpus.Program, policy: mlbridge.Policy, tmp_path: Path, expected: str
+) -> None:
+    def compile_one(source: Path) -> mlbridge.CompileResult:
+        return compile_with_policy(clang(lua, source, "-Oz"), inliner=policy)
+
+    made = compile_all(lua, compile_one)
+    assert sum(result.decisions for result in made.values()) > 200
+    objects = {name: result.stdout for name, result in made.items()}
+    assert run_script(objects, tmp_path) == expected

@@ -1,0 +1,331 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Protobuf: our codec beside the official package; messages of one's own."""
+
+import importlib
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlbridge
+from conftest import assert_same
+from mlbridge import codec, create_model_runner, protobuf, serving
+
+ROOT = Path(__file__).parents[2]
+FORMATS = {known.name for known in codec.formats()}
+
+pytestmark = [
+    pytest.mark.skipif("protobuf" not in FORMATS, reason="built without Protobuf"),
+    pytest.mark.skipif(shutil.which("protoc") is None, reason="protoc is missing"),
+]
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where protoc's Python modules and descriptors are."""
+    folder = tmp_path_factory.mktemp("protoc")
+    for proto in ("tests/unit/features.proto", "include/MLCompilerBridge/*.proto"):
+        (path,) = ROOT.glob(proto)
+        subprocess.run(
+            [
+                "protoc",
+                f"--proto_path={path.parent}",
+                f"--python_out={folder}",
+                "--include_imports",
+                f"--descriptor_set_out={folder / path.stem}.desc",
+                path.name,
+            ],
+            check=True,
+        )
+    return folder
+
+
+@pytest.fixture
+def pb2(generated: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of features.proto."""
+    monkeypatch.syspath_prepend(str(generated))
+    return importlib.import_module("features_pb2")
+
+
+@pytest.fixture
+def generic(generated: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of mlcompilerbridge.proto."""
+    monkeypatch.syspath_prepend(str(generated))
+    return importlib.import_module("mlcompilerbridge_pb2")
+
+
+#
+# The generic messages
+#
+
+
+def test_the_official_package_reads_ours(generic: Any) -> None:
+    matrix = np.arange(6, dtype=np.float32).reshape(2, 3)
+    message = codec.serialize(
+        {"matrix": matrix, "name": "main", "names": ["a", "b"], "hot": True},
+        "protobuf",
+    )
+    read = generic.Observation.FromString(message)
+    tensors = {tensor.name: tensor for tensor in read.tensors}
+    assert list(tensors) == ["matrix", "name", "names", "hot"]
+    assert tensors["matrix"].type == generic.Tensor.FLOAT
+    assert list(tensors["matrix"].shape) == [2, 3]
+    assert tensors["matrix"].data == matrix.tobytes()
+    assert list(tensors["name"].strings) == ["main"]
+    assert list(tensors["names"].strings) == ["a", "b"]
+    assert tensors["hot"].data == b"\x01"
+
+
+def test_ours_reads_the_official_package(generic: Any) -> None:
+    tensor = generic.Tensor
+    message = generic.Advice(
+        tensors=[
+            tensor(name="index", ints=[3]),
+            tensor(name="scores", floats=[0.25, 0.5]),
+            tensor(name="matrix", doubles=[1, 2, 3, 4], shape=[2, 2]),
+            tensor(name="small", type=tensor.UINT8, ints=[1, 2]),
+            tensor(name="flags", bools=[True, False]),
+            tensor(name="why", strings=["because"]),
+            tensor(name="raw", type=tensor.INT16, data=b"\x01\x00\x02\x00"),
+        ]
+    ).SerializeToString()
+    found = codec.deserialize(message, "protobuf")
+    assert_same(found["index"], np.array(3, np.int64))
+    assert_same(found["scores"], np.array([0.25, 0.5], np.float32))
+    assert_same(found["matrix"], np.array([[1, 2], [3, 4]], np.float64))
+    assert_same(found["small"], np.array([1, 2], np.uint8))
+    assert_same(found["flags"], np.array([True, False]))
+    assert found["why"] == "because"
+    assert_same(found["raw"], np.array([1, 2], np.int16))
+
+
+def test_replies_that_are_no_advice(generic: Any) -> None:
+    for name, kind in (
+        ("_error", mlbridge.ModelError),
+        ("_deferred", mlbridge.Deferred),
+    ):
+        advice = generic.Advice(tensors=[generic.Tensor(name=name, strings=["why"])])
+        with pytest.raises(kind, match="why"):
+            codec.deserialize(advice.SerializeToString(), "protobuf")
+
+
+#
+# Messages of one's own
+#
+
+
+def features() -> dict[str, Any]:
+    """A value for each field of test.Features but the optional one."""
+    return {
+        "callee_size": np.int32(-12),
+        "count": 1 << 40,
+        "mask": np.uint32(7),
+        "hash": np.uint64(2**64 - 1),
+        "weight": np.float32(0.5),
+        "cost": 0.1,
+        "hot": True,
+        "callee": "main",
+        "blob": np.array([0, 255], np.uint8),
+        "opcode": np.int32(7),
+        "delta": np.int32(-3),
+        "address": -4,
+        "word": np.uint32(5),
+        "sizes": np.array([1, -2], np.int32),
+        "deltas": np.array([-1, 1]),
+        "hashes": np.array([1, 2], np.uint64),
+        "embedding": np.array([0.5, -1.5], np.float32),
+        "costs": np.array([0.5]),
+        "flags": np.array([True, False]),
+        "names": ["a", "", "é"],
+        "opcodes": np.array([0, 7], np.int32),
+        "unpacked": np.array([1.5], np.float32),
+    }
+
+
+def test_own_messages_from_end_to_end(name: str, pb2: Any) -> None:
+    messages = protobuf.messages(pb2.Features, pb2.Decision)
+    assert messages.name == "protobuf:test.Features/test.Decision"
+    seen: dict[str, Any] = {}
+
+    def policy(asked: mlbridge.Features) -> dict[str, Any]:
+        seen.update(
+            {k: v.copy() if hasattr(v, "copy") else v for k, v in asked.items()}
+        )
+        assert isinstance(asked["embedding"], np.ndarray)
+        assert not asked["embedding"].flags.owndata
+        return {"inline": bool(asked["hot"]), "scores": 2 * asked["embedding"]}
+
+    with serving(policy, f"pipe:{name}", formats=[messages]):
+        for at in ("pipe", "shm"):
+            spec = f"{at}:{name}?serdes={messages.name}&timeout=20s"
+            with create_model_runner(spec, formats=[messages]) as runner:
+                for _ in range(2):
+                    advice = runner.evaluate(features())
+                    assert_same(advice["inline"], np.array(True))
+                    assert_same(advice["scores"], np.array([1, -3], np.float32))
+    assert seen.keys() == features().keys()
+    for key, value in features().items():
+        expected = value if isinstance(value, (str, list)) else np.asarray(value)
+        assert_same(seen[key], expected)
+
+
+def test_own_messages_are_those_of_protoc(pb2: Any) -> None:
+    messages = protobuf.messages(pb2.Features, pb2.Decision)
+    read = pb2.Features.FromString(codec.serialize(features(), messages))
+    assert read.callee_size == -12
+    assert list(read.names) == ["a", "", "é"]
+    assert list(read.embedding) == [0.5, -1.5]
+    assert not read.HasField("hint")
+    found = codec.deserialize(read.SerializeToString(), messages)
+    assert_same(found["deltas"], np.array([-1, 1]))
+    # The other message, the other way.
+    reply = codec.serialize(
+        {"inline": True, "scores": np.ones(2, np.float32)}, messages, side="model"
+    )
+    assert pb2.Decision.FromString(reply).inline
+    assert codec.deserialize(reply, messages, side="compiler")["inline"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"callee_size": "big"}, r"feature 'callee_size': field 'callee_size' of "
+         r"message test\.Features is int32, found string"),
+        ({"callee_size": 2**31}, "int32, found int64_t with a value that is none"),
+        ({"embedding": np.ones((2, 2), np.float32)}, r"found float\[2,2\]"),
+        ({"colour": 1}, "feature 'colour': message test.Features has no field"),
+        ({"hot": None}, "field 'hot' of message test.Features has no feature"),
+    ],
+)  # fmt: skip
+def test_mismatches(pb2: Any, changes: dict[str, Any], says: str) -> None:
+    tensors = {
+        key: value for key, value in (features() | changes).items() if value is not None
+    }
+    with pytest.raises(mlbridge.SchemaMismatch, match=says):
+        codec.serialize(tensors, protobuf.messages(pb2.Features, pb2.Decision))
+
+
+def test_a_reply_that_does_not_fit(name: str, pb2: Any) -> None:
+    messages = protobuf.messages(pb2.Decision, pb2.Decision)
+    question = {"inline": True, "scores": np.ones(1, np.float32)}
+    spec = f"pipe:{name}?serdes={messages.name}&timeout=20s"
+    with (
+        serving(lambda f: {"inline": True}, f"pipe:{name}", formats=[messages]),
+        create_model_runner(spec, formats=[messages]) as runner,
+        pytest.raises(mlbridge.PeerClosed),
+    ):
+        runner.evaluate(question)
+
+
+def test_a_failure_and_a_deferral(name: str, pb2: Any) -> None:
+    messages = protobuf.messages(pb2.Decision, pb2.Decision)
+
+    def policy(asked: mlbridge.Features) -> None:
+        if asked["inline"]:
+            raise ValueError("no weights")
+
+    with (
+        serving(policy, f"pipe:{name}", formats=[messages]),
+        create_model_runner(
+            f"pipe:{name}?serdes={messages.name}&timeout=20s", formats=[messages]
+        ) as runner,
+    ):
+        for _ in range(2):
+            with pytest.raises(mlbridge.ModelError, match="no weights"):
+                runner.evaluate({"inline": True, "scores": np.ones(1, np.float32)})
+            with pytest.raises(mlbridge.Deferred):
+                runner.evaluate({"inline": False, "scores": np.ones(1, np.float32)})
+
+
+def test_two_sides_with_other_messages_refuse_each_other(name: str, pb2: Any) -> None:
+    ours = protobuf.messages(pb2.Decision, pb2.Decision)
+    theirs = protobuf.messages(pb2.Features, pb2.Decision)
+    with (
+        serving(lambda f: 0, f"pipe:{name}", formats=[ours]),
+        create_model_runner(
+            f"pipe:{name}?serdes={theirs.name}&timeout=20s", formats=[theirs]
+        ) as runner,
+        pytest.raises(mlbridge.Error, match=rf"there are: .*{ours.name}"),
+    ):
+        runner.evaluate({})
+
+
+def test_descriptors_without_the_package(generated: Path) -> None:
+    messages = protobuf.messages_from(
+        generated / "features.desc", "test.Decision", "test.Decision"
+    )
+    found = codec.deserialize(b"\x08\x01", messages)
+    assert found["inline"]
+    with pytest.raises(mlbridge.InvalidArgument, match=r"no message test\.Nothing"):
+        protobuf.messages_from(
+            generated / "features.desc", "test.Nothing", "test.Decision"
+        )
+    with pytest.raises(mlbridge.InvalidArgument, match="FileDescriptorSet"):
+        protobuf.messages_from(b"\xff", "test.Features", "test.Decision")
+
+
+def test_messages_that_cannot_be_used(pb2: Any) -> None:
+    with pytest.raises(mlbridge.Unsupported, match=r"'inner' of message test\.Nested"):
+        protobuf.messages(pb2.Nested, pb2.Decision)
+
+
+#
+# Others' Protobuf in the same process
+#
+
+TOGETHER = """
+import importlib, sys
+import numpy as np
+from mlbridge import codec
+
+def ours():
+    sent = {"x": np.arange(5.0), "names": ["a", "b"]}
+    found = codec.deserialize(codec.serialize(sent, "protobuf"), "protobuf")
+    assert (found["x"] == sent["x"]).all() and found["names"] == sent["names"]
+
+first, *modules = sys.argv[1:]
+if first == "ours first":
+    ours()
+for module in modules:
+    importlib.import_module(module)
+ours()
+from google.protobuf import struct_pb2
+theirs = struct_pb2.Struct()
+theirs["a"] = 1
+assert struct_pb2.Struct.FromString(theirs.SerializeToString())["a"] == 1
+ours()
+"""
+
+
+@pytest.mark.parametrize("first", ["ours first", "theirs first"])
+@pytest.mark.parametrize("module", ["google.protobuf", "grpc", "torch", "tensorflow"])
+def test_other_copies_in_the_process(first: str, module: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"{module} is not installed")
+    done = subprocess.run(
+        [sys.executable, "-c", TOGETHER, first, module],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_library_is_loaded_when_it_is_needed() -> None:
+    program = """
+import mlbridge
+from mlbridge import codec
+loaded = lambda: "libprotobuf" in open("/proc/self/maps").read()
+codec.serialize({"x": 1}, "json")
+assert not loaded()
+codec.serialize({"x": 1}, "protobuf")
+assert loaded()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

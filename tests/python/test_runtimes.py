@@ -1,0 +1,241 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runtimes that are extensions: AOTInductor and TVM, each a module of its own."""
+
+import importlib.util
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from torch import Tensor, nn
+
+import aot_models
+from conftest import MODULES, assert_close
+from mlbridge import ModelRunner
+from mlbridge.errors import (
+    InvalidArgument,
+    Malformed,
+    ModelError,
+    SchemaMismatch,
+    Unsupported,
+)
+from mlbridge.runtimes import aotinductor, tvm
+
+
+@pytest.fixture(autouse=True)
+def modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLBRIDGE_MODULES", str(MODULES))
+
+
+def needs(module: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(
+        not (MODULES / module).exists(), reason=f"this build has no {module}"
+    )
+
+
+# ----------------------------------------------------------------------------
+# AOTInductor
+# ----------------------------------------------------------------------------
+
+
+class GraphPolicy(nn.Module):
+    """Message passing over n nodes, a scale for all, and the best node's index."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.message = nn.Linear(16, 16)
+        self.score = nn.Linear(16, 1)
+
+    def forward(
+        self, nodes: Tensor, adjacency: Tensor, scale: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        state = nodes
+        for _ in range(3):
+            state = torch.tanh(adjacency @ self.message(state) + state)
+        scores = self.score(state).squeeze(1) * scale.to(torch.float32)
+        return scores, scores.argmax()
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, GraphPolicy]:
+    """The module and its package, which takes seconds to make."""
+    torch.manual_seed(0)
+    module = GraphPolicy()
+    path = tmp_path_factory.mktemp("aoti") / "policy.pt2"
+    aotinductor.package(
+        module,
+        path,
+        {
+            "nodes": torch.zeros(5, 16),
+            "adjacency": torch.zeros(5, 5),
+            "scale": torch.tensor(2),
+        },
+        outputs=["scores", "best"],
+        free={"nodes": ["n"], "adjacency": ["n", "n"]},
+        metadata={"mlbridge.finite": "true"},
+    )
+    return path, module
+
+
+@needs("MLBridge-aoti.so")
+def test_a_package_answers_as_the_module(policy: tuple[Path, GraphPolicy]) -> None:
+    path, module = policy
+    random = np.random.default_rng(1)
+    with ModelRunner(f"aoti:{path}") as runner:
+        for n in (1, 2, 7, 61):
+            asked = aot_models.graph_inputs(n, random)
+            scale = np.int64(random.integers(1, 9))
+            found = runner.evaluate({**asked, "scale": scale})
+            with torch.no_grad():
+                tensors = map(torch.from_numpy, asked.values())
+                expected = module(*tensors, torch.tensor(scale))
+            for name, theirs in zip(("scores", "best"), expected, strict=True):
+                assert_close(np.asarray(found[name]), theirs.numpy())
+
+
+@needs("MLBridge-aoti.so")
+def test_one_package_in_many_threads(policy: tuple[Path, GraphPolicy]) -> None:
+    random = np.random.default_rng(2)
+    asked = {**aot_models.graph_inputs(9, random), "scale": np.int64(1)}
+    answers: list[Any] = []
+
+    def ask() -> None:
+        with ModelRunner(f"aoti:{policy[0]}") as runner:
+            answers.extend(runner.evaluate(asked)["scores"] for _ in range(200))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 800
+    assert all(np.array_equal(answer, answers[0]) for answer in answers)
+
+
+@needs("MLBridge-aoti.so")
+def test_what_is_wrong_with_a_package_is_said(
+    policy: tuple[Path, GraphPolicy], tmp_path: Path
+) -> None:
+    nodes = {"nodes": np.zeros((4, 16), np.float32), "scale": np.int64(1)}
+    with ModelRunner(f"aoti:{policy[0]}") as runner:
+        with pytest.raises(SchemaMismatch, match="expected a feature 'adjacency'"):
+            runner.evaluate(nodes)
+        with pytest.raises(SchemaMismatch, match="must be extent 0 of 'nodes'"):
+            runner.evaluate({**nodes, "adjacency": np.zeros((3, 3), np.float32)})
+        with pytest.raises(SchemaMismatch, match="found NaN"):
+            runner.evaluate({**nodes, "adjacency": np.full((4, 4), np.nan, "f4")})
+    short = tmp_path / "short.pt2"
+    short.write_bytes(policy[0].read_bytes()[:5000])
+    with ModelRunner(f"aoti:{short}") as runner, pytest.raises(Malformed):
+        runner.evaluate(nodes)
+
+
+def test_an_example_that_does_not_fit(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="takes input, and the example has x"):
+        aotinductor.package(
+            nn.Linear(2, 2), tmp_path / "x.pt2", {"x": torch.zeros(2)}, outputs=["y"]
+        )
+    with pytest.raises(SchemaMismatch, match="returns 1 tensors, and 2 are named"):
+        aotinductor.package(
+            nn.Linear(2, 2),
+            tmp_path / "x.pt2",
+            {"input": torch.zeros(2)},
+            outputs=["y", "z"],
+        )
+
+
+# ----------------------------------------------------------------------------
+# TVM
+# ----------------------------------------------------------------------------
+
+needs_tvm = pytest.mark.skipif(
+    importlib.util.find_spec("tvm") is None
+    or not (MODULES / "MLBridge-tvm.so").exists(),
+    reason="Apache TVM is not installed: `make test-full` does that",
+)
+
+
+@needs_tvm
+def test_what_is_wrong_with_a_library_is_said(tmp_path: Path) -> None:
+    source, library = tmp_path / "m.onnx", tmp_path / "m.so"
+    onnx.save(aot_models.mlp(), source)
+    tvm.compile_model(source, library)
+    features = next(iter(aot_models.questions("mlp")))
+    runtime = tvm.runtime()
+    with (
+        ModelRunner(f"tvm:{library}?runtime=/nowhere.so") as runner,
+        pytest.raises(Unsupported, match="apache-tvm"),
+    ):
+        runner.evaluate(features)
+    short = tmp_path / "short.so"
+    short.write_bytes(library.read_bytes()[:20_000])
+    with (
+        ModelRunner(f"tvm:{library}?runtime={short}") as runner,
+        pytest.raises(Malformed, match=r"TVM's runtime: .*cut short"),
+    ):
+        runner.evaluate(features)
+    with (
+        ModelRunner(f"tvm:{short}?runtime={runtime}") as runner,
+        pytest.raises(Malformed, match="cut short"),
+    ):
+        runner.evaluate(features)
+    with (
+        ModelRunner(f"tvm:{runtime}?runtime={runtime}") as runner,
+        pytest.raises(Malformed, match="the symbol mlbridge_signature"),
+    ):
+        runner.evaluate(features)
+    with (
+        ModelRunner(f"tvm:{library}?runtime={runtime}") as runner,
+        pytest.raises(SchemaMismatch, match="expected a feature 'x'"),
+    ):
+        runner.evaluate({})
+    source.write_bytes(b"no model")
+    with pytest.raises(Malformed):
+        tvm.compile_model(source, library)
+
+
+@needs_tvm
+def test_a_new_library_of_an_old_name_is_a_new_model(tmp_path: Path) -> None:
+    source, library = tmp_path / "m.onnx", tmp_path / "m.so"
+    features = next(iter(aot_models.questions("mlp")))
+    answers = []
+
+    def put(seed: int) -> None:
+        onnx.save(aot_models.mlp(seed=seed), source)
+        tvm.compile_model(source, tmp_path / "new.so")
+        (tmp_path / "new.so").replace(library)
+        session = onnxruntime.InferenceSession(source)
+        answers.append(session.run(["logits"], features)[0])
+
+    put(1)
+    spec = f"tvm:{library}?runtime={tvm.runtime()}"
+    with ModelRunner(spec) as old:
+        assert_close(np.asarray(old.evaluate(features)["logits"]), answers[0])
+        put(2)
+        with ModelRunner(spec) as new:
+            assert_close(np.asarray(new.evaluate(features)["logits"]), answers[1])
+        assert_close(np.asarray(old.evaluate(features)["logits"]), answers[0])
+
+
+@pytest.mark.skipif(not os.environ.get("MLBRIDGE_TEST_FULL"), reason="only with --full")
+def test_tvm_is_there_in_the_full_run() -> None:
+    """What `make test-full` installs is not skipped there."""
+    assert importlib.util.find_spec("tvm") is not None
+    assert (MODULES / "MLBridge-tvm.so").exists()
+
+
+def test_a_model_that_tvm_cannot_compile(tmp_path: Path) -> None:
+    if importlib.util.find_spec("tvm") is None:
+        pytest.skip("Apache TVM is not installed: `make test-full` does that")
+    source = tmp_path / "m.onnx"
+    onnx.save(aot_models.lstm(), source)
+    with pytest.raises(ModelError, match="LSTM"):
+        tvm.compile_model(source, tmp_path / "m.so")
+    assert not (tmp_path / "m.so").exists()

@@ -1,0 +1,243 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a file's metadata ask for is done by ``mlbridge serve`` as by ``onnx:FILE``.
+
+Each question goes to the same file in this process and behind a server: the answers
+must be the same, and what is an error here is one there.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+
+from mlbridge import (
+    Error,
+    Malformed,
+    ModelError,
+    SchemaMismatch,
+    create_model_runner,
+    serving,
+)
+from mlbridge.export import FeatureSpec
+from mlbridge.onnx import load_onnx
+
+MODELS = Path(__file__).parents[2] / "models"
+
+KINDS = {
+    np.dtype(np.float32): TensorProto.FLOAT,
+    np.dtype(np.float64): TensorProto.DOUBLE,
+    np.dtype(np.int64): TensorProto.INT64,
+    np.dtype(np.uint8): TensorProto.UINT8,
+    np.dtype(np.bool_): TensorProto.BOOL,
+}
+
+
+def passing_on(
+    path: Path,
+    metadata: dict[str, str],
+    scores: NDArray[Any],
+    batch: str | int = "N",
+) -> Path:
+    """A model whose output `s` is its input, and `size` the same in floats."""
+    kind, shape = KINDS[scores.dtype], [batch, *scores.shape]
+    x, s = (helper.make_tensor_value_info(name, kind, shape) for name in "xs")
+    graph = helper.make_graph(
+        [
+            helper.make_node("Identity", ["x"], ["s"]),
+            helper.make_node("Cast", ["x"], ["size"], to=TensorProto.FLOAT),
+        ],
+        "passing_on",
+        [x],
+        [s, helper.make_tensor_value_info("size", TensorProto.FLOAT, shape)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 9
+    for key, value in metadata.items():
+        model.metadata_props.add(key=key, value=value)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+    return path
+
+
+def plain(answer: Any) -> Any:
+    """An answer without its names and its extents of 1."""
+    if isinstance(answer, dict):
+        if len(answer) == 1:
+            return plain(*answer.values())
+        return {name: plain(value) for name, value in answer.items()}
+    return np.squeeze(np.asarray(answer)).tolist()
+
+
+def ask(spec: str, question: NDArray[Any]) -> Any:
+    """The answer, or the error's type."""
+    try:
+        with create_model_runner(spec) as runner:
+            return plain(runner.evaluate({"x": question}))
+    except Error as error:
+        return type(error)
+
+
+def ask_both(path: Path, name: str, question: NDArray[Any]) -> Any:
+    """What both say, which must be the same."""
+    in_process = ask(f"onnx:{path}", question)
+    with serving(load_onnx(path), f"shm:{name}"):
+        served = ask(f"shm:{name}", question)
+    assert served == in_process
+    return served
+
+
+NAN, INF = np.nan, np.inf
+
+
+@pytest.mark.parametrize("batch", ["N", 1])
+@pytest.mark.parametrize(
+    ("rule", "scores", "expected"),
+    [
+        ("argmax:s", np.array([1, 3, 2], np.float32), 1),
+        ("argmax:s", np.array([1, 3, 3], np.float64), 1),
+        ("argmax:s", np.array([-INF, -INF, INF], np.float32), 2),
+        ("argmax:s", np.array([2**62, 2**62 + 1, 0]), 1),
+        ("argmax:s", np.array([7, 255, 9], np.uint8), 1),
+        ("argmax:s", np.array([False, True, True]), 1),
+        ("argmax:s", np.array([[1, 2], [4, 3], [5, 6]], np.float32), [1, 0, 1]),
+        ("argmax:s", np.array(5, np.float32), 0),
+        ("argmax:s", np.array([1, NAN, 2], np.float32), ModelError),
+        ("argmax:size", np.array([1, 3, 2]), 1),
+        ("sample:s", np.array([-INF, 0, -INF], np.float32), 1),
+        ("sample:s", np.array([900, 0, 0]), 0),
+        ("sample:s", np.array([1, NAN, 2], np.float32), ModelError),
+        ("sample:s", np.array([1, INF, 2], np.float64), ModelError),
+        ("sample:s", np.array([-INF, -INF], np.float32), ModelError),
+        ("outputs:size", np.array([1, 3, 2], np.uint8), [1, 3, 2]),
+        ("outputs", np.array([1, 3]), {"s": [1, 3], "size": [1, 3]}),
+        ("outputs:", np.array([1, 3]), {"s": [1, 3], "size": [1, 3]}),
+        (None, np.array([1, 3]), {"s": [1, 3], "size": [1, 3]}),
+    ],
+)
+def test_decisions(
+    tmp_path: Path,
+    name: str,
+    rule: str | None,
+    scores: NDArray[Any],
+    expected: Any,
+    batch: str | int,
+) -> None:
+    metadata = {} if rule is None else {"mlbridge.decide": rule}
+    path = passing_on(tmp_path / "m.onnx", metadata, scores, batch)
+    assert ask_both(path, name, scores) == expected
+
+
+@pytest.mark.parametrize(
+    ("metadata", "error"),
+    [
+        ({"mlbridge.decide": "greedy:s"}, Malformed),
+        ({"mlbridge.decide": "argmax:q"}, SchemaMismatch),
+        ({"mlbridge.decide": "outputs:q"}, SchemaMismatch),
+        ({"mlbridge.decide": "argmax"}, SchemaMismatch),
+        ({"mlbridge.finite": "yes"}, Malformed),
+    ],
+)
+def test_metadata_that_make_no_sense(
+    tmp_path: Path, metadata: dict[str, str], error: type[Exception]
+) -> None:
+    scores = np.array([1, 2], np.float32)
+    path = passing_on(tmp_path / "m.onnx", metadata, scores)
+    assert ask(f"onnx:{path}", scores) is error
+    with pytest.raises(error, match=f"{path}: its metadata '{next(iter(metadata))}'"):
+        load_onnx(path)
+
+
+@pytest.mark.parametrize("finite", ["true", "false", None])
+@pytest.mark.parametrize("bad", [NAN, INF, -INF])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_features_that_are_not_finite(
+    tmp_path: Path, name: str, finite: str | None, bad: float, kind: Any
+) -> None:
+    about = {"mlbridge.decide": "outputs:s"}
+    if finite is not None:
+        about["mlbridge.finite"] = finite
+    question = np.array([1, bad, 2], kind)
+    path = passing_on(tmp_path / "m.onnx", about, question)
+    policy = load_onnx(path)
+    answers = [ask(f"onnx:{path}", question)]
+    with serving(policy, f"shm:{name}"):
+        answers.append(ask(f"shm:{name}", question))
+    if finite == "true":
+        # What a policy raises is the model's error to a compiler.
+        assert answers == [SchemaMismatch, ModelError]
+        with pytest.raises(SchemaMismatch, match=r"'x' .* at element 1"):
+            policy([{"x": question}])
+    else:
+        for answer in answers:
+            np.testing.assert_array_equal(answer, question)
+
+
+def test_draws(tmp_path: Path) -> None:
+    """As often as softmax has it, and the same again from the same seed."""
+    scores = np.log(np.array([0.1, 0.6, 0.3], np.float32))
+    path = passing_on(tmp_path / "m.onnx", {"mlbridge.decide": "sample:s"}, scores)
+    with create_model_runner(f"onnx:{path}") as runner:
+        in_process = [plain(runner.evaluate({"x": scores})) for _ in range(4000)]
+    policy = load_onnx(path, seed=5)
+    served = [int(answer) for answer in policy([{"x": scores}] * 4000)]
+    for drawn in (in_process, served):
+        often = np.bincount(drawn, minlength=3) / len(drawn)
+        np.testing.assert_allclose(often, [0.1, 0.6, 0.3], atol=0.04)
+    again = load_onnx(path, seed=5)([{"x": scores}] * 4000)
+    assert [int(answer) for answer in again] == served
+
+
+def test_one_question_s_nan_is_its_own(tmp_path: Path, name: str) -> None:
+    """In a batch, the others get their answers."""
+    scores = np.array([1, 3, 2], np.float32)
+    path = passing_on(tmp_path / "m.onnx", {"mlbridge.decide": "argmax:s"}, scores)
+    policy = load_onnx(path)
+    answers = policy([{"x": np.roll(scores, i)} for i in range(3)])
+    assert [int(answer) for answer in answers] == [1, 2, 0]
+    with pytest.raises(ModelError, match=r"output 's', row 1: .* found NaN at 2"):
+        policy([{"x": scores}, {"x": np.array([1, 2, NAN], np.float32)}])
+    with (
+        serving(policy, f"shm:{name}"),
+        create_model_runner(f"shm:{name}") as one,
+        create_model_runner(f"shm:{name}") as other,
+    ):
+        with pytest.raises(ModelError, match="found NaN at 0"):
+            one.evaluate({"x": np.full(3, NAN, np.float32)})
+        assert plain(other.evaluate({"x": scores})) == 1
+
+
+@pytest.mark.parametrize("path", sorted(MODELS.rglob("*.onnx")), ids=lambda p: p.stem)
+def test_the_models_of_this_repository(path: Path, name: str) -> None:
+    features = _features_of(path)
+    random = np.random.default_rng(3)
+    with (
+        serving(load_onnx(path), f"shm:{name}"),
+        create_model_runner(f"shm:{name}") as served,
+        create_model_runner(f"onnx:{path}") as in_process,
+    ):
+        for _ in range(20):
+            question = {
+                one.name: random.integers(0, 9, one.shape).astype(one.dtype)
+                for one in features
+            }
+            expected = plain(in_process.evaluate(question))
+            assert plain(served.evaluate(question)) == pytest.approx(expected)
+
+
+def _features_of(path: Path) -> list[FeatureSpec]:
+    (listed,) = (
+        entry.value
+        for entry in onnx.load(path).metadata_props
+        if entry.key == "mlbridge.features"
+    )
+    return [
+        FeatureSpec(one["name"], one["type"], tuple(one["shape"]))
+        for one in json.loads(listed)
+    ]

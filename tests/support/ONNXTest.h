@@ -1,0 +1,69 @@
+//===- ONNXTest.h - What the tests of ONNX models share ---------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// ONNXTest: a place for models, and the library of ONNX Runtime that the tests
+/// run them with.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_TESTS_SUPPORT_ONNXTEST_H
+#define MLBRIDGE_TESTS_SUPPORT_ONNXTEST_H
+
+#include "MLCompilerBridge/ONNXModelRunner.h"
+#include "support/EchoModel.h"
+#include "support/ONNXWriter.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace MLBridge::test {
+
+class ONNXTest : public testing::Test {
+protected:
+  void SetUp() override {
+    // As in a compiler: by the environment, by the loader, or where CMake has
+    // seen one.
+    if (!std::getenv("MLBRIDGE_ONNXRUNTIME"))
+      Options.Runtime = MLBRIDGE_TEST_ONNXRUNTIME;
+    addONNX(Factory, Options);
+    const std::string File = add(1).write(path("probe.onnx"));
+    Expected<std::shared_ptr<const Model>> Loaded =
+        loadONNXModel(File, Options);
+    if (Loaded.code() == ErrorCode::Unsupported)
+      GTEST_SKIP() << Loaded.message() << "; `make setup` installs it";
+    ASSERT_TRUE(Loaded) << Loaded.message();
+  }
+
+  /// A model that adds \p Number to the float "x".
+  static ONNXWriter add(float Number) {
+    ONNXWriter Writer;
+    Writer.input("x", ElementType::Float, {})
+        .constant("c", {}, std::vector{Number})
+        .node("Add", {"x", "c"}, {"out"})
+        .output("out", ElementType::Float, {});
+    return Writer;
+  }
+
+  std::string path(const std::string &Name) const {
+    return Directory.path(Name);
+  }
+  std::string write(const ONNXWriter &Writer,
+                    const std::string &Name = "m.onnx") const {
+    return Writer.write(path(Name));
+  }
+
+  TemporaryDirectory Directory;
+  ONNXOptions Options;
+  RunnerFactory Factory;
+};
+
+} // namespace MLBridge::test
+
+#endif // MLBRIDGE_TESTS_SUPPORT_ONNXTEST_H

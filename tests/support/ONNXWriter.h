@@ -1,0 +1,70 @@
+//===- ONNXWriter.h - Writes ONNX files -------------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// ONNXWriter: small ONNX models for tests, right ones and wrong ones, as files
+/// that any runtime reads.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_TESTS_SUPPORT_ONNXWRITER_H
+#define MLBRIDGE_TESTS_SUPPORT_ONNXWRITER_H
+
+#include "MLCompilerBridge/Tensor.h"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace MLBridge::test {
+
+class ONNXWriter {
+public:
+  /// An extent: a number, or a name for one that is free.
+  using Extent = std::variant<std::int64_t, std::string>;
+  using Attribute =
+      std::pair<std::string, std::variant<std::int64_t, std::string>>;
+
+  ONNXWriter &input(const std::string &Name, ElementType Type,
+                    const std::vector<Extent> &Extents);
+  ONNXWriter &output(const std::string &Name, ElementType Type,
+                     const std::vector<Extent> &Extents);
+  /// The same without a shape.
+  ONNXWriter &inputOfAnyRank(const std::string &Name, ElementType Type);
+  ONNXWriter &outputOfAnyRank(const std::string &Name, ElementType Type);
+  /// An output that is a sequence of tensors of \p Type.
+  ONNXWriter &sequenceOutput(const std::string &Name, ElementType Type);
+  ONNXWriter &node(const std::string &Operator,
+                   const std::vector<std::string> &Inputs,
+                   const std::vector<std::string> &Outputs,
+                   const std::vector<Attribute> &Attributes = {});
+  ONNXWriter &constant(const std::string &Name, const Shape &Dims,
+                       const std::vector<float> &Values);
+  ONNXWriter &constant(const std::string &Name, const Shape &Dims,
+                       const std::vector<std::int64_t> &Values);
+  /// A constant whose floats are in \p File, which lies beside the model's.
+  ONNXWriter &externalConstant(const std::string &Name, const Shape &Dims,
+                               const std::string &File);
+  ONNXWriter &metadata(const std::string &Key, const std::string &Value);
+  ONNXWriter &opset(int Version) {
+    Opset = Version;
+    return *this;
+  }
+
+  std::string bytes() const;
+  /// Writes the file \p Path, and returns its name.
+  std::string write(const std::string &Path) const;
+
+private:
+  std::string Graph, Metadata;
+  int Opset = 17;
+};
+
+} // namespace MLBridge::test
+
+#endif // MLBRIDGE_TESTS_SUPPORT_ONNXWRITER_H

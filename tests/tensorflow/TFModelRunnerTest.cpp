@@ -1,0 +1,345 @@
+//===- TFModelRunnerTest.cpp - SavedModels by TensorFlow ------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The models of make_models.py by TensorFlow's C API, as compilers ask them.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/TFModelRunner.h"
+#include "TF/SignatureReader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+using namespace MLBridge;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path model(const char *Name) {
+  return fs::path(MLBRIDGE_TEST_TF_MODELS) / Name;
+}
+
+TFOptions options() {
+  TFOptions Options;
+  Options.Runtime = MLBRIDGE_TEST_TENSORFLOW;
+  return Options;
+}
+
+std::vector<float> readFloats(const fs::path &File) {
+  std::ifstream Stream(File, std::ios::binary);
+  std::vector<float> Values(fs::file_size(File) / sizeof(float));
+  Stream.read(reinterpret_cast<char *>(Values.data()),
+              static_cast<std::streamsize>(Values.size() * sizeof(float)));
+  return Values;
+}
+
+template <typename T> std::string failure(Expected<T> Result) {
+  if (Result)
+    return "success";
+  return Result.takeError().str();
+}
+
+/// What asking the model for a number ends in.
+std::string failureOf(MLModelRunner &Runner) {
+  return failure(Runner.tryEvaluate<float>());
+}
+
+class TFModelRunnerTest : public testing::Test {
+protected:
+  TFModelRunnerTest()
+      : Folder(fs::temp_directory_path() /
+               ("mlb-tf-" + std::to_string(::getpid()))) {
+    fs::remove_all(Folder);
+    fs::create_directory(Folder);
+  }
+  ~TFModelRunnerTest() override { fs::remove_all(Folder); }
+
+  fs::path Folder;
+  const std::vector<float> X = {1, 1, 1, 0};
+};
+
+} // namespace
+
+TEST_F(TFModelRunnerTest, AnswersFromItsVariables) {
+  TFModelRunner Runner(model("linear"), {}, options());
+  for (float Scale : {1.0f, -2.0f, 0.5f}) {
+    std::vector<float> Scaled = {Scale, 0, 0, 0};
+    Runner.populateFeatures(std::pair{"x", Scaled});
+    EXPECT_EQ(Runner.evaluate<float>(), Scale);
+  }
+}
+
+TEST_F(TFModelRunnerTest, TakesBatchesOfAnySize) {
+  TFModelRunner Runner(model("linear"), {}, options());
+  for (int Rows : {1, 3, 2}) {
+    std::vector<float> Questions(std::size_t(Rows) * 4, 1.0f);
+    Runner.populateFeatures(
+        std::pair{"x", TensorRef(Questions, Shape{Rows, 4})});
+    EXPECT_EQ(Runner.evaluate<std::vector<float>>(),
+              std::vector<float>(std::size_t(Rows), -2.0f));
+  }
+}
+
+TEST_F(TFModelRunnerTest, HasInputsAndOutputsByName) {
+  TFModelRunner Runner(model("two"), {}, options());
+  Expected<const Model *> Loaded = Runner.model();
+  ASSERT_TRUE(Loaded) << Loaded.takeError().str();
+  ASSERT_EQ((*Loaded)->inputs().size(), 2u);
+  EXPECT_EQ((*Loaded)->inputs()[0].Name, "a");
+  EXPECT_EQ((*Loaded)->inputs()[0].typeStr(), "int64_t[?,1]");
+  EXPECT_EQ((*Loaded)->inputs()[1].Name, "b");
+  EXPECT_EQ((*Loaded)->inputs()[1].typeStr(), "float[?,2]");
+
+  std::vector<float> B = {3, 5};
+  Runner.populateFeatures(std::pair{"b", B}, std::pair{"unused", 1},
+                          std::pair{"a", std::int64_t(10)});
+  Advice Found = Runner.evaluate<Advice>();
+  ASSERT_EQ(Found.size(), 2u);
+  auto Logits = Found.get<std::vector<float>>("logits");
+  ASSERT_TRUE(Logits) << Logits.takeError().str();
+  EXPECT_THAT(*Logits, ElementsAre(13, 5, 15));
+  auto Twice = Found.get<int>("twice");
+  ASSERT_TRUE(Twice) << Twice.takeError().str();
+  EXPECT_EQ(*Twice, 20);
+}
+
+TEST_F(TFModelRunnerTest, Decides) {
+  DecisionOptions Decisions;
+  Decisions.Decide = DecisionOptions::Rule::ArgMax;
+  Decisions.Output = "logits";
+  TFModelRunner Runner(model("two"), Decisions, options());
+  std::vector<float> B = {3, 5};
+  Runner.populateFeatures(std::pair{"a", std::int64_t(10)}, std::pair{"b", B});
+  EXPECT_EQ(Runner.evaluate<int>(), 2);
+  Runner.populateFeatures(std::pair{"a", std::int64_t(100)}, std::pair{"b", B});
+  EXPECT_EQ(Runner.evaluate<int>(), 0);
+}
+
+TEST_F(TFModelRunnerTest, HasOtherSignatures) {
+  TFOptions Other = options();
+  Other.Signature = "other";
+  TFModelRunner Runner(model("two"), {}, Other);
+  Runner.populateFeatures(std::pair{"a", std::int64_t(10)});
+  EXPECT_EQ(Runner.evaluate<int>(), -10);
+}
+
+TEST_F(TFModelRunnerTest, AnswersAsTensorFlowDoesInPython) {
+  const std::vector<float> Questions = readFloats(model("network/questions"));
+  const std::vector<float> Answers = readFloats(model("network/answers"));
+  const std::size_t Rows = Answers.size() / 15;
+  ASSERT_EQ(Questions.size(), Rows * 300);
+  TFModelRunner Runner(model("network"), {}, options());
+  for (std::size_t Row = 0; Row < Rows; ++Row) {
+    Span<const float> Question(Questions.data() + Row * 300, 300);
+    Runner.populateFeatures(std::pair{"x", Question});
+    auto Logits = Runner.evaluate<std::vector<float>>();
+    ASSERT_EQ(Logits.size(), 15u);
+    for (std::size_t I = 0; I < 15; ++I)
+      EXPECT_NEAR(Logits[I], Answers[Row * 15 + I], 1e-5);
+  }
+}
+
+TEST_F(TFModelRunnerTest, IsSharedByThreads) {
+  Expected<std::shared_ptr<const Model>> Loaded =
+      loadTFModel(model("linear"), options());
+  ASSERT_TRUE(Loaded) << Loaded.takeError().str();
+  std::vector<std::thread> Threads;
+  std::vector<int> Wrong(4, -1);
+  for (std::size_t T = 0; T < Wrong.size(); ++T)
+    Threads.emplace_back([&, T] {
+      InProcessModelRunner Runner("linear", {{"", [&] { return *Loaded; }}});
+      Wrong[T] = 0;
+      for (int I = 0; I < 2000; ++I) {
+        std::vector<float> Question = {float(T), float(I), 0, 0};
+        Runner.populateFeatures(std::pair{"x", Question});
+        Expected<float> Found = Runner.tryEvaluate<float>();
+        Wrong[T] += !Found || *Found != float(T) - 2 * float(I);
+      }
+    });
+  for (std::thread &T : Threads)
+    T.join();
+  EXPECT_THAT(Wrong, ElementsAre(0, 0, 0, 0));
+}
+
+TEST_F(TFModelRunnerTest, IsLoadedAgainWhenItsFolderHasChanged) {
+  fs::copy(model("linear"), Folder, fs::copy_options::recursive);
+  RunnerFactory Factory;
+  addTF(Factory, options());
+  auto Ask = [&] {
+    auto Runner = Factory.create("tf:" + Folder.string());
+    if (!Runner)
+      return NAN;
+    (*Runner)->populateFeatures(std::pair{"x", X});
+    Expected<float> Found = (*Runner)->tryEvaluate<float>();
+    return Found ? *Found : NAN;
+  };
+  EXPECT_EQ(Ask(), 2.0f);
+  EXPECT_EQ(Ask(), 2.0f);
+  fs::copy(model("other"), Folder,
+           fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  EXPECT_EQ(Ask(), 20.0f);
+}
+
+TEST_F(TFModelRunnerTest, IsASpec) {
+  RunnerFactory Factory;
+  addTF(Factory, options());
+  auto Runner = Factory.create("tf:" + model("two").string() +
+                               "?signature=other&decide=outputs");
+  ASSERT_TRUE(Runner) << Runner.takeError().str();
+  (*Runner)->populateFeatures(std::pair{"a", std::int64_t(4)});
+  EXPECT_EQ((*Runner)->evaluate<int>(), -4);
+  EXPECT_THAT(failure(Factory.create("tf:x?sgnature=other")),
+              HasSubstr("signature"));
+}
+
+/// TensorFlow has an LLVM of its own, whose options must not meet those of the
+/// compiler's.
+TEST_F(TFModelRunnerTest, LivesBesideACompilersLLVM) {
+  if (!*MLBRIDGE_TEST_LLVM)
+    GTEST_SKIP() << "there is no libLLVM.so here";
+  ASSERT_TRUE(::dlopen(MLBRIDGE_TEST_LLVM, RTLD_NOW | RTLD_GLOBAL))
+      << ::dlerror();
+  TFModelRunner Runner(model("linear"), {}, options());
+  Runner.populateFeatures(std::pair{"x", X});
+  EXPECT_EQ(failureOf(Runner), "success");
+}
+
+/// In a compiler that was not built with it.
+TEST_F(TFModelRunnerTest, IsAModule) {
+  ::setenv("MLBRIDGE_MODULES", MLBRIDGE_TEST_MODULES, 1);
+  RunnerFactory Factory;
+  auto Runner = Factory.create("tf:" + model("linear").string() +
+                               "?runtime=" + MLBRIDGE_TEST_TENSORFLOW);
+  ASSERT_TRUE(Runner) << Runner.takeError().str();
+  (*Runner)->populateFeatures(std::pair{"x", X});
+  EXPECT_EQ((*Runner)->evaluate<float>(), 2.0f);
+}
+
+//===----------------------------------------------------------------------===//
+// What goes wrong
+//===----------------------------------------------------------------------===//
+
+TEST_F(TFModelRunnerTest, NoSuchFolder) {
+  TFModelRunner Runner(Folder / "none", {}, options());
+  EXPECT_THAT(failureOf(Runner), HasSubstr("System: model folder"));
+}
+
+TEST_F(TFModelRunnerTest, NoSavedModelInTheFolder) {
+  TFModelRunner Runner(Folder, {}, options());
+  EXPECT_THAT(failureOf(Runner),
+              HasSubstr("expected a SavedModel, found no saved_model.pb"));
+}
+
+TEST_F(TFModelRunnerTest, ABrokenFile) {
+  fs::copy(model("linear"), Folder, fs::copy_options::recursive);
+  fs::resize_file(Folder / "saved_model.pb", 100);
+  TFModelRunner Runner(Folder, {}, options());
+  EXPECT_THAT(failureOf(Runner), HasSubstr("Model: tf:" + Folder.string()));
+}
+
+TEST_F(TFModelRunnerTest, VariablesAreMissing) {
+  fs::copy(model("linear"), Folder, fs::copy_options::recursive);
+  for (const auto &Entry : fs::directory_iterator(Folder / "variables"))
+    fs::resize_file(Entry.path(), 0);
+  TFModelRunner Runner(Folder, {}, options());
+  EXPECT_THAT(failureOf(Runner), HasSubstr("Model: tf:" + Folder.string()));
+}
+
+TEST_F(TFModelRunnerTest, NoSuchSignature) {
+  TFOptions Other = options();
+  Other.Signature = "train";
+  TFModelRunner Runner(model("two"), {}, Other);
+  std::string Failure = failureOf(Runner);
+  EXPECT_THAT(Failure, HasSubstr("InvalidArgument"));
+  EXPECT_THAT(Failure, HasSubstr("expected the signature 'train', found"));
+  EXPECT_THAT(Failure, HasSubstr("serving_default"));
+  EXPECT_THAT(Failure, HasSubstr("other"));
+}
+
+TEST_F(TFModelRunnerTest, InputsThatNoFeatureCanBe) {
+  TFModelRunner Runner(model("text"), {}, options());
+  EXPECT_THAT(failureOf(Runner),
+              HasSubstr("'name': expected a dense tensor of numbers or bools, "
+                        "found strings"));
+}
+
+TEST_F(TFModelRunnerTest, FeaturesThatDoNotFit) {
+  TFModelRunner Runner(model("linear"), {}, options());
+  EXPECT_THAT(failureOf(Runner), HasSubstr("SchemaMismatch"));
+  std::vector<double> Doubles(4);
+  Runner.populateFeatures(std::pair{"x", Doubles});
+  EXPECT_THAT(failureOf(Runner), HasSubstr("SchemaMismatch"));
+  std::vector<float> Five(5);
+  Runner.populateFeatures(std::pair{"x", Five});
+  EXPECT_THAT(failureOf(Runner), HasSubstr("SchemaMismatch"));
+  Runner.populateFeatures(std::pair{"x", X});
+  EXPECT_EQ(failureOf(Runner), "success");
+}
+
+TEST_F(TFModelRunnerTest, NoTensorFlow) {
+  TFOptions Other;
+  Other.Runtime = Folder / "libtensorflow_cc.so.2";
+  TFModelRunner Runner(model("linear"), {}, Other);
+  std::string Failure = failureOf(Runner);
+  EXPECT_THAT(Failure, HasSubstr("Unsupported"));
+  EXPECT_THAT(Failure, HasSubstr("MLBRIDGE_TENSORFLOW=PATH"));
+
+  Other.Runtime = "libm.so.6";
+  TFModelRunner OfMath(model("linear"), {}, Other);
+  EXPECT_THAT(failureOf(OfMath), HasSubstr("libm.so.6 has no function TF_"));
+}
+
+/// A MetaGraphDef out of a saved_model.pb, in which it is field 2.
+static std::string metaGraph() {
+  std::ifstream Stream(model("two") / "saved_model.pb", std::ios::binary);
+  std::string File((std::istreambuf_iterator<char>(Stream)), {});
+  std::size_t At = File.find('\x12') + 1;
+  while (static_cast<unsigned char>(File.at(At)) >= 0x80)
+    ++At;
+  return File.substr(At + 1);
+}
+
+/// Whatever the bytes are, reading them ends; under sanitizers, within them.
+TEST(SignatureReader, BrokenBytes) {
+  const std::string Whole = metaGraph();
+  Expected<tf::Signature> Found = tf::readSignature(Whole, "other", "two");
+  ASSERT_TRUE(Found) << Found.takeError().str();
+  ASSERT_EQ(Found->Inputs.size(), 1u);
+  EXPECT_EQ(Found->Inputs[0].Spec.Name, "a");
+  EXPECT_EQ(Found->Inputs[0].Index, 0);
+
+  const std::size_t Step = Whole.size() / 997 + 1;
+  int Failed = 0;
+  for (std::size_t Size = 0; Size < Whole.size(); Size += Step)
+    Failed += !tf::readSignature(Whole.substr(0, Size), "other", "two");
+  EXPECT_GT(Failed, 0);
+  // The signatures are at its end.
+  std::uint32_t Random = 1;
+  for (int I = 0; I < 20000; ++I) {
+    std::string Broken = Whole.substr(Whole.size() - 2000);
+    for (int J = 0; J < 3; ++J) {
+      Random = Random * 1664525 + 1013904223;
+      Broken[(Random >> 8) % Broken.size()] = static_cast<char>(Random >> 24);
+    }
+    if (!tf::readSignature(Broken, "other", "two"))
+      ++Failed;
+  }
+  EXPECT_GT(Failed, 1000);
+}

@@ -1,0 +1,64 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The demo's inliner as a SavedModel, from models/inlining-imitation.
+
+make_inliner.py weights FILE.npz          by this project's .venv, which has PyTorch
+make_inliner.py model FILE.npz FOLDER     by a Python that has TensorFlow
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTRUCTION_COST = 5
+
+
+def write_weights(path: Path) -> None:
+    """What `examples.inlining.policy.Policy` computes with."""
+    sys.path.insert(0, str(ROOT))
+    from examples.inlining.network import InliningNetwork
+
+    network = InliningNetwork.load(ROOT / "models/inlining-imitation/inliner.pt")
+    kept, layers = network.folded()
+    arrays = {"names": np.array(network.features), "kept": kept.numpy()}
+    for i, (weight, bias) in enumerate(layers):
+        arrays |= {f"weight{i}": weight.numpy(), f"bias{i}": bias.numpy()}
+    np.savez(path, **arrays)
+
+
+def write_model(path: Path, folder: Path) -> None:
+    """The same steps as in the policy, of features int64[1] by name."""
+    import tensorflow as tf
+
+    with np.load(path) as arrays:
+        weights = dict(arrays)
+    names = [str(name) for name in weights["names"]]
+    count = sum(key.startswith("bias") for key in weights)
+    cost, threshold = names.index("cost_estimate"), names.index("threshold")
+
+    def decide(**features: Any) -> Any:
+        row = tf.cast(tf.concat([features[name] for name in names], 1), tf.float32)
+        scaled = tf.sign(row) * tf.math.log1p(tf.abs(row))
+        margin = tf.maximum(row[:, threshold], 1) - row[:, cost]
+        derived = tf.tanh(margin / INSTRUCTION_COST)[:, None]
+        hidden = tf.gather(tf.concat([scaled, derived], 1), weights["kept"], axis=1)
+        for i in range(count):
+            hidden = hidden @ weights[f"weight{i}"] + weights[f"bias{i}"]
+            if i + 1 < count:
+                hidden = tf.nn.relu(hidden)
+        return {"inlining_decision": tf.cast(hidden[:, 0] > 0, tf.int64)}
+
+    signature = {name: tf.TensorSpec([1, 1], tf.int64, name) for name in names}
+    function = tf.function(decide).get_concrete_function(**signature)
+    tf.saved_model.save(tf.Module(), str(folder), {"serving_default": function})
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "weights":
+        write_weights(Path(sys.argv[2]))
+    else:
+        write_model(Path(sys.argv[2]), Path(sys.argv[3]))

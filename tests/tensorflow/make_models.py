@@ -1,0 +1,121 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes the SavedModels of the tests of TensorFlow, and answers to compare with.
+
+make_models.py FOLDER BATCH. BATCH is the first dimension of all inputs, which AOT
+compilation wants to be fixed; 0 leaves it free.
+"""
+
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+WEIGHTS = np.array([[1], [-2], [3], [-4]], np.float32)
+WIDTHS = (300, 128, 64, 15)
+QUESTIONS = 30
+
+
+def save(folder: Path, module: tf.Module, **signatures: Callable[..., Any]) -> None:
+    functions = {
+        name: function.get_concrete_function() for name, function in signatures.items()
+    }
+    tf.saved_model.save(module, str(folder), signatures=functions)
+
+
+def function(*specs: tuple[str, Any, list[int | None]]) -> Callable[..., Any]:
+    """Of tensors with these names, types and shapes."""
+    signature = [tf.TensorSpec(shape, dtype, name) for name, dtype, shape in specs]
+    decorate: Callable[..., Any] = tf.function(input_signature=signature)
+    return decorate
+
+
+def linear(folder: Path, batch: int | None, factor: float = 1) -> None:
+    """The product of x and WEIGHTS."""
+    module = tf.Module()
+    module.weights = tf.Variable(WEIGHTS * np.float32(factor))
+
+    @function(("x", tf.float32, [batch, 4]))
+    def serve(x: Any) -> Any:
+        return {"y": x @ module.weights}
+
+    save(folder, module, serving_default=serve)
+
+
+def two(folder: Path, batch: int | None) -> None:
+    """Several inputs and outputs, and another signature."""
+    module = tf.Module()
+
+    @function(("a", tf.int64, [batch, 1]), ("b", tf.float32, [batch, 2]))
+    def serve(a: Any, b: Any) -> Any:
+        size = tf.cast(a[:, 0], tf.float32)
+        columns = [size + b[:, 0], size - b[:, 1], b[:, 0] * b[:, 1]]
+        return {"logits": tf.stack(columns, axis=1), "twice": 2 * a}
+
+    @function(("a", tf.int64, [batch, 1]))
+    def other(a: Any) -> Any:
+        return {"negative": -a}
+
+    save(folder, module, serving_default=serve, other=other)
+
+
+def network(folder: Path, batch: int | None) -> None:
+    """An MLP; questions and its own answers, float[n, 300] and float[n, 15]."""
+    random = np.random.default_rng(3)
+    module = tf.Module()
+    shapes = list(pairwise(WIDTHS))
+    module.weights = [
+        tf.Variable(random.normal(size=s).astype(np.float32) / s[0] ** 0.5)
+        for s in shapes
+    ]
+    module.biases = [
+        tf.Variable(random.normal(size=s[1]).astype(np.float32)) for s in shapes
+    ]
+
+    def run(x: Any) -> Any:
+        for i, (weight, bias) in enumerate(
+            zip(module.weights, module.biases, strict=True)
+        ):
+            x = x @ weight + bias
+            if i + 1 < len(shapes):
+                x = tf.nn.relu(x)
+        return x
+
+    @function(("x", tf.float32, [batch, WIDTHS[0]]))
+    def serve(x: Any) -> Any:
+        return {"logits": run(x)}
+
+    save(folder, module, serving_default=serve)
+    questions = random.normal(size=(QUESTIONS, WIDTHS[0])).astype(np.float32)
+    questions.tofile(folder / "questions")
+    np.asarray(run(tf.constant(questions))).tofile(folder / "answers")
+
+
+def text(folder: Path) -> None:
+    """An input that no feature can be."""
+    module = tf.Module()
+
+    @function(("name", tf.string, [None]))
+    def serve(name: Any) -> Any:
+        return {"length": tf.strings.length(name)}
+
+    save(folder, module, serving_default=serve)
+
+
+def main() -> None:
+    folder, batch = Path(sys.argv[1]), int(sys.argv[2]) or None
+    linear(folder / "linear", batch)
+    linear(folder / "other", batch, factor=10)
+    two(folder / "two", batch)
+    network(folder / "network", batch)
+    if batch is None:
+        text(folder / "text")
+
+
+if __name__ == "__main__":
+    main()

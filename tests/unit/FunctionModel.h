@@ -1,0 +1,63 @@
+//===- FunctionModel.h - A model made of a function -------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// FunctionModel: any function from tensors to tensors as a loaded model.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_TESTS_UNIT_FUNCTIONMODEL_H
+#define MLBRIDGE_TESTS_UNIT_FUNCTIONMODEL_H
+
+#include "MLCompilerBridge/FeatureSet.h"
+#include "MLCompilerBridge/Model.h"
+
+#include <functional>
+
+namespace MLBridge::test {
+
+class FunctionModel final : public Model {
+public:
+  /// Writes the outputs, in the model's order, or fails.
+  using Function = std::function<Error(Span<const TensorView>, FeatureSet &)>;
+
+  FunctionModel(std::string Name, std::vector<TensorSpec> Inputs,
+                std::vector<TensorSpec> Outputs, Function Answer,
+                Metadata About = {})
+      : Model(std::move(Name), std::move(Inputs), std::move(Outputs),
+              std::move(About)),
+        Answer(std::move(Answer)) {}
+
+  Expected<std::unique_ptr<ModelCursor>> open() const override {
+    return std::make_unique<Cursor>(
+        std::static_pointer_cast<const FunctionModel>(shared_from_this()));
+  }
+
+private:
+  class Cursor final : public ModelCursor {
+  public:
+    explicit Cursor(std::shared_ptr<const FunctionModel> M) : M(std::move(M)) {}
+    Expected<Span<const TensorView>>
+    run(Span<const TensorView> Inputs) override {
+      Out.clear();
+      if (Error E = M->Answer(Inputs, Out))
+        return E;
+      return Out.tensors();
+    }
+
+  private:
+    std::shared_ptr<const FunctionModel> M;
+    FeatureSet Out;
+  };
+
+  Function Answer;
+};
+
+} // namespace MLBridge::test
+
+#endif // MLBRIDGE_TESTS_UNIT_FUNCTIONMODEL_H

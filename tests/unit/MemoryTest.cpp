@@ -1,0 +1,166 @@
+//===- MemoryTest.cpp - What is left when memory runs out -----------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Each request for memory fails in its turn, in a process that lives on, as a
+/// tool written in C and Python do: no lock stays taken, no file open, and the
+/// next question is answered.
+///
+//===----------------------------------------------------------------------===//
+
+#include "FunctionModel.h"
+#include "MLCompilerBridge/InProcessModelRunner.h"
+#include "Modules/OpenLibrary.h"
+#include "support/AllocationCounter.h"
+#include "support/EchoModel.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <thread>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+
+/// Calls \p Round once for each of its requests for memory, which then fails,
+/// and \p Check after each.
+template <typename Function, typename Checking>
+static void withEachFailure(Function Round, Checking Check) {
+  if (!AllocationFailure::isPossible())
+    GTEST_SKIP() << "a sanitizer's memory does not run out";
+  for (std::size_t After = 0;; ++After) {
+    SCOPED_TRACE("request " + std::to_string(After));
+    bool HasHappened;
+    bool HasThrown = false;
+    {
+      AllocationFailure Failure(After);
+      try {
+        Round();
+      } catch (const std::bad_alloc &) {
+        HasThrown = true;
+      } catch (...) {
+        ADD_FAILURE() << "another exception";
+      }
+      HasHappened = Failure.hasHappened();
+    }
+    Check();
+    if (!HasHappened) {
+      EXPECT_FALSE(HasThrown);
+      EXPECT_GT(After, 3U);
+      return;
+    }
+    if (testing::Test::HasFailure())
+      return;
+  }
+}
+
+/// What the runner for \p Spec says to the number 5, or -1.
+static int ask(const RunnerFactory &Factory, const std::string &Spec) {
+  Expected<std::unique_ptr<MLModelRunner>> Runner = Factory.create(Spec);
+  if (!Runner)
+    return -1;
+  (*Runner)->populateFeatures(std::pair{"x", 5});
+  Expected<int> Answer = (*Runner)->tryEvaluate<int>();
+  return Answer ? *Answer : -1;
+}
+
+TEST(MemoryTest, AFileIsLoadedByTheNextQuestion) {
+  TemporaryDirectory Directory;
+  const std::string Spec = "echo:" + Directory.path("m");
+  std::ofstream(Directory.path("m")) << "m";
+  std::unique_ptr<RunnerFactory> Factory;
+  auto Fresh = [&] {
+    Factory = std::make_unique<RunnerFactory>();
+    addModelFormat(
+        *Factory,
+        {"echo", "echo:FILE",
+         [](const std::string &File,
+            const ModelSpec &) -> Expected<std::shared_ptr<const Model>> {
+           return std::make_shared<FunctionModel>(
+               "echo:" + File,
+               std::vector<TensorSpec>{{"x", ElementType::Int32, {}}},
+               std::vector<TensorSpec>{{"x", ElementType::Int32, {}}},
+               [](Span<const TensorView> Inputs, FeatureSet &Out) {
+                 Out.set("x", Inputs[0]);
+                 return Error::success();
+               });
+         }});
+  };
+  Fresh();
+  withEachFailure([&] { (void)ask(*Factory, Spec); },
+                  [&] {
+                    EXPECT_EQ(ask(*Factory, Spec), 5);
+                    Fresh();
+                  });
+}
+
+TEST(MemoryTest, AModulesSchemesAreThereForTheNextSpec) {
+  ASSERT_EQ(::setenv("MLBRIDGE_MODULES", MLBRIDGE_TEST_MODULES, 1), 0);
+  auto Factory = std::make_unique<RunnerFactory>();
+  EXPECT_EQ(ask(*Factory, "test:5"), 5);
+  Factory = std::make_unique<RunnerFactory>();
+  withEachFailure([&] { (void)ask(*Factory, "test:5"); },
+                  [&] {
+                    EXPECT_EQ(ask(*Factory, "test:5"), 5);
+                    Factory = std::make_unique<RunnerFactory>();
+                  });
+  ASSERT_EQ(::unsetenv("MLBRIDGE_MODULES"), 0);
+}
+
+TEST(MemoryTest, TheDynamicLinkersOwnIsSaid) {
+  // Another file than the one that modules stay loaded from.
+  TemporaryDirectory Directory;
+  const std::string Path = Directory.path("library.so");
+  std::filesystem::copy_file(MLBRIDGE_TEST_MODULES "/MLBridge-test.so", Path);
+  withEachFailure(
+      [&] {
+        Expected<void *> Library =
+            modules::openLibrary(Path, RTLD_NOW | RTLD_LOCAL);
+        if (!Library)
+          EXPECT_EQ(Library.code(), ErrorCode::System) << Library.message();
+        else
+          ::dlclose(*Library);
+      },
+      [] {});
+}
+
+static std::size_t numOpenFiles() {
+  std::filesystem::directory_iterator Files("/proc/self/fd"), End;
+  return static_cast<std::size_t>(std::distance(Files, End));
+}
+
+TEST(MemoryTest, SessionsLeaveNoFileOpen) {
+  TemporaryDirectory Directory;
+  EchoModel Model(Directory.path("model"));
+  const RunnerFactory Factory;
+  for (const std::string Scheme : {"pipe:", "shm:"}) {
+    const std::string Spec = Scheme + Directory.path("model") + "?timeout=20s";
+    EXPECT_EQ(ask(Factory, Spec), 5);
+    // The server, which is in this process, closes its ends in its own time.
+    auto Settled = [](std::size_t Wanted) {
+      const auto Latest =
+          std::chrono::steady_clock::now() + std::chrono::seconds(10);
+      std::size_t Found = numOpenFiles();
+      while (Found > Wanted && std::chrono::steady_clock::now() < Latest) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        Found = numOpenFiles();
+      }
+      return Found;
+    };
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const std::size_t Before = numOpenFiles();
+    withEachFailure([&] { (void)ask(Factory, Spec); },
+                    [&] { EXPECT_LE(Settled(Before), Before); });
+    EXPECT_EQ(ask(Factory, Spec), 5);
+  }
+}

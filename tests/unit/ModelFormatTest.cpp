@@ -1,0 +1,238 @@
+//===- ModelFormatTest.cpp - Model files as schemes -----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// addModelFormat(): specs of model files, and that each file is loaded once
+/// until it changes.
+///
+//===----------------------------------------------------------------------===//
+
+#include "FunctionModel.h"
+#include "MLCompilerBridge/InProcessModelRunner.h"
+#include "support/EchoModel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <sys/stat.h>
+#include <thread>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using testing::HasSubstr;
+
+namespace {
+/// A format whose files hold a number: the model adds it to "x".
+class ModelFormatTest : public testing::Test {
+protected:
+  ModelFormatTest() {
+    addModelFormat(Factory,
+                   {"add",
+                    "add:FILE: adds the number in FILE",
+                    [this](const std::string &File, const ModelSpec &Spec) {
+                      return load(File, Spec);
+                    },
+                    {"times"},
+                    [](const ModelSpec &Spec) {
+                      if (Spec.option("times", "1") == "0")
+                        return Error(ErrorCode::InvalidArgument, "times zero");
+                      return Error::success();
+                    }});
+  }
+
+  Expected<std::shared_ptr<const Model>> load(const std::string &File,
+                                              const ModelSpec &Spec) {
+    // Long enough for threads that do not wait to meet.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ++Loads;
+    int Number = -1;
+    if (std::ifstream Stream(File); !(Stream >> Number))
+      return Error(ErrorCode::Malformed, "no number in " + File);
+    Number *= std::stoi(std::string(Spec.option("times", "1")));
+    return std::make_shared<FunctionModel>(
+        Spec.Scheme + ":" + File,
+        std::vector<TensorSpec>{{"x", ElementType::Int32, {}}},
+        std::vector<TensorSpec>{{"out", ElementType::Int32, {}}},
+        [Number](Span<const TensorView> Inputs, FeatureSet &Out) {
+          Out.set("out", *Advice(Inputs).get<int>() + Number);
+          return Error::success();
+        });
+  }
+
+  std::string write(const std::string &Name, const std::string &Text) {
+    std::string Path = Directory.path(Name);
+    std::ofstream(Path) << Text;
+    return Path;
+  }
+
+  static Expected<int> ask(const RunnerFactory &Factory,
+                           const std::string &Spec, int X,
+                           const char *Agent = nullptr) {
+    Expected<std::unique_ptr<MLModelRunner>> Runner = Factory.create(Spec);
+    if (!Runner)
+      return Runner.takeError();
+    (*Runner)->populateFeatures(std::pair{"x", X});
+    if (Agent)
+      (*Runner)->populateFeatures(std::pair{"_agent", Agent});
+    return (*Runner)->tryEvaluate<int>();
+  }
+  int ask(const std::string &Spec, int X, const char *Agent = nullptr) {
+    Expected<int> Answer = ask(Factory, Spec, X, Agent);
+    EXPECT_TRUE(Answer) << Answer.message();
+    return Answer ? *Answer : -1;
+  }
+  std::string failure(const std::string &Spec, ErrorCode Code) {
+    Expected<int> Answer = ask(Factory, Spec, 1);
+    EXPECT_EQ(Answer.code(), Code) << Spec << ": " << Answer.message();
+    return std::string(Answer.message());
+  }
+  std::string checkFailure(const std::string &Spec) {
+    Error E = Factory.check(Spec);
+    EXPECT_EQ(E.code(), ErrorCode::InvalidArgument) << Spec;
+    return E.message();
+  }
+
+  TemporaryDirectory Directory;
+  RunnerFactory Factory;
+  std::atomic<int> Loads = 0;
+};
+} // namespace
+
+TEST_F(ModelFormatTest, AFileIsLoadedOnceByAFactoryAndItsCopies) {
+  const std::string Spec = "add:" + write("five", "5");
+  const RunnerFactory Copy = Factory;
+  {
+    auto Runner = Factory.create(Spec);
+    ASSERT_TRUE(Runner) << Runner.message();
+    EXPECT_EQ((*Runner)->describe(), Spec);
+  }
+  EXPECT_EQ(Loads, 0) << "nothing is loaded before the first question";
+  EXPECT_EQ(ask(Spec, 1), 6);
+  EXPECT_EQ(ask(Spec, 2), 7);
+  EXPECT_EQ(*ask(Copy, "fallback|" + Spec + "?timeout=5s", 3), 8);
+  EXPECT_EQ(ask(Spec + "?decide=outputs&output=out", 4), 9)
+      << "what is made of the outputs is not the model's affair";
+  EXPECT_EQ(Loads, 1);
+  EXPECT_EQ(ask(Spec + "?times=2", 1), 11) << "an option of the model's is";
+  EXPECT_EQ(Loads, 2);
+}
+
+TEST_F(ModelFormatTest, AFileThatChangedIsLoadedAgain) {
+  const std::string File = write("n", "5");
+  auto Old = Factory.create("add:" + File);
+  ASSERT_TRUE(Old);
+  (*Old)->populateFeatures(std::pair{"x", 0});
+  EXPECT_EQ((*Old)->evaluate<int>(), 5);
+  write("n", "16"); // Another size.
+  EXPECT_EQ(ask("add:" + File, 0), 16);
+  write("other", "27");
+  std::filesystem::rename(Directory.path("other"), File); // Another inode.
+  EXPECT_EQ(ask("add:" + File, 0), 27);
+  EXPECT_EQ(Loads, 3);
+  (*Old)->populateFeatures(std::pair{"x", 0});
+  EXPECT_EQ((*Old)->evaluate<int>(), 5) << "who has a model keeps it";
+  std::filesystem::remove(File);
+  EXPECT_THAT(failure("add:" + File, ErrorCode::System),
+              HasSubstr(File + "': No such file or directory"));
+}
+
+TEST_F(ModelFormatTest, AFailureIsNotKept) {
+  const std::string File = write("n", "five");
+  EXPECT_THAT(failure("add:" + File, ErrorCode::Malformed),
+              HasSubstr("no number"));
+  EXPECT_THAT(failure("add:" + File, ErrorCode::Malformed),
+              HasSubstr("no number"));
+  EXPECT_EQ(Loads, 2);
+  write("n", "5");
+  EXPECT_EQ(ask("add:" + File, 1), 6);
+}
+
+TEST_F(ModelFormatTest, ManyThreadsLoadAFileOnce) {
+  const std::string Files[] = {write("a", "1"), write("b", "2")};
+  std::atomic<int> Right = 0;
+  std::vector<std::thread> Threads;
+  for (int T = 0; T < 8; ++T)
+    Threads.emplace_back([&, T] {
+      const RunnerFactory Mine = Factory;
+      auto Runner = Mine.create("add:" + Files[T % 2]);
+      for (int I = 0; I < 1000; ++I) {
+        (*Runner)->populateFeatures(std::pair{"x", I});
+        Right += (*Runner)->evaluate<int>() == I + 1 + T % 2;
+      }
+    });
+  for (std::thread &Thread : Threads)
+    Thread.join();
+  EXPECT_EQ(Right, 8 * 1000);
+  EXPECT_EQ(Loads, 2);
+}
+
+TEST_F(ModelFormatTest, AFolderIsAllOfItsFiles) {
+  // As TensorFlow has them.
+  const std::string Folder = Directory.path("saved");
+  std::filesystem::create_directories(Folder + "/variables");
+  write("saved/variables/data", "1");
+  RunnerFactory Folders;
+  addModelFormat(Folders, {"folder", "folder:FOLDER",
+                           [&](const std::string &File, const ModelSpec &Spec) {
+                             return load(File + "/variables/data", Spec);
+                           }});
+  EXPECT_EQ(*ask(Folders, "folder:" + Folder, 1), 2);
+  EXPECT_EQ(*ask(Folders, "folder:" + Folder, 1), 2);
+  EXPECT_EQ(Loads, 1);
+  write("saved/variables/data", "10");
+  EXPECT_EQ(*ask(Folders, "folder:" + Folder, 1), 11);
+}
+
+TEST_F(ModelFormatTest, WhatIsNoFileIsNotOpened) {
+  const std::string Pipe = Directory.path("pipe");
+  ASSERT_EQ(::mkfifo(Pipe.c_str(), 0600), 0);
+  EXPECT_THAT(failure("add:" + Pipe, ErrorCode::InvalidArgument),
+              HasSubstr("expected a file or a folder"));
+  EXPECT_EQ(Loads, 0);
+}
+
+TEST_F(ModelFormatTest, LabelsNameFiles) {
+  const std::string A = write("a", "1"), B = write("b,c", "2");
+  const std::string Spec = "add:node=" + A + ",colour=" + B;
+  EXPECT_EQ(ask(Spec, 1, "node"), 2);
+  EXPECT_EQ(Loads, 1) << "only the model that was asked";
+  EXPECT_EQ(ask(Spec, 1, "colour"), 3);
+  EXPECT_EQ(ask("add:" + A, 1), 2);
+  EXPECT_EQ(Loads, 2) << "the same file, with or without a label";
+
+  // A file whose name looks like a label's.
+  const std::string Strange = write("x=y", "3");
+  EXPECT_EQ(ask("add:" + Strange, 1), 4) << "a label has no slash";
+}
+
+TEST_F(ModelFormatTest, WrongSpecsAreFoundWithoutLoading) {
+  EXPECT_THAT(checkFailure("add"),
+              HasSubstr("expected a file, or label=FILE,label=FILE"));
+  EXPECT_THAT(checkFailure("add:a="), HasSubstr("expected a file behind 'a='"));
+  EXPECT_THAT(checkFailure("add:a=x,b="), HasSubstr("behind 'b='"));
+  EXPECT_THAT(checkFailure("add:a=x,a=y"),
+              HasSubstr("each label once, found 'a' again"));
+  EXPECT_THAT(checkFailure("add:m?x=1"),
+              HasSubstr("unknown option 'x'; known: times, decide, output, "
+                        "mask, seed, finite, timeout"));
+  EXPECT_THAT(checkFailure("add:m?decide=best"),
+              HasSubstr("option 'decide': expected outputs, argmax or sample, "
+                        "found 'best'"));
+  for (const char *Seed : {"-1", "x", "", "1x", "18446744073709551616"})
+    EXPECT_THAT(checkFailure(std::string("add:m?seed=") + Seed),
+                HasSubstr("option 'seed': expected a number from 0 to"));
+  EXPECT_THAT(checkFailure("add:m?finite=yes"), HasSubstr("true or false"));
+  EXPECT_THAT(checkFailure("add:m?times=0"), HasSubstr("times zero"));
+  EXPECT_FALSE(Factory.check(
+      "add:a=x,b=y?times=3&decide=sample&output=o&mask=m&finite=false&"
+      "seed=18446744073709551615"));
+  EXPECT_EQ(Loads, 0);
+}

@@ -1,0 +1,118 @@
+//===- ModuleLoaderTest.cpp - Schemes out of MLBridge-NAME.so -------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// tests/unit/modules has the modules, which are built into the folder
+/// MLBRIDGE_TEST_MODULES.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/EnvironmentServer.h"
+#include "MLCompilerBridge/LibraryCheck.h"
+#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Version.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+using namespace MLBridge;
+using testing::HasSubstr;
+
+namespace {
+
+class ModuleLoaderTest : public testing::Test {
+protected:
+  ModuleLoaderTest() {
+    ::setenv("MLBRIDGE_MODULES", MLBRIDGE_TEST_MODULES, /*overwrite=*/1);
+  }
+  ~ModuleLoaderTest() override { ::unsetenv("MLBRIDGE_MODULES"); }
+
+  static int ask(const RunnerFactory &Factory, std::string_view Spec) {
+    Expected<std::unique_ptr<MLModelRunner>> Runner = Factory.create(Spec);
+    EXPECT_TRUE(bool(Runner)) << Runner.message();
+    Expected<int> Answer =
+        Runner ? (*Runner)->tryEvaluate<int>() : Runner.takeError();
+    return Answer ? *Answer : -1;
+  }
+};
+
+class NoEnvironment final : public Environment {
+  Error reset(FeatureSet &) override { return Error::success(); }
+  Error step(const Advice &, FeatureSet &) override { return Error::success(); }
+};
+
+} // namespace
+
+TEST_F(ModuleLoaderTest, ASchemeMayComeWithAModule) {
+  RunnerFactory Factory;
+  EXPECT_EQ(ask(Factory, "test:42"), 42);
+  EXPECT_EQ(ask(Factory, "fallback|test:7"), 7);
+  EXPECT_FALSE(Factory.check("test:1?timeout=3s"));
+  EXPECT_EQ(Factory.check("test:1?timeout=x").code(),
+            ErrorCode::InvalidArgument);
+}
+
+TEST_F(ModuleLoaderTest, CopiesShareWhatTheSchemesShare) {
+  const RunnerFactory Factory, Another;
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  const RunnerFactory Copy = Factory;
+  EXPECT_EQ(ask(Factory, "test+counted:"), 1);
+  EXPECT_EQ(ask(Copy, "test+counted:"), 2);
+  EXPECT_EQ(ask(Factory, "test+counted:"), 3);
+  EXPECT_EQ(ask(Another, "test+counted:"), 1);
+}
+
+TEST_F(ModuleLoaderTest, TrainersToo) {
+  NoEnvironment Env;
+  EXPECT_EQ(serveEnvironment(Env, "test:here").str(),
+            "Model: served at test:here");
+  EXPECT_THAT(serveEnvironment(Env, "test+counted:").message(),
+              HasSubstr("not by 'test+counted'"));
+}
+
+TEST_F(ModuleLoaderTest, WhatCannotBeUsedIsSaid) {
+  RunnerFactory Factory;
+  Error E = Factory.check("wrongversion:x");
+  EXPECT_EQ(E.code(), ErrorCode::Unsupported);
+  EXPECT_THAT(E.message(),
+              HasSubstr("MLBridge-wrongversion.so: expected "
+                        "version " MLBRIDGE_VERSION ", found 0.0.0"));
+  E = Factory.check("nosymbol:x");
+  EXPECT_EQ(E.code(), ErrorCode::Unsupported);
+  EXPECT_THAT(E.message(), HasSubstr("MLBridgeRunnerModule"));
+  std::ofstream(MLBRIDGE_TEST_MODULES "/MLBridge-text.so") << "text";
+  E = Factory.check("text:x");
+  EXPECT_EQ(E.code(), ErrorCode::Unsupported);
+  EXPECT_THAT(E.message(), HasSubstr("MLBridge-text.so"));
+  // A scheme that the module has not.
+  EXPECT_EQ(Factory.check("test+more:x").code(), ErrorCode::InvalidArgument);
+}
+
+TEST_F(ModuleLoaderTest, WhatIsNotThereIsNamed) {
+  RunnerFactory Factory;
+  Error E = Factory.check("nowhere+x:y");
+  EXPECT_EQ(E.code(), ErrorCode::InvalidArgument);
+  EXPECT_THAT(E.message(), HasSubstr("unknown scheme 'nowhere+x'"));
+  EXPECT_THAT(E.message(), HasSubstr("no module MLBridge-nowhere.so"));
+}
+
+TEST_F(ModuleLoaderTest, WhatWasCutShortIsNotGivenToTheLinker) {
+  std::ifstream Whole(MLBRIDGE_TEST_MODULES "/MLBridge-test.so",
+                      std::ios::binary);
+  std::string Bytes((std::istreambuf_iterator<char>(Whole)), {});
+  Bytes.resize(Bytes.size() / 2);
+  const std::string Path = MLBRIDGE_TEST_MODULES "/MLBridge-short.so";
+  std::ofstream(Path, std::ios::binary) << Bytes;
+  EXPECT_EQ(checkLibrary(Path).code(), ErrorCode::Malformed);
+  Error E = RunnerFactory().check("short:x");
+  EXPECT_EQ(E.code(), ErrorCode::Unsupported);
+  EXPECT_THAT(E.message(), HasSubstr("it was cut short"));
+}

@@ -1,0 +1,115 @@
+//===- ONNXOutputsTest.cpp - What ONNX models give back -------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Outputs that are inputs, and outputs that no advice can be made of.
+///
+//===----------------------------------------------------------------------===//
+
+#include "support/AllocationCounter.h"
+#include "support/ONNXTest.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using testing::HasSubstr;
+
+namespace {
+using ONNXOutputsTest = ONNXTest;
+
+std::size_t residentBytes() {
+  std::size_t Pages = 0, Resident = 0;
+  std::ifstream("/proc/self/statm") >> Pages >> Resident;
+  return Resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+} // namespace
+
+TEST_F(ONNXOutputsTest, AnInputThatIsHandedThroughIsThisQuestions) {
+  ONNXWriter Writer;
+  Writer.input("x", ElementType::Float, {"n"})
+      .node("ReduceSum", {"x"}, {"sum"}, {{"keepdims", 0}})
+      .output("x", ElementType::Float, {"n"})
+      .output("sum", ElementType::Float, {});
+  ONNXModelRunner Runner(write(Writer), {}, Options);
+  // On both sides of what is copied, and each length twice in a row.
+  for (std::size_t Length : {3, 3, 10'000, 10'000, 1, 0, 20'000, 20'000})
+    for (float Value : {1.0f, 2.0f}) {
+      SCOPED_TRACE(Length);
+      auto Sent = std::make_unique<std::vector<float>>(Length, Value);
+      Runner.populateFeatures(std::pair{"x", Span<const float>(*Sent)});
+      Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
+      ASSERT_TRUE(Answer) << Answer.message();
+      const TensorView &Back = *Answer->find("x");
+      // What was borrowed may end with the question.
+      ASSERT_NE(Back.Data, Sent->data());
+      Sent.reset();
+      ASSERT_EQ(Back.Dims, Shape{std::int64_t(Length)});
+      EXPECT_EQ(std::ranges::count(*Back.as<float>(), Value), Length);
+      EXPECT_EQ(*Answer->get<float>("sum"), Value * float(Length));
+    }
+  std::vector<float> X(5, 3);
+  EXPECT_LE(allocationsOnceWarm([&] {
+              Runner.populateFeatures(std::pair{"x", Span<const float>(X)});
+              EXPECT_TRUE(Runner.tryEvaluate<Advice>());
+            }),
+            // Those of ONNX Runtime: see ONNXModelRunnerTest.
+            10 * 30U);
+}
+
+TEST_F(ONNXOutputsTest, AGraphMayHandAllThrough) {
+  ONNXWriter Writer;
+  Writer.input("words", ElementType::String, {"n"})
+      .input("hot", ElementType::Bool, {})
+      .output("hot", ElementType::Bool, {})
+      .output("words", ElementType::String, {"n"});
+  ONNXModelRunner Runner(write(Writer), {}, Options);
+  for (bool Hot : {true, false}) {
+    const std::vector<std::string> Words{"a", "", Hot ? "hot" : "cold"};
+    Runner.populateFeatures(std::pair{"words", Words}, std::pair{"hot", Hot});
+    Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
+    ASSERT_TRUE(Answer) << Answer.message();
+    EXPECT_EQ(*Answer->get<bool>("hot"), Hot);
+    EXPECT_EQ(*Answer->get<std::vector<std::string>>("words"), Words);
+  }
+}
+
+TEST_F(ONNXOutputsTest, OutputsOfARankThatNoAdviceHasAreGivenBack) {
+  if (!AllocationFailure::isPossible())
+    GTEST_SKIP() << "a sanitizer keeps memory for its own ends";
+  ONNXWriter Writer;
+  Writer
+      .input("x", ElementType::Float, {"n"})
+      // A length that is known would tell the rank when the model is loaded.
+      .input("shape", ElementType::Int64, {"rank"})
+      .node("Reshape", {"x", "shape"}, {"deep"})
+      .node("Add", {"x", "x"}, {"twice"})
+      .outputOfAnyRank("deep", ElementType::Float)
+      .output("twice", ElementType::Float, {"n"});
+  ONNXModelRunner Runner(write(Writer), {}, Options);
+  const std::vector<float> X(std::size_t(1) << 18, 1);
+  const std::array<std::int64_t, 9> Deep{1, 1, 1, 1, 1, 1, 1, 1, -1};
+  auto Ask = [&] {
+    Runner.populateFeatures(std::pair{"x", Span<const float>(X)},
+                            std::pair{"shape", Deep});
+    Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
+    EXPECT_EQ(Answer.code(), ErrorCode::Unsupported);
+    EXPECT_THAT(std::string(Answer.message()),
+                HasSubstr("output 'deep': expected a rank of at most 8, found "
+                          "9"));
+  };
+  for (int I = 0; I < 10; ++I)
+    Ask();
+  const std::size_t Before = residentBytes();
+  for (int I = 0; I < 100; ++I)
+    Ask(); // 1 MiB in "twice".
+  EXPECT_LT(residentBytes(), Before + (std::size_t(30) << 20));
+}

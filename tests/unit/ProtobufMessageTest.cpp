@@ -1,0 +1,348 @@
+//===- ProtobufMessageTest.cpp - Messages of the user's own ---------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// ProtobufSerDes with the messages of features.proto, against protoc's code
+/// for them: each reads what the other writes.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/FeatureSet.h"
+#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/ProtobufSerDes.h"
+#include "features.pb.h"
+#include "support/AllocationCounter.h"
+#include "support/EchoModel.h"
+#include "support/Messages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+std::unique_ptr<ProtobufSerDes> codec(SerDes::Side Our) {
+  auto Made = ProtobufSerDes::create(*::test::Features::descriptor(),
+                                     *::test::Decision::descriptor(), Our);
+  EXPECT_TRUE(Made) << Made.takeError().str();
+  return std::move(*Made);
+}
+
+/// All fields of test.Features but the optional one.
+FeatureSet features() {
+  FeatureSet Set;
+  Set.set("callee_size", std::int32_t(-12));
+  Set.set("count", std::int64_t(1) << 40);
+  Set.set("mask", std::uint32_t(~0u));
+  Set.set("hash", std::uint64_t(~0ull));
+  Set.set("weight", 0.1f);
+  Set.set("cost", 0.1);
+  Set.set("hot", true);
+  Set.set("callee", "main");
+  Set.set("blob", std::vector<std::uint8_t>{0, 255});
+  Set.set("opcode", std::int32_t(7));
+  Set.set("delta", std::int32_t(-3));
+  Set.set("address", std::int64_t(-4));
+  Set.set("word", std::uint32_t(5));
+  Set.set("sizes", std::vector<std::int32_t>{1, -2});
+  Set.set("deltas", std::vector<std::int64_t>{-1, 1});
+  Set.set("hashes", std::vector<std::uint64_t>{1, ~0ull});
+  Set.set("embedding", std::vector<float>{0.5f, -1.5f});
+  Set.set("costs", std::vector<double>{0.5});
+  Set.set("flags", std::vector<bool>{true, false});
+  Set.set("names", std::vector<std::string>{"a", "", "é"});
+  Set.set("opcodes", std::vector<std::int32_t>{0, 7});
+  Set.set("unpacked", std::vector<float>{1.5f, 2.5f});
+  return Set;
+}
+
+Expected<Message> written(const FeatureSet &Set,
+                          SerDes::Side Our = SerDes::Side::Compiler) {
+  return serialize(*codec(Our), Set.tensors());
+}
+
+void expectMismatch(const FeatureSet &Set, const std::string &Says) {
+  Expected<Message> Written = written(Set);
+  EXPECT_EQ(Written.code(), ErrorCode::SchemaMismatch);
+  EXPECT_THAT(std::string(Written.message()),
+              AllOf(HasSubstr("test.Features"), HasSubstr(Says)));
+}
+
+TEST(ProtobufMessage, WritesWhatProtocReads) {
+  Expected<Message> Written = written(features());
+  ASSERT_TRUE(Written) << Written.takeError().str();
+  ::test::Features F;
+  ASSERT_TRUE(F.ParseFromArray(Written->text().data(),
+                               static_cast<int>(Written->text().size())));
+  EXPECT_EQ(F.callee_size(), -12);
+  EXPECT_EQ(F.count(), std::int64_t(1) << 40);
+  EXPECT_EQ(F.mask(), ~0u);
+  EXPECT_EQ(F.hash(), ~0ull);
+  EXPECT_EQ(F.weight(), 0.1f);
+  EXPECT_EQ(F.cost(), 0.1);
+  EXPECT_TRUE(F.hot());
+  EXPECT_EQ(F.callee(), "main");
+  EXPECT_EQ(F.blob(), std::string("\0\xff", 2));
+  EXPECT_EQ(F.opcode(), ::test::CALL);
+  EXPECT_EQ(F.delta(), -3);
+  EXPECT_EQ(F.address(), -4);
+  EXPECT_EQ(F.word(), 5u);
+  EXPECT_THAT(F.sizes(), ElementsAre(1, -2));
+  EXPECT_THAT(F.deltas(), ElementsAre(-1, 1));
+  EXPECT_THAT(F.hashes(), ElementsAre(1, ~0ull));
+  EXPECT_THAT(F.embedding(), ElementsAre(0.5f, -1.5f));
+  EXPECT_THAT(F.costs(), ElementsAre(0.5));
+  EXPECT_THAT(F.flags(), ElementsAre(true, false));
+  EXPECT_THAT(F.names(), ElementsAre("a", "", "é"));
+  EXPECT_THAT(F.opcodes(), ElementsAre(0, 7));
+  EXPECT_THAT(F.unpacked(), ElementsAre(1.5f, 2.5f));
+  EXPECT_FALSE(F.has_hint());
+  EXPECT_EQ(F.GetReflection()->GetUnknownFields(F).field_count(), 0);
+}
+
+TEST(ProtobufMessage, ReadsWhatProtocWrites) {
+  Expected<Message> Ours = written(features());
+  ::test::Features F;
+  ASSERT_TRUE(F.ParseFromArray(Ours->text().data(),
+                               static_cast<int>(Ours->text().size())));
+  Message Theirs(F.SerializeAsString());
+  auto Model = codec(SerDes::Side::Model);
+  auto Tensors = Model->deserialize(Theirs.bytes());
+  ASSERT_TRUE(Tensors) << Tensors.takeError().str();
+  EXPECT_EQ(difference(features().tensors(), *Tensors), "");
+
+  F.set_hint(2);
+  Message WithHint(F.SerializeAsString());
+  Tensors = Model->deserialize(WithHint.bytes());
+  ASSERT_TRUE(Tensors);
+  EXPECT_EQ(Tensors->size(), features().size() + 1);
+  EXPECT_EQ(*Advice(*Tensors).get<float>("hint"), 2);
+}
+
+TEST(ProtobufMessage, WhatIsNotSentIsZero) {
+  auto Model = codec(SerDes::Side::Model);
+  Message Empty("");
+  auto Tensors = Model->deserialize(Empty.bytes());
+  ASSERT_TRUE(Tensors) << Tensors.takeError().str();
+  Advice All(*Tensors);
+  EXPECT_EQ(All.size(), features().size());
+  EXPECT_EQ(*All.get<int>("callee_size"), 0);
+  EXPECT_EQ(*All.get<std::string>("callee"), "");
+  EXPECT_EQ(All.find("blob")->typeStr(), "uint8_t[0]");
+  EXPECT_EQ(All.find("embedding")->typeStr(), "float[0]");
+  EXPECT_EQ(All.find("names")->typeStr(), "string[0]");
+}
+
+TEST(ProtobufMessage, ReadsPartsInAnyOrder) {
+  // protoc's own code writes each field in one part; the format allows more.
+  ::test::Features A, B;
+  A.add_embedding(1);
+  A.add_sizes(10);
+  A.add_names("x");
+  A.set_callee_size(1);
+  B.add_embedding(2);
+  B.add_embedding(3);
+  B.add_sizes(20);
+  B.add_names("y");
+  B.set_callee_size(2);
+  Message Both(A.SerializeAsString() + B.SerializeAsString());
+  auto Model = codec(SerDes::Side::Model);
+  auto Tensors = Model->deserialize(Both.bytes());
+  ASSERT_TRUE(Tensors) << Tensors.takeError().str();
+  Advice All(*Tensors);
+  EXPECT_THAT(*All.get<std::vector<float>>("embedding"), ElementsAre(1, 2, 3));
+  EXPECT_THAT(*All.get<std::vector<int>>("sizes"), ElementsAre(10, 20));
+  EXPECT_THAT(*All.get<std::vector<std::string>>("names"),
+              ElementsAre("x", "y"));
+  EXPECT_EQ(*All.get<int>("callee_size"), 2);
+}
+
+TEST(ProtobufMessage, TakesOtherWidthsWhereTheValueFits) {
+  FeatureSet Set = features();
+  Set.set("callee_size", std::int64_t(7));
+  Set.set("hash", 7);
+  Set.set("weight", 0.5);
+  Set.set("sizes", std::vector<std::uint8_t>{1, 255});
+  Expected<Message> Written = written(Set);
+  ASSERT_TRUE(Written) << Written.takeError().str();
+  ::test::Features F;
+  ASSERT_TRUE(F.ParseFromArray(Written->text().data(),
+                               static_cast<int>(Written->text().size())));
+  EXPECT_EQ(F.callee_size(), 7);
+  EXPECT_EQ(F.hash(), 7u);
+  EXPECT_EQ(F.weight(), 0.5f);
+  EXPECT_THAT(F.sizes(), ElementsAre(1, 255));
+}
+
+TEST(ProtobufMessage, MismatchesNameFeatureFieldAndMessage) {
+  FeatureSet Set = features();
+  Set.set("callee_syze", 1);
+  expectMismatch(Set, "feature 'callee_syze': message test.Features has no "
+                      "field of its name; its fields are: callee_size, count");
+
+  Set.clear();
+  Set.set("count", 1);
+  expectMismatch(Set, "field 'callee_size' of message test.Features has no "
+                      "feature of its name; the features are: 'count'");
+
+  Set = features();
+  Set.set("callee_size", "twelve");
+  expectMismatch(Set, "feature 'callee_size': field 'callee_size' of message "
+                      "test.Features is int32, found string");
+  Set = features();
+  Set.set("callee_size", 1.0f);
+  expectMismatch(Set, "is int32, found float");
+  Set = features();
+  Set.set("hot", 1);
+  expectMismatch(Set, "is bool, found int32_t");
+  Set = features();
+  Set.set("callee_size", std::int64_t(1) << 31);
+  expectMismatch(Set, "is int32, found int64_t with a value that is none");
+  Set = features();
+  Set.set("hash", -1);
+  expectMismatch(Set, "is uint64, found int32_t with a value that is none");
+  Set = features();
+  Set.set("embedding", 0.5f);
+  expectMismatch(Set, "is repeated float, found float");
+  Set = features();
+  Set.set("weight", std::vector<float>{1});
+  expectMismatch(Set, "is float, found float[1]");
+  Set = features();
+  std::vector<float> Matrix(6);
+  Set.set("embedding", TensorRef(Matrix, {2, 3}));
+  expectMismatch(Set, "is repeated float, found float[2,3]");
+  Set = features();
+  Set.set("blob", "text");
+  expectMismatch(Set, "is bytes, found string");
+}
+
+TEST(ProtobufMessage, ReadersRefuseWhatTheyDoNotKnow) {
+  ::test::NewFeatures New;
+  New.set_brand_new(1);
+  Message M(New.SerializeAsString());
+  auto Tensors = codec(SerDes::Side::Model)->deserialize(M.bytes());
+  EXPECT_EQ(Tensors.code(), ErrorCode::SchemaMismatch);
+  EXPECT_THAT(std::string(Tensors.message()),
+              HasSubstr("message test.Features came with a field of number 14, "
+                        "which it does not have here: the two sides have "
+                        "different versions of its .proto"));
+}
+
+TEST(ProtobufMessage, RefusesOtherEncodings) {
+  auto Refused = [](std::string_view Bytes, const std::string &Says) {
+    Message M(Bytes);
+    auto Tensors = codec(SerDes::Side::Model)->deserialize(M.bytes());
+    EXPECT_EQ(Tensors.code(), ErrorCode::Malformed);
+    EXPECT_THAT(std::string(Tensors.message()), HasSubstr(Says));
+  };
+  // Field 1, int32, as a string; field 8, string, as a number.
+  Refused("\x0a\x01x", "feature 'callee_size': expected int32");
+  Refused("\x40\x01", "feature 'callee': expected string");
+  // Field 23, floats, of 3 bytes.
+  Refused("\xba\x01\x03xyz", "feature 'embedding': expected repeated float");
+  Refused("\x42\x01\xff", "feature 'callee': expected UTF-8");
+  Refused("\x42\x7fx", "broken off");
+}
+
+TEST(ProtobufMessage, SayingNoNeedsNoFields) {
+  auto Model = codec(SerDes::Side::Model),
+       Compiler = codec(SerDes::Side::Compiler);
+  for (std::string_view Name : {ReplyNames::Error, ReplyNames::Deferred}) {
+    FeatureSet Set;
+    Set.set(Name, "not today");
+    Expected<Message> Written = serialize(*Model, Set.tensors());
+    ASSERT_TRUE(Written) << Written.takeError().str();
+    auto Tensors = Compiler->deserialize(Written->bytes());
+    EXPECT_EQ(Tensors.code(), Name == ReplyNames::Error ? ErrorCode::Model
+                                                        : ErrorCode::Deferred);
+    EXPECT_EQ(Tensors.message(), "not today");
+    // Who knows nothing of this sees a message without its fields.
+    ::test::Decision D;
+    EXPECT_TRUE(D.ParseFromArray(Written->text().data(),
+                                 static_cast<int>(Written->text().size())));
+  }
+}
+
+TEST(ProtobufMessage, CarriesTheProtocolsOwnTensors) {
+  FeatureSet Set = features();
+  Set.set("_reward", 0.5);
+  Set.set("_terminated", false);
+  Expected<Message> Written = written(Set);
+  ASSERT_TRUE(Written) << Written.takeError().str();
+  auto Model = codec(SerDes::Side::Model);
+  auto Tensors = Model->deserialize(Written->bytes());
+  ASSERT_TRUE(Tensors) << Tensors.takeError().str();
+  EXPECT_EQ(difference(Set.tensors(), *Tensors), "");
+}
+
+TEST(ProtobufMessage, SaysWhichMessagesCannotBeUsed) {
+  auto Refused = [](const google::protobuf::Descriptor *Request) {
+    auto Made = ProtobufSerDes::create(
+        *Request, *::test::Decision::descriptor(), SerDes::Side::Compiler);
+    EXPECT_EQ(Made.code(), ErrorCode::Unsupported);
+    return std::string(Made.message());
+  };
+  EXPECT_THAT(Refused(::test::Nested::descriptor()),
+              HasSubstr("field 'inner' of message test.Nested cannot hold a "
+                        "feature: it is a message"));
+  EXPECT_THAT(Refused(::test::Mapped::descriptor()), HasSubstr("a map"));
+  EXPECT_THAT(Refused(::test::OneOf::descriptor()), HasSubstr("in a oneof"));
+  EXPECT_THAT(Refused(::test::TakesOurNumber::descriptor()),
+              HasSubstr("reserved"));
+}
+
+TEST(ProtobufMessage, OncePreparedAllocatesNothing) {
+  auto Writer = codec(SerDes::Side::Compiler),
+       Reader = codec(SerDes::Side::Model);
+  Message Region(1 << 16);
+  FeatureSet Set = features();
+  Set.set("count", 3);
+  auto Round = [&] {
+    EXPECT_TRUE(passes(*Writer, *Reader, Set.tensors(), Region));
+  };
+  EXPECT_EQ(allocationsOnceWarm(Round), 0u);
+}
+
+TEST(ProtobufMessage, TwoSidesAgreeOnTheMessagesWhenTheyMeet) {
+  TemporaryDirectory Directory;
+  std::string Name = Directory.path("model");
+  ModelServerOptions Options;
+  addProtobuf<::test::Decision, ::test::Decision>(Options.Formats);
+  EchoModel Model(Name, Options);
+  RunnerFactory Factory;
+  addProtobuf<::test::Decision, ::test::Decision>(Factory.formats());
+  addProtobuf<::test::Features, ::test::Decision>(Factory.formats());
+  auto Runner = Factory.create("pipe:" + Name +
+                               "?serdes=protobuf:test.Decision/test.Decision");
+  ASSERT_TRUE(Runner) << Runner.takeError().str();
+  (*Runner)->populateFeatures(std::pair{"inline", true},
+                              std::pair{"scores", std::vector<float>{1, 2}});
+  Expected<Advice> Answer = (*Runner)->tryEvaluate<Advice>();
+  ASSERT_TRUE(Answer) << Answer.takeError().str();
+  EXPECT_TRUE(*Answer->get<bool>("inline"));
+  EXPECT_THAT(*Answer->get<std::vector<float>>("scores"), ElementsAre(1, 2));
+
+  Runner = Factory.create("pipe:" + Name +
+                          "?serdes=protobuf:test.Features/test.Decision");
+  ASSERT_TRUE(Runner) << Runner.takeError().str();
+  (*Runner)->populateFeatures(std::pair{"inline", true});
+  Answer = (*Runner)->tryEvaluate<Advice>();
+  EXPECT_FALSE(Answer);
+  EXPECT_THAT(
+      std::string(Answer.message()),
+      HasSubstr("unknown SerDes 'protobuf:test.Features/test.Decision'; "
+                "there are: bitstream, json, "
+                "protobuf:test.Decision/test.Decision"));
+}
+
+} // namespace

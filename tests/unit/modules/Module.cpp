@@ -1,0 +1,76 @@
+//===- Module.cpp - Modules as others would write them ----------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// MLBridge-test.so: `test:NUMBER` answers that number, `test+counted:` how
+/// many runners one factory and its copies have made. With WRONG_VERSION it is
+/// a module of another version, with NO_SYMBOL none at all.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/EnvironmentServer.h"
+#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/RunnerModule.h"
+
+#include <atomic>
+#include <cstdlib>
+
+using namespace MLBridge;
+
+namespace {
+
+class Constant final : public MLModelRunner {
+public:
+  explicit Constant(int Value) : Value(Value) {}
+  std::string describe() const override { return "test"; }
+
+protected:
+  Expected<Advice> evaluateUntyped(const FeatureSet &, const AdviceSpec &,
+                                   Deadline) override {
+    Answer.set("out", Value);
+    return Advice(Answer.tensors());
+  }
+
+private:
+  int Value;
+  FeatureSet Answer;
+};
+
+void addRunners(RunnerFactory &Factory) {
+  Factory.add(
+      {"test", "test:NUMBER",
+       [](const ModelSpec &Spec,
+          const RunnerFactory &) -> Expected<std::unique_ptr<MLModelRunner>> {
+         return std::make_unique<Constant>(std::atoi(Spec.Path.c_str()));
+       }});
+  auto Made = std::make_shared<std::atomic<int>>(0);
+  Factory.add({"test+counted", "test+counted:",
+               [Made](const ModelSpec &, const RunnerFactory &)
+                   -> Expected<std::unique_ptr<MLModelRunner>> {
+                 return std::make_unique<Constant>(++*Made);
+               }});
+}
+
+void addTraining(EnvironmentServer &Server) {
+  Server.add(
+      {"test", [](Environment &, std::string_view Spec, const SerDesFactory &) {
+         return Error(ErrorCode::Model, "served at " + std::string(Spec));
+       }});
+}
+
+} // namespace
+
+#if defined(WRONG_VERSION)
+extern "C" __attribute__((visibility("default")))
+const RunnerModule MLBridgeRunnerModule = {"0.0.0", addRunners, addTraining};
+#elif defined(NO_SYMBOL)
+extern "C" __attribute__((visibility("default")))
+const RunnerModule SomethingElse = {MLBRIDGE_VERSION, addRunners, addTraining};
+#else
+MLBRIDGE_RUNNER_MODULE(addRunners, addTraining)
+#endif
