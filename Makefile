@@ -18,27 +18,31 @@ packages:
 
 setup: packages ## Install what is missing: Debian packages, then .venv with the Python ones
 	@scripts/make-venv dev
+	@scripts/fetch-onnxruntime
+	@scripts/fetch-simdjson
 
 build: setup ## Build the library, the LLVM plug-in and the Python package
-	@scripts/build release
 	@scripts/install-python-package
+	@scripts/fetch-ir2vec-vocabulary
+	@scripts/build release
 
 demo: build ## Compile bzip2 with stock clang, inlining by a model trained a moment ago
 	@scripts/make-venv dev demo
 	@scripts/demo $(ARGS)
 
-test: setup ## Run every test (under half an hour from nothing; ARGS="lint pytest" picks steps)
-	@scripts/make-venv dev demo docs
+test: setup ## Run every test (some 35 minutes from nothing, on two cores; ARGS="lint pytest" picks steps)
+	@scripts/make-venv dev demo docs train export
 	@scripts/test $(ARGS)
 
 test-full: setup ## The same with 5 million runs of each fuzzer and the long tests
-	@scripts/make-venv dev demo docs
+	@scripts/make-venv dev demo docs train export tvm
 	@scripts/test --full $(ARGS)
 
 bench: build ## Measure round trips against the raw floor of each transport
 	@.venv/bin/mlbridge bench rtt $(ARGS)
 
 lint: setup ## Check format, style and types: clang-format, clang-tidy, ruff, mypy
+	@scripts/make-venv demo train
 	@scripts/lint
 
 format: setup ## Format the C++ and Python sources in place
