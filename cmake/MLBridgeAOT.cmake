@@ -54,6 +54,8 @@ function(mlbridge_add_aot_model TARGET MODEL)
     VERBATIM)
 
   add_library(${TARGET} STATIC ${_made} ${_header})
+  # Sources of one model define the same names, each for itself.
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD OFF)
   if(ARG_SOURCE)
     # Generated code is not held to the target's warnings.
     set_source_files_properties(${_made} PROPERTIES SKIP_LINTING ON

@@ -93,7 +93,7 @@ if(MLBRIDGE_SANITIZE)
     set(_no_vptr -fno-sanitize=vptr)
   endif()
   add_compile_options(-fsanitize=${_sanitizers} ${_no_vptr}
-    -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+    -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${_sanitizers} ${_no_vptr})
 endif()
 
@@ -101,7 +101,7 @@ if(MLBRIDGE_ENABLE_FUZZERS)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "MLBRIDGE_ENABLE_FUZZERS: libFuzzer comes with clang, "
       "and CMAKE_CXX_COMPILER is ${CMAKE_CXX_COMPILER}. "
-      "`cmake --preset fuzz` sets what is needed.")
+      "`cmake --preset asan` sets what is needed.")
   endif()
   # What the fuzzers steer by must be in the library, not in the targets alone.
   add_compile_options(-fsanitize=fuzzer-no-link)

@@ -56,6 +56,7 @@ function(_mlbridge_add_xla_runtime)
     ${_xla}/service/custom_call_status.cc
     ${_xla}/service/cpu/runtime_custom_call_status.cc
     ${_xla}/service/cpu/runtime_single_threaded_matmul_f32.cc)
+  set_target_properties(mlbridge-xla-runtime PROPERTIES UNITY_BUILD OFF)
   target_include_directories(mlbridge-xla-runtime SYSTEM
     PRIVATE ${_tensorflow}/include)
   target_include_directories(mlbridge-xla-runtime

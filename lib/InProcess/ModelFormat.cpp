@@ -20,7 +20,7 @@
 using namespace MLBridge;
 using namespace MLBridge::inprocess;
 
-static Error invalid(const ModelSpec &Spec, const std::string &Why) {
+static Error invalidOption(const ModelSpec &Spec, const std::string &Why) {
   return {ErrorCode::InvalidArgument,
           "model spec '" + Spec.Scheme + ":" + Spec.Path + "': " + Why};
 }
@@ -35,9 +35,9 @@ static constexpr std::string_view DecisionNames[] = {"decide", "output", "mask",
 Expected<DecisionOptions> DecisionOptions::parse(const ModelSpec &Spec) {
   DecisionOptions Result;
   auto Wrong = [&](std::string_view Key, std::string_view Wanted) {
-    return invalid(Spec, "option '" + std::string(Key) + "': expected " +
-                             std::string(Wanted) + ", found '" +
-                             std::string(Spec.option(Key, {})) + "'");
+    return invalidOption(Spec, "option '" + std::string(Key) + "': expected " +
+                                   std::string(Wanted) + ", found '" +
+                                   std::string(Spec.option(Key, {})) + "'");
   };
   if (std::string_view Text = Spec.option("decide", {}); Text.data()) {
     Result.Decide = parseRule(Text);
@@ -79,7 +79,8 @@ static std::optional<std::size_t> labelLength(std::string_view Text) {
 static Expected<FileMap> parseFiles(const ModelSpec &Spec) {
   std::string_view Left = Spec.Path;
   if (Left.empty())
-    return invalid(Spec, "expected a file, or label=FILE,label=FILE, behind '" +
+    return invalidOption(Spec,
+                         "expected a file, or label=FILE,label=FILE, behind '" +
                              Spec.Scheme + ":'");
   FileMap Files;
   std::optional<std::size_t> Length = labelLength(Left);
@@ -96,10 +97,10 @@ static Expected<FileMap> parseFiles(const ModelSpec &Spec) {
       End = Left.find(',', End + 1);
     std::string File(Left.substr(0, End));
     if (File.empty())
-      return invalid(Spec, "expected a file behind '" + Label + "='");
+      return invalidOption(Spec, "expected a file behind '" + Label + "='");
     if (!Files.try_emplace(Label, std::move(File)).second)
-      return invalid(Spec,
-                     "expected each label once, found '" + Label + "' again");
+      return invalidOption(Spec, "expected each label once, found '" + Label +
+                                     "' again");
     if (Length)
       Left.remove_prefix(End + 1);
   }

@@ -15,7 +15,7 @@ using namespace MLBridge::inprocess;
 
 namespace dom = simdjson::dom;
 
-static Error malformed(const std::string &Why) {
+static Error malformedSignature(const std::string &Why) {
   return {ErrorCode::Malformed, "model signature: " + Why};
 }
 
@@ -24,15 +24,16 @@ static Error parseTensors(const dom::object &Root, std::string_view Key,
                           std::vector<TensorSpec> &Specs) {
   dom::array List;
   if (Root[Key].get(List))
-    return malformed("expected a list \"" + std::string(Key) + "\"");
+    return malformedSignature("expected a list \"" + std::string(Key) + "\"");
   for (dom::element Item : List) {
     Expected<TensorSpec> Spec = Parser.parse(Item);
     if (!Spec)
-      return malformed(std::string(Key) + ": " + Spec.takeError().message());
+      return malformedSignature(std::string(Key) + ": " +
+                                Spec.takeError().message());
     for (const TensorSpec &Other : Specs)
       if (Other.Name == Spec->Name)
-        return malformed(std::string(Key) + ": '" + Spec->Name +
-                         "' is there twice");
+        return malformedSignature(std::string(Key) + ": '" + Spec->Name +
+                                  "' is there twice");
     Specs.push_back(std::move(*Spec));
   }
   return Error::success();
@@ -43,8 +44,8 @@ Expected<ModelSignature> ModelSignature::parse(std::string_view JSON) {
   dom::object Root;
   if (simdjson::error_code Code =
           Parser.parse(JSON.data(), JSON.size()).get(Root))
-    return malformed(std::string("expected a JSON object: ") +
-                     simdjson::error_message(Code));
+    return malformedSignature(std::string("expected a JSON object: ") +
+                              simdjson::error_message(Code));
   ModelSignature Signature;
   TensorSpecParser Tensors;
   if (Error E = parseTensors(Root, "inputs", Tensors, Signature.Inputs))
@@ -56,12 +57,12 @@ Expected<ModelSignature> ModelSignature::parse(std::string_view JSON) {
     return Signature;
   dom::object Pairs;
   if (About.get(Pairs))
-    return malformed("expected \"metadata\" to be an object");
+    return malformedSignature("expected \"metadata\" to be an object");
   for (const dom::key_value_pair Pair : Pairs) {
     std::string_view Text;
     if (Pair.value.get(Text))
-      return malformed("metadata '" + std::string(Pair.key) +
-                       "': expected a string");
+      return malformedSignature("metadata '" + std::string(Pair.key) +
+                                "': expected a string");
     Signature.About.emplace_back(Pair.key, Text);
   }
   return Signature;

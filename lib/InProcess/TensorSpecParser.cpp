@@ -15,7 +15,7 @@ using namespace MLBridge::inprocess;
 
 namespace dom = simdjson::dom;
 
-static Error malformed(const std::string &Why) {
+static Error malformedSpec(const std::string &Why) {
   return {ErrorCode::Malformed, Why};
 }
 
@@ -31,16 +31,16 @@ Expected<std::int64_t> TensorSpecParser::parseExtent(dom::element Item) {
   }
   std::int64_t Extent;
   if (Item.get(Extent))
-    return malformed("an extent is an integer, null or a name");
+    return malformedSpec("an extent is an integer, null or a name");
   return std::max(Extent, TensorSpec::AnyExtent);
 }
 
 Expected<TensorSpec> TensorSpecParser::parse(dom::element Item) {
   std::string_view Name, TypeName;
   if (Item["name"].get(Name))
-    return malformed("expected each tensor to have a \"name\"");
+    return malformedSpec("expected each tensor to have a \"name\"");
   auto Wrong = [&](const std::string &Why) {
-    return malformed("'" + std::string(Name) + "': " + Why);
+    return malformedSpec("'" + std::string(Name) + "': " + Why);
   };
   if (Item["type"].get(TypeName))
     return Wrong("expected a \"type\"");

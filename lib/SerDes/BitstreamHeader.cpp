@@ -41,18 +41,19 @@ struct BitstreamHeader::Fields {
   }
 };
 
-static Error malformed(const std::string &What) {
+static Error malformedHeader(const std::string &What) {
   return {ErrorCode::Malformed, "bitstream header: " + What};
 }
 
-static Error malformed(simdjson::error_code Code, const std::string &Where) {
+static Error malformedHeader(simdjson::error_code Code,
+                             const std::string &Where) {
   return jsonError(Code, "bitstream header: " + Where);
 }
 
 /// The feature in messages: by its name, if that has been read.
 static Error malformedFeature(std::string_view Name, const std::string &What) {
   if (Name.empty())
-    return malformed("a feature: " + What);
+    return malformedHeader("a feature: " + What);
   return featureError(ErrorCode::Malformed, Name, What);
 }
 
@@ -62,14 +63,14 @@ static Error parseIntegers(ondemand::value &List, const std::string &Where,
                            F Push) {
   ondemand::array Items;
   if (simdjson::error_code E = List.get_array().get(Items))
-    return malformed(E, Where);
+    return malformedHeader(E, Where);
   for (auto Item : Items) {
     std::int64_t Value;
     if (simdjson::error_code E = Item.get_int64().get(Value))
-      return malformed(E, Where);
+      return malformedHeader(E, Where);
     if (Value < 0)
-      return malformed(Where + ": expected no negative number, found " +
-                       std::to_string(Value));
+      return malformedHeader(Where + ": expected no negative number, found " +
+                             std::to_string(Value));
     if (Error E = Push(Value))
       return E;
   }
@@ -88,35 +89,35 @@ Error BitstreamHeader::parse(std::string_view Line, Tools &With) {
 
 Error BitstreamHeader::parseDocument(std::string_view Line, Tools &With) {
   if (Line.size() > MaxBitstreamHeader)
-    return malformed("its " + std::to_string(Line.size()) +
-                     " bytes exceed the limit of " +
-                     std::to_string(MaxBitstreamHeader));
+    return malformedHeader("its " + std::to_string(Line.size()) +
+                           " bytes exceed the limit of " +
+                           std::to_string(MaxBitstreamHeader));
   ondemand::document Document;
   if (simdjson::error_code E = With.Parser.start(Line, Document))
-    return malformed(E, "not JSON");
+    return malformedHeader(E, "not JSON");
   ondemand::object Top;
   if (simdjson::error_code E = Document.get_object().get(Top))
-    return malformed(E, "not an object");
+    return malformedHeader(E, "not an object");
   bool HasFeatures = false;
   for (auto Item : Top) {
     ondemand::field Field;
     std::string_view Key;
     if (simdjson::error_code E = std::move(Item).get(Field))
-      return malformed(E, "not an object");
+      return malformedHeader(E, "not an object");
     if (simdjson::error_code E = Field.unescaped_key().get(Key))
-      return malformed(E, "a key");
+      return malformedHeader(E, "a key");
     if (Key != "features")
       continue;
     if (HasFeatures)
-      return malformed("\"features\" is there twice");
+      return malformedHeader("\"features\" is there twice");
     HasFeatures = true;
     if (Error E = parseFeatures(Field.value()))
       return E;
   }
   if (!JSONParser::isAtEnd(Document))
-    return malformed("something follows the object");
+    return malformedHeader("something follows the object");
   if (!HasFeatures)
-    return malformed("it has no \"features\"");
+    return malformedHeader("it has no \"features\"");
   if (std::optional<std::string_view> Twin = With.Duplicates.find(features()))
     return malformedFeature(*Twin, "is there twice");
   return Error::success();
@@ -125,11 +126,11 @@ Error BitstreamHeader::parseDocument(std::string_view Line, Tools &With) {
 Error BitstreamHeader::parseFeatures(ondemand::value List) {
   ondemand::array Items;
   if (simdjson::error_code E = List.get_array().get(Items))
-    return malformed(E, "\"features\"");
+    return malformedHeader(E, "\"features\"");
   for (auto Item : Items) {
     ondemand::object Object;
     if (simdjson::error_code E = Item.get_object().get(Object))
-      return malformed(E, "\"features\"");
+      return malformedHeader(E, "\"features\"");
     if (Count == Features.size())
       Features.emplace_back();
     Feature &Out = Features[Count];
@@ -137,7 +138,7 @@ Error BitstreamHeader::parseFeatures(ondemand::value List) {
       return E;
     Out.Offset = PayloadSize;
     if (__builtin_add_overflow(PayloadSize, Out.NumBytes, &PayloadSize))
-      return malformed("its tensors exceed 2^64 bytes");
+      return malformedHeader("its tensors exceed 2^64 bytes");
     ++Count;
   }
   return Error::success();
@@ -153,14 +154,14 @@ Error BitstreamHeader::parseFeature(ondemand::object Object, Feature &Out) {
     ondemand::field Field;
     std::string_view Key;
     if (simdjson::error_code E = std::move(Item).get(Field))
-      return malformed(E, "\"features\"");
+      return malformedHeader(E, "\"features\"");
     if (simdjson::error_code E = Field.unescaped_key().get(Key))
-      return malformed(E, "a feature's key");
+      return malformedHeader(E, "a feature's key");
     if (Error E = parseField(Key, Field.value(), Out, Seen))
       return E;
   }
   if (!Seen.Name || Out.Name.empty())
-    return malformed("a feature has no name");
+    return malformedHeader("a feature has no name");
   if (!Seen.Type)
     return malformedFeature(Out.Name, "has no \"type\"");
   if (!Seen.Shape)
@@ -207,12 +208,12 @@ Error BitstreamHeader::parseField(std::string_view Key, ondemand::value Value,
     // LLVM's way to number tensors of one name; here names are unique.
     std::int64_t Port;
     if (simdjson::error_code E = Value.get_int64().get(Port))
-      return malformed(E, Where);
+      return malformedHeader(E, Where);
     return Error::success();
   }
   std::string_view Text;
   if (simdjson::error_code E = Value.get_string().get(Text))
-    return malformed(E, Where);
+    return malformedHeader(E, Where);
   if (Match->Flag == &Fields::Name) {
     Out.Name = Text;
   } else if (Match->Flag == &Fields::Semantics) {

@@ -26,7 +26,7 @@ static_assert(std::endian::native == std::endian::little,
 /// An announced length is believed up to this; beyond it, memory is taken only
 /// as bytes arrive, so that a lie costs the liar as much as us.
 static constexpr std::size_t TrustedSize = std::size_t(16) << 20;
-static constexpr std::size_t FirstCapacity = std::size_t(64) << 10;
+static constexpr std::size_t FirstBuffer = std::size_t(64) << 10;
 
 FifoChannel::FifoChannel(FifoEnds Ends, std::string Peer,
                          std::size_t MaxMessage)
@@ -233,7 +233,7 @@ Expected<FifoChannel::Progress> FifoChannel::advance() {
     Received = 0;
     FrameSize = 0;
     Consumed = false;
-    if (Error E = In.grow(FirstCapacity, 0))
+    if (Error E = In.grow(FirstBuffer, 0))
       return E;
   }
   for (;;) {

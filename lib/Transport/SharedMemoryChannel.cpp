@@ -20,7 +20,7 @@ using namespace MLBridge;
 using posix::UniqueFD;
 
 /// Memory is taken page by page as it is written to, so room costs nothing.
-static constexpr std::size_t FirstCapacity = std::size_t(1) << 20;
+static constexpr std::size_t FirstRegion = std::size_t(1) << 20;
 
 //===----------------------------------------------------------------------===//
 // One direction
@@ -99,10 +99,10 @@ Error RegionReader::take(int Socket, const std::string &Writer) {
 //===----------------------------------------------------------------------===//
 
 Expected<SharedMemoryEnds> SharedMemoryEnds::create() {
-  Expected<SharedRegion> Questions = SharedRegion::create(FirstCapacity);
+  Expected<SharedRegion> Questions = SharedRegion::create(FirstRegion);
   if (!Questions)
     return Questions.takeError();
-  Expected<SharedRegion> Answers = SharedRegion::create(FirstCapacity);
+  Expected<SharedRegion> Answers = SharedRegion::create(FirstRegion);
   if (!Answers)
     return Answers.takeError();
   UniqueFD Doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -367,10 +367,11 @@ TEST_F(GRPCFault, ACompilerThatStopsReadingHoldsUpNobody) {
   // Far more than a window takes.
   RawCall Deaf(Port, "session",
                {{"mlbridge-protocol", "1"}, {"mlbridge-serdes", "json"}});
-  const std::string Question = "{\"x\":\"" + std::string(32 << 20, 'x') + "\"}";
+  const std::string Question = "{\"x\":\"" + std::string(8 << 20, 'x') + "\"}";
   ASSERT_TRUE(Deaf.write(Question));
   connectTo(local("timeout=5s"));
-  for (Deadline Until = Deadline::in(ShortWait + Slack); !Until.expired();)
+  // The server must have read and answered all of it before it waits.
+  for (Deadline Until = Deadline::in(ShortWait + 3 * Slack); !Until.expired();)
     ASSERT_EQ(*ask(1.5), 1.5F);
   Error Why = Model.stop().lastSessionError();
   EXPECT_EQ(Why.code(), ErrorCode::Timeout) << Why.str();
