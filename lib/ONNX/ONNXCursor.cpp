@@ -34,15 +34,15 @@ ONNXCursor::open(std::shared_ptr<const ONNXModel> M) {
 ONNXCursor::ONNXCursor(std::shared_ptr<const ONNXModel> TheModel,
                        Handle<OrtRunOptions> Options)
     : M(std::move(TheModel)), API(M->runtime().api()),
-      Options(std::move(Options)), Inputs(M->inputs().size()),
+      Options(std::move(Options)), Inputs(M->sessionInputs().size()),
       Outputs(M->outputs().size()), Views(M->outputs().size()),
-      InputValues(M->inputs().size()) {
-  for (const TensorSpec &Spec : M->inputs())
-    InputNames.push_back(Spec.Name.c_str());
+      InputValues(M->sessionInputs().size()) {
+  for (const SessionInput &In : M->sessionInputs())
+    InputNames.push_back(In.Name.c_str());
   for (std::size_t I = 0; I < Outputs.size(); ++I) {
     const std::string &Name = M->outputs()[I].Name;
     Views[I].Name = Name;
-    for (std::size_t From = 0; From < Inputs.size(); ++From)
+    for (std::size_t From = 0; From < M->inputs().size(); ++From)
       if (M->inputs()[From].Name == Name)
         Outputs[I].From = From;
     if (Outputs[I].From)
@@ -57,7 +57,15 @@ Expected<Span<const TensorView>>
 ONNXCursor::run(Span<const TensorView> Features) {
   for (std::size_t I = 0; I < Inputs.size(); ++I) {
     Input &In = Inputs[I];
-    const TensorView &Feature = Features[I];
+    const SessionInput &What = M->sessionInputs()[I];
+    if (What.Parts.size() > 1) {
+      Error E = merge(In, What, Features);
+      InputValues[I] = In.Value.get();
+      if (E)
+        return E;
+      continue;
+    }
+    const TensorView &Feature = Features[What.Parts.front()];
     // What nearly all questions are made of.
     if (In.Copy && In.Dims == Feature.Dims) {
       if (Feature.NumBytes != 0)
@@ -112,6 +120,44 @@ Error ONNXCursor::make(Input &In, const TensorView &Feature, const void *Data) {
   In.Value = std::move(*Made);
   In.Borrowed = Data;
   In.Copy = nullptr;
+  return Error::success();
+}
+
+Error ONNXCursor::merge(Input &In, const SessionInput &What,
+                        Span<const TensorView> Features) {
+  const TensorView &First = Features[What.Parts.front()];
+  std::size_t NumRows = 1, RowBytes = 0;
+  for (std::size_t D = 0; D < What.Axis; ++D)
+    NumRows *= static_cast<std::size_t>(First.Dims[D]);
+  for (std::size_t Bytes : What.PartBytes)
+    RowBytes += Bytes;
+  if (!In.Copy || In.Dims != First.Dims) {
+    TensorView Merged = First;
+    Merged.Dims = Shape(Span<const std::int64_t>(First.Dims.begin(), What.Axis));
+    for (std::size_t D = What.Axis; D < What.Dims.rank(); ++D)
+      Merged.Dims.push(What.Dims[D]);
+    In.Copy = nullptr;
+    In.Dims = First.Dims;
+    ShapesChanged = true;
+    if (Error E = make(In, Merged, nullptr))
+      return E;
+    if (Error E = check(API.GetTensorMutableData(In.Value.get(), &In.Copy)))
+      return E;
+  }
+  char *Column = static_cast<char *>(In.Copy);
+  for (std::size_t P = 0; P < What.Parts.size(); ++P) {
+    const TensorView &Part = Features[What.Parts[P]];
+    const std::size_t Bytes = What.PartBytes[P];
+    if (Part.NumBytes != NumRows * Bytes)
+      return {ErrorCode::SchemaMismatch,
+              M->name() + ": feature '" + std::string(Part.Name) +
+                  "': expected as many rows as '" + std::string(First.Name) +
+                  "' " + First.typeStr() + " has, found " + Part.typeStr()};
+    const char *From = static_cast<const char *>(Part.Data);
+    for (std::size_t Row = 0; Row < NumRows; ++Row)
+      std::memcpy(Column + Row * RowBytes, From + Row * Bytes, Bytes);
+    Column += Bytes;
+  }
   return Error::success();
 }
 

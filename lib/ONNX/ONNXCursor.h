@@ -33,6 +33,7 @@ private:
   /// An input's tensor, and what it is a tensor of.
   struct Input {
     Handle<OrtValue> Value;
+    /// Of the feature; of the first, where there are several.
     Shape Dims;
     /// ONNX Runtime's own memory, into which each feature is copied; null where
     /// the tensor is of the feature's memory, or of strings.
@@ -59,6 +60,9 @@ private:
   ONNXCursor(std::shared_ptr<const ONNXModel> M, Handle<OrtRunOptions> Options);
 
   Error set(Input &In, const TensorView &Feature);
+  /// Puts several features into one tensor, row by row.
+  Error merge(Input &In, const SessionInput &What,
+              Span<const TensorView> Features);
   Error setNumbers(Input &In, const TensorView &Feature);
   Error setStrings(Input &In, const TensorView &Feature);
   /// Makes the tensor anew: in memory of its own, or of \p Data.

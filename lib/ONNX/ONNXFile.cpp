@@ -14,127 +14,17 @@
 
 #include "ONNX/ONNXFile.h"
 
+#include "ONNX/ProtobufFile.h"
 #include "Transport/Posix.h"
 
-#include <array>
-#include <cstdint>
 #include <fcntl.h>
 #include <filesystem>
-#include <optional>
 #include <sys/stat.h>
-#include <unistd.h>
 
 using namespace MLBridge;
 using namespace MLBridge::onnx;
 
-//===----------------------------------------------------------------------===//
-// Protobuf
-//===----------------------------------------------------------------------===//
-
 namespace {
-
-/// The bytes of a file, a window at a time.
-class Window {
-public:
-  explicit Window(int FD) : FD(FD) {}
-
-  std::optional<std::uint8_t> at(std::uint64_t Offset) {
-    if (Offset - Start >= Length) {
-      const ssize_t Read =
-          ::pread(FD, Bytes.data(), Bytes.size(), static_cast<off_t>(Offset));
-      Start = Offset;
-      Length = Read > 0 ? static_cast<std::size_t>(Read) : 0;
-      if (Length == 0)
-        return std::nullopt;
-    }
-    return Bytes[Offset - Start];
-  }
-
-private:
-  int FD;
-  std::uint64_t Start = 0;
-  std::size_t Length = 0;
-  std::array<std::uint8_t, 4096> Bytes;
-};
-
-/// A message, or a string: some bytes of the file.
-struct Range {
-  std::uint64_t Begin = 0;
-  std::uint64_t End = 0;
-};
-
-/// Goes through the fields of one message; ends early where it is none.
-class Fields {
-public:
-  Fields(Window &File, Range In) : File(File), At(In.Begin), End(In.End) {}
-
-  /// Moves to the next field that has bytes.
-  bool next() {
-    while (At < End) {
-      std::uint64_t Tag, Value;
-      if (!readVarint(Tag))
-        return false;
-      Number = Tag >> 3;
-      switch (Tag & 7) {
-      case 0:
-        if (!readVarint(Value))
-          return false;
-        continue;
-      case 1:
-        At += 8;
-        continue;
-      case 2:
-        if (!readVarint(Value) || Value > End - At)
-          return false;
-        Content = {At, At + Value};
-        At += Value;
-        return true;
-      case 5:
-        At += 4;
-        continue;
-      default:
-        return false;
-      }
-    }
-    return false;
-  }
-
-  std::uint64_t number() const { return Number; }
-  Range content() const { return Content; }
-  std::string text() const {
-    // No path and no name is longer.
-    constexpr std::uint64_t Most = 1 << 16;
-    std::string Text;
-    for (std::uint64_t I = Content.Begin; I < Content.End && Text.size() < Most;
-         ++I)
-      Text += static_cast<char>(File.at(I).value_or(0));
-    return Text;
-  }
-
-private:
-  bool readVarint(std::uint64_t &Value) {
-    Value = 0;
-    for (unsigned Shift = 0; Shift < 64 && At < End; Shift += 7) {
-      std::optional<std::uint8_t> Byte = File.at(At++);
-      if (!Byte)
-        return false;
-      Value |= std::uint64_t(*Byte & 127) << Shift;
-      if (*Byte < 128)
-        return true;
-    }
-    return false;
-  }
-
-  Window &File;
-  std::uint64_t At;
-  std::uint64_t End;
-  std::uint64_t Number = 0;
-  Range Content;
-};
-
-//===----------------------------------------------------------------------===//
-// ONNX
-//===----------------------------------------------------------------------===//
 
 class Surveyor {
 public:

@@ -8,9 +8,11 @@
 
 #include "ONNX/ONNXModel.h"
 
+#include "ONNX/InputMerge.h"
 #include "ONNX/ONNXCursor.h"
 #include "ONNX/ONNXFile.h"
 
+#include <algorithm>
 #include <iterator>
 
 using namespace MLBridge;
@@ -57,8 +59,11 @@ public:
         Name(std::move(Name)) {}
 
   Error read();
+  /// Has inputs that were merged be inputs again, each in its place.
+  void unmerge(const MergedModel &Merged);
 
   std::vector<TensorSpec> Inputs;
+  std::vector<SessionInput> SessionInputs;
   std::vector<TensorSpec> Outputs;
   Model::Metadata About;
 
@@ -179,9 +184,50 @@ Error SessionReader::readInputs() {
       return Spec.takeError();
     if (Error E = readType(API.SessionGetInputTypeInfo, I, *Spec))
       return E;
+    SessionInputs.push_back({Spec->Name, {I}, 0, Spec->Dims, {}});
     Inputs.push_back(std::move(*Spec));
   }
   return Error::success();
+}
+
+void SessionReader::unmerge(const MergedModel &Merged) {
+  std::vector<TensorSpec> Known = std::exchange(Inputs, {});
+  for (const MergedInput &M : Merged.Merged)
+    for (const FileInput &Part : M.Parts) {
+      TensorSpec Spec{
+          Part.Name,
+          *fromONNX(static_cast<ONNXTensorElementDataType>(Part.Type)),
+          {}};
+      for (const FileExtent &E : Part.Dims)
+        Spec.Dims.push(E.Name.empty() ? E.Number : symbol(E.Name));
+      Known.push_back(std::move(Spec));
+    }
+  auto Find = [](const std::vector<TensorSpec> &In, const std::string &Name) {
+    return std::ranges::find(In, Name, &TensorSpec::Name);
+  };
+  for (const std::string &Name : Merged.Inputs)
+    if (auto Spec = Find(Known, Name); Spec != Known.end())
+      Inputs.push_back(*Spec);
+  auto Index = [&](const std::string &Name) {
+    return static_cast<std::size_t>(Find(Inputs, Name) - Inputs.begin());
+  };
+  for (SessionInput &In : SessionInputs) {
+    auto Found = std::ranges::find(Merged.Merged, In.Name, &MergedInput::Name);
+    if (Found == Merged.Merged.end()) {
+      In.Parts = {Index(In.Name)};
+      continue;
+    }
+    In.Axis = Found->Axis;
+    In.Parts.clear();
+    for (const FileInput &Part : Found->Parts) {
+      In.Parts.push_back(Index(Part.Name));
+      const TensorSpec &Spec = Inputs[In.Parts.back()];
+      std::size_t Bytes = elementSize(Spec.Type);
+      for (std::size_t D = In.Axis; D < Spec.Dims.rank(); ++D)
+        Bytes *= static_cast<std::size_t>(Spec.Dims[D]);
+      In.PartBytes.push_back(Bytes);
+    }
+  }
 }
 
 Error SessionReader::readOutputs() {
@@ -245,9 +291,11 @@ Error SessionReader::read() {
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// A session that evaluates in the thread that asks. Several threads of its own
-/// would wait for each other by spinning.
+/// A session that evaluates in the thread that asks, of the model in \p Bytes
+/// if there are any. Several threads of its own would wait for each other by
+/// spinning.
 static Expected<Handle<OrtSession>> createSession(const std::string &File,
+                                                  const std::string &Bytes,
                                                   const std::string &Name,
                                                   const Runtime &Library) {
   const OrtApi &API = Library.api();
@@ -262,8 +310,12 @@ static Expected<Handle<OrtSession>> createSession(const std::string &File,
       return E;
   return Library.make<OrtSession>(
       Name, ErrorCode::Model, [&](OrtSession **Made) {
-        return API.CreateSession(Library.environment(), File.c_str(),
-                                 Options->get(), Made);
+        return Bytes.empty()
+                   ? API.CreateSession(Library.environment(), File.c_str(),
+                                       Options->get(), Made)
+                   : API.CreateSessionFromArray(Library.environment(),
+                                                Bytes.data(), Bytes.size(),
+                                                Options->get(), Made);
       });
 }
 
@@ -271,13 +323,24 @@ Expected<std::shared_ptr<const Model>>
 ONNXModel::load(const std::string &File,
                 std::shared_ptr<const Runtime> Library) {
   const std::string Name = "onnx:" + File;
-  Expected<Handle<OrtSession>> Session = createSession(File, Name, *Library);
+  const FileSurvey Facts = survey(File);
+  std::optional<MergedModel> Merged;
+  if (Facts.ExternalFiles.empty())
+    Merged = mergeInputs(File);
+  Expected<Handle<OrtSession>> Session = createSession(
+      File, Merged ? Merged->Bytes : std::string(), Name, *Library);
+  if (!Session && Merged) {
+    // What is wrong, if anything is, is to be said of the file as it is.
+    Merged.reset();
+    Session = createSession(File, {}, Name, *Library);
+  }
   if (!Session)
     return Session.takeError();
   SessionReader Reader(*Library, Session->get(), Name);
   if (Error E = Reader.read())
     return E;
-  const FileSurvey Facts = survey(File);
+  if (Merged)
+    Reader.unmerge(*Merged);
   for (const TensorSpec &Input : Reader.Inputs)
     if (Facts.InputsOfAnyRank.contains(Input.Name))
       return Error(
@@ -287,7 +350,8 @@ ONNXModel::load(const std::string &File,
               std::string(elementTypeName(Input.Type)) + " of any rank");
   return std::shared_ptr<const Model>(new ONNXModel(
       Name, std::move(Reader.Inputs), std::move(Reader.Outputs),
-      std::move(Reader.About), std::move(Library), std::move(*Session)));
+      std::move(Reader.About), std::move(Library), std::move(*Session),
+      std::move(Reader.SessionInputs)));
 }
 
 Expected<std::unique_ptr<ModelCursor>> ONNXModel::open() const {

@@ -1,0 +1,424 @@
+//===- InputMerge.cpp - Many small inputs as one --------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The graph is not taken apart and written anew: the bytes of the inputs and
+/// nodes that fall away are left out, and an input is added.
+///
+//===----------------------------------------------------------------------===//
+
+#include "ONNX/InputMerge.h"
+
+#include "ONNX/ONNXModel.h"
+#include "ONNX/ProtobufFile.h"
+#include "Transport/Posix.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fcntl.h>
+#include <map>
+#include <set>
+#include <sys/stat.h>
+
+using namespace MLBridge;
+using namespace MLBridge::onnx;
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct Node {
+  std::string Operator;
+  std::string Domain;
+  std::vector<std::string> Inputs;
+  std::vector<std::string> Outputs;
+  std::map<std::string, std::int64_t> Numbers;
+  Range Whole;
+
+  bool is(const char *Name) const {
+    return Operator == Name && (Domain.empty() || Domain == "ai.onnx") &&
+           Outputs.size() == 1;
+  }
+};
+
+/// A graph as far as it matters here.
+class Graph {
+public:
+  explicit Graph(Window &File) : File(File) {}
+
+  /// False where it is none.
+  bool read(Range Message) { return readGraph(Message, /*Depth=*/0); }
+
+  /// Whether one node of the outermost graph is all that reads \p Value.
+  bool isReadOnce(const std::string &Value) const {
+    auto Found = Uses.find(Value);
+    return Found != Uses.end() && Found->second == 1 &&
+           !Constants.contains(Value);
+  }
+  /// The number that the constant \p Name is, if it is a list of one int64.
+  std::optional<std::int64_t> onlyNumber(const std::string &Name) const;
+
+  std::vector<FileInput> Inputs;
+  std::map<std::string, Range> InputRanges;
+  std::set<std::string> Outputs;
+  std::vector<Node> Nodes;
+
+private:
+  /// No more graphs are in each other than this.
+  static constexpr unsigned MaxDepth = 32;
+
+  bool readGraph(Range Message, unsigned Depth);
+  bool readNode(Range Message, Range Whole, unsigned Depth);
+  bool readAttribute(Range Message, Node &Into, unsigned Depth);
+  void readInput(Range Message, Range Whole);
+  bool readType(Range Message, FileInput &Input);
+  std::string nameIn(Range Message, unsigned Number) const;
+
+  Window &File;
+  std::map<std::string, Range> Constants;
+  std::map<std::string, unsigned> Uses;
+};
+
+} // namespace
+
+std::string Graph::nameIn(Range Message, unsigned Number) const {
+  for (Fields F(File, Message); F.next();)
+    if (F.number() == Number)
+      return F.text();
+  return {};
+}
+
+bool Graph::readGraph(Range Message, unsigned Depth) {
+  constexpr unsigned NodeOf = 1, Initializer = 5, Input = 11, Output = 12;
+  constexpr unsigned NameOfTensor = 8, NameOfValue = 1;
+  if (Depth > MaxDepth)
+    return false;
+  Fields F(File, Message);
+  while (F.next()) {
+    if (F.number() == NodeOf) {
+      if (!readNode(F.content(), F.whole(), Depth))
+        return false;
+    } else if (F.number() == Initializer) {
+      Constants[nameIn(F.content(), NameOfTensor)] = F.content();
+    } else if (F.number() == Input && Depth == 0) {
+      readInput(F.content(), F.whole());
+    } else if (F.number() == Output) {
+      // An output is not to lose its value.
+      const std::string Name = nameIn(F.content(), NameOfValue);
+      Uses[Name] += 2;
+      Outputs.insert(Name);
+    }
+  }
+  return F.atEnd();
+}
+
+bool Graph::readNode(Range Message, Range Whole, unsigned Depth) {
+  constexpr unsigned Input = 1, Output = 2, Operator = 4, Attribute = 5,
+                     Domain = 7;
+  Node Found;
+  Found.Whole = Whole;
+  Fields F(File, Message);
+  while (F.next()) {
+    if (F.number() == Input) {
+      Found.Inputs.push_back(F.text());
+      // What is read from within a branch or a loop stays as it is.
+      Uses[Found.Inputs.back()] += Depth == 0 ? 1 : 2;
+    } else if (F.number() == Output) {
+      Found.Outputs.push_back(F.text());
+    } else if (F.number() == Operator) {
+      Found.Operator = F.text();
+    } else if (F.number() == Domain) {
+      Found.Domain = F.text();
+    } else if (F.number() == Attribute) {
+      if (!readAttribute(F.content(), Found, Depth))
+        return false;
+    }
+  }
+  if (Depth == 0)
+    Nodes.push_back(std::move(Found));
+  return F.atEnd();
+}
+
+bool Graph::readAttribute(Range Message, Node &Into, unsigned Depth) {
+  constexpr unsigned NameOf = 1, Number = 3, GraphOf = 6, Graphs = 11;
+  std::string Name;
+  std::optional<std::int64_t> Value;
+  Fields F(File, Message);
+  while (F.next()) {
+    if (F.number() == NameOf)
+      Name = F.text();
+    else if (F.number() == Number && F.hasNumber())
+      Value = F.value();
+    else if (F.number() == GraphOf || F.number() == Graphs)
+      if (!readGraph(F.content(), Depth + 1))
+        return false;
+  }
+  if (Value)
+    Into.Numbers[Name] = *Value;
+  return F.atEnd();
+}
+
+void Graph::readInput(Range Message, Range Whole) {
+  constexpr unsigned NameOf = 1, Type = 2, TensorType = 1;
+  FileInput Input;
+  bool IsKnown = false;
+  for (Fields F(File, Message); F.next();) {
+    if (F.number() == NameOf)
+      Input.Name = F.text();
+    if (F.number() == Type)
+      for (Fields T(File, F.content()); T.next();)
+        IsKnown = T.number() == TensorType && readType(T.content(), Input);
+  }
+  if (!IsKnown)
+    Input.Type = 0;
+  InputRanges[Input.Name] = Whole;
+  Inputs.push_back(std::move(Input));
+}
+
+/// Reads a tensor's type; false unless each extent is a number or has a name.
+bool Graph::readType(Range Message, FileInput &Input) {
+  constexpr unsigned Element = 1, Shape = 2, Dim = 1, Number = 1, Name = 2;
+  bool HasShape = false;
+  for (Fields F(File, Message); F.next();) {
+    if (F.number() == Element && F.hasNumber())
+      Input.Type = F.value();
+    if (F.number() != Shape)
+      continue;
+    HasShape = true;
+    for (Fields D(File, F.content()); D.next();) {
+      FileExtent Extent;
+      if (D.number() != Dim)
+        continue;
+      for (Fields E(File, D.content()); E.next();) {
+        if (E.number() == Number && E.hasNumber())
+          Extent.Number = E.value();
+        else if (E.number() == Name)
+          Extent.Name = E.text();
+      }
+      if ((Extent.Number > 0) != Extent.Name.empty())
+        return false;
+      Input.Dims.push_back(std::move(Extent));
+    }
+  }
+  return HasShape;
+}
+
+std::optional<std::int64_t> Graph::onlyNumber(const std::string &Name) const {
+  constexpr unsigned Type = 2, Raw = 9, Int64 = 7;
+  auto Found = Constants.find(Name);
+  if (Found == Constants.end())
+    return std::nullopt;
+  std::int64_t TypeFound = 0;
+  std::string Bytes;
+  for (Fields F(File, Found->second); F.next();) {
+    if (F.number() == Type)
+      TypeFound = F.value();
+    else if (F.number() == Raw)
+      Bytes = F.text();
+  }
+  std::int64_t Number;
+  if (TypeFound != Int64 || Bytes.size() != sizeof(Number))
+    return std::nullopt;
+  std::memcpy(&Number, Bytes.data(), sizeof(Number));
+  return Number;
+}
+
+//===----------------------------------------------------------------------===//
+// Finding
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What becomes of a graph.
+class Merger {
+public:
+  explicit Merger(const Graph &G) : G(G) {
+    for (const FileInput &Input : G.Inputs)
+      Inputs[Input.Name] = &Input;
+    for (const Node &N : G.Nodes)
+      if (N.is("Unsqueeze"))
+        Unsqueezes[N.Outputs.front()] = &N;
+  }
+
+  void run() {
+    for (const Node &N : G.Nodes)
+      if (N.is("Concat"))
+        consider(N);
+  }
+
+  std::vector<MergedInput> Merged;
+  /// The merged inputs as messages.
+  std::string Added;
+  /// What of the graph is left out.
+  std::vector<Range> Removed;
+
+private:
+  void consider(const Node &Concat);
+  bool add(const std::string &Value, MergedInput &Into,
+           std::vector<FileExtent> &Dims, std::vector<Range> &Without) const;
+
+  const Graph &G;
+  std::map<std::string, const FileInput *> Inputs;
+  std::map<std::string, const Node *> Unsqueezes;
+};
+
+} // namespace
+
+/// What \p Value has for extents, if it is an input, or a column of one; and
+/// what falls away with it.
+bool Merger::add(const std::string &Value, MergedInput &Into,
+                 std::vector<FileExtent> &Dims,
+                 std::vector<Range> &Without) const {
+  if (!G.isReadOnce(Value))
+    return false;
+  if (auto Found = Inputs.find(Value); Found != Inputs.end()) {
+    Into.Parts.push_back(*Found->second);
+    Dims = Found->second->Dims;
+    Without.push_back(G.InputRanges.at(Value));
+    return true;
+  }
+  auto Found = Unsqueezes.find(Value);
+  if (Found == Unsqueezes.end() || Found->second->Inputs.size() != 2)
+    return false;
+  const Node &Unsqueeze = *Found->second;
+  if (G.onlyNumber(Unsqueeze.Inputs[1]) != 1 ||
+      !Inputs.contains(Unsqueeze.Inputs[0]) ||
+      !add(Unsqueeze.Inputs[0], Into, Dims, Without) || Dims.size() != 1)
+    return false;
+  Dims.push_back({1, {}});
+  Without.push_back(Unsqueeze.Whole);
+  return true;
+}
+
+static bool isOfNumbers(const FileInput &Input) {
+  std::optional<ElementType> Type =
+      fromONNX(static_cast<ONNXTensorElementDataType>(Input.Type));
+  return Type && *Type != ElementType::String;
+}
+
+static std::string varint(std::uint64_t Value) {
+  std::string Text;
+  for (; Value >= 128; Value >>= 7)
+    Text += static_cast<char>(Value | 128);
+  return Text += static_cast<char>(Value);
+}
+
+static std::string field(unsigned Number, std::int64_t Value) {
+  return varint(Number << 3) + varint(static_cast<std::uint64_t>(Value));
+}
+
+static std::string field(unsigned Number, const std::string &Value) {
+  return varint(Number << 3 | 2) + varint(Value.size()) + Value;
+}
+
+void Merger::consider(const Node &Concat) {
+  auto Axis = Concat.Numbers.find("axis");
+  if (Concat.Inputs.size() < 2 || Axis == Concat.Numbers.end() ||
+      G.Outputs.contains(Concat.Outputs.front()))
+    return;
+  MergedInput Found;
+  std::vector<FileExtent> Dims;
+  std::vector<Range> Without{Concat.Whole};
+  for (const std::string &Value : Concat.Inputs) {
+    std::vector<FileExtent> Next;
+    if (!add(Value, Found, Next, Without) ||
+        Found.Parts.back().Type != Found.Parts.front().Type)
+      return;
+    if (Found.Parts.size() == 1) {
+      Found.Axis = static_cast<std::size_t>(
+          Axis->second < 0
+              ? Axis->second + static_cast<std::int64_t>(Next.size())
+              : Axis->second);
+      Dims = Next;
+      if (!isOfNumbers(Found.Parts.front()) || Found.Axis >= Dims.size() ||
+          Dims.size() > Shape::MaxRank ||
+          std::any_of(Dims.begin() + std::ptrdiff_t(Found.Axis), Dims.end(),
+                      [](const FileExtent &E) { return E.Number == 0; }))
+        return;
+      continue;
+    }
+    // All are alike, but for the extent along which they are put together.
+    if (Next.size() != Dims.size() || Next[Found.Axis].Number == 0)
+      return;
+    Dims[Found.Axis].Number += std::exchange(Next[Found.Axis].Number, 0);
+    const FileExtent Sum = std::exchange(Dims[Found.Axis], {});
+    const bool IsAlike = Next == Dims;
+    Dims[Found.Axis] = Sum;
+    if (!IsAlike)
+      return;
+  }
+  // In the words of onnx.proto: a ValueInfoProto, which is the graph's input.
+  Found.Name = Concat.Outputs.front();
+  std::string Extents;
+  for (const FileExtent &E : Dims)
+    Extents += field(1, E.Name.empty() ? field(1, E.Number) : field(2, E.Name));
+  const std::string Tensor =
+      field(1, Found.Parts.front().Type) + field(2, Extents);
+  Added += field(11, field(1, Found.Name) + field(2, field(1, Tensor)));
+  Removed.insert(Removed.end(), Without.begin(), Without.end());
+  Merged.push_back(std::move(Found));
+}
+
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+/// The messages \p Added, and all of \p Whole but \p Removed, which is in it.
+static std::optional<std::string> rewrite(const Window &File, Range Whole,
+                                          std::vector<Range> Removed,
+                                          const std::string &Added) {
+  std::ranges::sort(Removed, {}, &Range::Begin);
+  Removed.push_back({Whole.End, Whole.End});
+  std::string Body = Added;
+  for (const Range &Gap : Removed) {
+    if (!File.copy({Whole.Begin, Gap.Begin}, Body))
+      return std::nullopt;
+    Whole.Begin = Gap.End;
+  }
+  return Body;
+}
+
+std::optional<MergedModel> onnx::mergeInputs(const std::string &Path) {
+  constexpr unsigned GraphOf = 7;
+  posix::UniqueFD FD(::open(Path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat Status = {};
+  if (!FD || ::fstat(FD.get(), &Status) != 0 || !S_ISREG(Status.st_mode))
+    return std::nullopt;
+  Window File(FD.get());
+  const Range Model{0, static_cast<std::uint64_t>(Status.st_size)};
+  std::vector<std::pair<Range, Range>> Graphs;
+  Fields F(File, Model);
+  while (F.next())
+    if (F.number() == GraphOf)
+      Graphs.emplace_back(F.whole(), F.content());
+  if (!F.atEnd() || Graphs.size() != 1)
+    return std::nullopt;
+  auto [Whole, Content] = Graphs.front();
+  Graph G(File);
+  if (!G.read(Content) || G.InputRanges.size() != G.Inputs.size())
+    return std::nullopt;
+  Merger Plan(G);
+  Plan.run();
+  if (Plan.Merged.empty())
+    return std::nullopt;
+  auto Body = rewrite(File, Content, std::move(Plan.Removed), Plan.Added);
+  if (!Body)
+    return std::nullopt;
+  MergedModel Result;
+  if (!File.copy({0, Whole.Begin}, Result.Bytes))
+    return std::nullopt;
+  Result.Bytes += field(GraphOf, *Body);
+  if (!File.copy({Whole.End, Model.End}, Result.Bytes))
+    return std::nullopt;
+  Result.Merged = std::move(Plan.Merged);
+  for (const FileInput &Input : G.Inputs)
+    Result.Inputs.push_back(Input.Name);
+  return Result;
+}
