@@ -182,16 +182,7 @@ static Expected<ModelSignature> signatureOf(const std::string &Name,
                  Name + ": expected the metadata " + SignatureKey +
                      ", found none: mlbridge.runtimes.aotinductor writes "
                      "packages that have it");
-  auto Signature = ModelSignature::parse(Text->second);
-  if (!Signature)
-    return Error(ErrorCode::Malformed,
-                 Name + ": " + Signature.takeError().message());
-  for (const auto *Specs : {&Signature->Inputs, &Signature->Outputs})
-    for (const TensorSpec &S : *Specs)
-      if (S.Type == ElementType::String)
-        return Error(ErrorCode::Unsupported,
-                     Name + ": '" + S.Name + "': PyTorch has no strings");
-  return Signature;
+  return ModelSignature::parseNumeric(Text->second, Name, "PyTorch");
 }
 
 static Expected<std::shared_ptr<const Model>> load(const std::string &File,

@@ -27,7 +27,6 @@
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/extra/module.h>
 #include <tvm/ffi/function.h>
-#include <unistd.h>
 
 using namespace MLBridge;
 
@@ -222,15 +221,14 @@ Error TVMCursor::show(std::size_t I, const ffi::Tensor &Output) {
 /// registry; so it is never unloaded.
 static Error loadRuntime(const ModelSpec &Spec) {
   const std::string Path(Spec.option("runtime", "libtvm_runtime.so"));
-  // The dynamic linker would wait for a FIFO, and crash on half a library.
-  if (Path.find('/') != std::string::npos && ::access(Path.c_str(), F_OK) == 0)
-    if (Error E = checkLibrary(Path))
-      return {E.code(), "TVM's runtime: " + E.message()};
-  if (::dlopen(Path.c_str(), RTLD_NOW | RTLD_GLOBAL))
+  Expected<void *> Library = openLibrary(Path, RTLD_NOW | RTLD_GLOBAL);
+  if (Library)
     return Error::success();
-  const char *Why = ::dlerror();
+  Error E = Library.takeError();
+  if (E.code() == ErrorCode::System)
+    return {E.code(), "TVM's runtime: " + E.message()};
   return {ErrorCode::Unsupported,
-          "cannot load TVM's runtime: " + std::string(Why ? Why : Path) +
+          "cannot load TVM's runtime: " + E.message() +
               ": install the Python package apache-tvm and say "
               "?runtime=PATH of its libtvm_runtime.so, or put its folder in "
               "LD_LIBRARY_PATH"};
@@ -248,16 +246,8 @@ static Expected<ModelSignature> signatureOf(const std::string &Name,
                  Name + ": expected the symbol " + SignatureSymbol +
                      ", found none: mlbridge.runtimes.tvm makes "
                      "libraries that have it");
-  auto Signature = ModelSignature::parse(static_cast<const char *>(Text));
-  if (!Signature)
-    return Error(ErrorCode::Malformed,
-                 Name + ": " + Signature.takeError().message());
-  for (const auto *Specs : {&Signature->Inputs, &Signature->Outputs})
-    for (const TensorSpec &S : *Specs)
-      if (S.Type == ElementType::String)
-        return Error(ErrorCode::Unsupported,
-                     Name + ": '" + S.Name + "': TVM has no strings");
-  return Signature;
+  return ModelSignature::parseNumeric(static_cast<const char *>(Text), Name,
+                                      "TVM");
 }
 
 static Expected<std::shared_ptr<const Model>> load(const std::string &File,

@@ -558,19 +558,23 @@ mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
   static inline MLBridgeStatus mlbridgeEvaluate##NAME(                         \
       MLBridgeModelRunnerRef Runner, TYPE *Value) {                            \
     MLBridgeAdviceRef Advice;                                                  \
-    MLBridgeStatus Status = mlbridgeEvaluateAs(                                \
-        Runner, MLBridgeFormScalar, MLBridgeElement##NAME, &Advice);           \
+    MLBridgeStatus Status =                                                    \
+        mlbridgeEvaluateAs(Runner, MLBridgeFormScalar, MLBridgeElement##NAME,  \
+                           Value ? &Advice : (MLBridgeAdviceRef *)NULL);       \
     if (Status != MLBridgeStatusSuccess)                                       \
-      return Status;                                                           \
+      return Value ? Status : mlbridgeFail(Status, "'Value' is null");         \
     return mlbridgeGet##NAME(Advice, NULL, Value);                             \
   }                                                                            \
   static inline MLBridgeStatus mlbridgeEvaluate##NAME##Vector(                 \
       MLBridgeModelRunnerRef Runner, const TYPE **Values, size_t *Count) {     \
     MLBridgeAdviceRef Advice;                                                  \
     MLBridgeStatus Status = mlbridgeEvaluateAs(                                \
-        Runner, MLBridgeFormVector, MLBridgeElement##NAME, &Advice);           \
+        Runner, MLBridgeFormVector, MLBridgeElement##NAME,                     \
+        Values && Count ? &Advice : (MLBridgeAdviceRef *)NULL);                \
     if (Status != MLBridgeStatusSuccess)                                       \
-      return Status;                                                           \
+      return Values && Count                                                   \
+                 ? Status                                                      \
+                 : mlbridgeFail(Status, "'Values' or 'Count' is null");        \
     return mlbridgeGet##NAME##Vector(Advice, NULL, Values, Count);             \
   }
 
@@ -593,10 +597,11 @@ static inline MLBridgeStatus
 mlbridgeEvaluateString(MLBridgeModelRunnerRef Runner, const char **Text,
                        size_t *Length) {
   MLBridgeAdviceRef Advice;
-  MLBridgeStatus Status = mlbridgeEvaluateAs(Runner, MLBridgeFormScalar,
-                                             MLBridgeElementString, &Advice);
+  MLBridgeStatus Status =
+      mlbridgeEvaluateAs(Runner, MLBridgeFormScalar, MLBridgeElementString,
+                         Text ? &Advice : (MLBridgeAdviceRef *)NULL);
   if (Status != MLBridgeStatusSuccess)
-    return Status;
+    return Text ? Status : mlbridgeFail(Status, "'Text' is null");
   return mlbridgeGetString(Advice, NULL, Text, Length);
 }
 
@@ -605,10 +610,12 @@ static inline MLBridgeStatus
 mlbridgeEvaluateStringVector(MLBridgeModelRunnerRef Runner,
                              const char *const **Texts, size_t *Count) {
   MLBridgeAdviceRef Advice;
-  MLBridgeStatus Status = mlbridgeEvaluateAs(Runner, MLBridgeFormVector,
-                                             MLBridgeElementString, &Advice);
+  MLBridgeStatus Status =
+      mlbridgeEvaluateAs(Runner, MLBridgeFormVector, MLBridgeElementString,
+                         Texts && Count ? &Advice : (MLBridgeAdviceRef *)NULL);
   if (Status != MLBridgeStatusSuccess)
-    return Status;
+    return Texts && Count ? Status
+                          : mlbridgeFail(Status, "'Texts' or 'Count' is null");
   return mlbridgeGetStringVector(Advice, NULL, Texts, Count);
 }
 

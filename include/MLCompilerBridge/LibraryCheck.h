@@ -29,6 +29,12 @@ namespace MLBridge {
 /// cannot be read; Malformed: it is no library, or not all of one.
 Error checkLibrary(const std::string &Path);
 
+/// What dlopen() gives for \p Name, a path, or without a slash a name that the
+/// dynamic linker looks for. A path must be a whole library (checkLibrary()).
+/// Unsupported, with the reason, where it cannot be loaded; System where memory
+/// ran out.
+Expected<void *> openLibrary(const std::string &Name, int Flags);
+
 /// A file that checkLibrary() finds nothing wrong with, held open until the
 /// dynamic linker has it, so that nobody puts another in its place meanwhile:
 /// \code

@@ -30,6 +30,13 @@ struct ModelSignature {
   /// that is null or negative is free; one that is a name is free, and the same
   /// wherever the name is. Malformed where it is anything else.
   static Expected<ModelSignature> parse(std::string_view JSON);
+
+  /// The same for the model \p Name of a runtime, \p RuntimeName, that has no
+  /// strings. Errors begin with the model's name; Unsupported where an input or
+  /// output is a string.
+  static Expected<ModelSignature> parseNumeric(std::string_view JSON,
+                                               const std::string &Name,
+                                               std::string_view RuntimeName);
 };
 
 } // namespace MLBridge

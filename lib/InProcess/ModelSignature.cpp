@@ -67,3 +67,20 @@ Expected<ModelSignature> ModelSignature::parse(std::string_view JSON) {
   }
   return Signature;
 }
+
+Expected<ModelSignature>
+ModelSignature::parseNumeric(std::string_view JSON, const std::string &Name,
+                             std::string_view RuntimeName) {
+  Expected<ModelSignature> Signature = parse(JSON);
+  if (!Signature) {
+    Error E = Signature.takeError();
+    return Error(E.code(), Name + ": " + E.message());
+  }
+  for (const auto *Specs : {&Signature->Inputs, &Signature->Outputs})
+    for (const TensorSpec &S : *Specs)
+      if (S.Type == ElementType::String)
+        return Error(ErrorCode::Unsupported,
+                     Name + ": '" + S.Name + "': " + std::string(RuntimeName) +
+                         " has no strings");
+  return Signature;
+}

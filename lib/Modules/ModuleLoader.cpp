@@ -8,6 +8,7 @@
 
 #include "Modules/ModuleLoader.h"
 
+#include "MLCompilerBridge/LibraryCheck.h"
 #include "Modules/OpenLibrary.h"
 
 #include <algorithm>

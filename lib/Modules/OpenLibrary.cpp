@@ -44,7 +44,7 @@ static bool saysOutOfMemory(std::string_view Why, const std::string &Path) {
          ::access(Path.c_str(), R_OK) == 0;
 }
 
-Expected<void *> modules::openLibrary(const std::string &Name, int Flags) {
+Expected<void *> MLBridge::openLibrary(const std::string &Name, int Flags) {
   const bool IsPath = Name.find('/') != std::string::npos;
   // Of a file that is not there, the linker says so.
   if (IsPath && ::access(Name.c_str(), F_OK) == 0)

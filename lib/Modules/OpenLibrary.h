@@ -25,12 +25,6 @@ namespace MLBridge::modules {
 /// with its slash; empty where that is not known.
 std::string ownFolder();
 
-/// What dlopen() gives for \p Name, a path, or without a slash a name that the
-/// dynamic linker looks for. A path must be a whole library (checkLibrary()).
-/// Unsupported, with the reason, where it cannot be loaded; System where memory
-/// ran out.
-Expected<void *> openLibrary(const std::string &Name, int Flags);
-
 } // namespace MLBridge::modules
 
 #endif // MLBRIDGE_LIB_MODULES_OPENLIBRARY_H

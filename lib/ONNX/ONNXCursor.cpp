@@ -133,7 +133,8 @@ Error ONNXCursor::merge(Input &In, const SessionInput &What,
     RowBytes += Bytes;
   if (!In.Copy || In.Dims != First.Dims) {
     TensorView Merged = First;
-    Merged.Dims = Shape(Span<const std::int64_t>(First.Dims.begin(), What.Axis));
+    Merged.Dims =
+        Shape(Span<const std::int64_t>(First.Dims.begin(), What.Axis));
     for (std::size_t D = What.Axis; D < What.Dims.rank(); ++D)
       Merged.Dims.push(What.Dims[D]);
     In.Copy = nullptr;

@@ -348,10 +348,10 @@ ONNXModel::load(const std::string &File,
           Name + ": '" + Input.Name +
               "': expected an input whose rank the graph says, found " +
               std::string(elementTypeName(Input.Type)) + " of any rank");
-  return std::shared_ptr<const Model>(new ONNXModel(
-      Name, std::move(Reader.Inputs), std::move(Reader.Outputs),
-      std::move(Reader.About), std::move(Library), std::move(*Session),
-      std::move(Reader.SessionInputs)));
+  return std::shared_ptr<const Model>(
+      new ONNXModel(Name, std::move(Reader.Inputs), std::move(Reader.Outputs),
+                    std::move(Reader.About), std::move(Library),
+                    std::move(*Session), std::move(Reader.SessionInputs)));
 }
 
 Expected<std::unique_ptr<ModelCursor>> ONNXModel::open() const {

@@ -8,6 +8,7 @@
 
 #include "ONNX/ONNXRuntime.h"
 
+#include "MLCompilerBridge/LibraryCheck.h"
 #include "Modules/OpenLibrary.h"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
   std::string Reasons;
   for (const std::string &Path : candidates(Options)) {
     Expected<void *> Library =
-        modules::openLibrary(Path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        openLibrary(Path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (Library.code() == ErrorCode::System)
       return Error(ErrorCode::System,
                    "ONNX Runtime: " + std::string(Library.message()));

@@ -8,6 +8,7 @@
 
 #include "TF/TFRuntime.h"
 
+#include "MLCompilerBridge/LibraryCheck.h"
 #include "Modules/OpenLibrary.h"
 
 #include <cstdlib>
@@ -50,7 +51,7 @@ Expected<std::shared_ptr<const Runtime>>
 Runtime::open(const TFOptions &Options) {
   std::string Reasons;
   for (const std::string &Path : candidates(Options)) {
-    Expected<void *> Library = modules::openLibrary(Path, HowToOpen);
+    Expected<void *> Library = openLibrary(Path, HowToOpen);
     if (Library.code() == ErrorCode::System)
       return Error(ErrorCode::System,
                    "TensorFlow: " + std::string(Library.message()));

@@ -31,8 +31,9 @@ namespace {
 
 class Runner {
 public:
-  Runner(std::string_view Spec, nb::handle Formats, nb::handle Schemes)
-      : Impl(make(Spec, Formats, Schemes)), Description(Impl->describe()) {}
+  Runner(std::string_view Spec, nb::handle Formats,
+         const RunnerFactory &Factory)
+      : Impl(make(Spec, Formats, Factory)), Description(Impl->describe()) {}
 
   nb::object evaluate(const nb::dict &Features,
                       std::optional<std::string_view> Type, bool Many);
@@ -47,7 +48,7 @@ public:
 
 private:
   static std::unique_ptr<MLModelRunner>
-  make(std::string_view Spec, nb::handle Formats, nb::handle Schemes);
+  make(std::string_view Spec, nb::handle Formats, RunnerFactory Factory);
   MLModelRunner &open();
 
   std::unique_ptr<MLModelRunner> Impl;
@@ -60,11 +61,8 @@ private:
 } // namespace
 
 std::unique_ptr<MLModelRunner>
-Runner::make(std::string_view Spec, nb::handle Formats, nb::handle Schemes) {
-  RunnerFactory Factory;
+Runner::make(std::string_view Spec, nb::handle Formats, RunnerFactory Factory) {
   Factory.formats() = formatsWith(Formats);
-  for (nb::handle Scheme : Schemes)
-    Factory.add(nb::cast<RunnerFactory::Scheme>(Scheme));
   return valueOrRaise(Factory.create(Spec));
 }
 
@@ -232,15 +230,28 @@ void bindRunner(nb::module_ &M) {
       .def_prop_ro("name", [](const Scheme &S) { return S.Name; })
       .def_prop_ro(
           "help", [](const Scheme &S) { return S.Help; }, "One line about it.");
+  nb::class_<RunnerFactory>(M, "Factory",
+                            "Makes runners, which share the models in this "
+                            "process that they load.")
+      .def(
+          "__init__",
+          [](RunnerFactory *Self, nb::handle Schemes) {
+            RunnerFactory Made;
+            for (nb::handle S : Schemes)
+              Made.add(nb::cast<Scheme>(S));
+            new (Self) RunnerFactory(std::move(Made));
+          },
+          nb::arg("schemes") = nb::tuple(),
+          nb::sig("def __init__(self, schemes: "
+                  "collections.abc.Sequence[Scheme] = ()) -> None"));
   nb::class_<Runner>(M, "Runner",
                      "A question to a model, from Python. Used by one thread "
                      "at a time.")
-      .def(nb::init<std::string_view, nb::handle, nb::handle>(),
-           nb::arg("spec"), nb::arg("formats") = nb::tuple(),
-           nb::arg("schemes") = nb::tuple(),
+      .def(nb::init<std::string_view, nb::handle, const RunnerFactory &>(),
+           nb::arg("spec"), nb::arg("formats"), nb::arg("factory"),
            nb::sig("def __init__(self, spec: str, formats: "
-                   "collections.abc.Sequence[Format] = (), schemes: "
-                   "collections.abc.Sequence[Scheme] = ()) -> None"))
+                   "collections.abc.Sequence[Format], factory: Factory) -> "
+                   "None"))
       .def("evaluate", &Runner::evaluate, nb::arg("features"),
            nb::arg("type").none() = nb::none(), nb::arg("many") = false,
            nb::sig("def evaluate(self, features: dict[str, typing.Any], type: "

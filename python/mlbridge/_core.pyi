@@ -150,10 +150,15 @@ class Scheme:
     def help(self) -> str:
         """One line about it."""
 
+class Factory:
+    """Makes runners, which share the models in this process that they load."""
+
+    def __init__(self, schemes: Sequence[Scheme] = ()) -> None: ...
+
 class Runner:
     """A question to a model, from Python. Used by one thread at a time."""
 
-    def __init__(self, spec: str, formats: Sequence[Format] = (), schemes: Sequence[Scheme] = ()) -> None: ...
+    def __init__(self, spec: str, formats: Sequence[Format], factory: Factory) -> None: ...
 
     def evaluate(self, features: dict[str, Any], type: str | None = None, many: bool = False) -> Any:
         """

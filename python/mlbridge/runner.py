@@ -3,12 +3,25 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The compiler's side in Python: for tests, benchmarks and compilers in Python."""
 
+import functools
+import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from mlbridge import _core, grpc, inprocess
 from mlbridge.types import element_type_name
+
+
+@functools.cache
+def _factory(onnxruntime: str, modules: str | None, with_grpc: bool) -> _core.Factory:
+    """One for all runners, so that they share the models that they load.
+
+    What is looked up in the environment is that at the time of the first runner:
+    where it has changed, there is another factory.
+    """
+    schemes = inprocess.schemes()
+    return _core.Factory(schemes + grpc.schemes() if with_grpc else schemes)
 
 
 class ModelRunner:
@@ -22,10 +35,12 @@ class ModelRunner:
     """
 
     def __init__(self, spec: str, *, formats: Sequence[_core.Format] = ()) -> None:
-        schemes = inprocess.schemes()
-        if grpc.is_named_in(spec):
-            schemes += grpc.schemes()
-        self._runner = _core.Runner(spec, formats, schemes)
+        factory = _factory(
+            str(inprocess.onnxruntime() or ""),
+            os.environ.get("MLBRIDGE_MODULES"),
+            grpc.is_named_in(spec),
+        )
+        self._runner = _core.Runner(spec, formats, factory)
 
     def evaluate(
         self, features: Mapping[str, Any], dtype: Any = None, *, many: bool = False

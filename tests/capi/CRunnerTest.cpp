@@ -285,6 +285,44 @@ TEST_F(CRunnerTest, AQuestionIsForgottenWhateverComesOfIt) {
   }
 }
 
+TEST_F(CRunnerTest, WithNowhereToPutAnAnswerNobodyIsAsked) {
+  MLBridgeRunnerCallbacks Callbacks = {};
+  Callbacks.Size = sizeof(Callbacks);
+  Callbacks.Evaluate = [](void *Asked, MLBridgeAdviceRef, std::int64_t,
+                          MLBridgeFeatureSetRef Answer) {
+    ++*static_cast<int *>(Asked);
+    return mlbridgeSetInt32(Answer, "out", 1);
+  };
+  int Asked = 0;
+  MLBridgeRunnerFactoryRef Factory = nullptr;
+  ASSERT_EQ(mlbridgeCreateRunnerFactory(&Factory), MLBridgeStatusSuccess);
+  ASSERT_EQ(mlbridgeAddScheme(Factory, "own", nullptr, &Callbacks, &Asked),
+            MLBridgeStatusSuccess);
+  MLBridgeModelRunnerRef Runner = nullptr;
+  ASSERT_EQ(mlbridgeCreateModelRunnerWithFactory(Factory, "own", &Runner),
+            MLBridgeStatusSuccess);
+  std::size_t Count = 0;
+  const float *Values = nullptr;
+  EXPECT_EQ(mlbridgeEvaluateInt32(Runner, nullptr),
+            MLBridgeStatusInvalidArgument);
+  EXPECT_STREQ(mlbridgeGetLastErrorMessage(), "'Value' is null");
+  EXPECT_EQ(mlbridgeEvaluateFloatVector(Runner, nullptr, &Count),
+            MLBridgeStatusInvalidArgument);
+  EXPECT_EQ(mlbridgeEvaluateFloatVector(Runner, &Values, nullptr),
+            MLBridgeStatusInvalidArgument);
+  EXPECT_STREQ(mlbridgeGetLastErrorMessage(), "'Values' or 'Count' is null");
+  EXPECT_EQ(mlbridgeEvaluateString(Runner, nullptr, nullptr),
+            MLBridgeStatusInvalidArgument);
+  EXPECT_EQ(mlbridgeEvaluateStringVector(Runner, nullptr, nullptr),
+            MLBridgeStatusInvalidArgument);
+  EXPECT_EQ(Asked, 0);
+  std::int32_t Value = 0;
+  EXPECT_EQ(mlbridgeEvaluateInt32(Runner, &Value), MLBridgeStatusSuccess);
+  EXPECT_EQ(Asked, 1);
+  mlbridgeDisposeModelRunner(Runner);
+  mlbridgeDisposeRunnerFactory(Factory);
+}
+
 TEST_F(CRunnerTest, TheLastMessageIsThisThreadsOwn) {
   EXPECT_NE(mlbridgeCheckModelSpec("nonsense:x"), MLBridgeStatusSuccess);
   const std::string Mine = lastMessage();

@@ -6,6 +6,7 @@
 import json
 import math
 import struct
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,22 @@ def test_what_is_drawn_keeps_to_its_limits(kind: str) -> None:
     assert values.min() >= limits[0]
     assert values.max() <= limits[1]
     assert len(np.unique(values)) > (1 if kind == "bool" else 50)
+
+
+@pytest.mark.parametrize("kind", ["int64_t", "uint32_t", "double", "float"])
+@pytest.mark.parametrize(
+    "limits", [(1e7, 2e7), (-2e7, -1e7), (1e7, math.inf), (-math.inf, -1e7)]
+)
+def test_what_is_drawn_far_from_0_differs(
+    kind: str, limits: tuple[float, float]
+) -> None:
+    if kind == "uint32_t" and limits[1] < 0:
+        pytest.skip("it has none of these")
+    spec = FeatureSpec("x", kind, low=limits[0], high=limits[1])
+    values = spec.draw(500, RANDOM)
+    assert values.min() >= limits[0]
+    assert values.max() <= limits[1]
+    assert len(np.unique(values)) > 250
 
 
 #
@@ -531,3 +548,14 @@ def test_columns_with_names(tmp_path: Path) -> None:
         export(model, path, features=["float a", "float b", "float d"])
     with pytest.raises(SchemaMismatch, match="takes a, b, c by name"):
         export(model, path, features=["float[3] x"])
+
+
+def test_a_package_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What an import of a package that is not there says, with one that is.
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    monkeypatch.delitem(sys.modules, "mlbridge.export.pytorch", raising=False)
+    with pytest.raises(Unsupported, match=r"'onnxscript'.*mlbridge\[export\]"):
+        export(network(6), tmp_path / "m.onnx", features=TEXTS)
+    assert not (tmp_path / "m.onnx").exists()

@@ -178,7 +178,7 @@ def test_what_is_wrong_with_a_library_is_said(tmp_path: Path) -> None:
     short.write_bytes(library.read_bytes()[:20_000])
     with (
         ModelRunner(f"tvm:{library}?runtime={short}") as runner,
-        pytest.raises(Malformed, match=r"TVM's runtime: .*cut short"),
+        pytest.raises(Unsupported, match=r"load TVM's runtime: .*cut short"),
     ):
         runner.evaluate(features)
     with (

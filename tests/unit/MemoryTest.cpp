@@ -15,6 +15,7 @@
 
 #include "FunctionModel.h"
 #include "MLCompilerBridge/InProcessModelRunner.h"
+#include "MLCompilerBridge/LibraryCheck.h"
 #include "Modules/OpenLibrary.h"
 #include "support/AllocationCounter.h"
 #include "support/EchoModel.h"
@@ -124,8 +125,7 @@ TEST(MemoryTest, TheDynamicLinkersOwnIsSaid) {
   std::filesystem::copy_file(MLBRIDGE_TEST_MODULES "/MLBridge-test.so", Path);
   withEachFailure(
       [&] {
-        Expected<void *> Library =
-            modules::openLibrary(Path, RTLD_NOW | RTLD_LOCAL);
+        Expected<void *> Library = openLibrary(Path, RTLD_NOW | RTLD_LOCAL);
         if (!Library)
           EXPECT_EQ(Library.code(), ErrorCode::System) << Library.message();
         else

@@ -68,3 +68,20 @@ TEST(ModelSignatureTest, WhatIsWrongIsSaid) {
     EXPECT_THAT(E.message(), HasSubstr(std::string(Why))) << Text;
   }
 }
+
+TEST(ModelSignatureTest, ForARuntimeWithoutStrings) {
+  constexpr std::string_view Numbers =
+      R"({"inputs": [{"name": "x", "type": "float", "shape": []}],
+          "outputs": []})";
+  EXPECT_TRUE(bool(ModelSignature::parseNumeric(Numbers, "tvm:m.so", "TVM")));
+  auto Wrong = ModelSignature::parseNumeric("[", "tvm:m.so", "TVM");
+  EXPECT_EQ(Wrong.code(), ErrorCode::Malformed);
+  EXPECT_THAT(std::string(Wrong.message()),
+              testing::StartsWith("tvm:m.so: model signature: "));
+  auto Text = ModelSignature::parseNumeric(
+      R"({"inputs": [],
+          "outputs": [{"name": "y", "type": "string", "shape": []}]})",
+      "tvm:m.so", "TVM");
+  EXPECT_EQ(Text.code(), ErrorCode::Unsupported);
+  EXPECT_EQ(Text.message(), "tvm:m.so: 'y': TVM has no strings");
+}

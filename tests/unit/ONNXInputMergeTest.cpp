@@ -110,9 +110,8 @@ TEST_F(ONNXInputMergeTest, FollowsTheNumberOfRows) {
   ASSERT_TRUE(Runner) << Runner.message();
   for (std::int64_t N : {1, 3, 0, 1000, 3, 1}) {
     std::vector<double> A(std::size_t(N), 1), B(std::size_t(N), 2);
-    (*Runner)->populateFeatures(
-        std::pair{"a", TensorRef(A, {N, 1})},
-        std::pair{"b", TensorRef(B, {N, 1})});
+    (*Runner)->populateFeatures(std::pair{"a", TensorRef(A, {N, 1})},
+                                std::pair{"b", TensorRef(B, {N, 1})});
     auto Answer = (*Runner)->tryEvaluate<std::vector<double>>();
     ASSERT_TRUE(Answer) << Answer.message();
     ASSERT_EQ(Answer->size(), std::size_t(2 * N));
@@ -143,16 +142,16 @@ TEST_F(ONNXInputMergeTest, LeavesAloneWhatIsReadOtherwise) {
   EXPECT_EQ(numMerged(Plain), 1u);
   EXPECT_EQ(numMerged(ONNXWriter(Plain).node("Neg", {"a"}, {"more"})), 0u)
       << "read twice";
-  EXPECT_EQ(numMerged(ONNXWriter(Plain).output("b", ElementType::Int64,
-                                               {"N", 1})),
-            0u)
+  EXPECT_EQ(
+      numMerged(ONNXWriter(Plain).output("b", ElementType::Int64, {"N", 1})),
+      0u)
       << "an output, too";
-  EXPECT_EQ(numMerged(ONNXWriter(Plain).output("row", ElementType::Int64,
-                                               {"N", 2})),
-            0u)
+  EXPECT_EQ(
+      numMerged(ONNXWriter(Plain).output("row", ElementType::Int64, {"N", 2})),
+      0u)
       << "the row is an output, too";
-  EXPECT_EQ(numMerged(ONNXWriter(Plain).constant(
-                "a", {1, 1}, std::vector<std::int64_t>{1})),
+  EXPECT_EQ(numMerged(ONNXWriter(Plain).constant("a", {1, 1},
+                                                 std::vector<std::int64_t>{1})),
             0u)
       << "a default";
   EXPECT_EQ(numMerged(row({"a", "b"}, ElementType::String)), 0u);
@@ -214,10 +213,9 @@ TEST_F(ONNXInputMergeTest, AllocatesNoMoreThanOneInput) {
     EXPECT_EQ(Single.evaluate<Span<const std::int64_t>>()[3], -4);
   });
   EXPECT_LE(allocationsOnceWarm([&] {
-              Many.populateFeatures(std::pair{"a", Row[0]},
-                                    std::pair{"b", Row[1]},
-                                    std::pair{"c", Row[2]},
-                                    std::pair{"d", Row[3]});
+              Many.populateFeatures(
+                  std::pair{"a", Row[0]}, std::pair{"b", Row[1]},
+                  std::pair{"c", Row[2]}, std::pair{"d", Row[3]});
               EXPECT_EQ(Many.evaluate<Span<const std::int64_t>>()[3], -4);
             }),
             Floor);

@@ -22,6 +22,7 @@ from mlbridge.export import (
     features_of,
 )
 from mlbridge.export import export as write
+from mlbridge.export.packages import needed
 from mlbridge.export.source import Source, load_file
 from mlbridge.log import read_log
 
@@ -203,16 +204,18 @@ def _source(
         raise typer.BadParameter(
             f"there is no file '{policy}', and it is no MODULE:OBJECT"
         )
-    source = load_file(path, module)
+    with needed(f"reading {policy}"):
+        source = load_file(path, module)
     return Source(source.policy, framework or source.framework, _statistics(statistics))
 
 
 def _statistics(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
-    from mlbridge.export.sb3 import load_statistics
+    with needed(f"reading {path}"):
+        from mlbridge.export.sb3 import load_statistics
 
-    return {"statistics": load_statistics(path)}
+        return {"statistics": load_statistics(path)}
 
 
 def _features(

@@ -32,6 +32,7 @@ from mlbridge.export.features import (
     to_json,
 )
 from mlbridge.export.metadata import Metadata, Training
+from mlbridge.export.packages import needed
 
 if TYPE_CHECKING:
     from mlbridge.export.check import Comparison
@@ -112,17 +113,18 @@ def export(
     Raises:
         InvalidArgument: a feature is there twice, or what is to be known is not said.
         SchemaMismatch: the features do not fit the policy.
-        Unsupported: this kind of policy cannot be exported.
+        Unsupported: this kind of policy cannot be exported, or a package is missing;
+            the message says which.
         ModelError: the graph does not answer as the framework does; nothing is
             written.
-        ImportError: a package is missing.
     """
-    from mlbridge.export.check import compare
-    from mlbridge.export.graph import build
-
     described = features_of(features)
     kind = framework or framework_of(policy)
-    found = _policy_of(kind, policy, described, options)
+    with needed(f"exporting from {kind}"):
+        from mlbridge.export.check import compare
+        from mlbridge.export.graph import build
+
+        found = _policy_of(kind, policy, described, options)
     rule = found.decide if decide is None else decide
     kept = outputs or _kept(found, rule)
     model = build(found, kept, batch=batch)
@@ -136,9 +138,10 @@ def export(
     }
     for key, value in entries.items():
         model.metadata_props.add(key=key, value=value)
-    comparison = compare(
-        model, found, batch=batch, questions=questions, samples=samples
-    )
+    with needed("checking what was exported"):
+        comparison = compare(
+            model, found, batch=batch, questions=questions, samples=samples
+        )
     _write(model.SerializeToString(deterministic=True), Path(path))
     return Exported(
         Path(path), found.framework, found.features, names, rule or None, comparison

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf, prod
+from math import ceil, floor, inf, prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -102,21 +102,26 @@ class FeatureSpec:
         kind = self.dtype.kind
         if kind == "b":
             return random.integers(0, 2, size).astype(np.bool_)
+        low, high = self._window()
         if kind == "f":
             values = 3 * random.standard_normal(size)
-            if max(-self.low, self.high) <= _LARGE:
-                values = random.uniform(self.low, self.high, size)
+            if max(-self.low, self.high) <= _LARGE or not low <= 0 <= high:
+                values = random.uniform(low, high, size)
             return np.clip(values, self.low, self.high).astype(self.dtype)
         limits = np.iinfo(self.dtype)
-        low = max(limits.min, -_LARGE if self.low == -inf else int(self.low))
-        high = min(limits.max, _LARGE if self.high == inf else int(self.high))
-        values = random.integers(low, high, size, dtype=self.dtype, endpoint=True)
+        least, most = max(limits.min, ceil(low)), min(limits.max, floor(high))
+        values = random.integers(least, most, size, dtype=self.dtype, endpoint=True)
         # Half of the questions are of small numbers only, where sums are exact enough
         # for small differences to be seen.
         some = count // 2
         near = random.integers(-_SMALL, _SMALL, (some, *self.shape))
-        values[:some] = np.clip(near, low, high)
+        values[:some] = np.clip(near + min(max(0, least), most), least, most)
         return values
+
+    def _window(self) -> tuple[float, float]:
+        """The part of what the compiler sends that is nearest to 0."""
+        nearest = min(max(0.0, self.low), self.high)
+        return max(self.low, nearest - _LARGE), min(self.high, nearest + _LARGE)
 
     def __str__(self) -> str:
         extents = f"[{','.join(map(str, self.shape))}]" if self.shape else ""

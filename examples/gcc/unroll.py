@@ -1,0 +1,29 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A model for unroll.cpp: small loops that run often are unrolled.
+
+Run this, then gcc as the head of unroll.cpp says.
+"""
+
+import argparse
+
+import numpy as np
+
+import mlbridge
+
+FITS = 32
+"""Instructions that an unrolled loop may have."""
+
+
+def unroll(features: mlbridge.Features) -> np.int32:
+    """How often to unroll a loop; 0 where gcc is to decide."""
+    if features["depth"] > 2 or 0 <= features["iterations"] < 4:
+        return np.int32(0)
+    return np.int32(min(8, FITS // max(1, int(features["instructions"]))))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("spec", nargs="?", default="pipe:/tmp/unroll")
+    mlbridge.serve(unroll, parser.parse_args().spec)

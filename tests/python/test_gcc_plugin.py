@@ -1,0 +1,215 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Stock gcc with a plug-in that asks over the C API: examples/gcc/unroll.cpp."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import mlbridge
+from mlbridge.aot import compile_model
+
+ROOT = Path(__file__).resolve().parents[2]
+PLUGIN = ROOT / "build/release/examples/unroll.so"
+SUPPRESSIONS = [ROOT / "tests/capi" / f"{name}.supp" for name in ("gcc", "valgrind")]
+
+pytestmark = pytest.mark.skipif(
+    not PLUGIN.exists(), reason="no gcc plug-in in this build: gcc-12-plugin-dev"
+)
+
+SMALL, TIMES = 10, 4
+"""Loops of fewer instructions are unrolled so often."""
+
+SOURCE = """
+void scale(float *x, int n) { for (int i = 0; i < n; ++i) x[i] *= 2; }
+int sum(int *x, int n, int m) {
+  int s = 0;
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < m; ++j)
+      if (x[i * m + j] > s) s += x[i * m + j] / 3 ^ i; else s -= j;
+  return s;
+}
+"""
+
+
+@dataclass
+class Unroller:
+    """The model, served by this process."""
+
+    asked: int = 0
+
+    def __call__(self, features: mlbridge.Features) -> np.int32:
+        self.asked += 1
+        assert set(features) == {"instructions", "blocks", "depth", "iterations"}
+        return np.int32(TIMES if features["instructions"] < SMALL else 0)
+
+
+def write_model(path: Path) -> Path:
+    """The same as an .onnx file."""
+    nodes = [
+        helper.make_node("Less", ["instructions", "small"], ["is_small"]),
+        helper.make_node("Cast", ["is_small"], ["one"], to=TensorProto.INT32),
+        helper.make_node("Mul", ["one", "factor"], ["times"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "unroll",
+        [helper.make_tensor_value_info("instructions", TensorProto.INT32, [1])],
+        [helper.make_tensor_value_info("times", TensorProto.INT32, [1])],
+        [
+            helper.make_tensor("small", TensorProto.INT32, [1], [SMALL]),
+            helper.make_tensor("factor", TensorProto.INT32, [1], [TIMES]),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+    model.ir_version = 8
+    onnx.save(model, path)
+    return path
+
+
+@contextmanager
+def spec_of(kind: str, folder: Path) -> Iterator[str]:
+    """How gcc reaches the model by one kind of runner."""
+    if kind == "onnx":
+        yield f"onnx:{write_model(folder / 'unroll.onnx')}"
+    elif kind == "aot":
+        library = folder / "libunroll.so"
+        compile_model(write_model(folder / "unroll.onnx"), library)
+        yield f"aot:{library}"
+    else:
+        if kind.startswith("grpc"):
+            pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
+        spec, model = f"{kind}:{folder / 'm'}", Unroller()
+        with mlbridge.serving(model, spec, on_error="raise"):
+            yield spec
+        assert model.asked > 0
+
+
+def compile_with(
+    spec: str | None,
+    folder: Path,
+    *,
+    arguments: Sequence[str] = (),
+    valgrind: Sequence[str] = (),
+) -> tuple[str, str]:
+    """The assembly that gcc makes with the model at a spec, and what gcc says."""
+    source, target = folder / "x.c", folder / "x.s"
+    source.write_text(SOURCE)
+    command = ["gcc", "-O2", "-fno-tree-vectorize", "-S", source, "-o", target]
+    environment = dict(os.environ)
+    if spec is not None:
+        command += [f"-fplugin={PLUGIN}", *arguments]
+        environment["UNROLL_MODEL"] = spec
+    if valgrind:
+        # cc1, which gcc starts.
+        command += ["-wrapper", "valgrind"]
+        environment["VALGRIND_OPTS"] = " ".join(valgrind)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=500
+    )
+    assert done.returncode == 0, done.stderr
+    return target.read_text(), done.stderr
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return compile_with(None, tmp_path_factory.mktemp("stock"))[0]
+
+
+@pytest.fixture(scope="module")
+def unrolled(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("pipe")
+    with spec_of("pipe", folder) as spec:
+        return compile_with(spec, folder)[0]
+
+
+KINDS = ("pipe", "shm", "grpc+unix", "onnx", "aot")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_runner_decides_the_same(
+    kind: str, stock: str, unrolled: str, tmp_path: Path
+) -> None:
+    with spec_of(kind, tmp_path) as spec:
+        made, said = compile_with(spec, tmp_path)
+    assert said == ""
+    assert made == unrolled
+    # The loop of the first function, four times and what is left over.
+    assert stock.count("addss") < TIMES <= made.count("addss")
+
+
+def test_the_model_may_be_named_by_an_argument(unrolled: str, tmp_path: Path) -> None:
+    model = write_model(tmp_path / "unroll.onnx")
+    argument = f"-fplugin-arg-unroll-model=onnx:{model}"
+    made, said = compile_with("none", tmp_path, arguments=[argument])
+    assert said == ""
+    assert made == unrolled
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("none", ""),
+        ("pipe:{}/gone?connect=50ms", "Timeout"),
+        ("onnx:{}/gone.onnx", "System"),
+        ("aot:{}/gone.so", "System"),
+    ],
+)
+def test_without_a_model_gcc_decides(
+    spec: str, says: str, stock: str, tmp_path: Path
+) -> None:
+    made, said = compile_with(spec.format(tmp_path), tmp_path)
+    assert made == stock
+    if says:
+        # One remark for the two loops.
+        assert said.count("gcc decides") == 1
+        assert says in said
+    else:
+        assert said == ""
+
+
+def test_an_answer_out_of_range_is_no_decision(stock: str, tmp_path: Path) -> None:
+    spec = f"pipe:{tmp_path / 'm'}"
+    with mlbridge.serving(lambda features: np.int32(1000), spec):
+        made, said = compile_with(spec, tmp_path)
+    assert made == stock
+    assert "unroll: out of range: a loop is unrolled 0 to 64 times" in said
+
+
+def test_a_wrong_spec_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "x.c").write_text(SOURCE)
+    done = subprocess.run(
+        ["gcc", f"-fplugin={PLUGIN}", "-S", tmp_path / "x.c", "-o", tmp_path / "x.s"],
+        env={**os.environ, "UNROLL_MODEL": "nonsense:x"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    assert "nonsense" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind here")
+@pytest.mark.parametrize("kind", KINDS)
+def test_clean_under_valgrind(kind: str, unrolled: str, tmp_path: Path) -> None:
+    """Nothing of ours is lost; what gcc and the runtimes lose, gcc.supp names."""
+    log = tmp_path / "valgrind.log"
+    flags = ["--leak-check=full", "--errors-for-leak-kinds=definite,possible"]
+    flags += ["--show-leak-kinds=definite,possible", f"--log-file={log}", "--quiet"]
+    flags += [f"--suppressions={file}" for file in SUPPRESSIONS]
+    with spec_of(kind, tmp_path) as spec:
+        waiting = kind in ("pipe", "shm", "grpc+unix")
+        options = "?timeout=300s&connect=300s" if waiting else ""
+        made, _ = compile_with(spec + options, tmp_path, valgrind=flags)
+    assert log.read_text() == ""
+    assert made == unrolled
