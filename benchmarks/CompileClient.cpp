@@ -19,25 +19,12 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "llvm/ADT/SmallString.h"
+#include "CompileModule.h"
+
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
-#include "llvm/IRReader/IRReader.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
-#if __has_include("llvm/Plugins/PassPlugin.h")
-#include "llvm/Plugins/PassPlugin.h"
-#else
-#include "llvm/Passes/PassPlugin.h"
-#endif
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Support/raw_ostream.h"
-#include "llvm/Target/TargetMachine.h"
 
 #include <atomic>
 #include <thread>
@@ -50,57 +37,18 @@ using namespace llvm;
   std::exit(1);
 }
 
-static std::unique_ptr<TargetMachine> createTarget(const Module &M) {
-  std::string Problem;
-  const Target *Found =
-      TargetRegistry::lookupTarget(M.getTargetTriple(), Problem);
-  if (!Found)
-    fail(Problem);
-  // The CPU is an attribute of each function.
-  return std::unique_ptr<TargetMachine>(Found->createTargetMachine(
-      M.getTargetTriple(), /*CPU=*/"", /*Features=*/"", TargetOptions(),
-      Reloc::PIC_));
-}
-
-static void optimize(Module &M, TargetMachine &Machine, PassPlugin &Plugin) {
-  LoopAnalysisManager LAM;
-  FunctionAnalysisManager FAM;
-  CGSCCAnalysisManager CGAM;
-  ModuleAnalysisManager MAM;
-  PassBuilder Builder(&Machine);
-  Plugin.registerPassBuilderCallbacks(Builder);
-  Builder.registerModuleAnalyses(MAM);
-  Builder.registerCGSCCAnalyses(CGAM);
-  Builder.registerFunctionAnalyses(FAM);
-  Builder.registerLoopAnalyses(LAM);
-  Builder.crossRegisterProxies(LAM, FAM, CGAM, MAM);
-  Builder.buildPerModuleDefaultPipeline(OptimizationLevel::Oz).run(M, MAM);
-}
-
-static void generateCode(Module &M, TargetMachine &Machine, StringRef Output) {
+static void compile(StringRef File, StringRef Folder,
+                    const PassPlugin &Plugin) {
+  Expected<std::string> Object = MLBridge::compileModule(File, Plugin);
+  if (!Object)
+    fail(toString(Object.takeError()));
+  SmallString<128> Output(Folder);
+  sys::path::append(Output, sys::path::stem(File) + ".o");
   std::error_code Problem;
   raw_fd_ostream Out(Output, Problem);
   if (Problem)
     fail(Output + ": " + Problem.message());
-  legacy::PassManager Passes;
-  if (Machine.addPassesToEmitFile(Passes, Out, /*DwoOut=*/nullptr,
-                                  CodeGenFileType::ObjectFile))
-    fail("the target writes no object files");
-  Passes.run(M);
-}
-
-static void compile(const char *File, StringRef Folder, PassPlugin &Plugin) {
-  LLVMContext Context;
-  SMDiagnostic Problem;
-  std::unique_ptr<Module> M = parseIRFile(File, Problem, Context);
-  if (!M)
-    fail(Twine(File) + ": " + Problem.getMessage());
-  std::unique_ptr<TargetMachine> Machine = createTarget(*M);
-  M->setDataLayout(Machine->createDataLayout());
-  optimize(*M, *Machine, Plugin);
-  SmallString<128> Output(Folder);
-  sys::path::append(Output, sys::path::stem(File) + ".o");
-  generateCode(*M, *Machine, Output);
+  Out << *Object;
 }
 
 int main(int NumArguments, char **Arguments) {

@@ -18,23 +18,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
-#include "llvm/IRReader/IRReader.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
+#include "CompileModule.h"
+
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Support/raw_ostream.h"
-#include "llvm/Target/TargetMachine.h"
-#include "llvm/Target/TargetOptions.h"
-#if __has_include("llvm/Plugins/PassPlugin.h")
-#include "llvm/Plugins/PassPlugin.h"
-#else
-#include "llvm/Passes/PassPlugin.h"
-#endif
 
 #include <atomic>
 #include <string>
@@ -50,45 +37,11 @@ namespace {
   std::exit(2);
 }
 
-void optimize(Module &M, TargetMachine &Machine, const PassPlugin &Plugin) {
-  LoopAnalysisManager LAM;
-  FunctionAnalysisManager FAM;
-  CGSCCAnalysisManager CGAM;
-  ModuleAnalysisManager MAM;
-  PassBuilder PB(&Machine);
-  Plugin.registerPassBuilderCallbacks(PB);
-  PB.registerModuleAnalyses(MAM);
-  PB.registerCGSCCAnalyses(CGAM);
-  PB.registerFunctionAnalyses(FAM);
-  PB.registerLoopAnalyses(LAM);
-  PB.crossRegisterProxies(LAM, FAM, CGAM, MAM);
-  PB.buildPerModuleDefaultPipeline(OptimizationLevel::Oz).run(M, MAM);
-}
-
-/// The object file of a bitcode file.
 std::string compile(StringRef File, const PassPlugin &Plugin) {
-  LLVMContext Context;
-  SMDiagnostic Diagnostic;
-  std::unique_ptr<Module> M = parseIRFile(File, Diagnostic, Context);
-  if (!M)
-    fail(File + ": " + Diagnostic.getMessage());
-  std::string Why;
-  const Target *T = TargetRegistry::lookupTarget(M->getTargetTriple(), Why);
-  if (!T)
-    fail(File + ": " + Why);
-  std::unique_ptr<TargetMachine> Machine(T->createTargetMachine(
-      M->getTargetTriple(), /*CPU=*/"", /*Features=*/"", TargetOptions(),
-      Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
-  optimize(*M, *Machine, Plugin);
-
-  SmallString<0> Object;
-  raw_svector_ostream Out(Object);
-  legacy::PassManager Emit;
-  if (Machine->addPassesToEmitFile(Emit, Out, nullptr,
-                                   CodeGenFileType::ObjectFile))
-    fail(File + ": its target emits no object files");
-  Emit.run(*M);
-  return std::string(Object);
+  Expected<std::string> Object = MLBridge::compileModule(File, Plugin);
+  if (!Object)
+    fail(toString(Object.takeError()));
+  return std::move(*Object);
 }
 
 } // namespace
