@@ -557,7 +557,7 @@ mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
   }                                                                            \
   static inline MLBridgeStatus mlbridgeEvaluate##NAME(                         \
       MLBridgeModelRunnerRef Runner, TYPE *Value) {                            \
-    MLBridgeAdviceRef Advice;                                                  \
+    MLBridgeAdviceRef Advice = NULL;                                           \
     MLBridgeStatus Status =                                                    \
         mlbridgeEvaluateAs(Runner, MLBridgeFormScalar, MLBridgeElement##NAME,  \
                            Value ? &Advice : (MLBridgeAdviceRef *)NULL);       \
@@ -567,7 +567,7 @@ mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
   }                                                                            \
   static inline MLBridgeStatus mlbridgeEvaluate##NAME##Vector(                 \
       MLBridgeModelRunnerRef Runner, const TYPE **Values, size_t *Count) {     \
-    MLBridgeAdviceRef Advice;                                                  \
+    MLBridgeAdviceRef Advice = NULL;                                           \
     MLBridgeStatus Status = mlbridgeEvaluateAs(                                \
         Runner, MLBridgeFormVector, MLBridgeElement##NAME,                     \
         Values && Count ? &Advice : (MLBridgeAdviceRef *)NULL);                \
@@ -596,7 +596,7 @@ MLBRIDGE_FUNCTIONS_OF(Bool, bool)
 static inline MLBridgeStatus
 mlbridgeEvaluateString(MLBridgeModelRunnerRef Runner, const char **Text,
                        size_t *Length) {
-  MLBridgeAdviceRef Advice;
+  MLBridgeAdviceRef Advice = NULL;
   MLBridgeStatus Status =
       mlbridgeEvaluateAs(Runner, MLBridgeFormScalar, MLBridgeElementString,
                          Text ? &Advice : (MLBridgeAdviceRef *)NULL);
@@ -609,7 +609,7 @@ mlbridgeEvaluateString(MLBridgeModelRunnerRef Runner, const char **Text,
 static inline MLBridgeStatus
 mlbridgeEvaluateStringVector(MLBridgeModelRunnerRef Runner,
                              const char *const **Texts, size_t *Count) {
-  MLBridgeAdviceRef Advice;
+  MLBridgeAdviceRef Advice = NULL;
   MLBridgeStatus Status =
       mlbridgeEvaluateAs(Runner, MLBridgeFormVector, MLBridgeElementString,
                          Texts && Count ? &Advice : (MLBridgeAdviceRef *)NULL);

@@ -37,9 +37,12 @@ struct TensorSpec {
   /// and an n x n matrix").
   Shape Dims;
 
+  /// Of an output whose rank shows only when it is computed; Dims says nothing.
+  bool HasAnyRank = false;
+
   static constexpr std::int64_t AnyExtent = -1;
 
-  /// "float[?,300]".
+  /// "float[?,300]"; "float[...]" for any rank.
   std::string typeStr() const;
 };
 

@@ -12,6 +12,8 @@ using namespace MLBridge;
 
 std::string TensorSpec::typeStr() const {
   std::string Text(elementTypeName(Type));
+  if (HasAnyRank)
+    return Text + "[...]";
   if (Dims.isScalar())
     return Text;
   Text += '[';

@@ -47,7 +47,8 @@ private:
   static constexpr unsigned MaxDepth = 32;
 
   void readGraph(Range Message, unsigned Depth) {
-    constexpr unsigned Node = 1, Initializer = 5, Input = 11, Sparse = 15;
+    constexpr unsigned Node = 1, Initializer = 5, Input = 11, Output = 12,
+                       Sparse = 15;
     if (Depth > MaxDepth)
       return;
     for (Fields F(File, Message); F.next();) {
@@ -56,7 +57,9 @@ private:
       else if (F.number() == Initializer)
         readTensor(F.content());
       else if (F.number() == Input && Depth == 0)
-        readInput(F.content());
+        readValue(F.content(), Found.InputsOfAnyRank);
+      else if (F.number() == Output && Depth == 0)
+        readValue(F.content(), Found.OutputsOfAnyRank);
       else if (F.number() == Sparse)
         readSparseTensor(F.content());
     }
@@ -113,7 +116,8 @@ private:
     }
   }
 
-  void readInput(Range Message) {
+  /// Adds the name of an input or output to \p OfAnyRank if it has no shape.
+  void readValue(Range Message, std::set<std::string> &OfAnyRank) {
     constexpr unsigned NameOf = 1, Type = 2, TensorType = 1, Shape = 2;
     std::string Name;
     bool IsTensor = false, HasShape = false;
@@ -131,7 +135,7 @@ private:
       }
     }
     if (IsTensor && !HasShape)
-      Found.InputsOfAnyRank.insert(std::move(Name));
+      OfAnyRank.insert(std::move(Name));
   }
 
   Window File;

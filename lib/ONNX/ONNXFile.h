@@ -21,8 +21,8 @@
 namespace MLBridge::onnx {
 
 struct FileSurvey {
-  /// Inputs without a shape: ONNX Runtime shows them as scalars.
-  std::set<std::string> InputsOfAnyRank;
+  /// Inputs and outputs without a shape: ONNX Runtime shows them as scalars.
+  std::set<std::string> InputsOfAnyRank, OutputsOfAnyRank;
   /// Where tensors that are not in the file are, by paths from its folder.
   std::set<std::string> ExternalFiles;
 };

@@ -341,6 +341,8 @@ ONNXModel::load(const std::string &File,
     return E;
   if (Merged)
     Reader.unmerge(*Merged);
+  for (TensorSpec &Output : Reader.Outputs)
+    Output.HasAnyRank = Facts.OutputsOfAnyRank.contains(Output.Name);
   for (const TensorSpec &Input : Reader.Inputs)
     if (Facts.InputsOfAnyRank.contains(Input.Name))
       return Error(

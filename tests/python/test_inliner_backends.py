@@ -163,6 +163,18 @@ def test_by_tensorflow(
     compare("tf", reference, compile_all(units, tmp_path / "objects", plugin, spec))
 
 
+@pytest.mark.skipif(
+    "MLBRIDGE_TEST_TENSORFLOW" not in os.environ, reason="scripts/test-tensorflow"
+)
+def test_by_code_of_tensorflow(
+    units: list[Unit], reference: Reference, plugin: Path, tmp_path: Path
+) -> None:
+    """The same SavedModel, which TensorFlow's compiler has made machine code of."""
+    folder = ROOT / "build/tensorflow/tests/tensorflow"
+    spec = f"aot:{in_spec(folder / 'libtf-aot-inliner-library.so')}"
+    compare("tf aot", reference, compile_all(units, tmp_path, plugin, spec))
+
+
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model as machine code."""

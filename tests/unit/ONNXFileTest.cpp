@@ -120,6 +120,22 @@ TEST_F(ONNXFileTest, AnInputOfAnyRankIsRefusedAndAScalarIsNot) {
   EXPECT_EQ(*ask("onnx:" + write(add(1))), 2);
 }
 
+TEST_F(ONNXFileTest, AnOutputOfAnyRankIsNoScalar) {
+  ONNXWriter Writer;
+  Writer.input("x", ElementType::Float, {"n"})
+      .node("Neg", {"x"}, {"out"})
+      .node("ReduceSum", {"x"}, {"sum"}, {{"keepdims", 0}})
+      .outputOfAnyRank("out", ElementType::Float)
+      .output("sum", ElementType::Float, {});
+  Expected<std::shared_ptr<const Model>> Loaded =
+      loadONNXModel(write(Writer), Options);
+  ASSERT_TRUE(Loaded) << Loaded.message();
+  Span<const TensorSpec> Outputs = (*Loaded)->outputs();
+  ASSERT_EQ(Outputs.size(), 2u);
+  EXPECT_EQ(Outputs[0].typeStr(), "float[...]");
+  EXPECT_EQ(Outputs[1].typeStr(), "float");
+}
+
 #ifdef MLBRIDGE_TEST_MODULES
 TEST_F(ONNXFileTest, ALibraryThatIsNoneIsRefusedBeforeItIsLoaded) {
   std::ifstream Whole(MLBRIDGE_TEST_MODULES "/MLBridge-onnx.so",
