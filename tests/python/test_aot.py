@@ -32,6 +32,24 @@ from mlbridge.errors import (
 TOLERANCE = 1e-5
 
 
+def test_a_library_is_loaded_once_for_all_runners(aot_folder: Path) -> None:
+    library = (aot_folder / "libmlp.so").resolve()
+    features = next(aot_models.questions("mlp"))
+    runners = [ModelRunner(f"aot:{library}") for _ in range(3)]
+    answers = [runner.evaluate(features) for runner in runners]
+    starts = [
+        line
+        for line in Path("/proc/self/maps").read_text().splitlines()
+        if line.endswith(str(library)) and line.split()[2] == "00000000"
+    ]
+    assert len(starts) == 1
+    for answer in answers:
+        for name, value in answers[0].items():
+            np.testing.assert_array_equal(answer[name], value)
+    for runner in runners:
+        runner.close()
+
+
 @pytest.mark.parametrize("name", ["from", "to"])
 def test_an_index_beyond_the_table_is_no_access(aot_folder: Path, name: str) -> None:
     with ModelRunner(f"aot:{aot_folder}/libedges.so") as runner:
