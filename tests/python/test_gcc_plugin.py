@@ -20,7 +20,7 @@ import mlbridge
 from mlbridge.aot import compile_model
 
 ROOT = Path(__file__).resolve().parents[2]
-PLUGIN = ROOT / "build/release/examples/unroll.so"
+PLUGIN = ROOT / "build/release/examples/gcc/unroll.so"
 SUPPRESSIONS = [ROOT / "tests/capi" / f"{name}.supp" for name in ("gcc", "valgrind")]
 
 pytestmark = pytest.mark.skipif(
