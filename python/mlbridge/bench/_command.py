@@ -17,6 +17,7 @@ from mlbridge.bench._options import (
     Build,
     JsonFile,
     choice,
+    only_runner,
     progress_on,
     write_rows,
 )
@@ -87,10 +88,7 @@ def rtt(
         typer.Option(metavar="|".join(PLACEMENTS), help="Only this placement."),
     ] = None,
     runner: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="|".join([*kinds(), *inprocess.RUNTIMES]), help="Only this runner."
-        ),
+        list[str] | None, only_runner([*kinds(), *inprocess.RUNTIMES])
     ] = None,
     serdes: Annotated[
         list[str] | None,

@@ -24,11 +24,18 @@ Build = Annotated[
     typer.Option(help="The folder of the clients. [default: build/release/benchmarks]"),
 ]
 
-LocalRunner = Annotated[
-    list[str] | None, typer.Option(metavar="pipe|shm", help="Only this runner.")
-]
-LOCAL_RUNNERS = ("pipe", "shm")
 
+def only_runner(known: Sequence[str]) -> Any:
+    """The option ``--runner``, repeated; its value is for `choice`."""
+    return typer.Option("--runner", metavar="|".join(known), help="Only this runner.")
+
+
+LOCAL_RUNNERS = ("pipe", "shm")
+LocalRunner = Annotated[list[str] | None, only_runner(LOCAL_RUNNERS)]
+
+MODEL_RUNNERS = ("onnx", "aot")
+"""Of models that clang asks in its own process."""
+ModelRunner = Annotated[list[str] | None, only_runner(MODEL_RUNNERS)]
 
 Rounds = Annotated[
     int, typer.Option(min=1, help="How often each is measured; medians are shown.")

@@ -14,8 +14,10 @@ from rich.table import Table
 
 from mlbridge.bench import overhead
 from mlbridge.bench._options import (
+    MODEL_RUNNERS,
     Build,
     JsonFile,
+    ModelRunner,
     Plugin,
     Rounds,
     Workloads,
@@ -28,8 +30,6 @@ from mlbridge.bench.overhead import Source
 from mlbridge.bench.programs import PROGRAMS, ROOT, fetch
 from mlbridge.bench.report import plain_table
 from mlbridge.bench.workers import find_build
-
-RUNNERS = ("onnx", "aot")
 
 MODULE = ("bzip2", "compress.c")
 
@@ -67,10 +67,7 @@ def _module(source: Path | None, workloads: Path | None) -> Source:
 
 
 def overhead_command(
-    runner: Annotated[
-        list[str] | None,
-        typer.Option(metavar="|".join(RUNNERS), help="Only this kind of model."),
-    ] = None,
+    runner: ModelRunner = None,
     source: Annotated[
         Path | None,
         typer.Option(
@@ -103,7 +100,7 @@ def overhead_command(
     ```
     """
     console = Console(highlight=False)
-    chosen = choice("--runner", runner, RUNNERS)
+    chosen = choice("--runner", runner, MODEL_RUNNERS)
     found_build = find_build(build, ["run-client"])
     found_plugin = find_plugin(plugin)
     module = _module(source, workloads)

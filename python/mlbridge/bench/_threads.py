@@ -14,8 +14,10 @@ from rich.table import Table
 
 from mlbridge.bench import plot, threads
 from mlbridge.bench._options import (
+    MODEL_RUNNERS,
     Build,
     JsonFile,
+    ModelRunner,
     Plugin,
     Rounds,
     Workloads,
@@ -30,7 +32,6 @@ from mlbridge.bench.threads import Cell, Cells, Model, Round, Source
 from mlbridge.bench.workers import find_build
 from mlbridge.errors import ModelError
 
-RUNNERS = ("onnx", "aot")
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"
 
@@ -125,10 +126,7 @@ def threads_command(
         str,
         typer.Option("--threads", metavar="N,N,...", help="How many at once."),
     ] = COUNTS,
-    runner: Annotated[
-        list[str] | None,
-        typer.Option(metavar="|".join(RUNNERS), help="Only this runner."),
-    ] = None,
+    runner: ModelRunner = None,
     only: Annotated[
         list[str] | None, typer.Option(metavar="|".join(PARTS), help="Only this part.")
     ] = None,
@@ -181,7 +179,7 @@ def threads_command(
     """
     console = Console(highlight=False)
     numbers = _counts(counts)
-    chosen = choice("--runner", runner, RUNNERS)
+    chosen = choice("--runner", runner, MODEL_RUNNERS)
     parts = choice("--only", only, PARTS)
     names = choice("--program", program, tuple(PROGRAMS))
     clients = {"decisions": "threads-client", "compile": "compile-client"}
