@@ -182,6 +182,9 @@ void Graph::readInput(Range Message, Range Whole) {
   Inputs.push_back(std::move(Input));
 }
 
+/// Of a small input; the sums of more than any graph's inputs fit an int64.
+static constexpr std::int64_t MostExtent = std::int64_t(1) << 31;
+
 /// Reads a tensor's type; false unless each extent is a number or has a name.
 bool Graph::readType(Range Message, FileInput &Input) {
   constexpr unsigned Element = 1, Shape = 2, Dim = 1, Number = 1, Name = 2;
@@ -202,7 +205,8 @@ bool Graph::readType(Range Message, FileInput &Input) {
         else if (E.number() == Name)
           Extent.Name = E.text();
       }
-      if ((Extent.Number > 0) != Extent.Name.empty())
+      if ((Extent.Number > 0) != Extent.Name.empty() ||
+          Extent.Number > MostExtent)
         return false;
       Input.Dims.push_back(std::move(Extent));
     }
@@ -318,49 +322,55 @@ static std::string field(unsigned Number, const std::string &Value) {
   return varint(Number << 3 | 2) + varint(Value.size()) + Value;
 }
 
+/// Whether tensors of both extents can be put together along \p Axis: the other
+/// extents are the same.
+static bool isAlike(const std::vector<FileExtent> &A,
+                    const std::vector<FileExtent> &B, std::size_t Axis) {
+  if (A.size() != B.size())
+    return false;
+  for (std::size_t D = 0; D < A.size(); ++D)
+    if (D != Axis && !(A[D] == B[D]))
+      return false;
+  return true;
+}
+
 void Merger::consider(const Node &Concat) {
-  auto Axis = Concat.Numbers.find("axis");
-  if (Concat.Inputs.size() < 2 || Axis == Concat.Numbers.end() ||
+  auto Given = Concat.Numbers.find("axis");
+  if (Concat.Inputs.size() < 2 || Given == Concat.Numbers.end() ||
       G.Outputs.contains(Concat.Outputs.front()))
     return;
   MergedInput Found;
-  std::vector<FileExtent> Dims;
+  std::vector<std::vector<FileExtent>> Extents(Concat.Inputs.size());
   std::vector<Range> Without{Concat.Whole};
-  for (const std::string &Value : Concat.Inputs) {
-    std::vector<FileExtent> Next;
-    if (!add(Value, Found, Next, Without) ||
-        Found.Parts.back().Type != Found.Parts.front().Type)
+  for (std::size_t I = 0; I < Extents.size(); ++I)
+    if (!add(Concat.Inputs[I], Found, Extents[I], Without) ||
+        Found.Parts[I].Type != Found.Parts[0].Type)
       return;
-    if (Found.Parts.size() == 1) {
-      Found.Axis = static_cast<std::size_t>(
-          Axis->second < 0
-              ? Axis->second + static_cast<std::int64_t>(Next.size())
-              : Axis->second);
-      Dims = Next;
-      if (!isOfNumbers(Found.Parts.front()) || Found.Axis >= Dims.size() ||
-          Dims.size() > Shape::MaxRank ||
-          std::any_of(Dims.begin() + std::ptrdiff_t(Found.Axis), Dims.end(),
-                      [](const FileExtent &E) { return E.Number == 0; }))
-        return;
-      continue;
-    }
-    // All are alike, but for the extent along which they are put together.
-    if (Next.size() != Dims.size() || Next[Found.Axis].Number == 0)
+  std::vector<FileExtent> Dims = Extents[0];
+  const auto Rank = static_cast<std::int64_t>(Dims.size());
+  const std::int64_t Axis = Given->second + (Given->second < 0 ? Rank : 0);
+  if (!isOfNumbers(Found.Parts[0]) || Rank > std::int64_t(Shape::MaxRank) ||
+      Axis < 0 || Axis >= Rank)
+    return;
+  Found.Axis = static_cast<std::size_t>(Axis);
+  FileExtent &Sum = Dims[Found.Axis];
+  Sum.Number = 0;
+  for (const std::vector<FileExtent> &Part : Extents) {
+    if (!isAlike(Part, Extents[0], Found.Axis) || Part[Found.Axis].Number == 0)
       return;
-    Dims[Found.Axis].Number += std::exchange(Next[Found.Axis].Number, 0);
-    const FileExtent Sum = std::exchange(Dims[Found.Axis], {});
-    const bool IsAlike = Next == Dims;
-    Dims[Found.Axis] = Sum;
-    if (!IsAlike)
-      return;
+    Sum.Number += Part[Found.Axis].Number;
   }
+  // What is to be a row is as long as any other.
+  for (std::size_t D = Found.Axis; D < Dims.size(); ++D)
+    if (Dims[D].Number == 0)
+      return;
   // In the words of onnx.proto: a ValueInfoProto, which is the graph's input.
   Found.Name = Concat.Outputs.front();
-  std::string Extents;
+  std::string Shape;
   for (const FileExtent &E : Dims)
-    Extents += field(1, E.Name.empty() ? field(1, E.Number) : field(2, E.Name));
+    Shape += field(1, E.Name.empty() ? field(1, E.Number) : field(2, E.Name));
   const std::string Tensor =
-      field(1, Found.Parts.front().Type) + field(2, Extents);
+      field(1, Found.Parts.front().Type) + field(2, Shape);
   Added += field(11, field(1, Found.Name) + field(2, field(1, Tensor)));
   Removed.insert(Removed.end(), Without.begin(), Without.end());
   Merged.push_back(std::move(Found));
