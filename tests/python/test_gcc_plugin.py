@@ -105,7 +105,8 @@ def compile_with(
     """The assembly that gcc makes with the model at a spec, and what gcc says."""
     source, target = folder / "x.c", folder / "x.s"
     source.write_text(SOURCE)
-    command = ["gcc", "-O2", "-fno-tree-vectorize", "-S", source, "-o", target]
+    command: list[str | Path] = ["gcc", "-O2", "-fno-tree-vectorize"]
+    command += ["-S", source, "-o", target]
     environment = dict(os.environ)
     if spec is not None:
         command += [f"-fplugin={PLUGIN}", *arguments]
