@@ -31,6 +31,13 @@
 using namespace llvm;
 
 namespace MLBridge {
+
+cl::OptionCategory &optionCategory() {
+  // Made when the first option is, whichever file that is in.
+  static cl::OptionCategory Category("ML-Compiler-Bridge options");
+  return Category;
+}
+
 namespace {
 
 /// Checks what can be checked before there is a module: making the runner would
@@ -45,10 +52,8 @@ struct SpecParser : cl::parser<std::string> {
   }
 };
 
-cl::OptionCategory Category("ML-Compiler-Bridge options");
-
 cl::opt<OnError> OnErrorOpt(
-    "mlbridge-on-error", cl::cat(Category), cl::init(OnError::Fallback),
+    "mlbridge-on-error", cl::cat(optionCategory()), cl::init(OnError::Fallback),
     cl::desc("What to do when a model fails:"),
     cl::values(clEnumValN(OnError::Fallback, "fallback",
                           "say so once a module, and use LLVM's own "
@@ -56,28 +61,29 @@ cl::opt<OnError> OnErrorOpt(
                clEnumValN(OnError::Fatal, "fatal", "fail the compile")));
 
 cl::opt<bool> PrintStatisticsOpt(
-    "mlbridge-print-statistics", cl::cat(Category),
+    "mlbridge-print-statistics", cl::cat(optionCategory()),
     cl::desc("Print one line per module to stderr: decisions asked, taken and "
              "deferred, agreement with LLVM where it is known, time"));
 
 cl::opt<std::string, false, SpecParser> InlinerOpt(
-    "mlbridge-inliner", cl::cat(Category), cl::value_desc("spec"),
+    "mlbridge-inliner", cl::cat(optionCategory()), cl::value_desc("spec"),
     cl::desc("Let the model that <spec> names decide what is inlined, such as "
              "pipe:/tmp/advisor or record:{module}.log|none; waits 5s for it "
              "unless the spec says ?connect=DURATION"));
 
 cl::opt<bool> InlinerIncludeDefaultOpt(
-    "mlbridge-inliner-include-default", cl::cat(Category),
+    "mlbridge-inliner-include-default", cl::cat(optionCategory()),
     cl::desc("Give the model LLVM's own decision too, as the feature "
              "inlining_default"));
 
 cl::opt<std::string> IR2VecVocabularyOpt(
-    "mlbridge-ir2vec-vocabulary", cl::cat(Category), cl::value_desc("file"),
+    "mlbridge-ir2vec-vocabulary", cl::cat(optionCategory()),
+    cl::value_desc("file"),
     cl::desc("The IR2Vec vocabulary, in LLVM's JSON form, by which modules and "
              "functions become vectors"));
 
 cl::opt<EmbeddingKind> IR2VecKindOpt(
-    "mlbridge-ir2vec-kind", cl::cat(Category),
+    "mlbridge-ir2vec-kind", cl::cat(optionCategory()),
     cl::init(EmbeddingKind::Symbolic),
     cl::desc("What an IR2Vec embedding is made of:"),
     cl::values(clEnumValN(EmbeddingKind::Symbolic, "symbolic",
@@ -89,7 +95,7 @@ cl::opt<EmbeddingKind> IR2VecKindOpt(
                           "LLVM's, whose numbers grow without a limit")));
 
 cl::opt<Normalization> IR2VecNormalizationOpt(
-    "mlbridge-ir2vec-normalization", cl::cat(Category),
+    "mlbridge-ir2vec-normalization", cl::cat(optionCategory()),
     cl::init(Normalization::PerInstruction),
     cl::desc("What becomes of an embedding, which is a sum over instructions:"),
     cl::values(clEnumValN(Normalization::None, "none", "nothing"),

@@ -25,9 +25,15 @@
 
 namespace llvm {
 class Module;
+namespace cl {
+class OptionCategory;
+} // namespace cl
 } // namespace llvm
 
 namespace MLBridge {
+
+/// The category of all of them, also of those that a folder has for itself.
+llvm::cl::OptionCategory &optionCategory();
 
 /// What a model's failure means for the compile.
 enum class OnError {

@@ -23,6 +23,7 @@
 
 #include "IR2Vec/IR2VecPrinter.h"
 #include "Inliner/Inliner.h"
+#include "PhaseOrdering/EnvironmentPass.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -41,6 +42,7 @@ llvmGetPassPluginInfo() {
   Info.RegisterPassBuilderCallbacks = [](llvm::PassBuilder &PB) {
     MLBridge::registerInliner(PB);
     MLBridge::registerIR2Vec(PB);
+    MLBridge::registerPhaseOrderingEnvironment(PB);
   };
   return Info;
 }

@@ -1,0 +1,104 @@
+//===- ActionSpace.cpp - What phase ordering may do -----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The files of actions/ are in the plug-in as text, and read as any other is.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PhaseOrdering/ActionSpace.h"
+
+#include "PhaseOrdering/BuiltinActionSpaces.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+static Error malformed(StringRef Source, const Twine &Why) {
+  return {ErrorCode::Malformed,
+          ("action space '" + Source + "': " + Why).str()};
+}
+
+Expected<ActionSpace> ActionSpace::load(StringRef NameOrFile) {
+  for (const BuiltinActionSpace &Known : BuiltinActionSpaces)
+    if (Known.Name == NameOrFile)
+      return parse(Known.Text, Known.Name);
+  auto File = MemoryBuffer::getFile(NameOrFile, /*IsText=*/true);
+  if (!File)
+    return Error(ErrorCode::System,
+                 ("action space '" + NameOrFile +
+                  "': it is none of oz, odg and passes, and no file that can "
+                  "be read: " +
+                  File.getError().message())
+                     .str());
+  return parse((*File)->getBuffer(), NameOrFile);
+}
+
+Expected<ActionSpace> ActionSpace::parse(StringRef Text, StringRef Source) {
+  llvm::Expected<json::Value> JSON = json::parse(Text);
+  if (!JSON)
+    return malformed(Source, "expected JSON: " + toString(JSON.takeError()));
+  const json::Object *Object = JSON->getAsObject();
+  if (!Object)
+    return malformed(Source, "expected a JSON object");
+
+  ActionSpace Space;
+  Space.Name = Object->getString("name").value_or(Source).str();
+  Space.Description = Object->getString("description").value_or("").str();
+  Space.Prologue = Object->getString("prologue").value_or("").str();
+  const json::Array *Actions = Object->getArray("actions");
+  if (!Actions || Actions->empty() || Actions->size() > MaxActions)
+    return malformed(Source, "expected 'actions', a list of 1 to " +
+                                 Twine(MaxActions) + " actions");
+  for (const auto &[Index, Item] : enumerate(*Actions)) {
+    const json::Object *Action = Item.getAsObject();
+    std::optional<StringRef> Name, Pipeline;
+    if (Action) {
+      Name = Action->getString("name");
+      Pipeline = Action->getString("pipeline");
+    }
+    if (!Name || !Pipeline)
+      return malformed(Source, "action " + Twine(Index) +
+                                   ": expected an object with the strings "
+                                   "'name' and 'pipeline'");
+    Space.Actions.push_back({Name->str(), Pipeline->str()});
+  }
+  if (Error E = Space.checkPipelines(Source))
+    return E;
+  return Space;
+}
+
+Error ActionSpace::checkPipelines(StringRef Source) const {
+  PassBuilder PB;
+  auto Check = [&](const Twine &What, StringRef Pipeline) {
+    ModulePassManager Passes;
+    // LLVM takes no pipeline for a mistake; here it is an action as any other.
+    if (Pipeline.empty())
+      return Error::success();
+    if (llvm::Error E = PB.parsePassPipeline(Passes, Pipeline))
+      return Error(ErrorCode::InvalidArgument,
+                   ("action space '" + Source + "': " + What + ": pipeline '" +
+                    Pipeline + "': " + toString(std::move(E)))
+                       .str());
+    return Error::success();
+  };
+  if (Error E = Check("prologue", Prologue))
+    return E;
+  for (const auto &[Index, Action] : enumerate(Actions))
+    if (Error E = Check("action " + Twine(Index) + " '" + Action.Name + "'",
+                        Action.Pipeline))
+      return E;
+  return Error::success();
+}
+
+} // namespace MLBridge

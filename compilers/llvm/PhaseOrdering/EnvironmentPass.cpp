@@ -1,0 +1,70 @@
+//===- EnvironmentPass.cpp - A compiler that is driven by a trainer -------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The pass, and its name.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PhaseOrdering/EnvironmentPass.h"
+
+#include "PhaseOrdering/PhaseOrderingOptions.h"
+
+#include "MLCompilerBridge/EnvironmentServer.h"
+
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+namespace {
+
+class EnvironmentPass : public PassInfoMixin<EnvironmentPass> {
+public:
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    if (Error E = serve())
+      M.getContext().diagnose(DiagnosticInfoGeneric(
+          "mlbridge-phase-ordering-environment: " + E.str(), DS_Error));
+    return PreservedAnalyses::all();
+  }
+  static bool isRequired() { return true; }
+
+private:
+  static Error serve() {
+    const std::string Spec = environmentSpec();
+    if (Spec.empty())
+      return {ErrorCode::InvalidArgument,
+              "no trainer; -mlbridge-environment=SPEC or the variable "
+              "MLBRIDGE_SPEC says where it is"};
+    Expected<PhaseOrderingSetup> Setup = PhaseOrderingSetup::fromOptions();
+    if (!Setup)
+      return Setup.takeError();
+    PhaseOrderingEnvironment Environment(std::move(Setup->Settings),
+                                         std::move(Setup->Features));
+    return serveEnvironment(Environment, Spec);
+  }
+};
+
+} // namespace
+
+void registerPhaseOrderingEnvironment(PassBuilder &PB) {
+  PB.registerPipelineParsingCallback(
+      [](StringRef Name, ModulePassManager &Passes,
+         ArrayRef<PassBuilder::PipelineElement>) {
+        if (Name != "mlbridge-phase-ordering-environment")
+          return false;
+        Passes.addPass(EnvironmentPass());
+        return true;
+      });
+}
+
+} // namespace MLBridge

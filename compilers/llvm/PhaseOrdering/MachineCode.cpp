@@ -1,0 +1,89 @@
+//===- MachineCode.cpp - What a module becomes ----------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The code generator changes the module that it works on, so it gets a clone.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PhaseOrdering/MachineCode.h"
+
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
+  const Triple &Target = M.getTargetTriple();
+  auto Unsupported = [&](const Twine &Why) {
+    return Error(
+        ErrorCode::Unsupported,
+        (M.getModuleIdentifier() + ": target '" + Target.str() + "': " + Why)
+            .str());
+  };
+  std::string Why;
+  const llvm::Target *Found = TargetRegistry::lookupTarget(Target, Why);
+  if (!Found)
+    return Unsupported(Why);
+  std::unique_ptr<TargetMachine> TM(Found->createTargetMachine(
+      Target, /*CPU=*/"", /*Features=*/"", TargetOptions(),
+      M.getPICLevel() == PICLevel::NotPIC ? Reloc::Static : Reloc::PIC_,
+      M.getCodeModel(), CodeGenOptLevel::Default));
+  if (!TM)
+    return Unsupported("LLVM has no code generator for it");
+  if (!TM->isCompatibleDataLayout(M.getDataLayout()))
+    return Unsupported("expected the data layout '" +
+                       TM->createDataLayout().getStringRepresentation() +
+                       "', found '" +
+                       M.getDataLayout().getStringRepresentation() + "'");
+  return TM;
+}
+
+Expected<ObjectCode> emitObject(const Module &M, TargetMachine &TM) {
+  std::unique_ptr<Module> Clone = CloneModule(M);
+  ObjectCode Object;
+  raw_svector_ostream OS(Object);
+  legacy::PassManager Passes;
+  Passes.add(new TargetLibraryInfoWrapperPass(
+      TargetLibraryInfoImpl(M.getTargetTriple())));
+  Passes.add(createTargetTransformInfoWrapperPass(TM.getTargetIRAnalysis()));
+  if (TM.addPassesToEmitFile(Passes, OS, /*DwoOut=*/nullptr,
+                             CodeGenFileType::ObjectFile,
+                             /*DisableVerify=*/true))
+    return Error(ErrorCode::Unsupported,
+                 M.getModuleIdentifier() + ": target '" +
+                     M.getTargetTriple().str() + "' has no object files");
+  Passes.run(*Clone);
+  return Object;
+}
+
+Expected<std::uint64_t> textSize(const ObjectCode &Object) {
+  auto File = object::ObjectFile::createObjectFile(
+      MemoryBufferRef(StringRef(Object.data(), Object.size()), "object"));
+  if (!File)
+    return Error(ErrorCode::Unsupported,
+                 "LLVM cannot read the object that it made: " +
+                     toString(File.takeError()));
+  std::uint64_t Size = 0;
+  for (const object::SectionRef &Section : (*File)->sections())
+    if (Section.isText())
+      Size += Section.getSize();
+  return Size;
+}
+
+} // namespace MLBridge

@@ -1,0 +1,200 @@
+//===- MachineCycles.cpp - What llvm-mca says of an object ----------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Each function's code is disassembled and put through llvm-mca's simulated
+/// pipeline once.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PhaseOrdering/MachineCode.h"
+
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCAsmInfo.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCDisassembler/MCDisassembler.h"
+#include "llvm/MC/MCInstrAnalysis.h"
+#include "llvm/MC/MCInstrInfo.h"
+#include "llvm/MC/MCRegisterInfo.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/MCTargetOptions.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/MCA/Context.h"
+#include "llvm/MCA/CustomBehaviour.h"
+#include "llvm/MCA/InstrBuilder.h"
+#include "llvm/MCA/Pipeline.h"
+#include "llvm/MCA/SourceMgr.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <mutex>
+
+using namespace llvm;
+
+namespace MLBridge {
+
+/// llvm-mca cannot know what is called, and warns on stderr of each call.
+static constexpr double CyclesOfCall = 10;
+
+namespace {
+
+/// What LLVM knows of a target's machine code. Its parts refer to each other.
+class Simulator {
+public:
+  static Expected<std::unique_ptr<Simulator>> create(const Module &M,
+                                                     StringRef CPU);
+  /// The cycles of this code by itself.
+  Expected<double> cycles(ArrayRef<std::uint8_t> Code);
+
+private:
+  Simulator() = default;
+
+  MCTargetOptions Options;
+  std::unique_ptr<MCRegisterInfo> Registers;
+  std::unique_ptr<MCAsmInfo> Assembly;
+  std::unique_ptr<MCInstrInfo> Instructions;
+  std::unique_ptr<MCSubtargetInfo> Subtarget;
+  std::unique_ptr<MCInstrAnalysis> Analysis;
+  std::unique_ptr<MCContext> Context;
+  std::unique_ptr<MCDisassembler> Disassembler;
+};
+
+} // namespace
+
+static void initializeTargets() {
+  static std::once_flag Once;
+  std::call_once(Once, [] {
+    InitializeAllTargetInfos();
+    InitializeAllTargetMCs();
+    InitializeAllDisassemblers();
+    InitializeAllTargetMCAs();
+  });
+}
+
+Expected<std::unique_ptr<Simulator>> Simulator::create(const Module &M,
+                                                       StringRef CPU) {
+  initializeTargets();
+  const Triple &Machine = M.getTargetTriple();
+  auto Unsupported = [&](const Twine &Why) {
+    return Error(ErrorCode::Unsupported, ("mca-cycles: CPU '" + CPU + "' of '" +
+                                          Machine.str() + "': " + Why)
+                                             .str());
+  };
+  std::string Why;
+  const Target *Found = TargetRegistry::lookupTarget(Machine, Why);
+  if (!Found)
+    return Unsupported(Why);
+
+  std::unique_ptr<Simulator> S(new Simulator);
+  S->Registers.reset(Found->createMCRegInfo(Machine));
+  if (S->Registers)
+    S->Assembly.reset(
+        Found->createMCAsmInfo(*S->Registers, Machine, S->Options));
+  S->Instructions.reset(Found->createMCInstrInfo());
+  S->Subtarget.reset(Found->createMCSubtargetInfo(Machine, CPU, ""));
+  if (!S->Registers || !S->Assembly || !S->Instructions || !S->Subtarget)
+    return Unsupported("LLVM does not know its machine code");
+  // Else LLVM says so on stderr, and goes on with another.
+  if (!S->Subtarget->isCPUStringValid(CPU) ||
+      !S->Subtarget->getSchedModel().hasInstrSchedModel())
+    return Unsupported("LLVM has no scheduling model of it; "
+                       "-mlbridge-phase-ordering-mca-cpu names another");
+  S->Analysis.reset(Found->createMCInstrAnalysis(S->Instructions.get()));
+  S->Context = std::make_unique<MCContext>(
+      Machine, S->Assembly.get(), S->Registers.get(), S->Subtarget.get());
+  S->Disassembler.reset(
+      Found->createMCDisassembler(*S->Subtarget, *S->Context));
+  if (!S->Disassembler)
+    return Unsupported("LLVM has no disassembler for it");
+  return S;
+}
+
+Expected<double> Simulator::cycles(ArrayRef<std::uint8_t> Code) {
+  mca::InstrumentManager Instruments(*Subtarget, *Instructions);
+  constexpr unsigned CallLatency = 100; // Of no effect, as calls are left out.
+  mca::InstrBuilder Builder(*Subtarget, *Instructions, *Registers,
+                            Analysis.get(), Instruments, CallLatency);
+  const SmallVector<mca::Instrument *> None;
+  SmallVector<std::unique_ptr<mca::Instruction>> Straight;
+  unsigned Calls = 0;
+  for (std::uint64_t At = 0; At < Code.size();) {
+    MCInst Instruction;
+    std::uint64_t Size = 0;
+    const bool IsKnown =
+        Disassembler->getInstruction(Instruction, Size, Code.slice(At), At,
+                                     nulls()) == MCDisassembler::Success;
+    At += std::max<std::uint64_t>(Size, 1);
+    if (!IsKnown)
+      continue;
+    const MCInstrDesc &About = Instructions->get(Instruction.getOpcode());
+    if (About.isCall())
+      ++Calls;
+    if (About.isCall() || About.isReturn())
+      continue;
+    auto Simulated = Builder.createInstruction(Instruction, None);
+    if (Simulated)
+      Straight.push_back(std::move(*Simulated));
+    else // One that the model says nothing of costs nothing.
+      handleAllErrors(Simulated.takeError(), [](const ErrorInfoBase &) {});
+  }
+  const double OfCalls = CyclesOfCall * Calls;
+  if (Straight.empty())
+    return OfCalls;
+
+  mca::CircularSourceMgr Source(Straight, /*Iterations=*/1);
+  mca::CustomBehaviour Behaviour(*Subtarget, Source, *Instructions);
+  mca::Context Machine(*Registers, *Subtarget);
+  const mca::PipelineOptions Settings(0, 0, 0, 0, 0, 0,
+                                      /*AssumeNoAlias=*/true);
+  std::unique_ptr<mca::Pipeline> Simulation =
+      Machine.createDefaultPipeline(Settings, Source, Behaviour);
+  auto Result = Simulation->run();
+  if (!Result)
+    return Error(ErrorCode::Unsupported,
+                 "mca-cycles: " + toString(Result.takeError()));
+  return *Result + OfCalls;
+}
+
+Expected<double> machineCycles(const ObjectCode &Object, const Module &M,
+                               StringRef CPU) {
+  auto File = object::ObjectFile::createObjectFile(
+      MemoryBufferRef(StringRef(Object.data(), Object.size()), "object"));
+  if (!File)
+    return Error(ErrorCode::Unsupported,
+                 "mca-cycles: " + toString(File.takeError()));
+  auto *ELF = dyn_cast<object::ELFObjectFileBase>(File->get());
+  if (!ELF)
+    return Error(ErrorCode::Unsupported,
+                 "mca-cycles: expected an ELF object, found " +
+                     (*File)->getFileFormatName().str());
+  Expected<std::unique_ptr<Simulator>> Machine = Simulator::create(M, CPU);
+  if (!Machine)
+    return Machine.takeError();
+
+  double Sum = 0;
+  for (const object::ELFSymbolRef Symbol : ELF->symbols()) {
+    auto Type = expectedToOptional(Symbol.getType());
+    auto Section = expectedToOptional(Symbol.getSection());
+    auto Start = expectedToOptional(Symbol.getValue());
+    if (!Type || *Type != object::SymbolRef::ST_Function || !Section ||
+        *Section == ELF->section_end() || !Start)
+      continue;
+    auto Bytes = expectedToOptional((*Section)->getContents());
+    if (!Bytes)
+      continue;
+    Expected<double> Cycles = (*Machine)->cycles(
+        arrayRefFromStringRef(Bytes->substr(*Start, Symbol.getSize())));
+    if (!Cycles)
+      return Cycles.takeError();
+    Sum += *Cycles;
+  }
+  return Sum;
+}
+
+} // namespace MLBridge

@@ -1,0 +1,76 @@
+//===- ModuleCounts.cpp - What a module is made of, in numbers ------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Everything is counted anew each time, in one walk: that takes a small part
+/// of what any pass over the module takes.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PhaseOrdering/ModuleCounts.h"
+
+#include "IR2Vec/IREntities.h"
+
+#include "llvm/ADT/DepthFirstIterator.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+using Counters = std::array<std::uint64_t, ModuleCounts::NumKinds>;
+
+static ModuleCounts::Kind kindOfCall(const CallBase &Call) {
+  const Function *Callee = Call.getCalledFunction();
+  if (!Callee)
+    return ModuleCounts::IndirectCalls;
+  if (Callee->isIntrinsic())
+    return ModuleCounts::IntrinsicCalls;
+  return Callee->isDeclaration() ? ModuleCounts::ExternalCalls
+                                 : ModuleCounts::InternalCalls;
+}
+
+static void count(const BasicBlock &Block, Counters &Into) {
+  ++Into[ModuleCounts::Blocks];
+  Into[ModuleCounts::Joins] += pred_size(&Block) > 1;
+  Into[ModuleCounts::Branches] += succ_size(&Block) > 1;
+  for (const Instruction &I : Block) {
+    if (isWithoutEntities(I))
+      continue;
+    ++Into[ModuleCounts::Instructions];
+    Into[ModuleCounts::ConstantIntegers] +=
+        count_if(I.operands(),
+                 [](const Use &Operand) { return isa<ConstantInt>(Operand); });
+    if (const auto *Call = dyn_cast<CallBase>(&I))
+      ++Into[kindOfCall(*Call)];
+  }
+}
+
+ModuleCounts ModuleCounts::of(const Module &M) {
+  Counters Counted{};
+  for (const Function &F : M) {
+    if (F.isDeclaration())
+      continue;
+    ++Counted[Functions];
+    Counted[InternalFunctions] += F.hasLocalLinkage();
+    for (const BasicBlock *Block : depth_first(&F))
+      count(*Block, Counted);
+  }
+  Counted[Globals] = count_if(
+      M.globals(), [](const GlobalVariable &G) { return G.hasInitializer(); });
+
+  ModuleCounts Result;
+  llvm::transform(Counted, Result.Values.begin(),
+                  [](std::uint64_t N) { return static_cast<float>(N); });
+  Result.NumInstructions = Counted[Instructions];
+  return Result;
+}
+
+} // namespace MLBridge

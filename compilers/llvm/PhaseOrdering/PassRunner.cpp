@@ -1,0 +1,71 @@
+//===- PassRunner.cpp - Runs pipelines on a module ------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The managers are set up as clang and opt do it.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PhaseOrdering/PassRunner.h"
+
+#include "IR2Vec/ModuleEmbedder.h"
+
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+/// Those of clang -Oz.
+static PipelineTuningOptions tuning() {
+  PipelineTuningOptions Options;
+  Options.SLPVectorization = true;
+  return Options;
+}
+
+PassRunner::PassRunner(Module &M, TargetMachine &TM, EmbeddingKind Kind)
+    : M(M), LibraryInfo(M.getTargetTriple()), OptNone(/*DebugLogging=*/false),
+      Builder(&TM, tuning(), std::nullopt, &Callbacks) {
+  OptNone.registerCallbacks(Callbacks);
+  FAM.registerPass([this] { return TargetLibraryAnalysis(LibraryInfo); });
+  FAM.registerPass([Kind] { return EntityHistogramAnalysis(Kind); });
+  // The same sequence is to look the same however it was come to: step by
+  // step, or from a cached state on.
+  ModuleEmbedder::distrustInstCombine(Callbacks, FAM);
+  Builder.registerModuleAnalyses(MAM);
+  Builder.registerCGSCCAnalyses(CGAM);
+  Builder.registerFunctionAnalyses(FAM);
+  Builder.registerLoopAnalyses(LAM);
+  Builder.crossRegisterProxies(LAM, FAM, CGAM, MAM);
+}
+
+Error PassRunner::run(StringRef Pipeline) {
+  if (Pipeline.empty())
+    return Error::success();
+  ModulePassManager Passes;
+  if (llvm::Error E = Builder.parsePassPipeline(Passes, Pipeline))
+    return {ErrorCode::InvalidArgument,
+            ("pipeline '" + Pipeline + "': " + toString(std::move(E))).str()};
+  Passes.run(M, MAM);
+  return Error::success();
+}
+
+void PassRunner::runOz() {
+  Builder.buildPerModuleDefaultPipeline(OptimizationLevel::Oz).run(M, MAM);
+}
+
+EntityHistogram PassRunner::histogram() {
+  EntityHistogram Sum;
+  for (Function &F : M)
+    if (!F.isDeclaration())
+      Sum += FAM.getResult<EntityHistogramAnalysis>(F);
+  return Sum;
+}
+
+} // namespace MLBridge

@@ -1,0 +1,217 @@
+//===- PhaseOrderingEnvironment.cpp - Learning in which order passes run --===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What an episode is; what actions do is Program's.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PhaseOrdering/PhaseOrderingEnvironment.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+namespace MLBridge {
+
+static Error invalid(const Twine &Why) {
+  return {ErrorCode::InvalidArgument, Why.str()};
+}
+
+Error PhaseOrderingEnvironment::reset(FeatureSet &Into) {
+  Current = nullptr;
+  Expected<EpisodeRequest> Asked =
+      EpisodeRequest::parse(options(), Settings.Programs.Actions);
+  if (!Asked)
+    return Asked.takeError();
+  Request = std::move(*Asked);
+  const RewardFunction &Reward = Settings.Programs.Reward;
+  if (Request.Module.empty())
+    return invalid("the options of reset: expected {\"module\": FILE, ...}, "
+                   "found no module");
+  if (Request.Result == EpisodeRequest::Final::Best && Reward.isNone())
+    return invalid("the options of reset: 'final': without a reward no state "
+                   "is the best");
+  Expected<Program *> Found = Programs.get(Request.Module);
+  if (!Found)
+    return Found.takeError();
+  Current = *Found;
+
+  Taken.clear();
+  Oz.reset();
+  Expected<Point> First = look();
+  if (!First)
+    return First.takeError();
+  if (!Reward.isNone()) {
+    Expected<Measurements> Stock = Current->oz();
+    if (!Stock)
+      return Stock.takeError();
+    Oz = *Stock;
+    Reference = Settings.RelativeToInitial ? First->State.Sizes : *Oz;
+    First->Value = Reward.value(First->State.Sizes, Reference);
+  }
+  Current->takeTimes();
+  Last = std::move(*First);
+  HasChanged = false;
+  BestValue = Last.Value;
+  Best = Last.State.Sizes;
+  BestStep = 0;
+  Rewards.clear();
+  TextSizes.clear();
+  InstructionCounts.clear();
+  for (std::uint16_t Action : Request.Sequence)
+    if (Error E = take(Action))
+      return E;
+  LastReward = 0;
+  if (Taken.size() >= Request.Steps.value_or(Settings.Steps))
+    setDone();
+  return finish(Into);
+}
+
+Expected<std::vector<std::int64_t>>
+PhaseOrderingEnvironment::read(const Advice &Action) const {
+  Expected<std::vector<std::int64_t>> Numbers =
+      Action.get<std::vector<std::int64_t>>();
+  if (!Numbers)
+    return Numbers;
+  const std::size_t Count =
+      Settings.Programs.Actions.size() + (Settings.WithStop ? 1 : 0);
+  if (Numbers->empty())
+    return invalid("action: expected one at least, found none");
+  for (std::int64_t Number : *Numbers)
+    if (Number < 0 || static_cast<std::uint64_t>(Number) >= Count)
+      return invalid("action: expected 0 to " + Twine(Count - 1) +
+                     " of the action space '" +
+                     Settings.Programs.Actions.name() + "', found " +
+                     Twine(Number));
+  return Numbers;
+}
+
+Error PhaseOrderingEnvironment::step(const Advice &Action, FeatureSet &Into) {
+  Expected<std::vector<std::int64_t>> Numbers = read(Action);
+  if (!Numbers)
+    return Numbers.takeError();
+  const std::size_t Limit = Request.Steps.value_or(Settings.Steps);
+  LastReward = 0;
+  Rewards.clear();
+  TextSizes.clear();
+  InstructionCounts.clear();
+  for (std::int64_t Number : *Numbers) {
+    if (static_cast<std::size_t>(Number) == Settings.Programs.Actions.size())
+      setDone();
+    else if (Error E = take(static_cast<std::uint16_t>(Number)))
+      return E;
+    // The limit is a part of the task: who decides alone ends there, too.
+    if (Taken.size() >= Limit)
+      setDone();
+    if (checkDone())
+      break;
+  }
+  return finish(Into);
+}
+
+/// One action: what it does, and what that is worth.
+Error PhaseOrderingEnvironment::take(std::uint16_t Action) {
+  Taken.push_back(Action);
+  Expected<Point> Next = look();
+  if (!Next)
+    return Next.takeError();
+  const double BestBefore = BestValue;
+  if (Next->Value > BestValue) {
+    BestValue = Next->Value;
+    Best = Next->State.Sizes;
+    BestStep = Taken.size();
+  }
+  const double Worth = Request.Result == EpisodeRequest::Final::Best
+                           ? BestValue - BestBefore
+                           : Next->Value - Last.Value;
+  LastReward += Worth;
+  HasChanged = Next->State.Hash != Last.State.Hash;
+  Last = std::move(*Next);
+  Rewards.push_back(Worth);
+  InstructionCounts.push_back(Last.State.Sizes.Instructions);
+  if (Last.State.Sizes.TextSize)
+    TextSizes.push_back(*Last.State.Sizes.TextSize);
+  return Error::success();
+}
+
+Expected<PhaseOrderingEnvironment::Point> PhaseOrderingEnvironment::look() {
+  Expected<Program::State> Found = Current->state(Taken);
+  if (!Found)
+    return Found.takeError();
+  const double Value =
+      Oz ? Settings.Programs.Reward.value(Found->Sizes, Reference) : 0;
+  return Point{std::move(*Found), Value};
+}
+
+/// Says what is seen, and at the end keeps what was asked for.
+Error PhaseOrderingEnvironment::finish(FeatureSet &Into) {
+  json::Object About = describe();
+  if (checkDone()) {
+    const bool TakesBest = Request.Result == EpisodeRequest::Final::Best;
+    const Measurements &Sizes = TakesBest ? Best : Last.State.Sizes;
+    const std::size_t Length = TakesBest ? BestStep : Taken.size();
+    About["final_step"] = Length;
+    if (Sizes.TextSize)
+      About["final_text_size"] = *Sizes.TextSize;
+    if (!Request.Output.empty()) {
+      ActionSequence Kept(Taken.begin(),
+                          Taken.begin() + static_cast<std::ptrdiff_t>(Length));
+      if (Error E = Current->write(Kept, Request.Output))
+        return E;
+      About["output"] = Request.Output;
+    }
+  }
+  std::string Text;
+  raw_string_ostream(Text) << json::Value(std::move(About));
+  setInfo(std::move(Text));
+  Features.write(Last.State.View, Taken, Into);
+  return Error::success();
+}
+
+json::Object PhaseOrderingEnvironment::describe() {
+  const Measurements &Sizes = Last.State.Sizes;
+  json::Object About{{"module", Request.Module},
+                     {"instructions", Sizes.Instructions},
+                     {"sequence", json::Array(Taken)}};
+  if (Sizes.TextSize)
+    About["text_size"] = *Sizes.TextSize;
+  if (Sizes.Cycles)
+    About["mca_cycles"] = *Sizes.Cycles;
+  if (Last.State.Hash) {
+    constexpr unsigned Digits = 16;
+    About["ir_hash"] = utohexstr(*Last.State.Hash, /*LowerCase=*/true, Digits);
+    About["changed"] = HasChanged;
+  }
+  if (Oz) {
+    About["best_step"] = BestStep;
+    About["best_value"] = BestValue;
+    About["oz_instructions"] = Oz->Instructions;
+    if (Oz->TextSize) {
+      About["oz_text_size"] = *Oz->TextSize;
+      About["best_text_size"] = *Best.TextSize;
+    }
+    if (Oz->Cycles)
+      About["oz_mca_cycles"] = *Oz->Cycles;
+  }
+  if (!InstructionCounts.empty()) {
+    About["rewards"] = json::Array(Rewards);
+    About["instruction_counts"] = json::Array(InstructionCounts);
+    if (!TextSizes.empty())
+      About["text_sizes"] = json::Array(TextSizes);
+  }
+  const Program::Times Spent = Current->takeTimes();
+  About["step_ms"] = Spent.Passes;
+  About["emit_ms"] = Spent.Emission;
+  return About;
+}
+
+} // namespace MLBridge

@@ -1,0 +1,326 @@
+//===- Program.cpp - A module, and what actions make of it ----------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// States are made lazily: a sequence whose state is known runs no pass, and
+/// the passes of several actions run when a state behind them is not known.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PhaseOrdering/Program.h"
+
+#include "PhaseOrdering/MachineCode.h"
+#include "PhaseOrdering/PassRunner.h"
+
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/xxhash.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+#include <chrono>
+
+using namespace llvm;
+
+namespace MLBridge {
+namespace {
+
+/// Adds the time of its scope to a sum.
+class Stopwatch {
+public:
+  explicit Stopwatch(double &Milliseconds) : Into(Milliseconds) {}
+  Stopwatch(const Stopwatch &) = delete;
+  Stopwatch &operator=(const Stopwatch &) = delete;
+  ~Stopwatch() {
+    Into += std::chrono::duration<double, std::milli>(
+                std::chrono::steady_clock::now() - Start)
+                .count();
+  }
+
+private:
+  double &Into;
+  const std::chrono::steady_clock::time_point Start =
+      std::chrono::steady_clock::now();
+};
+
+} // namespace
+
+/// Keeps errors, which would end the process, and drops all else.
+class Program::ErrorCollector final : public DiagnosticHandler {
+public:
+  bool handleDiagnostics(const DiagnosticInfo &Diagnostic) override {
+    if (Diagnostic.getSeverity() != DS_Error)
+      return true;
+    raw_string_ostream OS(Text);
+    if (!Text.empty())
+      OS << "; ";
+    DiagnosticPrinterRawOStream Printer(OS);
+    Diagnostic.print(Printer);
+    return true;
+  }
+  std::string take() { return std::exchange(Text, {}); }
+
+private:
+  std::string Text;
+};
+
+/// The module that passes run on.
+struct Program::Work {
+  Work(const Module &Base, TargetMachine &TM, EmbeddingKind Kind)
+      : M(CloneModule(Base)), Passes(*M, TM, Kind) {}
+
+  std::unique_ptr<Module> M;
+  PassRunner Passes;
+  /// What has been done to it.
+  ActionSequence Done;
+};
+
+Program::Program(std::unique_ptr<LLVMContext> Context,
+                 const ProgramSettings &Settings)
+    : Context(std::move(Context)), Settings(Settings) {}
+
+Program::~Program() = default;
+
+Expected<std::unique_ptr<Program>>
+Program::load(StringRef Path, const ProgramSettings &Settings) {
+  auto File = MemoryBuffer::getFile(Path);
+  if (!File)
+    return Error(ErrorCode::System, ("module '" + Path + "': cannot be read: " +
+                                     File.getError().message())
+                                        .str());
+  std::unique_ptr<Program> Result(
+      new Program(std::make_unique<LLVMContext>(), Settings));
+  auto Collector = std::make_unique<ErrorCollector>();
+  Result->Diagnostics = Collector.get();
+  Result->Context->setDiagnosticHandler(std::move(Collector));
+  SMDiagnostic Why;
+  std::unique_ptr<Module> M =
+      parseIR((*File)->getMemBufferRef(), Why, *Result->Context);
+  std::string Problem;
+  if (M) {
+    raw_string_ostream OS(Problem);
+    if (!verifyModule(*M, &OS))
+      Problem.clear();
+  } else {
+    Problem = Why.getMessage().str();
+  }
+  if (!Problem.empty() || !M)
+    return Error(ErrorCode::Malformed,
+                 ("module '" + Path +
+                  "': expected LLVM IR: " + StringRef(Problem).trim())
+                     .str());
+  StripDebugInfo(*M);
+  if (Error E = Result->prepare(std::move(M)))
+    return E;
+  return Result;
+}
+
+Expected<std::unique_ptr<Program>>
+Program::create(std::unique_ptr<Module> M, const ProgramSettings &Settings) {
+  std::unique_ptr<Program> Result(new Program(nullptr, Settings));
+  if (Error E = Result->prepare(std::move(M)))
+    return E;
+  return Result;
+}
+
+Error Program::prepare(std::unique_ptr<Module> M) {
+  Expected<std::unique_ptr<TargetMachine>> Machine = createTargetMachine(*M);
+  if (!Machine)
+    return Machine.takeError();
+  TM = std::move(*Machine);
+  Original = std::move(M);
+
+  Work Prologue(*Original, *TM, EmbeddingKind::Symbolic);
+  if (Error E = Prologue.Passes.run(Settings.Actions.prologue()))
+    return E;
+  if (Error E = check(Prologue, "the prologue"))
+    return E;
+  Base = CloneModule(*Prologue.M);
+  return takeDiagnostics();
+}
+
+Error Program::advance(const ActionSequence &Sequence) {
+  const bool IsOnTheWay =
+      Now && Now->Done.size() <= Sequence.size() &&
+      std::equal(Now->Done.begin(), Now->Done.end(), Sequence.begin());
+  if (!IsOnTheWay)
+    Now = std::make_unique<Work>(
+        *Base, *TM, Settings.Histograms.value_or(EmbeddingKind::Symbolic));
+  Stopwatch Clock(Spent.Passes);
+  while (Now->Done.size() < Sequence.size()) {
+    const std::uint16_t Next = Sequence[Now->Done.size()];
+    const ActionSpace::Action &Action = Settings.Actions[Next];
+    Error E = Now->Passes.run(Action.Pipeline);
+    if (!E)
+      E = check(*Now, "action " + Twine(Next) + " '" + Action.Name + "'");
+    if (!E)
+      E = takeDiagnostics();
+    if (E) {
+      Now.reset();
+      return E;
+    }
+    Now->Done.push_back(Next);
+  }
+  return Error::success();
+}
+
+Error Program::check(Work &At, const Twine &Culprit) const {
+  if (!Settings.Verify)
+    return Error::success();
+  std::string Problem;
+  raw_string_ostream OS(Problem);
+  if (verifyModule(*At.M, &OS))
+    return {ErrorCode::Malformed,
+            (Original->getModuleIdentifier() + ": " + Culprit +
+             ": LLVM's verifier refuses what its passes made: " +
+             StringRef(Problem).trim())
+                .str()};
+  if (Settings.Histograms &&
+      At.Passes.histogram() != EntityHistogram::of(*At.M, *Settings.Histograms))
+    return {ErrorCode::Malformed,
+            (Original->getModuleIdentifier() + ": " + Culprit +
+             ": expected the histogram of the IR, found that of an earlier "
+             "state: a pass changed a function and said that it did not")
+                .str()};
+  return Error::success();
+}
+
+static std::uint64_t hashOf(const Module &M) {
+  SmallVector<char, 0> Bitcode;
+  raw_svector_ostream OS(Bitcode);
+  WriteBitcodeToFile(M, OS);
+  return xxh3_64bits(StringRef(Bitcode.data(), Bitcode.size()));
+}
+
+Expected<Program::State> Program::state(const ActionSequence &Sequence) {
+  if (auto Known = States.find(Sequence); Known != States.end())
+    return Known->second;
+  if (Error E = advance(Sequence))
+    return E;
+
+  State Found;
+  if (Settings.Histograms)
+    Found.View.Histogram = Now->Passes.histogram();
+  Found.View.Counts = ModuleCounts::of(*Now->M);
+  Found.Sizes.Instructions = Found.View.Counts.instructions();
+  if (Settings.Reward.needsObject()) {
+    Stopwatch Clock(Spent.Emission);
+    Found.Hash = hashOf(*Now->M);
+    auto Known = ByHash.find(*Found.Hash);
+    if (Known != ByHash.end())
+      Found.Sizes = Known->second;
+    else if (Error E = measure(*Now->M, Found.Sizes))
+      return E;
+  }
+
+  if (Settings.CachedStates != 0) {
+    // A cache that is full starts anew: simple, and rare.
+    if (States.size() >= Settings.CachedStates) {
+      States.clear();
+      ByHash.clear();
+    }
+    States.emplace(Sequence, Found);
+    if (Found.Hash)
+      ByHash.emplace(*Found.Hash, Found.Sizes);
+  }
+  return Found;
+}
+
+Expected<Measurements> Program::oz() {
+  if (!Oz) {
+    Work Stock(*Original, *TM, EmbeddingKind::Symbolic);
+    Stock.Passes.runOz();
+    Measurements Found;
+    Found.Instructions = ModuleCounts::of(*Stock.M).instructions();
+    if (Error E = measure(*Stock.M, Found))
+      return E;
+    Oz = Found;
+  }
+  return *Oz;
+}
+
+/// What the code is compiled for, by the first function that says so.
+static StringRef targetCPU(const Module &M) {
+  for (const Function &F : M)
+    if (F.hasFnAttribute("target-cpu"))
+      return F.getFnAttribute("target-cpu").getValueAsString();
+  return "";
+}
+
+std::string Program::cpu() const {
+  return Settings.CPU.empty() ? targetCPU(*Original).str() : Settings.CPU;
+}
+
+Error Program::measure(const Module &M, Measurements &Into) {
+  using Measure = RewardFunction::Measure;
+  if (!Settings.Reward.needsObject())
+    return Error::success();
+  Expected<ObjectCode> Object = emitObject(M, *TM);
+  if (!Object)
+    return Object.takeError();
+  if (Error E = takeDiagnostics())
+    return E;
+  if (Settings.Reward.needs(Measure::TextSize)) {
+    Expected<std::uint64_t> Size = textSize(*Object);
+    if (!Size)
+      return Size.takeError();
+    Into.TextSize = *Size;
+  }
+  if (Settings.Reward.needs(Measure::Cycles)) {
+    Expected<double> Cycles = machineCycles(*Object, M, cpu());
+    if (!Cycles)
+      return Cycles.takeError();
+    Into.Cycles = *Cycles;
+  }
+  return Error::success();
+}
+
+Error Program::write(const ActionSequence &Sequence, StringRef Path) {
+  if (Error E = advance(Sequence))
+    return E;
+  std::error_code Status;
+  raw_fd_ostream OS(Path, Status);
+  if (!Status) {
+    if (Path.ends_with(".o")) {
+      Expected<ObjectCode> Object = emitObject(*Now->M, *TM);
+      if (!Object)
+        return Object.takeError();
+      if (Error E = takeDiagnostics())
+        return E;
+      OS << StringRef(Object->data(), Object->size());
+    } else {
+      WriteBitcodeToFile(*Now->M, OS);
+    }
+    OS.close();
+    Status = OS.error();
+    OS.clear_error();
+  }
+  if (Status)
+    return {ErrorCode::System,
+            ("cannot write '" + Path + "': " + Status.message()).str()};
+  return Error::success();
+}
+
+Error Program::takeDiagnostics() {
+  std::string Text = Diagnostics ? Diagnostics->take() : std::string();
+  if (Text.empty())
+    return Error::success();
+  return {ErrorCode::Malformed, Original->getModuleIdentifier() + ": " + Text};
+}
+
+Program::Times Program::takeTimes() { return std::exchange(Spent, {}); }
+
+} // namespace MLBridge

@@ -1,0 +1,123 @@
+//===- Program.h - A module, and what actions make of it --------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Program: one module and the states that sequences of actions lead it to.
+/// Making machine code dominates the time of a step, so a state that was
+/// measured is not measured again: neither when the same sequence comes back,
+/// nor when another one has led to the same IR.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_PHASEORDERING_PROGRAM_H
+#define MLBRIDGE_LLVM_PHASEORDERING_PROGRAM_H
+
+#include "PhaseOrdering/ActionSpace.h"
+#include "PhaseOrdering/Observation.h"
+#include "PhaseOrdering/Reward.h"
+
+#include "llvm/IR/LLVMContext.h"
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+namespace llvm {
+class Module;
+class TargetMachine;
+} // namespace llvm
+
+namespace MLBridge {
+
+/// What all programs have in common.
+struct ProgramSettings {
+  ActionSpace Actions;
+  RewardFunction Reward;
+  /// Of histograms; none where nobody looks at them.
+  std::optional<EmbeddingKind> Histograms;
+  /// Whether LLVM's verifier sees each state, and histograms are counted from
+  /// nothing to compare.
+  bool Verify = false;
+  /// How many states a program remembers; 0: none.
+  std::size_t CachedStates = 0;
+  /// For mca-cycles; empty: what the functions were compiled for.
+  std::string CPU;
+};
+
+/// Used by one thread at a time.
+class Program {
+public:
+  struct State {
+    ModuleView View;
+    Measurements Sizes;
+    /// Of the IR; where machine code was wanted.
+    std::optional<std::uint64_t> Hash;
+  };
+  /// Milliseconds.
+  struct Times {
+    double Passes = 0;   ///< In the passes of actions.
+    double Emission = 0; ///< In making machine code and measuring it.
+  };
+
+  /// Reads a module, as bitcode or text, into a context of its own, without its
+  /// debug information, which is no part of what is decided. \p Settings
+  /// outlive it. Errors: System where there is no such file; Malformed where it
+  /// is no valid module; those of createTargetMachine().
+  static Expected<std::unique_ptr<Program>>
+  load(llvm::StringRef Path, const ProgramSettings &Settings);
+  /// The same of a module that is there.
+  static Expected<std::unique_ptr<Program>>
+  create(std::unique_ptr<llvm::Module> M, const ProgramSettings &Settings);
+  ~Program();
+
+  /// The state that \p Sequence leads to. Errors: Malformed where the verifier
+  /// refuses what a pass made; those of machine code.
+  Expected<State> state(const ActionSequence &Sequence);
+  /// What LLVM's own -Oz makes of the module; computed once.
+  Expected<Measurements> oz();
+  /// Writes what \p Sequence leads to: an object if the name ends in ".o", else
+  /// bitcode.
+  Error write(const ActionSequence &Sequence, llvm::StringRef Path);
+
+  /// The time since it was taken the last time.
+  Times takeTimes();
+
+private:
+  class ErrorCollector;
+  struct Work;
+
+  Program(std::unique_ptr<llvm::LLVMContext> Context,
+          const ProgramSettings &Settings);
+  Error prepare(std::unique_ptr<llvm::Module> M);
+  /// Makes the work stand where \p Sequence leads.
+  Error advance(const ActionSequence &Sequence);
+  Error check(Work &At, const llvm::Twine &Culprit) const;
+  /// Of \p M, whose instructions were counted.
+  Error measure(const llvm::Module &M, Measurements &Into);
+  std::string cpu() const;
+  /// What the context was told since the last call, as an error.
+  Error takeDiagnostics();
+
+  /// Where it is null, the modules are in somebody else's.
+  const std::unique_ptr<llvm::LLVMContext> Context;
+  /// The context's; null where that is somebody else's.
+  ErrorCollector *Diagnostics = nullptr;
+  const ProgramSettings &Settings;
+  std::unique_ptr<llvm::TargetMachine> TM;
+  /// As it came, and behind the prologue.
+  std::unique_ptr<llvm::Module> Original, Base;
+  std::unique_ptr<Work> Now;
+  std::optional<Measurements> Oz;
+  std::map<ActionSequence, State> States;
+  std::unordered_map<std::uint64_t, Measurements> ByHash;
+  Times Spent;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_PHASEORDERING_PROGRAM_H
