@@ -104,17 +104,20 @@ Expected<PhaseOrderingSetup> PhaseOrderingSetup::fromOptions() {
   if (!Features)
     return Features.takeError();
 
-  ProgramSettings Programs{std::move(*Actions), std::move(*Reward)};
+  std::optional<EmbeddingKind> Histograms;
   if (Features->needsHistogram())
-    Programs.Histograms = Features->kind();
-  Programs.Verify = VerifyOpt;
-  Programs.CachedStates = CacheOpt;
-  Programs.CPU = CPUOpt;
-  PhaseOrderingSettings Settings{std::move(Programs)};
-  Settings.WithStop = StopOpt;
-  Settings.Steps = std::max(1U, unsigned(StepsOpt));
-  Settings.RelativeToInitial = ReferenceOpt == Relative::Initial;
-  Settings.KeptPrograms = ProgramsOpt;
+    Histograms = Features->kind();
+  PhaseOrderingSettings Settings{.Programs = {.Actions = std::move(*Actions),
+                                              .Reward = std::move(*Reward),
+                                              .Histograms = Histograms,
+                                              .Verify = VerifyOpt,
+                                              .CachedStates = CacheOpt,
+                                              .CPU = CPUOpt},
+                                 .WithStop = StopOpt,
+                                 .Steps = std::max(1U, unsigned(StepsOpt)),
+                                 .RelativeToInitial =
+                                     ReferenceOpt == Relative::Initial,
+                                 .KeptPrograms = ProgramsOpt};
   return PhaseOrderingSetup{std::move(Settings), std::move(*Features)};
 }
 

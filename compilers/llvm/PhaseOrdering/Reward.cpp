@@ -16,6 +16,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/Twine.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +31,7 @@ Expected<RewardFunction> RewardFunction::parse(StringRef Text) {
     return Result;
   auto Invalid = [&](StringRef Found) {
     return Error(ErrorCode::InvalidArgument,
-                 ("reward '" + Text +
+                 (Twine("reward '") + Text +
                   "': expected 'none', or a list of text-size, instructions "
                   "and mca-cycles, each with a weight such as text-size:10, "
                   "found '" +
