@@ -16,6 +16,7 @@
 #include "Options.h"
 
 #include "BuiltinModels.h"
+#include "ModelSpecParser.h"
 
 #ifdef MLBRIDGE_HAS_ONNX
 #include "MLCompilerBridge/ONNXModelRunner.h"
@@ -40,18 +41,6 @@ cl::OptionCategory &optionCategory() {
 
 namespace {
 
-/// Checks what can be checked before there is a module: making the runner would
-/// create the file of a `record:` already.
-struct SpecParser : cl::parser<std::string> {
-  using cl::parser<std::string>::parser;
-  bool parse(cl::Option &O, StringRef, StringRef Arg, std::string &Value) {
-    if (Error E = runnerFactory().check(Arg))
-      return O.error(E.message());
-    Value = Arg.str();
-    return false;
-  }
-};
-
 cl::opt<OnError> OnErrorOpt(
     "mlbridge-on-error", cl::cat(optionCategory()), cl::init(OnError::Fallback),
     cl::desc("What to do when a model fails:"),
@@ -65,7 +54,7 @@ cl::opt<bool> PrintStatisticsOpt(
     cl::desc("Print one line per module to stderr: decisions asked, taken and "
              "deferred, agreement with LLVM where it is known, time"));
 
-cl::opt<std::string, false, SpecParser> InlinerOpt(
+cl::opt<std::string, false, ModelSpecParser> InlinerOpt(
     "mlbridge-inliner", cl::cat(optionCategory()), cl::value_desc("spec"),
     cl::desc("Let the model that <spec> names decide what is inlined, such as "
              "pipe:/tmp/advisor or record:{module}.log|none; waits 5s for it "

@@ -24,6 +24,7 @@
 #include "IR2Vec/IR2VecPrinter.h"
 #include "Inliner/Inliner.h"
 #include "PhaseOrdering/EnvironmentPass.h"
+#include "PhaseOrdering/PhaseOrderingPass.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -42,6 +43,7 @@ llvmGetPassPluginInfo() {
   Info.RegisterPassBuilderCallbacks = [](llvm::PassBuilder &PB) {
     MLBridge::registerInliner(PB);
     MLBridge::registerIR2Vec(PB);
+    MLBridge::registerPhaseOrdering(PB);
     MLBridge::registerPhaseOrderingEnvironment(PB);
   };
   return Info;

@@ -92,6 +92,8 @@ public:
   /// The model of that label, loaded if it is not yet.
   Expected<const Model *> model(std::string_view Label = {});
   std::string describe() const override;
+  /// Of the model without a label; nothing where they have labels.
+  Expected<std::optional<std::string>> metadata(std::string_view Key) override;
 
 protected:
   Expected<Advice> evaluateUntyped(const FeatureSet &Features,

@@ -125,6 +125,12 @@ public:
   /// The runner and its peer for messages: "pipe:/tmp/advisor (bitstream)".
   virtual std::string describe() const = 0;
 
+  /// What the model's file says of itself under \p Key
+  /// (docs/model-metadata.md), such as "mlbridge.vocabulary"; nothing where it
+  /// says nothing, or where there is no file in this process. Loads the model
+  /// if need be.
+  virtual Expected<std::optional<std::string>> metadata(std::string_view Key);
+
   /// Called by evaluate() before the process ends with status 1. The default
   /// prints the error to stderr.
   void setErrorHandler(ErrorHandler Handler);

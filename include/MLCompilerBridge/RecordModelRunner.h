@@ -49,6 +49,7 @@ public:
   Error logOutcomeUntyped(const TensorView *Decision,
                           std::optional<double> Reward) override;
   std::string describe() const override;
+  Expected<std::optional<std::string>> metadata(std::string_view Key) override;
 
 protected:
   Expected<Advice> evaluateUntyped(const FeatureSet &Features,

@@ -35,6 +35,11 @@ Expected<Advice> MLModelRunner::ask(const FeatureSet &Features,
 
 void MLModelRunner::switchContext(std::string_view) {}
 
+Expected<std::optional<std::string>>
+MLModelRunner::metadata(std::string_view) {
+  return std::optional<std::string>();
+}
+
 Error MLModelRunner::logOutcomeUntyped(const TensorView *,
                                        std::optional<double>) {
   return Error::success();

@@ -112,6 +112,19 @@ Expected<const Model *> InProcessModelRunner::model(std::string_view Label) {
   return (*Found)->Loaded->TheModel.get();
 }
 
+Expected<std::optional<std::string>>
+InProcessModelRunner::metadata(std::string_view Key) {
+  std::optional<std::string> Result;
+  if (Agents.size() != 1 || !Agents.front()->Label.empty())
+    return Result;
+  Expected<const Model *> Only = model();
+  if (!Only)
+    return Only.takeError();
+  if (const std::string *Text = (*Only)->metadata(Key))
+    Result = *Text;
+  return Result;
+}
+
 /// The agent that \p Features name by `_agent`.
 Expected<InProcessModelRunner::Agent *>
 InProcessModelRunner::whomToAsk(Span<const TensorView> Features) {

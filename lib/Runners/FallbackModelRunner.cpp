@@ -39,6 +39,17 @@ Error FallbackModelRunner::logOutcomeUntyped(const TensorView *Decision,
   return Error::success();
 }
 
+Expected<std::optional<std::string>>
+FallbackModelRunner::metadata(std::string_view Key) {
+  if (!Cause) {
+    Expected<std::optional<std::string>> Text = Inner->metadata(Key);
+    if (Text)
+      return Text;
+    Cause = Text.takeError();
+  }
+  return std::optional<std::string>();
+}
+
 std::string FallbackModelRunner::describe() const {
   return "fallback|" + Inner->describe();
 }

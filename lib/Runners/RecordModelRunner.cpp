@@ -234,6 +234,11 @@ std::string RecordModelRunner::describe() const {
   return "record:" + Out->path() + "|" + Inner->describe();
 }
 
+Expected<std::optional<std::string>>
+RecordModelRunner::metadata(std::string_view Key) {
+  return Inner->metadata(Key);
+}
+
 Error RecordModelRunner::flush() { return Out->blame(Out->flush()); }
 
 void RecordModelRunner::switchContext(std::string_view Name) {

@@ -36,6 +36,7 @@ public:
     std::string Name;
     /// As for `opt -passes=`; for a module.
     std::string Pipeline;
+    bool operator==(const Action &) const = default;
   };
   /// What an action is, as a number: few enough for a table of each.
   static constexpr std::size_t MaxActions = 65535;
@@ -58,6 +59,11 @@ public:
   const std::string &prologue() const { return Prologue; }
   std::size_t size() const { return Actions.size(); }
   const Action &operator[](std::size_t Index) const { return Actions[Index]; }
+
+  /// Whether the same numbers mean the same passes.
+  bool doesAs(const ActionSpace &Other) const {
+    return Prologue == Other.Prologue && Actions == Other.Actions;
+  }
 
 private:
   ActionSpace() = default;

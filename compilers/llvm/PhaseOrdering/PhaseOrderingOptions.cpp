@@ -13,12 +13,17 @@
 
 #include "PhaseOrdering/PhaseOrderingOptions.h"
 
+#include "ModelSpecParser.h"
 #include "Options.h"
 
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Process.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+
+#include <climits>
 
 using namespace llvm;
 
@@ -29,6 +34,27 @@ cl::opt<std::string> EnvironmentOpt(
     "mlbridge-environment", cl::cat(optionCategory()), cl::value_desc("spec"),
     cl::desc("Where the trainer is that drives an environment, such as "
              "pipe:/tmp/trainer (default: the variable MLBRIDGE_SPEC)"));
+
+cl::opt<std::string, false, ModelSpecParser> PhaseOrderingOpt(
+    "mlbridge-phase-ordering", cl::cat(optionCategory()),
+    cl::value_desc("spec"),
+    cl::desc("Let the model that <spec> names decide which passes run, in the "
+             "place of the pipeline of -Os or -Oz"));
+
+cl::opt<unsigned> SearchOpt(
+    "mlbridge-search", cl::cat(optionCategory()), cl::value_desc("k"),
+    cl::desc("Try <k> sequences of passes as the model prefers them, and -Oz, "
+             "and keep the one with the smallest code"));
+
+cl::opt<unsigned>
+    SearchBudgetOpt("mlbridge-search-budget", cl::cat(optionCategory()),
+                    cl::value_desc("ms"),
+                    cl::desc("Begin no other sequence when this time is over"));
+
+cl::opt<unsigned>
+    SearchSeedOpt("mlbridge-search-seed", cl::cat(optionCategory()),
+                  cl::value_desc("n"),
+                  cl::desc("Where a search draws at random, begin with <n>"));
 
 cl::opt<std::string> ActionsOpt(
     "mlbridge-phase-ordering-actions", cl::cat(optionCategory()),
@@ -92,17 +118,130 @@ cl::opt<unsigned>
 
 } // namespace
 
-Expected<PhaseOrderingSetup> PhaseOrderingSetup::fromOptions() {
-  Expected<ActionSpace> Actions = ActionSpace::load(ActionsOpt);
+static Error malformed(StringRef Model, const Twine &Why) {
+  return {ErrorCode::Malformed,
+          (Model + ": its metadata 'mlbridge.phase-ordering': " + Why).str()};
+}
+
+static Error readActions(const json::Value &Value, StringRef Model,
+                         PhaseOrderingContract &Into) {
+  std::string Text;
+  raw_string_ostream(Text) << Value;
+  std::optional<StringRef> Name = Value.getAsString();
+  Expected<ActionSpace> Space =
+      Name ? ActionSpace::load(*Name) : ActionSpace::parse(Text, Model);
+  if (!Space)
+    return Space.takeError();
+  Into.Actions = std::move(*Space);
+  return Error::success();
+}
+
+static Error readEntry(StringRef Key, const json::Value &Value, StringRef Model,
+                       PhaseOrderingContract &Into) {
+  if (Key == "actions")
+    return readActions(Value, Model, Into);
+  if (Key == "stop") {
+    Into.Stop = Value.getAsBoolean();
+    if (!Into.Stop)
+      return malformed(Model, "'stop': expected true or false");
+  } else if (Key == "steps") {
+    std::optional<std::int64_t> Steps = Value.getAsInteger();
+    if (!Steps || *Steps < 1 || *Steps > INT_MAX)
+      return malformed(Model, "'steps': expected a number above 0");
+    Into.Steps = static_cast<unsigned>(*Steps);
+  } else if (Key == "observation") {
+    std::optional<StringRef> Text = Value.getAsString();
+    if (!Text)
+      return malformed(Model, "'observation': expected a list of names");
+    Into.Observation = Text->str();
+  }
+  // What a later version adds is no reason to fail.
+  return Error::success();
+}
+
+Expected<PhaseOrderingContract>
+PhaseOrderingContract::of(MLModelRunner &Runner) {
+  PhaseOrderingContract Result;
+  Result.Model = Runner.describe();
+  Expected<std::optional<std::string>> Vocabulary =
+      Runner.metadata("mlbridge.vocabulary");
+  if (!Vocabulary)
+    return Vocabulary.takeError();
+  Result.Vocabulary = std::move(*Vocabulary);
+  Expected<std::optional<std::string>> Text =
+      Runner.metadata("mlbridge.phase-ordering");
+  if (!Text)
+    return Text.takeError();
+  if (!*Text)
+    return Result;
+  llvm::Expected<json::Value> Parsed = json::parse(**Text);
+  if (!Parsed)
+    return malformed(Result.Model,
+                     "expected JSON: " + toString(Parsed.takeError()));
+  const json::Object *Object = Parsed->getAsObject();
+  if (!Object)
+    return malformed(Result.Model, "expected a JSON object");
+  for (const auto &[Key, Value] : *Object)
+    if (Error E = readEntry(Key, Value, Result.Model, Result))
+      return E;
+  return Result;
+}
+
+static Error otherwise(const cl::Option &Option, const Twine &Given,
+                       const Twine &Said, StringRef Model) {
+  return {ErrorCode::SchemaMismatch,
+          ("-" + Option.ArgStr + ": expected " + Said + ", with which " +
+           Model + " was trained, found " + Given)
+              .str()};
+}
+
+/// The option's value, or what the model says where it was not given.
+template <typename T, typename Opt>
+static Expected<T> settle(const Opt &Option, const std::optional<T> &Said,
+                          StringRef Model) {
+  const T Given = Option.getValue();
+  if (!Said || Given == *Said)
+    return Given;
+  if (Option.getNumOccurrences() == 0)
+    return *Said;
+  return otherwise(Option, Twine(Given), Twine(*Said), Model);
+}
+
+static Expected<ActionSpace> settleActions(const PhaseOrderingContract &Said) {
+  if (Said.Actions && ActionsOpt.getNumOccurrences() == 0)
+    return *Said.Actions;
+  Expected<ActionSpace> Given = ActionSpace::load(ActionsOpt);
+  if (Given && Said.Actions && !Given->doesAs(*Said.Actions))
+    return otherwise(ActionsOpt, Twine(Given->name()),
+                     "the space '" + Said.Actions->name() + "'", Said.Model);
+  return Given;
+}
+
+Expected<PhaseOrderingSetup>
+PhaseOrderingSetup::fromOptions(const PhaseOrderingContract &Said) {
+  Expected<ActionSpace> Actions = settleActions(Said);
   if (!Actions)
     return Actions.takeError();
+  Expected<bool> Stop = settle(StopOpt, Said.Stop, Said.Model);
+  if (!Stop)
+    return Stop.takeError();
+  Expected<unsigned> Steps = settle(StepsOpt, Said.Steps, Said.Model);
+  if (!Steps)
+    return Steps.takeError();
+  Expected<std::string> Names =
+      settle(ObservationOpt, Said.Observation, Said.Model);
+  if (!Names)
+    return Names.takeError();
   Expected<RewardFunction> Reward = RewardFunction::parse(RewardOpt);
   if (!Reward)
     return Reward.takeError();
   Expected<Observation> Features = Observation::create(
-      ObservationOpt, Actions->size(), ir2vecVocabulary(), ir2vecOptions());
+      *Names, Actions->size(), ir2vecVocabulary(), ir2vecOptions());
   if (!Features)
     return Features.takeError();
+  if (Said.Vocabulary && Features->vocabulary())
+    if (Error E = Features->vocabulary()->check(*Said.Vocabulary, Said.Model))
+      return E;
 
   std::optional<EmbeddingKind> Histograms;
   if (Features->needsHistogram())
@@ -113,12 +252,18 @@ Expected<PhaseOrderingSetup> PhaseOrderingSetup::fromOptions() {
                                               .Verify = VerifyOpt,
                                               .CachedStates = CacheOpt,
                                               .CPU = CPUOpt},
-                                 .WithStop = StopOpt,
-                                 .Steps = std::max(1U, unsigned(StepsOpt)),
+                                 .WithStop = *Stop,
+                                 .Steps = std::max(1U, *Steps),
                                  .RelativeToInitial =
                                      ReferenceOpt == Relative::Initial,
                                  .KeptPrograms = ProgramsOpt};
   return PhaseOrderingSetup{std::move(Settings), std::move(*Features)};
+}
+
+StringRef phaseOrderingSpec() { return PhaseOrderingOpt; }
+
+SearchOptions searchOptions() {
+  return {SearchOpt, SearchBudgetOpt, SearchSeedOpt};
 }
 
 std::string environmentSpec() {

@@ -205,6 +205,19 @@ static std::uint64_t hashOf(const Module &M) {
   return xxh3_64bits(StringRef(Bitcode.data(), Bitcode.size()));
 }
 
+ModuleView Program::look() {
+  return {Settings.Histograms ? Now->Passes.histogram() : EntityHistogram(),
+          ModuleCounts::of(*Now->M)};
+}
+
+Expected<ModuleView> Program::view(const ActionSequence &Sequence) {
+  if (auto Known = States.find(Sequence); Known != States.end())
+    return Known->second.View;
+  if (Error E = advance(Sequence))
+    return E;
+  return look();
+}
+
 Expected<Program::State> Program::state(const ActionSequence &Sequence) {
   if (auto Known = States.find(Sequence); Known != States.end())
     return Known->second;
@@ -212,9 +225,7 @@ Expected<Program::State> Program::state(const ActionSequence &Sequence) {
     return E;
 
   State Found;
-  if (Settings.Histograms)
-    Found.View.Histogram = Now->Passes.histogram();
-  Found.View.Counts = ModuleCounts::of(*Now->M);
+  Found.View = look();
   Found.Sizes.Instructions = Found.View.Counts.instructions();
   if (Settings.Reward.needsObject()) {
     Stopwatch Clock(Spent.Emission);

@@ -78,6 +78,8 @@ public:
   /// The state that \p Sequence leads to. Errors: Malformed where the verifier
   /// refuses what a pass made; those of machine code.
   Expected<State> state(const ActionSequence &Sequence);
+  /// The IR that \p Sequence leads to; nothing is measured.
+  Expected<ModuleView> view(const ActionSequence &Sequence);
   /// What LLVM's own -Oz makes of the module; computed once.
   Expected<Measurements> oz();
   /// Writes what \p Sequence leads to: an object if the name ends in ".o", else
@@ -94,6 +96,8 @@ private:
   Program(std::unique_ptr<llvm::LLVMContext> Context,
           const ProgramSettings &Settings);
   Error prepare(std::unique_ptr<llvm::Module> M);
+  /// Of the IR where the work stands.
+  ModuleView look();
   /// Makes the work stand where \p Sequence leads.
   Error advance(const ActionSequence &Sequence);
   Error check(Work &At, const llvm::Twine &Culprit) const;

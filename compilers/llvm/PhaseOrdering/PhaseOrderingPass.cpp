@@ -1,0 +1,289 @@
+//===- PhaseOrderingPass.cpp - A pipeline that a model decides on ---------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// An episode on the compiler's own module, and its way into the pipelines.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PhaseOrdering/PhaseOrderingPass.h"
+
+#include "ModelSession.h"
+#include "Options.h"
+#include "PhaseOrdering/MachineCode.h"
+#include "PhaseOrdering/PassRunner.h"
+#include "PhaseOrdering/Search.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+#include <chrono>
+
+using namespace llvm;
+
+namespace MLBridge {
+namespace {
+
+constexpr StringLiteral PassName = "mlbridge-phase-ordering";
+
+/// One module's episode.
+class Episode {
+public:
+  Episode(Module &M, MLModelRunner &Runner, PhaseOrderingSetup Given)
+      : M(M), Setup(std::move(Given)),
+        Policy(Runner, Setup.Features,
+               Setup.Settings.Programs.Actions.size() +
+                   (Setup.Settings.WithStop ? 1 : 0)) {}
+
+  /// Does it. False where the module is left to -Oz.
+  Expected<bool> run(const SearchOptions &How) {
+    return How.Rollouts == 0 ? decide() : searchFor(How);
+  }
+  /// What was done, in a line.
+  std::string describe() const;
+
+private:
+  Expected<bool> decide();
+  Expected<bool> searchFor(const SearchOptions &How);
+  Error apply(PassRunner &Passes, std::uint16_t Action);
+
+  Module &M;
+  PhaseOrderingSetup Setup;
+  PhaseOrderingPolicy Policy;
+  ActionSequence Taken;
+  std::optional<SearchResult> Searched;
+};
+
+} // namespace
+
+Error Episode::apply(PassRunner &Passes, std::uint16_t Action) {
+  Taken.push_back(Action);
+  return Passes.run(Setup.Settings.Programs.Actions[Action].Pipeline);
+}
+
+Expected<bool> Episode::decide() {
+  const ActionSpace &Actions = Setup.Settings.Programs.Actions;
+  const std::optional<EmbeddingKind> Histograms =
+      Setup.Settings.Programs.Histograms;
+  Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
+  if (!TM)
+    return TM.takeError();
+  PassRunner Passes(M, **TM, Histograms.value_or(EmbeddingKind::Symbolic));
+  // That much is done of any module, by -Oz too.
+  if (Error E = Passes.run(Actions.prologue()))
+    return E;
+  while (Taken.size() < Setup.Settings.Steps) {
+    const ModuleView Seen{Histograms ? Passes.histogram() : EntityHistogram(),
+                          ModuleCounts::of(M)};
+    Expected<PhaseOrderingPolicy::Answer> Given = Policy.ask(Seen, Taken);
+    if (Given.code() == ErrorCode::Deferred)
+      return false;
+    if (!Given)
+      return Given.takeError();
+    if (Error E = Policy.tell(Given->Action))
+      return E;
+    if (Given->Action >= Actions.size())
+      break;
+    if (Error E = apply(Passes, static_cast<std::uint16_t>(Given->Action)))
+      return E;
+  }
+  return true;
+}
+
+Expected<bool> Episode::searchFor(const SearchOptions &How) {
+  std::unique_ptr<Module> Copy = CloneModule(M);
+  StripDebugInfo(*Copy);
+  Setup.Settings.Programs.Reward = *RewardFunction::parse("text-size");
+  Expected<std::unique_ptr<Program>> Of =
+      Program::create(std::move(Copy), Setup.Settings.Programs);
+  if (!Of)
+    return Of.takeError();
+  Expected<SearchResult> Found = search(**Of, Policy, Setup.Settings, How);
+  if (Found.code() == ErrorCode::Deferred)
+    return false;
+  if (!Found)
+    return Found.takeError();
+  Searched = *Found;
+  if (!Found->Sequence)
+    return false;
+
+  Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
+  if (!TM)
+    return TM.takeError();
+  PassRunner Passes(M, **TM, EmbeddingKind::Symbolic);
+  if (Error E = Passes.run(Setup.Settings.Programs.Actions.prologue()))
+    return E;
+  for (std::uint16_t Action : *Found->Sequence)
+    if (Error E = apply(Passes, Action))
+      return E;
+  return true;
+}
+
+std::string Episode::describe() const {
+  std::string Text;
+  raw_string_ostream OS(Text);
+  OS << "asked=" << Policy.asked() << " actions=" << Taken.size() << " [";
+  interleave(
+      Taken, OS,
+      [&](std::uint16_t Action) {
+        OS << Setup.Settings.Programs.Actions[Action].Name;
+      },
+      " ");
+  OS << "]";
+  if (Searched)
+    OS << " rollouts=" << Searched->Rollouts << " text=" << Searched->TextSize
+       << " oz=" << Searched->OzTextSize;
+  return Text;
+}
+
+/// Whether an episode has optimised \p M. A failure has been reported.
+static bool optimize(Module &M) {
+  // What has no code needs no model.
+  if (all_of(M, [](const Function &F) { return F.isDeclaration(); }))
+    return false;
+  std::unique_ptr<ModelSession> Session =
+      ModelSession::open(PassName, phaseOrderingSpec(), M);
+  if (!Session)
+    return false;
+  const auto Start = std::chrono::steady_clock::now();
+  Session->runner().switchContext(
+      (PassName + ":" + M.getModuleIdentifier()).str());
+  auto Run = [&]() -> Expected<bool> {
+    Expected<PhaseOrderingContract> Said =
+        PhaseOrderingContract::of(Session->runner());
+    if (!Said)
+      return Said.takeError();
+    Expected<PhaseOrderingSetup> Setup = PhaseOrderingSetup::fromOptions(*Said);
+    if (!Setup)
+      return Setup.takeError();
+    Episode Now(M, Session->runner(), std::move(*Setup));
+    Expected<bool> Done = Now.run(searchOptions());
+    if (printStatistics()) {
+      const std::chrono::duration<double, std::milli> Time =
+          std::chrono::steady_clock::now() - Start;
+      std::string Line;
+      raw_string_ostream(Line)
+          << PassName << ": " << M.getModuleIdentifier() << ": "
+          << Now.describe() << " time=" << format("%.1f", Time.count()) << "ms";
+      printLine(Line);
+    }
+    return Done;
+  };
+  Expected<bool> Done = Run();
+  if (Done)
+    return *Done;
+  Session->fail(Done.takeError());
+  return false;
+}
+
+namespace {
+
+/// Where an episode stands in one of LLVM's pipelines.
+class EpisodePass : public PassInfoMixin<EpisodePass> {
+public:
+  /// \p Replaced is set when the passes behind it are to be left out.
+  explicit EpisodePass(std::shared_ptr<bool> Replaced)
+      : Replaced(std::move(Replaced)) {}
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    *Replaced = optimize(M);
+    // A model that failed may have been at work before.
+    return PreservedAnalyses::none();
+  }
+  static bool isRequired() { return true; }
+
+private:
+  std::shared_ptr<bool> Replaced;
+};
+
+/// An episode by itself.
+class PhaseOrderingPass : public PassInfoMixin<PhaseOrderingPass> {
+public:
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    if (phaseOrderingSpec().empty())
+      M.getContext().diagnose(DiagnosticInfoGeneric(
+          PassName + ": no model; -mlbridge-phase-ordering=SPEC names one",
+          DS_Error));
+    else if (!optimize(M))
+      runOz(M);
+    return PreservedAnalyses::none();
+  }
+  static bool isRequired() { return true; }
+
+private:
+  static void runOz(Module &M) {
+    Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
+    if (TM)
+      PassRunner(M, **TM, EmbeddingKind::Symbolic).runOz();
+    else
+      M.getContext().diagnose(DiagnosticInfoGeneric(
+          PassName + ": " + TM.takeError().str(), DS_Error));
+  }
+};
+
+} // namespace
+
+/// Passes that LLVM would leave out, and that what comes behind relies on: of
+/// LTO, and of instrumentation.
+static bool isNeeded(StringRef Pass) {
+  static constexpr StringLiteral Names[] = {
+      "CanonicalizeAliasesPass", "NameAnonGlobalPass",
+      "LowerTypeTestsPass",      "EliminateAvailableExternallyPass",
+      "GCOVProfilerPass",        "InstrProfilingLoweringPass",
+      "PGOInstrumentationGen",   "PGOInstrumentationGenCreateVar",
+  };
+  return is_contained(Names, Pass);
+}
+
+static void registerPlaces(PassBuilder &PB) {
+  PassInstrumentationCallbacks *Callbacks =
+      PB.getPassInstrumentationCallbacks();
+  if (!Callbacks)
+    return;
+  auto Replaced = std::make_shared<bool>(false);
+  Callbacks->registerShouldRunOptionalPassCallback(
+      [Replaced](StringRef Pass, const Any &) {
+        return !*Replaced || isNeeded(Pass);
+      });
+  PB.registerPipelineStartEPCallback(
+      [Replaced](ModulePassManager &Passes, OptimizationLevel Level) {
+        if (Level.isOptimizingForSize())
+          Passes.addPass(EpisodePass(Replaced));
+      });
+  // The linker has levels of its own; whether code is to be small is said by
+  // its functions.
+  PB.registerPipelineEarlySimplificationEPCallback(
+      [Replaced](ModulePassManager &Passes, OptimizationLevel Level,
+                 ThinOrFullLTOPhase Phase) {
+        if (Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
+            Level != OptimizationLevel::O0)
+          Passes.addPass(EpisodePass(Replaced));
+      });
+}
+
+void registerPhaseOrdering(PassBuilder &PB) {
+  PB.registerPipelineParsingCallback(
+      [](StringRef Name, ModulePassManager &Passes,
+         ArrayRef<PassBuilder::PipelineElement>) {
+        if (Name != PassName)
+          return false;
+        Passes.addPass(PhaseOrderingPass());
+        return true;
+      });
+  if (!phaseOrderingSpec().empty())
+    registerPlaces(PB);
+}
+
+} // namespace MLBridge

@@ -1,0 +1,84 @@
+//===- Policy.cpp - What a model makes of an observation ------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// From features to a question, and from an answer to an action.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PhaseOrdering/Policy.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+using namespace llvm;
+
+namespace MLBridge {
+
+Error PhaseOrderingPolicy::mismatch(const std::string &Why) const {
+  return {ErrorCode::SchemaMismatch, Runner.describe() + ": " + Why};
+}
+
+Expected<PhaseOrderingPolicy::Answer>
+PhaseOrderingPolicy::ask(const ModuleView &Module,
+                         ArrayRef<std::uint16_t> Taken) {
+  ++Asked;
+  Question.clear();
+  Features.write(Module, Taken, Question);
+  Expected<Advice> Given = Runner.ask(Question, AdviceSpec::any());
+  if (!Given)
+    return Given.takeError();
+  for (const char *Name : {"action", "logits", "values"})
+    if (const TensorView *Output = Given->find(Name))
+      return read(*Output);
+  Expected<const TensorView *> Only = Given->only();
+  if (!Only)
+    return mismatch(Only.takeError().message());
+  return read(**Only);
+}
+
+Expected<PhaseOrderingPolicy::Answer>
+PhaseOrderingPolicy::read(const TensorView &Output) const {
+  const std::string Name = "output '" + std::string(Output.Name) + "'";
+  Answer Result;
+  if (Output.Type != ElementType::String && Output.numElements() == 1 &&
+      NumChoices != 1) {
+    Expected<std::int64_t> Action =
+        Runner.convert<std::int64_t>(Advice({&Output, 1}));
+    if (!Action)
+      return Action.takeError();
+    if (*Action < 0 || static_cast<std::uint64_t>(*Action) >= NumChoices)
+      return mismatch(Name + ": expected an action of 0 to " +
+                      std::to_string(NumChoices - 1) + ", found " +
+                      std::to_string(*Action));
+    Result.Action = static_cast<std::size_t>(*Action);
+    return Result;
+  }
+  if (Output.Type == ElementType::String || Output.numElements() != NumChoices)
+    return mismatch(Name + ": expected an action, or " +
+                    std::to_string(NumChoices) +
+                    " numbers, one for each, found " + Output.typeStr());
+  Expected<std::vector<float>> Values =
+      Runner.convert<std::vector<float>>(Advice({&Output, 1}));
+  if (!Values)
+    return Values.takeError();
+  if (any_of(*Values, [](float Value) { return std::isnan(Value); }))
+    return mismatch(Name + ": expected numbers, found NaN");
+  Result.Values = std::move(*Values);
+  Result.Action = static_cast<std::size_t>(
+      std::distance(Result.Values.begin(), max_element(Result.Values)));
+  return Result;
+}
+
+Error PhaseOrderingPolicy::tell(std::size_t Action) {
+  return Runner.logOutcome(
+      std::pair("action", static_cast<std::int64_t>(Action)));
+}
+
+} // namespace MLBridge

@@ -1,0 +1,175 @@
+//===- Search.cpp - The best of several sequences -------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Rollouts, one after the other.
+///
+//===----------------------------------------------------------------------===//
+
+#include "PhaseOrdering/Search.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+using namespace llvm;
+
+namespace MLBridge {
+
+/// An index, drawn with the probabilities softmax(\p Values). Not by a
+/// distribution of the standard library, which may differ from one to another.
+static std::size_t draw(ArrayRef<float> Values, std::mt19937_64 &Random) {
+  const double Max = *max_element(Values);
+  std::vector<double> Weights;
+  double Sum = 0;
+  for (float Value : Values) {
+    // An infinity is above all others, or below.
+    Weights.push_back(Value == Max ? 1 : std::exp(Value - Max));
+    Sum += Weights.back();
+  }
+  constexpr double Range = 18446744073709551616.0; // 2^64
+  double Left = static_cast<double>(Random()) / Range * Sum;
+  for (const auto &[Index, Weight] : enumerate(Weights)) {
+    Left -= Weight;
+    if (Left < 0)
+      return Index;
+  }
+  return static_cast<std::size_t>(
+      std::distance(Values.begin(), max_element(Values)));
+}
+
+namespace {
+
+class Searcher {
+public:
+  Searcher(Program &Of, PhaseOrderingPolicy &Policy,
+           const PhaseOrderingSettings &Settings, const SearchOptions &How)
+      : Of(Of), Policy(Policy), Settings(Settings), How(How), Random(How.Seed) {
+  }
+
+  Expected<SearchResult> run();
+
+private:
+  Error trySteps();
+  Error tryFirstChoices();
+  /// An episode; \p AtRandom, or as the policy decides.
+  Expected<ActionSequence> rollOut(bool AtRandom);
+  Error consider(const ActionSequence &Candidate);
+  bool isOver() const {
+    return How.Budget != 0 && std::chrono::steady_clock::now() - Start >=
+                                  std::chrono::milliseconds(How.Budget);
+  }
+
+  Program &Of;
+  PhaseOrderingPolicy &Policy;
+  const PhaseOrderingSettings &Settings;
+  const SearchOptions How;
+  std::mt19937_64 Random;
+  const std::chrono::steady_clock::time_point Start =
+      std::chrono::steady_clock::now();
+  bool HasValues = false;
+  SearchResult Result;
+};
+
+} // namespace
+
+Expected<SearchResult> Searcher::run() {
+  Expected<Measurements> Oz = Of.oz();
+  if (!Oz)
+    return Oz.takeError();
+  Result.OzTextSize = Result.TextSize = Oz->TextSize.value_or(0);
+  if (Error E = Settings.Steps == 1 ? tryFirstChoices() : trySteps())
+    return E;
+  return Result;
+}
+
+Error Searcher::consider(const ActionSequence &Candidate) {
+  Expected<Program::State> Found = Of.state(Candidate);
+  if (!Found)
+    return Found.takeError();
+  ++Result.Rollouts;
+  const std::uint64_t Size = Found->Sizes.TextSize.value_or(0);
+  if (Size < Result.TextSize) {
+    Result.TextSize = Size;
+    Result.Sequence = Candidate;
+  }
+  return Error::success();
+}
+
+Error Searcher::tryFirstChoices() {
+  Expected<ModuleView> Seen = Of.view({});
+  if (!Seen)
+    return Seen.takeError();
+  Expected<PhaseOrderingPolicy::Answer> Given = Policy.ask(*Seen, {});
+  if (!Given)
+    return Given.takeError();
+  std::vector<std::size_t> Choices{Given->Action};
+  if (!Given->Values.empty()) {
+    Choices.resize(Given->Values.size());
+    std::iota(Choices.begin(), Choices.end(), std::size_t(0));
+    stable_sort(Choices, [&](std::size_t A, std::size_t B) {
+      return Given->Values[A] > Given->Values[B];
+    });
+  }
+  for (std::size_t Choice : Choices) {
+    if (Result.Rollouts >= How.Rollouts || isOver())
+      break;
+    ActionSequence Candidate;
+    if (Choice < Settings.Programs.Actions.size())
+      Candidate.push_back(static_cast<std::uint16_t>(Choice));
+    if (Error E = consider(Candidate))
+      return E;
+  }
+  return Error::success();
+}
+
+Error Searcher::trySteps() {
+  while (Result.Rollouts < How.Rollouts && !isOver()) {
+    Expected<ActionSequence> Candidate = rollOut(Result.Rollouts != 0);
+    if (!Candidate)
+      return Candidate.takeError();
+    if (Error E = consider(*Candidate))
+      return E;
+    if (!HasValues)
+      break;
+  }
+  return Error::success();
+}
+
+Expected<ActionSequence> Searcher::rollOut(bool AtRandom) {
+  ActionSequence Taken;
+  while (Taken.size() < Settings.Steps) {
+    Expected<ModuleView> Seen = Of.view(Taken);
+    if (!Seen)
+      return Seen.takeError();
+    Expected<PhaseOrderingPolicy::Answer> Given = Policy.ask(*Seen, Taken);
+    if (!Given)
+      return Given.takeError();
+    HasValues |= !Given->Values.empty();
+    const std::size_t Choice = AtRandom && !Given->Values.empty()
+                                   ? draw(Given->Values, Random)
+                                   : Given->Action;
+    if (Choice >= Settings.Programs.Actions.size())
+      break;
+    Taken.push_back(static_cast<std::uint16_t>(Choice));
+  }
+  return Taken;
+}
+
+Expected<SearchResult> search(Program &Of, PhaseOrderingPolicy &Policy,
+                              const PhaseOrderingSettings &Settings,
+                              const SearchOptions &How) {
+  return Searcher(Of, Policy, Settings, How).run();
+}
+
+} // namespace MLBridge

@@ -1,0 +1,43 @@
+//===- Search.h - The best of several sequences -----------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A search over sequences of actions, guided by a policy: what is best is
+/// known only when the code has been made.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LLVM_PHASEORDERING_SEARCH_H
+#define MLBRIDGE_LLVM_PHASEORDERING_SEARCH_H
+
+#include "PhaseOrdering/PhaseOrderingOptions.h"
+#include "PhaseOrdering/Policy.h"
+
+namespace MLBridge {
+
+struct SearchResult {
+  /// With the smallest code; nothing where that is -Oz's.
+  std::optional<ActionSequence> Sequence;
+  std::uint64_t TextSize = 0;
+  std::uint64_t OzTextSize = 0;
+  /// How many sequences were tried.
+  unsigned Rollouts = 0;
+};
+
+/// Tries up to \p How.Rollouts sequences on \p Of, whose reward has the text
+/// size, and -Oz. Where an episode is one action, these are the ones that the
+/// policy values most; else the first is as it decides, and the others are
+/// drawn from the softmax of its values. A policy that gives no values has one
+/// sequence. Of equals the first is kept, and -Oz is before all.
+Expected<SearchResult> search(Program &Of, PhaseOrderingPolicy &Policy,
+                              const PhaseOrderingSettings &Settings,
+                              const SearchOptions &How);
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LLVM_PHASEORDERING_SEARCH_H
