@@ -190,9 +190,7 @@ def singles(passes: list[Pass]) -> list[dict[str, str]]:
 
 def spaces(pipeline: str, version: str) -> dict[str, object]:
     """All action spaces by name."""
-    passes = [
-        p for p in flatten(pipeline) if p.name not in _NO_CHANGE | _IN_PROLOGUE
-    ]
+    passes = [p for p in flatten(pipeline) if p.name not in _NO_CHANGE | _IN_PROLOGUE]
     descriptions = {
         "oz": (
             f"The -Oz pipeline of LLVM {version}, cut in {len(_PIECES)} pieces: all of"
