@@ -16,6 +16,8 @@
 
 #include "PhaseOrdering/PhaseOrderingEnvironment.h"
 
+#include "MLCompilerBridge/MLModelRunner.h"
+
 namespace MLBridge {
 
 /// What a model's file says of how it was trained: the entry

@@ -5,7 +5,7 @@
 """Makes the action spaces of phase ordering from the -Oz pipeline of an LLVM.
 
 ``derive_actions.py FOLDER`` writes oz.json, odg.json and passes.json there, of the
-pipeline that ``opt-22`` prints. The same LLVM gives the same bytes.
+pipeline that ``clang-22`` prints. The same LLVM gives the same bytes.
 """
 
 import argparse
@@ -193,18 +193,18 @@ def spaces(pipeline: str, version: str) -> dict[str, object]:
     passes = [p for p in flatten(pipeline) if p.name not in _NO_CHANGE | _IN_PROLOGUE]
     descriptions = {
         "oz": (
-            f"The -Oz pipeline of LLVM {version}, cut in {len(_PIECES)} pieces: all of"
+            f"The -Oz pipeline of clang {version}, cut in {len(_PIECES)} pieces: all of"
             " them in their order are nearly that pipeline",
             pieces(passes),
         ),
         "odg": (
-            f"Walks over the dependence graph of LLVM {version}'s -Oz, whose nodes are"
+            f"Walks over the dependence graph of clang {version}'s -Oz, whose nodes are"
             " its passes and whose edges lead from each to those that follow it:"
             f" from a pass with at least {CRITICAL_DEGREE} neighbours to the next such",
             walks(passes),
         ),
         "passes": (
-            f"The single passes of LLVM {version}'s -Oz, each with its parameters",
+            f"The single passes of clang {version}'s -Oz, each with its parameters",
             singles(passes),
         ),
     }
@@ -219,31 +219,28 @@ def spaces(pipeline: str, version: str) -> dict[str, object]:
     }
 
 
-def pipeline_of(opt: str) -> tuple[str, str]:
-    """What an opt prints of -Oz, with clang's options for it; and its version."""
+def pipeline_of(clang: str) -> tuple[str, str]:
+    """The -Oz pipeline of a clang, which is opt's and a vectorizer; its version."""
 
-    def run(*arguments: str, module: str = "") -> str:
+    def run(*arguments: str) -> str:
         return subprocess.run(
-            [opt, *arguments], input=module, capture_output=True, text=True, check=True
+            [clang, *arguments], input="", capture_output=True, text=True, check=True
         ).stdout
 
     printed = run(
-        "-passes=default<Oz>",
-        "-vectorize-slp",
-        "-print-pipeline-passes",
-        "-disable-output",
+        *("-Oz", "-xc", "-", "-c", "-o", "/dev/null"),
+        *("-mllvm", "-print-pipeline-passes"),
     )
-    version = run("--version").partition("version ")[2].split()[0]
-    return printed.strip(), version
+    return printed.strip(), run("-dumpversion").strip()
 
 
 def main() -> None:
     """Writes the files."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--opt", default="opt-22")
+    parser.add_argument("--clang", default="clang-22")
     arguments = parser.parse_args()
-    for name, space in spaces(*pipeline_of(arguments.opt)).items():
+    for name, space in spaces(*pipeline_of(arguments.clang)).items():
         text = json.dumps(space, indent=2) + "\n"
         (arguments.folder / f"{name}.json").write_text(text)
 

@@ -1,0 +1,50 @@
+"""Writes an ONNX model for phase ordering, which always has the same values.
+
+make-phase-ordering-model.py FILE OUTPUT VALUE... [--KEY=METADATA]...
+
+OUTPUT is `action`, an integer, or `logits` or `values`. Its input is `step`: with
+--by-step, each VALUE is an action, and the model takes them one after the other.
+"""
+
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+flags = [a[2:] for a in sys.argv[1:] if a.startswith("--")]
+file, output, *values = [a for a in sys.argv[1:] if not a.startswith("--")]
+by_step = "by-step" in flags
+
+step = helper.make_tensor_value_info("step", TensorProto.FLOAT, [1])
+kind, dtype = (
+    (TensorProto.INT64, np.int64)
+    if output == "action"
+    else (TensorProto.FLOAT, np.float32)
+)
+table = numpy_helper.from_array(np.array(values, dtype), "table")
+if by_step:
+    nodes = [
+        helper.make_node("Cast", ["step"], ["index"], to=TensorProto.INT64),
+        helper.make_node("Gather", ["table", "index"], [output]),
+    ]
+    extents = [1]
+else:
+    # Nothing of `step` is in the result, but it is an input all the same.
+    nodes = [
+        helper.make_node("Sub", ["step", "step"], ["zero"]),
+        helper.make_node("Cast", ["zero"], ["nothing"], to=kind),
+        helper.make_node("Add", ["table", "nothing"], [output]),
+    ]
+    extents = [len(values)]
+graph = helper.make_graph(
+    nodes,
+    "policy",
+    [step],
+    [helper.make_tensor_value_info(output, kind, extents)],
+    [table],
+)
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+model.ir_version = 9
+helper.set_model_props(model, dict(flag.split("=", 1) for flag in flags if "=" in flag))
+onnx.save(model, file)
