@@ -14,16 +14,25 @@
 
 #include "BuiltinModels.h"
 
+// The names are of `mlbridge compile`'s making, for C as well.
+// NOLINTBEGIN(readability-identifier-naming)
+extern "C" {
 #ifdef MLBRIDGE_HAS_IMITATION
-// The name is of `mlbridge compile`'s making, for C as well.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" const MLBridgeAOTModel mlbridge_aot_model_imitation;
+extern const MLBridgeAOTModel mlbridge_aot_model_imitation;
 #endif
+#ifdef MLBRIDGE_HAS_PHASE_ORDERING_OZ
+extern const MLBridgeAOTModel mlbridge_aot_model_phase_ordering_oz;
+#endif
+}
+// NOLINTEND(readability-identifier-naming)
 
 std::vector<const MLBridgeAOTModel *> MLBridge::builtinModels() {
+  return {
 #ifdef MLBRIDGE_HAS_IMITATION
-  return {&mlbridge_aot_model_imitation};
-#else
-  return {};
+      &mlbridge_aot_model_imitation,
 #endif
+#ifdef MLBRIDGE_HAS_PHASE_ORDERING_OZ
+      &mlbridge_aot_model_phase_ordering_oz,
+#endif
+  };
 }

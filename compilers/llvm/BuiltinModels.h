@@ -13,6 +13,8 @@
 ///
 /// - `imitation`, for -mlbridge-inliner: decides as LLVM does at -Oz; from
 ///   models/inlining-imitation
+/// - `phase_ordering_oz`, for -mlbridge-phase-ordering: which passes run in the
+///   place of -Oz; from models/phase-ordering-oz.onnx, once that is there
 ///
 //===----------------------------------------------------------------------===//
 

@@ -55,6 +55,7 @@ if lit_config.maxIndividualTestTimeIsSupported[0]:
 lld_plugin = f"-Wl,-mllvm,-load={plugin} -Wl,--load-pass-plugin={plugin}"
 
 config.substitutions += [
+    ("%plugin-folder", str(Path(plugin).parent)),
     ("%plugin", plugin),
     ("%without-models", config.mlbridge_plugin_without_models),
     ("%lld-plugin", lld_plugin),

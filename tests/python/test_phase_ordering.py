@@ -81,7 +81,7 @@ def test_sizes_are_those_of_the_stock_tools(
         pipeline = ",".join([space["prologue"], *pipelines])
         assert info["text_sizes"][length - 1] == code_of(module, tmp_path, pipeline)
     # The pieces of -Oz are -Oz, nearly.
-    assert info["text_size"] == pytest.approx(info["oz_text_size"], rel=0.03)
+    assert info["text_size"] == pytest.approx(info["oz_text_size"], rel=0.2)
 
 
 @pytest.mark.parametrize("space", ["odg", "passes"])
@@ -292,7 +292,7 @@ def test_a_mistake_costs_one_episode(module: str, tmp_path: Path) -> None:
             ({"module": module, "final": "x"}, mlbridge.InvalidArgument, '"best"'),
             ({"module": module, "steps": 0}, mlbridge.InvalidArgument, "above 0"),
             ({"module": module, "sequence": [15]}, mlbridge.InvalidArgument, "to 14"),
-            ({"module": str(tmp_path / "no.bc")}, mlbridge.System, "No such file"),
+            ({"module": str(tmp_path / "no.bc")}, mlbridge.OSFailure, "No such file"),
             ({"module": str(broken)}, mlbridge.Malformed, "expected LLVM IR"),
             ({"module": str(wrong)}, mlbridge.Malformed, "expected LLVM IR"),
             ({"module": str(foreign)}, mlbridge.Unsupported, "pdp11"),

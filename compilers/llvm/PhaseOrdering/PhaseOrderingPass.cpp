@@ -59,6 +59,12 @@ private:
   Expected<bool> decide();
   Expected<bool> searchFor(const SearchOptions &How);
   Error apply(PassRunner &Passes, std::uint16_t Action);
+  ModuleView look(PassRunner &Passes, const Module &Of) const;
+  /// Asks about the module behind the prologue, which is run on a copy.
+  Expected<PhaseOrderingPolicy::Answer> askFirst(TargetMachine &TM);
+  EmbeddingKind kind() const {
+    return Setup.Settings.Programs.Histograms.value_or(EmbeddingKind::Symbolic);
+  }
 
   Module &M;
   PhaseOrderingSetup Setup;
@@ -74,33 +80,48 @@ Error Episode::apply(PassRunner &Passes, std::uint16_t Action) {
   return Passes.run(Setup.Settings.Programs.Actions[Action].Pipeline);
 }
 
+ModuleView Episode::look(PassRunner &Passes, const Module &Of) const {
+  return {Setup.Settings.Programs.Histograms ? Passes.histogram()
+                                             : EntityHistogram(),
+          ModuleCounts::of(Of)};
+}
+
+Expected<PhaseOrderingPolicy::Answer> Episode::askFirst(TargetMachine &TM) {
+  std::unique_ptr<Module> Copy = CloneModule(M);
+  PassRunner Passes(*Copy, TM, kind());
+  if (Error E = Passes.run(Setup.Settings.Programs.Actions.prologue()))
+    return E;
+  return Policy.ask(look(Passes, *Copy), Taken);
+}
+
 Expected<bool> Episode::decide() {
   const ActionSpace &Actions = Setup.Settings.Programs.Actions;
-  const std::optional<EmbeddingKind> Histograms =
-      Setup.Settings.Programs.Histograms;
   Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
   if (!TM)
     return TM.takeError();
-  PassRunner Passes(M, **TM, Histograms.value_or(EmbeddingKind::Symbolic));
-  // That much is done of any module, by -Oz too.
-  if (Error E = Passes.run(Actions.prologue()))
-    return E;
-  while (Taken.size() < Setup.Settings.Steps) {
-    const ModuleView Seen{Histograms ? Passes.histogram() : EntityHistogram(),
-                          ModuleCounts::of(M)};
-    Expected<PhaseOrderingPolicy::Answer> Given = Policy.ask(Seen, Taken);
+  // Most failures come with the first question, so until there is an answer
+  // the module stays as it is, for the pipeline that it was meant for.
+  Expected<PhaseOrderingPolicy::Answer> Given = askFirst(**TM);
+  PassRunner Passes(M, **TM, kind());
+  bool IsFirst = true;
+  for (;;) {
     if (Given.code() == ErrorCode::Deferred)
       return false;
     if (!Given)
       return Given.takeError();
+    if (std::exchange(IsFirst, false))
+      if (Error E = Passes.run(Actions.prologue()))
+        return E;
     if (Error E = Policy.tell(Given->Action))
       return E;
     if (Given->Action >= Actions.size())
-      break;
+      return true;
     if (Error E = apply(Passes, static_cast<std::uint16_t>(Given->Action)))
       return E;
+    if (Taken.size() >= Setup.Settings.Steps)
+      return true;
+    Given = Policy.ask(look(Passes, M), Taken);
   }
-  return true;
 }
 
 Expected<bool> Episode::searchFor(const SearchOptions &How) {
