@@ -46,7 +46,8 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
       M.getCodeModel(), CodeGenOptLevel::Default));
   if (!TM)
     return Unsupported("LLVM has no code generator for it");
-  if (!TM->isCompatibleDataLayout(M.getDataLayout()))
+  if (!M.getDataLayoutStr().empty() &&
+      !TM->isCompatibleDataLayout(M.getDataLayout()))
     return Unsupported("expected the data layout '" +
                        TM->createDataLayout().getStringRepresentation() +
                        "', found '" +

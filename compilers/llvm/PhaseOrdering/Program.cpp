@@ -141,6 +141,8 @@ Error Program::prepare(std::unique_ptr<Module> M) {
   if (!Machine)
     return Machine.takeError();
   TM = std::move(*Machine);
+  if (M->getDataLayoutStr().empty())
+    M->setDataLayout(TM->createDataLayout());
   Original = std::move(M);
 
   Work Prologue(*Original, *TM, EmbeddingKind::Symbolic);
