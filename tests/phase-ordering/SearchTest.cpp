@@ -69,7 +69,7 @@ protected:
     ASSERT_TRUE(M) << Why.getMessage().str();
     M->setTargetTriple(llvm::Triple(llvm::sys::getDefaultTargetTriple()));
     Expected<std::unique_ptr<Program>> Made =
-        Program::create(std::move(M), Settings.Programs);
+        Program::create(*M, Settings.Programs);
     ASSERT_TRUE(Made) << Made.takeError().str();
     Of = std::move(*Made);
   }

@@ -20,7 +20,6 @@
 #include "PhaseOrdering/Search.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -125,11 +124,9 @@ Expected<bool> Episode::decide() {
 }
 
 Expected<bool> Episode::searchFor(const SearchOptions &How) {
-  std::unique_ptr<Module> Copy = CloneModule(M);
-  StripDebugInfo(*Copy);
   Setup.Settings.Programs.Reward = *RewardFunction::parse("text-size");
   Expected<std::unique_ptr<Program>> Of =
-      Program::create(std::move(Copy), Setup.Settings.Programs);
+      Program::create(M, Setup.Settings.Programs);
   if (!Of)
     return Of.takeError();
   Expected<SearchResult> Found = search(**Of, Policy, Setup.Settings, How);

@@ -17,6 +17,7 @@
 #include "PhaseOrdering/MachineCode.h"
 #include "PhaseOrdering/PassRunner.h"
 
+#include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DiagnosticHandler.h"
@@ -29,7 +30,6 @@
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/xxhash.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 
 #include <chrono>
 
@@ -79,8 +79,8 @@ private:
 
 /// The module that passes run on.
 struct Program::Work {
-  Work(const Module &Base, TargetMachine &TM, EmbeddingKind Kind)
-      : M(CloneModule(Base)), Passes(*M, TM, Kind) {}
+  Work(std::unique_ptr<Module> Copy, TargetMachine &TM, EmbeddingKind Kind)
+      : M(std::move(Copy)), Passes(*M, TM, Kind) {}
 
   std::unique_ptr<Module> M;
   PassRunner Passes;
@@ -88,11 +88,19 @@ struct Program::Work {
   ActionSequence Done;
 };
 
-Program::Program(std::unique_ptr<LLVMContext> Context,
-                 const ProgramSettings &Settings)
-    : Context(std::move(Context)), Settings(Settings) {}
+Program::Program(const ProgramSettings &Settings)
+    : Settings(Settings), Diagnostics(*new ErrorCollector) {
+  Context.setDiagnosticHandler(
+      std::unique_ptr<DiagnosticHandler>(&Diagnostics));
+}
 
 Program::~Program() = default;
+
+/// With the order of uses, so that what is read of it is the same module.
+static void write(const Module &M, SmallVectorImpl<char> &Into) {
+  raw_svector_ostream OS(Into);
+  WriteBitcodeToFile(M, OS, /*ShouldPreserveUseListOrder=*/true);
+}
 
 Expected<std::unique_ptr<Program>>
 Program::load(StringRef Path, const ProgramSettings &Settings) {
@@ -101,14 +109,31 @@ Program::load(StringRef Path, const ProgramSettings &Settings) {
     return Error(ErrorCode::System, ("module '" + Path + "': cannot be read: " +
                                      File.getError().message())
                                         .str());
-  std::unique_ptr<Program> Result(
-      new Program(std::make_unique<LLVMContext>(), Settings));
-  auto Collector = std::make_unique<ErrorCollector>();
-  Result->Diagnostics = Collector.get();
-  Result->Context->setDiagnosticHandler(std::move(Collector));
+  return read((*File)->getMemBufferRef(), Settings);
+}
+
+Expected<std::unique_ptr<Program>>
+Program::create(const Module &M, const ProgramSettings &Settings) {
+  Bitcode Copy;
+  MLBridge::write(M, Copy);
+  return read(MemoryBufferRef(StringRef(Copy.data(), Copy.size()),
+                              M.getModuleIdentifier()),
+              Settings);
+}
+
+/// What the code is compiled for, by the first function that says so.
+static StringRef targetCPU(const Module &M) {
+  for (const Function &F : M)
+    if (F.hasFnAttribute("target-cpu"))
+      return F.getFnAttribute("target-cpu").getValueAsString();
+  return "";
+}
+
+Expected<std::unique_ptr<Program>>
+Program::read(MemoryBufferRef IR, const ProgramSettings &Settings) {
+  std::unique_ptr<Program> Result(new Program(Settings));
   SMDiagnostic Why;
-  std::unique_ptr<Module> M =
-      parseIR((*File)->getMemBufferRef(), Why, *Result->Context);
+  std::unique_ptr<Module> M = parseIR(IR, Why, Result->Context);
   std::string Problem;
   if (M) {
     raw_string_ostream OS(Problem);
@@ -119,7 +144,7 @@ Program::load(StringRef Path, const ProgramSettings &Settings) {
   }
   if (!Problem.empty() || !M)
     return Error(ErrorCode::Malformed,
-                 ("module '" + Path +
+                 ("module '" + IR.getBufferIdentifier() +
                   "': expected LLVM IR: " + StringRef(Problem).trim())
                      .str());
   StripDebugInfo(*M);
@@ -128,39 +153,48 @@ Program::load(StringRef Path, const ProgramSettings &Settings) {
   return Result;
 }
 
-Expected<std::unique_ptr<Program>>
-Program::create(std::unique_ptr<Module> M, const ProgramSettings &Settings) {
-  std::unique_ptr<Program> Result(new Program(nullptr, Settings));
-  if (Error E = Result->prepare(std::move(M)))
-    return E;
-  return Result;
-}
-
 Error Program::prepare(std::unique_ptr<Module> M) {
+  Name = M->getModuleIdentifier();
+  CPU = Settings.CPU.empty() ? targetCPU(*M).str() : Settings.CPU;
   Expected<std::unique_ptr<TargetMachine>> Machine = createTargetMachine(*M);
   if (!Machine)
     return Machine.takeError();
   TM = std::move(*Machine);
   if (M->getDataLayoutStr().empty())
     M->setDataLayout(TM->createDataLayout());
-  Original = std::move(M);
+  MLBridge::write(*M, Original);
 
-  Work Prologue(*Original, *TM, EmbeddingKind::Symbolic);
+  Work Prologue(std::move(M), *TM, EmbeddingKind::Symbolic);
   if (Error E = Prologue.Passes.run(Settings.Actions.prologue()))
     return E;
   if (Error E = check(Prologue, "the prologue"))
     return E;
-  Base = CloneModule(*Prologue.M);
+  MLBridge::write(*Prologue.M, Base);
   return takeDiagnostics();
+}
+
+Expected<std::unique_ptr<Program::Work>> Program::start(const Bitcode &From,
+                                                        EmbeddingKind Kind) {
+  llvm::Expected<std::unique_ptr<Module>> Copy = parseBitcodeFile(
+      MemoryBufferRef(StringRef(From.data(), From.size()), Name), Context);
+  if (!Copy)
+    return Error(ErrorCode::Malformed,
+                 Name + ": LLVM cannot read the bitcode that it wrote: " +
+                     toString(Copy.takeError()));
+  return std::make_unique<Work>(std::move(*Copy), *TM, Kind);
 }
 
 Error Program::advance(const ActionSequence &Sequence) {
   const bool IsOnTheWay =
       Now && Now->Done.size() <= Sequence.size() &&
       std::equal(Now->Done.begin(), Now->Done.end(), Sequence.begin());
-  if (!IsOnTheWay)
-    Now = std::make_unique<Work>(
-        *Base, *TM, Settings.Histograms.value_or(EmbeddingKind::Symbolic));
+  if (!IsOnTheWay) {
+    Expected<std::unique_ptr<Work>> Begun =
+        start(Base, Settings.Histograms.value_or(EmbeddingKind::Symbolic));
+    if (!Begun)
+      return Begun.takeError();
+    Now = std::move(*Begun);
+  }
   Stopwatch Clock(Spent.Passes);
   while (Now->Done.size() < Sequence.size()) {
     const std::uint16_t Next = Sequence[Now->Done.size()];
@@ -186,14 +220,14 @@ Error Program::check(Work &At, const Twine &Culprit) const {
   raw_string_ostream OS(Problem);
   if (verifyModule(*At.M, &OS))
     return {ErrorCode::Malformed,
-            (Original->getModuleIdentifier() + ": " + Culprit +
+            (Twine(Name) + ": " + Culprit +
              ": LLVM's verifier refuses what its passes made: " +
              StringRef(Problem).trim())
                 .str()};
   if (Settings.Histograms &&
       At.Passes.histogram() != EntityHistogram::of(*At.M, *Settings.Histograms))
     return {ErrorCode::Malformed,
-            (Original->getModuleIdentifier() + ": " + Culprit +
+            (Twine(Name) + ": " + Culprit +
              ": expected the histogram of the IR, found that of an earlier "
              "state: a pass changed a function and said that it did not")
                 .str()};
@@ -254,27 +288,18 @@ Expected<Program::State> Program::state(const ActionSequence &Sequence) {
 
 Expected<Measurements> Program::oz() {
   if (!Oz) {
-    Work Stock(*Original, *TM, EmbeddingKind::Symbolic);
-    Stock.Passes.runOz();
+    Expected<std::unique_ptr<Work>> Stock =
+        start(Original, EmbeddingKind::Symbolic);
+    if (!Stock)
+      return Stock.takeError();
+    (*Stock)->Passes.runOz();
     Measurements Found;
-    Found.Instructions = ModuleCounts::of(*Stock.M).instructions();
-    if (Error E = measure(*Stock.M, Found))
+    Found.Instructions = ModuleCounts::of(*(*Stock)->M).instructions();
+    if (Error E = measure(*(*Stock)->M, Found))
       return E;
     Oz = Found;
   }
   return *Oz;
-}
-
-/// What the code is compiled for, by the first function that says so.
-static StringRef targetCPU(const Module &M) {
-  for (const Function &F : M)
-    if (F.hasFnAttribute("target-cpu"))
-      return F.getFnAttribute("target-cpu").getValueAsString();
-  return "";
-}
-
-std::string Program::cpu() const {
-  return Settings.CPU.empty() ? targetCPU(*Original).str() : Settings.CPU;
 }
 
 Error Program::measure(const Module &M, Measurements &Into) {
@@ -293,7 +318,7 @@ Error Program::measure(const Module &M, Measurements &Into) {
     Into.TextSize = *Size;
   }
   if (Settings.Reward.needs(Measure::Cycles)) {
-    Expected<double> Cycles = machineCycles(*Object, M, cpu());
+    Expected<double> Cycles = machineCycles(*Object, M, CPU);
     if (!Cycles)
       return Cycles.takeError();
     Into.Cycles = *Cycles;
@@ -328,10 +353,10 @@ Error Program::write(const ActionSequence &Sequence, StringRef Path) {
 }
 
 Error Program::takeDiagnostics() {
-  std::string Text = Diagnostics ? Diagnostics->take() : std::string();
+  std::string Text = Diagnostics.take();
   if (Text.empty())
     return Error::success();
-  return {ErrorCode::Malformed, Original->getModuleIdentifier() + ": " + Text};
+  return {ErrorCode::Malformed, Name + ": " + Text};
 }
 
 Program::Times Program::takeTimes() { return std::exchange(Spent, {}); }

@@ -21,7 +21,9 @@
 #include "PhaseOrdering/Observation.h"
 #include "PhaseOrdering/Reward.h"
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/Support/MemoryBufferRef.h"
 
 #include <map>
 #include <memory>
@@ -70,9 +72,9 @@ public:
   /// is no valid module; those of createTargetMachine().
   static Expected<std::unique_ptr<Program>>
   load(llvm::StringRef Path, const ProgramSettings &Settings);
-  /// The same of a module that is there.
+  /// The same of a copy of \p M.
   static Expected<std::unique_ptr<Program>>
-  create(std::unique_ptr<llvm::Module> M, const ProgramSettings &Settings);
+  create(const llvm::Module &M, const ProgramSettings &Settings);
   ~Program();
 
   /// The state that \p Sequence leads to. Errors: Malformed where the verifier
@@ -92,10 +94,15 @@ public:
 private:
   class ErrorCollector;
   struct Work;
+  using Bitcode = llvm::SmallVector<char, 0>;
 
-  Program(std::unique_ptr<llvm::LLVMContext> Context,
-          const ProgramSettings &Settings);
+  explicit Program(const ProgramSettings &Settings);
+  static Expected<std::unique_ptr<Program>>
+  read(llvm::MemoryBufferRef IR, const ProgramSettings &Settings);
   Error prepare(std::unique_ptr<llvm::Module> M);
+  /// A copy of a module that nothing has been done to.
+  Expected<std::unique_ptr<Work>> start(const Bitcode &From,
+                                        EmbeddingKind Kind);
   /// Of the IR where the work stands.
   ModuleView look();
   /// Makes the work stand where \p Sequence leads.
@@ -103,18 +110,18 @@ private:
   Error check(Work &At, const llvm::Twine &Culprit) const;
   /// Of \p M, whose instructions were counted.
   Error measure(const llvm::Module &M, Measurements &Into);
-  std::string cpu() const;
   /// What the context was told since the last call, as an error.
   Error takeDiagnostics();
 
-  /// Where it is null, the modules are in somebody else's.
-  const std::unique_ptr<llvm::LLVMContext> Context;
-  /// The context's; null where that is somebody else's.
-  ErrorCollector *Diagnostics = nullptr;
   const ProgramSettings &Settings;
+  llvm::LLVMContext Context;
+  /// The context's.
+  ErrorCollector &Diagnostics;
+  std::string Name, CPU;
   std::unique_ptr<llvm::TargetMachine> TM;
-  /// As it came, and behind the prologue.
-  std::unique_ptr<llvm::Module> Original, Base;
+  /// The module as it came, and behind the prologue: as bitcode, since a clone
+  /// has its uses in another order, which some passes go by.
+  Bitcode Original, Base;
   std::unique_ptr<Work> Now;
   std::optional<Measurements> Oz;
   std::map<ActionSequence, State> States;

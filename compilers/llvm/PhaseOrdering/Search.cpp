@@ -117,8 +117,8 @@ Error Searcher::tryFirstChoices() {
   if (!Given->Values.empty()) {
     Choices.resize(Given->Values.size());
     std::iota(Choices.begin(), Choices.end(), std::size_t(0));
-    stable_sort(Choices, [&](std::size_t A, std::size_t B) {
-      return Given->Values[A] > Given->Values[B];
+    llvm::sort(Choices, [&](std::size_t A, std::size_t B) {
+      return std::pair(Given->Values[B], A) < std::pair(Given->Values[A], B);
     });
   }
   for (std::size_t Choice : Choices) {
