@@ -59,7 +59,7 @@ Error PhaseOrderingEnvironment::reset(FeatureSet &Into) {
     First->Value = Reward.value(First->State.Sizes, Reference);
   }
   Current->takeTimes();
-  Last = std::move(*First);
+  Last = *First;
   HasChanged = false;
   BestValue = Last.Value;
   Best = Last.State.Sizes;
@@ -135,7 +135,7 @@ Error PhaseOrderingEnvironment::take(std::uint16_t Action) {
                            : Next->Value - Last.Value;
   LastReward += Worth;
   HasChanged = Next->State.Hash != Last.State.Hash;
-  Last = std::move(*Next);
+  Last = *Next;
   Rewards.push_back(Worth);
   InstructionCounts.push_back(Last.State.Sizes.Instructions);
   if (Last.State.Sizes.TextSize)
@@ -149,7 +149,7 @@ Expected<PhaseOrderingEnvironment::Point> PhaseOrderingEnvironment::look() {
     return Found.takeError();
   const double Value =
       Oz ? Settings.Programs.Reward.value(Found->Sizes, Reference) : 0;
-  return Point{std::move(*Found), Value};
+  return Point{*Found, Value};
 }
 
 /// Says what is seen, and at the end keeps what was asked for.

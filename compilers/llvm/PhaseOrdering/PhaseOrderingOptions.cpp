@@ -199,7 +199,7 @@ static Error otherwise(const cl::Option &Option, const Twine &Given,
 template <typename T, typename Opt>
 static Expected<T> settle(const Opt &Option, const std::optional<T> &Said,
                           StringRef Model) {
-  const T Given = Option.getValue();
+  const T &Given = Option.getValue();
   if (!Said || Given == *Said)
     return Given;
   if (Option.getNumOccurrences() == 0)

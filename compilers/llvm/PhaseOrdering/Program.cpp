@@ -17,12 +17,12 @@
 #include "PhaseOrdering/MachineCode.h"
 #include "PhaseOrdering/PassRunner.h"
 
-#include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/IRReader/IRReader.h"
@@ -79,47 +79,33 @@ private:
 
 /// The module that passes run on.
 struct Program::Work {
-  Work(std::unique_ptr<Module> Copy, TargetMachine &TM, EmbeddingKind Kind)
-      : M(std::move(Copy)), Passes(*M, TM, Kind) {}
+  explicit Work(std::unique_ptr<ErrorCollector> Collector)
+      : Diagnostics(*Collector) {
+    Context.setDiagnosticHandler(std::move(Collector));
+  }
+  /// What the context was told since the last call, as an error.
+  Error takeDiagnostics() {
+    std::string Text = Diagnostics.take();
+    if (Text.empty())
+      return Error::success();
+    return {ErrorCode::Malformed, M->getModuleIdentifier() + ": " + Text};
+  }
 
+  LLVMContext Context;
+  /// The context's.
+  ErrorCollector &Diagnostics;
   std::unique_ptr<Module> M;
-  PassRunner Passes;
+  std::unique_ptr<PassRunner> Passes;
   /// What has been done to it.
   ActionSequence Done;
 };
 
-Program::Program(const ProgramSettings &Settings)
-    : Settings(Settings), Diagnostics(*new ErrorCollector) {
-  Context.setDiagnosticHandler(
-      std::unique_ptr<DiagnosticHandler>(&Diagnostics));
-}
+Program::Program(std::unique_ptr<MemoryBuffer> IR,
+                 const ProgramSettings &Settings)
+    : Settings(Settings), IR(std::move(IR)),
+      Name(this->IR->getBufferIdentifier()), CPU(Settings.CPU) {}
 
 Program::~Program() = default;
-
-/// With the order of uses, so that what is read of it is the same module.
-static void write(const Module &M, SmallVectorImpl<char> &Into) {
-  raw_svector_ostream OS(Into);
-  WriteBitcodeToFile(M, OS, /*ShouldPreserveUseListOrder=*/true);
-}
-
-Expected<std::unique_ptr<Program>>
-Program::load(StringRef Path, const ProgramSettings &Settings) {
-  auto File = MemoryBuffer::getFile(Path);
-  if (!File)
-    return Error(ErrorCode::System, ("module '" + Path + "': cannot be read: " +
-                                     File.getError().message())
-                                        .str());
-  return read((*File)->getMemBufferRef(), Settings);
-}
-
-Expected<std::unique_ptr<Program>>
-Program::create(const Module &M, const ProgramSettings &Settings) {
-  Bitcode Copy;
-  MLBridge::write(M, Copy);
-  return read(MemoryBufferRef(StringRef(Copy.data(), Copy.size()),
-                              M.getModuleIdentifier()),
-              Settings);
-}
 
 /// What the code is compiled for, by the first function that says so.
 static StringRef targetCPU(const Module &M) {
@@ -130,58 +116,86 @@ static StringRef targetCPU(const Module &M) {
 }
 
 Expected<std::unique_ptr<Program>>
-Program::read(MemoryBufferRef IR, const ProgramSettings &Settings) {
-  std::unique_ptr<Program> Result(new Program(Settings));
+Program::load(StringRef Path, const ProgramSettings &Settings) {
+  // Not mapped: a file that is changed would change under us.
+  auto File = MemoryBuffer::getFile(Path, /*IsText=*/false,
+                                    /*RequiresNullTerminator=*/true,
+                                    /*IsVolatile=*/true);
+  if (!File)
+    return Error(ErrorCode::System, ("module '" + Path + "': cannot be read: " +
+                                     File.getError().message())
+                                        .str());
+  return create(std::move(*File), Settings);
+}
+
+Expected<std::unique_ptr<Program>>
+Program::create(const Module &M, const ProgramSettings &Settings) {
+  SmallVector<char, 0> Bitcode;
+  raw_svector_ostream OS(Bitcode);
+  // With the order of uses, so that what is read is the same module.
+  WriteBitcodeToFile(M, OS, /*ShouldPreserveUseListOrder=*/true);
+  return create(
+      MemoryBuffer::getMemBufferCopy(StringRef(Bitcode.data(), Bitcode.size()),
+                                     M.getModuleIdentifier()),
+      Settings);
+}
+
+Expected<std::unique_ptr<Program>>
+Program::create(std::unique_ptr<MemoryBuffer> IR,
+                const ProgramSettings &Settings) {
+  std::unique_ptr<Program> Result(new Program(std::move(IR), Settings));
+  Expected<std::unique_ptr<Work>> First = Result->startEpisode();
+  if (!First)
+    return First.takeError();
+  Result->Now = std::move(*First);
+  return Result;
+}
+
+Expected<std::unique_ptr<Program::Work>> Program::start(EmbeddingKind Kind) {
+  auto Begun = std::make_unique<Work>(std::make_unique<ErrorCollector>());
   SMDiagnostic Why;
-  std::unique_ptr<Module> M = parseIR(IR, Why, Result->Context);
+  Begun->M = parseIR(IR->getMemBufferRef(), Why, Begun->Context);
   std::string Problem;
-  if (M) {
+  if (Begun->M) {
     raw_string_ostream OS(Problem);
-    if (!verifyModule(*M, &OS))
+    if (!verifyModule(*Begun->M, &OS))
       Problem.clear();
   } else {
     Problem = Why.getMessage().str();
   }
-  if (!Problem.empty() || !M)
+  if (!Problem.empty() || !Begun->M)
     return Error(ErrorCode::Malformed,
-                 ("module '" + IR.getBufferIdentifier() +
+                 ("module '" + Twine(Name) +
                   "': expected LLVM IR: " + StringRef(Problem).trim())
                      .str());
-  StripDebugInfo(*M);
-  if (Error E = Result->prepare(std::move(M)))
-    return E;
-  return Result;
+  Module &M = *Begun->M;
+  StripDebugInfo(M);
+  if (!TM) {
+    Expected<std::unique_ptr<TargetMachine>> Machine = createTargetMachine(M);
+    if (!Machine)
+      return Machine.takeError();
+    TM = std::move(*Machine);
+    if (CPU.empty())
+      CPU = targetCPU(M).str();
+  }
+  if (M.getDataLayoutStr().empty())
+    M.setDataLayout(TM->createDataLayout());
+  Begun->Passes = std::make_unique<PassRunner>(M, *TM, Kind);
+  return Begun;
 }
 
-Error Program::prepare(std::unique_ptr<Module> M) {
-  Name = M->getModuleIdentifier();
-  CPU = Settings.CPU.empty() ? targetCPU(*M).str() : Settings.CPU;
-  Expected<std::unique_ptr<TargetMachine>> Machine = createTargetMachine(*M);
-  if (!Machine)
-    return Machine.takeError();
-  TM = std::move(*Machine);
-  if (M->getDataLayoutStr().empty())
-    M->setDataLayout(TM->createDataLayout());
-  MLBridge::write(*M, Original);
-
-  Work Prologue(std::move(M), *TM, EmbeddingKind::Symbolic);
-  if (Error E = Prologue.Passes.run(Settings.Actions.prologue()))
+Expected<std::unique_ptr<Program::Work>> Program::startEpisode() {
+  Expected<std::unique_ptr<Work>> Begun =
+      start(Settings.Histograms.value_or(EmbeddingKind::Symbolic));
+  if (!Begun)
+    return Begun;
+  if (Error E = (*Begun)->Passes->run(Settings.Actions.prologue()))
     return E;
-  if (Error E = check(Prologue, "the prologue"))
+  if (Error E = check(**Begun, "the prologue"))
     return E;
-  MLBridge::write(*Prologue.M, Base);
-  return takeDiagnostics();
-}
-
-Expected<std::unique_ptr<Program::Work>> Program::start(const Bitcode &From,
-                                                        EmbeddingKind Kind) {
-  llvm::Expected<std::unique_ptr<Module>> Copy = parseBitcodeFile(
-      MemoryBufferRef(StringRef(From.data(), From.size()), Name), Context);
-  if (!Copy)
-    return Error(ErrorCode::Malformed,
-                 Name + ": LLVM cannot read the bitcode that it wrote: " +
-                     toString(Copy.takeError()));
-  return std::make_unique<Work>(std::move(*Copy), *TM, Kind);
+  if (Error E = (*Begun)->takeDiagnostics())
+    return E;
+  return Begun;
 }
 
 Error Program::advance(const ActionSequence &Sequence) {
@@ -189,8 +203,7 @@ Error Program::advance(const ActionSequence &Sequence) {
       Now && Now->Done.size() <= Sequence.size() &&
       std::equal(Now->Done.begin(), Now->Done.end(), Sequence.begin());
   if (!IsOnTheWay) {
-    Expected<std::unique_ptr<Work>> Begun =
-        start(Base, Settings.Histograms.value_or(EmbeddingKind::Symbolic));
+    Expected<std::unique_ptr<Work>> Begun = startEpisode();
     if (!Begun)
       return Begun.takeError();
     Now = std::move(*Begun);
@@ -199,11 +212,11 @@ Error Program::advance(const ActionSequence &Sequence) {
   while (Now->Done.size() < Sequence.size()) {
     const std::uint16_t Next = Sequence[Now->Done.size()];
     const ActionSpace::Action &Action = Settings.Actions[Next];
-    Error E = Now->Passes.run(Action.Pipeline);
+    Error E = Now->Passes->run(Action.Pipeline);
     if (!E)
       E = check(*Now, "action " + Twine(Next) + " '" + Action.Name + "'");
     if (!E)
-      E = takeDiagnostics();
+      E = Now->takeDiagnostics();
     if (E) {
       Now.reset();
       return E;
@@ -225,7 +238,8 @@ Error Program::check(Work &At, const Twine &Culprit) const {
              StringRef(Problem).trim())
                 .str()};
   if (Settings.Histograms &&
-      At.Passes.histogram() != EntityHistogram::of(*At.M, *Settings.Histograms))
+      At.Passes->histogram() !=
+          EntityHistogram::of(*At.M, *Settings.Histograms))
     return {ErrorCode::Malformed,
             (Twine(Name) + ": " + Culprit +
              ": expected the histogram of the IR, found that of an earlier "
@@ -242,7 +256,7 @@ static std::uint64_t hashOf(const Module &M) {
 }
 
 ModuleView Program::look() {
-  return {Settings.Histograms ? Now->Passes.histogram() : EntityHistogram(),
+  return {Settings.Histograms ? Now->Passes->histogram() : EntityHistogram(),
           ModuleCounts::of(*Now->M)};
 }
 
@@ -269,7 +283,7 @@ Expected<Program::State> Program::state(const ActionSequence &Sequence) {
     auto Known = ByHash.find(*Found.Hash);
     if (Known != ByHash.end())
       Found.Sizes = Known->second;
-    else if (Error E = measure(*Now->M, Found.Sizes))
+    else if (Error E = measure(*Now, Found.Sizes))
       return E;
   }
 
@@ -288,28 +302,27 @@ Expected<Program::State> Program::state(const ActionSequence &Sequence) {
 
 Expected<Measurements> Program::oz() {
   if (!Oz) {
-    Expected<std::unique_ptr<Work>> Stock =
-        start(Original, EmbeddingKind::Symbolic);
+    Expected<std::unique_ptr<Work>> Stock = start(EmbeddingKind::Symbolic);
     if (!Stock)
       return Stock.takeError();
-    (*Stock)->Passes.runOz();
+    (*Stock)->Passes->runOz();
     Measurements Found;
     Found.Instructions = ModuleCounts::of(*(*Stock)->M).instructions();
-    if (Error E = measure(*(*Stock)->M, Found))
+    if (Error E = measure(**Stock, Found))
       return E;
     Oz = Found;
   }
   return *Oz;
 }
 
-Error Program::measure(const Module &M, Measurements &Into) {
+Error Program::measure(Work &At, Measurements &Into) {
   using Measure = RewardFunction::Measure;
   if (!Settings.Reward.needsObject())
     return Error::success();
-  Expected<ObjectCode> Object = emitObject(M, *TM);
+  Expected<ObjectCode> Object = emitObject(*At.M, *TM);
   if (!Object)
     return Object.takeError();
-  if (Error E = takeDiagnostics())
+  if (Error E = At.takeDiagnostics())
     return E;
   if (Settings.Reward.needs(Measure::TextSize)) {
     Expected<std::uint64_t> Size = textSize(*Object);
@@ -318,7 +331,7 @@ Error Program::measure(const Module &M, Measurements &Into) {
     Into.TextSize = *Size;
   }
   if (Settings.Reward.needs(Measure::Cycles)) {
-    Expected<double> Cycles = machineCycles(*Object, M, CPU);
+    Expected<double> Cycles = machineCycles(*Object, *At.M, CPU);
     if (!Cycles)
       return Cycles.takeError();
     Into.Cycles = *Cycles;
@@ -336,7 +349,7 @@ Error Program::write(const ActionSequence &Sequence, StringRef Path) {
       Expected<ObjectCode> Object = emitObject(*Now->M, *TM);
       if (!Object)
         return Object.takeError();
-      if (Error E = takeDiagnostics())
+      if (Error E = Now->takeDiagnostics())
         return E;
       OS << StringRef(Object->data(), Object->size());
     } else {
@@ -350,13 +363,6 @@ Error Program::write(const ActionSequence &Sequence, StringRef Path) {
     return {ErrorCode::System,
             ("cannot write '" + Path + "': " + Status.message()).str()};
   return Error::success();
-}
-
-Error Program::takeDiagnostics() {
-  std::string Text = Diagnostics.take();
-  if (Text.empty())
-    return Error::success();
-  return {ErrorCode::Malformed, Name + ": " + Text};
 }
 
 Program::Times Program::takeTimes() { return std::exchange(Spent, {}); }

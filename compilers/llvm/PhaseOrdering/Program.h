@@ -21,9 +21,7 @@
 #include "PhaseOrdering/Observation.h"
 #include "PhaseOrdering/Reward.h"
 
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/Support/MemoryBufferRef.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <map>
 #include <memory>
@@ -94,34 +92,31 @@ public:
 private:
   class ErrorCollector;
   struct Work;
-  using Bitcode = llvm::SmallVector<char, 0>;
 
-  explicit Program(const ProgramSettings &Settings);
+  Program(std::unique_ptr<llvm::MemoryBuffer> IR,
+          const ProgramSettings &Settings);
   static Expected<std::unique_ptr<Program>>
-  read(llvm::MemoryBufferRef IR, const ProgramSettings &Settings);
-  Error prepare(std::unique_ptr<llvm::Module> M);
-  /// A copy of a module that nothing has been done to.
-  Expected<std::unique_ptr<Work>> start(const Bitcode &From,
-                                        EmbeddingKind Kind);
+  create(std::unique_ptr<llvm::MemoryBuffer> IR,
+         const ProgramSettings &Settings);
+  /// Reads the module, for passes to run on it.
+  Expected<std::unique_ptr<Work>> start(EmbeddingKind Kind);
+  /// The same, behind the prologue.
+  Expected<std::unique_ptr<Work>> startEpisode();
   /// Of the IR where the work stands.
   ModuleView look();
   /// Makes the work stand where \p Sequence leads.
   Error advance(const ActionSequence &Sequence);
   Error check(Work &At, const llvm::Twine &Culprit) const;
   /// Of \p M, whose instructions were counted.
-  Error measure(const llvm::Module &M, Measurements &Into);
-  /// What the context was told since the last call, as an error.
-  Error takeDiagnostics();
+  Error measure(Work &At, Measurements &Into);
 
   const ProgramSettings &Settings;
-  llvm::LLVMContext Context;
-  /// The context's.
-  ErrorCollector &Diagnostics;
+  /// What was in the file. It is read anew for each episode, into a context of
+  /// its own: a clone has its uses in another order, which passes go by, and in
+  /// a context that is shared types get other names.
+  const std::unique_ptr<llvm::MemoryBuffer> IR;
   std::string Name, CPU;
   std::unique_ptr<llvm::TargetMachine> TM;
-  /// The module as it came, and behind the prologue: as bitcode, since a clone
-  /// has its uses in another order, which some passes go by.
-  Bitcode Original, Base;
   std::unique_ptr<Work> Now;
   std::optional<Measurements> Oz;
   std::map<ActionSequence, State> States;
