@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The code generator changes the module that it works on, so it gets a clone.
+/// The code generator, set up as clang does it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,6 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace llvm;
 
@@ -55,8 +54,7 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
   return TM;
 }
 
-Expected<ObjectCode> emitObject(const Module &M, TargetMachine &TM) {
-  std::unique_ptr<Module> Clone = CloneModule(M);
+Expected<ObjectCode> emitObject(Module &M, TargetMachine &TM) {
   ObjectCode Object;
   raw_svector_ostream OS(Object);
   legacy::PassManager Passes;
@@ -69,7 +67,7 @@ Expected<ObjectCode> emitObject(const Module &M, TargetMachine &TM) {
     return Error(ErrorCode::Unsupported,
                  M.getModuleIdentifier() + ": target '" +
                      M.getTargetTriple().str() + "' has no object files");
-  Passes.run(*Clone);
+  Passes.run(M);
   return Object;
 }
 

@@ -26,6 +26,7 @@
 namespace llvm {
 class Module;
 class TargetMachine;
+class Triple;
 } // namespace llvm
 
 namespace MLBridge {
@@ -40,10 +41,12 @@ createTargetMachine(const llvm::Module &M);
 /// An object file.
 using ObjectCode = llvm::SmallVector<char, 0>;
 
-/// Makes the object of \p M, which stays as it is. What the code generator
-/// reports goes to the module's context. Unsupported where the target has no
-/// object files.
-Expected<ObjectCode> emitObject(const llvm::Module &M, llvm::TargetMachine &TM);
+/// Makes the object of \p M, of which the code generator leaves something else.
+/// (It goes by the order of uses, so what it is given in the place of a module
+/// is no clone, but what was written and read with that order.) What it reports
+/// goes to the module's context. Unsupported where the target has no object
+/// files.
+Expected<ObjectCode> emitObject(llvm::Module &M, llvm::TargetMachine &TM);
 
 /// The size of all sections that hold code, in bytes.
 Expected<std::uint64_t> textSize(const ObjectCode &Object);
@@ -52,8 +55,8 @@ Expected<std::uint64_t> textSize(const ObjectCode &Object);
 /// other and straight through: it knows no loops and no branches, and each call
 /// is charged 10. \p CPU as for -mcpu. A proxy for time, with all that this
 /// means. Unsupported where LLVM has no scheduling model of the CPU.
-Expected<double> machineCycles(const ObjectCode &Object, const llvm::Module &M,
-                               llvm::StringRef CPU);
+Expected<double> machineCycles(const ObjectCode &Object,
+                               const llvm::Triple &Target, llvm::StringRef CPU);
 
 } // namespace MLBridge
 

@@ -14,7 +14,6 @@
 
 #include "PhaseOrdering/MachineCode.h"
 
-#include "llvm/IR/Module.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCContext.h"
 #include "llvm/MC/MCDisassembler/MCDisassembler.h"
@@ -32,6 +31,7 @@
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
 
 #include <mutex>
 
@@ -47,7 +47,7 @@ namespace {
 /// What LLVM knows of a target's machine code. Its parts refer to each other.
 class Simulator {
 public:
-  static Expected<std::unique_ptr<Simulator>> create(const Module &M,
+  static Expected<std::unique_ptr<Simulator>> create(const Triple &Machine,
                                                      StringRef CPU);
   /// The cycles of this code by itself.
   Expected<double> cycles(ArrayRef<std::uint8_t> Code);
@@ -77,17 +77,16 @@ static void initializeTargets() {
   });
 }
 
-Expected<std::unique_ptr<Simulator>> Simulator::create(const Module &M,
+Expected<std::unique_ptr<Simulator>> Simulator::create(const Triple &Machine,
                                                        StringRef CPU) {
   initializeTargets();
-  const Triple &Machine = M.getTargetTriple();
   auto Unsupported = [&](const Twine &Why) {
     return Error(ErrorCode::Unsupported, ("mca-cycles: CPU '" + CPU + "' of '" +
                                           Machine.str() + "': " + Why)
                                              .str());
   };
   std::string Why;
-  const Target *Found = TargetRegistry::lookupTarget(Machine, Why);
+  const llvm::Target *Found = TargetRegistry::lookupTarget(Machine, Why);
   if (!Found)
     return Unsupported(Why);
 
@@ -161,7 +160,7 @@ Expected<double> Simulator::cycles(ArrayRef<std::uint8_t> Code) {
   return *Result + OfCalls;
 }
 
-Expected<double> machineCycles(const ObjectCode &Object, const Module &M,
+Expected<double> machineCycles(const ObjectCode &Object, const Triple &Target,
                                StringRef CPU) {
   auto File = object::ObjectFile::createObjectFile(
       MemoryBufferRef(StringRef(Object.data(), Object.size()), "object"));
@@ -173,7 +172,7 @@ Expected<double> machineCycles(const ObjectCode &Object, const Module &M,
     return Error(ErrorCode::Unsupported,
                  "mca-cycles: expected an ELF object, found " +
                      (*File)->getFileFormatName().str());
-  Expected<std::unique_ptr<Simulator>> Machine = Simulator::create(M, CPU);
+  Expected<std::unique_ptr<Simulator>> Machine = Simulator::create(Target, CPU);
   if (!Machine)
     return Machine.takeError();
 

@@ -17,6 +17,7 @@
 #include "PhaseOrdering/MachineCode.h"
 #include "PhaseOrdering/PassRunner.h"
 
+#include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DiagnosticHandler.h"
@@ -100,6 +101,15 @@ struct Program::Work {
   ActionSequence Done;
 };
 
+/// With the order of uses: what is read of it is the same module, to passes and
+/// to the code generator.
+static std::string bitcodeOf(const Module &M) {
+  std::string Bitcode;
+  raw_string_ostream OS(Bitcode);
+  WriteBitcodeToFile(M, OS, /*ShouldPreserveUseListOrder=*/true);
+  return Bitcode;
+}
+
 Program::Program(std::unique_ptr<MemoryBuffer> IR,
                  const ProgramSettings &Settings)
     : Settings(Settings), IR(std::move(IR)),
@@ -130,13 +140,8 @@ Program::load(StringRef Path, const ProgramSettings &Settings) {
 
 Expected<std::unique_ptr<Program>>
 Program::create(const Module &M, const ProgramSettings &Settings) {
-  SmallVector<char, 0> Bitcode;
-  raw_svector_ostream OS(Bitcode);
-  // With the order of uses, so that what is read is the same module.
-  WriteBitcodeToFile(M, OS, /*ShouldPreserveUseListOrder=*/true);
   return create(
-      MemoryBuffer::getMemBufferCopy(StringRef(Bitcode.data(), Bitcode.size()),
-                                     M.getModuleIdentifier()),
+      MemoryBuffer::getMemBufferCopy(bitcodeOf(M), M.getModuleIdentifier()),
       Settings);
 }
 
@@ -248,13 +253,6 @@ Error Program::check(Work &At, const Twine &Culprit) const {
   return Error::success();
 }
 
-static std::uint64_t hashOf(const Module &M) {
-  SmallVector<char, 0> Bitcode;
-  raw_svector_ostream OS(Bitcode);
-  WriteBitcodeToFile(M, OS);
-  return xxh3_64bits(StringRef(Bitcode.data(), Bitcode.size()));
-}
-
 ModuleView Program::look() {
   return {Settings.Histograms ? Now->Passes->histogram() : EntityHistogram(),
           ModuleCounts::of(*Now->M)};
@@ -279,11 +277,12 @@ Expected<Program::State> Program::state(const ActionSequence &Sequence) {
   Found.Sizes.Instructions = Found.View.Counts.instructions();
   if (Settings.Reward.needsObject()) {
     Stopwatch Clock(Spent.Emission);
-    Found.Hash = hashOf(*Now->M);
+    const std::string Bitcode = bitcodeOf(*Now->M);
+    Found.Hash = xxh3_64bits(Bitcode);
     auto Known = ByHash.find(*Found.Hash);
     if (Known != ByHash.end())
       Found.Sizes = Known->second;
-    else if (Error E = measure(*Now, Found.Sizes))
+    else if (Error E = measure(Bitcode, Found.Sizes))
       return E;
   }
 
@@ -308,22 +307,35 @@ Expected<Measurements> Program::oz() {
     (*Stock)->Passes->runOz();
     Measurements Found;
     Found.Instructions = ModuleCounts::of(*(*Stock)->M).instructions();
-    if (Error E = measure(**Stock, Found))
+    if (Error E = measure(bitcodeOf(*(*Stock)->M), Found))
       return E;
     Oz = Found;
   }
   return *Oz;
 }
 
-Error Program::measure(Work &At, Measurements &Into) {
+Expected<ObjectCode> Program::emit(StringRef Bitcode) {
+  Work Copy(std::make_unique<ErrorCollector>());
+  auto Read = parseBitcodeFile(MemoryBufferRef(Bitcode, Name), Copy.Context);
+  if (!Read)
+    return Error(ErrorCode::Malformed,
+                 Name + ": LLVM cannot read the bitcode that it wrote: " +
+                     toString(Read.takeError()));
+  Copy.M = std::move(*Read);
+  Expected<ObjectCode> Object = emitObject(*Copy.M, *TM);
+  if (Object)
+    if (Error E = Copy.takeDiagnostics())
+      return E;
+  return Object;
+}
+
+Error Program::measure(StringRef Bitcode, Measurements &Into) {
   using Measure = RewardFunction::Measure;
   if (!Settings.Reward.needsObject())
     return Error::success();
-  Expected<ObjectCode> Object = emitObject(*At.M, *TM);
+  Expected<ObjectCode> Object = emit(Bitcode);
   if (!Object)
     return Object.takeError();
-  if (Error E = At.takeDiagnostics())
-    return E;
   if (Settings.Reward.needs(Measure::TextSize)) {
     Expected<std::uint64_t> Size = textSize(*Object);
     if (!Size)
@@ -331,7 +343,8 @@ Error Program::measure(Work &At, Measurements &Into) {
     Into.TextSize = *Size;
   }
   if (Settings.Reward.needs(Measure::Cycles)) {
-    Expected<double> Cycles = machineCycles(*Object, *At.M, CPU);
+    Expected<double> Cycles =
+        machineCycles(*Object, TM->getTargetTriple(), CPU);
     if (!Cycles)
       return Cycles.takeError();
     Into.Cycles = *Cycles;
@@ -342,19 +355,17 @@ Error Program::measure(Work &At, Measurements &Into) {
 Error Program::write(const ActionSequence &Sequence, StringRef Path) {
   if (Error E = advance(Sequence))
     return E;
+  std::string Bytes = bitcodeOf(*Now->M);
+  if (Path.ends_with(".o")) {
+    Expected<ObjectCode> Object = emit(Bytes);
+    if (!Object)
+      return Object.takeError();
+    Bytes.assign(Object->begin(), Object->end());
+  }
   std::error_code Status;
   raw_fd_ostream OS(Path, Status);
   if (!Status) {
-    if (Path.ends_with(".o")) {
-      Expected<ObjectCode> Object = emitObject(*Now->M, *TM);
-      if (!Object)
-        return Object.takeError();
-      if (Error E = Now->takeDiagnostics())
-        return E;
-      OS << StringRef(Object->data(), Object->size());
-    } else {
-      WriteBitcodeToFile(*Now->M, OS);
-    }
+    OS << Bytes;
     OS.close();
     Status = OS.error();
     OS.clear_error();

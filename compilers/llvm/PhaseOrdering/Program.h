@@ -108,7 +108,9 @@ private:
   Error advance(const ActionSequence &Sequence);
   Error check(Work &At, const llvm::Twine &Culprit) const;
   /// Of \p M, whose instructions were counted.
-  Error measure(Work &At, Measurements &Into);
+  Error measure(llvm::StringRef Bitcode, Measurements &Into);
+  /// The object of a module that was written with the order of its uses.
+  Expected<llvm::SmallVector<char, 0>> emit(llvm::StringRef Bitcode);
 
   const ProgramSettings &Settings;
   /// What was in the file. It is read anew for each episode, into a context of
