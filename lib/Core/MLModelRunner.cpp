@@ -35,8 +35,7 @@ Expected<Advice> MLModelRunner::ask(const FeatureSet &Features,
 
 void MLModelRunner::switchContext(std::string_view) {}
 
-Expected<std::optional<std::string>>
-MLModelRunner::metadata(std::string_view) {
+Expected<std::optional<std::string>> MLModelRunner::metadata(std::string_view) {
   return std::optional<std::string>();
 }
 
