@@ -12,6 +12,7 @@ from rich.text import Text
 from mlbridge import __version__
 from mlbridge.bench import app as bench
 from mlbridge.cli._compile import compile_
+from mlbridge.cli._corpus import app as corpus
 from mlbridge.cli._doctor import doctor
 from mlbridge.cli._export import export
 from mlbridge.cli._inspect import inspect
@@ -41,6 +42,7 @@ Start here:
 - `mlbridge log zlib.log` shows what a compiler recorded.
 - `mlbridge export ppo.zip --to inliner.onnx` makes a trained policy a file that runs
   in the compiler; `mlbridge inspect inliner.onnx` shows what is in it.
+- `mlbridge corpus fetch` makes bitcode of real programs, to train on.
 - `mlbridge bench rtt` measures what asking costs here.
 """,
 )
@@ -48,6 +50,7 @@ for command in (doctor, serve, log, export, inspect):
     app.command()(command)
 app.command("compile")(compile_)
 app.add_typer(bench, name="bench")
+app.add_typer(corpus, name="corpus")
 app.add_typer(vocabulary, name="vocabulary")
 
 

@@ -1,0 +1,39 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Real programs as bitcode, to train on and to compare by.
+
+Such as::
+
+    from mlbridge import corpus
+
+    corpus.fetch("build/corpus", programs=["bzip2", "lua"])
+    for module in corpus.load("build/corpus").modules("training"):
+        print(module.path, module.instructions)
+
+Each program is a Debian source package; docs/corpus.md tells how to use it on the
+command line, ``recipes.py`` how each is compiled, ``runs.py`` what it is run on.
+"""
+
+from mlbridge.corpus.build import fetch
+from mlbridge.corpus.csmith import generate
+from mlbridge.corpus.manifest import Corpus, Module, Program, load
+from mlbridge.corpus.plot import plot_sizes
+from mlbridge.corpus.recipes import HELD_OUT, RECIPES, split_of
+from mlbridge.corpus.runs import Run, run_stock, run_tests
+
+__all__ = [
+    "HELD_OUT",
+    "RECIPES",
+    "Corpus",
+    "Module",
+    "Program",
+    "Run",
+    "fetch",
+    "generate",
+    "load",
+    "plot_sizes",
+    "run_stock",
+    "run_tests",
+    "split_of",
+]

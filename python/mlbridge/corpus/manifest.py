@@ -1,0 +1,185 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""manifest.json: what a corpus has, and where it is from."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
+
+VERSION = 1
+NAME = "manifest.json"
+SPLITS = ("training", "held-out", "generated")
+
+
+@dataclass(frozen=True)
+class Module:
+    """One bitcode file, not optimised yet.
+
+    Attributes:
+        path: below the corpus's folder.
+        source: that it was compiled from, below the program's root; empty for one that
+            is linked of others.
+        functions: that it defines.
+        instructions: in these.
+        sha256: of the file.
+    """
+
+    path: str
+    source: str
+    functions: int
+    instructions: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program, file by file and linked.
+
+    Attributes:
+        name: what people call it.
+        package: of Debian, or the generator that wrote it.
+        version: of the package.
+        split: ``training``, ``held-out`` or ``generated``.
+        flags: of the compiler, in full.
+        libraries: what the linker needs.
+        root: the folder in which the compiler ran, for sources below it.
+        modules: one a source file.
+        linked: all of these in one.
+        key: what it was made by, as a hash: another one means that it is out of date.
+    """
+
+    name: str
+    package: str
+    version: str
+    split: str
+    flags: tuple[str, ...]
+    libraries: tuple[str, ...]
+    root: str
+    modules: tuple[Module, ...]
+    linked: Module
+    key: str
+
+    @property
+    def is_cpp(self) -> bool:
+        """Whether the C++ compiler has to link it."""
+        return any(module.source.endswith(".cpp") for module in self.modules)
+
+
+@dataclass
+class Corpus:
+    """The programs of one folder.
+
+    Attributes:
+        folder: that has them.
+        compiler: that made them, as it calls itself.
+        programs: by name.
+    """
+
+    folder: Path
+    compiler: str
+    programs: dict[str, Program] = field(default_factory=dict)
+
+    def select(self, split: str | None = None) -> list[Program]:
+        """The programs of a split, or all that were not generated, by name.
+
+        Raises:
+            InvalidArgument: there is no such split, or it has no program here.
+        """
+        if split is not None and split not in SPLITS:
+            raise InvalidArgument(f"no split '{split}', only {', '.join(SPLITS)}")
+        found = [
+            program
+            for _, program in sorted(self.programs.items())
+            if (program.split == split if split else program.split != "generated")
+        ]
+        if not found:
+            raise InvalidArgument(
+                f"{self.folder} has no program"
+                f"{f' of the split {split}' if split else ''}: `mlbridge corpus fetch "
+                f"--folder {self.folder}` gets them"
+            )
+        return found
+
+    def modules(
+        self, split: str | None = None, *, most: int | None = None
+    ) -> Iterator[Path]:
+        """Bitcode files of a split, with at most so many instructions each.
+
+        Those in which no function is defined are left out.
+        """
+        for program in self.select(split):
+            for module in program.modules:
+                if module.functions and (most is None or module.instructions <= most):
+                    yield self.folder / module.path
+
+    def program_of(self, path: Path) -> str:
+        """Whose module that is: the name of its folder."""
+        return path.parent.name
+
+    def save(self) -> None:
+        """Writes the manifest: the whole of it, or the old one stays."""
+        text = json.dumps(
+            {
+                "version": VERSION,
+                "compiler": self.compiler,
+                "programs": {
+                    name: asdict(program)
+                    for name, program in sorted(self.programs.items())
+                },
+            },
+            indent=1,
+        )
+        temporary = self.folder / f".{NAME}.{os.getpid()}"
+        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.replace(self.folder / NAME)
+
+
+def load(folder: str | os.PathLike[str]) -> Corpus:
+    """The corpus of a folder.
+
+    Raises:
+        InvalidArgument: there is none.
+        Malformed, SchemaMismatch: its manifest cannot be read.
+    """
+    path = Path(folder) / NAME
+    try:
+        root: Any = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InvalidArgument(
+            f"{folder} has no {NAME}: `mlbridge corpus fetch --folder {folder}` "
+            "makes a corpus there"
+        ) from None
+    except ValueError as error:
+        raise Malformed(f"{path}: expected JSON: {error}") from error
+    if not isinstance(root, dict) or root.get("version") != VERSION:
+        found = root.get("version") if isinstance(root, dict) else type(root).__name__
+        raise SchemaMismatch(
+            f"{path}: expected a manifest of version {VERSION}, found {found}: remove "
+            "it, and fetch again"
+        )
+    try:
+        programs = {name: _program(it) for name, it in root["programs"].items()}
+        return Corpus(Path(folder), root["compiler"], programs)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise SchemaMismatch(f"{path}: not a manifest: {error!r}") from error
+
+
+def _program(found: Mapping[str, Any]) -> Program:
+    lists = {name: tuple(found[name]) for name in ("flags", "libraries")}
+    modules = tuple(Module(**module) for module in found["modules"])
+    return Program(
+        **{**found, **lists, "modules": modules, "linked": Module(**found["linked"])}
+    )
+
+
+def sha256(path: Path) -> str:
+    """Of a file, as hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,316 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Do the programs still do what they should? Real inputs, some seconds of CPU each.
+
+What is expected is what the same program does that was compiled without optimisation;
+for what packs and unpacks, also that the one undoes the other.
+"""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlbridge.corpus import inputs, toolchain
+from mlbridge.corpus.manifest import Corpus, Program
+from mlbridge.errors import CompilerFailed, Error, InvalidArgument, Timeout
+
+SECONDS = 300.0
+"""A program that takes longer is stopped: it hangs. Unoptimised ones take 20 s."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The program is run once.
+
+    Attributes:
+        arguments: its own; ``{tree}`` is the package's folder.
+        stdin: the file for it.
+        stdout: the file that gets it.
+        status: with which it should end.
+    """
+
+    arguments: tuple[str, ...]
+    stdin: str | None = None
+    stdout: str = "out"
+    status: int = 0
+
+
+@dataclass(frozen=True)
+class RunTest:
+    """How a program is tried.
+
+    Attributes:
+        make: writes the inputs to a folder.
+        steps: run there, one after another.
+        outputs: the files that have to be as expected.
+        same: two files that have to be equal: what went in, and what came back.
+    """
+
+    make: Callable[[Path], None]
+    steps: tuple[Step, ...]
+    outputs: tuple[str, ...] = ("out",)
+    same: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a program's test.
+
+    Attributes:
+        program: its name.
+        passed: whether all was as expected.
+        seconds: CPU time in user mode, of all steps.
+        problem: what was not as expected.
+    """
+
+    program: str
+    passed: bool
+    seconds: float
+    problem: str = ""
+
+
+def _text(megabytes: float) -> Callable[[Path], None]:
+    return lambda folder: inputs.text(folder / "in", megabytes)
+
+
+def _script(name: str, script: str, megabytes: float = 0) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        (folder / name).write_text(script, encoding="utf-8")
+        if megabytes:
+            inputs.text(folder / "in", megabytes)
+
+    return make
+
+
+def _packer(megabytes: float, pack: str, unpack: str) -> RunTest:
+    """A program that packs its stdin, and unpacks it again."""
+    steps = (
+        Step(tuple(pack.split()), "in", "packed"),
+        Step(tuple(unpack.split()), "packed", "back"),
+    )
+    return RunTest(_text(megabytes), steps, ("packed", "back"), ("in", "back"))
+
+
+RUN_TESTS: dict[str, RunTest] = {
+    "brotli": _packer(16, "-q 7 -c", "-d -c"),
+    "bzip2": _packer(16, "-9 -c", "-d -c"),
+    "cadical": RunTest(
+        lambda folder: inputs.satisfiability(folder / "in", 230, 4.26),
+        (Step(("-q", "in"), status=10),),
+    ),
+    "gawk": RunTest(
+        _script("count.awk", inputs.AWK, 8), (Step(("-f", "count.awk", "in")),)
+    ),
+    "libjpeg-turbo": RunTest(
+        lambda folder: inputs.ppm(folder / "in", 4000, 3000),
+        (
+            Step(("-quality", "90", "-optimize", "in"), stdout="baseline"),
+            Step(("-quality", "80", "-progressive", "in"), stdout="progressive"),
+            Step(("-arithmetic", "-dct", "float", "in"), stdout="arithmetic"),
+        ),
+        ("baseline", "progressive", "arithmetic"),
+    ),
+    "libpng": RunTest(
+        lambda folder: inputs.png(folder / "in", 3000, 2000),
+        (Step(("in", "written"), stdout="said"),),
+        ("written",),
+    ),
+    "lua": RunTest(
+        _script("run.lua", inputs.LUA.replace("SIZE", "32")), (Step(("run.lua",)),)
+    ),
+    "lz4": _packer(48, "-9 -c", "-d -c"),
+    "picosat": RunTest(
+        lambda folder: inputs.satisfiability(folder / "in", 230, 4.26),
+        (Step(("in",), status=10),),
+    ),
+    "sqlite3": RunTest(
+        _script("run.sql", inputs.SQL), (Step((":memory:",), "run.sql"),)
+    ),
+    "tcc": RunTest(
+        lambda folder: inputs.c_source(folder / "in.c", 20_000),
+        (
+            Step(("-B{tree}", "-c", "in.c", "-o", "out.o"), stdout="said"),
+            Step(("-B{tree}", "-E", "in.c", "-o", "out.i"), stdout="said"),
+        ),
+        ("out.o", "out.i"),
+    ),
+    "xz": _packer(5, "-4 -T1 -c", "-d -c"),
+    "zlib": _packer(24, "-7", "-d"),
+    "zstd": _packer(16, "-11 -c", "-d -c"),
+}
+
+
+def run_tests(
+    corpus: Corpus,
+    executables: Mapping[str, Path],
+    *,
+    show: Callable[[Run], None] = lambda run: None,
+) -> list[Run]:
+    """Runs executables of a corpus's programs on what there is for each.
+
+    One after another: their times are to be compared. What is expected is found out
+    once, by an executable without optimisation, and kept in the corpus's folder.
+
+    Args:
+        corpus: whose programs they are.
+        executables: by the programs' names.
+        show: is told of each when it is done.
+
+    Raises:
+        InvalidArgument: there is no such program, or no test for it.
+        Error: a program cannot even be compiled without optimisation.
+    """
+    runs = []
+    for name, executable in executables.items():
+        if name not in corpus.programs:
+            raise InvalidArgument(f"{corpus.folder} has no program '{name}'")
+        program = corpus.programs[name]
+        expected = expected_outputs(corpus, program)
+        try:
+            found, seconds = _outputs(test_of(program), program, executable)
+        except Error as error:
+            runs.append(Run(name, False, 0.0, str(error)))
+        else:
+            wrong = sorted(k for k in expected if found.get(k) != expected[k])
+            problem = f"not as expected: {', '.join(wrong)}" if wrong else ""
+            runs.append(Run(name, not wrong, seconds, problem))
+        show(runs[-1])
+    return runs
+
+
+def run_stock(corpus: Corpus, program: str, level: str) -> Run:
+    """Runs a program as stock clang makes it of its sources: ``-O2``, ``-Oz``, ...
+
+    Raises:
+        InvalidArgument: there is no such program, or no test for it.
+        CompilerFailed: there is no such level, or the sources are gone.
+    """
+    if program not in corpus.programs:
+        raise InvalidArgument(f"{corpus.folder} has no program '{program}'")
+    found = corpus.programs[program]
+    with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as folder:
+        objects = []
+        for number, module in enumerate(found.modules):
+            objects.append(Path(folder, f"{number}.o"))
+            toolchain.compile_source(found, module, objects[-1], level)
+        executable = Path(folder, program)
+        toolchain.link(objects, found.libraries, executable, cpp=found.is_cpp)
+        return run_tests(corpus, {program: executable})[0]
+
+
+def test_of(program: Program) -> RunTest:
+    """The test of a program; one that was generated prints what is to be compared.
+
+    Raises:
+        InvalidArgument: there is none.
+    """
+    if program.split == "generated":
+        return RunTest(lambda folder: None, (Step(()),))
+    if program.name not in RUN_TESTS:
+        raise InvalidArgument(f"there is no run test for '{program.name}'")
+    return RUN_TESTS[program.name]
+
+
+def expected_outputs(corpus: Corpus, program: Program) -> dict[str, str]:
+    """The SHA-256 of each output, by the program without optimisation."""
+    test = test_of(program)
+    # Another test, or another program: other outputs.
+    told = repr((program.linked.sha256, test.steps, test.outputs))
+    key = hashlib.sha256(told.encode()).hexdigest()
+    kept = corpus.folder / "expected" / f"{program.name}.json"
+    try:
+        known = json.loads(kept.read_bytes())
+        if known["key"] == key:
+            return dict(known["outputs"])
+    except (OSError, ValueError, KeyError, TypeError):
+        # Not known yet, or not readable: it is found out, and written anew.
+        pass
+    with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as folder:
+        executable = Path(folder, program.name)
+        toolchain.unoptimised_executable(
+            [corpus.folder / module.path for module in program.modules],
+            program.libraries,
+            executable,
+            cpp=program.is_cpp,
+        )
+        outputs, _ = _outputs(test, program, executable)
+    kept.parent.mkdir(exist_ok=True)
+    temporary = kept.with_suffix(f".{os.getpid()}")
+    temporary.write_text(json.dumps({"key": key, "outputs": outputs}), encoding="utf-8")
+    temporary.replace(kept)
+    return outputs
+
+
+def _outputs(
+    test: RunTest, program: Program, executable: Path
+) -> tuple[dict[str, str], float]:
+    """The SHA-256 of each output, and the CPU time that it took."""
+    with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as name:
+        folder = Path(name)
+        test.make(folder)
+        seconds = sum(_run(step, program, executable, folder) for step in test.steps)
+        if test.same and not _equal(*(folder / part for part in test.same)):
+            raise CompilerFailed(
+                f"{program.name}: {test.same[1]} is not what {test.same[0]} was"
+            )
+        return {name: _digest(folder / name) for name in test.outputs}, seconds
+
+
+def _equal(left: Path, right: Path) -> bool:
+    return _digest(left) == _digest(right)
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return "missing"
+
+
+def _run(step: Step, program: Program, executable: Path, folder: Path) -> float:
+    """Runs a step; returns the seconds that it took of the CPU, in user mode.
+
+    Raises:
+        CompilerFailed: it ended with another status than it should.
+        Timeout: it did not end.
+    """
+    words = [word.replace("{tree}", program.root) for word in step.arguments]
+    stdin = folder / step.stdin if step.stdin else Path(os.devnull)
+    with stdin.open("rb") as source, (folder / step.stdout).open("wb") as target:
+        process = subprocess.Popen(
+            [executable.resolve(), *words],
+            cwd=folder,
+            stdin=source,
+            stdout=target,
+            stderr=subprocess.DEVNULL,
+            env={"PATH": os.defpath, "LC_ALL": "C"},
+        )
+        is_late = threading.Event()
+
+        def stop() -> None:
+            is_late.set()
+            process.kill()
+
+        late = threading.Timer(SECONDS, stop)
+        late.start()
+        # wait4 alone tells what this process took, and no other one.
+        _, status, used = os.wait4(process.pid, 0)
+        late.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    what = " ".join([program.name, *words])
+    if process.returncode == -signal.SIGKILL and is_late.is_set():
+        raise Timeout(f"{what}: no end after {SECONDS:.0f} s")
+    if process.returncode != step.status:
+        raise CompilerFailed(
+            f"{what}: expected status {step.status}, found {process.returncode}"
+        )
+    return used.ru_utime

@@ -1,0 +1,122 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""clang, the linker and what looks into bitcode, as functions."""
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlbridge.corpus.manifest import Module, Program
+from mlbridge.errors import CompilerFailed, OSFailure, Timeout
+
+CLANG = "clang-22"
+CLANGXX = "clang++-22"
+OPT = "opt-22"
+LLVM_LINK = "llvm-link-22"
+
+UNOPTIMISED = ("-Oz", "-Xclang", "-disable-llvm-passes", "-w", "-g0")
+"""The front end's output, for -Oz: its functions are marked minsize and optsize, which
+passes and code generation ask for; what -O2 writes would never become as small."""
+
+SECONDS = 600.0
+"""No command here takes a tenth of this on a machine that is not busy."""
+
+_COUNT = re.compile(rb"^TotalInstructionCount: (\d+)$", re.MULTILINE)
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    folder: Path | None = None,
+    seconds: float = SECONDS,
+) -> tuple[bytes, bytes]:
+    """Runs a command and returns its stdout and stderr.
+
+    Raises:
+        CompilerFailed: its status is not 0; the text is the end of what it said.
+        OSFailure: there is no such program.
+        Timeout: it did not end; it has been killed.
+    """
+    words = " ".join(map(str, command))
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd=folder,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Timeout(f"no end after {seconds:.0f} s: {words}") from None
+    except OSError as error:
+        raise OSFailure(f"cannot run {command[0]}: {error.strerror}") from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).decode(errors="replace").strip()
+        failed = CompilerFailed(
+            f"status {done.returncode} from: {words}\n{said[-2000:]}"
+        )
+        failed.returncode = done.returncode
+        raise failed
+    return done.stdout, done.stderr
+
+
+def compiler_version() -> str:
+    """The compiler's own word on what it is."""
+    return run([CLANG, "--version"])[0].decode().splitlines()[0]
+
+
+def size_of(path: Path) -> tuple[int, int]:
+    """The functions and the instructions of a bitcode file."""
+    _, found = run([OPT, "-passes=print<func-properties>", "-disable-output", path])
+    counts = [int(count) for count in _COUNT.findall(found)]
+    return len(counts), sum(counts)
+
+
+def link_bitcode(modules: Sequence[Path], into: Path) -> None:
+    """One module of several."""
+    run([LLVM_LINK, *modules, "-o", into])
+
+
+def link(
+    objects: Sequence[Path], libraries: Sequence[str], to: Path, *, cpp: bool = False
+) -> None:
+    """An executable of objects."""
+    run([CLANGXX if cpp else CLANG, *objects, *libraries, "-o", to])
+
+
+def generate_code(bitcode: Path, to: Path, level: str = "-Oz") -> None:
+    """An object of bitcode as it is: no pass of the optimiser runs."""
+    flags = [level, "-Xclang", "-disable-llvm-passes", "-w", "-x", "ir"]
+    run([CLANG, *flags, "-c", bitcode, "-o", to])
+
+
+def apply(pipeline: str, bitcode: Path, to: Path) -> None:
+    """Runs a pipeline of passes over bitcode, in a stock opt."""
+    # As clang does by default; some passes ask for it.
+    run([OPT, "-relocation-model=pic", f"-passes={pipeline}", bitcode, "-o", to])
+
+
+def compile_source(program: Program, module: Module, to: Path, level: str) -> None:
+    """An object of a source file as stock clang makes it: ``-O2``, ``-Oz``, ..."""
+    compiler = CLANGXX if module.source.endswith(".cpp") else CLANG
+    flags = program.flags[len(UNOPTIMISED) :]
+    run(
+        [compiler, level, "-w", *flags, "-c", module.source, "-o", to],
+        folder=Path(program.root),
+    )
+
+
+def unoptimised_executable(
+    modules: Sequence[Path], libraries: Sequence[str], to: Path, *, cpp: bool = False
+) -> None:
+    """An executable of bitcode without any optimisation, to compare outputs with."""
+    with tempfile.TemporaryDirectory(prefix="mlbridge-O0-") as folder:
+        objects = []
+        for number, module in enumerate(modules):
+            objects.append(Path(folder, f"{number}.o"))
+            generate_code(module, objects[-1], "-O0")
+        link(objects, libraries, to, cpp=cpp)
