@@ -82,7 +82,11 @@ def _make(seed: int, csmith: Path, into: Path, corpus: Corpus) -> Program | None
         return corpus.programs[name]
     made = into / "made/csmith"
     made.mkdir(parents=True, exist_ok=True)
-    text, _ = toolchain.run([csmith / "bin/csmith", "--seed", str(seed)])
+    with tempfile.TemporaryDirectory(prefix="mlbridge-csmith-") as folder:
+        # It leaves a file where it runs.
+        text, _ = toolchain.run(
+            [csmith / "bin/csmith", "--seed", str(seed)], folder=Path(folder)
+        )
     (made / f"{name}.c").write_bytes(text)
     flags = (*toolchain.UNOPTIMISED, f"-I{csmith / 'include/csmith'}")
     module = compile_module(name, made, flags, f"{name}.c", into)

@@ -1,0 +1,26 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Phase ordering: in which order LLVM's passes run, decided for each module.
+
+``actions.py`` has what may be done, ``compiler.py`` the compiler that does it, as one
+process for many modules. ``mlbridge.envs.PhaseOrderingEnv`` is the environment to train
+on, ``mlbridge.train`` trains, and ``evaluate.py`` says what came of it.
+"""
+
+from mlbridge.phase_ordering.actions import Action, ActionSpace
+from mlbridge.phase_ordering.compiler import (
+    FEATURES,
+    CompilerOptions,
+    SequenceRunner,
+    Sizes,
+)
+
+__all__ = [
+    "FEATURES",
+    "Action",
+    "ActionSpace",
+    "CompilerOptions",
+    "SequenceRunner",
+    "Sizes",
+]

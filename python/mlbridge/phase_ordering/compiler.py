@@ -1,0 +1,246 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The compiler of phase ordering: stock opt with this project's plug-in.
+
+One process for as many modules and sequences as one likes.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from mlbridge.doctor import find_llvm_plugin
+from mlbridge.envs.session import CompilerSession, CompilerSettings, Outcome
+from mlbridge.errors import InvalidArgument, ModelError, OSFailure
+from mlbridge.phase_ordering.actions import ActionSpace
+
+OPT = "opt-22"
+HISTOGRAM, COUNTS = 110, 12
+FEATURES = ("histogram", "embedding", "counts", "step", "actions")
+"""What may be observed, in the order in which it is put in a row."""
+
+PASSES = "mlbridge-phase-ordering-environment"
+_OPTION = "-mlbridge-phase-ordering"
+
+
+@dataclass(frozen=True)
+class CompilerOptions:
+    """What the compiler of an environment is told.
+
+    Attributes:
+        actions: a space's name in the plug-in, or its file.
+        observation: the features, of `FEATURES`.
+        reward: ``text-size:10``, ``instructions``, ``mca-cycles``, several of these
+            with their weights and commas between, or ``none``.
+        steps: how many actions an episode may have.
+        stop: whether the last action, after those of the space, is to stop.
+        vocabulary: what ``embedding`` is made with: LLVM's form of IR2Vec's.
+        dimension: of its vectors.
+        plugin: MLBridgeLLVM.so; found by itself as `mlbridge doctor` finds it.
+    """
+
+    actions: str = "oz"
+    observation: tuple[str, ...] = ("histogram", "counts", "step")
+    reward: str = "text-size:10"
+    steps: int = 15
+    stop: bool = False
+    vocabulary: Path | None = None
+    dimension: int = 300
+    plugin: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.observation:
+            if name not in FEATURES or self.observation.count(name) > 1:
+                raise InvalidArgument(
+                    f"observation {','.join(self.observation)!r}: expected each of "
+                    f"{', '.join(FEATURES)} once at most, found {name!r}"
+                )
+        if not self.observation:
+            raise InvalidArgument(f"observe one of {', '.join(FEATURES)} at least")
+
+    @cached_property
+    def space(self) -> ActionSpace:
+        """The actions themselves."""
+        return ActionSpace.load(self.actions)
+
+    @property
+    def choices(self) -> int:
+        """How many numbers an action may be."""
+        return len(self.space.actions) + self.stop
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """How many numbers each feature of the observation has, in their order."""
+        every = {
+            "histogram": HISTOGRAM,
+            "embedding": self.dimension,
+            "counts": COUNTS,
+            "step": 1,
+            "actions": 2 * len(self.space.actions),
+        }
+        return {name: every[name] for name in FEATURES if name in self.observation}
+
+    def command(self) -> list[str]:
+        """How the compiler is started; ``{spec}`` is where it has to go.
+
+        Raises:
+            OSFailure: there is no plug-in.
+        """
+        plugin = self.plugin or find_llvm_plugin()
+        if plugin is None:
+            raise OSFailure(
+                "there is no MLBridgeLLVM.so: build it (`make build`), or say where it "
+                "is in MLBRIDGE_LLVM_PLUGIN"
+            )
+        return [
+            OPT,
+            f"-load-pass-plugin={plugin}",
+            f"-passes={PASSES}",
+            "-mlbridge-environment={spec}",
+            f"{_OPTION}-actions={self.actions}",
+            f"{_OPTION}-observation={','.join(self.widths)}",
+            f"{_OPTION}-reward={self.reward}",
+            f"{_OPTION}-steps={self.steps}",
+            *([f"{_OPTION}-stop"] if self.stop else []),
+            *(
+                [f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"]
+                if self.vocabulary
+                else []
+            ),
+            "-disable-output",
+            # The module that opt itself wants is empty.
+            os.devnull,
+        ]
+
+    def reproducer(self, module: str, sequence: Sequence[int]) -> str:
+        """The command line that runs the same passes on the same module, alone."""
+        taken = [action for action in sequence if action < len(self.space.actions)]
+        pipeline = self.space.pipeline(taken)
+        return (
+            f"{OPT} -relocation-model=pic -passes='{pipeline}' '{module}' -o - |"
+            " clang-22 -x ir - -c -Oz -Xclang -disable-llvm-passes -o /dev/null"
+        )
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a sequence made of a module.
+
+    Attributes:
+        start: bytes of machine code before the first action.
+        prefixes: after each action.
+        oz: of what stock -Oz makes of the module.
+        info: all that the compiler said.
+    """
+
+    start: int
+    prefixes: tuple[int, ...]
+    oz: int
+    info: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def last(self) -> int:
+        """Of the state that the sequence ends in."""
+        return self.prefixes[-1] if self.prefixes else self.start
+
+    @property
+    def ratio(self) -> float:
+        """Of that state, to stock -Oz; 1 where there is no code at all."""
+        return self.last / self.oz if self.oz else 1.0
+
+
+class SequenceRunner:
+    """Runs whole sequences on modules, and says how large the code becomes.
+
+    The compiler remembers what it has run: sequences that begin alike share the work,
+    and a state that was emitted once is not emitted again. It is started again when it
+    fails. Used by one thread at a time; a context manager.
+    """
+
+    def __init__(
+        self,
+        options: CompilerOptions,
+        *,
+        spec: str = "shm",
+        timeout: float = 120.0,
+        max_restarts: int = 3,
+    ) -> None:
+        """Nothing is started before it is needed."""
+        self.options = options
+        self._session = CompilerSession(
+            CompilerSettings(options.command(), spec, timeout, timeout, max_restarts)
+        )
+
+    def __enter__(self) -> "SequenceRunner":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the compiler."""
+        self._session.close()
+
+    def reset(self, module: Path, **more: Any) -> Outcome:
+        """Begins an episode; for what else may be asked see docs/phase-ordering.md.
+
+        Raises:
+            Error: the module cannot be read, or no compiler survives it.
+        """
+        return self._session.reset(None, {"module": str(module), **more})
+
+    def run(self, module: Path, sequence: Sequence[int]) -> Sizes:
+        """The sizes after each action of a sequence.
+
+        Raises:
+            ModelError: the compiler failed; the text has how to see it fail alone.
+            Error: the module cannot be read.
+        """
+        steps = max(len(sequence), 1)
+        outcome = self.reset(module, steps=steps)
+        start, oz = outcome.info["text_size"], outcome.info["oz_text_size"]
+        if not sequence:
+            return Sizes(start, (), oz, outcome.info)
+        outcome = self.step(module, sequence)
+        return Sizes(start, tuple(outcome.info["text_sizes"]), oz, outcome.info)
+
+    def step(self, module: Path, sequence: Sequence[int]) -> Outcome:
+        """Takes several actions at once, of an episode that has begun.
+
+        Raises:
+            ModelError: the compiler failed; the text has how to see it fail alone.
+        """
+        self._session.send_step({"action": np.asarray(sequence, np.int64)})
+        outcome = self._session.receive_step()
+        if outcome.error is not None:
+            command = self.options.reproducer(str(module), sequence)
+            raise ModelError(f"{outcome.error}; to see it alone: {command}")
+        return outcome
+
+    def write(self, module: Path, sequence: Sequence[int], to: Path) -> Sizes:
+        """Writes the module that a sequence of one action or more makes, as bitcode.
+
+        Raises:
+            Error: as `run`; the file cannot be written.
+        """
+        outcome = self.reset(
+            module,
+            sequence=[int(action) for action in sequence],
+            steps=len(sequence),
+            output=str(to),
+        )
+        info = outcome.info
+        start, oz = info.get("text_size", 0), info.get("oz_text_size", 0)
+        return Sizes(start, tuple(info.get("text_sizes", ())), oz, info)

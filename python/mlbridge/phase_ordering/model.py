@@ -1,0 +1,133 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A trained model of phase ordering, and what it would do to a module."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.errors import SchemaMismatch
+from mlbridge.phase_ordering.actions import ActionSpace
+from mlbridge.phase_ordering.compiler import FEATURES, SequenceRunner
+
+ACTIONS_KEY = "mlbridge.phase-ordering.actions"
+STEPS_KEY = "mlbridge.phase-ordering.steps"
+STOP_KEY = "mlbridge.phase-ordering.stop"
+
+Order = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a model was trained for, as its file says.
+
+    Attributes:
+        actions: that it chooses from.
+        steps: how many it may take.
+        stop: whether the number after the last action is to stop.
+    """
+
+    actions: ActionSpace
+    steps: int
+    stop: bool
+
+    def entries(self) -> dict[str, str]:
+        """The metadata that say so."""
+        return {
+            ACTIONS_KEY: self.actions.to_json(),
+            STEPS_KEY: str(self.steps),
+            STOP_KEY: str(self.stop).lower(),
+        }
+
+
+class Model:
+    """An .onnx file that scores actions: the highest score is the best action."""
+
+    def __init__(self, path: Path) -> None:
+        """Loads a file that `mlbridge train phase-ordering` wrote.
+
+        Raises:
+            SchemaMismatch: it is another kind of model.
+        """
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self.path = path
+        self._session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
+        about: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
+        try:
+            actions = ActionSpace.parse(about[ACTIONS_KEY], str(path))
+            stop = about.get(STOP_KEY, "false") == "true"
+            self.task = Task(actions, int(about[STEPS_KEY]), stop)
+            self._output = about["mlbridge.decide"].partition(":")[2]
+        except (KeyError, ValueError) as error:
+            raise SchemaMismatch(
+                f"{path}: expected a model of phase ordering, whose metadata say which "
+                f"actions it has; found none that do: {error!r}"
+            ) from error
+        self.features = tuple(entry.name for entry in self._session.get_inputs())
+        unknown = set(self.features) - set(FEATURES)
+        if unknown:
+            raise SchemaMismatch(
+                f"{path}: it wants the features {', '.join(sorted(unknown))}; phase "
+                f"ordering has {', '.join(FEATURES)}"
+            )
+        self.vocabulary = json.loads(about.get("mlbridge.vocabulary", "null"))
+        self.digest = hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def scores(self, features: dict[str, Any]) -> NDArray[np.float64]:
+        """The score of each action for a module's features, [actions]."""
+        inputs = {name: features[name][None] for name in self.features}
+        (found,) = self._session.run([self._output], inputs)
+        return np.asarray(found[0], np.float64)
+
+    def decide_alone(self, runner: SequenceRunner, module: Path) -> Order:
+        """The actions it takes by itself: no machine code is made on the way."""
+        return self._rollout(runner, module, None)
+
+    def choices(
+        self, runner: SequenceRunner, module: Path, count: int, seed: int
+    ) -> list[Order]:
+        """So many sequences to choose from; the first is what it would take alone.
+
+        Where it takes one action only, those of the highest scores; else it draws.
+        """
+        if self.task.steps == 1:
+            outcome = runner.reset(module)
+            order = np.argsort(-self.scores(outcome.features), kind="stable")
+            return [self._taken((int(action),)) for action in order[:count]]
+        draw = np.random.default_rng([seed, *module.name.encode()])
+        alone = self.decide_alone(runner, module)
+        drawn = [self._rollout(runner, module, draw) for _ in range(count - 1)]
+        return [alone, *drawn]
+
+    def _rollout(
+        self,
+        runner: SequenceRunner,
+        module: Path,
+        draw: np.random.Generator | None,
+    ) -> Order:
+        outcome = runner.reset(module)
+        taken: list[int] = []
+        while not outcome.terminated and len(taken) < self.task.steps:
+            scores = self.scores(outcome.features)
+            action = int(np.argmax(scores))
+            if draw is not None:
+                weights = np.exp(scores - scores.max())
+                action = int(draw.choice(len(scores), p=weights / weights.sum()))
+            taken.append(action)
+            outcome = runner.step(module, [action])
+        return self._taken(tuple(taken))
+
+    def _taken(self, sequence: Order) -> Order:
+        """Without the action that only ends the episode."""
+        return tuple(a for a in sequence if a < len(self.task.actions.actions))

@@ -1,0 +1,67 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Several compilers at once."""
+
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from mlbridge.phase_ordering.compiler import CompilerOptions, SequenceRunner
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+Show = Callable[[int, int], None]
+"""Is told how many pieces are done, and of how many."""
+
+
+class Runners:
+    """Compilers for several threads: each takes one, and gives it back."""
+
+    def __init__(self, options: CompilerOptions, workers: int) -> None:
+        """Nothing is started before it is used."""
+        self.workers = workers
+        self._all = [SequenceRunner(options) for _ in range(workers)]
+        self._free: queue.SimpleQueue[SequenceRunner] = queue.SimpleQueue()
+        for runner in self._all:
+            self._free.put(runner)
+
+    @contextmanager
+    def one(self) -> Iterator[SequenceRunner]:
+        """A compiler that nobody else uses."""
+        runner = self._free.get()
+        try:
+            yield runner
+        finally:
+            self._free.put(runner)
+
+    def map(
+        self,
+        work: Callable[[SequenceRunner, Item], Result],
+        items: Sequence[Item],
+        show: Show = lambda done, total: None,
+    ) -> Iterator[Result]:
+        """The results for items, in their order, as they are worked on in parallel."""
+
+        def with_one(item: Item) -> Result:
+            with self.one() as runner:
+                return work(runner, item)
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            for done, result in enumerate(pool.map(with_one, items), 1):
+                show(done, len(items))
+                yield result
+
+    def close(self) -> None:
+        """Ends all compilers."""
+        for runner in self._all:
+            runner.close()
+
+    def __enter__(self) -> "Runners":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

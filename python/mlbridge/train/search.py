@@ -1,0 +1,298 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sequences found by search, and the few of them that serve all modules best.
+
+The core set of "Learning Compiler Pass Orders using Coreset and Normalized Value
+Prediction" (ICML 2023): search the training modules one by one, try what was found on
+all of them, and keep greedily what together makes them smallest.
+"""
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.errors import InvalidArgument, ModelError
+from mlbridge.phase_ordering.compiler import SequenceRunner
+from mlbridge.phase_ordering.runners import Runners, Show
+
+Order = tuple[int, ...]
+"""Actions, one after another."""
+
+
+FAILED_RATIO = 2.0
+"""What a sequence that crashes the compiler on a module counts as."""
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How long to look, and for what.
+
+    Attributes:
+        evaluations: sequences tried on each module.
+        length: most actions in one.
+        population: of the hill climbing, the best so many are changed further.
+        seed: of everything that is drawn.
+    """
+
+    evaluations: int = 300
+    length: int = 15
+    population: int = 4
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best sequences found for a module, the smallest code first."""
+
+    module: str
+    sequences: tuple[Order, ...]
+    ratios: tuple[float, ...]
+
+
+def search_module(
+    runner: SequenceRunner, module: Path, settings: SearchSettings
+) -> Best:
+    """Hill climbing from the space's own order and from chance.
+
+    The same seed finds the same for a module, whatever else is searched beside it.
+    """
+    draw = random.Random(f"{settings.seed} {module.parent.name}/{module.name}")
+    actions = len(runner.options.space.actions)
+    known: dict[Order, float] = {}
+
+    def ratio(sequence: Order) -> float:
+        try:
+            return runner.run(module, sequence).ratio
+        except ModelError:
+            return FAILED_RATIO
+
+    def evaluate(sequence: Order) -> None:
+        if sequence not in known:
+            known[sequence] = ratio(sequence)
+
+    def drawn() -> Order:
+        return tuple(draw.randrange(actions) for _ in range(settings.length))
+
+    # The space's own order, as far as it goes, is -Oz or close to it.
+    evaluate(tuple(range(min(actions, settings.length))))
+    tries = 0
+    while len(known) < settings.evaluations and tries < 4 * settings.evaluations:
+        tries += 1
+        if len(known) < max(2, settings.evaluations // 10):
+            evaluate(drawn())
+            continue
+        parents = sorted(known, key=lambda s: (known[s], s))[: settings.population]
+        evaluate(_changed(draw.choice(parents), actions, settings.length, draw))
+    best = sorted(known, key=lambda s: (known[s], len(s), s))[: settings.population]
+    return Best(str(module), tuple(best), tuple(known[s] for s in best))
+
+
+def _changed(sequence: Order, actions: int, length: int, draw: random.Random) -> Order:
+    """A sequence with one to three changes."""
+    changed = list(sequence)
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        kind = draw.randrange(4)
+        at = draw.randrange(len(changed)) if changed else 0
+        if kind == 0 and changed:
+            changed[at] = draw.randrange(actions)
+        elif kind == 1 and len(changed) > 1:
+            other = draw.randrange(len(changed))
+            changed[at], changed[other] = changed[other], changed[at]
+        elif kind == 2 and len(changed) > 1:
+            del changed[at]
+        else:
+            changed.insert(at, draw.randrange(actions))
+    return tuple(changed[:length])
+
+
+def search(
+    runners: Runners,
+    modules: Sequence[Path],
+    settings: SearchSettings,
+    log: Path | None = None,
+    show: Show = lambda done, total: None,
+) -> list[Best]:
+    """Searches modules one by one; what the log has already is not searched again.
+
+    Args:
+        runners: the compilers.
+        modules: bitcode files.
+        settings: how long.
+        log: a file of lines of JSON, one a module: a search goes on where it ended.
+        show: is told how far it is.
+    """
+    told = {**vars(settings)}
+    known: dict[str, Best] = {}
+    for entry in _entries(log):
+        if entry["settings"] == told:
+            sequences = tuple(tuple(s) for s in entry["sequences"])
+            known[entry["module"]] = Best(
+                entry["module"], sequences, tuple(entry["ratios"])
+            )
+    missing = [module for module in modules if str(module) not in known]
+    show(len(modules) - len(missing), len(modules))
+
+    def work(runner: SequenceRunner, module: Path) -> Best:
+        return search_module(runner, module, settings)
+
+    before = len(modules) - len(missing)
+    for best in runners.map(
+        work, missing, lambda done, _: show(before + done, len(modules))
+    ):
+        known[best.module] = best
+        _append(log, {"settings": told, **vars(best)})
+    return [known[str(module)] for module in modules]
+
+
+@dataclass
+class Table:
+    """What sequences make of modules: bytes of machine code.
+
+    Attributes:
+        modules: files.
+        programs: of these.
+        sequences: that were tried.
+        sizes: [modules, sequences].
+        oz: of stock -Oz, [modules].
+        failures: sequences that crashed the compiler, as (module, sequence).
+    """
+
+    modules: list[str]
+    programs: list[str]
+    sequences: list[Order]
+    sizes: NDArray[np.float64]
+    oz: NDArray[np.float64]
+    failures: list[tuple[str, Order]] = field(default_factory=list)
+
+    @property
+    def logs(self) -> NDArray[np.float64]:
+        """log(size / -Oz), [modules, sequences]."""
+        return np.asarray(np.log(self.sizes / self.oz[:, None]))
+
+    def score(self, sizes: NDArray[np.float64]) -> float:
+        """Mean over programs of log(all its code / that of -Oz); [modules] sizes."""
+        return float(program_logs(sizes, self.oz, self.programs)[1].mean())
+
+    def greedy(self, count: int) -> list[int]:
+        """So many sequences that together make the programs smallest, by number.
+
+        The first is the best single one. Fewer, where more would gain nothing.
+        """
+        chosen: list[int] = []
+        smallest = np.full(len(self.modules), np.inf)
+        score = np.inf
+        for _ in range(count):
+            scores = [
+                self.score(np.minimum(smallest, self.sizes[:, number]))
+                for number in range(len(self.sequences))
+            ]
+            number = int(np.argmin(scores))
+            if scores[number] >= score:
+                break
+            score = scores[number]
+            chosen.append(number)
+            smallest = np.minimum(smallest, self.sizes[:, number])
+        return chosen
+
+
+def program_logs(
+    sizes: NDArray[np.float64], oz: NDArray[np.float64], programs: Sequence[str]
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Programs, and log(all code / that of -Oz) of each."""
+    names, member = np.unique(np.asarray(programs), return_inverse=True)
+    ours, stock = np.zeros(len(names)), np.zeros(len(names))
+    np.add.at(ours, member, sizes)
+    np.add.at(stock, member, oz)
+    return list(map(str, names)), np.log(ours / stock)
+
+
+def tabulate(
+    runners: Runners,
+    modules: Sequence[Path],
+    sequences: Sequence[Order],
+    log: Path | None = None,
+    show: Show = lambda done, total: None,
+) -> Table:
+    """Tries all sequences on all modules; what the log has is not tried again.
+
+    Raises:
+        InvalidArgument: there is nothing to try, or nothing to try it on.
+    """
+    if not modules or not sequences:
+        raise InvalidArgument("expected modules and sequences, found none")
+    wanted = [list(sequence) for sequence in sequences]
+    rows: dict[str, dict[str, Any]] = {
+        entry["module"]: entry for entry in _entries(log) if entry["of"] == wanted
+    }
+
+    def work(runner: SequenceRunner, module: Path) -> dict[str, Any]:
+        sizes: list[int | None] = []
+        stock = 0
+        # Alike beginnings one after another: the compiler goes on from the last one.
+        order = sorted(range(len(wanted)), key=lambda number: wanted[number])
+        by_number: dict[int, int | None] = {}
+        for number in order:
+            try:
+                found = runner.run(module, wanted[number])
+                by_number[number], stock = found.last, found.oz
+            except ModelError:
+                by_number[number] = None
+        sizes = [by_number[number] for number in range(len(wanted))]
+        return {"module": str(module), "of": wanted, "sizes": sizes, "oz": stock}
+
+    missing = [module for module in modules if str(module) not in rows]
+    before = len(modules) - len(missing)
+    for row in runners.map(
+        work, missing, lambda done, _: show(before + done, len(modules))
+    ):
+        rows[row["module"]] = row
+        _append(log, row)
+    # Without machine code there is nothing to compare.
+    found = [rows[str(m)] for m in modules if rows[str(m)]["oz"]]
+    stock = np.array([row["oz"] for row in found], np.float64)
+    sizes = np.array(
+        [
+            [FAILED_RATIO * row["oz"] if s is None else s for s in row["sizes"]]
+            for row in found
+        ],
+        np.float64,
+    ).reshape(len(found), len(sequences))
+    return Table(
+        [row["module"] for row in found],
+        [Path(row["module"]).parent.name for row in found],
+        [tuple(sequence) for sequence in sequences],
+        sizes,
+        stock,
+        [
+            (row["module"], tuple(sequence))
+            for row in found
+            for sequence, size in zip(wanted, row["sizes"], strict=True)
+            if size is None
+        ],
+    )
+
+
+def _entries(log: Path | None) -> Iterator[dict[str, Any]]:
+    if log is None or not log.is_file():
+        return
+    for line in log.read_text(encoding="utf-8").splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            # The last line, of a run that was killed: that module is done again.
+            continue
+
+
+def _append(log: Path | None, entry: dict[str, Any]) -> None:
+    if log is not None:
+        # After one that was cut off, too, a line of its own.
+        is_cut = log.is_file() and not log.read_bytes().endswith(b"\n")
+        with log.open("a", encoding="utf-8") as file:
+            file.write(("\n" if is_cut else "") + json.dumps(entry) + "\n")

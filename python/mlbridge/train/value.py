@@ -1,0 +1,243 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The value model: how good each sequence of a core set is for a module.
+
+A few small networks whose answers are averaged. It is judged on programs that it was
+not trained on, each in turn, and that is also how long to train is found out.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mlbridge.train.network import Normalised
+from mlbridge.train.search import Table, program_logs
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ValueSettings:
+    """How the value model is trained."""
+
+    hidden: int = 64
+    members: int = 5
+    epochs: int = 400
+    check: int = 20
+    """Epochs between two looks at programs that it was not trained on."""
+    learning_rate: float = 2e-3
+    weight_decay: float = 1e-2
+    dropout: float = 0.2
+    temperature: float = 0.01
+    """By how much smaller, as log of the size, a sequence is clearly the better one."""
+    seed: int = 0
+
+
+class ValueModel(nn.Module):
+    """From a module's features to ``values``, -log(size / -Oz) of each sequence."""
+
+    centre: Tensor
+    spread: Tensor
+    base: Tensor
+
+    def __init__(
+        self, widths: Mapping[str, int], count: int, settings: ValueSettings
+    ) -> None:
+        """For so many sequences; `fit` comes next."""
+        super().__init__()
+        self.normalised = Normalised(widths, 1)
+        size = self.normalised.out_features
+        self.register_buffer("centre", torch.zeros(size))
+        self.register_buffer("spread", torch.ones(size))
+        self.register_buffer("base", torch.zeros(count))
+        self.members = nn.ModuleList(
+            nn.Sequential(
+                nn.Linear(size, settings.hidden),
+                nn.ReLU(),
+                nn.Dropout(settings.dropout),
+                nn.Linear(settings.hidden, count),
+            )
+            for _ in range(settings.members)
+        )
+        for member in self.members:
+            # It begins as the best fixed order of sequences.
+            nn.init.zeros_(member[-1].weight)  # type: ignore[index]
+            nn.init.zeros_(member[-1].bias)  # type: ignore[index]
+
+    def each(self, row: Tensor) -> Tensor:
+        """The values by each member, [members, N, sequences]."""
+        scaled = (self.normalised(row) - self.centre) / self.spread
+        scaled = torch.clamp(scaled, -5.0, 5.0)
+        return torch.stack([self.base + m(scaled) for m in self.members])
+
+    def forward(self, row: Tensor) -> dict[str, Tensor]:
+        """[N, widths] to the values."""
+        return {"values": self.each(row).mean(dim=0)}
+
+
+@dataclass(frozen=True)
+class Check:
+    """What the model chooses for programs that it was not trained on.
+
+    Attributes:
+        epochs: of the training.
+        chosen: geomean of size / -Oz over programs, by the model's choice.
+        fixed: the same, by the sequence that was the best in the training programs.
+        best: the same, by the best sequence of each module: what could be had at most.
+    """
+
+    epochs: int
+    chosen: float
+    fixed: float
+    best: float
+
+
+def train(
+    rows: NDArray[np.float32],
+    table: Table,
+    widths: Mapping[str, int],
+    settings: ValueSettings,
+    show: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[ValueModel, list[Check]]:
+    """Trains on all programs, for as long as was best for those left out.
+
+    Args:
+        rows: the features, [modules, widths].
+        table: of the core set's sequences, on the same modules.
+        widths: of the features.
+        settings: how.
+        show: is told the networks trained, and of how many.
+
+    Returns:
+        The model, and what was found on the programs left out, by epochs; the last of
+        these by 0 epochs is the best fixed sequence.
+    """
+    torch.set_num_threads(1)
+    programs = sorted(set(table.programs))
+    member = np.asarray(table.programs)
+    values = -table.logs
+    stages = list(range(0, settings.epochs + 1, settings.check))
+    picked = np.zeros((len(stages), len(rows)), np.int64)
+    fixed = np.zeros(len(rows), np.int64)
+    folds = programs if len(programs) > 1 else []
+    for done, program in enumerate(folds):
+        inside = member != program
+        model = ValueModel(widths, values.shape[1], settings)
+
+        def look(epoch: int, model: ValueModel = model, out: Mask = ~inside) -> None:
+            if epoch % settings.check == 0:
+                picked[epoch // settings.check, out] = _choices(model, rows[out])
+
+        _fit(model, rows[inside], values[inside], member[inside], settings, look)
+        fixed[~inside] = _best_fixed(table, inside)
+        show(done + 1, len(folds) + 1)
+    checks = [
+        Check(
+            epochs,
+            _ratio(table, picked[stage]),
+            _ratio(table, fixed),
+            _ratio(table, np.argmin(table.sizes, axis=1)),
+        )
+        for stage, epochs in enumerate(stages)
+    ]
+    if not folds:
+        checks = []
+    # A curve of few programs is rough: its neighbours have a say.
+    chosen = np.array([check.chosen for check in checks] or [1.0])
+    smooth = np.convolve(np.pad(chosen, 1, mode="edge"), np.ones(3) / 3, "valid")
+    epochs = stages[int(np.argmin(smooth))] if folds else settings.epochs
+    model = ValueModel(widths, values.shape[1], settings)
+    _fit(model, rows, values, member, _for_epochs(settings, epochs), lambda _: None)
+    show(len(folds) + 1, len(folds) + 1)
+    return model, checks
+
+
+def _for_epochs(settings: ValueSettings, epochs: int) -> ValueSettings:
+    return ValueSettings(**{**vars(settings), "epochs": epochs})
+
+
+def _choices(model: ValueModel, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+    model.eval()
+    with torch.no_grad():
+        values = model(torch.from_numpy(rows))["values"]
+    model.train()
+    return np.asarray(values.argmax(dim=1).numpy(), np.int64)
+
+
+def _best_fixed(table: Table, inside: NDArray[np.bool_]) -> int:
+    names = [name for name, is_in in zip(table.programs, inside, strict=True) if is_in]
+    scores = [
+        program_logs(table.sizes[inside, number], table.oz[inside], names)[1].mean()
+        for number in range(len(table.sequences))
+    ]
+    return int(np.argmin(scores))
+
+
+def _ratio(table: Table, chosen: NDArray[np.int64]) -> float:
+    sizes = table.sizes[np.arange(len(chosen)), chosen]
+    return float(np.exp(table.score(sizes)))
+
+
+def _fit(
+    model: ValueModel,
+    rows: NDArray[np.float32],
+    values: Array,
+    programs: Sequence[str] | NDArray[np.str_],
+    settings: ValueSettings,
+    look: Callable[[int], None],
+) -> None:
+    """Trains a model; ``look`` is told each epoch, 0 first."""
+    torch.manual_seed(settings.seed)
+    for network in model.members:
+        for layer in network.modules():
+            if isinstance(layer, nn.Linear) and layer.out_features == settings.hidden:
+                layer.reset_parameters()
+    x, y = torch.from_numpy(rows), torch.from_numpy(values.astype(np.float32))
+    weights = torch.from_numpy(_weights(programs))
+    with torch.no_grad():
+        inputs = model.normalised(x)
+        model.centre.copy_(inputs.mean(dim=0))
+        # What hardly varies here says little, and much elsewhere by mistake.
+        model.spread.copy_(inputs.std(dim=0).clamp(min=0.02))
+        model.base.copy_((weights[:, None] * y).sum(dim=0))
+    # Which is the best matters; how small a module becomes at all does not.
+    relative = y - y.mean(dim=1, keepdim=True)
+    wanted = torch.softmax(y / settings.temperature, dim=1)
+    optimizer = torch.optim.AdamW(
+        model.members.parameters(),
+        lr=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+    )
+    model.train()
+    look(0)
+    for epoch in range(1, settings.epochs + 1):
+        optimizer.zero_grad()
+        found = model.each(x)
+        error = (
+            found - found.mean(dim=2, keepdim=True) - relative
+        ) / settings.temperature
+        distance = torch.nn.functional.smooth_l1_loss(
+            error, torch.zeros_like(error), reduction="none"
+        ).mean(dim=2)
+        likely = torch.log_softmax(found / settings.temperature, dim=2)
+        surprise = -(wanted * likely).sum(dim=2)
+        # For each member, every program counts the same.
+        loss = ((distance + surprise) * weights).sum(dim=1).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        look(epoch)
+    model.eval()
+
+
+def _weights(programs: Sequence[str] | NDArray[np.str_]) -> NDArray[np.float32]:
+    """Of each module: every program has the same sum."""
+    names, member, counts = np.unique(
+        np.asarray(programs), return_inverse=True, return_counts=True
+    )
+    return (1.0 / (len(names) * counts[member])).astype(np.float32)
