@@ -1,10 +1,12 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What every network of phase ordering begins with: normalisation, in the network.
+"""What every network of phase ordering begins with: normalisation.
 
 Features are counts of very different sizes, and modules are small and large. So each
-count is seen twice: how large it is, as its logarithm, and what share it has.
+count is seen twice: how large it is, as its logarithm, and what share it has. Nothing
+of it is learned: environments do it while a network is trained, and the exported file
+has it in itself, so that a compiler sends its features as they are.
 """
 
 from collections.abc import Mapping
@@ -49,24 +51,16 @@ class Normalised(nn.Module):
         return torch.cat(made, dim=1)
 
 
-class Encoder(nn.Module):
-    """Normalisation, and layers after it; what RL's heads are put on."""
+class Scores(nn.Module):
+    """Normalisation and a trained network after it: what is exported."""
 
-    def __init__(
-        self, widths: Mapping[str, int], steps: int, hidden: tuple[int, ...]
-    ) -> None:
-        """For features as `Normalised` takes them."""
+    def __init__(self, normalised: Normalised, network: nn.Module, output: str) -> None:
+        """The network takes what `Normalised` makes; its output gets that name."""
         super().__init__()
-        normalised = Normalised(widths, steps)
-        layers: list[nn.Module] = [normalised]
-        size = normalised.out_features
-        for width in hidden:
-            layers += [nn.Linear(size, width), nn.ReLU()]
-            size = width
-        self.layers = nn.Sequential(*layers)
-        self.out_features = size
+        self.normalised = normalised
+        self.network = network
+        self.output = output
 
-    def forward(self, row: Tensor) -> Tensor:
-        """[N, widths] to [N, out_features]."""
-        found: Tensor = self.layers(row)
-        return found
+    def forward(self, row: Tensor) -> dict[str, Tensor]:
+        """[N, widths] to the scores of actions."""
+        return {self.output: self.network(self.normalised(row))}

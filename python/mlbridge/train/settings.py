@@ -1,0 +1,104 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a training is asked for, and the environment that follows from it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+
+from mlbridge.envs.phase_ordering import PhaseOrderingEnv
+from mlbridge.errors import InvalidArgument
+from mlbridge.train.network import Normalised
+from mlbridge.types import Features
+
+ALGORITHMS = {"sb3": ("ppo", "dqn"), "rllib": ("dqn", "ppo", "appo")}
+
+
+@dataclass(frozen=True)
+class PolicySettings:
+    """How a policy is trained.
+
+    Attributes:
+        corpus: its folder.
+        out: the folder for what comes of it.
+        engine: ``sb3`` or ``rllib``.
+        algo: one of `ALGORITHMS`.
+        workers: compilers at once.
+        steps: actions in all.
+        seed: of the networks, of exploration, and of the modules that are drawn.
+        environment: further settings of `PhaseOrderingEnv`.
+        hidden: the layers of the network.
+        learning_rate: of the optimiser.
+        gamma: how much a reward is worth one action later.
+        entropy: how much a policy is rewarded for staying undecided (ppo, appo).
+        rollout: actions between two updates, of all workers (ppo, appo).
+        every: actions between two checkpoints.
+    """
+
+    corpus: Path
+    out: Path
+    engine: str = "sb3"
+    algo: str = "ppo"
+    workers: int = 1
+    steps: int = 20_000
+    seed: int = 0
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    hidden: tuple[int, ...] = (128, 128)
+    learning_rate: float = 5e-4
+    gamma: float = 0.99
+    entropy: float = 0.01
+    rollout: int = 512
+    every: int = 5_000
+
+    def __post_init__(self) -> None:
+        if self.algo not in ALGORITHMS.get(self.engine, ()):
+            known = "; ".join(f"{e}: {', '.join(a)}" for e, a in ALGORITHMS.items())
+            raise InvalidArgument(
+                f"no algorithm '{self.algo}' of '{self.engine}', only {known}"
+            )
+
+    def env_settings(self) -> dict[str, Any]:
+        """The arguments of the environment; paths as they hold everywhere."""
+        return {"corpus": str(self.corpus.resolve()), **self.environment}
+
+    def make_env(self, worker: int = 0) -> "TrainingEnv":
+        """One environment; nothing is started yet."""
+        return TrainingEnv(worker=worker, **self.env_settings())
+
+    def changed(self, **settings: Any) -> "PolicySettings":
+        """The same but for these."""
+        return replace(self, **settings)
+
+    def save(self) -> None:
+        """Writes them to ``settings.json``, for whoever wonders later."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(asdict(self), indent=1, default=str)
+        (self.out / "settings.json").write_text(text + "\n", encoding="utf-8")
+
+
+class TrainingEnv(PhaseOrderingEnv):
+    """A `PhaseOrderingEnv` whose observations are normalised, in a row."""
+
+    def __init__(self, **settings: Any) -> None:
+        """The settings are those of `PhaseOrderingEnv`."""
+        super().__init__(flat=True, **settings)
+        self.normalised = Normalised(self.options.widths, self.options.steps)
+        self.observation_space = spaces.Box(
+            -np.inf, np.inf, (self.normalised.out_features,), np.float32
+        )
+        read: Any = self._read
+
+        def normalise(features: Features) -> tuple[Any, dict[str, Any]]:
+            row, rest = read(features)
+            with torch.no_grad():
+                made = self.normalised(torch.from_numpy(row)[None])
+            return made[0].numpy(), rest
+
+        self._read = normalise  # type: ignore[assignment]
