@@ -90,16 +90,8 @@ def _make(seed: int, csmith: Path, into: Path, corpus: Corpus) -> Program | None
     (made / f"{name}.c").write_bytes(text)
     flags = (*toolchain.UNOPTIMISED, f"-I{csmith / 'include/csmith'}")
     module = compile_module(name, made, flags, f"{name}.c", into)
-    with tempfile.TemporaryDirectory(prefix="mlbridge-csmith-") as folder:
-        executable = Path(folder, name)
-        modules = [into / module.path]
-        toolchain.unoptimised_executable(modules, (), executable)
-        try:
-            toolchain.run([executable], seconds=SECONDS)
-        except Timeout:
-            return None
     key = hashlib.sha256(text).hexdigest()
-    return Program(
+    program = Program(
         name,
         "csmith",
         text.split(b"csmith ", 1)[1].split(b"\n", 1)[0].decode(),
@@ -111,3 +103,11 @@ def _make(seed: int, csmith: Path, into: Path, corpus: Corpus) -> Program | None
         module,
         key,
     )
+    with tempfile.TemporaryDirectory(prefix="mlbridge-csmith-") as folder:
+        executable = Path(folder, name)
+        toolchain.executable(program, executable, "-O0")
+        try:
+            toolchain.run([executable], seconds=SECONDS)
+        except Timeout:
+            return None
+    return program

@@ -197,12 +197,8 @@ def run_stock(corpus: Corpus, program: str, level: str) -> Run:
         raise InvalidArgument(f"{corpus.folder} has no program '{program}'")
     found = corpus.programs[program]
     with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as folder:
-        objects = []
-        for number, module in enumerate(found.modules):
-            objects.append(Path(folder, f"{number}.o"))
-            toolchain.compile_source(found, module, objects[-1], level)
         executable = Path(folder, program)
-        toolchain.link(objects, found.libraries, executable, cpp=found.is_cpp)
+        toolchain.executable(found, executable, level)
         return run_tests(corpus, {program: executable})[0]
 
 
@@ -235,12 +231,7 @@ def expected_outputs(corpus: Corpus, program: Program) -> dict[str, str]:
         pass
     with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as folder:
         executable = Path(folder, program.name)
-        toolchain.unoptimised_executable(
-            [corpus.folder / module.path for module in program.modules],
-            program.libraries,
-            executable,
-            cpp=program.is_cpp,
-        )
+        toolchain.executable(program, executable, "-O0")
         outputs, _ = _outputs(test, program, executable)
     kept.parent.mkdir(exist_ok=True)
     temporary = kept.with_suffix(f".{os.getpid()}")

@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """clang, the linker and what looks into bitcode, as functions."""
 
+import os
 import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mlbridge.corpus.manifest import Module, Program
@@ -88,16 +90,9 @@ def link(
     run([CLANGXX if cpp else CLANG, *objects, *libraries, "-o", to])
 
 
-def generate_code(bitcode: Path, to: Path, level: str = "-Oz") -> None:
-    """An object of bitcode as it is: no pass of the optimiser runs."""
-    flags = [level, "-Xclang", "-disable-llvm-passes", "-w", "-x", "ir"]
-    run([CLANG, *flags, "-c", bitcode, "-o", to])
-
-
-def apply(pipeline: str, bitcode: Path, to: Path) -> None:
-    """Runs a pipeline of passes over bitcode, in a stock opt."""
-    # As clang does by default; some passes ask for it.
-    run([OPT, "-relocation-model=pic", f"-passes={pipeline}", bitcode, "-o", to])
+def compile_bitcode(bitcode: Path, to: Path, level: str) -> None:
+    """An object of bitcode that is not optimised, as stock clang makes it."""
+    run([CLANG, level, "-w", "-x", "ir", "-c", bitcode, "-o", to])
 
 
 def compile_source(program: Program, module: Module, to: Path, level: str) -> None:
@@ -110,13 +105,19 @@ def compile_source(program: Program, module: Module, to: Path, level: str) -> No
     )
 
 
-def unoptimised_executable(
-    modules: Sequence[Path], libraries: Sequence[str], to: Path, *, cpp: bool = False
-) -> None:
-    """An executable of bitcode without any optimisation, to compare outputs with."""
-    with tempfile.TemporaryDirectory(prefix="mlbridge-O0-") as folder:
-        objects = []
-        for number, module in enumerate(modules):
-            objects.append(Path(folder, f"{number}.o"))
-            generate_code(module, objects[-1], "-O0")
-        link(objects, libraries, to, cpp=cpp)
+def executable(program: Program, to: Path, level: str) -> None:
+    """A program as stock clang makes it of its sources: ``-O0``, ``-Oz``, ...
+
+    ``-O0`` is not made of the bitcode: in C++ that has functions which are only there
+    to be inlined.
+    """
+    with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
+
+        def compile_one(number: int) -> Path:
+            target = Path(folder, f"{number}.o")
+            compile_source(program, program.modules[number], target, level)
+            return target
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            objects = list(pool.map(compile_one, range(len(program.modules))))
+        link(objects, program.libraries, to, cpp=program.is_cpp)

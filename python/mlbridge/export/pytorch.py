@@ -59,7 +59,10 @@ def policy_of(module: nn.Module, features: Sequence[FeatureSpec]) -> Policy:
 
 
 def _input_shape(module: nn.Module) -> tuple[int | None, ...]:
-    """What the first layer takes, where it says so."""
+    """What the module, or else its first layer, says that it takes."""
+    own = getattr(module, "in_features", None)
+    if isinstance(own, int):
+        return (own,)
     for layer in module.modules():
         if isinstance(layer, nn.Linear):
             return (layer.in_features,)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from mlbridge.doctor import find_llvm_plugin
+from mlbridge.envs.machine_code import text_size
 from mlbridge.envs.session import CompilerSession, CompilerSettings, Outcome
 from mlbridge.errors import InvalidArgument, ModelError, OSFailure
 from mlbridge.phase_ordering.actions import ActionSpace
@@ -229,18 +230,31 @@ class SequenceRunner:
             raise ModelError(f"{outcome.error}; to see it alone: {command}")
         return outcome
 
-    def write(self, module: Path, sequence: Sequence[int], to: Path) -> Sizes:
-        """Writes the module that a sequence of one action or more makes, as bitcode.
+    def write(self, module: Path, sequence: Sequence[int], to: Path) -> None:
+        """Writes what a sequence of one action or more makes of a module.
+
+        With the reward ``none`` this is all the machine code that is made.
+
+        Args:
+            module: a bitcode file.
+            sequence: actions.
+            to: the file: an object if its name ends in ``.o``, else bitcode.
 
         Raises:
-            Error: as `run`; the file cannot be written.
+            ModelError: the compiler failed; the text has how to see it fail alone.
+            Error: the module cannot be read, or the file not be written.
         """
-        outcome = self.reset(
-            module,
-            sequence=[int(action) for action in sequence],
-            steps=len(sequence),
-            output=str(to),
-        )
-        info = outcome.info
-        start, oz = info.get("text_size", 0), info.get("oz_text_size", 0)
-        return Sizes(start, tuple(info.get("text_sizes", ())), oz, info)
+        self.reset(module, steps=len(sequence), output=str(to))
+        self.step(module, sequence)
+
+    def last_size(self, module: Path, sequence: Sequence[int], through: Path) -> int:
+        """Bytes of machine code after a sequence, with none made on the way.
+
+        Quicker than `run` for who does not look at prefixes; ``through`` is an object
+        file that may be written over. The reward should be ``none``.
+
+        Raises:
+            Error: as `write`.
+        """
+        self.write(module, sequence, through)
+        return text_size(through.read_bytes(), through.name)

@@ -26,6 +26,7 @@ class Normalised(nn.Module):
         self.names = list(widths)
         self.widths = list(widths.values())
         self.steps = steps
+        self.in_features = sum(self.widths)
         added = {"embedding": 1, "step": 0, "actions": 0}
         self.out_features = sum(
             2 * width if name in _COUNTS else width + added[name]
@@ -60,6 +61,7 @@ class Scores(nn.Module):
         self.normalised = normalised
         self.network = network
         self.output = output
+        self.in_features = normalised.in_features
 
     def forward(self, row: Tensor) -> dict[str, Tensor]:
         """[N, widths] to the scores of actions."""

@@ -10,16 +10,19 @@ all of them, and keep greedily what together makes them smallest.
 
 import json
 import random
+import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mlbridge.corpus import toolchain
+from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, ModelError
-from mlbridge.phase_ordering.compiler import SequenceRunner
+from mlbridge.phase_ordering.compiler import CompilerOptions, SequenceRunner
 from mlbridge.phase_ordering.runners import Runners, Show
 
 Order = tuple[int, ...]
@@ -61,35 +64,42 @@ def search_module(
 ) -> Best:
     """Hill climbing from the space's own order and from chance.
 
-    The same seed finds the same for a module, whatever else is searched beside it.
+    The same seed finds the same for a module, whatever else is searched beside it. The
+    runner's reward should be ``none``: only last states are looked at.
     """
     draw = random.Random(f"{settings.seed} {module.parent.name}/{module.name}")
     actions = len(runner.options.space.actions)
     known: dict[Order, float] = {}
 
-    def ratio(sequence: Order) -> float:
-        try:
-            return runner.run(module, sequence).ratio
-        except ModelError:
-            return FAILED_RATIO
+    with tempfile.TemporaryDirectory(prefix="mlbridge-search-") as folder:
+        object_file = Path(folder, "module.o")
+        toolchain.compile_bitcode(module, object_file, "-Oz")
+        stock = text_size(object_file.read_bytes(), module.name)
 
-    def evaluate(sequence: Order) -> None:
-        if sequence not in known:
-            known[sequence] = ratio(sequence)
+        def ratio(sequence: Order) -> float:
+            try:
+                size = runner.last_size(module, sequence, object_file)
+            except ModelError:
+                return FAILED_RATIO
+            return size / stock if stock else 1.0
 
-    def drawn() -> Order:
-        return tuple(draw.randrange(actions) for _ in range(settings.length))
+        def evaluate(sequence: Order) -> None:
+            if sequence not in known:
+                known[sequence] = ratio(sequence)
 
-    # The space's own order, as far as it goes, is -Oz or close to it.
-    evaluate(tuple(range(min(actions, settings.length))))
-    tries = 0
-    while len(known) < settings.evaluations and tries < 4 * settings.evaluations:
-        tries += 1
-        if len(known) < max(2, settings.evaluations // 10):
-            evaluate(drawn())
-            continue
-        parents = sorted(known, key=lambda s: (known[s], s))[: settings.population]
-        evaluate(_changed(draw.choice(parents), actions, settings.length, draw))
+        def drawn() -> Order:
+            return tuple(draw.randrange(actions) for _ in range(settings.length))
+
+        # The space's own order, as far as it goes, is -Oz or close to it.
+        evaluate(tuple(range(min(actions, settings.length))))
+        tries = 0
+        while len(known) < settings.evaluations and tries < 4 * settings.evaluations:
+            tries += 1
+            if len(known) < max(2, settings.evaluations // 10):
+                evaluate(drawn())
+                continue
+            parents = sorted(known, key=lambda s: (known[s], s))[: settings.population]
+            evaluate(_changed(draw.choice(parents), actions, settings.length, draw))
     best = sorted(known, key=lambda s: (known[s], len(s), s))[: settings.population]
     return Best(str(module), tuple(best), tuple(known[s] for s in best))
 
@@ -214,13 +224,22 @@ def program_logs(
 
 
 def tabulate(
-    runners: Runners,
+    options: CompilerOptions,
+    workers: int,
     modules: Sequence[Path],
     sequences: Sequence[Order],
     log: Path | None = None,
     show: Show = lambda done, total: None,
 ) -> Table:
     """Tries all sequences on all modules; what the log has is not tried again.
+
+    Args:
+        options: of the compiler, with the space that the sequences are of.
+        workers: compilers at once.
+        modules: bitcode files; those without machine code are left out.
+        sequences: to be tried.
+        log: as for `search`.
+        show: is told how far it is.
 
     Raises:
         InvalidArgument: there is nothing to try, or nothing to try it on.
@@ -233,27 +252,29 @@ def tabulate(
     }
 
     def work(runner: SequenceRunner, module: Path) -> dict[str, Any]:
+        stock = runner.reset(module).info["oz_text_size"]
         sizes: list[int | None] = []
-        stock = 0
-        # Alike beginnings one after another: the compiler goes on from the last one.
-        order = sorted(range(len(wanted)), key=lambda number: wanted[number])
-        by_number: dict[int, int | None] = {}
-        for number in order:
+        for number in range(len(wanted)):
             try:
-                found = runner.run(module, wanted[number])
-                by_number[number], stock = found.last, found.oz
+                sizes.append(runner.run(module, [number]).last)
             except ModelError:
-                by_number[number] = None
-        sizes = [by_number[number] for number in range(len(wanted))]
+                sizes.append(None)
         return {"module": str(module), "of": wanted, "sizes": sizes, "oz": stock}
 
     missing = [module for module in modules if str(module) not in rows]
     before = len(modules) - len(missing)
-    for row in runners.map(
-        work, missing, lambda done, _: show(before + done, len(modules))
-    ):
-        rows[row["module"]] = row
-        _append(log, row)
+    show(before, len(modules))
+    with tempfile.TemporaryDirectory(prefix="mlbridge-table-") as folder:
+        # Each sequence is one action: machine code is made at its end only.
+        file = Path(folder, "actions.json")
+        options.space.of_sequences(sequences, "sequences", "").save(file)
+        whole = replace(options, actions=str(file), reward="text-size", steps=1)
+        with Runners(whole, workers) as runners:
+            for row in runners.map(
+                work, missing, lambda done, _: show(before + done, len(modules))
+            ):
+                rows[row["module"]] = row
+                _append(log, row)
     # Without machine code there is nothing to compare.
     found = [rows[str(m)] for m in modules if rows[str(m)]["oz"]]
     stock = np.array([row["oz"] for row in found], np.float64)

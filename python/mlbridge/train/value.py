@@ -52,6 +52,7 @@ class ValueModel(nn.Module):
         """For so many sequences; `fit` comes next."""
         super().__init__()
         self.normalised = Normalised(widths, 1)
+        self.in_features = self.normalised.in_features
         size = self.normalised.out_features
         self.register_buffer("centre", torch.zeros(size))
         self.register_buffer("spread", torch.ones(size))
