@@ -14,11 +14,13 @@ from mlbridge.bench import app as bench
 from mlbridge.cli._compile import compile_
 from mlbridge.cli._corpus import app as corpus
 from mlbridge.cli._doctor import doctor
+from mlbridge.cli._evaluate import app as evaluate
 from mlbridge.cli._export import export
 from mlbridge.cli._inspect import inspect
 from mlbridge.cli._log import log
 from mlbridge.cli._serve import serve
 from mlbridge.cli._terminal import console, errors
+from mlbridge.cli._train import app as train
 from mlbridge.cli._vocabulary import app as vocabulary
 from mlbridge.errors import Error
 
@@ -42,7 +44,9 @@ Start here:
 - `mlbridge log zlib.log` shows what a compiler recorded.
 - `mlbridge export ppo.zip --to inliner.onnx` makes a trained policy a file that runs
   in the compiler; `mlbridge inspect inliner.onnx` shows what is in it.
-- `mlbridge corpus fetch` makes bitcode of real programs, to train on.
+- `mlbridge corpus fetch` makes bitcode of real programs, `mlbridge train
+  phase-ordering` learns in which order passes should run on such, and `mlbridge
+  evaluate phase-ordering` says what that is worth.
 - `mlbridge bench rtt` measures what asking costs here.
 """,
 )
@@ -51,6 +55,8 @@ for command in (doctor, serve, log, export, inspect):
 app.command("compile")(compile_)
 app.add_typer(bench, name="bench")
 app.add_typer(corpus, name="corpus")
+app.add_typer(train, name="train")
+app.add_typer(evaluate, name="evaluate")
 app.add_typer(vocabulary, name="vocabulary")
 
 

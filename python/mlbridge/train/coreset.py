@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from mlbridge.corpus import manifest
 from mlbridge.envs.phase_ordering import _dimension
-from mlbridge.errors import InvalidArgument, Malformed
+from mlbridge.errors import InvalidArgument
 from mlbridge.phase_ordering.actions import ActionSpace
 from mlbridge.phase_ordering.compiler import CompilerOptions, SequenceRunner
+from mlbridge.phase_ordering.coreset import CoreSet
 from mlbridge.phase_ordering.model import Task
 from mlbridge.phase_ordering.runners import Runners
 from mlbridge.train import value as value_model
@@ -69,46 +70,6 @@ class CoreSetSettings:
     vocabulary: Path | None = None
     workers: int = 1
     plugin: Path | None = None
-
-
-@dataclass(frozen=True)
-class CoreSet:
-    """Sequences of a space, the best single one first.
-
-    Attributes:
-        actions: the space.
-        sequences: as greedily chosen: the first k are the best k that were found.
-        ratios: geomean of size / -Oz over the training programs, by the best of the
-            first 1, 2, ... of them.
-    """
-
-    actions: ActionSpace
-    sequences: tuple[Order, ...]
-    ratios: tuple[float, ...]
-
-    def save(self, path: Path) -> None:
-        """Writes it as JSON."""
-        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: Path) -> "CoreSet":
-        """What `save` wrote.
-
-        Raises:
-            InvalidArgument: there is no such file.
-            Malformed: it is something else.
-        """
-        try:
-            root: Any = json.loads(path.read_text(encoding="utf-8"))
-            return cls(
-                ActionSpace.parse(json.dumps(root["actions"]), str(path)),
-                tuple(tuple(map(int, sequence)) for sequence in root["sequences"]),
-                tuple(map(float, root["ratios"])),
-            )
-        except OSError as error:
-            raise InvalidArgument(f"{path}: {error.strerror}") from None
-        except (KeyError, TypeError, ValueError) as error:
-            raise Malformed(f"{path}: expected a core set: {error!r}") from error
 
 
 @dataclass(frozen=True)

@@ -160,15 +160,18 @@ class _Network(nn.Module):
 
     def __init__(self, model: BaseAlgorithm) -> None:
         super().__init__()
-        self.policy: Any = model.policy
-        self.policy.set_training_mode(False)
-        self.output = "q_values" if isinstance(model, DQN) else "logits"
+        policy: Any = model.policy
+        policy.set_training_mode(False)
+        # No more than this: the rest of a policy has no part in its decisions.
+        self.layers: nn.Module
+        if isinstance(model, DQN):
+            self.output, self.layers = "q_values", policy.q_net.q_net
+        else:
+            self.output = "logits"
+            self.layers = nn.Sequential(
+                policy.mlp_extractor.policy_net, policy.action_net
+            )
 
     def forward(self, observation: Tensor) -> Tensor:
-        policy = self.policy
-        if self.output == "q_values":
-            values: Tensor = policy.q_net(observation)
-            return values
-        found = policy.extract_features(observation, policy.pi_features_extractor)
-        logits: Tensor = policy.action_net(policy.mlp_extractor.forward_actor(found))
-        return logits
+        scores: Tensor = self.layers(observation)
+        return scores

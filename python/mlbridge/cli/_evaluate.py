@@ -1,0 +1,148 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge evaluate``: what a trained model is worth."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mlbridge.cli._corpus import progress_bars
+from mlbridge.cli._terminal import console, errors
+from mlbridge.errors import InvalidArgument
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="What a trained model is worth, on programs that it has not seen.",
+)
+
+
+@app.callback()
+def _group() -> None: ...
+
+
+@app.command("phase-ordering")
+def phase_ordering(
+    model: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
+    corpus: Annotated[Path, typer.Option(help="Its folder.")] = Path("build/corpus"),
+    split: Annotated[str, typer.Option(help="held-out or training.")] = "held-out",
+    core: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The core set to compare with. [default: core.json beside the model]",
+        ),
+    ] = None,
+    tries: Annotated[int, typer.Option(min=1, help="K of the best of K.")] = 8,
+    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
+    max_instructions: Annotated[
+        int | None, typer.Option(help="Leave larger modules out.")
+    ] = None,
+    vocabulary: Annotated[
+        Path | None, typer.Option(help="Of the model's embeddings, if it has any.")
+    ] = None,
+    run: Annotated[
+        bool, typer.Option("--run", help="Run the programs, too: outputs and times.")
+    ] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Compilers at once.")] = 1,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write everything as JSON.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw it.")
+    ] = None,
+) -> None:
+    """Compare a model of phase ordering with stock clang and with cheap baselines.
+
+    ```sh
+    mlbridge evaluate phase-ordering build/phase-ordering/model.onnx --plot sizes.png
+    ```
+    """
+    # These need packages of the extras `envs` and `onnx`.
+    from mlbridge.corpus import manifest
+    from mlbridge.phase_ordering import evaluate, programs, report
+    from mlbridge.phase_ordering.coreset import CoreSet
+    from mlbridge.phase_ordering.model import Model
+
+    found_model = Model(model)
+    _check_vocabulary(found_model, vocabulary)
+    beside = CoreSet.load(core or model.with_name("core.json"))
+    corpus_found = manifest.load(corpus.resolve())
+    with progress_bars() as bars:
+        tasks = {}
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        found = evaluate.evaluate(
+            corpus_found,
+            split,
+            found_model,
+            beside.actions,
+            beside.sequences,
+            evaluate.EvaluationSettings(tries, seed, most=max_instructions),
+            vocabulary=vocabulary,
+            jobs=jobs,
+            show=show,
+        )
+        ran = {}
+        if run:
+            ran = programs.run_programs(
+                corpus_found,
+                found,
+                found.ways[0],
+                found_model.task.actions.prologue,
+                show=lambda done, total: show("Running", done, total),
+            )
+    statistics = report.Statistics(found)
+    console.print(statistics.table())
+    for line in statistics.pairs():
+        console.print(line)
+    console.print(
+        "'emitted' are the objects made for a file in order to choose; the last state"
+        " of a sequence counts."
+    )
+    for file, pipeline in found.failures:
+        errors.print(f"crashed on {file}: {pipeline}", style="yellow", soft_wrap=True)
+    if ran:
+        seconds = {p: [r.seconds for r in both] for p, both in ran.items()}
+        console.print(report.run_table(seconds, ["-Oz", "model, alone"]))
+        for program, both in ran.items():
+            for outcome in both:
+                if not outcome.passed:
+                    errors.print(f"{program}: {outcome.problem}", style="red")
+    if json is not None:
+        about = {
+            "model": {"file": model.name, "sha256": found_model.digest},
+            "compiler": corpus_found.compiler,
+            "split": split,
+            "tries": tries,
+            "seed": seed,
+            "runs": {p: [vars(r) for r in both] for p, both in ran.items()},
+        }
+        json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
+    if plot is not None:
+        statistics.plot(plot)
+    if any(not outcome.passed for both in ran.values() for outcome in both):
+        raise typer.Exit(1)
+
+
+def _check_vocabulary(model: object, vocabulary: Path | None) -> None:
+    from mlbridge import ir2vec
+
+    wanted = getattr(model, "vocabulary", None)
+    if wanted is None:
+        return
+    if vocabulary is None:
+        raise InvalidArgument(
+            f"the model sees embeddings by {wanted['name']}: name it with --vocabulary"
+        )
+    found = ir2vec.load(vocabulary).hash
+    if found != wanted["hash"]:
+        raise InvalidArgument(
+            f"{vocabulary}: expected the model's vocabulary, {wanted['hash']}, found"
+            f" {found}"
+        )

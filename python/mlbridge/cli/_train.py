@@ -1,0 +1,219 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge train``: from a corpus to a model that decides in the compiler."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress, TaskID
+from rich.table import Table
+
+from mlbridge.cli._corpus import progress_bars
+from mlbridge.cli._terminal import console
+from mlbridge.errors import InvalidArgument
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="From a corpus to a model that decides in the compiler: docs/training.md.",
+)
+
+POLICY = "policy"
+CORE_SET = "coreset"
+
+
+@app.callback()
+def _group() -> None: ...
+
+
+@app.command("phase-ordering")
+def phase_ordering(
+    recipe: Annotated[
+        str,
+        typer.Option(
+            help="`coreset`: pick one sequence of K that a search has found. "
+            "`policy`: learn to take one action after another."
+        ),
+    ] = POLICY,
+    engine: Annotated[str, typer.Option(help="sb3 or rllib.")] = "sb3",
+    algo: Annotated[
+        str, typer.Option(help="ppo, dqn (double DQN with rllib), appo (rllib).")
+    ] = "ppo",
+    corpus: Annotated[Path, typer.Option(help="Its folder.")] = Path("build/corpus"),
+    out: Annotated[Path, typer.Option(help="The folder for what comes of it.")] = Path(
+        "build/phase-ordering"
+    ),
+    workers: Annotated[int, typer.Option(min=1, help="Compilers at once.")] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Actions in all.")] = 20_000,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    observation: Annotated[
+        str,
+        typer.Option(help="Of histogram, embedding, counts, step, actions."),
+    ] = "histogram,counts,step,actions",
+    actions: Annotated[
+        str, typer.Option(help="oz, odg, passes, or a JSON file.")
+    ] = "oz",
+    reward: Annotated[str, typer.Option(help="Measures with weights.")] = (
+        "text-size:10"
+    ),
+    episode: Annotated[int, typer.Option(min=1, help="Actions of an episode.")] = 15,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Have an action that ends the episode.")
+    ] = False,
+    vocabulary: Annotated[
+        Path | None, typer.Option(help="Of `embedding`, in LLVM's form.")
+    ] = None,
+    max_instructions: Annotated[
+        int, typer.Option(help="Leave larger modules out.")
+    ] = 6000,
+    learning_rate: Annotated[float, typer.Option()] = 5e-4,
+    count: Annotated[
+        int, typer.Option("--count", help="K, sequences of the core set.")
+    ] = 50,
+    searched: Annotated[
+        int, typer.Option(help="Modules that are searched (coreset).")
+    ] = 60,
+    evaluations: Annotated[
+        int, typer.Option(help="Sequences tried on each of them (coreset).")
+    ] = 300,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the last checkpoint.")
+    ] = False,
+    address: Annotated[
+        str | None, typer.Option(help="Of a Ray cluster (rllib, --tune).")
+    ] = None,
+    tune: Annotated[
+        int,
+        typer.Option(metavar="N", help="Try N settings first, and take the best."),
+    ] = 0,
+) -> None:
+    """Learn in which order LLVM's passes should run on a module.
+
+    ```sh
+    mlbridge train phase-ordering --recipe coreset --workers 2
+    mlbridge train phase-ordering --engine rllib --algo dqn --workers 2 --steps 50000
+    ```
+    """
+    names = tuple(observation.split(","))
+    if recipe == CORE_SET:
+        # Before the first action there is nothing to know of actions.
+        seen = tuple(n for n in names if n not in ("step", "actions"))
+        _core_set(
+            {
+                "corpus": corpus,
+                "out": out,
+                "actions": actions,
+                "count": count,
+                "searched": searched,
+                "most": max_instructions,
+                "observation": seen,
+                "vocabulary": vocabulary,
+                "workers": workers,
+            },
+            {"evaluations": evaluations, "length": episode, "seed": seed},
+            seed,
+        )
+        return
+    if recipe != POLICY:
+        raise InvalidArgument(f"no recipe '{recipe}', only {CORE_SET} and {POLICY}")
+    from mlbridge.train.settings import PolicySettings
+
+    settings = PolicySettings(
+        corpus,
+        out,
+        engine,
+        algo,
+        workers,
+        steps,
+        seed,
+        {
+            "observation": list(names),
+            "action": actions,
+            "reward": reward,
+            "steps": episode,
+            "stop": stop,
+            "vocabulary": str(vocabulary.resolve()) if vocabulary else None,
+            "max_instructions": max_instructions,
+        },
+        learning_rate=learning_rate,
+    )
+    _policy(settings, resume, address, tune)
+
+
+def _policy(settings: object, resume: bool, address: str | None, trials: int) -> None:
+    from mlbridge.train import policy
+    from mlbridge.train.settings import PolicySettings
+
+    assert isinstance(settings, PolicySettings)
+    if trials:
+        from mlbridge.train.tune import tune
+
+        with progress_bars() as bars:
+            task = bars.add_task("Tuning", total=trials)
+            best, table = tune(
+                settings,
+                trials,
+                address=address,
+                show=lambda done: bars.update(task, completed=done),
+            )
+        shown = Table("learning rate", "gamma", "entropy", "hidden", "mean return")
+        for row in table:
+            shown.add_row(*row)
+        console.print(shown)
+        settings = best
+    with progress_bars() as bars:
+        task = bars.add_task("Learning", total=settings.steps)
+
+        def show(done: int, recent: float | None) -> None:
+            mean = "" if recent is None else f" {recent:.3f}"
+            bars.update(task, completed=done, description=f"Learning{mean}")
+
+        exported = policy.train(settings, resume=resume, address=address, show=show)
+    console.print(f"The model is {exported.path}, its curve {settings.out}/curve.png.")
+    console.print(f"TensorBoard: tensorboard --logdir {settings.out}/tensorboard")
+
+
+def _core_set(arguments: dict[str, object], search: dict[str, int], seed: int) -> None:
+    from mlbridge.train import coreset
+    from mlbridge.train.search import SearchSettings
+    from mlbridge.train.value import ValueSettings
+
+    settings = coreset.CoreSetSettings(
+        **arguments,  # type: ignore[arg-type]
+        search=SearchSettings(**search),
+        value=ValueSettings(seed=seed),
+    )
+    with progress_bars() as bars:
+        trained = coreset.train(settings, _stages(bars))
+    ratios = trained.core.ratios
+    console.print(
+        f"Searched modules: {trained.searched:.4f} of -Oz by the best sequence of each."
+    )
+    for k in sorted({1, 8, len(ratios)} & set(range(1, len(ratios) + 1))):
+        console.print(
+            f"Training programs: {ratios[k - 1]:.4f} by the best of {k} fixed"
+            " sequences."
+        )
+    if trained.checks:
+        best = min(trained.checks, key=lambda check: check.chosen)
+        console.print(
+            f"Programs left out, each in turn: {best.chosen:.4f} by the value model,"
+            f" {best.fixed:.4f} by the best fixed sequence, {best.best:.4f} at most."
+        )
+    if trained.failures:
+        console.print(
+            f"{len(trained.failures)} crashes of the compiler; see table.jsonl"
+        )
+    console.print(f"The model is {trained.model}, its curve {settings.out}/curve.png.")
+
+
+def _stages(bars: Progress) -> "coreset.Show":  # type: ignore[name-defined] # noqa: F821
+    tasks: dict[str, TaskID] = {}
+
+    def show(stage: str, done: int, total: int) -> None:
+        if stage not in tasks:
+            tasks[stage] = bars.add_task(stage)
+        bars.update(tasks[stage], completed=done, total=total)
+
+    return show

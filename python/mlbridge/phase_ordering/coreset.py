@@ -1,0 +1,54 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A core set: the few sequences that together serve many modules best."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mlbridge.errors import InvalidArgument, Malformed
+from mlbridge.phase_ordering.actions import ActionSpace
+
+Order = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CoreSet:
+    """Sequences of a space, the best single one first.
+
+    Attributes:
+        actions: the space.
+        sequences: as greedily chosen: the first k are the best k that were found.
+        ratios: geomean of size / -Oz over the training programs, by the best of the
+            first 1, 2, ... of them.
+    """
+
+    actions: ActionSpace
+    sequences: tuple[Order, ...]
+    ratios: tuple[float, ...]
+
+    def save(self, path: Path) -> None:
+        """Writes it as JSON."""
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> "CoreSet":
+        """What `save` wrote.
+
+        Raises:
+            InvalidArgument: there is no such file.
+            Malformed: it is something else.
+        """
+        try:
+            root: Any = json.loads(path.read_text(encoding="utf-8"))
+            return cls(
+                ActionSpace.parse(json.dumps(root["actions"]), str(path)),
+                tuple(tuple(map(int, sequence)) for sequence in root["sequences"]),
+                tuple(map(float, root["ratios"])),
+            )
+        except OSError as error:
+            raise InvalidArgument(f"{path}: {error.strerror}") from None
+        except (KeyError, TypeError, ValueError) as error:
+            raise Malformed(f"{path}: expected a core set: {error!r}") from error

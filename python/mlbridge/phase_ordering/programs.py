@@ -1,0 +1,95 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Do programs still do what they should, compiled by what was chosen for each file?"""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from mlbridge.corpus import runs, toolchain
+from mlbridge.corpus.manifest import Corpus
+from mlbridge.phase_ordering.actions import Action, ActionSpace
+from mlbridge.phase_ordering.compiler import CompilerOptions, SequenceRunner
+from mlbridge.phase_ordering.evaluate import Evaluation, Way
+
+
+def run_programs(
+    corpus: Corpus,
+    evaluation: Evaluation,
+    way: Way,
+    prologue: str,
+    *,
+    repeat: int = 3,
+    show: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, tuple[runs.Run, runs.Run]]:
+    """Runs each program as stock -Oz has compiled it and as a way has, in turn.
+
+    A file of the program that was not evaluated is compiled by stock -Oz in both.
+
+    Args:
+        corpus: that has the programs.
+        evaluation: which files were compiled.
+        way: one of its, with the pipelines that were chosen.
+        prologue: that runs before each of these.
+        repeat: runs of each; the least time counts.
+        show: is told how many programs are done, and of how many.
+
+    Returns:
+        By program, the run of stock -Oz's and of the way's.
+    """
+    chosen = dict(zip(evaluation.files, way.chosen, strict=True))
+    found: dict[str, tuple[runs.Run, runs.Run]] = {}
+    names = sorted(set(evaluation.programs))
+    with tempfile.TemporaryDirectory(prefix="mlbridge-programs-") as name:
+        folder = Path(name)
+        for done, program in enumerate(names, 1):
+            stock, ours = folder / f"{program}-Oz", folder / program
+            toolchain.executable(corpus.programs[program], stock, "-Oz")
+            _link(corpus, program, chosen, prologue, folder, ours)
+            pairs = [
+                [runs.run_tests(corpus, {program: file})[0] for file in (stock, ours)]
+                for _ in range(repeat)
+            ]
+            found[program] = (
+                _least([pair[0] for pair in pairs]),
+                _least([pair[1] for pair in pairs]),
+            )
+            show(done, len(names))
+    return found
+
+
+def _least(every: Sequence[runs.Run]) -> runs.Run:
+    """The quickest; one that failed, if any did."""
+    failed = [run for run in every if not run.passed]
+    return failed[0] if failed else min(every, key=lambda run: run.seconds)
+
+
+def _link(
+    corpus: Corpus,
+    program: str,
+    chosen: dict[str, str],
+    prologue: str,
+    folder: Path,
+    to: Path,
+) -> None:
+    """An executable of a program's files, each by the pipeline chosen for it."""
+    modules = corpus.programs[program].modules
+    pipelines = [chosen[m.path] for m in modules if m.path in chosen]
+    unique = list(dict.fromkeys(pipelines))
+    actions = tuple(Action(str(n), p or "no-op-module") for n, p in enumerate(unique))
+    file = folder / f"{program}.json"
+    ActionSpace(program, "", prologue, actions or (Action("0", "no-op-module"),)).save(
+        file
+    )
+    objects = []
+    with SequenceRunner(CompilerOptions(str(file), ("step",), "none", 1)) as runner:
+        for number, module in enumerate(modules):
+            objects.append(folder / f"{program}-{number}.o")
+            path = corpus.folder.resolve() / module.path
+            if module.path in chosen:
+                runner.write(path, [unique.index(chosen[module.path])], objects[-1])
+            else:
+                toolchain.compile_bitcode(path, objects[-1], "-Oz")
+    about = corpus.programs[program]
+    toolchain.link(objects, about.libraries, to, cpp=about.is_cpp)
