@@ -136,6 +136,7 @@ class PhaseOrderingEnv(CompilerEnv):
         if is_row:
             self._read = _row(ObservationReader(by_name), list(boxes))  # type: ignore[assignment]
         self._draw = np.random.default_rng()
+        self._has_answered = False
         self._module = ""
         self._taken: list[int] = []
         # Of each state: after how many actions it came, after which, and its info.
@@ -171,9 +172,12 @@ class PhaseOrderingEnv(CompilerEnv):
             except (PeerClosed, Timeout) as error:
                 self._log(error)
                 failures += 1
-                if "module" in asked or failures == _FAILURES:
+                # Before a compiler has ever answered, it is no module's fault.
+                never = not self._has_answered
+                if never or "module" in asked or failures == _FAILURES:
                     raise
             else:
+                self._has_answered = True
                 self._rows.append((len(self._taken), None, info))
                 return observation, info
 

@@ -190,6 +190,11 @@ class SequenceRunner:
     ) -> None:
         self.close()
 
+    @property
+    def pid(self) -> int | None:
+        """The process of the compiler that runs, if one does."""
+        return self._session.pid
+
     def close(self) -> None:
         """Ends the compiler."""
         self._session.close()

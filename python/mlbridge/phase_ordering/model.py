@@ -5,7 +5,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,8 @@ from mlbridge.errors import SchemaMismatch
 from mlbridge.phase_ordering.actions import ActionSpace
 from mlbridge.phase_ordering.compiler import FEATURES, SequenceRunner
 
-ACTIONS_KEY = "mlbridge.phase-ordering.actions"
-STEPS_KEY = "mlbridge.phase-ordering.steps"
-STOP_KEY = "mlbridge.phase-ordering.stop"
+KEY = "mlbridge.phase-ordering"
+"""Of the metadata that say what a model is for: docs/phase-ordering.md."""
 
 Order = tuple[int, ...]
 
@@ -31,19 +30,46 @@ class Task:
         actions: that it chooses from.
         steps: how many it may take.
         stop: whether the number after the last action is to stop.
+        observation: what it sees.
     """
 
     actions: ActionSpace
     steps: int
     stop: bool
+    observation: tuple[str, ...]
 
-    def entries(self) -> dict[str, str]:
-        """The metadata that say so."""
-        return {
-            ACTIONS_KEY: self.actions.to_json(),
-            STEPS_KEY: str(self.steps),
-            STOP_KEY: str(self.stop).lower(),
-        }
+    def to_json(self) -> str:
+        """The value of the metadata."""
+        return json.dumps(
+            {
+                "actions": asdict(self.actions),
+                "steps": self.steps,
+                "stop": self.stop,
+                "observation": ",".join(self.observation),
+            }
+        )
+
+    @classmethod
+    def parse(cls, text: str, source: str) -> "Task":
+        """What `to_json` made; ``source`` is its name in errors.
+
+        Raises:
+            SchemaMismatch: it is something else.
+        """
+        try:
+            root: Any = json.loads(text)
+            space = root["actions"]
+            actions = (
+                ActionSpace.load(space)
+                if isinstance(space, str)
+                else ActionSpace.parse(json.dumps(space), source)
+            )
+            names = tuple(str(root["observation"]).split(","))
+            return cls(actions, int(root["steps"]), bool(root.get("stop")), names)
+        except (KeyError, TypeError, ValueError) as error:
+            raise SchemaMismatch(
+                f"{source}: '{KEY}' does not say what the model is for: {error!r}"
+            ) from error
 
 
 class Model:
@@ -64,16 +90,13 @@ class Model:
             str(path), options, providers=["CPUExecutionProvider"]
         )
         about: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
-        try:
-            actions = ActionSpace.parse(about[ACTIONS_KEY], str(path))
-            stop = about.get(STOP_KEY, "false") == "true"
-            self.task = Task(actions, int(about[STEPS_KEY]), stop)
-            self._output = about["mlbridge.decide"].partition(":")[2]
-        except (KeyError, ValueError) as error:
+        if KEY not in about or "mlbridge.decide" not in about:
             raise SchemaMismatch(
-                f"{path}: expected a model of phase ordering, whose metadata say which "
-                f"actions it has; found none that do: {error!r}"
-            ) from error
+                f"{path}: expected a model that `mlbridge train phase-ordering` made, "
+                f"whose metadata have '{KEY}'; found {', '.join(about) or 'none'}"
+            )
+        self.task = Task.parse(about[KEY], str(path))
+        self._output = about["mlbridge.decide"].partition(":")[2]
         self.features = tuple(entry.name for entry in self._session.get_inputs())
         unknown = set(self.features) - set(FEATURES)
         if unknown:

@@ -186,16 +186,17 @@ def _train_model(
         f"{core.actions.name}-core",
         f"{len(core.sequences)} sequences of {core.actions.name}, greedily chosen",
     )
-    task = Task(whole, 1, stop=False)
     options = CompilerOptions(
         settings.actions,
         settings.observation,
-        "none",
+        # What the table was made for; nothing is measured by it here.
+        "text-size",
         1,
         vocabulary=settings.vocabulary.resolve() if settings.vocabulary else None,
         dimension=_dimension(settings.vocabulary),
         plugin=settings.plugin,
     )
+    task = Task(whole, 1, stop=False, observation=tuple(options.widths))
     modules = [Path(module) for module in table.modules]
     rows = observe(options, modules, settings.workers)
     model, checks = value_model.train(
@@ -213,7 +214,6 @@ def _train_model(
         task,
         seed=settings.value.seed,
         decide="argmax:values",
-        more={"mlbridge.phase-ordering.reward": "text-size"},
     )
     _plot(core, checks, settings.out / "curve.png")
     return path, checks

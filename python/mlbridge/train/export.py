@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From what was trained to the file that a compiler asks."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from torch import nn
@@ -11,7 +10,7 @@ from torch import nn
 from mlbridge import ir2vec
 from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
 from mlbridge.phase_ordering.compiler import CompilerOptions
-from mlbridge.phase_ordering.model import Task
+from mlbridge.phase_ordering.model import KEY, Task
 
 _MOST = 1e5
 """Counts that an exported model is checked with are drawn up to here."""
@@ -25,7 +24,6 @@ def export_model(
     *,
     seed: int,
     decide: str,
-    more: Mapping[str, str] | None = None,
 ) -> Exported:
     """Writes a model whose file says all that deployment has to know.
 
@@ -36,7 +34,6 @@ def export_model(
         task: what it chooses from, and how often.
         seed: of its training.
         decide: what becomes of its output, such as ``argmax:logits``.
-        more: further metadata.
     """
     features = [
         FeatureSpec(
@@ -56,7 +53,7 @@ def export_model(
         reward=options.reward,
         vocabulary=vocabulary,
         training=Training(seed=seed),
-        more={**task.entries(), **(more or {})},
+        more={KEY: task.to_json()},
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     return export(

@@ -52,7 +52,8 @@ def train(
     """
     scores, _ = learn(settings, resume=resume, address=address, show=show)
     options = settings.make_env().options
-    task = Task(options.space, options.steps, options.stop)
+    seen = tuple(options.widths)
+    task = Task(options.space, options.steps, options.stop, seen)
     return export_model(
         scores,
         settings.out / "model.onnx",

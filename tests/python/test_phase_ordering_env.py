@@ -1,0 +1,279 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""mlbridge/PhaseOrdering-v0 as a user of Gymnasium has it: a stock opt behind it."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import mlbridge.envs
+from mlbridge import corpus
+from mlbridge.corpus import toolchain
+from mlbridge.envs.machine_code import text_size
+from mlbridge.envs.phase_ordering import PhaseOrderingEnv
+from mlbridge.errors import InvalidArgument, ModelError
+from mlbridge.phase_ordering import ActionSpace, CompilerOptions, SequenceRunner
+
+MADE = ["huffman.c.bc", "compress.c.bc", "crctable.c.bc"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    into = tmp_path_factory.mktemp("corpus")
+    assert corpus.fetch(into, programs=["bzip2"]).failed == {}
+    return into
+
+
+@pytest.fixture(scope="module")
+def huffman(folder: Path) -> Path:
+    return folder / "bzip2" / "huffman.c.bc"
+
+
+def episode(env: gymnasium.Env[Any, Any], actions: list[int]) -> list[dict[str, Any]]:
+    """The info after each action, up to the end of the episode."""
+    infos = []
+    for action in actions:
+        _, _, terminated, truncated, info = env.step(action)
+        infos.append(info)
+        if terminated or truncated:
+            break
+    return infos
+
+
+@pytest.mark.filterwarnings("ignore:.*A Box observation space m")
+def test_it_is_an_environment_of_gymnasium(folder: Path) -> None:
+    assert mlbridge.envs.PhaseOrderingEnv is PhaseOrderingEnv
+    env = gymnasium.make(
+        "mlbridge/PhaseOrdering-v0", corpus=folder, max_instructions=2000
+    )
+    try:
+        check_env(env.unwrapped, skip_render_check=True)
+    finally:
+        env.close()
+
+
+def test_an_episode_ends_after_its_steps_and_adds_up(folder: Path) -> None:
+    env = gymnasium.make("mlbridge/PhaseOrdering-v0", corpus=folder, steps=5)
+    try:
+        observation, first = env.reset(seed=3)
+        assert set(observation) == {"histogram", "counts", "step"}
+        total = 0.0
+        for step in range(1, 6):
+            observation, reward, terminated, truncated, info = env.step(step)
+            total += float(reward)
+            assert observation["step"] == step
+            assert terminated == (step == 5)
+            assert not truncated
+        gained = (first["text_size"] - info["text_size"]) / info["oz_text_size"]
+        assert total == pytest.approx(10 * gained)
+        assert info["final_text_size"] == info["text_size"]
+        assert {"instructions", "changed", "ir_hash", "step_ms", "emit_ms"} <= set(info)
+        with pytest.raises(gymnasium.error.ResetNeeded):
+            env.step(0)
+    finally:
+        env.close()
+
+
+def test_stock_oz_is_what_clang_makes_but_for_ties(
+    folder: Path, tmp_path: Path
+) -> None:
+    found = corpus.load(folder)
+    options = CompilerOptions(observation=("step",))
+    with SequenceRunner(options) as runner:
+        for module in found.modules():
+            stock = runner.run(module, []).oz
+            toolchain.compile_bitcode(module, tmp_path / "oz.o", "-Oz")
+            clang = text_size((tmp_path / "oz.o").read_bytes(), "oz.o")
+            # Of a copy, whose lists of uses are in another order.
+            assert stock == pytest.approx(clang, rel=0.01)
+
+
+def test_sizes_are_those_of_the_object(huffman: Path, tmp_path: Path) -> None:
+    sequence = [0, 1, 2, 3, 8]
+    options = CompilerOptions(observation=("step",))
+    with SequenceRunner(options) as runner:
+        sizes = runner.run(huffman, sequence)
+        runner.write(huffman, sequence, tmp_path / "a.o")
+    assert text_size((tmp_path / "a.o").read_bytes(), "a.o") == sizes.last
+    with SequenceRunner(CompilerOptions(reward="none")) as runner:
+        assert runner.last_size(huffman, sequence, tmp_path / "b.o") == sizes.last
+    # The whole sequence as one action, in one run of its passes.
+    whole = options.space.of_sequences([sequence], "whole", "")
+    whole.save(tmp_path / "whole.json")
+    one = CompilerOptions(str(tmp_path / "whole.json"), ("step",), steps=1)
+    with SequenceRunner(one) as runner:
+        assert runner.run(huffman, [0]).last == sizes.last
+
+
+@pytest.mark.parametrize("observation", ["histogram", "histogram,step,actions"])
+def test_observations_by_name_and_in_a_row(huffman: Path, observation: str) -> None:
+    names = observation.split(",")
+    seen: list[Any] = []
+    for flat in (False, True):
+        env = PhaseOrderingEnv(modules=[huffman], observation=observation, flat=flat)
+        try:
+            env.reset(seed=1)
+            found, *_ = env.step(4)
+            assert env.observation_space.contains(found)
+            seen.append(found)
+        finally:
+            env.close()
+    # In the order of the features, whatever the order of their names is.
+    by_name = {names[0]: seen[0]} if len(names) == 1 else seen[0]
+    row = np.concatenate([by_name[name] for name in names])
+    np.testing.assert_array_equal(row, seen[1])
+
+
+def test_the_same_seed_draws_the_same_modules(folder: Path) -> None:
+    drawn = []
+    for seed in (5, 5, 6):
+        env = PhaseOrderingEnv(folder, "step", reward="none")
+        try:
+            infos = [env.reset(seed=seed)[1], *(env.reset()[1] for _ in range(9))]
+            drawn.append([info["module"] for info in infos])
+        finally:
+            env.close()
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(set(drawn[0])) > 1
+
+
+def test_stop_ends_an_episode(huffman: Path) -> None:
+    env = PhaseOrderingEnv(modules=[huffman], stop=True, render_mode="ansi")
+    try:
+        env.reset()
+        assert env.action_space.n == 16  # type: ignore[attr-defined]
+        infos = episode(env, [0, 15, 3])
+        assert len(infos) == 2
+        assert infos[-1]["sequence"] == [0]
+        shown = env.render()
+        assert shown is not None
+        assert "attributes" in shown
+        assert "stop" in shown
+        assert f"{infos[0]['text_size']:,}" in shown
+    finally:
+        env.close()
+
+
+def test_best_is_by_the_best_state(huffman: Path) -> None:
+    env = PhaseOrderingEnv(modules=[huffman], steps=6, final="best")
+    try:
+        env.reset()
+        infos = episode(env, [0, 1, 2, 12, 12, 12])
+        best = min(info["text_size"] for info in infos)
+        assert infos[-1]["final_text_size"] == best
+    finally:
+        env.close()
+
+
+def test_several_at_once(folder: Path) -> None:
+    envs = gymnasium.make_vec(
+        "mlbridge/PhaseOrdering-v0", num_envs=2, corpus=folder, steps=3
+    )
+    try:
+        observations, _ = envs.reset(seed=1)
+        assert observations["histogram"].shape == (2, 110)
+        for _ in range(3):
+            _, rewards, over, _, infos = envs.step(np.array([0, 1]))
+        assert rewards.shape == (2,)
+        assert over.all()
+        assert (infos["oz_text_size"] > 0).all()
+    finally:
+        envs.close()
+
+
+def test_a_compiler_that_dies_costs_one_episode(
+    huffman: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    env = PhaseOrderingEnv(modules=[huffman], failure_reward=-1.0)
+    try:
+        env.reset()
+        env.step(0)
+        assert env.pid is not None
+        os.kill(env.pid, signal.SIGKILL)
+        _, reward, terminated, truncated, info = env.step(3)
+        assert (reward, terminated, truncated) == (-1.0, False, True)
+        assert info["sequence"] == [0, 3]
+        assert info["reproducer"] in caplog.text
+        # It runs, and does the same to the same module: nothing, here.
+        words = ["bash", "-c", f"set -o pipefail; {info['reproducer']}"]
+        subprocess.run(words, check=True, capture_output=True, timeout=60)
+        assert str(huffman) in shlex.split(info["reproducer"])
+        env.reset()
+        assert episode(env, [0])[0]["text_size"] > 0
+        assert env.starts == 2
+    finally:
+        env.close()
+
+
+def test_a_sequence_on_which_the_compiler_dies_says_how_to_see_it(
+    huffman: Path,
+) -> None:
+    with SequenceRunner(CompilerOptions(observation=("step",))) as runner:
+        expected = runner.run(huffman, [0, 1])
+        runner.reset(huffman)
+        pid = runner.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ModelError, match="to see it alone: opt-22"):
+            runner.step(huffman, [0, 1])
+        assert runner.run(huffman, [0, 1]) == expected
+
+
+def test_a_wrong_command_line_is_raised_at_once(huffman: Path) -> None:
+    env = PhaseOrderingEnv(modules=[huffman], reward="speed")
+    try:
+        with pytest.raises(mlbridge.PeerClosed):
+            env.reset()
+    finally:
+        env.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({}, "corpus fetch"),
+        ({"modules": ["nothing.bc"]}, "there is no module"),
+        ({"corpus": "nowhere"}, "no manifest.json"),
+        ({"observation": "histogram,colour"}, "found 'colour'"),
+        ({"observation": "step,step"}, "found 'step'"),
+        ({"action": "nothing"}, "action space 'nothing'"),
+        ({"final": "first"}, "expected last or best"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    huffman: Path, settings: dict[str, Any], problem: str
+) -> None:
+    if settings and "modules" not in settings and "corpus" not in settings:
+        settings = {"modules": [huffman], **settings}
+    with pytest.raises(InvalidArgument, match=problem):
+        PhaseOrderingEnv(**settings)
+
+
+def test_action_spaces(tmp_path: Path, huffman: Path) -> None:
+    space = ActionSpace.load("oz")
+    assert len(space.actions) == 15
+    path = tmp_path / "mine.json"
+    two = {"name": "two", "prologue": "always-inline", "actions": []}
+    two["actions"] = [
+        {"name": "sroa", "pipeline": "function(sroa)"},
+        {"name": "gvn", "pipeline": "function(gvn)"},
+    ]
+    path.write_text(json.dumps(two))
+    mine = ActionSpace.load(path)
+    assert mine.pipeline([1, 0]) == "always-inline,function(gvn),function(sroa)"
+    env = PhaseOrderingEnv(modules=[huffman], action=str(path), steps=2)
+    try:
+        env.reset()
+        assert len(episode(env, [0, 1])) == 2
+    finally:
+        env.close()
