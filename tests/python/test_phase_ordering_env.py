@@ -63,7 +63,9 @@ def test_it_is_an_environment_of_gymnasium(folder: Path) -> None:
 
 
 def test_an_episode_ends_after_its_steps_and_adds_up(folder: Path) -> None:
-    env = gymnasium.make("mlbridge/PhaseOrdering-v0", corpus=folder, steps=5)
+    env = gymnasium.make(
+        "mlbridge/PhaseOrdering-v0", corpus=folder, steps=5, times=True
+    )
     try:
         observation, first = env.reset(seed=3)
         assert set(observation) == {"histogram", "counts", "step"}

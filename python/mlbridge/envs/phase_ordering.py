@@ -26,6 +26,8 @@ from mlbridge.types import Features
 
 logger = logging.getLogger("mlbridge.envs")
 
+_TIMES = ("step_ms", "emit_ms")
+
 _FAILURES = 5
 """Modules in a row on which no compiler may survive a reset, before that is raised."""
 
@@ -61,6 +63,7 @@ class PhaseOrderingEnv(CompilerEnv):
         spec: str = "shm",
         timeout: float | None = 60.0,
         failure_reward: float = 0.0,
+        times: bool = False,
         render_mode: str | None = None,
         worker: int = 0,
     ) -> None:
@@ -87,7 +90,10 @@ class PhaseOrderingEnv(CompilerEnv):
             spec: how to reach the compiler: ``shm`` or ``pipe``, with options.
             timeout: seconds for a step; a pass that takes longer hangs.
             failure_reward: of a step in which the compiler crashes or hangs.
-            render_mode: ``ansi`` or ``human``.
+            times: whether ``info`` has ``step_ms`` and ``emit_ms``, too. Without these
+                the same seed and actions give the same info, as Gymnasium's checker
+                wants it.
+            render_mode: ``ansi`` or ``human``, which show the times in any case.
             worker: its number, where there are several.
 
         Raises:
@@ -136,6 +142,7 @@ class PhaseOrderingEnv(CompilerEnv):
         if is_row:
             self._read = _row(ObservationReader(by_name), list(boxes))  # type: ignore[assignment]
         self._draw = np.random.default_rng()
+        self._times = times
         self._has_answered = False
         self._module = ""
         self._taken: list[int] = []
@@ -178,8 +185,7 @@ class PhaseOrderingEnv(CompilerEnv):
                     raise
             else:
                 self._has_answered = True
-                self._rows.append((len(self._taken), None, info))
-                return observation, info
+                return observation, self._noted(None, info)
 
     def send(self, action: Any) -> None:
         """The first half of a step. See `CompilerEnv`."""
@@ -197,7 +203,7 @@ class PhaseOrderingEnv(CompilerEnv):
             info["module"], info["sequence"] = self._module, list(self._taken)
             info["reproducer"] = self._log(info["error"])
         else:
-            self._rows.append((len(self._taken), self._taken[-1], info))
+            info = self._noted(self._taken[-1], info)
         if self.render_mode == "human":
             print(self._rendered())
         return observation, reward, terminated, truncated, info
@@ -209,6 +215,13 @@ class PhaseOrderingEnv(CompilerEnv):
     def _drawn(self) -> Path:
         modules = self.programs[int(self._draw.integers(len(self.programs)))]
         return modules[int(self._draw.integers(len(modules)))]
+
+    def _noted(self, action: int | None, info: dict[str, Any]) -> dict[str, Any]:
+        """Keeps a state's info for the table; returns what the user sees of it."""
+        self._rows.append((len(self._taken), action, info))
+        if self._times:
+            return info
+        return {key: value for key, value in info.items() if key not in _TIMES}
 
     def _log(self, error: object) -> str:
         command = self.options.reproducer(self._module, self._taken)

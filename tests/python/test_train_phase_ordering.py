@@ -1,0 +1,380 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Training and evaluation of phase ordering, small: from bzip2 to a file and a table."""
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
+
+from typer.testing import CliRunner
+
+from mlbridge import corpus
+from mlbridge.cli import app
+from mlbridge.errors import InvalidArgument, SchemaMismatch
+from mlbridge.phase_ordering import CompilerOptions, SequenceRunner
+from mlbridge.phase_ordering.coreset import CoreSet
+from mlbridge.phase_ordering.evaluate import Evaluation, Way
+from mlbridge.phase_ordering.model import Model
+from mlbridge.phase_ordering.report import Statistics
+from mlbridge.phase_ordering.runners import Runners
+from mlbridge.train import coreset, policy, value
+from mlbridge.train.curve import Curve
+from mlbridge.train.search import SearchSettings, Table, search
+from mlbridge.train.settings import PolicySettings
+
+FULL = pytest.mark.skipif(
+    os.environ.get("MLBRIDGE_TEST_FULL") != "1",
+    reason="takes minutes: MLBRIDGE_TEST_FULL=1",
+)
+SMALL = 1500
+"""Instructions of a module."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of two programs to train on, and none that is held out."""
+    into = tmp_path_factory.mktemp("corpus")
+    assert corpus.fetch(into, programs=["bzip2", "lua"]).failed == {}
+    return into
+
+
+@pytest.fixture
+def settings(folder: Path, tmp_path: Path) -> PolicySettings:
+    return PolicySettings(
+        folder,
+        tmp_path / "out",
+        steps=96,
+        rollout=32,
+        every=40,
+        hidden=(16,),
+        environment={
+            "observation": "histogram,step",
+            "steps": 4,
+            "max_instructions": SMALL,
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> coreset.Trained:
+    return coreset.train(core_settings(folder, tmp_path_factory.mktemp("core")))
+
+
+def core_settings(folder: Path, out: Path) -> coreset.CoreSetSettings:
+    return coreset.CoreSetSettings(
+        folder,
+        out,
+        count=4,
+        searched=6,
+        most=SMALL,
+        search=SearchSettings(evaluations=12, length=8),
+        value=value.ValueSettings(epochs=40, members=2, hidden=16),
+        workers=2,
+    )
+
+
+def modules(folder: Path) -> list[Path]:
+    return list(corpus.load(folder).modules("training", most=SMALL))
+
+
+# Search, core set, value model.
+
+
+def test_a_search_finds_something_and_always_the_same(
+    folder: Path, tmp_path: Path
+) -> None:
+    options = CompilerOptions(observation=("step",), reward="none", steps=8)
+    chosen = coreset.balanced(modules(folder), 4, 0)
+    assert {path.parent.name for path in chosen} == {"bzip2", "lua"}
+    wanted = SearchSettings(evaluations=12, length=8)
+    log = tmp_path / "search.jsonl"
+    with Runners(options, 2) as runners:
+        first = search(runners, chosen, wanted, log)
+        # From the log: nothing is run again, also where its last line was cut off.
+        log.write_text(log.read_text() + '{"module": "cut')
+        assert search(runners, chosen, wanted, log) == first
+    with Runners(options, 1) as runners:
+        assert search(runners, chosen, wanted) == first
+    for best in first:
+        assert list(best.ratios) == sorted(best.ratios)
+    # What it says of a sequence is so.
+    with SequenceRunner(replace(options, reward="text-size")) as runner:
+        sizes = runner.run(Path(first[0].module), first[0].sequences[0])
+    assert sizes.ratio == pytest.approx(first[0].ratios[0], rel=0.01)
+
+
+def table_of(sizes: list[list[float]], programs: list[str]) -> Table:
+    array = np.array(sizes)
+    orders = [(number,) for number in range(array.shape[1])]
+    names = [f"{p}/{n}.bc" for n, p in enumerate(programs)]
+    return Table(names, programs, orders, array, np.full(len(sizes), 100.0))
+
+
+def test_a_core_set_is_of_sequences_that_go_together() -> None:
+    # The second is the best alone; beside it the third adds most, the first nothing.
+    table = table_of([[96, 95, 100], [97, 95, 100], [100, 99, 80]], ["a", "a", "b"])
+    assert table.greedy(3) == [2, 1]
+    assert table.greedy(1) == [2]
+    # Of each program all its code counts, and every program the same.
+    logs = [math.log(200 / 200), math.log(80 / 100)]
+    assert table.score(table.sizes[:, 2]) == pytest.approx(sum(logs) / 2)
+
+
+def test_the_value_model_learns_which_sequence_suits_which_module() -> None:
+    draw = np.random.default_rng(0)
+    kinds = draw.integers(0, 2, 60)
+    rows = draw.uniform(5, 10, (60, 6)).astype(np.float32)
+    rows[:, 0] += 200 * kinds
+    sizes = [[90.0, 99.0, 101.0] if kind else [99.0, 90.0, 101.0] for kind in kinds]
+    programs = [f"p{n % 4}" for n in range(60)]
+    model, checks = value.train(
+        rows,
+        table_of(sizes, programs),
+        {"histogram": 6},
+        value.ValueSettings(epochs=100, members=2, hidden=16),
+    )
+    best = min(check.chosen for check in checks)
+    assert best == pytest.approx(0.90)
+    assert checks[0].chosen > 0.93
+    assert checks[-1].fixed > 0.93
+
+
+def test_the_recipe_makes_a_model_that_picks_sequences(
+    trained: coreset.Trained, folder: Path
+) -> None:
+    assert trained.failures == []
+    assert list(trained.core.ratios) == sorted(trained.core.ratios, reverse=True)
+    model = Model(trained.model)
+    assert model.task.steps == 1
+    assert model.features == ("histogram", "counts")
+    count = len(trained.core.sequences)
+    assert len(model.task.actions.actions) == count
+    assert CoreSet.load(trained.model.with_name("core.json")) == trained.core
+    options = CompilerOptions(observation=model.features, reward="none")
+    with SequenceRunner(options) as runner:
+        for module in modules(folder)[:3]:
+            choices = model.choices(runner, module, 3, 0)
+            assert len(set(choices)) == min(3, count)
+            assert choices[0] == model.decide_alone(runner, module)
+    assert trained.model.with_name("curve.png").is_file()
+
+
+def test_the_same_recipe_makes_the_same_model(
+    trained: coreset.Trained, folder: Path, tmp_path: Path
+) -> None:
+    again = coreset.train(core_settings(folder, tmp_path))
+    assert again.core == trained.core
+    assert again.checks == trained.checks
+
+
+# Policies.
+
+
+def assert_it_learned(settings: PolicySettings, curve: Curve) -> None:
+    assert curve.steps
+    assert all(0.5 < ratio < 5 for ratio in curve.ratios)
+    for name in ("curve.csv", "curve.png", "settings.json", "tensorboard"):
+        assert (settings.out / name).exists(), name
+
+
+@pytest.mark.parametrize("algo", ["ppo", "dqn"])
+def test_sb3_learns_and_exports(settings: PolicySettings, algo: str) -> None:
+    settings = settings.changed(algo=algo, workers=2)
+    exported = policy.train(settings)
+    assert_it_learned(settings, Curve.load(settings.out / "curve.csv"))
+    model = Model(exported.path)
+    assert model.task.steps == 4
+    assert exported.decide == f"argmax:{'q_values' if algo == 'dqn' else 'logits'}"
+    about = json.loads(exported.path.with_name("settings.json").read_text())
+    assert about["algo"] == algo
+    with SequenceRunner(
+        CompilerOptions(observation=model.features, reward="none", steps=4)
+    ) as runner:
+        module = modules(settings.corpus)[0]
+        sequences = model.choices(runner, module, 3, seed=1)
+        assert sequences == model.choices(runner, module, 3, seed=1)
+    assert [len(sequence) for sequence in sequences] == [4, 4, 4]
+
+
+def test_with_one_worker_the_same_seed_gives_the_same_curve(
+    settings: PolicySettings, tmp_path: Path
+) -> None:
+    curves = []
+    for number, seed in enumerate((1, 1, 2)):
+        wanted = settings.changed(seed=seed, out=tmp_path / str(number), steps=64)
+        _, curve = policy.learn(wanted)
+        curves.append((curve.steps, curve.returns, curve.ratios))
+    assert curves[0] == curves[1]
+    assert curves[0] != curves[2]
+
+
+@pytest.mark.parametrize("algo", ["ppo", "dqn"])
+def test_a_training_goes_on_where_it_was(settings: PolicySettings, algo: str) -> None:
+    settings = settings.changed(algo=algo)
+    with pytest.raises(InvalidArgument, match="to go on from"):
+        policy.learn(settings, resume=True)
+    policy.learn(settings.changed(steps=64))
+    _, curve = policy.learn(settings.changed(steps=128), resume=True)
+    assert curve.steps[0] <= 8
+    assert curve.steps == sorted(set(curve.steps))
+    assert curve.steps[-1] >= 124
+
+
+def test_an_algorithm_that_there_is_not(settings: PolicySettings) -> None:
+    with pytest.raises(InvalidArgument, match="rllib: dqn, ppo, appo"):
+        settings.changed(algo="appo")
+
+
+@pytest.fixture
+def ray_here() -> Iterator[None]:
+    """One small Ray for the tests of a file: starting it takes seconds."""
+    pytest.importorskip("ray", reason="needs scripts/make-venv train")
+    from mlbridge.train.rllib import cluster
+
+    with cluster(3, None):
+        yield
+
+
+RAY = pytest.mark.filterwarnings("ignore")
+"""Ray and RLlib warn of their own ways."""
+
+
+@RAY
+@pytest.mark.parametrize(
+    "algo",
+    ["ppo", pytest.param("dqn", marks=FULL), pytest.param("appo", marks=FULL)],
+)
+def test_rllib_learns_and_exports(
+    settings: PolicySettings, ray_here: None, algo: str
+) -> None:
+    settings = settings.changed(engine="rllib", algo=algo, steps=64)
+    exported = policy.train(settings)
+    curve = Curve.load(settings.out / "curve.csv")
+    assert_it_learned(settings, curve)
+    assert Model(exported.path).task.steps == 4
+    _, longer = policy.learn(settings.changed(steps=curve.steps[-1] + 32), resume=True)
+    assert longer.steps[: len(curve.steps)] == curve.steps
+    assert longer.steps[-1] > curve.steps[-1]
+
+
+@FULL
+@RAY
+def test_rllib_on_a_cluster_of_two_nodes(settings: PolicySettings) -> None:
+    cluster_utils = pytest.importorskip("ray.cluster_utils")
+    nodes: Any = cluster_utils.Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "object_store_memory": 100 << 20},
+    )
+    try:
+        nodes.add_node(num_cpus=2, object_store_memory=100 << 20)
+        wanted = settings.changed(engine="rllib", algo="ppo", workers=2)
+        _, curve = policy.learn(wanted, address=nodes.address)
+        assert_it_learned(wanted, curve)
+    finally:
+        nodes.shutdown()
+
+
+@FULL
+@RAY
+def test_tuning_takes_the_best_of_its_trials(
+    settings: PolicySettings, ray_here: None
+) -> None:
+    from mlbridge.train.tune import tune
+
+    best, rows = tune(settings.changed(steps=256), 2)
+    assert len(rows) == 2
+    assert float(rows[0][-1]) >= float(rows[1][-1])
+    assert f"{best.learning_rate:.2g}" == rows[0][0]
+
+
+# Evaluation.
+
+
+def test_statistics_are_by_program_and_paired() -> None:
+    draw = np.random.default_rng(0)
+    oz = draw.uniform(1_000, 100_000, 40).round()
+    programs = ["a"] * 30 + ["b"] * 10
+    noise = draw.uniform(0.9, 1.05, 40)
+    ways = [
+        Way("model, alone", 1, 0, oz * noise * 0.99),
+        Way("best fixed sequence", 1, 0, oz * noise),
+        Way("one random sequence", 1, 0, oz * draw.permutation(noise)),
+    ]
+    statistics = Statistics(Evaluation(["x"] * 40, programs, oz, ways))
+    ratio = {p: 0.99 * (oz * noise)[s].sum() / oz[s].sum() for p, s in SLICES.items()}
+    assert statistics.by_program(ways[0]) == pytest.approx(ratio)
+    interval = statistics.interval(ways[0])
+    assert interval.mean == pytest.approx(math.sqrt(ratio["a"] * ratio["b"]))
+    assert interval.low < interval.mean < interval.high
+    # Alike but for 1 %: the pairs tell what the intervals do not.
+    assert interval.high > statistics.interval(ways[1]).low
+    assert statistics.difference(ways[0], ways[1]) == pytest.approx((0.99, 0.99))
+    said = statistics.pairs()
+    assert said[0].endswith(", smaller")
+    assert said[1].endswith("not clearly different")
+
+
+SLICES = {"a": slice(0, 30), "b": slice(30, 40)}
+
+
+def test_the_evaluation_on_the_command_line(
+    trained: coreset.Trained, folder: Path, tmp_path: Path
+) -> None:
+    out, plot = tmp_path / "found.json", tmp_path / "found.png"
+    arguments = [
+        *("evaluate", "phase-ordering", str(trained.model), "--corpus", str(folder)),
+        *("--split", "training", "--max-instructions", str(SMALL), "--tries", "3"),
+        *("--json", str(out), "--plot", str(plot), "--jobs", "2"),
+    ]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    found = json.loads(out.read_text())
+    assert found["failures"] == []
+    ways = {way["name"]: way for way in found["ways"]}
+    assert ways["model, alone"]["objects_emitted_to_decide"] == 0
+    assert ways["model, best of 3"]["objects_emitted_to_decide"] == 3
+    # The best of more tries, the first of which is the one alone, is no larger.
+    for one, several in (
+        ("model, alone", "model, best of 3"),
+        ("best fixed sequence", "3 fixed sequences"),
+        ("one random sequence", "random, best of 3"),
+    ):
+        pairs = zip(ways[one]["sizes"], ways[several]["sizes"], strict=True)
+        assert all(few >= many for few, many in pairs)
+    assert ways["clang -O2"]["geomean"]["mean"] > 1.1
+    assert ways["clang -Oz"]["geomean"]["mean"] == pytest.approx(1, abs=0.01)
+    # The same on the training programs as where the core set was chosen.
+    fixed = ways["best fixed sequence"]["geomean"]["mean"]
+    assert fixed == pytest.approx(trained.core.ratios[0])
+
+
+def test_programs_do_what_they_did(trained: coreset.Trained, folder: Path) -> None:
+    arguments = [
+        *("evaluate", "phase-ordering", str(trained.model), "--corpus", str(folder)),
+        *("--split", "training", "--max-instructions", str(SMALL), "--tries", "1"),
+        "--run",
+    ]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "User time" in result.output
+
+
+def test_other_models_are_refused(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    import aot_models
+
+    other = next(iter(aot_models.MODELS.values()))()
+    onnx.save(other, tmp_path / "other.onnx")
+    with pytest.raises(SchemaMismatch, match="mlbridge train phase-ordering"):
+        Model(tmp_path / "other.onnx")
