@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Training and evaluation of phase ordering, small: from bzip2 to a file and a table."""
+"""Training and evaluation of phase ordering, at small scale: all of their parts."""
 
 import json
 import math
@@ -137,7 +137,7 @@ def test_the_value_model_learns_which_sequence_suits_which_module() -> None:
     rows[:, 0] += 200 * kinds
     sizes = [[90.0, 99.0, 101.0] if kind else [99.0, 90.0, 101.0] for kind in kinds]
     programs = [f"p{n % 4}" for n in range(60)]
-    model, checks = value.train(
+    _, checks = value.train(
         rows,
         table_of(sizes, programs),
         {"histogram": 6},
@@ -363,7 +363,7 @@ def test_programs_do_what_they_did(trained: coreset.Trained, folder: Path) -> No
     arguments = [
         *("evaluate", "phase-ordering", str(trained.model), "--corpus", str(folder)),
         *("--split", "training", "--max-instructions", str(SMALL), "--tries", "1"),
-        "--run",
+        *("--runs", "1"),
     ]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output

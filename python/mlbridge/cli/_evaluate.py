@@ -42,9 +42,12 @@ def phase_ordering(
     vocabulary: Annotated[
         Path | None, typer.Option(help="Of the model's embeddings, if it has any.")
     ] = None,
-    run: Annotated[
-        bool, typer.Option("--run", help="Run the programs, too: outputs and times.")
-    ] = False,
+    runs: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Run the programs so often, too: their outputs and times."
+        ),
+    ] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Compilers at once.")] = 1,
     json: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write everything as JSON.")
@@ -89,12 +92,13 @@ def phase_ordering(
             show=show,
         )
         ran = {}
-        if run:
+        if runs:
             ran = programs.run_programs(
                 corpus_found,
                 found,
                 found.ways[0],
                 found_model.task.actions.prologue,
+                repeat=runs,
                 show=lambda done, total: show("Running", done, total),
             )
     statistics = report.Statistics(found)

@@ -205,7 +205,7 @@ def _fit(
         inputs = model.normalised(x)
         model.centre.copy_(inputs.mean(dim=0))
         # What hardly varies here says little, and much elsewhere by mistake.
-        model.spread.copy_(inputs.std(dim=0).clamp(min=0.02))
+        model.spread.copy_(inputs.std(dim=0, correction=0).clamp(min=0.02))
         model.base.copy_((weights[:, None] * y).sum(dim=0))
     # Which is the best matters; how small a module becomes at all does not.
     relative = y - y.mean(dim=1, keepdim=True)
