@@ -53,7 +53,7 @@ def episode(env: gymnasium.Env[Any, Any], actions: list[int]) -> list[dict[str, 
 @pytest.mark.filterwarnings("ignore:.*A Box observation space m")
 def test_it_is_an_environment_of_gymnasium(folder: Path) -> None:
     assert mlbridge.envs.PhaseOrderingEnv is PhaseOrderingEnv
-    env = gymnasium.make(
+    env: Any = gymnasium.make(
         "mlbridge/PhaseOrdering-v0", corpus=folder, max_instructions=2000
     )
     try:
@@ -63,7 +63,7 @@ def test_it_is_an_environment_of_gymnasium(folder: Path) -> None:
 
 
 def test_an_episode_ends_after_its_steps_and_adds_up(folder: Path) -> None:
-    env = gymnasium.make(
+    env: Any = gymnasium.make(
         "mlbridge/PhaseOrdering-v0", corpus=folder, steps=5, times=True
     )
     try:
@@ -265,11 +265,11 @@ def test_action_spaces(tmp_path: Path, huffman: Path) -> None:
     space = ActionSpace.load("oz")
     assert len(space.actions) == 15
     path = tmp_path / "mine.json"
-    two = {"name": "two", "prologue": "always-inline", "actions": []}
-    two["actions"] = [
+    actions = [
         {"name": "sroa", "pipeline": "function(sroa)"},
         {"name": "gvn", "pipeline": "function(gvn)"},
     ]
+    two = {"name": "two", "prologue": "always-inline", "actions": actions}
     path.write_text(json.dumps(two))
     mine = ActionSpace.load(path)
     assert mine.pipeline([1, 0]) == "always-inline,function(gvn),function(sroa)"

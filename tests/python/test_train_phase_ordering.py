@@ -115,7 +115,7 @@ def test_a_search_finds_something_and_always_the_same(
 
 def table_of(sizes: list[list[float]], programs: list[str]) -> Table:
     array = np.array(sizes)
-    orders = [(number,) for number in range(array.shape[1])]
+    orders: list[tuple[int, ...]] = [(n,) for n in range(array.shape[1])]
     names = [f"{p}/{n}.bc" for n, p in enumerate(programs)]
     return Table(names, programs, orders, array, np.full(len(sizes), 100.0))
 

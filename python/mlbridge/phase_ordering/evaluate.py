@@ -176,10 +176,12 @@ def evaluate(
     names = list(candidates.numbers)
     ways = []
     for (name, tries, emitted), numbers in by_way.items():
-        chosen = [
-            min(numbers[n], key=lambda k, p=str(paths[n]): sizes[p, k]) for n in kept
-        ]
-        found = [sizes[str(paths[n]), k] for n, k in zip(kept, chosen, strict=True)]
+        chosen, found = [], []
+        for n in kept:
+            of_file = sizes[str(paths[n])]
+            best = min(numbers[n], key=of_file.__getitem__)
+            chosen.append(best)
+            found.append(of_file[best])
         pipelines = [names[number] for number in chosen]
         ways.append(Way(name, tries, emitted, np.array(found, float), pipelines))
     for level in settings.levels:
@@ -261,7 +263,7 @@ def _measure(
     paths: Sequence[Path],
     jobs: int,
     show: Show,
-) -> tuple[dict[tuple[str, int], int], dict[str, int], list[tuple[str, str]]]:
+) -> tuple[dict[str, dict[int, int]], dict[str, int], list[tuple[str, str]]]:
     """Sizes by module and pipeline, of -Oz by module, and what crashed."""
     names = list(candidates.numbers)
     actions = tuple(Action(str(n), name or _NOTHING) for n, name in enumerate(names))
@@ -285,7 +287,7 @@ def _measure(
                     failed.append(number)
             return oz, found, failed
 
-        sizes: dict[tuple[str, int], int] = {}
+        sizes: dict[str, dict[int, int]] = {}
         oz: dict[str, int] = {}
         failures: list[tuple[str, str]] = []
         with Runners(options, jobs) as runners:
@@ -294,7 +296,7 @@ def _measure(
             )
             for path, (stock, found, failed) in zip(paths, results, strict=True):
                 oz[str(path)] = stock
-                sizes.update({(str(path), n): size for n, size in found.items()})
+                sizes[str(path)] = found
                 failures += [(str(path), names[number]) for number in failed]
     return sizes, oz, failures
 

@@ -155,7 +155,7 @@ def balanced(modules: Sequence[Path], count: int, seed: int) -> list[Path]:
     for module in modules:
         by_program.setdefault(module.parent.name, []).append(module)
     for files in by_program.values():
-        draw.shuffle(files)  # type: ignore[arg-type]
+        draw.shuffle(files)
     chosen: list[Path] = []
     while len(chosen) < min(count, len(modules)):
         for files in by_program.values():

@@ -16,7 +16,6 @@ from typing import Any
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import ray
-from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.algorithms.appo import APPOConfig
 from ray.rllib.algorithms.dqn import DQNConfig
 from ray.rllib.algorithms.ppo import PPOConfig
@@ -155,7 +154,7 @@ def train(
     if resume and not checkpoint.is_dir():
         raise InvalidArgument(f"there is no {checkpoint} to go on from")
     with cluster(settings.workers + 1, address):
-        algorithm: Algorithm = config_of(settings).build_algo()
+        algorithm: Any = config_of(settings).build_algo()
         try:
             done, curve = 0, Curve()
             if resume:
@@ -171,7 +170,7 @@ def train(
 
 
 def _learn(
-    algorithm: Algorithm,
+    algorithm: Any,
     settings: PolicySettings,
     curve: Curve,
     done: int,

@@ -89,15 +89,15 @@ def tune(
             ),
         )
         results = tuner.fit()
-    found = [
+    found: list[tuple[float, dict[str, Any]]] = [
         (result.metrics["mean_return"], result.config)
-        for result in results
+        for result in (results[n] for n in range(len(results)))
         if result.metrics and result.config and "mean_return" in result.metrics
     ]
     if not found:
         raise ModelError(f"every trial failed, such as: {results.errors[:1]}")
     found.sort(key=lambda pair: -pair[0])
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             f"{config['learning_rate']:.2g}",
             str(config["gamma"]),
