@@ -20,6 +20,9 @@ from typer.testing import CliRunner
 
 from mlbridge import corpus
 from mlbridge.cli import app
+from mlbridge.corpus import toolchain
+from mlbridge.doctor import find_llvm_plugin
+from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, SchemaMismatch
 from mlbridge.phase_ordering import CompilerOptions, SequenceRunner
 from mlbridge.phase_ordering.coreset import CoreSet
@@ -175,6 +178,35 @@ def test_the_same_recipe_makes_the_same_model(
     again = coreset.train(core_settings(folder, tmp_path))
     assert again.core == trained.core
     assert again.checks == trained.checks
+
+
+def test_clang_asks_the_model(
+    trained: coreset.Trained, folder: Path, tmp_path: Path
+) -> None:
+    plugin = find_llvm_plugin()
+    assert plugin is not None, "scripts/build release"
+    model = Model(trained.model)
+    model.task.actions.save(tmp_path / "actions.json")
+    options = CompilerOptions(
+        str(tmp_path / "actions.json"), model.features, "text-size", 1
+    )
+    flags = [f"-fpass-plugin={plugin}"]
+    for option in (f"=onnx:{trained.model}", "-on-error=fatal", "-print-statistics"):
+        name = "-phase-ordering" if option.startswith("=") else ""
+        flags += ["-mllvm", f"-mlbridge{name}{option}"]
+    with SequenceRunner(options) as runner:
+        for module in modules(folder)[:4]:
+            (choice,) = model.decide_alone(runner, module)
+            expected = runner.run(module, [choice]).last
+            target = tmp_path / "out.o"
+            bitcode = ["-w", "-x", "ir", "-c", str(module), "-o", str(target)]
+            _, said = toolchain.run([toolchain.CLANG, "-Oz", *flags, *bitcode])
+            assert f"actions=1 [{model.task.actions.actions[choice].name}]" in (
+                said.decode()
+            )
+            # But for ties of the code generator: see docs/training.md.
+            size = text_size(target.read_bytes(), "out.o")
+            assert size == pytest.approx(expected, rel=0.01)
 
 
 # Policies.
