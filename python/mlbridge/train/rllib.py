@@ -99,6 +99,11 @@ def config_of(settings: PolicySettings) -> Any:
         .learners(num_learners=0)
         .callbacks(_Episodes)
         .debugging(seed=settings.seed, log_level="ERROR")
+        # An iteration ends when there is something to tell, not after some seconds.
+        .reporting(
+            min_time_s_per_iteration=0,
+            min_sample_timesteps_per_iteration=min(settings.rollout, settings.steps),
+        )
     )
     batch = max(16, min(settings.rollout, settings.steps))
     shared = {"lr": settings.learning_rate, "gamma": settings.gamma}
