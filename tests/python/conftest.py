@@ -5,7 +5,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,20 @@ TOLERANCE = 1e-5
 # The machine may be busy with other tests: time is no failure here.
 settings.register_profile("mlbridge", deadline=None)
 settings.load_profile("mlbridge")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[
+    None, pytest.TestReport, pytest.TestReport
+]:
+    """Workers of pytest-xdist send reports as UTF-8: halves of characters, of
+    which some tests are, do not go into that."""
+    report = yield
+    report.sections = [
+        (title, text.encode(errors="backslashreplace").decode())
+        for title, text in report.sections
+    ]
+    return report
 
 
 @pytest.fixture

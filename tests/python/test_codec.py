@@ -150,7 +150,7 @@ def test_memory_layouts(
         ([2**64], "more than 64 bits"),
         ([2**63, -1], "more than 64 bits"),
         ([[1], [2, 3]], "inhomogeneous"),
-        (object(), "found object"),
+        pytest.param(object(), "found object", id="object"),
         (b"raw", "found bytes"),
         (None, "found NoneType"),
         ([0.5, 2**53 + 1], "a double cannot hold"),

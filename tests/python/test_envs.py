@@ -233,7 +233,9 @@ def test_spaces_without_a_form() -> None:
         pass
 
 
-@pytest.mark.parametrize("action", [None, "left", [1, 2], {"a": 1}, object()])
+@pytest.mark.parametrize(
+    "action", [None, "left", [1, 2], {"a": 1}, pytest.param(object(), id="object")]
+)
 def test_actions_of_another_form(action: Any) -> None:
     with compiler_env() as env:
         env.reset()

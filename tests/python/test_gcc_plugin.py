@@ -204,6 +204,8 @@ def test_a_wrong_spec_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_clean_under_valgrind(kind: str, unrolled: str, tmp_path: Path) -> None:
     """Nothing of ours is lost; what gcc and the runtimes lose, gcc.supp names."""
+    if kind != "pipe" and "MLBRIDGE_TEST_FULL" not in os.environ:
+        pytest.skip("long: make test-full")
     log = tmp_path / "valgrind.log"
     flags = ["--leak-check=full", "--errors-for-leak-kinds=definite,possible"]
     flags += ["--show-leak-kinds=definite,possible", f"--log-file={log}", "--quiet"]

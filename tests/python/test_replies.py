@@ -95,7 +95,7 @@ def test_an_answer_as_the_compiler_wants_it(
         (1, str, ["string", "int64_t"]),
         (["a"], "float", ["float", "str"]),
         (np.float16(1), "float", ["float16"]),
-        (object(), "float", ["object"]),
+        pytest.param(object(), "float", ["object"], id="object"),
         ({"_error": "x"}, None, ["_error", "underscore"]),
         ({1: 2}, None, ["str", "1"]),
         ({}, None, ["empty"]),
