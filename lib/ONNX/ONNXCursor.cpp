@@ -145,7 +145,9 @@ Error ONNXCursor::merge(Input &In, const SessionInput &What,
     if (Error E = check(API.GetTensorMutableData(In.Value.get(), &In.Copy)))
       return E;
   }
-  char *Column = static_cast<char *>(In.Copy);
+  // Of no rows there is no copy to point into.
+  char *const Rows = static_cast<char *>(In.Copy);
+  std::size_t Column = 0;
   for (std::size_t P = 0; P < What.Parts.size(); ++P) {
     const TensorView &Part = Features[What.Parts[P]];
     const std::size_t Bytes = What.PartBytes[P];
@@ -156,7 +158,7 @@ Error ONNXCursor::merge(Input &In, const SessionInput &What,
                   "' " + First.typeStr() + " has, found " + Part.typeStr()};
     const char *From = static_cast<const char *>(Part.Data);
     for (std::size_t Row = 0; Row < NumRows; ++Row)
-      std::memcpy(Column + Row * RowBytes, From + Row * Bytes, Bytes);
+      std::memcpy(Rows + Row * RowBytes + Column, From + Row * Bytes, Bytes);
     Column += Bytes;
   }
   return Error::success();
