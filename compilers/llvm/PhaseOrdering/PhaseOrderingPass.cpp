@@ -254,9 +254,11 @@ private:
 } // namespace
 
 /// Passes that LLVM would leave out, and that what comes behind relies on: of
-/// LTO, and of instrumentation.
+/// LTO, of instrumentation, and such as are made of others, among which may be
+/// some that must run. (Of an adaptor LLVM says so itself.)
 static bool isNeeded(StringRef Pass) {
   static constexpr StringLiteral Names[] = {
+      "ModuleInlinerWrapperPass", "DevirtSCCRepeatedPass",
       "CanonicalizeAliasesPass", "NameAnonGlobalPass",
       "LowerTypeTestsPass",      "EliminateAvailableExternallyPass",
       "GCOVProfilerPass",        "InstrProfilingLoweringPass",
