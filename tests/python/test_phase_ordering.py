@@ -194,6 +194,26 @@ def test_caches_and_processes_change_no_number(module: str) -> None:
                 np.testing.assert_array_equal(o1[name], o2[name])
 
 
+def test_sizes_do_not_depend_on_what_was_made_before(tmp_path: Path) -> None:
+    # What is retained has a section of its own, and so another size.
+    source = "".join(
+        f"{'__attribute__((used, retain)) ' if i % 3 == 0 else ''}"
+        f"int f{i}(int x) {{ return x * {i + 3} + (x >> {i % 7}); }}\n"
+        for i in range(24)
+    )
+    kept = bitcode(tmp_path, source, "kept")
+    sequences = [[i] for i in range(15)] + [[i, 14 - i] for i in range(15)]
+    found = []
+    for order in sequences, sequences[::-1]:
+        with environment("-mlbridge-phase-ordering-cache=0") as env:
+            infos = [
+                env.reset(options={"module": kept, "sequence": sequence})[1]
+                for sequence in order
+            ]
+        found.append([info["text_size"] for info in infos])
+    assert found[0] == found[1][::-1]
+
+
 def test_what_is_known_is_not_emitted_again(module: str) -> None:
     with environment(count=3) as env:
         assert take(env, module, 0, 1, 2)[2]["emit_ms"] > 0

@@ -54,16 +54,21 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
   return TM;
 }
 
-Expected<ObjectCode> emitObject(Module &M, TargetMachine &TM) {
+Expected<ObjectCode> emitObject(Module &M) {
+  // One of its own: a target machine keeps pointers to globals of the module
+  // that it made last, and may take another module's for them.
+  Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
+  if (!TM)
+    return TM.takeError();
   ObjectCode Object;
   raw_svector_ostream OS(Object);
   legacy::PassManager Passes;
   Passes.add(new TargetLibraryInfoWrapperPass(
       TargetLibraryInfoImpl(M.getTargetTriple())));
-  Passes.add(createTargetTransformInfoWrapperPass(TM.getTargetIRAnalysis()));
-  if (TM.addPassesToEmitFile(Passes, OS, /*DwoOut=*/nullptr,
-                             CodeGenFileType::ObjectFile,
-                             /*DisableVerify=*/true))
+  Passes.add(createTargetTransformInfoWrapperPass((*TM)->getTargetIRAnalysis()));
+  if ((*TM)->addPassesToEmitFile(Passes, OS, /*DwoOut=*/nullptr,
+                                 CodeGenFileType::ObjectFile,
+                                 /*DisableVerify=*/true))
     return Error(ErrorCode::Unsupported,
                  M.getModuleIdentifier() + ": target '" +
                      M.getTargetTriple().str() + "' has no object files");

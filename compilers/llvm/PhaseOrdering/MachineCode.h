@@ -44,9 +44,9 @@ using ObjectCode = llvm::SmallVector<char, 0>;
 /// Makes the object of \p M, of which the code generator leaves something else.
 /// (It goes by the order of uses, so what it is given in the place of a module
 /// is no clone, but what was written and read with that order.) What it reports
-/// goes to the module's context. Unsupported where the target has no object
-/// files.
-Expected<ObjectCode> emitObject(llvm::Module &M, llvm::TargetMachine &TM);
+/// goes to the module's context. Errors: those of createTargetMachine();
+/// Unsupported where the target has no object files.
+Expected<ObjectCode> emitObject(llvm::Module &M);
 
 /// The size of all sections that hold code, in bytes.
 Expected<std::uint64_t> textSize(const ObjectCode &Object);

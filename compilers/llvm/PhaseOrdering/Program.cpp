@@ -322,7 +322,7 @@ Expected<ObjectCode> Program::emit(StringRef Bitcode) {
                  Name + ": LLVM cannot read the bitcode that it wrote: " +
                      toString(Read.takeError()));
   Copy.M = std::move(*Read);
-  Expected<ObjectCode> Object = emitObject(*Copy.M, *TM);
+  Expected<ObjectCode> Object = emitObject(*Copy.M);
   if (Object)
     if (Error E = Copy.takeDiagnostics())
       return E;

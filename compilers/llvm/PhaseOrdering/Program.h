@@ -118,6 +118,7 @@ private:
   /// a context that is shared types get other names.
   const std::unique_ptr<llvm::MemoryBuffer> IR;
   std::string Name, CPU;
+  /// What passes ask of the target. It makes no code.
   std::unique_ptr<llvm::TargetMachine> TM;
   std::unique_ptr<Work> Now;
   std::optional<Measurements> Oz;
