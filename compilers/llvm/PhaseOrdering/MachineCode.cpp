@@ -39,8 +39,10 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
   const llvm::Target *Found = TargetRegistry::lookupTarget(Target, Why);
   if (!Found)
     return Unsupported(Why);
+  TargetOptions Options;
+  Options.UseInitArray = true;
   std::unique_ptr<TargetMachine> TM(Found->createTargetMachine(
-      Target, /*CPU=*/"", /*Features=*/"", TargetOptions(),
+      Target, /*CPU=*/"", /*Features=*/"", Options,
       M.getPICLevel() == PICLevel::NotPIC ? Reloc::Static : Reloc::PIC_,
       M.getCodeModel(), CodeGenOptLevel::Default));
   if (!TM)
