@@ -296,6 +296,11 @@ def test_a_mistake_costs_one_episode(module: str, tmp_path: Path) -> None:
     wrong.write_text("define i32 @f() {\n  %x = add i32 %y, 1\n  ret i32 %x\n}\n")
     foreign = tmp_path / "foreign.ll"
     foreign.write_text('target triple = "pdp11-dec-unix"\n')
+    tiny = tmp_path / "tiny.ll"
+    tiny.write_text(
+        'target triple = "x86_64-pc-linux-gnu"\n!llvm.module.flags = !{!0}\n'
+        '!0 = !{i32 1, !"Code Model", i32 0}\n'
+    )
     assembly = tmp_path / "assembly.ll"
     assembly.write_text(
         f'target triple = "{run("clang-22", "-print-target-triple").strip()}"\n'
@@ -316,6 +321,7 @@ def test_a_mistake_costs_one_episode(module: str, tmp_path: Path) -> None:
             ({"module": str(broken)}, mlbridge.Malformed, "expected LLVM IR"),
             ({"module": str(wrong)}, mlbridge.Malformed, "expected LLVM IR"),
             ({"module": str(foreign)}, mlbridge.Unsupported, "pdp11"),
+            ({"module": str(tiny)}, mlbridge.Unsupported, "no code model"),
             ({"module": str(assembly)}, mlbridge.Malformed, "nonsense"),
         ):
             with pytest.raises(error, match=text):

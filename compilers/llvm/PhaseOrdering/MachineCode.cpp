@@ -27,6 +27,28 @@ using namespace llvm;
 
 namespace MLBridge {
 
+/// Whether LLVM can make code for \p Target by this model. Where it cannot, it
+/// ends the process.
+static bool hasCodeModel(const Triple &Target, CodeModel::Model Model) {
+  const bool HasMediumAndMore = Target.isX86() || Target.isPPC() ||
+                                Target.isRISCV() || Target.isLoongArch() ||
+                                Target.isSystemZ() || Target.isSPARC();
+  switch (Model) {
+  case CodeModel::Tiny:
+    return Target.isAArch64() && Target.isOSBinFormatELF();
+  case CodeModel::Small:
+    return true;
+  case CodeModel::Kernel:
+    return Target.getArch() == Triple::x86_64;
+  case CodeModel::Medium:
+    return HasMediumAndMore;
+  case CodeModel::Large:
+    return HasMediumAndMore || Target.isAArch64();
+  }
+  // The number is the module's.
+  return false;
+}
+
 Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
   const Triple &Target = M.getTargetTriple();
   auto Unsupported = [&](const Twine &Why) {
@@ -39,6 +61,10 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
   const llvm::Target *Found = TargetRegistry::lookupTarget(Target, Why);
   if (!Found)
     return Unsupported(Why);
+  if (std::optional<CodeModel::Model> Model = M.getCodeModel())
+    if (!hasCodeModel(Target, *Model))
+      return Unsupported("LLVM has no code model of number " + Twine(*Model) +
+                         " for it");
   TargetOptions Options;
   Options.UseInitArray = true;
   std::unique_ptr<TargetMachine> TM(Found->createTargetMachine(

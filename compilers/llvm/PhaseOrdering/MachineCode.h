@@ -34,7 +34,8 @@ namespace MLBridge {
 /// The target machine for \p M: its triple, its code model, position
 /// independent if it says so, and the code generator's settings of -Os and -Oz.
 /// (CPU and features are attributes of functions.) Unsupported where this LLVM
-/// has no such target, or where \p M has another data layout than it.
+/// has no such target, or not this code model for it, or where \p M has another
+/// data layout than it.
 Expected<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(const llvm::Module &M);
 
