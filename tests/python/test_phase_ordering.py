@@ -214,6 +214,19 @@ def test_sizes_do_not_depend_on_what_was_made_before(tmp_path: Path) -> None:
     assert found[0] == found[1][::-1]
 
 
+def test_cycles_of_a_function_with_two_names_count_once(tmp_path: Path) -> None:
+    source = "int f(int x) { return x * x / 3; }\n"
+    alias = 'int g(int) __attribute__((alias("f")));\n'
+    modules = bitcode(tmp_path, source, "one"), bitcode(tmp_path, source + alias, "two")
+    options = (
+        "-mlbridge-phase-ordering-reward=mca-cycles",
+        "-mlbridge-phase-ordering-mca-cpu=skylake",
+    )
+    with environment(*options) as env:
+        one, two = (env.reset(options={"module": m})[1]["mca_cycles"] for m in modules)
+    assert one == two > 0
+
+
 def test_what_is_known_is_not_emitted_again(module: str) -> None:
     with environment(count=3) as env:
         assert take(env, module, 0, 1, 2)[2]["emit_ms"] > 0

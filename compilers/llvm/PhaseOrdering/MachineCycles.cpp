@@ -34,6 +34,7 @@
 #include "llvm/TargetParser/Triple.h"
 
 #include <mutex>
+#include <set>
 
 using namespace llvm;
 
@@ -177,12 +178,15 @@ Expected<double> machineCycles(const ObjectCode &Object, const Triple &Target,
     return Machine.takeError();
 
   double Sum = 0;
+  // Sections and offsets: a function may have several names.
+  std::set<std::pair<std::uint64_t, std::uint64_t>> Counted;
   for (const object::ELFSymbolRef Symbol : ELF->symbols()) {
     auto Type = expectedToOptional(Symbol.getType());
     auto Section = expectedToOptional(Symbol.getSection());
     auto Start = expectedToOptional(Symbol.getValue());
     if (!Type || *Type != object::SymbolRef::ST_Function || !Section ||
-        *Section == ELF->section_end() || !Start)
+        *Section == ELF->section_end() || !Start ||
+        !Counted.emplace((*Section)->getIndex(), *Start).second)
       continue;
     auto Bytes = expectedToOptional((*Section)->getContents());
     if (!Bytes)
