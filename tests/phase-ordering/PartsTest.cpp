@@ -141,9 +141,13 @@ TEST(Observation, IsOfWhatWasAskedFor) {
       @h = external global i32
       declare void @outside()
       declare i32 @llvm.abs.i32(i32, i1)
+      @alias = alias void (), ptr @called
       define internal i32 @inside(i32 %x) {
         %y = call i32 @llvm.abs.i32(i32 %x, i1 false)
         ret i32 %y
+      }
+      define void @called() {
+        ret void
       }
       define i32 @f(ptr %p, i1 %c) {
       entry:
@@ -151,6 +155,8 @@ TEST(Observation, IsOfWhatWasAskedFor) {
       then:
         call void @outside()
         call void %p()
+        call void asm sideeffect "", ""()
+        call void @alias()
         br label %end
       end:
         %z = call i32 @inside(i32 7)
@@ -163,9 +169,9 @@ TEST(Observation, IsOfWhatWasAskedFor) {
   ASSERT_TRUE(M) << Why.getMessage().str();
   const ModuleView Seen{EntityHistogram::of(*M), ModuleCounts::of(*M)};
   EXPECT_THAT(Seen.Counts.values(),
-              ElementsAre(2, 1, 4, 1, 1, 2, 1, 1, 1, 1, 8, 1));
-  EXPECT_EQ(Seen.Counts.instructions(), 8U);
-  EXPECT_EQ(Seen.Histogram.instructions(), 8U);
+              ElementsAre(3, 1, 5, 1, 1, 2, 1, 1, 2, 1, 11, 1));
+  EXPECT_EQ(Seen.Counts.instructions(), 11U);
+  EXPECT_EQ(Seen.Histogram.instructions(), 11U);
 
   Expected<Observation> Features =
       Observation::create("actions,step,counts", 3, "", {});

@@ -330,6 +330,11 @@ def test_a_mistake_costs_one_episode(module: str, tmp_path: Path) -> None:
             ({"module": module, "final": "x"}, mlbridge.InvalidArgument, '"best"'),
             ({"module": module, "steps": 0}, mlbridge.InvalidArgument, "above 0"),
             ({"module": module, "sequence": [15]}, mlbridge.InvalidArgument, "to 14"),
+            (
+                {"module": module, "sequence": [0, 1], "steps": 1},
+                mlbridge.InvalidArgument,
+                "'sequence': expected at most 1 actions",
+            ),
             ({"module": str(tmp_path / "no.bc")}, mlbridge.OSFailure, "No such file"),
             ({"module": str(broken)}, mlbridge.Malformed, "expected LLVM IR"),
             ({"module": str(wrong)}, mlbridge.Malformed, "expected LLVM IR"),

@@ -93,7 +93,8 @@ Expected<ObjectCode> emitObject(Module &M) {
   legacy::PassManager Passes;
   Passes.add(new TargetLibraryInfoWrapperPass(
       TargetLibraryInfoImpl(M.getTargetTriple())));
-  Passes.add(createTargetTransformInfoWrapperPass((*TM)->getTargetIRAnalysis()));
+  Passes.add(
+      createTargetTransformInfoWrapperPass((*TM)->getTargetIRAnalysis()));
   if ((*TM)->addPassesToEmitFile(Passes, OS, /*DwoOut=*/nullptr,
                                  CodeGenFileType::ObjectFile,
                                  /*DisableVerify=*/true))

@@ -28,10 +28,16 @@ namespace MLBridge {
 
 using Counters = std::array<std::uint64_t, ModuleCounts::NumKinds>;
 
-static ModuleCounts::Kind kindOfCall(const CallBase &Call) {
-  const Function *Callee = Call.getCalledFunction();
-  if (!Callee)
+/// Nothing of inline assembly, which calls nothing.
+static std::optional<ModuleCounts::Kind> kindOfCall(const CallBase &Call) {
+  if (Call.isInlineAsm())
+    return std::nullopt;
+  if (Call.isIndirectCall())
     return ModuleCounts::IndirectCalls;
+  const auto *Callee = dyn_cast<Function>(
+      Call.getCalledOperand()->stripPointerCastsAndAliases());
+  if (!Callee)
+    return ModuleCounts::ExternalCalls;
   if (Callee->isIntrinsic())
     return ModuleCounts::IntrinsicCalls;
   return Callee->isDeclaration() ? ModuleCounts::ExternalCalls
@@ -50,7 +56,8 @@ static void count(const BasicBlock &Block, Counters &Into) {
         count_if(I.operands(),
                  [](const Use &Operand) { return isa<ConstantInt>(Operand); });
     if (const auto *Call = dyn_cast<CallBase>(&I))
-      ++Into[kindOfCall(*Call)];
+      if (std::optional<ModuleCounts::Kind> Kind = kindOfCall(*Call))
+        ++Into[*Kind];
   }
 }
 

@@ -40,6 +40,13 @@ Error PhaseOrderingEnvironment::reset(FeatureSet &Into) {
   if (Request.Result == EpisodeRequest::Final::Best && Reward.isNone())
     return invalid("the options of reset: 'final': without a reward no state "
                    "is the best");
+  const std::size_t Limit = Request.Steps.value_or(Settings.Steps);
+  if (Request.Sequence.size() > Limit)
+    return invalid("the options of reset: 'sequence': expected at most " +
+                   Twine(Limit) +
+                   " actions, which are the steps of this "
+                   "episode, found " +
+                   Twine(Request.Sequence.size()));
   Expected<Program *> Found = Programs.get(Request.Module);
   if (!Found)
     return Found.takeError();
@@ -71,7 +78,7 @@ Error PhaseOrderingEnvironment::reset(FeatureSet &Into) {
     if (Error E = take(Action))
       return E;
   LastReward = 0;
-  if (Taken.size() >= Request.Steps.value_or(Settings.Steps))
+  if (Taken.size() >= Limit)
     setDone();
   return finish(Into);
 }

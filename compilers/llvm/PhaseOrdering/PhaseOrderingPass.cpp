@@ -259,10 +259,10 @@ private:
 static bool isNeeded(StringRef Pass) {
   static constexpr StringLiteral Names[] = {
       "ModuleInlinerWrapperPass", "DevirtSCCRepeatedPass",
-      "CanonicalizeAliasesPass", "NameAnonGlobalPass",
-      "LowerTypeTestsPass",      "EliminateAvailableExternallyPass",
-      "GCOVProfilerPass",        "InstrProfilingLoweringPass",
-      "PGOInstrumentationGen",   "PGOInstrumentationGenCreateVar",
+      "CanonicalizeAliasesPass",  "NameAnonGlobalPass",
+      "LowerTypeTestsPass",       "EliminateAvailableExternallyPass",
+      "GCOVProfilerPass",         "InstrProfilingLoweringPass",
+      "PGOInstrumentationGen",    "PGOInstrumentationGenCreateVar",
   };
   return is_contained(Names, Pass);
 }
