@@ -167,7 +167,8 @@ TEST(EmbeddingVocabulary, RefusesWhatIsNoVocabulary) {
   expectError(R"({"Opcodes":{"add":[1]},"Types":{},"Arguments":{}})", Mismatch,
               "such as Opcodes.Ret, found none of them");
   // LLVM's parser would go down as far, and off the end of the stack.
-  expectError(std::string(10'000'000, '['), Malformed, "found more than 16");
+  expectError(std::string(10'000'000, '['), Malformed,
+              "nested more than 16 deep");
   expectError("{\"a\":\"" + std::string(100, '[') + "\"}", Mismatch,
               "found no Opcodes");
 }

@@ -70,6 +70,11 @@ TEST(ActionSpace, SaysWhatIsWrong) {
   EXPECT_EQ(ActionSpace::load("/nowhere.json").code(), ErrorCode::System);
   EXPECT_THAT(problemOf("[1"), HasSubstr("Malformed: action space 'test': "
                                          "expected JSON"));
+  EXPECT_THAT(problemOf(std::string(300'000, '[')),
+              HasSubstr("Malformed: action space 'test': expected JSON: nested "
+                        "more than 16 deep"));
+  EXPECT_THAT(problemOf(R"({"name": "]]]}}}[[[[[[[[[[[[[[[[[[[\"[["})"),
+              HasSubstr("a list of 1 to 65535 actions"));
   EXPECT_THAT(problemOf("[]"), HasSubstr("expected a JSON object"));
   EXPECT_THAT(problemOf("{}"), HasSubstr("a list of 1 to 65535 actions"));
   EXPECT_THAT(problemOf(R"({"actions": []})"), HasSubstr("a list of 1 to"));
@@ -131,6 +136,9 @@ TEST(EpisodeRequest, ReadsTheOptionsOfAReset) {
     EXPECT_EQ(EpisodeRequest::parse(Wrong, Space).code(),
               ErrorCode::InvalidArgument)
         << Wrong;
+  EXPECT_THAT(
+      EpisodeRequest::parse(std::string(300'000, '['), Space).takeError().str(),
+      HasSubstr("nested more than 16 deep"));
 }
 
 TEST(Observation, IsOfWhatWasAskedFor) {

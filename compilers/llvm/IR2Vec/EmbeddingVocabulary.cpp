@@ -16,6 +16,8 @@
 
 #include "IR2Vec/EmbeddingVocabulary.h"
 
+#include "ParseJSON.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -23,7 +25,6 @@
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SHA256.h"
@@ -48,10 +49,6 @@ StringRef normalizationName(Normalization How) {
   return "logarithmic";
 }
 
-/// How deep the JSON of a vocabulary may be nested. LLVM's parser goes down by
-/// recursion, so that a file of brackets would end the process.
-static constexpr unsigned MaxDepth = 16;
-
 /// As in LLVM's options of that name, whose values are of type float.
 static double weightOf(EntitySection Section) {
   switch (Section) {
@@ -63,28 +60,6 @@ static double weightOf(EntitySection Section) {
     break;
   }
   return 0.2F;
-}
-
-static bool isTooDeep(StringRef Text) {
-  unsigned Depth = 0;
-  bool InString = false;
-  for (std::size_t At = 0; At < Text.size(); ++At) {
-    const char C = Text[At];
-    if (InString) {
-      if (C == '\\')
-        ++At;
-      else if (C == '"')
-        InString = false;
-    } else if (C == '"') {
-      InString = true;
-    } else if (C == '[' || C == '{') {
-      if (++Depth > MaxDepth)
-        return true;
-    } else if ((C == ']' || C == '}') && Depth > 0) {
-      --Depth;
-    }
-  }
-  return false;
 }
 
 namespace {
@@ -126,10 +101,7 @@ public:
   explicit Reader(StringRef Name) : Name(Name) {}
 
   Error read(StringRef Text) {
-    if (isTooDeep(Text))
-      return malformed("expected JSON of three levels, found more than " +
-                       Twine(MaxDepth));
-    llvm::Expected<json::Value> Root = json::parse(Text);
+    llvm::Expected<json::Value> Root = parseJSON(Text);
     if (!Root)
       return malformed("expected JSON: " + toString(Root.takeError()));
     const json::Object *Sections = Root->getAsObject();
@@ -319,9 +291,7 @@ std::string EmbeddingVocabulary::metadata() const {
 
 Error EmbeddingVocabulary::check(StringRef Metadata, StringRef Model) const {
   std::optional<StringRef> Wanted, WantedName;
-  llvm::Expected<json::Value> Value =
-      isTooDeep(Metadata) ? createStringError("nested too deeply")
-                          : json::parse(Metadata);
+  llvm::Expected<json::Value> Value = parseJSON(Metadata);
   const json::Object *Object = nullptr;
   if (!Value)
     consumeError(Value.takeError());

@@ -13,11 +13,11 @@
 
 #include "PhaseOrdering/ActionSpace.h"
 
+#include "ParseJSON.h"
 #include "PhaseOrdering/BuiltinActionSpaces.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace llvm;
@@ -45,7 +45,7 @@ Expected<ActionSpace> ActionSpace::load(StringRef NameOrFile) {
 }
 
 Expected<ActionSpace> ActionSpace::parse(StringRef Text, StringRef Source) {
-  llvm::Expected<json::Value> JSON = json::parse(Text);
+  llvm::Expected<json::Value> JSON = parseJSON(Text);
   if (!JSON)
     return malformed(Source, "expected JSON: " + toString(JSON.takeError()));
   const json::Object *Object = JSON->getAsObject();

@@ -13,7 +13,7 @@
 
 #include "PhaseOrdering/EpisodeRequest.h"
 
-#include "llvm/Support/JSON.h"
+#include "ParseJSON.h"
 
 #include <climits>
 
@@ -82,7 +82,7 @@ Expected<EpisodeRequest> EpisodeRequest::parse(StringRef JSON,
   EpisodeRequest Request;
   if (JSON.empty())
     return Request;
-  llvm::Expected<json::Value> Parsed = json::parse(JSON);
+  llvm::Expected<json::Value> Parsed = parseJSON(JSON);
   if (!Parsed)
     return invalid("expected JSON: " + toString(Parsed.takeError()));
   const json::Object *Object = Parsed->getAsObject();

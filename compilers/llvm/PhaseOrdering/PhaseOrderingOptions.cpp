@@ -15,10 +15,10 @@
 
 #include "ModelSpecParser.h"
 #include "Options.h"
+#include "ParseJSON.h"
 
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -174,7 +174,7 @@ PhaseOrderingContract::of(MLModelRunner &Runner) {
     return Text.takeError();
   if (!*Text)
     return Result;
-  llvm::Expected<json::Value> Parsed = json::parse(**Text);
+  llvm::Expected<json::Value> Parsed = parseJSON(**Text);
   if (!Parsed)
     return malformed(Result.Model,
                      "expected JSON: " + toString(Parsed.takeError()));

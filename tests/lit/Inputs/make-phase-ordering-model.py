@@ -1,12 +1,13 @@
 """Writes an ONNX model for phase ordering, which always has the same values.
 
-make-phase-ordering-model.py FILE OUTPUT VALUE... [--KEY=METADATA]...
+make-phase-ordering-model.py FILE OUTPUT VALUE... [--KEY=METADATA | --KEY=@FILE]...
 
 OUTPUT is `action`, an integer, or `logits` or `values`. Its input is `step`: with
 --by-step, each VALUE is an action, and the model takes them one after the other.
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -46,5 +47,9 @@ graph = helper.make_graph(
 )
 model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 model.ir_version = 9
-helper.set_model_props(model, dict(flag.split("=", 1) for flag in flags if "=" in flag))
+metadata = dict(flag.split("=", 1) for flag in flags if "=" in flag)
+for key, value in metadata.items():
+    if value.startswith("@"):
+        metadata[key] = Path(value[1:]).read_text()
+helper.set_model_props(model, metadata)
 onnx.save(model, file)
