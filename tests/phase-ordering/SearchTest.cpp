@@ -102,7 +102,7 @@ protected:
 } // namespace
 
 TEST_F(SearchTest, TriesTheMostValuedActionsFirst) {
-  const std::uint64_t Oz = *Of->oz()->TextSize;
+  const std::uint64_t Oz = *Of->stock()->TextSize;
   const std::uint64_t Early = *Of->state({2})->Sizes.TextSize;
   const std::uint64_t Nothing = *Of->state({0})->Sizes.TextSize;
   ASSERT_LT(Oz, Nothing);
@@ -111,7 +111,7 @@ TEST_F(SearchTest, TriesTheMostValuedActionsFirst) {
     Expected<SearchResult> Found = find({3, 1, 2}, {Rollouts, 0, 0});
     ASSERT_TRUE(Found) << Found.takeError().str();
     EXPECT_EQ(Found->Rollouts, std::min(Rollouts, 3U));
-    EXPECT_EQ(Found->OzTextSize, Oz);
+    EXPECT_EQ(Found->StockTextSize, Oz);
     EXPECT_EQ(Found->TextSize, Oz);
     // None of them is smaller than -Oz.
     EXPECT_FALSE(Found->Sequence);

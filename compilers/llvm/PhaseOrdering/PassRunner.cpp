@@ -22,16 +22,19 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// Those of clang -Oz.
-static PipelineTuningOptions tuning() {
+/// Those of clang and lld.
+static PipelineTuningOptions tuning(OptimizationLevel Level) {
   PipelineTuningOptions Options;
   Options.SLPVectorization = true;
+  // At -Oz only where the source says so.
+  Options.LoopVectorization = Level != OptimizationLevel::Oz;
   return Options;
 }
 
 PassRunner::PassRunner(Module &M, TargetMachine &TM, EmbeddingKind Kind)
-    : M(M), LibraryInfo(M.getTargetTriple()), OptNone(/*DebugLogging=*/false),
-      Builder(&TM, tuning(), std::nullopt, &Callbacks) {
+    : M(M), TM(TM), LibraryInfo(M.getTargetTriple()),
+      OptNone(/*DebugLogging=*/false),
+      Builder(&TM, tuning(OptimizationLevel::Oz), std::nullopt, &Callbacks) {
   OptNone.registerCallbacks(Callbacks);
   FAM.registerPass([this] { return TargetLibraryAnalysis(LibraryInfo); });
   FAM.registerPass([Kind] { return EntityHistogramAnalysis(Kind); });
@@ -56,8 +59,14 @@ Error PassRunner::run(StringRef Pipeline) {
   return Error::success();
 }
 
-void PassRunner::runOz() {
-  Builder.buildPerModuleDefaultPipeline(OptimizationLevel::Oz).run(M, MAM);
+void PassRunner::run(const StockPipeline &Stock) {
+  PassBuilder Stocked(&TM, tuning(Stock.Level), std::nullopt, &Callbacks);
+  ModulePassManager Passes =
+      Stock.Phase == ThinOrFullLTOPhase::ThinLTOPostLink
+          // What goes by the summary has been done where this begins.
+          ? Stocked.buildThinLTODefaultPipeline(Stock.Level, nullptr)
+          : Stocked.buildPerModuleDefaultPipeline(Stock.Level);
+  Passes.run(M, MAM);
 }
 
 EntityHistogram PassRunner::histogram() {

@@ -17,6 +17,7 @@
 #define MLBRIDGE_LLVM_PHASEORDERING_PASSRUNNER_H
 
 #include "IR2Vec/EntityHistogram.h"
+#include "PhaseOrdering/StockPipeline.h"
 
 #include "MLCompilerBridge/Error.h"
 
@@ -44,8 +45,8 @@ public:
 
   /// InvalidArgument where LLVM cannot read \p Pipeline; an empty one is none.
   Error run(llvm::StringRef Pipeline);
-  /// The pipeline of clang -Oz.
-  void runOz();
+  /// What LLVM would run by itself.
+  void run(const StockPipeline &Stock);
 
   /// The histogram of the module as it is. Only functions are counted that have
   /// changed since the last call.
@@ -53,6 +54,7 @@ public:
 
 private:
   llvm::Module &M;
+  llvm::TargetMachine &TM;
   llvm::TargetLibraryInfoImpl LibraryInfo;
   llvm::PassInstrumentationCallbacks Callbacks;
   /// Leaves functions alone that are marked `optnone`.

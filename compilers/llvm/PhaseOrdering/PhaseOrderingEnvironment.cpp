@@ -58,7 +58,7 @@ Error PhaseOrderingEnvironment::reset(FeatureSet &Into) {
   if (!First)
     return First.takeError();
   if (!Reward.isNone()) {
-    Expected<Measurements> Stock = Current->oz();
+    Expected<Measurements> Stock = Current->stock();
     if (!Stock)
       return Stock.takeError();
     Oz = *Stock;

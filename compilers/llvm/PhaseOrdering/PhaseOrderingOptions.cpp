@@ -43,8 +43,8 @@ cl::opt<std::string, false, ModelSpecParser> PhaseOrderingOpt(
 
 cl::opt<unsigned> SearchOpt(
     "mlbridge-search", cl::cat(optionCategory()), cl::value_desc("k"),
-    cl::desc("Try <k> sequences of passes as the model prefers them, and -Oz, "
-             "and keep the one with the smallest code"));
+    cl::desc("Try <k> sequences of passes as the model prefers them, and "
+             "LLVM's own pipeline, and keep the smallest code"));
 
 cl::opt<unsigned>
     SearchBudgetOpt("mlbridge-search-budget", cl::cat(optionCategory()),

@@ -56,7 +56,8 @@ llvm::StringRef phaseOrderingSpec();
 
 /// `-mlbridge-search=K` and what belongs to it.
 struct SearchOptions {
-  /// How many sequences are tried beside -Oz; 0: none, one is decided on.
+  /// How many sequences are tried beside LLVM's own pipeline; 0: none, one is
+  /// decided on.
   unsigned Rollouts = 0;
   /// When no other is begun, in milliseconds; 0: never.
   unsigned Budget = 0;

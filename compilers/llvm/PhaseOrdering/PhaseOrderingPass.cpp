@@ -47,7 +47,7 @@ public:
                Setup.Settings.Programs.Actions.size() +
                    (Setup.Settings.WithStop ? 1 : 0)) {}
 
-  /// Does it. False where the module is left to -Oz.
+  /// Does it. False where the module is left to LLVM's own pipeline.
   Expected<bool> run(const SearchOptions &How) {
     return How.Rollouts == 0 ? decide() : searchFor(How);
   }
@@ -163,12 +163,13 @@ std::string Episode::describe() const {
   OS << "]";
   if (Searched)
     OS << " rollouts=" << Searched->Rollouts << " text=" << Searched->TextSize
-       << " oz=" << Searched->OzTextSize;
+       << " stock=" << Searched->StockTextSize;
   return Text;
 }
 
-/// Whether an episode has optimised \p M. A failure has been reported.
-static bool optimize(Module &M) {
+/// Whether an episode has optimised \p M in the place of \p Stock. A failure
+/// has been reported.
+static bool optimize(Module &M, const StockPipeline &Stock) {
   // What has no code needs no model.
   if (all_of(M, [](const Function &F) { return F.isDeclaration(); }))
     return false;
@@ -187,6 +188,7 @@ static bool optimize(Module &M) {
     Expected<PhaseOrderingSetup> Setup = PhaseOrderingSetup::fromOptions(*Said);
     if (!Setup)
       return Setup.takeError();
+    Setup->Settings.Programs.Stock = Stock;
     Episode Now(M, Session->runner(), std::move(*Setup));
     Expected<bool> Done = Now.run(searchOptions());
     if (printStatistics()) {
@@ -213,16 +215,17 @@ namespace {
 class EpisodePass : public PassInfoMixin<EpisodePass> {
 public:
   /// \p Replaced is set when the passes behind it are to be left out.
-  explicit EpisodePass(std::shared_ptr<bool> Replaced)
-      : Replaced(std::move(Replaced)) {}
+  EpisodePass(const StockPipeline &Stock, std::shared_ptr<bool> Replaced)
+      : Stock(Stock), Replaced(std::move(Replaced)) {}
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
-    *Replaced = optimize(M);
+    *Replaced = optimize(M, Stock);
     // A model that failed may have been at work before.
     return PreservedAnalyses::none();
   }
   static bool isRequired() { return true; }
 
 private:
+  StockPipeline Stock;
   std::shared_ptr<bool> Replaced;
 };
 
@@ -234,7 +237,7 @@ public:
       M.getContext().diagnose(DiagnosticInfoGeneric(
           PassName + ": no model; -mlbridge-phase-ordering=SPEC names one",
           DS_Error));
-    else if (!optimize(M))
+    else if (!optimize(M, {}))
       runOz(M);
     return PreservedAnalyses::none();
   }
@@ -244,7 +247,7 @@ private:
   static void runOz(Module &M) {
     Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
     if (TM)
-      PassRunner(M, **TM, EmbeddingKind::Symbolic).runOz();
+      PassRunner(M, **TM, EmbeddingKind::Symbolic).run(StockPipeline());
     else
       M.getContext().diagnose(DiagnosticInfoGeneric(
           PassName + ": " + TM.takeError().str(), DS_Error));
@@ -280,7 +283,7 @@ static void registerPlaces(PassBuilder &PB) {
   PB.registerPipelineStartEPCallback(
       [Replaced](ModulePassManager &Passes, OptimizationLevel Level) {
         if (Level.isOptimizingForSize())
-          Passes.addPass(EpisodePass(Replaced));
+          Passes.addPass(EpisodePass({Level}, Replaced));
       });
   // The linker has levels of its own; whether code is to be small is said by
   // its functions.
@@ -289,7 +292,7 @@ static void registerPlaces(PassBuilder &PB) {
                  ThinOrFullLTOPhase Phase) {
         if (Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
             Level != OptimizationLevel::O0)
-          Passes.addPass(EpisodePass(Replaced));
+          Passes.addPass(EpisodePass({Level, Phase}, Replaced));
       });
 }
 

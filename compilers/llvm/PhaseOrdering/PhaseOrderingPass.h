@@ -24,7 +24,7 @@
 /// happens. As a pass of its own, an episode runs where it stands.
 ///
 /// **When the model fails** (-mlbridge-on-error=fallback), or defers, or a
-/// search finds nothing better than -Oz, the pipeline goes on as if this were
+/// search finds nothing better than that pipeline, it goes on as if this were
 /// not there: the object is the stock compiler's. Only where a model fails
 /// after its first answer has that been done by then. The pass by itself runs
 /// -Oz instead.

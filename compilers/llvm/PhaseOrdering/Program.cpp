@@ -299,19 +299,19 @@ Expected<Program::State> Program::state(const ActionSequence &Sequence) {
   return Found;
 }
 
-Expected<Measurements> Program::oz() {
-  if (!Oz) {
-    Expected<std::unique_ptr<Work>> Stock = start(EmbeddingKind::Symbolic);
-    if (!Stock)
-      return Stock.takeError();
-    (*Stock)->Passes->runOz();
+Expected<Measurements> Program::stock() {
+  if (!Stock) {
+    Expected<std::unique_ptr<Work>> Other = start(EmbeddingKind::Symbolic);
+    if (!Other)
+      return Other.takeError();
+    (*Other)->Passes->run(Settings.Stock);
     Measurements Found;
-    Found.Instructions = ModuleCounts::of(*(*Stock)->M).instructions();
-    if (Error E = measure(bitcodeOf(*(*Stock)->M), Found))
+    Found.Instructions = ModuleCounts::of(*(*Other)->M).instructions();
+    if (Error E = measure(bitcodeOf(*(*Other)->M), Found))
       return E;
-    Oz = Found;
+    Stock = Found;
   }
-  return *Oz;
+  return *Stock;
 }
 
 Expected<ObjectCode> Program::emit(StringRef Bitcode) {

@@ -20,6 +20,7 @@
 #include "PhaseOrdering/ActionSpace.h"
 #include "PhaseOrdering/Observation.h"
 #include "PhaseOrdering/Reward.h"
+#include "PhaseOrdering/StockPipeline.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -47,6 +48,8 @@ struct ProgramSettings {
   std::size_t CachedStates = 0;
   /// For mca-cycles; empty: what the functions were compiled for.
   std::string CPU;
+  /// What LLVM would do instead.
+  StockPipeline Stock = {};
 };
 
 /// Used by one thread at a time.
@@ -80,8 +83,8 @@ public:
   Expected<State> state(const ActionSequence &Sequence);
   /// The IR that \p Sequence leads to; nothing is measured.
   Expected<ModuleView> view(const ActionSequence &Sequence);
-  /// What LLVM's own -Oz makes of the module; computed once.
-  Expected<Measurements> oz();
+  /// What LLVM's own pipeline makes of the module; computed once.
+  Expected<Measurements> stock();
   /// Writes what \p Sequence leads to: an object if the name ends in ".o", else
   /// bitcode.
   Error write(const ActionSequence &Sequence, llvm::StringRef Path);
@@ -121,7 +124,7 @@ private:
   /// What passes ask of the target. It makes no code.
   std::unique_ptr<llvm::TargetMachine> TM;
   std::unique_ptr<Work> Now;
-  std::optional<Measurements> Oz;
+  std::optional<Measurements> Stock;
   std::map<ActionSequence, State> States;
   std::unordered_map<std::uint64_t, Measurements> ByHash;
   Times Spent;

@@ -84,10 +84,10 @@ private:
 } // namespace
 
 Expected<SearchResult> Searcher::run() {
-  Expected<Measurements> Oz = Of.oz();
-  if (!Oz)
-    return Oz.takeError();
-  Result.OzTextSize = Result.TextSize = Oz->TextSize.value_or(0);
+  Expected<Measurements> Stock = Of.stock();
+  if (!Stock)
+    return Stock.takeError();
+  Result.StockTextSize = Result.TextSize = Stock->TextSize.value_or(0);
   if (Error E = Settings.Steps == 1 ? tryFirstChoices() : trySteps())
     return E;
   return Result;

@@ -21,19 +21,20 @@
 namespace MLBridge {
 
 struct SearchResult {
-  /// With the smallest code; nothing where that is -Oz's.
+  /// With the smallest code; nothing where that is LLVM's own.
   std::optional<ActionSequence> Sequence;
   std::uint64_t TextSize = 0;
-  std::uint64_t OzTextSize = 0;
+  std::uint64_t StockTextSize = 0;
   /// How many sequences were tried.
   unsigned Rollouts = 0;
 };
 
 /// Tries up to \p How.Rollouts sequences on \p Of, whose reward has the text
-/// size, and -Oz. Where an episode is one action, these are the ones that the
-/// policy values most; else the first is as it decides, and the others are
-/// drawn from the softmax of its values. A policy that gives no values has one
-/// sequence. Of equals the first is kept, and -Oz is before all.
+/// size, and LLVM's own pipeline. Where an episode is one action, these are the
+/// ones that the policy values most; else the first is as it decides, and the
+/// others are drawn from the softmax of its values. A policy that gives no
+/// values has one sequence. Of equals the first is kept, and LLVM's is before
+/// all.
 Expected<SearchResult> search(Program &Of, PhaseOrderingPolicy &Policy,
                               const PhaseOrderingSettings &Settings,
                               const SearchOptions &How);
