@@ -15,6 +15,7 @@
 
 #include "ModelSession.h"
 #include "Options.h"
+#include "PhaseOrdering/Applicability.h"
 #include "PhaseOrdering/MachineCode.h"
 #include "PhaseOrdering/PassRunner.h"
 #include "PhaseOrdering/Search.h"
@@ -218,6 +219,10 @@ public:
   EpisodePass(const StockPipeline &Stock, std::shared_ptr<bool> Replaced)
       : Stock(Stock), Replaced(std::move(Replaced)) {}
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    // The linker has levels of its own: -Os and -Oz are said by functions.
+    if (Stock.Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
+        !isMostlyForSize(M))
+      return PreservedAnalyses::all();
     *Replaced = optimize(M, Stock);
     // A model that failed may have been at work before.
     return PreservedAnalyses::none();
@@ -285,8 +290,6 @@ static void registerPlaces(PassBuilder &PB) {
         if (Level.isOptimizingForSize())
           Passes.addPass(EpisodePass({Level}, Replaced));
       });
-  // The linker has levels of its own; whether code is to be small is said by
-  // its functions.
   PB.registerPipelineEarlySimplificationEPCallback(
       [Replaced](ModulePassManager &Passes, OptimizationLevel Level,
                  ThinOrFullLTOPhase Phase) {

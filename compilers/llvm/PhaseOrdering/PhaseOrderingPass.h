@@ -18,7 +18,8 @@
 /// \endcode
 ///
 /// **Where.** At the start of the pipelines of -Os and -Oz, LTO's before the
-/// link among them, and of what ThinLTO does in the link. When an episode is
+/// link among them, and of what ThinLTO does in the link with modules that are
+/// mostly of functions marked `optsize` or `minsize`. When an episode is
 /// done, the passes behind it that LLVM may leave out are left out; those that
 /// it may not (sanitizers, writers) run as ever. At other levels nothing
 /// happens. As a pass of its own, an episode runs where it stands.
