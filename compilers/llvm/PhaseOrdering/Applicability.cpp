@@ -13,7 +13,10 @@
 
 #include "PhaseOrdering/Applicability.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 
@@ -30,6 +33,35 @@ bool isMostlyForSize(const Module &M) {
     Small += F.hasOptSize() ? Size : 0;
   }
   return 2 * Small > All;
+}
+
+StringRef whyNotReplaced(PassBuilder &PB) {
+  static constexpr std::pair<StringLiteral, StringLiteral> Passes[] = {
+      {"PGOInstrumentationGen", "a profile is to be written"},
+      {"SampleProfileProbePass", "there are to be pseudo probes"},
+      {"PGOInstrumentationUse", "a profile is to be used"},
+      {"SampleProfileLoaderPass", "a profile is to be used"},
+      {"MemProfUsePass", "a profile is to be used"},
+  };
+  // PassBuilder keeps its PGOOptions to itself, and builds by them.
+  std::string Pipeline;
+  raw_string_ostream OS(Pipeline);
+  PB.buildPerModuleDefaultPipeline(OptimizationLevel::Oz)
+      .printPipeline(OS, [](StringRef Class) { return Class; });
+  for (const auto &[Pass, Why] : Passes)
+    if (StringRef(Pipeline).contains(Pass))
+      return Why;
+  return "";
+}
+
+StringRef whyNotReplaced(const Module &M) {
+  // These calls are put in before functions are inlined.
+  if (any_of(M, [](const Function &F) {
+        return F.hasFnAttribute("instrument-function-entry") ||
+               F.hasFnAttribute("instrument-function-exit");
+      }))
+    return "functions are to say that they are called";
+  return "";
 }
 
 } // namespace MLBridge

@@ -15,8 +15,11 @@
 #ifndef MLBRIDGE_LLVM_PHASEORDERING_APPLICABILITY_H
 #define MLBRIDGE_LLVM_PHASEORDERING_APPLICABILITY_H
 
+#include "llvm/ADT/StringRef.h"
+
 namespace llvm {
 class Module;
+class PassBuilder;
 } // namespace llvm
 
 namespace MLBridge {
@@ -24,6 +27,13 @@ namespace MLBridge {
 /// Whether most of the code that \p M will be, by instructions, is to be small:
 /// of functions marked `optsize` or `minsize`.
 bool isMostlyForSize(const llvm::Module &M);
+
+/// Why the pipelines that \p PB builds stay as they are, empty where they need
+/// not: profiles are of the code as it is at one place in a pipeline, and so
+/// are the passes that write and read them.
+llvm::StringRef whyNotReplaced(llvm::PassBuilder &PB);
+/// The same of a pipeline for \p M.
+llvm::StringRef whyNotReplaced(const llvm::Module &M);
 
 } // namespace MLBridge
 

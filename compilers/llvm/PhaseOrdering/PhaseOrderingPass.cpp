@@ -168,12 +168,26 @@ std::string Episode::describe() const {
   return Text;
 }
 
-/// Whether an episode has optimised \p M in the place of \p Stock. A failure
-/// has been reported.
-static bool optimize(Module &M, const StockPipeline &Stock) {
+/// Says in one line what was not done to \p M as the options ask, and what is
+/// done instead. It is no failure of the model's.
+static void remark(const Module &M, const Twine &Text) {
+  if (phaseOrderingSpec() != "none")
+    printLine("remark: " + PassName + ": " + M.getModuleIdentifier() + ": " +
+              Text);
+}
+
+/// Whether an episode has optimised \p M in the place of \p Stock, unless
+/// \p WhyNot says why it cannot. A failure has been reported.
+static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot) {
   // What has no code needs no model.
   if (all_of(M, [](const Function &F) { return F.isDeclaration(); }))
     return false;
+  if (WhyNot.empty())
+    WhyNot = whyNotReplaced(M);
+  if (!WhyNot.empty()) {
+    remark(M, WhyNot + "; using LLVM's own pipeline");
+    return false;
+  }
   std::unique_ptr<ModelSession> Session =
       ModelSession::open(PassName, phaseOrderingSpec(), M);
   if (!Session)
@@ -216,14 +230,15 @@ namespace {
 class EpisodePass : public PassInfoMixin<EpisodePass> {
 public:
   /// \p Replaced is set when the passes behind it are to be left out.
-  EpisodePass(const StockPipeline &Stock, std::shared_ptr<bool> Replaced)
-      : Stock(Stock), Replaced(std::move(Replaced)) {}
+  EpisodePass(const StockPipeline &Stock, StringRef WhyNot,
+              std::shared_ptr<bool> Replaced)
+      : Stock(Stock), WhyNot(WhyNot), Replaced(std::move(Replaced)) {}
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
     // The linker has levels of its own: -Os and -Oz are said by functions.
     if (Stock.Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
         !isMostlyForSize(M))
       return PreservedAnalyses::all();
-    *Replaced = optimize(M, Stock);
+    *Replaced = optimize(M, Stock, WhyNot);
     // A model that failed may have been at work before.
     return PreservedAnalyses::none();
   }
@@ -231,6 +246,7 @@ public:
 
 private:
   StockPipeline Stock;
+  StringRef WhyNot;
   std::shared_ptr<bool> Replaced;
 };
 
@@ -242,7 +258,7 @@ public:
       M.getContext().diagnose(DiagnosticInfoGeneric(
           PassName + ": no model; -mlbridge-phase-ordering=SPEC names one",
           DS_Error));
-    else if (!optimize(M, {}))
+    else if (!optimize(M, {}, /*WhyNot=*/""))
       runOz(M);
     return PreservedAnalyses::none();
   }
@@ -270,7 +286,6 @@ static bool isNeeded(StringRef Pass) {
       "CanonicalizeAliasesPass",  "NameAnonGlobalPass",
       "LowerTypeTestsPass",       "EliminateAvailableExternallyPass",
       "GCOVProfilerPass",         "InstrProfilingLoweringPass",
-      "PGOInstrumentationGen",    "PGOInstrumentationGenCreateVar",
   };
   return is_contained(Names, Pass);
 }
@@ -280,22 +295,23 @@ static void registerPlaces(PassBuilder &PB) {
       PB.getPassInstrumentationCallbacks();
   if (!Callbacks)
     return;
+  const StringRef WhyNot = whyNotReplaced(PB);
   auto Replaced = std::make_shared<bool>(false);
   Callbacks->registerShouldRunOptionalPassCallback(
       [Replaced](StringRef Pass, const Any &) {
         return !*Replaced || isNeeded(Pass);
       });
   PB.registerPipelineStartEPCallback(
-      [Replaced](ModulePassManager &Passes, OptimizationLevel Level) {
+      [=](ModulePassManager &Passes, OptimizationLevel Level) {
         if (Level.isOptimizingForSize())
-          Passes.addPass(EpisodePass({Level}, Replaced));
+          Passes.addPass(EpisodePass({Level}, WhyNot, Replaced));
       });
   PB.registerPipelineEarlySimplificationEPCallback(
-      [Replaced](ModulePassManager &Passes, OptimizationLevel Level,
-                 ThinOrFullLTOPhase Phase) {
+      [=](ModulePassManager &Passes, OptimizationLevel Level,
+          ThinOrFullLTOPhase Phase) {
         if (Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
             Level != OptimizationLevel::O0)
-          Passes.addPass(EpisodePass({Level, Phase}, Replaced));
+          Passes.addPass(EpisodePass({Level, Phase}, WhyNot, Replaced));
       });
 }
 

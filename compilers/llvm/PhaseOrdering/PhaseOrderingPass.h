@@ -22,7 +22,9 @@
 /// mostly of functions marked `optsize` or `minsize`. When an episode is
 /// done, the passes behind it that LLVM may leave out are left out; those that
 /// it may not (sanitizers, writers) run as ever. At other levels nothing
-/// happens. As a pass of its own, an episode runs where it stands.
+/// happens. Nor does it, but for a remark, where a profile is written or used,
+/// and where functions say that they are called (-finstrument-functions). As a
+/// pass of its own, an episode runs where it stands.
 ///
 /// **When the model fails** (-mlbridge-on-error=fallback), or defers, or a
 /// search finds nothing better than that pipeline, it goes on as if this were
