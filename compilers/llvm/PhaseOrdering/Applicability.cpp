@@ -64,4 +64,28 @@ StringRef whyNotReplaced(const Module &M) {
   return "";
 }
 
+StringRef whyNotMeasured(const Module &M) {
+  static constexpr Attribute::AttrKind Sanitizers[] = {
+      Attribute::SanitizeAddress,
+      Attribute::SanitizeHWAddress,
+      Attribute::SanitizeMemory,
+      Attribute::SanitizeThread,
+      Attribute::SanitizeType,
+      Attribute::SanitizeRealtime,
+      Attribute::SanitizeNumericalStability,
+      Attribute::SanitizeAllocToken,
+  };
+  if (any_of(M, [](const Function &F) {
+        return !F.isDeclaration() &&
+               any_of(Sanitizers, [&](Attribute::AttrKind Kind) {
+                 return F.hasFnAttribute(Kind);
+               });
+      }))
+    return "sanitizers add code behind it";
+  if (M.getFunction("llvm.instrprof.increment") ||
+      M.getNamedMetadata("llvm.gcov"))
+    return "counters are added behind it";
+  return "";
+}
+
 } // namespace MLBridge

@@ -35,6 +35,10 @@ llvm::StringRef whyNotReplaced(llvm::PassBuilder &PB);
 /// The same of a pipeline for \p M.
 llvm::StringRef whyNotReplaced(const llvm::Module &M);
 
+/// Why the code that a search would measure is not the code that is made of
+/// \p M; empty where it is, as far as a module shows it.
+llvm::StringRef whyNotMeasured(const llvm::Module &M);
+
 } // namespace MLBridge
 
 #endif // MLBRIDGE_LLVM_PHASEORDERING_APPLICABILITY_H

@@ -176,6 +176,21 @@ static void remark(const Module &M, const Twine &Text) {
               Text);
 }
 
+/// Without a search where the code that it would measure is not what is made.
+static SearchOptions searchOptionsFor(const Module &M,
+                                      const StockPipeline &Stock) {
+  const SearchOptions How = searchOptions();
+  if (How.Rollouts == 0)
+    return How;
+  const StringRef Why =
+      Stock.isBeforeLink() ? "the code is made in the link" : whyNotMeasured(M);
+  if (Why.empty())
+    return How;
+  remark(M, "a search cannot measure what is made: " + Why +
+                "; the model decides alone");
+  return {};
+}
+
 /// Whether an episode has optimised \p M in the place of \p Stock, unless
 /// \p WhyNot says why it cannot. A failure has been reported.
 static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot) {
@@ -205,7 +220,7 @@ static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot) {
       return Setup.takeError();
     Setup->Settings.Programs.Stock = Stock;
     Episode Now(M, Session->runner(), std::move(*Setup));
-    Expected<bool> Done = Now.run(searchOptions());
+    Expected<bool> Done = Now.run(searchOptionsFor(M, Stock));
     if (printStatistics()) {
       const std::chrono::duration<double, std::milli> Time =
           std::chrono::steady_clock::now() - Start;
@@ -226,28 +241,35 @@ static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot) {
 
 namespace {
 
+/// What is known of the pipeline that a PassBuilder builds.
+struct Pipeline {
+  /// Why it stays as it is; empty where it need not.
+  StringRef WhyNot;
+  /// Where a pipeline begins, nobody says so; it is known when it runs.
+  ThinOrFullLTOPhase Phase = ThinOrFullLTOPhase::None;
+  /// Whether the passes behind the episode are to be left out.
+  bool IsReplaced = false;
+};
+
 /// Where an episode stands in one of LLVM's pipelines.
 class EpisodePass : public PassInfoMixin<EpisodePass> {
 public:
-  /// \p Replaced is set when the passes behind it are to be left out.
-  EpisodePass(const StockPipeline &Stock, StringRef WhyNot,
-              std::shared_ptr<bool> Replaced)
-      : Stock(Stock), WhyNot(WhyNot), Replaced(std::move(Replaced)) {}
+  EpisodePass(OptimizationLevel Level, std::shared_ptr<Pipeline> Around)
+      : Level(Level), Around(std::move(Around)) {}
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
     // The linker has levels of its own: -Os and -Oz are said by functions.
-    if (Stock.Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
+    if (Around->Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
         !isMostlyForSize(M))
       return PreservedAnalyses::all();
-    *Replaced = optimize(M, Stock, WhyNot);
+    Around->IsReplaced = optimize(M, {Level, Around->Phase}, Around->WhyNot);
     // A model that failed may have been at work before.
     return PreservedAnalyses::none();
   }
   static bool isRequired() { return true; }
 
 private:
-  StockPipeline Stock;
-  StringRef WhyNot;
-  std::shared_ptr<bool> Replaced;
+  OptimizationLevel Level;
+  std::shared_ptr<Pipeline> Around;
 };
 
 /// An episode by itself.
@@ -295,23 +317,24 @@ static void registerPlaces(PassBuilder &PB) {
       PB.getPassInstrumentationCallbacks();
   if (!Callbacks)
     return;
-  const StringRef WhyNot = whyNotReplaced(PB);
-  auto Replaced = std::make_shared<bool>(false);
+  auto Around = std::make_shared<Pipeline>();
+  Around->WhyNot = whyNotReplaced(PB);
   Callbacks->registerShouldRunOptionalPassCallback(
-      [Replaced](StringRef Pass, const Any &) {
-        return !*Replaced || isNeeded(Pass);
+      [Around](StringRef Pass, const Any &) {
+        return !Around->IsReplaced || isNeeded(Pass);
       });
   PB.registerPipelineStartEPCallback(
-      [=](ModulePassManager &Passes, OptimizationLevel Level) {
+      [Around](ModulePassManager &Passes, OptimizationLevel Level) {
         if (Level.isOptimizingForSize())
-          Passes.addPass(EpisodePass({Level}, WhyNot, Replaced));
+          Passes.addPass(EpisodePass(Level, Around));
       });
   PB.registerPipelineEarlySimplificationEPCallback(
-      [=](ModulePassManager &Passes, OptimizationLevel Level,
-          ThinOrFullLTOPhase Phase) {
+      [Around](ModulePassManager &Passes, OptimizationLevel Level,
+               ThinOrFullLTOPhase Phase) {
+        Around->Phase = Phase;
         if (Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
             Level != OptimizationLevel::O0)
-          Passes.addPass(EpisodePass({Level, Phase}, WhyNot, Replaced));
+          Passes.addPass(EpisodePass(Level, Around));
       });
 }
 

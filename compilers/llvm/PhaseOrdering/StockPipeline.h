@@ -23,8 +23,11 @@ namespace MLBridge {
 /// As clang and lld have it; that of clang -Oz unless it is said otherwise.
 struct StockPipeline {
   llvm::OptimizationLevel Level = llvm::OptimizationLevel::Oz;
-  /// None, or ThinLTOPostLink.
   llvm::ThinOrFullLTOPhase Phase = llvm::ThinOrFullLTOPhase::None;
+  bool isBeforeLink() const {
+    return Phase == llvm::ThinOrFullLTOPhase::ThinLTOPreLink ||
+           Phase == llvm::ThinOrFullLTOPhase::FullLTOPreLink;
+  }
 };
 
 } // namespace MLBridge
