@@ -8,7 +8,7 @@
 ///
 /// \file
 /// A policy's answers, what is refused of them, and what a search makes of
-/// them, on a module that each action changes.
+/// them, on a module that each action makes smaller.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +28,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 
 using namespace MLBridge;
 using test::FunctionRunner;
@@ -36,22 +37,41 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Three actions: nothing, all of -Oz, and a little of it.
-constexpr char Space[] = R"json({"name": "three", "actions": [
-  {"name": "nothing", "pipeline": ""},
-  {"name": "oz", "pipeline": "default<Oz>"},
-  {"name": "early", "pipeline": "function(sroa,early-cse<>)"}]})json";
+/// Each action leaves fewer functions than the one before, the first as many as
+/// -Oz must leave.
+constexpr char Space[] = R"json({"name": "fewer", "actions": [
+  {"name": "four", "pipeline": ""},
+  {"name": "three",
+   "pipeline": "internalize<preserve-gv=a;preserve-gv=b;preserve-gv=c>,globaldce"},
+  {"name": "two",
+   "pipeline": "internalize<preserve-gv=a;preserve-gv=b>,globaldce"},
+  {"name": "one", "pipeline": "internalize<preserve-gv=a>,globaldce"}]})json";
 
 constexpr char Code[] = R"(
-  define i32 @f(i32 %x) minsize optsize {
+  define i32 @a(i32 %x) minsize optsize {
+    %y = mul i32 %x, 12345
+    ret i32 %y
+  }
+  define i32 @b(i32 %x) minsize optsize {
+    %y = mul i32 %x, 23456
+    ret i32 %y
+  }
+  define i32 @c(i32 %x) minsize optsize {
+    %y = mul i32 %x, 34567
+    ret i32 %y
+  }
+  define i32 @d(i32 %x) minsize optsize {
     %p = alloca i32
     store i32 %x, ptr %p
-    %a = load i32, ptr %p
-    %b = add i32 %a, %a
-    store i32 %b, ptr %p
-    %c = load i32, ptr %p
-    %d = mul i32 %c, %c
-    ret i32 %d
+    %y = load i32, ptr %p
+    ret i32 %y
+  })";
+
+/// What cannot be compiled, and what nobody needs.
+constexpr char Nonsense[] = R"(
+  define internal void @bad() {
+    call void asm sideeffect "nonsense", ""()
+    ret void
   })";
 
 class SearchTest : public testing::Test {
@@ -62,16 +82,24 @@ protected:
     llvm::InitializeNativeTargetAsmParser();
   }
 
-  void SetUp() override {
+  void SetUp() override { load(Code); }
+
+  void load(const std::string &Text) {
     llvm::SMDiagnostic Why;
     std::unique_ptr<llvm::Module> M =
-        llvm::parseAssemblyString(Code, Why, Context);
+        llvm::parseAssemblyString(Text, Why, Context);
     ASSERT_TRUE(M) << Why.getMessage().str();
     M->setTargetTriple(llvm::Triple(llvm::sys::getDefaultTargetTriple()));
     Expected<std::unique_ptr<Program>> Made =
         Program::create(*M, Settings.Programs);
     ASSERT_TRUE(Made) << Made.takeError().str();
     Of = std::move(*Made);
+  }
+
+  std::uint64_t sizeOf(const ActionSequence &Sequence) {
+    Expected<Program::State> Found = Of->state(Sequence);
+    EXPECT_TRUE(Found) << Found.takeError().str();
+    return Found ? Found->Sizes.TextSize.value_or(0) : 0;
   }
 
   /// A policy that answers \p Values to each question.
@@ -94,55 +122,100 @@ protected:
                    .CachedStates = 100,
                    .CPU = ""},
       .Steps = 1};
-  Observation Features = *Observation::create("step", 3, "", {});
+  Observation Features = *Observation::create("step", 4, "", {});
   std::unique_ptr<Program> Of;
   unsigned Asked = 0;
 };
 
 } // namespace
 
+TEST_F(SearchTest, EachActionMakesAnotherSizeBelowOz) {
+  const std::uint64_t Stock = *Of->stock()->TextSize;
+  EXPECT_GE(sizeOf({0}), Stock);
+  EXPECT_LT(sizeOf({1}), Stock);
+  EXPECT_LT(sizeOf({2}), sizeOf({1}));
+  EXPECT_LT(sizeOf({3}), sizeOf({2}));
+}
+
 TEST_F(SearchTest, TriesTheMostValuedActionsFirst) {
-  const std::uint64_t Oz = *Of->stock()->TextSize;
-  const std::uint64_t Early = *Of->state({2})->Sizes.TextSize;
-  const std::uint64_t Nothing = *Of->state({0})->Sizes.TextSize;
-  ASSERT_LT(Oz, Nothing);
-  ASSERT_LE(Oz, Early);
-  for (unsigned Rollouts : {1U, 2U, 3U, 9U}) {
-    Expected<SearchResult> Found = find({3, 1, 2}, {Rollouts, 0, 0});
-    ASSERT_TRUE(Found) << Found.takeError().str();
-    EXPECT_EQ(Found->Rollouts, std::min(Rollouts, 3U));
-    EXPECT_EQ(Found->StockTextSize, Oz);
-    EXPECT_EQ(Found->TextSize, Oz);
-    // None of them is smaller than -Oz.
-    EXPECT_FALSE(Found->Sequence);
-  }
-  EXPECT_EQ(Asked, 4U);
+  const std::uint64_t Stock = *Of->stock()->TextSize;
+  auto Try = [&](unsigned Rollouts) {
+    Expected<SearchResult> Found = find({4, 1, 3, 2}, {Rollouts, 0, 0});
+    EXPECT_TRUE(Found) << Found.takeError().str();
+    EXPECT_EQ(Found->Rollouts, std::min(Rollouts, 4U));
+    EXPECT_EQ(Found->StockTextSize, Stock);
+    EXPECT_EQ(Found->TextSize,
+              Found->Sequence ? sizeOf(*Found->Sequence) : Stock);
+    return Found->Sequence;
+  };
+  // The first is no smaller than -Oz, which goes before.
+  EXPECT_EQ(Try(1), std::nullopt);
+  EXPECT_EQ(Try(2), ActionSequence{2});
+  EXPECT_EQ(Try(3), ActionSequence{3});
+  // The last one is not as small.
+  EXPECT_EQ(Try(4), ActionSequence{3});
+  EXPECT_EQ(Try(9), ActionSequence{3});
+  EXPECT_EQ(Asked, 5U);
+  // Of equal values, the first action.
+  EXPECT_EQ(find({0, 1, 1, 1}, {1, 0, 0})->Sequence, ActionSequence{1});
 }
 
 TEST_F(SearchTest, DrawsTheSameSequencesByTheSameSeed) {
   Settings.Steps = 4;
-  for (unsigned Seed : {0U, 1U}) {
-    Expected<SearchResult> One = find({0, 0, 0}, {5, 0, Seed});
-    Expected<SearchResult> Other = find({0, 0, 0}, {5, 0, Seed});
+  std::set<ActionSequence> Winners;
+  for (unsigned Seed = 0; Seed < 16; ++Seed) {
+    Expected<SearchResult> One = find({0, 0, 0, -2}, {2, 0, Seed});
+    Expected<SearchResult> Other = find({0, 0, 0, -2}, {2, 0, Seed});
     ASSERT_TRUE(One && Other);
-    EXPECT_EQ(One->Rollouts, 5U);
+    EXPECT_EQ(One->Rollouts, 2U);
     EXPECT_EQ(One->TextSize, Other->TextSize);
     EXPECT_EQ(One->Sequence, Other->Sequence);
+    if (!One->Sequence)
+      continue;
+    EXPECT_EQ(One->Sequence->size(), 4U);
+    EXPECT_EQ(One->TextSize, sizeOf(*One->Sequence));
+    Winners.insert(*One->Sequence);
   }
-  EXPECT_EQ(Asked, 4U * 5 * 4);
+  EXPECT_GT(Winners.size(), 4U);
+  EXPECT_EQ(Asked, 2U * 16 * 2 * 4);
 }
 
 TEST_F(SearchTest, InfiniteValuesAreCertainOrNever) {
   constexpr float Infinity = std::numeric_limits<float>::infinity();
   Settings.Steps = 3;
-  EXPECT_TRUE(find({-Infinity, 0, -Infinity}, {4, 0, 0}));
-  EXPECT_TRUE(find({Infinity, 0, Infinity}, {4, 0, 0}));
+  // By what is certain there is a smaller one, which is never taken.
+  for (unsigned Seed = 0; Seed < 4; ++Seed) {
+    Expected<SearchResult> Certain =
+        find({-Infinity, -Infinity, 0, -Infinity}, {10, 0, Seed});
+    ASSERT_TRUE(Certain) << Certain.takeError().str();
+    EXPECT_EQ(Certain->Sequence, (ActionSequence{2, 2, 2}));
+    Expected<SearchResult> Either =
+        find({Infinity, 0, Infinity, 0}, {10, 0, Seed});
+    ASSERT_TRUE(Either && Either->Sequence);
+    EXPECT_EQ(Either->TextSize, sizeOf({2}));
+  }
   EXPECT_THAT(
-      find({std::numeric_limits<float>::quiet_NaN(), 0, 0}, {1, 0, 0})
+      find({std::numeric_limits<float>::quiet_NaN(), 0, 0, 0}, {1, 0, 0})
           .takeError()
           .str(),
       HasSubstr("SchemaMismatch: function: output 'values': expected numbers, "
                 "found NaN"));
+}
+
+TEST_F(SearchTest, OneThatFailsIsNotTheEnd) {
+  load(std::string(Code) + Nonsense);
+  for (unsigned Steps : {1U, 2U}) {
+    Settings.Steps = Steps;
+    Expected<SearchResult> Found = find({4, 2, 3, 1}, {8, 0, 0});
+    ASSERT_TRUE(Found) << Found.takeError().str();
+    EXPECT_EQ(Found->Rollouts, Steps == 1 ? 4U : 8U);
+    EXPECT_GE(Found->Failures, 1U);
+    EXPECT_LT(Found->Failures, Found->Rollouts);
+    ASSERT_TRUE(Found->Sequence);
+    EXPECT_EQ(Found->TextSize, sizeOf(*Found->Sequence));
+    EXPECT_THAT(find({4, 2, 3, 1}, {1, 0, 0}).takeError().str(),
+                HasSubstr("nonsense"));
+  }
 }
 
 TEST_F(SearchTest, AnswersAreChecked) {

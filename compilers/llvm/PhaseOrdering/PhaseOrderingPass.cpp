@@ -162,9 +162,12 @@ std::string Episode::describe() const {
       },
       " ");
   OS << "]";
-  if (Searched)
+  if (Searched) {
     OS << " rollouts=" << Searched->Rollouts << " text=" << Searched->TextSize
        << " stock=" << Searched->StockTextSize;
+    if (Searched->Failures != 0)
+      OS << " failures=" << Searched->Failures;
+  }
   return Text;
 }
 

@@ -62,9 +62,11 @@ public:
 private:
   Error trySteps();
   Error tryFirstChoices();
-  /// An episode; \p AtRandom, or as the policy decides.
-  Expected<ActionSequence> rollOut(bool AtRandom);
-  Error consider(const ActionSequence &Candidate);
+  /// An episode; \p AtRandom, or as the policy decides. Nothing where it has
+  /// led to an error of the program's, which has been noted.
+  Expected<std::optional<ActionSequence>> rollOut(bool AtRandom);
+  void consider(const ActionSequence &Candidate);
+  void noteFailure(Error E);
   bool isOver() const {
     return How.Budget != 0 && std::chrono::steady_clock::now() - Start >=
                                   std::chrono::milliseconds(How.Budget);
@@ -79,6 +81,7 @@ private:
       std::chrono::steady_clock::now();
   bool HasValues = false;
   SearchResult Result;
+  Error FirstFailure;
 };
 
 } // namespace
@@ -90,20 +93,25 @@ Expected<SearchResult> Searcher::run() {
   Result.StockTextSize = Result.TextSize = Stock->TextSize.value_or(0);
   if (Error E = Settings.Steps == 1 ? tryFirstChoices() : trySteps())
     return E;
+  if (Result.Failures != 0 && Result.Failures == Result.Rollouts)
+    return FirstFailure;
   return Result;
 }
 
-Error Searcher::consider(const ActionSequence &Candidate) {
+void Searcher::noteFailure(Error E) {
+  if (Result.Failures++ == 0)
+    FirstFailure = std::move(E);
+}
+
+void Searcher::consider(const ActionSequence &Candidate) {
   Expected<Program::State> Found = Of.state(Candidate);
   if (!Found)
-    return Found.takeError();
-  ++Result.Rollouts;
+    return noteFailure(Found.takeError());
   const std::uint64_t Size = Found->Sizes.TextSize.value_or(0);
   if (Size < Result.TextSize) {
     Result.TextSize = Size;
     Result.Sequence = Candidate;
   }
-  return Error::success();
 }
 
 Error Searcher::tryFirstChoices() {
@@ -127,31 +135,35 @@ Error Searcher::tryFirstChoices() {
     ActionSequence Candidate;
     if (Choice < Settings.Programs.Actions.size())
       Candidate.push_back(static_cast<std::uint16_t>(Choice));
-    if (Error E = consider(Candidate))
-      return E;
+    ++Result.Rollouts;
+    consider(Candidate);
   }
   return Error::success();
 }
 
 Error Searcher::trySteps() {
   while (Result.Rollouts < How.Rollouts && !isOver()) {
-    Expected<ActionSequence> Candidate = rollOut(Result.Rollouts != 0);
+    Expected<std::optional<ActionSequence>> Candidate =
+        rollOut(Result.Rollouts != 0);
     if (!Candidate)
       return Candidate.takeError();
-    if (Error E = consider(*Candidate))
-      return E;
+    ++Result.Rollouts;
+    if (*Candidate)
+      consider(**Candidate);
     if (!HasValues)
       break;
   }
   return Error::success();
 }
 
-Expected<ActionSequence> Searcher::rollOut(bool AtRandom) {
+Expected<std::optional<ActionSequence>> Searcher::rollOut(bool AtRandom) {
   ActionSequence Taken;
   while (Taken.size() < Settings.Steps) {
     Expected<ModuleView> Seen = Of.view(Taken);
-    if (!Seen)
-      return Seen.takeError();
+    if (!Seen) {
+      noteFailure(Seen.takeError());
+      return std::nullopt;
+    }
     Expected<PhaseOrderingPolicy::Answer> Given = Policy.ask(*Seen, Taken);
     if (!Given)
       return Given.takeError();
@@ -163,7 +175,7 @@ Expected<ActionSequence> Searcher::rollOut(bool AtRandom) {
       break;
     Taken.push_back(static_cast<std::uint16_t>(Choice));
   }
-  return Taken;
+  return std::optional(std::move(Taken));
 }
 
 Expected<SearchResult> search(Program &Of, PhaseOrderingPolicy &Policy,

@@ -27,6 +27,9 @@ struct SearchResult {
   std::uint64_t StockTextSize = 0;
   /// How many sequences were tried.
   unsigned Rollouts = 0;
+  /// Of how many there is no code: what a pass made is wrong, or cannot be
+  /// compiled.
+  unsigned Failures = 0;
 };
 
 /// Tries up to \p How.Rollouts sequences on \p Of, whose reward has the text
@@ -34,7 +37,8 @@ struct SearchResult {
 /// ones that the policy values most; else the first is as it decides, and the
 /// others are drawn from the softmax of its values. A policy that gives no
 /// values has one sequence. Of equals the first is kept, and LLVM's is before
-/// all.
+/// all. Errors: the model's; those of LLVM's own pipeline; that of the first
+/// sequence where all have failed.
 Expected<SearchResult> search(Program &Of, PhaseOrderingPolicy &Policy,
                               const PhaseOrderingSettings &Settings,
                               const SearchOptions &How);
