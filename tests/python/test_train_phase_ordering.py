@@ -32,7 +32,8 @@ from mlbridge.phase_ordering.report import Statistics
 from mlbridge.phase_ordering.runners import Runners
 from mlbridge.train import coreset, policy, value
 from mlbridge.train.curve import Curve
-from mlbridge.train.search import SearchSettings, Table, search
+from mlbridge.train.kept import Kept
+from mlbridge.train.search import SearchSettings, Table, search, tabulate
 from mlbridge.train.settings import PolicySettings
 
 FULL = pytest.mark.skipif(
@@ -105,7 +106,9 @@ def test_a_search_finds_something_and_always_the_same(
         first = search(runners, chosen, wanted, log)
         # From the log: nothing is run again, also where its last line was cut off.
         log.write_text(log.read_text() + '{"module": "cut')
+        before = log.read_text()
         assert search(runners, chosen, wanted, log) == first
+        assert log.read_text() == before
     with Runners(options, 1) as runners:
         assert search(runners, chosen, wanted) == first
     for best in first:
@@ -114,6 +117,47 @@ def test_a_search_finds_something_and_always_the_same(
     with SequenceRunner(replace(options, reward="text-size")) as runner:
         sizes = runner.run(Path(first[0].module), first[0].sequences[0])
     assert sizes.ratio == pytest.approx(first[0].ratios[0], rel=0.01)
+
+
+def test_what_was_found_with_something_else_is_not_used(
+    folder: Path, tmp_path: Path
+) -> None:
+    log, module = tmp_path / "search.jsonl", tmp_path / "bzip2" / "huffman.c.bc"
+    module.parent.mkdir()
+    module.write_bytes((folder / "bzip2" / "huffman.c.bc").read_bytes())
+    options = CompilerOptions(observation=("step",), reward="none", steps=8)
+    asked = {"settings": {"length": 8}}
+    found = {"sequences": [[0]], "ratios": [1.0]}
+    Kept(log, options, asked).add(module, found)
+    assert Kept(log, options, asked).load([module]) == {str(module): found}
+    # Spaces of one name may differ in what their actions do.
+    space = options.space
+    other = replace(space, actions=(replace(space.actions[0], pipeline="globaldce"),))
+    other.save(tmp_path / "oz.json")
+    plugin = tmp_path / "other.so"
+    plugin.write_bytes(b"another build")
+    for changed in (
+        replace(options, actions=str(tmp_path / "oz.json")),
+        replace(options, plugin=plugin),
+    ):
+        assert Kept(log, changed, asked).load([module]) == {}
+    assert Kept(log, options, {"settings": {"length": 9}}).load([module]) == {}
+    module.write_bytes((folder / "bzip2" / "crctable.c.bc").read_bytes())
+    assert Kept(log, options, asked).load([module]) == {}
+
+
+def test_a_table_is_of_its_space(folder: Path, tmp_path: Path) -> None:
+    log, chosen = tmp_path / "table.jsonl", modules(folder)[:2]
+    options = CompilerOptions(observation=("step",), reward="none", steps=8)
+    first = tabulate(options, 1, chosen, [(0, 1, 2)], log)
+    lines = log.read_text()
+    again = tabulate(options, 1, chosen, [(0, 1, 2)], log)
+    assert log.read_text() == lines
+    np.testing.assert_array_equal(again.sizes, first.sizes)
+    # The same numbers are other passes in another space.
+    other = tabulate(replace(options, actions="odg"), 1, chosen, [(0, 1, 2)], log)
+    assert len(log.read_text().splitlines()) == 2 * len(lines.splitlines())
+    assert not np.array_equal(other.sizes, first.sizes)
 
 
 def table_of(sizes: list[list[float]], programs: list[str]) -> Table:

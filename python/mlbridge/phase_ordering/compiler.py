@@ -88,11 +88,11 @@ class CompilerOptions:
         }
         return {name: every[name] for name in FEATURES if name in self.observation}
 
-    def command(self) -> list[str]:
-        """How the compiler is started; ``{spec}`` is where it has to go.
+    def plugin_file(self) -> Path:
+        """MLBridgeLLVM.so.
 
         Raises:
-            OSFailure: there is no plug-in.
+            OSFailure: there is none.
         """
         plugin = self.plugin or find_llvm_plugin()
         if plugin is None:
@@ -100,9 +100,17 @@ class CompilerOptions:
                 "there is no MLBridgeLLVM.so: build it (`make build`), or say where it "
                 "is in MLBRIDGE_LLVM_PLUGIN"
             )
+        return plugin
+
+    def command(self) -> list[str]:
+        """How the compiler is started; ``{spec}`` is where it has to go.
+
+        Raises:
+            OSFailure: there is no plug-in.
+        """
         return [
             OPT,
-            f"-load-pass-plugin={plugin}",
+            f"-load-pass-plugin={self.plugin_file()}",
             f"-passes={PASSES}",
             "-mlbridge-environment={spec}",
             f"{_OPTION}-actions={self.actions}",

@@ -23,6 +23,7 @@ class Runners:
 
     def __init__(self, options: CompilerOptions, workers: int) -> None:
         """Nothing is started before it is used."""
+        self.options = options
         self.workers = workers
         self._all = [SequenceRunner(options) for _ in range(workers)]
         self._free: queue.SimpleQueue[SequenceRunner] = queue.SimpleQueue()

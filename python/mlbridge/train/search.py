@@ -8,10 +8,9 @@ Prediction" (ICML 2023): search the training modules one by one, try what was fo
 all of them, and keep greedily what together makes them smallest.
 """
 
-import json
 import random
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, ModelError
 from mlbridge.phase_ordering.compiler import CompilerOptions, SequenceRunner
 from mlbridge.phase_ordering.runners import Runners, Show
+from mlbridge.train.kept import Kept
 
 Order = tuple[int, ...]
 """Actions, one after another."""
@@ -138,14 +138,13 @@ def search(
         log: a file of lines of JSON, one a module: a search goes on where it ended.
         show: is told how far it is.
     """
-    told = {**vars(settings)}
-    known: dict[str, Best] = {}
-    for entry in _entries(log):
-        if entry["settings"] == told:
-            sequences = tuple(tuple(s) for s in entry["sequences"])
-            known[entry["module"]] = Best(
-                entry["module"], sequences, tuple(entry["ratios"])
-            )
+    kept = Kept(log, runners.options, {"settings": vars(settings)})
+    known = {
+        module: Best(
+            module, tuple(tuple(s) for s in found["sequences"]), tuple(found["ratios"])
+        )
+        for module, found in kept.load(modules).items()
+    }
     missing = [module for module in modules if str(module) not in known]
     show(len(modules) - len(missing), len(modules))
 
@@ -157,7 +156,9 @@ def search(
         work, missing, lambda done, _: show(before + done, len(modules))
     ):
         known[best.module] = best
-        _append(log, {"settings": told, **vars(best)})
+        kept.add(
+            Path(best.module), {"sequences": best.sequences, "ratios": best.ratios}
+        )
     return [known[str(module)] for module in modules]
 
 
@@ -247,11 +248,10 @@ def tabulate(
     if not modules or not sequences:
         raise InvalidArgument("expected modules and sequences, found none")
     wanted = [list(sequence) for sequence in sequences]
-    rows: dict[str, dict[str, Any]] = {
-        entry["module"]: entry for entry in _entries(log) if entry["of"] == wanted
-    }
+    kept = Kept(log, options, {"sequences": wanted})
+    rows = kept.load(modules)
 
-    def work(runner: SequenceRunner, module: Path) -> dict[str, Any]:
+    def work(runner: SequenceRunner, module: Path) -> tuple[Path, dict[str, Any]]:
         stock = runner.reset(module).info["oz_text_size"]
         sizes: list[int | None] = []
         for number in range(len(wanted)):
@@ -259,7 +259,7 @@ def tabulate(
                 sizes.append(runner.run(module, [number]).last)
             except ModelError:
                 sizes.append(None)
-        return {"module": str(module), "of": wanted, "sizes": sizes, "oz": stock}
+        return module, {"sizes": sizes, "oz": stock}
 
     missing = [module for module in modules if str(module) not in rows]
     before = len(modules) - len(missing)
@@ -270,13 +270,14 @@ def tabulate(
         options.space.of_sequences(sequences, "sequences", "").save(file)
         whole = replace(options, actions=str(file), reward="text-size", steps=1)
         with Runners(whole, workers) as runners:
-            for row in runners.map(
+            for module, row in runners.map(
                 work, missing, lambda done, _: show(before + done, len(modules))
             ):
-                rows[row["module"]] = row
-                _append(log, row)
+                rows[str(module)] = row
+                kept.add(module, row)
     # Without machine code there is nothing to compare.
-    found = [rows[str(m)] for m in modules if rows[str(m)]["oz"]]
+    names = [str(module) for module in modules if rows[str(module)]["oz"]]
+    found = [rows[name] for name in names]
     stock = np.array([row["oz"] for row in found], np.float64)
     sizes = np.array(
         [
@@ -286,34 +287,15 @@ def tabulate(
         np.float64,
     ).reshape(len(found), len(sequences))
     return Table(
-        [row["module"] for row in found],
-        [Path(row["module"]).parent.name for row in found],
+        names,
+        [Path(name).parent.name for name in names],
         [tuple(sequence) for sequence in sequences],
         sizes,
         stock,
         [
-            (row["module"], tuple(sequence))
-            for row in found
+            (name, tuple(sequence))
+            for name, row in zip(names, found, strict=True)
             for sequence, size in zip(wanted, row["sizes"], strict=True)
             if size is None
         ],
     )
-
-
-def _entries(log: Path | None) -> Iterator[dict[str, Any]]:
-    if log is None or not log.is_file():
-        return
-    for line in log.read_text(encoding="utf-8").splitlines():
-        try:
-            yield json.loads(line)
-        except ValueError:
-            # The last line, of a run that was killed: that module is done again.
-            continue
-
-
-def _append(log: Path | None, entry: dict[str, Any]) -> None:
-    if log is not None:
-        # After one that was cut off, too, a line of its own.
-        is_cut = log.is_file() and not log.read_bytes().endswith(b"\n")
-        with log.open("a", encoding="utf-8") as file:
-            file.write(("\n" if is_cut else "") + json.dumps(entry) + "\n")

@@ -1,0 +1,83 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What was found for each module, in a file: what was cut short goes on from it.
+
+A line of JSON a module. Each says what it was found with: the action space, the
+compiler, the plug-in, the bytes of the module, and what was asked. A line of which one
+of these is another now is left where it is and not used.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlbridge.corpus import toolchain
+from mlbridge.corpus.manifest import sha256
+from mlbridge.phase_ordering.compiler import CompilerOptions
+
+
+class Kept:
+    """The lines of a file that hold for a compiler and for what it is asked."""
+
+    def __init__(
+        self, file: Path | None, options: CompilerOptions, asked: Mapping[str, Any]
+    ) -> None:
+        """For lines found with that.
+
+        Args:
+            file: of the lines; with None nothing is kept.
+            options: of the compiler, with the space that sequences are of.
+            asked: what else the lines follow from, as JSON has it.
+        """
+        self._file = file
+        space = hashlib.sha256(options.space.to_json().encode()).hexdigest()
+        # As it comes back from a file: lists, no tuples.
+        self._with: dict[str, Any] = json.loads(
+            json.dumps(
+                {
+                    **asked,
+                    "space": space,
+                    "compiler": toolchain.compiler_version(),
+                    "plugin": sha256(options.plugin_file()),
+                }
+            )
+        )
+
+    def load(self, modules: Sequence[Path]) -> dict[str, dict[str, Any]]:
+        """What is known of modules, by their names."""
+        lines = self._lines()
+        found = {}
+        for module in {str(module) for module in modules} & set(lines):
+            holds = self._made_with(Path(module))
+            for line in lines[module]:
+                if line.get("with") == holds and isinstance(line.get("found"), dict):
+                    found[module] = line["found"]
+        return found
+
+    def add(self, module: Path, found: Mapping[str, Any]) -> None:
+        """Keeps what was found for a module."""
+        if self._file is None:
+            return
+        entry = {"module": str(module), "with": self._made_with(module), "found": found}
+        # After one that was cut off, too, a line of its own.
+        is_cut = self._file.is_file() and not self._file.read_bytes().endswith(b"\n")
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(("\n" if is_cut else "") + json.dumps(entry) + "\n")
+
+    def _made_with(self, module: Path) -> dict[str, Any]:
+        return {**self._with, "sha256": sha256(module)}
+
+    def _lines(self) -> dict[str, list[dict[str, Any]]]:
+        """By module. One that was cut off, of a run that was killed, is none."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        if self._file is not None and self._file.is_file():
+            for text in self._file.read_text(encoding="utf-8").splitlines():
+                try:
+                    line = json.loads(text)
+                    found.setdefault(line["module"], []).append(line)
+                except (ValueError, KeyError, TypeError):
+                    continue
+        return found
