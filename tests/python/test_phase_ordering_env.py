@@ -8,6 +8,7 @@ import os
 import shlex
 import signal
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,14 @@ from mlbridge.corpus import toolchain
 from mlbridge.envs.machine_code import text_size
 from mlbridge.envs.phase_ordering import PhaseOrderingEnv
 from mlbridge.errors import InvalidArgument, ModelError
-from mlbridge.phase_ordering import ActionSpace, CompilerOptions, SequenceRunner
+from mlbridge.phase_ordering import (
+    Action,
+    ActionSpace,
+    CompilerOptions,
+    ModuleFailed,
+    SequenceFailed,
+    SequenceRunner,
+)
 
 MADE = ["huffman.c.bc", "compress.c.bc", "crctable.c.bc"]
 
@@ -229,6 +237,79 @@ def test_a_sequence_on_which_the_compiler_dies_says_how_to_see_it(
         with pytest.raises(ModelError, match="to see it alone: opt-22"):
             runner.step(huffman, [0, 1])
         assert runner.run(huffman, [0, 1]) == expected
+
+
+@pytest.fixture
+def crashing(tmp_path: Path) -> CompilerOptions:
+    """The first action does nothing, the second crashes, the third never ends."""
+    actions = (
+        Action("nothing", "no-op-module"),
+        Action("crash", "trigger-crash-module"),
+        Action("hang", "repeat<2000000000>(globaldce)"),
+    )
+    ActionSpace("crashing", "", "", actions).save(tmp_path / "crashing.json")
+    return CompilerOptions(str(tmp_path / "crashing.json"), ("step",), "text-size", 4)
+
+
+def test_sequences_that_crash_cost_themselves_only(
+    huffman: Path, crashing: CompilerOptions
+) -> None:
+    with SequenceRunner(crashing) as runner:
+        expected = runner.run(huffman, [0])
+        for number in range(5):
+            with pytest.raises(SequenceFailed, match="to see it alone: opt-22") as it:
+                runner.run(huffman, [0] * number + [1])
+            assert it.value.kind == "crash"
+            assert it.value.pipeline.endswith("trigger-crash-module")
+        assert runner.run(huffman, [0]) == expected
+
+
+def test_a_crash_of_many_steps_says_all_that_was_taken(
+    huffman: Path, crashing: CompilerOptions
+) -> None:
+    with SequenceRunner(crashing) as runner:
+        runner.reset(huffman)
+        runner.step(huffman, [0])
+        with pytest.raises(SequenceFailed) as caught:
+            runner.step(huffman, [1])
+    assert caught.value.pipeline == "no-op-module,trigger-crash-module"
+
+
+def test_a_sequence_without_end_is_no_crash(
+    huffman: Path, crashing: CompilerOptions
+) -> None:
+    with SequenceRunner(crashing, timeout=2.0) as runner:
+        with pytest.raises(SequenceFailed) as caught:
+            runner.run(huffman, [2])
+        assert caught.value.kind == "timeout"
+        assert runner.run(huffman, [0]).last > 0
+
+
+def test_a_module_that_no_compiler_survives(
+    huffman: Path, crashing: CompilerOptions, tmp_path: Path
+) -> None:
+    space = replace(crashing.space, prologue="trigger-crash-module")
+    space.save(tmp_path / "prologue.json")
+    options = replace(crashing, actions=str(tmp_path / "prologue.json"))
+    with (
+        SequenceRunner(options) as runner,
+        pytest.raises(ModuleFailed, match="to see it alone"),
+    ):
+        runner.run(huffman, [0])
+
+
+def test_crashes_in_a_row_end_no_training(
+    huffman: Path, crashing: CompilerOptions
+) -> None:
+    env = PhaseOrderingEnv(modules=[huffman], action=crashing.actions)
+    try:
+        for _ in range(5):
+            env.reset()
+            assert env.step(1)[3]
+        env.reset()
+        assert not env.step(0)[3]
+    finally:
+        env.close()
 
 
 def test_a_wrong_command_line_is_raised_at_once(huffman: Path) -> None:

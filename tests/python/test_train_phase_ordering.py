@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
@@ -24,12 +25,25 @@ from mlbridge.corpus import toolchain
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, SchemaMismatch
-from mlbridge.phase_ordering import CompilerOptions, SequenceRunner
+from mlbridge.phase_ordering import (
+    Action,
+    ActionSpace,
+    CompilerOptions,
+    SequenceFailed,
+    SequenceRunner,
+)
 from mlbridge.phase_ordering.coreset import CoreSet
-from mlbridge.phase_ordering.evaluate import Evaluation, Way
-from mlbridge.phase_ordering.model import Model
+from mlbridge.phase_ordering.evaluate import (
+    Evaluation,
+    EvaluationSettings,
+    Way,
+    evaluate,
+)
+from mlbridge.phase_ordering.model import Model, Task
+from mlbridge.phase_ordering.programs import run_programs
 from mlbridge.phase_ordering.report import Statistics
 from mlbridge.phase_ordering.runners import Runners
+from mlbridge.phase_ordering.stock import oz_size
 from mlbridge.train import coreset, policy, value
 from mlbridge.train.curve import Curve
 from mlbridge.train.kept import Kept
@@ -117,6 +131,26 @@ def test_a_search_finds_something_and_always_the_same(
     with SequenceRunner(replace(options, reward="text-size")) as runner:
         sizes = runner.run(Path(first[0].module), first[0].sequences[0])
     assert sizes.ratio == pytest.approx(first[0].ratios[0], rel=0.01)
+
+
+def test_a_search_goes_on_after_crashes(folder: Path, tmp_path: Path) -> None:
+    space = ActionSpace.load("oz")
+    crash = Action("crash", "trigger-crash-module")
+    replace(space, actions=(*space.actions[:4], crash)).save(tmp_path / "crash.json")
+    options = CompilerOptions(
+        str(tmp_path / "crash.json"), ("step",), reward="none", steps=4
+    )
+    chosen = modules(folder)[:2]
+    with Runners(options, 2) as runners:
+        found = search(runners, chosen, SearchSettings(evaluations=16, length=4))
+    assert all(best.ratios[0] < 1.5 for best in found)
+    orders: list[tuple[int, ...]] = [(4,), (4, 0), (4, 1), (4, 2), (4, 3), (0, 1)]
+    table = tabulate(options, 2, chosen, orders)
+    assert table.failures == [
+        (name, order, "crash") for name in table.modules for order in orders[:5]
+    ]
+    assert (table.sizes[:, 5] < 2 * table.oz).all()
+    np.testing.assert_array_equal(table.sizes[:, 0], 2 * table.oz)
 
 
 def test_what_was_found_with_something_else_is_not_used(
@@ -211,6 +245,7 @@ def test_the_recipe_makes_a_model_that_picks_sequences(
     with SequenceRunner(options) as runner:
         for module in modules(folder)[:3]:
             choices = model.choices(runner, module, 3, 0)
+            assert not any(isinstance(choice, SequenceFailed) for choice in choices)
             assert len(set(choices)) == min(3, count)
             assert choices[0] == model.decide_alone(runner, module)
     assert trained.model.with_name("curve.png").is_file()
@@ -279,7 +314,9 @@ def test_sb3_learns_and_exports(settings: PolicySettings, algo: str) -> None:
         module = modules(settings.corpus)[0]
         sequences = model.choices(runner, module, 3, seed=1)
         assert sequences == model.choices(runner, module, 3, seed=1)
-    assert [len(sequence) for sequence in sequences] == [4, 4, 4]
+    for sequence in sequences:
+        assert not isinstance(sequence, SequenceFailed)
+        assert len(sequence) == 4
 
 
 def test_with_one_worker_the_same_seed_gives_the_same_curve(
@@ -417,9 +454,15 @@ def test_the_evaluation_on_the_command_line(
     assert plot.read_bytes().startswith(b"\x89PNG")
     found = json.loads(out.read_text())
     assert found["failures"] == []
+    root = corpus.load(folder).folder
+    assert found["oz"] == [oz_size(root / file) for file in found["files"]]
     ways = {way["name"]: way for way in found["ways"]}
     assert ways["model, alone"]["objects_emitted_to_decide"] == 0
-    assert ways["model, best of 3"]["objects_emitted_to_decide"] == 3
+    for name in ("model, best of 3", "3 fixed sequences", "random, best of 3"):
+        assert ways[name]["objects_emitted_to_decide"] == 4
+        # -Oz is one of the candidates.
+        pairs = zip(ways[name]["sizes"], found["oz"], strict=True)
+        assert all(size <= oz for size, oz in pairs)
     # The best of more tries, the first of which is the one alone, is no larger.
     for one, several in (
         ("model, alone", "model, best of 3"),
@@ -429,10 +472,53 @@ def test_the_evaluation_on_the_command_line(
         pairs = zip(ways[one]["sizes"], ways[several]["sizes"], strict=True)
         assert all(few >= many for few, many in pairs)
     assert ways["clang -O2"]["geomean"]["mean"] > 1.1
-    assert ways["clang -Oz"]["geomean"]["mean"] == pytest.approx(1, abs=0.01)
+    inside = ways["clang -Oz, in the plug-in"]["geomean"]["mean"]
+    assert inside == pytest.approx(1, abs=0.01)
     # The same on the training programs as where the core set was chosen.
     fixed = ways["best fixed sequence"]["geomean"]["mean"]
     assert fixed == pytest.approx(trained.core.ratios[0])
+
+
+class _Crashing(Model):
+    """A policy in whose space are actions that no compiler survives."""
+
+    def __init__(self, space: ActionSpace, taken: tuple[int, ...]) -> None:
+        self.task = Task(space, len(taken), stop=False, observation=("step",))
+        self.features = ("step",)
+        self.taken = taken
+
+    def scores(self, features: dict[str, Any]) -> NDArray[np.float64]:
+        """Certain of what is next."""
+        action = self.taken[int(features["step"][0])]
+        return np.where(np.arange(len(self.task.actions.actions)) == action, 50.0, 0.0)
+
+
+def test_a_rollout_that_crashes_is_oz(trained: coreset.Trained, folder: Path) -> None:
+    found, base = corpus.load(folder), trained.core.actions
+    crash = Action("crash", "trigger-crash-module")
+    space = replace(base, actions=(*base.actions[:3], crash))
+    core = [(0, 1, 2), (3,)]
+    wanted = EvaluationSettings(2, steps=2, levels=(), most=300)
+    result = evaluate(found, "training", _Crashing(space, (0, 3)), space, core, wanted)
+    assert len(result.files) > 3
+    ways = {way.name: way for way in result.ways}
+    for name in ("model, alone", "model, best of 2"):
+        assert ways[name].chosen == [None] * len(result.files)
+        np.testing.assert_array_equal(ways[name].sizes, result.oz)
+    # The one that does not crash counts, where it is smaller than -Oz.
+    assert set(ways["2 fixed sequences"].chosen) <= {None, pipeline_of(space, core[0])}
+    assert {failure.kind for failure in result.failures} == {"crash"}
+    assert {failure.file for failure in result.failures} == set(result.files)
+    rolled = pipeline_of(space, (0, 3))
+    assert rolled in {failure.pipeline for failure in result.failures}
+    # What was fallen back to is not compiled by our pipeline again.
+    runs = run_programs(found, result, ways["model, alone"], space.prologue, repeat=1)
+    assert set(runs) == set(result.programs)
+    assert all(run.passed for both in runs.values() for run in both)
+
+
+def pipeline_of(space: ActionSpace, order: tuple[int, ...]) -> str:
+    return ",".join(space.actions[action].pipeline for action in order)
 
 
 def test_programs_do_what_they_did(trained: coreset.Trained, folder: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import TaskID
 
 from mlbridge.cli._corpus import progress_bars
 from mlbridge.cli._terminal import console, errors
@@ -42,6 +43,14 @@ def phase_ordering(
     vocabulary: Annotated[
         Path | None, typer.Option(help="Of the model's embeddings, if it has any.")
     ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            help="Seconds for a sequence on a module of up to 10,000 instructions; a"
+            " larger one has more in proportion.",
+        ),
+    ] = 120,
     runs: Annotated[
         int,
         typer.Option(
@@ -73,7 +82,7 @@ def phase_ordering(
     beside = CoreSet.load(core or model.with_name("core.json"))
     corpus_found = manifest.load(corpus.resolve())
     with progress_bars() as bars:
-        tasks = {}
+        tasks: dict[str, TaskID] = {}
 
         def show(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
@@ -86,50 +95,61 @@ def phase_ordering(
             found_model,
             beside.actions,
             beside.sequences,
-            evaluate.EvaluationSettings(tries, seed, most=max_instructions),
+            evaluate.EvaluationSettings(
+                tries, seed, most=max_instructions, timeout=timeout
+            ),
             vocabulary=vocabulary,
             jobs=jobs,
             show=show,
         )
-        ran = {}
-        if runs:
-            ran = programs.run_programs(
-                corpus_found,
-                found,
-                found.ways[0],
-                found_model.task.actions.prologue,
-                repeat=runs,
-                show=lambda done, total: show("Running", done, total),
-            )
     statistics = report.Statistics(found)
     console.print(statistics.table())
     for line in statistics.pairs():
         console.print(line)
     console.print(
-        "'emitted' are the objects made for a file in order to choose; the last state"
-        " of a sequence counts."
+        "'emitted' are the objects made for a file in order to choose, -Oz's among"
+        " them; the last state of a sequence counts."
     )
-    for file, pipeline in found.failures:
-        errors.print(f"crashed on {file}: {pipeline}", style="yellow", soft_wrap=True)
-    if ran:
-        seconds = {p: [r.seconds for r in both] for p, both in ran.items()}
-        console.print(report.run_table(seconds, ["-Oz", "model, alone"]))
-        for program, both in ran.items():
-            for outcome in both:
-                if not outcome.passed:
-                    errors.print(f"{program}: {outcome.problem}", style="red")
+    for failure in found.failures:
+        errors.print(
+            f"{failure.kind} on {failure.file}: {failure.pipeline or 'any sequence'}",
+            style="yellow",
+            soft_wrap=True,
+        )
+    about: dict[str, object] = {
+        "model": {"file": model.name, "sha256": found_model.digest},
+        "compiler": corpus_found.compiler,
+        "split": split,
+        "tries": tries,
+        "seed": seed,
+    }
+    # Before anything is run: that may take long, and fail.
     if json is not None:
-        about = {
-            "model": {"file": model.name, "sha256": found_model.digest},
-            "compiler": corpus_found.compiler,
-            "split": split,
-            "tries": tries,
-            "seed": seed,
-            "runs": {p: [vars(r) for r in both] for p, both in ran.items()},
-        }
         json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
     if plot is not None:
         statistics.plot(plot)
+    if not runs:
+        return
+    with progress_bars() as bars:
+        task = bars.add_task("Running")
+        ran = programs.run_programs(
+            corpus_found,
+            found,
+            found.ways[0],
+            found_model.task.actions.prologue,
+            repeat=runs,
+            timeout=timeout,
+            show=lambda done, total: bars.update(task, completed=done, total=total),
+        )
+    seconds = {p: [r.seconds for r in both] for p, both in ran.items()}
+    console.print(report.run_table(seconds, ["-Oz", "model, alone"]))
+    for program, both in ran.items():
+        for outcome in both:
+            if not outcome.passed:
+                errors.print(f"{program}: {outcome.problem}", style="red")
+    if json is not None:
+        about["runs"] = {p: [vars(r) for r in both] for p, both in ran.items()}
+        json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
     if any(not outcome.passed for both in ran.values() for outcome in both):
         raise typer.Exit(1)
 

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``mlbridge train``: from a corpus to a model that decides in the compiler."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -77,6 +78,14 @@ def phase_ordering(
     evaluations: Annotated[
         int, typer.Option(help="Sequences tried on each of them (coreset).")
     ] = 300,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            help="Seconds for a sequence on a module of up to 10,000 instructions; a"
+            " larger one has more in proportion (coreset).",
+        ),
+    ] = 120,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the last checkpoint.")
     ] = False,
@@ -110,6 +119,7 @@ def phase_ordering(
                 "observation": seen,
                 "vocabulary": vocabulary,
                 "workers": workers,
+                "timeout": timeout,
             },
             {"evaluations": evaluations, "length": episode, "seed": seed},
             seed,
@@ -201,10 +211,8 @@ def _core_set(arguments: dict[str, object], search: dict[str, int], seed: int) -
             f"Programs left out, each in turn: {best.chosen:.4f} by the value model,"
             f" {best.fixed:.4f} by the best fixed sequence, {best.best:.4f} at most."
         )
-    if trained.failures:
-        console.print(
-            f"{len(trained.failures)} crashes of the compiler; see table.jsonl"
-        )
+    for kind, times in sorted(Counter(f[2] for f in trained.failures).items()):
+        console.print(f"The compiler's failures, {kind}: {times}; see table.jsonl")
     console.print(f"The model is {trained.model}, its curve {settings.out}/curve.png.")
 
 

@@ -185,6 +185,8 @@ class PhaseOrderingEnv(CompilerEnv):
                     raise
             else:
                 self._has_answered = True
+                # What has failed before was another episode; it may fare better.
+                self._session.failures = 0
                 return observation, self._noted(None, info)
 
     def send(self, action: Any) -> None:

@@ -134,6 +134,8 @@ class CompilerSession:
         """How many compilers have been started."""
         self.failures = 0
         """How often in a row one had to be ended, without a step in between."""
+        self.has_met = False
+        """Whether any of them has ever come to its channel."""
 
     @property
     def pid(self) -> int | None:
@@ -155,8 +157,19 @@ class CompilerSession:
             self._slot.running = _Running(self._settings)
             self.starts += 1
 
-    def reset(self, seed: int | None, options: Mapping[str, Any] | None) -> Outcome:
+    def reset(
+        self,
+        seed: int | None,
+        options: Mapping[str, Any] | None,
+        *,
+        timeout: float | None = None,
+    ) -> Outcome:
         """Starts an episode, with a new compiler where there is none.
+
+        Args:
+            seed: for ``Environment::seed()``.
+            options: for ``Environment::options()``.
+            timeout: seconds, instead of the settings' ``reset_timeout``.
 
         Raises:
             Timeout, PeerClosed: every compiler that was started failed.
@@ -167,7 +180,8 @@ class CompilerSession:
             message["_seed"] = seed
         if options:
             message["_options"] = json.dumps(options)
-        timeout = self._settings.reset_timeout
+        if timeout is None:
+            timeout = self._settings.reset_timeout
         while True:
             was_fresh = self.fresh
             until = None if timeout is None else time.monotonic() + timeout
@@ -177,7 +191,7 @@ class CompilerSession:
                 assert running is not None
                 if not running.met:
                     running.channel.connect(_left(until), running.alive)
-                    running.met = True
+                    running.met = self.has_met = True
                 return self._ask(message, _left(until))
             except (Timeout, PeerClosed) as error:
                 failure = self._fail(error)
@@ -203,8 +217,11 @@ class CompilerSession:
             self._slot.clear()
             raise
 
-    def receive_step(self) -> Outcome:
+    def receive_step(self, timeout: float | None = None) -> Outcome:
         """What the action led to; what befell the compiler is in its ``error``.
+
+        Args:
+            timeout: seconds, instead of the settings'.
 
         Raises:
             SchemaMismatch, InvalidArgument: the action is not what this compiler
@@ -214,7 +231,9 @@ class CompilerSession:
         failure, self._stepping = self._stepping, None
         if failure is None:
             try:
-                outcome = self._receive(self._settings.timeout)
+                outcome = self._receive(
+                    self._settings.timeout if timeout is None else timeout
+                )
             except _CALLERS_FAULT:
                 raise
             except (Timeout, PeerClosed) as error:

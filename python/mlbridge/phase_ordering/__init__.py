@@ -12,6 +12,8 @@ from mlbridge.phase_ordering.actions import Action, ActionSpace
 from mlbridge.phase_ordering.compiler import (
     FEATURES,
     CompilerOptions,
+    ModuleFailed,
+    SequenceFailed,
     SequenceRunner,
     Sizes,
 )
@@ -21,6 +23,8 @@ __all__ = [
     "Action",
     "ActionSpace",
     "CompilerOptions",
+    "ModuleFailed",
+    "SequenceFailed",
     "SequenceRunner",
     "Sizes",
 ]

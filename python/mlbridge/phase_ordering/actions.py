@@ -15,6 +15,9 @@ from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 BUILT_IN = Path(__file__).resolve().parents[3] / "compilers/llvm/PhaseOrdering/actions"
 """The spaces that the plug-in has in itself, as files of the checkout."""
 
+NOTHING = "no-op-module"
+"""The pipeline of an action that does nothing."""
+
 
 @dataclass(frozen=True)
 class Action:
@@ -111,7 +114,7 @@ class ActionSpace:
         for number, sequence in enumerate(sequences):
             pipelines = [self.actions[a].pipeline for a in sequence]
             label = "-".join(map(str, sequence)) or "nothing"
-            joined = ",".join(pipelines) or "no-op-module"
+            joined = ",".join(pipelines) or NOTHING
             actions.append(Action(f"{number}: {label}", joined))
         return ActionSpace(name, description, self.prologue, tuple(actions))
 

@@ -19,13 +19,28 @@ import numpy as np
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
 from mlbridge.envs.session import CompilerSession, CompilerSettings, Outcome
-from mlbridge.errors import InvalidArgument, ModelError, OSFailure
+from mlbridge.errors import (
+    Error,
+    InvalidArgument,
+    Malformed,
+    ModelError,
+    OSFailure,
+    PeerClosed,
+    Timeout,
+    Unsupported,
+)
 from mlbridge.phase_ordering.actions import ActionSpace
 
 OPT = "opt-22"
 HISTOGRAM, COUNTS = 110, 12
 FEATURES = ("histogram", "embedding", "counts", "step", "actions")
 """What may be observed, in the order in which it is put in a row."""
+
+TIMEOUT = 120.0
+"""Seconds for a sequence on a module that is not large."""
+
+_LARGE = 100_000
+"""Bytes of bitcode: 10,000 instructions or so."""
 
 PASSES = "mlbridge-phase-ordering-environment"
 _OPTION = "-mlbridge-phase-ordering"
@@ -165,12 +180,29 @@ class Sizes:
         return self.last / self.oz if self.oz else 1.0
 
 
+class SequenceFailed(ModelError):
+    """A sequence that a compiler does not get through on a module.
+
+    The text says what befell it, and has a command line to see that alone.
+    """
+
+    pipeline: str = ""
+    """What was to run, without the space's prologue."""
+    kind: str = "crash"
+    """``crash``, ``timeout``, or ``refused``: what became of the module is no code."""
+
+
+class ModuleFailed(SequenceFailed):
+    """No compiler gets as far as the first action: no other sequence will do better."""
+
+
 class SequenceRunner:
     """Runs whole sequences on modules, and says how large the code becomes.
 
     The compiler remembers what it has run: sequences that begin alike share the work,
     and a state that was emitted once is not emitted again. It is started again when it
-    fails. Used by one thread at a time; a context manager.
+    fails, however often: another sequence may fare better. Used by one thread at a
+    time; a context manager.
     """
 
     def __init__(
@@ -178,11 +210,22 @@ class SequenceRunner:
         options: CompilerOptions,
         *,
         spec: str = "shm",
-        timeout: float = 120.0,
-        max_restarts: int = 3,
+        timeout: float = TIMEOUT,
+        max_restarts: int = 1,
     ) -> None:
-        """Nothing is started before it is needed."""
+        """Nothing is started before it is needed.
+
+        Args:
+            options: of the compiler.
+            spec: how to reach it.
+            timeout: seconds that a sequence may take on a module of up to 10,000
+                instructions; on a larger one so much longer as it is larger.
+            max_restarts: how many compilers are started for one module in place of
+                one that failed, before it is given up.
+        """
         self.options = options
+        self._timeout = timeout
+        self._taken: list[int] = []
         self._session = CompilerSession(
             CompilerSettings(options.command(), spec, timeout, timeout, max_restarts)
         )
@@ -211,15 +254,26 @@ class SequenceRunner:
         """Begins an episode; for what else may be asked see docs/phase-ordering.md.
 
         Raises:
-            Error: the module cannot be read, or no compiler survives it.
+            ModuleFailed: no compiler survives it.
+            PeerClosed, Timeout: none of them ever runs: its command line is wrong.
+            Error: the module cannot be read.
         """
-        return self._session.reset(None, {"module": str(module), **more})
+        # What has failed before was another sequence.
+        self._session.failures = 0
+        self._taken = list(more.get("sequence", ()))
+        asked = {"module": str(module), **more}
+        try:
+            return self._session.reset(None, asked, timeout=self._seconds(module))
+        except (PeerClosed, Timeout) as error:
+            if not self._session.has_met:
+                raise
+            raise self._failed(ModuleFailed, module, error) from error
 
     def run(self, module: Path, sequence: Sequence[int]) -> Sizes:
         """The sizes after each action of a sequence.
 
         Raises:
-            ModelError: the compiler failed; the text has how to see it fail alone.
+            SequenceFailed: the compiler failed.
             Error: the module cannot be read.
         """
         steps = max(len(sequence), 1)
@@ -234,14 +288,41 @@ class SequenceRunner:
         """Takes several actions at once, of an episode that has begun.
 
         Raises:
-            ModelError: the compiler failed; the text has how to see it fail alone.
+            SequenceFailed: the compiler failed.
         """
+        self._taken += sequence
         self._session.send_step({"action": np.asarray(sequence, np.int64)})
-        outcome = self._session.receive_step()
+        try:
+            outcome = self._session.receive_step(self._seconds(module))
+        except (PeerClosed, Timeout, Malformed, Unsupported) as error:
+            raise self._failed(SequenceFailed, module, error) from error
         if outcome.error is not None:
-            command = self.options.reproducer(str(module), sequence)
-            raise ModelError(f"{outcome.error}; to see it alone: {command}")
+            raise self._failed(SequenceFailed, module, outcome.error)
         return outcome
+
+    def _seconds(self, module: Path) -> float:
+        """How long this module may take."""
+        try:
+            size = module.stat().st_size
+        except OSError:
+            # It is for the compiler to say what is wrong.
+            size = 0
+        return self._timeout * max(1.0, size / _LARGE)
+
+    def _failed(
+        self, kind: type[SequenceFailed], module: Path, error: Error
+    ) -> SequenceFailed:
+        """The failure of what this episode has taken so far."""
+        command = self.options.reproducer(str(module), self._taken)
+        failed = kind(f"{error}; to see it alone: {command}")
+        actions = self.options.space.actions
+        taken = [actions[a].pipeline for a in self._taken if a < len(actions)]
+        failed.pipeline = ",".join(taken)
+        if isinstance(error, Timeout):
+            failed.kind = "timeout"
+        elif not isinstance(error, PeerClosed):
+            failed.kind = "refused"
+        return failed
 
     def write(self, module: Path, sequence: Sequence[int], to: Path) -> None:
         """Writes what a sequence of one action or more makes of a module.
@@ -254,7 +335,7 @@ class SequenceRunner:
             to: the file: an object if its name ends in ``.o``, else bitcode.
 
         Raises:
-            ModelError: the compiler failed; the text has how to see it fail alone.
+            SequenceFailed: the compiler failed.
             Error: the module cannot be read, or the file not be written.
         """
         self.reset(module, steps=len(sequence), output=str(to))

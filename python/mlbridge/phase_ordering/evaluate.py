@@ -7,14 +7,17 @@ Each file is compiled on its own. For every way the same number of tries and the
 rule for the state that counts:
 
 - ``alone``: one sequence is chosen without making machine code, its last state counts;
-- ``best of K``: K sequences are compiled, and the smallest last state counts.
+- ``best of K``: K sequences are compiled, and -Oz; the smallest last state counts.
+  Deployment tries -Oz beside them, too.
 
 The baselines under the same rules are the sequence that was best on the training
-programs, the K of a core set of them, and K drawn at random.
+programs, the K of a core set of them, and K drawn at random. A sequence that the
+compiler does not survive is -Oz, which deployment falls back to.
 """
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,22 +27,24 @@ from numpy.typing import NDArray
 from mlbridge.corpus import toolchain
 from mlbridge.corpus.manifest import Corpus, Module, Program
 from mlbridge.envs.machine_code import text_size
-from mlbridge.errors import InvalidArgument, ModelError
-from mlbridge.phase_ordering.actions import Action, ActionSpace
-from mlbridge.phase_ordering.compiler import CompilerOptions, SequenceRunner
+from mlbridge.errors import InvalidArgument
+from mlbridge.phase_ordering.actions import NOTHING, Action, ActionSpace
+from mlbridge.phase_ordering.compiler import (
+    TIMEOUT,
+    CompilerOptions,
+    ModuleFailed,
+    SequenceFailed,
+    SequenceRunner,
+)
 from mlbridge.phase_ordering.model import Model, Order
 from mlbridge.phase_ordering.runners import Runners
+from mlbridge.phase_ordering.stock import oz_size
 
 Array = NDArray[np.float64]
 Show = Callable[[str, int, int], None]
 
-DRAWS = 4000
-"""Of the bootstrap."""
-
-LEVELS = ("-Oz", "-Os", "-O2")
-"""Of a stock clang in a process of its own. Its -Oz may differ by some bytes from the
-environment's: machine code is made there of a copy of the module, whose lists of uses
-are in another order, and that shows in ties of the code generator."""
+LEVELS = ("-Os", "-O2")
+"""Of a stock clang in a process of its own; of -Oz all ratios are."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,10 @@ class EvaluationSettings:
         tries: K.
         seed: of what is drawn at random.
         steps: the length of random sequences.
-        levels: of stock clang, as a check and for comparison.
+        levels: of stock clang, for comparison.
         most: instructions of a module; larger ones are left out.
+        timeout: seconds for a sequence on a module that is not large; see
+            `SequenceRunner`.
     """
 
     tries: int = 8
@@ -59,6 +66,7 @@ class EvaluationSettings:
     steps: int = 15
     levels: tuple[str, ...] = LEVELS
     most: int | None = None
+    timeout: float = TIMEOUT
 
 
 @dataclass
@@ -70,14 +78,30 @@ class Way:
         tries: sequences that are compiled for a file before one is chosen.
         emitted: objects that are made for a file in order to choose.
         sizes: bytes of machine code, [files].
-        chosen: the pipeline that was chosen for each file, where it is ours.
+        chosen: the pipeline that was chosen for each file, where it is ours; None where
+            stock -Oz was, or was fallen back to.
     """
 
     name: str
     tries: int
     emitted: int
     sizes: Array
-    chosen: list[str] = field(default_factory=list)
+    chosen: list[str | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What the compiler did not survive.
+
+    Attributes:
+        file: path below the corpus.
+        pipeline: of the sequence; empty where it did not come to the first action.
+        kind: ``crash``, ``timeout`` or ``refused``.
+    """
+
+    file: str
+    pipeline: str
+    kind: str
 
 
 @dataclass
@@ -87,30 +111,30 @@ class Evaluation:
     Attributes:
         files: paths below the corpus.
         programs: of these.
-        oz: bytes by stock -Oz, [files].
+        oz: bytes by stock clang's -Oz, [files].
         ways: to choose.
-        failures: pipelines that crashed the compiler, as (file, pipeline); there -Oz's
-            size counts, since deployment falls back to it.
+        failures: there -Oz counts instead.
     """
 
     files: list[str]
     programs: list[str]
     oz: Array
     ways: list[Way]
-    failures: list[tuple[str, str]] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
 
 
-class _Candidates:
-    """Pipelines to be tried on modules: each is compiled once."""
+Choice = str | None
+"""A pipeline, without the prologue; None is stock -Oz."""
 
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-        self.wanted: dict[str, set[int]] = {}
 
-    def add(self, module: str, pipeline: str) -> int:
-        number = self.numbers.setdefault(pipeline, len(self.numbers))
-        self.wanted.setdefault(module, set()).add(number)
-        return number
+@dataclass(frozen=True)
+class _Rule:
+    """A way before it is measured: the choices of each file."""
+
+    name: str
+    tries: int
+    emitted: int
+    choices: list[list[Choice]]
 
 
 def evaluate(
@@ -145,55 +169,81 @@ def evaluate(
         raise InvalidArgument("expected a core set of one sequence at least")
     units = _units(corpus, split, settings.most)
     paths = [corpus.folder / module.path for _, module in units]
-    rollouts = _rollouts(model, paths, settings, vocabulary, jobs, show)
-
-    candidates = _Candidates()
-    by_way: dict[tuple[str, int, int], list[list[int]]] = {}
-
-    def add(name: str, tries: int, emitted: int, pipelines: list[list[str]]) -> None:
-        by_way[name, tries, emitted] = [
-            [candidates.add(str(path), pipeline) for pipeline in each]
-            for path, each in zip(paths, pipelines, strict=True)
-        ]
+    names = {path: module.path for path, (_, module) in zip(paths, units, strict=True)}
+    oz = _sizes_of(lambda n: oz_size(paths[n]), len(paths), "clang -Oz", jobs, show)
+    rollouts, failures = _rollouts(model, paths, settings, vocabulary, jobs, show)
 
     count = settings.tries
     spaces = model.task.actions
-    ours = [[_bare(spaces, order) for order in orders] for orders in rollouts]
-    fixed = [_bare(base, order) for order in core[:count]]
-    drawn = [
+    ours = [
+        [None if order is None else _bare(spaces, order) for order in orders]
+        for orders in rollouts
+    ]
+    fixed: list[Choice] = [_bare(base, order) for order in core[:count]]
+    drawn: list[list[Choice]] = [
         [_bare(base, order) for order in random_sequences(base, path, settings)]
         for path in paths
     ]
-    add("model, alone", 1, 0, [each[:1] for each in ours])
-    add("best fixed sequence", 1, 0, [fixed[:1] for _ in paths])
-    add("one random sequence", 1, 0, [each[:1] for each in drawn])
-    add(f"model, best of {count}", count, count, ours)
-    add(f"{len(fixed)} fixed sequences", len(fixed), len(fixed), [fixed for _ in paths])
-    add(f"random, best of {count}", count, count, drawn)
-
-    sizes, oz, failures = _measure(candidates, spaces.prologue, paths, jobs, show)
-    kept = [n for n, path in enumerate(paths) if oz[str(path)]]
-    names = list(candidates.numbers)
-    ways = []
-    for (name, tries, emitted), numbers in by_way.items():
-        chosen, found = [], []
-        for n in kept:
-            of_file = sizes[str(paths[n])]
-            best = min(numbers[n], key=of_file.__getitem__)
-            chosen.append(best)
-            found.append(of_file[best])
-        pipelines = [names[number] for number in chosen]
-        ways.append(Way(name, tries, emitted, np.array(found, float), pipelines))
+    rules = [
+        _alone("model, alone", ours),
+        _alone("best fixed sequence", [fixed for _ in paths]),
+        _alone("one random sequence", drawn),
+        _best(f"model, best of {count}", count, ours),
+        _best(f"{len(fixed)} fixed sequences", len(fixed), [fixed for _ in paths]),
+        _best(f"random, best of {count}", count, drawn),
+    ]
+    wanted = {
+        path: sorted({c for rule in rules for c in rule.choices[n] if c is not None})
+        for n, path in enumerate(paths)
+    }
+    measured = _measure(wanted, spaces.prologue, settings.timeout, jobs, show)
+    for path in paths:
+        failures += measured[path].failures
+    kept = [n for n, size in enumerate(oz) if size]
+    ways = [_way(rule, kept, [measured[path] for path in paths], oz) for rule in rules]
+    inside = [measured[paths[n]].oz or oz[n] for n in kept]
+    ways.append(Way("clang -Oz, in the plug-in", 1, 0, np.array(inside, float)))
     for level in settings.levels:
-        found = _stock(units, kept, level, jobs, show)
-        ways.append(Way(f"clang {level}", 1, 0, np.array(found, float)))
+        sizes = _sizes_of(
+            lambda k, level=level: _stock(*units[kept[k]], level),  # type: ignore[misc]
+            len(kept),
+            f"clang {level}",
+            jobs,
+            show,
+        )
+        ways.append(Way(f"clang {level}", 1, 0, np.array(sizes, float)))
     return Evaluation(
         [units[n][1].path for n in kept],
         [units[n][0].name for n in kept],
-        np.array([oz[str(paths[n])] for n in kept], float),
+        np.array([oz[n] for n in kept], float),
         ways,
-        failures,
+        [Failure(names[path], error.pipeline, error.kind) for path, error in failures],
     )
+
+
+def _alone(name: str, choices: Sequence[Sequence[Choice]]) -> _Rule:
+    return _Rule(name, 1, 0, [list(each[:1]) for each in choices])
+
+
+def _best(name: str, count: int, choices: Sequence[Sequence[Choice]]) -> _Rule:
+    """The smallest of several and -Oz, which is first: of equals it is kept."""
+    return _Rule(name, count, count + 1, [[None, *each] for each in choices])
+
+
+def _way(
+    rule: _Rule, kept: Sequence[int], measured: Sequence["_Measured"], oz: Sequence[int]
+) -> Way:
+    sizes: list[int] = []
+    chosen: list[Choice] = []
+    for n in kept:
+        known = measured[n].sizes
+        # What the compiler did not survive is -Oz.
+        choices = [choice if choice in known else None for choice in rule.choices[n]]
+        found = [oz[n] if choice is None else known[choice] for choice in choices]
+        best = int(np.argmin(found))
+        sizes.append(found[best])
+        chosen.append(choices[best])
+    return Way(rule.name, rule.tries, rule.emitted, np.array(sizes, float), chosen)
 
 
 def _units(
@@ -233,8 +283,8 @@ def _rollouts(
     vocabulary: Path | None,
     jobs: int,
     show: Show,
-) -> list[list[Order]]:
-    """The sequences that the model would try for each file."""
+) -> tuple[list[list[Order | None]], list[tuple[Path, SequenceFailed]]]:
+    """The sequences that the model would try for each file, None where it fails."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
         file = Path(folder, "actions.json")
         model.task.actions.save(file)
@@ -248,82 +298,101 @@ def _rollouts(
             vocabulary,
         )
 
-        def choose(runner: SequenceRunner, path: Path) -> list[Order]:
-            return model.choices(runner, path, settings.tries, settings.seed)
+        def choose(runner: SequenceRunner, path: Path) -> list[Order | SequenceFailed]:
+            try:
+                return model.choices(runner, path, settings.tries, settings.seed)
+            except ModuleFailed as error:
+                return [error]
 
-        with Runners(options, jobs) as runners:
-            return list(
+        with Runners(options, jobs, settings.timeout) as runners:
+            found = list(
                 runners.map(choose, paths, lambda done, of: show("Deciding", done, of))
             )
+    failures = [
+        (path, order)
+        for path, orders in zip(paths, found, strict=True)
+        for order in orders
+        if isinstance(order, SequenceFailed)
+    ]
+    return [
+        [None if isinstance(order, SequenceFailed) else order for order in orders]
+        for orders in found
+    ], failures
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What pipelines make of a module.
+
+    Attributes:
+        sizes: by pipeline, of those that the compiler survived.
+        failures: the others.
+        oz: by -Oz in the environment; 0 if that is not known.
+    """
+
+    sizes: dict[str, int]
+    failures: list[tuple[Path, SequenceFailed]]
+    oz: int
 
 
 def _measure(
-    candidates: _Candidates,
+    wanted: Mapping[Path, Sequence[str]],
     prologue: str,
-    paths: Sequence[Path],
+    timeout: float,
     jobs: int,
     show: Show,
-) -> tuple[dict[str, dict[int, int]], dict[str, int], list[tuple[str, str]]]:
-    """Sizes by module and pipeline, of -Oz by module, and what crashed."""
-    names = list(candidates.numbers)
-    actions = tuple(Action(str(n), name or _NOTHING) for n, name in enumerate(names))
-    space = ActionSpace("evaluation", "", prologue, actions)
+) -> dict[Path, _Measured]:
+    """Tries on each module the pipelines that are wanted there."""
+    unique = list(dict.fromkeys(name for names in wanted.values() for name in names))
+    numbers = {pipeline: number for number, pipeline in enumerate(unique)}
+    actions = [Action(str(n), pipeline or NOTHING) for pipeline, n in numbers.items()]
+    space = ActionSpace(
+        "evaluation", "", prologue, tuple(actions or [Action("nothing", NOTHING)])
+    )
     with tempfile.TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
         file = Path(folder, "actions.json")
         space.save(file)
         options = CompilerOptions(str(file), ("step",), "text-size", 1)
 
-        def measure(
-            runner: SequenceRunner, path: Path
-        ) -> tuple[int, dict[int, int], list[int]]:
-            oz = int(runner.reset(path).info["oz_text_size"])
-            found: dict[int, int] = {}
-            failed = []
-            for number in sorted(candidates.wanted[str(path)]):
+        def measure(runner: SequenceRunner, path: Path) -> _Measured:
+            sizes: dict[str, int] = {}
+            failures: list[tuple[Path, SequenceFailed]] = []
+            oz = 0
+            for pipeline in wanted[path]:
                 try:
-                    found[number] = runner.run(path, [number]).last
-                except ModelError:
-                    found[number] = oz
-                    failed.append(number)
-            return oz, found, failed
+                    found = runner.run(path, [numbers[pipeline]])
+                except ModuleFailed as error:
+                    failures.append((path, error))
+                    break
+                except SequenceFailed as error:
+                    failures.append((path, error))
+                else:
+                    sizes[pipeline], oz = found.last, found.oz
+            return _Measured(sizes, failures, oz)
 
-        sizes: dict[str, dict[int, int]] = {}
-        oz: dict[str, int] = {}
-        failures: list[tuple[str, str]] = []
-        with Runners(options, jobs) as runners:
+        paths = list(wanted)
+        with Runners(options, jobs, timeout) as runners:
             results = runners.map(
                 measure, paths, lambda done, total: show("Compiling", done, total)
             )
-            for path, (stock, found, failed) in zip(paths, results, strict=True):
-                oz[str(path)] = stock
-                sizes[str(path)] = found
-                failures += [(str(path), names[number]) for number in failed]
-    return sizes, oz, failures
+            return dict(zip(paths, results, strict=True))
 
 
-_NOTHING = "no-op-module"
+def _stock(program: Program, module: Module, level: str) -> int:
+    """Bytes of machine code by stock clang, from the source."""
+    with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
+        target = Path(folder, "out.o")
+        toolchain.compile_source(program, module, target, level)
+        return text_size(target.read_bytes(), module.source)
 
 
-def _stock(
-    units: Sequence[tuple[Program, Module]],
-    kept: Sequence[int],
-    level: str,
-    jobs: int,
-    show: Show,
+def _sizes_of(
+    size: Callable[[int], int], count: int, stage: str, jobs: int, show: Show
 ) -> list[int]:
-    """Bytes of machine code by stock clang, from the sources."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    def compile_one(number: int) -> int:
-        program, module = units[number]
-        with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
-            target = Path(folder, "out.o")
-            toolchain.compile_source(program, module, target, level)
-            return text_size(target.read_bytes(), module.source)
-
+    """The sizes of files by their numbers, several at once."""
     sizes = []
     with ThreadPoolExecutor(jobs) as pool:
-        for done, size in enumerate(pool.map(compile_one, kept), 1):
-            sizes.append(size)
-            show(f"clang {level}", done, len(kept))
+        for done, found in enumerate(pool.map(size, range(count)), 1):
+            sizes.append(found)
+            show(stage, done, count)
     return sizes

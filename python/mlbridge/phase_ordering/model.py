@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import SchemaMismatch
 from mlbridge.phase_ordering.actions import ActionSpace
-from mlbridge.phase_ordering.compiler import FEATURES, SequenceRunner
+from mlbridge.phase_ordering.compiler import (
+    FEATURES,
+    ModuleFailed,
+    SequenceFailed,
+    SequenceRunner,
+)
 
 KEY = "mlbridge.phase-ordering"
 """Of the metadata that say what a model is for: docs/phase-ordering.md."""
@@ -114,24 +119,38 @@ class Model:
         return np.asarray(found[0], np.float64)
 
     def decide_alone(self, runner: SequenceRunner, module: Path) -> Order:
-        """The actions it takes by itself: no machine code is made on the way."""
+        """The actions it takes by itself: no machine code is made on the way.
+
+        Raises:
+            SequenceFailed: the compiler did not survive them.
+        """
         return self._rollout(runner, module, None)
 
     def choices(
         self, runner: SequenceRunner, module: Path, count: int, seed: int
-    ) -> list[Order]:
+    ) -> list[Order | SequenceFailed]:
         """So many sequences to choose from; the first is what it would take alone.
 
         Where it takes one action only, those of the highest scores; else it draws.
+        In the place of one that the compiler did not survive is what befell it.
+
+        Raises:
+            ModuleFailed: no compiler gets as far as the first action.
         """
         if self.task.steps == 1:
             outcome = runner.reset(module)
             order = np.argsort(-self.scores(outcome.features), kind="stable")
             return [self._taken((int(action),)) for action in order[:count]]
         draw = np.random.default_rng([seed, *module.name.encode()])
-        alone = self.decide_alone(runner, module)
-        drawn = [self._rollout(runner, module, draw) for _ in range(count - 1)]
-        return [alone, *drawn]
+        found: list[Order | SequenceFailed] = []
+        for number in range(count):
+            try:
+                found.append(self._rollout(runner, module, draw if number else None))
+            except ModuleFailed:
+                raise
+            except SequenceFailed as error:
+                found.append(error)
+        return found
 
     def _rollout(
         self,

@@ -4,13 +4,13 @@
 """Do programs still do what they should, compiled by what was chosen for each file?"""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mlbridge.corpus import runs, toolchain
 from mlbridge.corpus.manifest import Corpus
-from mlbridge.phase_ordering.actions import Action, ActionSpace
-from mlbridge.phase_ordering.compiler import CompilerOptions, SequenceRunner
+from mlbridge.phase_ordering.actions import NOTHING, Action, ActionSpace
+from mlbridge.phase_ordering.compiler import TIMEOUT, CompilerOptions, SequenceRunner
 from mlbridge.phase_ordering.evaluate import Evaluation, Way
 
 
@@ -21,11 +21,13 @@ def run_programs(
     prologue: str,
     *,
     repeat: int = 3,
+    timeout: float = TIMEOUT,
     show: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, tuple[runs.Run, runs.Run]]:
     """Runs each program as stock -Oz has compiled it and as a way has, in turn.
 
-    A file of the program that was not evaluated is compiled by stock -Oz in both.
+    A file of the program that was not evaluated, or for which the way fell back to it,
+    is compiled by stock -Oz in both.
 
     Args:
         corpus: that has the programs.
@@ -33,6 +35,7 @@ def run_programs(
         way: one of its, with the pipelines that were chosen.
         prologue: that runs before each of these.
         repeat: runs of each; the least time counts.
+        timeout: seconds for a pipeline, as for `SequenceRunner`.
         show: is told how many programs are done, and of how many.
 
     Returns:
@@ -46,7 +49,7 @@ def run_programs(
         for done, program in enumerate(names, 1):
             stock, ours = folder / f"{program}-Oz", folder / program
             toolchain.executable(corpus.programs[program], stock, "-Oz")
-            _link(corpus, program, chosen, prologue, folder, ours)
+            _link(corpus, program, chosen, prologue, folder, ours, timeout)
             pairs = [
                 [runs.run_tests(corpus, {program: file})[0] for file in (stock, ours)]
                 for _ in range(repeat)
@@ -68,28 +71,32 @@ def _least(every: Sequence[runs.Run]) -> runs.Run:
 def _link(
     corpus: Corpus,
     program: str,
-    chosen: dict[str, str],
+    chosen: Mapping[str, str | None],
     prologue: str,
     folder: Path,
     to: Path,
+    timeout: float,
 ) -> None:
     """An executable of a program's files, each by the pipeline chosen for it."""
     modules = corpus.programs[program].modules
-    pipelines = [chosen[m.path] for m in modules if m.path in chosen]
-    unique = list(dict.fromkeys(pipelines))
-    actions = tuple(Action(str(n), p or "no-op-module") for n, p in enumerate(unique))
+    pipelines = [chosen.get(module.path) for module in modules]
+    unique = list(dict.fromkeys(p for p in pipelines if p is not None))
+    actions = [Action(str(n), p or NOTHING) for n, p in enumerate(unique)]
     file = folder / f"{program}.json"
-    ActionSpace(program, "", prologue, actions or (Action("0", "no-op-module"),)).save(
-        file
-    )
+    ActionSpace(
+        program, "", prologue, tuple(actions or [Action("nothing", NOTHING)])
+    ).save(file)
     objects = []
-    with SequenceRunner(CompilerOptions(str(file), ("step",), "none", 1)) as runner:
-        for number, module in enumerate(modules):
+    options = CompilerOptions(str(file), ("step",), "none", 1)
+    with SequenceRunner(options, timeout=timeout) as runner:
+        for number, (module, pipeline) in enumerate(
+            zip(modules, pipelines, strict=True)
+        ):
             objects.append(folder / f"{program}-{number}.o")
             path = corpus.folder.resolve() / module.path
-            if module.path in chosen:
-                runner.write(path, [unique.index(chosen[module.path])], objects[-1])
-            else:
+            if pipeline is None:
                 toolchain.compile_bitcode(path, objects[-1], "-Oz")
+            else:
+                runner.write(path, [unique.index(pipeline)], objects[-1])
     about = corpus.programs[program]
     toolchain.link(objects, about.libraries, to, cpp=about.is_cpp)

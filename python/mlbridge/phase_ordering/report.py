@@ -5,7 +5,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +146,7 @@ class Statistics:
                 "oz": [int(size) for size in found.oz],
                 "ways": ways,
                 "comparisons": self.pairs(),
-                "failures": found.failures,
+                "failures": [asdict(failure) for failure in found.failures],
             },
             indent=1,
         )

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
-from mlbridge.phase_ordering.compiler import CompilerOptions, SequenceRunner
+from mlbridge.phase_ordering.compiler import TIMEOUT, CompilerOptions, SequenceRunner
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -21,11 +21,13 @@ Show = Callable[[int, int], None]
 class Runners:
     """Compilers for several threads: each takes one, and gives it back."""
 
-    def __init__(self, options: CompilerOptions, workers: int) -> None:
-        """Nothing is started before it is used."""
+    def __init__(
+        self, options: CompilerOptions, workers: int, timeout: float = TIMEOUT
+    ) -> None:
+        """Nothing is started before it is used; ``timeout`` as for each of them."""
         self.options = options
         self.workers = workers
-        self._all = [SequenceRunner(options) for _ in range(workers)]
+        self._all = [SequenceRunner(options, timeout=timeout) for _ in range(workers)]
         self._free: queue.SimpleQueue[SequenceRunner] = queue.SimpleQueue()
         for runner in self._all:
             self._free.put(runner)

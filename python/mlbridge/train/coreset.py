@@ -21,7 +21,7 @@ from mlbridge.corpus import manifest
 from mlbridge.envs.phase_ordering import _dimension
 from mlbridge.errors import InvalidArgument
 from mlbridge.phase_ordering.actions import ActionSpace
-from mlbridge.phase_ordering.compiler import CompilerOptions, SequenceRunner
+from mlbridge.phase_ordering.compiler import TIMEOUT, CompilerOptions, SequenceRunner
 from mlbridge.phase_ordering.coreset import CoreSet
 from mlbridge.phase_ordering.model import Task
 from mlbridge.phase_ordering.runners import Runners
@@ -55,6 +55,8 @@ class CoreSetSettings:
         observation: what it sees.
         vocabulary: of ``embedding``.
         workers: compilers at once.
+        timeout: seconds for a sequence on a module that is not large; see
+            `SequenceRunner`.
         plugin: MLBridgeLLVM.so.
     """
 
@@ -69,6 +71,7 @@ class CoreSetSettings:
     observation: tuple[str, ...] = ("histogram", "counts")
     vocabulary: Path | None = None
     workers: int = 1
+    timeout: float = TIMEOUT
     plugin: Path | None = None
 
 
@@ -81,14 +84,14 @@ class Trained:
         searched: geomean over the searched modules of the best that was found.
         checks: the value model on programs that it was not trained on, by epochs.
         model: the file.
-        failures: sequences that crashed the compiler, with the module.
+        failures: what the compiler did not survive; see `Table`.
     """
 
     core: CoreSet
     searched: float
     checks: list[Check]
     model: Path
-    failures: list[tuple[str, Order]]
+    failures: list[tuple[str, Order, str]]
 
 
 def train(
@@ -113,7 +116,7 @@ def train(
         settings.search.length,
         plugin=settings.plugin,
     )
-    with Runners(options, settings.workers) as runners:
+    with Runners(options, settings.workers, settings.timeout) as runners:
         found = search(
             runners,
             balanced(modules, settings.searched, settings.search.seed),
@@ -123,6 +126,7 @@ def train(
         )
     # The space's own order, and the best of each module.
     length = min(len(options.space.actions), settings.search.length)
+    found = [best for best in found if best.sequences]
     pool = [tuple(range(length)), *(best.sequences[0] for best in found)]
     table = tabulate(
         options,
@@ -131,6 +135,7 @@ def train(
         list(dict.fromkeys(pool)),
         settings.out / "table.jsonl",
         lambda done, total: show("Trying on all", done, total),
+        timeout=settings.timeout,
     )
     core, chosen = _core_set(options.space, table, settings.count)
     core.save(settings.out / "core.json")
@@ -142,7 +147,7 @@ def train(
         table.oz,
     )
     model, checks = _train_model(settings, core, of_core, show)
-    best = [min(b.ratios) for b in found]
+    best = [min(b.ratios) for b in found] or [1.0]
     return Trained(
         core, float(np.exp(np.mean(np.log(best)))), checks, model, table.failures
     )

@@ -18,11 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge.corpus import toolchain
-from mlbridge.envs.machine_code import text_size
-from mlbridge.errors import InvalidArgument, ModelError
-from mlbridge.phase_ordering.compiler import CompilerOptions, SequenceRunner
+from mlbridge.errors import InvalidArgument
+from mlbridge.phase_ordering.compiler import (
+    TIMEOUT,
+    CompilerOptions,
+    ModuleFailed,
+    SequenceFailed,
+    SequenceRunner,
+)
 from mlbridge.phase_ordering.runners import Runners, Show
+from mlbridge.phase_ordering.stock import oz_size
 from mlbridge.train.kept import Kept
 
 Order = tuple[int, ...]
@@ -30,7 +35,7 @@ Order = tuple[int, ...]
 
 
 FAILED_RATIO = 2.0
-"""What a sequence that crashes the compiler on a module counts as."""
+"""What a sequence that the compiler does not survive on a module counts as."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,10 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Best:
-    """The best sequences found for a module, the smallest code first."""
+    """The best sequences found for a module, the smallest code first.
+
+    None, where no compiler got as far as the first action.
+    """
 
     module: str
     sequences: tuple[Order, ...]
@@ -66,20 +74,24 @@ def search_module(
 
     The same seed finds the same for a module, whatever else is searched beside it. The
     runner's reward should be ``none``: only last states are looked at.
+
+    Raises:
+        ModuleFailed: no compiler gets as far as the first action.
     """
     draw = random.Random(f"{settings.seed} {module.parent.name}/{module.name}")
     actions = len(runner.options.space.actions)
     known: dict[Order, float] = {}
 
+    stock = oz_size(module)
     with tempfile.TemporaryDirectory(prefix="mlbridge-search-") as folder:
         object_file = Path(folder, "module.o")
-        toolchain.compile_bitcode(module, object_file, "-Oz")
-        stock = text_size(object_file.read_bytes(), module.name)
 
         def ratio(sequence: Order) -> float:
             try:
                 size = runner.last_size(module, sequence, object_file)
-            except ModelError:
+            except ModuleFailed:
+                raise
+            except SequenceFailed:
                 return FAILED_RATIO
             return size / stock if stock else 1.0
 
@@ -149,16 +161,19 @@ def search(
     show(len(modules) - len(missing), len(modules))
 
     def work(runner: SequenceRunner, module: Path) -> Best:
-        return search_module(runner, module, settings)
+        try:
+            return search_module(runner, module, settings)
+        except ModuleFailed:
+            return Best(str(module), (), ())
 
     before = len(modules) - len(missing)
     for best in runners.map(
         work, missing, lambda done, _: show(before + done, len(modules))
     ):
         known[best.module] = best
-        kept.add(
-            Path(best.module), {"sequences": best.sequences, "ratios": best.ratios}
-        )
+        if best.sequences:
+            found = {"sequences": best.sequences, "ratios": best.ratios}
+            kept.add(Path(best.module), found)
     return [known[str(module)] for module in modules]
 
 
@@ -171,8 +186,9 @@ class Table:
         programs: of these.
         sequences: that were tried.
         sizes: [modules, sequences].
-        oz: of stock -Oz, [modules].
-        failures: sequences that crashed the compiler, as (module, sequence).
+        oz: of stock clang's -Oz, [modules].
+        failures: what the compiler did not survive, as (module, sequence, ``crash``,
+            ``timeout`` or ``refused``).
     """
 
     modules: list[str]
@@ -180,7 +196,7 @@ class Table:
     sequences: list[Order]
     sizes: NDArray[np.float64]
     oz: NDArray[np.float64]
-    failures: list[tuple[str, Order]] = field(default_factory=list)
+    failures: list[tuple[str, Order, str]] = field(default_factory=list)
 
     @property
     def logs(self) -> NDArray[np.float64]:
@@ -231,16 +247,20 @@ def tabulate(
     sequences: Sequence[Order],
     log: Path | None = None,
     show: Show = lambda done, total: None,
+    *,
+    timeout: float = TIMEOUT,
 ) -> Table:
     """Tries all sequences on all modules; what the log has is not tried again.
 
     Args:
         options: of the compiler, with the space that the sequences are of.
         workers: compilers at once.
-        modules: bitcode files; those without machine code are left out.
+        modules: bitcode files; those without machine code are left out, and those
+            of which no sequence makes any.
         sequences: to be tried.
         log: as for `search`.
         show: is told how far it is.
+        timeout: seconds, as for `SequenceRunner`.
 
     Raises:
         InvalidArgument: there is nothing to try, or nothing to try it on.
@@ -252,14 +272,16 @@ def tabulate(
     rows = kept.load(modules)
 
     def work(runner: SequenceRunner, module: Path) -> tuple[Path, dict[str, Any]]:
-        stock = runner.reset(module).info["oz_text_size"]
-        sizes: list[int | None] = []
+        sizes: list[int | str] = []
         for number in range(len(wanted)):
             try:
                 sizes.append(runner.run(module, [number]).last)
-            except ModelError:
-                sizes.append(None)
-        return module, {"sizes": sizes, "oz": stock}
+            except ModuleFailed as error:
+                sizes += [error.kind] * (len(wanted) - number)
+                break
+            except SequenceFailed as error:
+                sizes.append(error.kind)
+        return module, {"sizes": sizes, "oz": oz_size(module)}
 
     missing = [module for module in modules if str(module) not in rows]
     before = len(modules) - len(missing)
@@ -269,19 +291,27 @@ def tabulate(
         file = Path(folder, "actions.json")
         options.space.of_sequences(sequences, "sequences", "").save(file)
         whole = replace(options, actions=str(file), reward="text-size", steps=1)
-        with Runners(whole, workers) as runners:
+        with Runners(whole, workers, timeout) as runners:
             for module, row in runners.map(
                 work, missing, lambda done, _: show(before + done, len(modules))
             ):
                 rows[str(module)] = row
                 kept.add(module, row)
     # Without machine code there is nothing to compare.
-    names = [str(module) for module in modules if rows[str(module)]["oz"]]
+    names = [
+        str(module)
+        for module in modules
+        if rows[str(module)]["oz"]
+        and not all(isinstance(size, str) for size in rows[str(module)]["sizes"])
+    ]
     found = [rows[name] for name in names]
     stock = np.array([row["oz"] for row in found], np.float64)
     sizes = np.array(
         [
-            [FAILED_RATIO * row["oz"] if s is None else s for s in row["sizes"]]
+            [
+                FAILED_RATIO * row["oz"] if isinstance(s, str) else s
+                for s in row["sizes"]
+            ]
             for row in found
         ],
         np.float64,
@@ -293,9 +323,9 @@ def tabulate(
         sizes,
         stock,
         [
-            (name, tuple(sequence))
+            (name, tuple(sequence), size)
             for name, row in zip(names, found, strict=True)
             for sequence, size in zip(wanted, row["sizes"], strict=True)
-            if size is None
+            if isinstance(size, str)
         ],
     )
