@@ -112,7 +112,8 @@ def test_a_search_finds_something_and_always_the_same(
     folder: Path, tmp_path: Path
 ) -> None:
     options = CompilerOptions(observation=("step",), reward="none", steps=8)
-    chosen = coreset.balanced(modules(folder), 4, 0)
+    files = corpus.load(folder).files("training", most=SMALL)
+    chosen = coreset.balanced(files, 4, 0)
     assert {path.parent.name for path in chosen} == {"bzip2", "lua"}
     wanted = SearchSettings(evaluations=12, length=8)
     log = tmp_path / "search.jsonl"
@@ -204,8 +205,10 @@ def table_of(sizes: list[list[float]], programs: list[str]) -> Table:
 def test_a_core_set_is_of_sequences_that_go_together() -> None:
     # The second is the best alone; beside it the third adds most, the first nothing.
     table = table_of([[96, 95, 100], [97, 95, 100], [100, 99, 80]], ["a", "a", "b"])
-    assert table.greedy(3) == [2, 1]
+    assert table.greedy(2) == [2, 1]
     assert table.greedy(1) == [2]
+    # It is filled up with what brings nothing here.
+    assert table.greedy(3) == table.greedy(9) == [2, 1, 0]
     # Of each program all its code counts, and every program the same.
     logs = [math.log(200 / 200), math.log(80 / 100)]
     assert table.score(table.sizes[:, 2]) == pytest.approx(sum(logs) / 2)
@@ -218,16 +221,70 @@ def test_the_value_model_learns_which_sequence_suits_which_module() -> None:
     rows[:, 0] += 200 * kinds
     sizes = [[90.0, 99.0, 101.0] if kind else [99.0, 90.0, 101.0] for kind in kinds]
     programs = [f"p{n % 4}" for n in range(60)]
-    _, checks = value.train(
+    fitted = value.train(
         rows,
         table_of(sizes, programs),
+        [1, 0, 2],
         {"histogram": 6},
         value.ValueSettings(epochs=100, members=2, hidden=16),
     )
-    best = min(check.chosen for check in checks)
-    assert best == pytest.approx(0.90)
-    assert checks[0].chosen > 0.93
-    assert checks[-1].fixed > 0.93
+    assert fitted.check is not None
+    assert fitted.check.epochs == fitted.epochs
+    assert fitted.check.chosen == pytest.approx(0.90, abs=0.01)
+    assert fitted.check.best == pytest.approx(0.90)
+    assert fitted.checks[0].chosen > 0.93
+    assert fitted.checks[-1].fixed > 0.93
+
+
+@pytest.mark.parametrize("hidden", [3, 4])
+def test_a_value_model_begins_with_the_best_fixed_sequence(hidden: int) -> None:
+    rows = np.random.default_rng(0).uniform(0, 99, (12, 6)).astype(np.float32)
+    sizes = [[95.0 + n % 3, 90.0 + n % 2, 99.0] for n in range(12)]
+    fitted = value.train(
+        rows,
+        table_of(sizes, ["a", "b", "c"] * 4),
+        [1, 0, 2],
+        {"histogram": 6},
+        value.ValueSettings(epochs=20, members=2, hidden=hidden),
+    )
+    # As many sequences as the hidden layer is wide, too.
+    assert fitted.checks[0].chosen == fitted.checks[0].fixed
+
+
+def test_nothing_of_a_program_is_in_what_it_is_judged_by() -> None:
+    rows = np.random.default_rng(0).uniform(0, 99, (9, 6)).astype(np.float32)
+    # Of each program the sequence that was found there is far the best.
+    programs = ["a", "b", "c"] * 3
+    sizes = [[50.0 if k == n % 3 else 90.0 for k in range(3)] for n in range(9)]
+    table = table_of([[*each, 95.0] for each in sizes], programs)
+    settings = value.ValueSettings(epochs=20, members=2, hidden=16)
+    origins = [frozenset("a"), frozenset("b"), frozenset("c"), frozenset[str]()]
+    known = value.train(rows, table, [0, 1, 2], {"histogram": 6}, settings)
+    unknown = value.train(
+        rows, table, [0, 1, 2], {"histogram": 6}, settings, origins=origins
+    )
+    assert known.checks[0].best == pytest.approx(0.5)
+    assert unknown.checks[0].best == pytest.approx(0.9)
+    # One that was found in another program, too, is there.
+    origins[0] = frozenset("ab")
+    other = value.train(
+        rows, table, [0, 1, 2], {"histogram": 6}, settings, origins=origins
+    )
+    assert 0.6 < other.checks[0].best < 0.8
+
+
+def test_modules_to_search_are_large_rather_than_small() -> None:
+    files = {Path(f"a/{n}.bc"): n for n in (10, 200, 400, 1000, 90_000)}
+    files |= {Path(f"b/{n}.bc"): n for n in (299, 5000)}
+    first = [coreset.balanced(files, 2, seed) for seed in range(200)]
+    assert {path.parent.name for path in first[0]} == {"a", "b"}
+    of_a = [files[path] for chosen in first for path in chosen if path.match("a/*")]
+    assert set(of_a) == {400, 1000, 90_000}
+    assert of_a.count(90_000) > 120
+    assert all(Path("b/5000.bc") in chosen for chosen in first)
+    assert sorted(coreset.balanced(files, 9, 0)) == sorted(files)
+    # What is very small comes last.
+    assert {files[path] for path in coreset.balanced(files, 9, 0)[4:]} == {10, 200, 299}
 
 
 def test_the_recipe_makes_a_model_that_picks_sequences(
@@ -256,7 +313,7 @@ def test_the_same_recipe_makes_the_same_model(
 ) -> None:
     again = coreset.train(core_settings(folder, tmp_path))
     assert again.core == trained.core
-    assert again.checks == trained.checks
+    assert again.fitted.checks == trained.fitted.checks
 
 
 def test_clang_asks_the_model(
@@ -474,9 +531,15 @@ def test_the_evaluation_on_the_command_line(
     assert ways["clang -O2"]["geomean"]["mean"] > 1.1
     inside = ways["clang -Oz, in the plug-in"]["geomean"]["mean"]
     assert inside == pytest.approx(1, abs=0.01)
-    # The same on the training programs as where the core set was chosen.
-    fixed = ways["best fixed sequence"]["geomean"]["mean"]
-    assert fixed == pytest.approx(trained.core.ratios[0])
+    # The same as where the core set was chosen, and larger modules were seen there.
+    lines = trained.model.with_name("table.jsonl").read_text().splitlines()
+    table = {Path(line["module"]): line for line in map(json.loads, lines)}
+    assert len(table) > len(found["files"])
+    tried = next(iter(table.values()))["with"]["sequences"]
+    number = tried.index([*trained.core.sequences[0]])
+    assert ways["best fixed sequence"]["sizes"] == [
+        table[root / file]["found"]["sizes"][number] for file in found["files"]
+    ]
 
 
 class _Crashing(Model):
@@ -498,7 +561,7 @@ def test_a_rollout_that_crashes_is_oz(trained: coreset.Trained, folder: Path) ->
     crash = Action("crash", "trigger-crash-module")
     space = replace(base, actions=(*base.actions[:3], crash))
     core = [(0, 1, 2), (3,)]
-    wanted = EvaluationSettings(2, steps=2, levels=(), most=300)
+    wanted = EvaluationSettings(2, steps=2, levels=(), most=700)
     result = evaluate(found, "training", _Crashing(space, (0, 3)), space, core, wanted)
     assert len(result.files) > 3
     ways = {way.name: way for way in result.ways}

@@ -66,7 +66,10 @@ def phase_ordering(
         Path | None, typer.Option(help="Of `embedding`, in LLVM's form.")
     ] = None,
     max_instructions: Annotated[
-        int, typer.Option(help="Leave larger modules out.")
+        int,
+        typer.Option(
+            help="Leave larger modules out (policy), or search none that is (coreset)."
+        ),
     ] = 6000,
     learning_rate: Annotated[float, typer.Option()] = 5e-4,
     count: Annotated[
@@ -75,6 +78,12 @@ def phase_ordering(
     searched: Annotated[
         int, typer.Option(help="Modules that are searched (coreset).")
     ] = 60,
+    linked: Annotated[
+        bool,
+        typer.Option(
+            "--linked", help="Try what is found on linked programs, too (coreset)."
+        ),
+    ] = False,
     evaluations: Annotated[
         int, typer.Option(help="Sequences tried on each of them (coreset).")
     ] = 300,
@@ -116,6 +125,7 @@ def phase_ordering(
                 "count": count,
                 "searched": searched,
                 "most": max_instructions,
+                "linked": linked,
                 "observation": seen,
                 "vocabulary": vocabulary,
                 "workers": workers,
@@ -205,11 +215,12 @@ def _core_set(arguments: dict[str, object], search: dict[str, int], seed: int) -
             f"Training programs: {ratios[k - 1]:.4f} by the best of {k} fixed"
             " sequences."
         )
-    if trained.checks:
-        best = min(trained.checks, key=lambda check: check.chosen)
+    check = trained.fitted.check
+    if check is not None:
         console.print(
-            f"Programs left out, each in turn: {best.chosen:.4f} by the value model,"
-            f" {best.fixed:.4f} by the best fixed sequence, {best.best:.4f} at most."
+            f"Programs left out, each in turn: {check.chosen:.4f} by the value model"
+            f" after {check.epochs} epochs, {check.fixed:.4f} by the best fixed"
+            f" sequence, {check.best:.4f} at most."
         )
     for kind, times in sorted(Counter(f[2] for f in trained.failures).items()):
         console.print(f"The compiler's failures, {kind}: {times}; see table.jsonl")

@@ -16,7 +16,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from mlbridge.corpus import toolchain
-from mlbridge.corpus.manifest import Corpus, Module, Program, load, sha256
+from mlbridge.corpus.manifest import LINKED, Corpus, Module, Program, load, sha256
 from mlbridge.corpus.recipes import RECIPES, Recipe, split_of
 from mlbridge.errors import Error, InvalidArgument, OSFailure
 
@@ -283,7 +283,7 @@ def describe(path: Path, folder: Path, source: str = "") -> Module:
 
 def _linked(it: _Prepared, modules: Sequence[Module], into: Path) -> Program:
     in_order = sorted(modules, key=lambda module: module.path)
-    target = into / "linked" / f"{it.name}.bc"
+    target = into / LINKED / f"{it.name}.bc"
     target.parent.mkdir(exist_ok=True)
     toolchain.link_bitcode([into / module.path for module in in_order], target)
     return Program(

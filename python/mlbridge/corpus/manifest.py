@@ -6,7 +6,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 
 VERSION = 1
 NAME = "manifest.json"
+LINKED = "linked"
+"""The folder of whole programs."""
 SPLITS = ("training", "held-out", "generated")
 
 
@@ -86,42 +88,84 @@ class Corpus:
     compiler: str
     programs: dict[str, Program] = field(default_factory=dict)
 
-    def select(self, split: str | None = None) -> list[Program]:
-        """The programs of a split, or all that were not generated, by name.
+    def select(
+        self,
+        split: str | None = None,
+        *,
+        only: Sequence[str] = (),
+        without: Sequence[str] = (),
+    ) -> list[Program]:
+        """Programs, by name.
+
+        Args:
+            split: theirs; None for all that were not generated.
+            only: these instead, of whatever split.
+            without: some that are left out.
 
         Raises:
-            InvalidArgument: there is no such split, or it has no program here.
+            InvalidArgument: there is no such split or program, or none is left.
         """
         if split is not None and split not in SPLITS:
             raise InvalidArgument(f"no split '{split}', only {', '.join(SPLITS)}")
+        for name in (*only, *without):
+            if name not in self.programs:
+                raise InvalidArgument(f"{self.folder} has no program '{name}'")
         found = [
             program
-            for _, program in sorted(self.programs.items())
-            if (program.split == split if split else program.split != "generated")
+            for name, program in sorted(self.programs.items())
+            if name not in without
+            and (
+                name in only
+                if only
+                else program.split == split
+                if split
+                else program.split != "generated"
+            )
         ]
         if not found:
+            of_split = f" of the split {split}" if split else ""
+            but = f" but {', '.join(without)}" if without else ""
             raise InvalidArgument(
-                f"{self.folder} has no program"
-                f"{f' of the split {split}' if split else ''}: `mlbridge corpus fetch "
+                f"{self.folder} has no program{of_split}{but}: `mlbridge corpus fetch "
                 f"--folder {self.folder}` gets them"
             )
         return found
 
-    def modules(
-        self, split: str | None = None, *, most: int | None = None
-    ) -> Iterator[Path]:
-        """Bitcode files of a split, with at most so many instructions each.
+    def files(
+        self,
+        split: str | None = None,
+        *,
+        most: int | None = None,
+        without: Sequence[str] = (),
+    ) -> dict[Path, int]:
+        """Bitcode files of a split's programs, and the instructions of each.
 
         Those in which no function is defined are left out.
-        """
-        for program in self.select(split):
-            for module in program.modules:
-                if module.functions and (most is None or module.instructions <= most):
-                    yield self.folder / module.path
 
-    def program_of(self, path: Path) -> str:
-        """Whose module that is: the name of its folder."""
-        return path.parent.name
+        Args:
+            split: as for `select`.
+            most: instructions of a file; larger ones are left out.
+            without: programs that are left out.
+
+        Raises:
+            InvalidArgument: there is no such split or program, or nothing is left.
+        """
+        return {
+            self.folder / module.path: module.instructions
+            for program in self.select(split, without=without)
+            for module in program.modules
+            if module.functions and (most is None or module.instructions <= most)
+        }
+
+    def modules(
+        self,
+        split: str | None = None,
+        *,
+        most: int | None = None,
+        without: Sequence[str] = (),
+    ) -> Iterator[Path]:
+        """The names of `files`."""
+        yield from self.files(split, most=most, without=without)
 
     def save(self) -> None:
         """Writes the manifest: the whole of it, or the old one stays."""
@@ -139,6 +183,11 @@ class Corpus:
         temporary = self.folder / f".{NAME}.{os.getpid()}"
         temporary.write_text(text + "\n", encoding="utf-8")
         temporary.replace(self.folder / NAME)
+
+
+def program_of(path: Path) -> str:
+    """Whose bitcode that is: a file's folder, or what a linked one is called."""
+    return path.stem if path.parent.name == LINKED else path.parent.name
 
 
 def load(folder: str | os.PathLike[str]) -> Corpus:

@@ -306,7 +306,7 @@ def _programs(
     found = manifest.load(Path(corpus).resolve())
     by_program: dict[str, list[Path]] = {}
     for path in found.modules(split, most=most):
-        by_program.setdefault(found.program_of(path), []).append(path)
+        by_program.setdefault(manifest.program_of(path), []).append(path)
     if not by_program:
         raise InvalidArgument(f"{corpus} has no module of {most} instructions or less")
     return list(by_program.values())

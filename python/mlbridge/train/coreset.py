@@ -8,6 +8,7 @@ Prediction" (ICML 2023). Each part is kept in the folder of the training, so tha
 that was cut short goes on: ``search.jsonl``, ``table.jsonl``, ``core.json``.
 """
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge.corpus import manifest
+from mlbridge.corpus.manifest import program_of
 from mlbridge.envs.phase_ordering import _dimension
 from mlbridge.errors import InvalidArgument
 from mlbridge.phase_ordering.actions import ActionSpace
@@ -34,9 +36,12 @@ from mlbridge.train.search import (
     search,
     tabulate,
 )
-from mlbridge.train.value import Check, ValueSettings
+from mlbridge.train.value import Check, Fitted, ValueSettings
 
 Show = Callable[[str, int, int], None]
+
+LEAST = 300
+"""Instructions: of smaller modules there is little to learn."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,9 @@ class CoreSetSettings:
         actions: the space of the search.
         count: K, the sequences of the core set.
         searched: modules that are searched, each program's share the same.
-        most: instructions of a module; larger ones are left out.
+        most: instructions of a module that is searched. What is found is tried on
+            larger ones, too.
+        linked: whether it is tried on whole programs, linked, as well.
         search: how each of them is.
         value: how the value model is trained.
         observation: what it sees.
@@ -66,6 +73,7 @@ class CoreSetSettings:
     count: int = 50
     searched: int = 60
     most: int | None = 6000
+    linked: bool = False
     search: SearchSettings = field(default_factory=SearchSettings)
     value: ValueSettings = field(default_factory=ValueSettings)
     observation: tuple[str, ...] = ("histogram", "counts")
@@ -82,14 +90,14 @@ class Trained:
     Attributes:
         core: the core set.
         searched: geomean over the searched modules of the best that was found.
-        checks: the value model on programs that it was not trained on, by epochs.
-        model: the file.
+        fitted: the value model, and what it does for programs left out.
+        model: its file.
         failures: what the compiler did not survive; see `Table`.
     """
 
     core: CoreSet
     searched: float
-    checks: list[Check]
+    fitted: Fitted
     model: Path
     failures: list[tuple[str, Order, str]]
 
@@ -106,9 +114,18 @@ def train(
     settings.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(asdict(settings), indent=1, default=str)
     (settings.out / "settings.json").write_text(text + "\n", encoding="utf-8")
-    modules = list(corpus.modules("training", most=settings.most))
-    if not modules:
+    files = corpus.files("training")
+    small = {
+        file: instructions
+        for file, instructions in files.items()
+        if settings.most is None or instructions <= settings.most
+    }
+    if not small:
         raise InvalidArgument(f"{settings.corpus} has no training module so small")
+    modules = list(files)
+    if settings.linked:
+        programs = corpus.select("training")
+        modules += [corpus.folder / program.linked.path for program in programs]
     options = CompilerOptions(
         settings.actions,
         ("step",),
@@ -119,7 +136,7 @@ def train(
     with Runners(options, settings.workers, settings.timeout) as runners:
         found = search(
             runners,
-            balanced(modules, settings.searched, settings.search.seed),
+            balanced(small, settings.searched, settings.search.seed),
             settings.search,
             settings.out / "search.jsonl",
             lambda done, total: show("Searching", done, total),
@@ -127,46 +144,75 @@ def train(
     # The space's own order, and the best of each module.
     length = min(len(options.space.actions), settings.search.length)
     found = [best for best in found if best.sequences]
-    pool = [tuple(range(length)), *(best.sequences[0] for best in found)]
+    own = tuple(range(length))
+    # With the programs in which each was found: the space's own order in none.
+    pool: dict[Order, set[str]] = {own: set()}
+    for each in found:
+        if each.sequences[0] != own:
+            origin = program_of(Path(each.module))
+            pool.setdefault(each.sequences[0], set()).add(origin)
     table = tabulate(
         options,
         settings.workers,
         modules,
-        list(dict.fromkeys(pool)),
+        list(pool),
         settings.out / "table.jsonl",
         lambda done, total: show("Trying on all", done, total),
         timeout=settings.timeout,
     )
     core, chosen = _core_set(options.space, table, settings.count)
     core.save(settings.out / "core.json")
-    of_core = Table(
-        table.modules,
-        table.programs,
-        list(core.sequences),
-        table.sizes[:, chosen],
-        table.oz,
-    )
-    model, checks = _train_model(settings, core, of_core, show)
+    origins = [frozenset(programs) for programs in pool.values()]
+    path, fitted = _train_model(settings, core, table, chosen, origins, show)
     best = [min(b.ratios) for b in found] or [1.0]
     return Trained(
-        core, float(np.exp(np.mean(np.log(best)))), checks, model, table.failures
+        core, float(np.exp(np.mean(np.log(best)))), fitted, path, table.failures
     )
 
 
-def balanced(modules: Sequence[Path], count: int, seed: int) -> list[Path]:
-    """So many modules, of each program as many as of any other while there are any."""
+def balanced(files: Mapping[Path, int], count: int, seed: int) -> list[Path]:
+    """So many modules, of each program as many as of any other while there are any.
+
+    Which of a program's is drawn, by the root of its size: of a large one more can be
+    learned, but it takes longer. Very small ones come last.
+
+    Args:
+        files: and the instructions of each.
+        count: how many.
+        seed: of what is drawn.
+    """
     draw = np.random.default_rng(seed)
     by_program: dict[str, list[Path]] = {}
-    for module in modules:
-        by_program.setdefault(module.parent.name, []).append(module)
-    for files in by_program.values():
-        draw.shuffle(files)
-    chosen: list[Path] = []
-    while len(chosen) < min(count, len(modules)):
-        for files in by_program.values():
-            if files and len(chosen) < count:
-                chosen.append(files.pop())
-    return chosen
+    for file in files:
+        by_program.setdefault(program_of(file), []).append(file)
+    large = [
+        _drawn(files, [file for file in members if files[file] >= LEAST], draw)
+        for members in by_program.values()
+    ]
+    small = [
+        sorted(file for file in members if files[file] < LEAST)
+        for members in by_program.values()
+    ]
+    return [*_in_turn(large), *_in_turn(small)][:count]
+
+
+def _in_turn(queues: Sequence[Sequence[Path]]) -> list[Path]:
+    """The first of each, then the second of each, and so on."""
+    waves = itertools.zip_longest(*queues)
+    return [file for wave in waves for file in wave if file is not None]
+
+
+def _drawn(
+    files: Mapping[Path, int], members: Sequence[Path], draw: np.random.Generator
+) -> list[Path]:
+    """In an order by chance, in which large ones tend to be early."""
+    if not members:
+        return []
+    weights = np.sqrt([files[member] for member in members])
+    order = draw.choice(
+        len(members), len(members), replace=False, p=weights / weights.sum()
+    )
+    return [members[number] for number in order]
 
 
 def _core_set(
@@ -183,8 +229,13 @@ def _core_set(
 
 
 def _train_model(
-    settings: CoreSetSettings, core: CoreSet, table: Table, show: Show
-) -> tuple[Path, list[Check]]:
+    settings: CoreSetSettings,
+    core: CoreSet,
+    table: Table,
+    chosen: Sequence[int],
+    origins: Sequence[frozenset[str]],
+    show: Show,
+) -> tuple[Path, Fitted]:
     """The value model, as a file beside the core set."""
     whole = core.actions.of_sequences(
         core.sequences,
@@ -204,24 +255,26 @@ def _train_model(
     task = Task(whole, 1, stop=False, observation=tuple(options.widths))
     modules = [Path(module) for module in table.modules]
     rows = observe(options, modules, settings.workers)
-    model, checks = value_model.train(
+    fitted = value_model.train(
         rows,
         table,
+        chosen,
         options.widths,
         settings.value,
-        lambda done, total: show("Training", done, total),
+        origins=origins,
+        show=lambda done, total: show("Training", done, total),
     )
     path = settings.out / "model.onnx"
     export_model(
-        model,
+        fitted.model,
         path,
         options,
         task,
         seed=settings.value.seed,
         decide="argmax:values",
     )
-    _plot(core, checks, settings.out / "curve.png")
-    return path, checks
+    _plot(core, fitted.checks, settings.out / "curve.png")
+    return path, fitted
 
 
 def observe(

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlbridge.corpus.manifest import program_of
 from mlbridge.errors import InvalidArgument
 from mlbridge.phase_ordering.compiler import (
     TIMEOUT,
@@ -210,23 +211,39 @@ class Table:
     def greedy(self, count: int) -> list[int]:
         """So many sequences that together make the programs smallest, by number.
 
-        The first is the best single one. Fewer, where more would gain nothing.
+        The first is the best single one. Where more would gain nothing here, those
+        that are best by themselves come next: elsewhere they may gain something.
         """
         chosen: list[int] = []
         smallest = np.full(len(self.modules), np.inf)
         score = np.inf
-        for _ in range(count):
+        alone: list[float] = []
+        while len(chosen) < count:
             scores = [
                 self.score(np.minimum(smallest, self.sizes[:, number]))
                 for number in range(len(self.sequences))
             ]
+            alone = alone or scores
             number = int(np.argmin(scores))
             if scores[number] >= score:
                 break
             score = scores[number]
             chosen.append(number)
             smallest = np.minimum(smallest, self.sizes[:, number])
-        return chosen
+        left = set(range(len(self.sequences))) - set(chosen)
+        chosen += sorted(left, key=lambda number: (alone[number], number))
+        return chosen[:count]
+
+    def part(self, rows: NDArray[np.bool_], numbers: Sequence[int]) -> "Table":
+        """Some of the modules, and some of the sequences."""
+        kept = np.flatnonzero(rows)
+        return Table(
+            [self.modules[row] for row in kept],
+            [self.programs[row] for row in kept],
+            [self.sequences[number] for number in numbers],
+            self.sizes[np.ix_(kept, list(numbers))],
+            self.oz[kept],
+        )
 
 
 def program_logs(
@@ -318,7 +335,7 @@ def tabulate(
     ).reshape(len(found), len(sequences))
     return Table(
         names,
-        [Path(name).parent.name for name in names],
+        [program_of(Path(name)) for name in names],
         [tuple(sequence) for sequence in sequences],
         sizes,
         stock,

@@ -4,11 +4,12 @@
 """The value model: how good each sequence of a core set is for a module.
 
 A few small networks whose answers are averaged. It is judged on programs that it was
-not trained on, each in turn, and that is also how long to train is found out.
+not trained on, each in turn: nothing there comes from the program that is left out, not
+the core set either. That is also how long to train is found out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -16,9 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mlbridge.train.network import Normalised
-from mlbridge.train.search import Table, program_logs
+from mlbridge.train.search import Table
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
@@ -36,6 +36,9 @@ class ValueSettings:
     dropout: float = 0.2
     temperature: float = 0.01
     """By how much smaller, as log of the size, a sequence is clearly the better one."""
+    share: float = 0.5
+    """How a module counts in its program: as its bytes to the power of this. With 1 it
+    is what a program's size follows from, with 0 every module counts the same."""
     seed: int = 0
 
 
@@ -89,8 +92,9 @@ class Check:
     Attributes:
         epochs: of the training.
         chosen: geomean of size / -Oz over programs, by the model's choice.
-        fixed: the same, by the sequence that was the best in the training programs.
-        best: the same, by the best sequence of each module: what could be had at most.
+        fixed: the same, by the sequence that was the best in the other programs.
+        best: the same, by the best of the core set that these lead to, for each module:
+            what could be had at most.
     """
 
     epochs: int
@@ -99,51 +103,83 @@ class Check:
     best: float
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """A trained value model.
+
+    Attributes:
+        model: of the core set's sequences.
+        epochs: that it was trained for.
+        checks: on the programs left out, by epochs; the first is of 0 epochs.
+    """
+
+    model: ValueModel
+    epochs: int
+    checks: list[Check]
+
+    @property
+    def check(self) -> Check | None:
+        """What is to be expected of programs like the training's; None of only one."""
+        found = [check for check in self.checks if check.epochs == self.epochs]
+        return found[0] if found else None
+
+
 def train(
     rows: NDArray[np.float32],
     table: Table,
+    core: Sequence[int],
     widths: Mapping[str, int],
     settings: ValueSettings,
+    *,
+    origins: Sequence[frozenset[str]] = (),
     show: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[ValueModel, list[Check]]:
+) -> Fitted:
     """Trains on all programs, for as long as was best for those left out.
 
     Args:
         rows: the features, [modules, widths].
-        table: of the core set's sequences, on the same modules.
+        table: of all sequences, on the same modules.
+        core: the numbers of the core set's among them.
         widths: of the features.
         settings: how.
+        origins: of each sequence, the programs in which it was found; where a program
+            is left out, those found there only are, too.
         show: is told the networks trained, and of how many.
-
-    Returns:
-        The model, and what was found on the programs left out, by epochs; the last of
-        these by 0 epochs is the best fixed sequence.
     """
     torch.set_num_threads(1)
     programs = sorted(set(table.programs))
     member = np.asarray(table.programs)
-    values = -table.logs
     stages = list(range(0, settings.epochs + 1, settings.check))
     picked = np.zeros((len(stages), len(rows)), np.int64)
     fixed = np.zeros(len(rows), np.int64)
+    best = np.zeros(len(rows), np.int64)
     folds = programs if len(programs) > 1 else []
     for done, program in enumerate(folds):
-        inside = member != program
-        model = ValueModel(widths, values.shape[1], settings)
+        out = member == program
+        numbers = _without(table, core, origins, program)
+        inside = table.part(~out, numbers)
+        model = ValueModel(widths, len(numbers), settings)
 
-        def look(epoch: int, model: ValueModel = model, out: Mask = ~inside) -> None:
+        def look(
+            epoch: int,
+            model: ValueModel = model,
+            out: Mask = out,
+            numbers: NDArray[np.int64] = numbers,
+        ) -> None:
             if epoch % settings.check == 0:
-                picked[epoch // settings.check, out] = _choices(model, rows[out])
+                choices = numbers[_choices(model, rows[out])]
+                picked[epoch // settings.check, out] = choices
 
-        _fit(model, rows[inside], values[inside], member[inside], settings, look)
-        fixed[~inside] = _best_fixed(table, inside)
+        _fit(model, rows[~out], inside, settings, look)
+        fixed[out] = numbers[0]
+        best[out] = numbers[np.argmin(table.sizes[np.ix_(out, numbers)], axis=1)]
         show(done + 1, len(folds) + 1)
     checks = [
         Check(
             epochs,
             _ratio(table, picked[stage]),
             _ratio(table, fixed),
-            _ratio(table, np.argmin(table.sizes, axis=1)),
+            _ratio(table, best),
         )
         for stage, epochs in enumerate(stages)
     ]
@@ -153,14 +189,27 @@ def train(
     chosen = np.array([check.chosen for check in checks] or [1.0])
     smooth = np.convolve(np.pad(chosen, 1, mode="edge"), np.ones(3) / 3, "valid")
     epochs = stages[int(np.argmin(smooth))] if folds else settings.epochs
-    model = ValueModel(widths, values.shape[1], settings)
-    _fit(model, rows, values, member, _for_epochs(settings, epochs), lambda _: None)
+    model = ValueModel(widths, len(core), settings)
+    everything = table.part(np.ones(len(rows), bool), core)
+    _fit(model, rows, everything, replace(settings, epochs=epochs), lambda _: None)
     show(len(folds) + 1, len(folds) + 1)
-    return model, checks
+    return Fitted(model, epochs, checks)
 
 
-def _for_epochs(settings: ValueSettings, epochs: int) -> ValueSettings:
-    return ValueSettings(**{**vars(settings), "epochs": epochs})
+def _without(
+    table: Table,
+    core: Sequence[int],
+    origins: Sequence[frozenset[str]],
+    program: str,
+) -> NDArray[np.int64]:
+    """The core set that there would be without a program, the best single one first."""
+    known = [
+        number
+        for number in range(len(table.sequences))
+        if not origins or origins[number] != {program}
+    ]
+    inside = table.part(np.asarray(table.programs) != program, known)
+    return np.array([known[number] for number in inside.greedy(len(core))])
 
 
 def _choices(model: ValueModel, rows: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -171,15 +220,6 @@ def _choices(model: ValueModel, rows: NDArray[np.float32]) -> NDArray[np.int64]:
     return np.asarray(values.argmax(dim=1).numpy(), np.int64)
 
 
-def _best_fixed(table: Table, inside: NDArray[np.bool_]) -> int:
-    names = [name for name, is_in in zip(table.programs, inside, strict=True) if is_in]
-    scores = [
-        program_logs(table.sizes[inside, number], table.oz[inside], names)[1].mean()
-        for number in range(len(table.sequences))
-    ]
-    return int(np.argmin(scores))
-
-
 def _ratio(table: Table, chosen: NDArray[np.int64]) -> float:
     sizes = table.sizes[np.arange(len(chosen)), chosen]
     return float(np.exp(table.score(sizes)))
@@ -188,25 +228,25 @@ def _ratio(table: Table, chosen: NDArray[np.int64]) -> float:
 def _fit(
     model: ValueModel,
     rows: NDArray[np.float32],
-    values: Array,
-    programs: Sequence[str] | NDArray[np.str_],
+    table: Table,
     settings: ValueSettings,
     look: Callable[[int], None],
 ) -> None:
     """Trains a model; ``look`` is told each epoch, 0 first."""
     torch.manual_seed(settings.seed)
     for network in model.members:
-        for layer in network.modules():
-            if isinstance(layer, nn.Linear) and layer.out_features == settings.hidden:
-                layer.reset_parameters()
+        # The last layer stays at zero.
+        network[0].reset_parameters()  # type: ignore[index,operator]
+    values = -table.logs
     x, y = torch.from_numpy(rows), torch.from_numpy(values.astype(np.float32))
-    weights = torch.from_numpy(_weights(programs))
+    weights = torch.from_numpy(_weights(table, settings.share))
+    by_bytes = torch.from_numpy(_weights(table, 1.0))
     with torch.no_grad():
         inputs = model.normalised(x)
         model.centre.copy_(inputs.mean(dim=0))
         # What hardly varies here says little, and much elsewhere by mistake.
         model.spread.copy_(inputs.std(dim=0, correction=0).clamp(min=0.02))
-        model.base.copy_((weights[:, None] * y).sum(dim=0))
+        model.base.copy_((by_bytes[:, None] * y).sum(dim=0))
     # Which is the best matters; how small a module becomes at all does not.
     relative = y - y.mean(dim=1, keepdim=True)
     wanted = torch.softmax(y / settings.temperature, dim=1)
@@ -236,9 +276,10 @@ def _fit(
     model.eval()
 
 
-def _weights(programs: Sequence[str] | NDArray[np.str_]) -> NDArray[np.float32]:
+def _weights(table: Table, share: float) -> NDArray[np.float32]:
     """Of each module: every program has the same sum."""
-    names, member, counts = np.unique(
-        np.asarray(programs), return_inverse=True, return_counts=True
-    )
-    return (1.0 / (len(names) * counts[member])).astype(np.float32)
+    names, member = np.unique(np.asarray(table.programs), return_inverse=True)
+    found = table.oz**share
+    sums = np.zeros(len(names))
+    np.add.at(sums, member, found)
+    return (found / (len(names) * sums[member])).astype(np.float32)
