@@ -48,7 +48,7 @@ from mlbridge.train import coreset, policy, value
 from mlbridge.train.curve import Curve
 from mlbridge.train.kept import Kept
 from mlbridge.train.search import SearchSettings, Table, search, tabulate
-from mlbridge.train.settings import PolicySettings
+from mlbridge.train.settings import PolicySettings, TrainingEnv
 
 FULL = pytest.mark.skipif(
     os.environ.get("MLBRIDGE_TEST_FULL") != "1",
@@ -298,6 +298,7 @@ def test_the_recipe_makes_a_model_that_picks_sequences(
     count = len(trained.core.sequences)
     assert len(model.task.actions.actions) == count
     assert CoreSet.load(trained.model.with_name("core.json")) == trained.core
+    assert trained.core.length == 8
     options = CompilerOptions(observation=model.features, reward="none")
     with SequenceRunner(options) as runner:
         for module in modules(folder)[:3]:
@@ -560,16 +561,19 @@ def test_a_rollout_that_crashes_is_oz(trained: coreset.Trained, folder: Path) ->
     found, base = corpus.load(folder), trained.core.actions
     crash = Action("crash", "trigger-crash-module")
     space = replace(base, actions=(*base.actions[:3], crash))
-    core = [(0, 1, 2), (3,)]
-    wanted = EvaluationSettings(2, steps=2, levels=(), most=700)
-    result = evaluate(found, "training", _Crashing(space, (0, 3)), space, core, wanted)
+    core = CoreSet(space, ((0, 1, 2), (3,)), (1.0, 1.0), 2)
+    wanted = EvaluationSettings(2, draws=2, levels=(), most=700)
+    result = evaluate(found, "training", _Crashing(space, (0, 3)), core, wanted)
     assert len(result.files) > 3
     ways = {way.name: way for way in result.ways}
     for name in ("model, alone", "model, best of 2"):
         assert ways[name].chosen == [None] * len(result.files)
         np.testing.assert_array_equal(ways[name].sizes, result.oz)
     # The one that does not crash counts, where it is smaller than -Oz.
-    assert set(ways["2 fixed sequences"].chosen) <= {None, pipeline_of(space, core[0])}
+    assert set(ways["2 fixed sequences"].chosen) <= {
+        None,
+        pipeline_of(space, (0, 1, 2)),
+    }
     assert {failure.kind for failure in result.failures} == {"crash"}
     assert {failure.file for failure in result.failures} == set(result.files)
     rolled = pipeline_of(space, (0, 3))
@@ -582,6 +586,48 @@ def test_a_rollout_that_crashes_is_oz(trained: coreset.Trained, folder: Path) ->
 
 def pipeline_of(space: ActionSpace, order: tuple[int, ...]) -> str:
     return ",".join(space.actions[action].pipeline for action in order)
+
+
+def test_without_a_core_set_only_chance_is_compared_with(
+    trained: coreset.Trained, folder: Path, tmp_path: Path
+) -> None:
+    model, out = tmp_path / "model.onnx", tmp_path / "found.json"
+    model.write_bytes(trained.model.read_bytes())
+    arguments = [
+        *("evaluate", "phase-ordering", str(model), "--corpus", str(folder)),
+        *("--program", "lua", "--max-instructions", "700", "--tries", "2"),
+        *("--json", str(out)),
+    ]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "core.json" in result.output
+    found = json.loads(out.read_text())
+    assert set(found["programs"]) == {"lua"}
+    names = [way["name"] for way in found["ways"] if "clang" not in way["name"]]
+    assert names == [
+        *("model, alone", "one random sequence"),
+        *("model, best of 2", "random, best of 2"),
+    ]
+    assert [way["draws"] for way in found["ways"]][:2] == [1, 5]
+    for wrong in (("--core", str(tmp_path / "no.json")), ("--program", "perl")):
+        result = CliRunner().invoke(app, [*arguments, *wrong])
+        assert isinstance(result.exception, InvalidArgument)
+
+
+def test_a_program_that_is_left_out_is_not_seen(folder: Path, tmp_path: Path) -> None:
+    env = TrainingEnv(corpus=folder, leave_out=["bzip2"])
+    assert {path.parent.name for files in env.programs for path in files} == {"lua"}
+    wanted = replace(core_settings(folder, tmp_path), leave_out=("lua",), searched=1)
+    made = coreset.train(wanted)
+    for name in "search.jsonl", "table.jsonl":
+        lines = (tmp_path / name).read_text().splitlines()
+        assert {Path(json.loads(line)["module"]).parent.name for line in lines} == {
+            "bzip2"
+        }
+    # There is no other program to leave out in turn.
+    assert made.fitted.check is None
+    with pytest.raises(InvalidArgument, match="no program 'perl'"):
+        coreset.train(replace(wanted, leave_out=("perl",)))
 
 
 def test_programs_do_what_they_did(trained: coreset.Trained, folder: Path) -> None:

@@ -28,11 +28,19 @@ def phase_ordering(
     model: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
     corpus: Annotated[Path, typer.Option(help="Its folder.")] = Path("build/corpus"),
     split: Annotated[str, typer.Option(help="held-out or training.")] = "held-out",
+    program: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="This one only, whatever its split; may be repeated.",
+        ),
+    ] = None,
     core: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The core set to compare with. [default: core.json beside the model]",
+            help="The core set to compare with. [default: core.json beside the model,"
+            " if there is one]",
         ),
     ] = None,
     tries: Annotated[int, typer.Option(min=1, help="K of the best of K.")] = 8,
@@ -79,7 +87,8 @@ def phase_ordering(
 
     found_model = Model(model)
     _check_vocabulary(found_model, vocabulary)
-    beside = CoreSet.load(core or model.with_name("core.json"))
+    beside = core or model.with_name("core.json")
+    core_set = CoreSet.load(beside) if core or beside.is_file() else None
     corpus_found = manifest.load(corpus.resolve())
     with progress_bars() as bars:
         tasks: dict[str, TaskID] = {}
@@ -93,10 +102,13 @@ def phase_ordering(
             corpus_found,
             split,
             found_model,
-            beside.actions,
-            beside.sequences,
+            core_set,
             evaluate.EvaluationSettings(
-                tries, seed, most=max_instructions, timeout=timeout
+                tries,
+                seed,
+                programs=tuple(program or ()),
+                most=max_instructions,
+                timeout=timeout,
             ),
             vocabulary=vocabulary,
             jobs=jobs,
@@ -106,9 +118,14 @@ def phase_ordering(
     console.print(statistics.table())
     for line in statistics.pairs():
         console.print(line)
+    if core_set is None:
+        console.print(
+            f"There is no {beside}: nothing to compare with but random sequences of the"
+            " model's own actions."
+        )
     console.print(
         "'emitted' are the objects made for a file in order to choose, -Oz's among"
-        " them; the last state of a sequence counts."
+        " them; the last state of a sequence counts. Random ones are the mean of 5."
     )
     for failure in found.failures:
         errors.print(
@@ -119,7 +136,8 @@ def phase_ordering(
     about: dict[str, object] = {
         "model": {"file": model.name, "sha256": found_model.digest},
         "compiler": corpus_found.compiler,
-        "split": split,
+        "split": None if program else split,
+        "core_set": None if core_set is None else beside.name,
         "tries": tries,
         "seed": seed,
     }

@@ -53,6 +53,7 @@ class PhaseOrderingEnv(CompilerEnv):
         *,
         modules: Sequence[str | PathLike[str]] | None = None,
         split: str | None = "training",
+        leave_out: Sequence[str] = (),
         max_instructions: int | None = None,
         steps: int = 15,
         stop: bool = False,
@@ -80,6 +81,7 @@ class PhaseOrderingEnv(CompilerEnv):
             modules: bitcode files, instead of a corpus.
             split: of the corpus: ``training``, ``held-out``, ``generated``; None for
                 all but the generated.
+            leave_out: programs of the split that no episode is about.
             max_instructions: larger modules are left out.
             steps: how many actions an episode has, or may have with ``stop``.
             stop: whether there is one action more, the last, that ends the episode.
@@ -116,7 +118,7 @@ class PhaseOrderingEnv(CompilerEnv):
             raise InvalidArgument(f"final: expected last or best, found '{final}'")
         self.final = final
         self.render_mode = render_mode
-        self.programs = _programs(corpus, modules, split, max_instructions)
+        self.programs = _programs(corpus, modules, split, leave_out, max_instructions)
         lows = {
             name: np.full(width, -np.inf if name == "embedding" else 0, np.float32)
             for name, width in self.options.widths.items()
@@ -286,6 +288,7 @@ def _programs(
     corpus: str | PathLike[str] | None,
     modules: Sequence[str | PathLike[str]] | None,
     split: str | None,
+    leave_out: Sequence[str],
     most: int | None,
 ) -> list[list[Path]]:
     """The modules to choose from, by program."""
@@ -305,7 +308,7 @@ def _programs(
     assert corpus is not None
     found = manifest.load(Path(corpus).resolve())
     by_program: dict[str, list[Path]] = {}
-    for path in found.modules(split, most=most):
+    for path in found.modules(split, most=most, without=leave_out):
         by_program.setdefault(manifest.program_of(path), []).append(path)
     if not by_program:
         raise InvalidArgument(f"{corpus} has no module of {most} instructions or less")

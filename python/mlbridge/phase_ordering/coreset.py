@@ -23,11 +23,13 @@ class CoreSet:
         sequences: as greedily chosen: the first k are the best k that were found.
         ratios: geomean of size / -Oz over the training programs, by the best of the
             first 1, 2, ... of them.
+        length: most actions of a sequence of the search that found them.
     """
 
     actions: ActionSpace
     sequences: tuple[Order, ...]
     ratios: tuple[float, ...]
+    length: int
 
     def save(self, path: Path) -> None:
         """Writes it as JSON."""
@@ -47,6 +49,7 @@ class CoreSet:
                 ActionSpace.parse(json.dumps(root["actions"]), str(path)),
                 tuple(tuple(map(int, sequence)) for sequence in root["sequences"]),
                 tuple(map(float, root["ratios"])),
+                int(root["length"]),
             )
         except OSError as error:
             raise InvalidArgument(f"{path}: {error.strerror}") from None

@@ -36,6 +36,7 @@ from mlbridge.phase_ordering.compiler import (
     SequenceFailed,
     SequenceRunner,
 )
+from mlbridge.phase_ordering.coreset import CoreSet
 from mlbridge.phase_ordering.model import Model, Order
 from mlbridge.phase_ordering.runners import Runners
 from mlbridge.phase_ordering.stock import oz_size
@@ -53,8 +54,9 @@ class EvaluationSettings:
 
     Attributes:
         tries: K.
-        seed: of what is drawn at random.
-        steps: the length of random sequences.
+        seed: of what is drawn at random: the first of `draws` seeds.
+        draws: of random sequences, with a seed each; their mean size counts.
+        programs: these only, of whatever split.
         levels: of stock clang, for comparison.
         most: instructions of a module; larger ones are left out.
         timeout: seconds for a sequence on a module that is not large; see
@@ -63,7 +65,8 @@ class EvaluationSettings:
 
     tries: int = 8
     seed: int = 0
-    steps: int = 15
+    draws: int = 5
+    programs: tuple[str, ...] = ()
     levels: tuple[str, ...] = LEVELS
     most: int | None = None
     timeout: float = TIMEOUT
@@ -77,9 +80,10 @@ class Way:
         name: in words.
         tries: sequences that are compiled for a file before one is chosen.
         emitted: objects that are made for a file in order to choose.
-        sizes: bytes of machine code, [files].
+        sizes: bytes of machine code, [files]; where there are several draws, the mean.
         chosen: the pipeline that was chosen for each file, where it is ours; None where
-            stock -Oz was, or was fallen back to.
+            stock -Oz was, or was fallen back to. Of several draws, by the first.
+        draws: at random.
     """
 
     name: str
@@ -87,6 +91,7 @@ class Way:
     emitted: int
     sizes: Array
     chosen: list[str | None] = field(default_factory=list)
+    draws: int = 1
 
 
 @dataclass(frozen=True)
@@ -129,20 +134,19 @@ Choice = str | None
 
 @dataclass(frozen=True)
 class _Rule:
-    """A way before it is measured: the choices of each file."""
+    """A way before it is measured: of each draw, the choices of each file."""
 
     name: str
     tries: int
     emitted: int
-    choices: list[list[Choice]]
+    draws: list[list[list[Choice]]]
 
 
 def evaluate(
     corpus: Corpus,
     split: str | None,
     model: Model,
-    base: ActionSpace,
-    core: Sequence[Order],
+    core: CoreSet | None,
     settings: EvaluationSettings,
     *,
     vocabulary: Path | None = None,
@@ -155,19 +159,17 @@ def evaluate(
         corpus: that has them.
         split: of it.
         model: to be judged.
-        base: the actions of the core set and of random sequences.
-        core: sequences, the best single one first.
+        core: the sequences to compare with; random ones are of its space, and as long
+            as its search's. Without one there are only random ones of the model's.
         settings: tries and seeds.
         vocabulary: of the model's embeddings, if it has any.
         jobs: compilers at once.
         show: is told how far it is.
 
     Raises:
-        InvalidArgument: there is no file, or no core set.
+        InvalidArgument: there is no file.
     """
-    if not core:
-        raise InvalidArgument("expected a core set of one sequence at least")
-    units = _units(corpus, split, settings.most)
+    units = _units(corpus, split, settings)
     paths = [corpus.folder / module.path for _, module in units]
     names = {path: module.path for path, (_, module) in zip(paths, units, strict=True)}
     oz = _sizes_of(lambda n: oz_size(paths[n]), len(paths), "clang -Oz", jobs, show)
@@ -179,21 +181,43 @@ def evaluate(
         [None if order is None else _bare(spaces, order) for order in orders]
         for orders in rollouts
     ]
-    fixed: list[Choice] = [_bare(base, order) for order in core[:count]]
-    drawn: list[list[Choice]] = [
-        [_bare(base, order) for order in random_sequences(base, path, settings)]
-        for path in paths
+    space, length = spaces, model.task.steps
+    if core is not None:
+        space, length = core.actions, core.length
+    drawn: list[list[list[Choice]]] = [
+        [
+            [
+                _bare(space, order)
+                for order in random_sequences(
+                    len(space.actions), path, (count, length), settings.seed + draw
+                )
+            ]
+            for path in paths
+        ]
+        for draw in range(settings.draws)
     ]
-    rules = [
-        _alone("model, alone", ours),
-        _alone("best fixed sequence", [fixed for _ in paths]),
-        _alone("one random sequence", drawn),
-        _best(f"model, best of {count}", count, ours),
-        _best(f"{len(fixed)} fixed sequences", len(fixed), [fixed for _ in paths]),
-        _best(f"random, best of {count}", count, drawn),
-    ]
-    wanted = {
-        path: sorted({c for rule in rules for c in rule.choices[n] if c is not None})
+    fixed: list[Choice] = []
+    if core is not None:
+        fixed = [_bare(space, order) for order in core.sequences[:count]]
+    everywhere = [[fixed for _ in paths]]
+    rules = [_alone("model, alone", [ours])]
+    if fixed:
+        rules.append(_alone("best fixed sequence", everywhere))
+    rules.append(_alone("one random sequence", drawn))
+    rules.append(_best("model, best of {}", [ours]))
+    if fixed:
+        rules.append(_best("{} fixed sequences", everywhere))
+    rules.append(_best("random, best of {}", drawn))
+    wanted: dict[Path, list[str]] = {
+        path: sorted(
+            {
+                choice
+                for rule in rules
+                for files in rule.draws
+                for choice in files[n]
+                if choice is not None
+            }
+        )
         for n, path in enumerate(paths)
     }
     measured = _measure(wanted, spaces.prologue, settings.timeout, jobs, show)
@@ -221,37 +245,44 @@ def evaluate(
     )
 
 
-def _alone(name: str, choices: Sequence[Sequence[Choice]]) -> _Rule:
-    return _Rule(name, 1, 0, [list(each[:1]) for each in choices])
+def _alone(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
+    return _Rule(name, 1, 0, [[list(file[:1]) for file in files] for files in draws])
 
 
-def _best(name: str, count: int, choices: Sequence[Sequence[Choice]]) -> _Rule:
+def _best(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
     """The smallest of several and -Oz, which is first: of equals it is kept."""
-    return _Rule(name, count, count + 1, [[None, *each] for each in choices])
+    count = max(len(file) for files in draws for file in files)
+    choices = [[[None, *file] for file in files] for files in draws]
+    return _Rule(name.format(count), count, count + 1, choices)
 
 
 def _way(
     rule: _Rule, kept: Sequence[int], measured: Sequence["_Measured"], oz: Sequence[int]
 ) -> Way:
-    sizes: list[int] = []
-    chosen: list[Choice] = []
-    for n in kept:
-        known = measured[n].sizes
-        # What the compiler did not survive is -Oz.
-        choices = [choice if choice in known else None for choice in rule.choices[n]]
-        found = [oz[n] if choice is None else known[choice] for choice in choices]
-        best = int(np.argmin(found))
-        sizes.append(found[best])
-        chosen.append(choices[best])
-    return Way(rule.name, rule.tries, rule.emitted, np.array(sizes, float), chosen)
+    sizes: list[list[int]] = []
+    chosen: list[list[Choice]] = []
+    for files in rule.draws:
+        sizes.append([])
+        chosen.append([])
+        for n in kept:
+            known = measured[n].sizes
+            # What the compiler did not survive is -Oz.
+            choices = [choice if choice in known else None for choice in files[n]]
+            found = [oz[n] if choice is None else known[choice] for choice in choices]
+            best = int(np.argmin(found))
+            sizes[-1].append(found[best])
+            chosen[-1].append(choices[best])
+    means = np.mean(np.array(sizes, float), axis=0)
+    return Way(rule.name, rule.tries, rule.emitted, means, chosen[0], len(sizes))
 
 
 def _units(
-    corpus: Corpus, split: str | None, most: int | None
+    corpus: Corpus, split: str | None, settings: EvaluationSettings
 ) -> list[tuple[Program, Module]]:
+    most = settings.most
     found = [
         (program, module)
-        for program in corpus.select(split)
+        for program in corpus.select(split, only=settings.programs)
         for module in program.modules
         if module.functions and (most is None or module.instructions <= most)
     ]
@@ -266,13 +297,11 @@ def _bare(space: ActionSpace, order: Order) -> str:
 
 
 def random_sequences(
-    base: ActionSpace, path: Path, settings: EvaluationSettings
+    actions: int, path: Path, size: tuple[int, int], seed: int
 ) -> list[Order]:
-    """K sequences by chance, others for each file."""
-    name = f"{path.parent.name}/{path.name}"
-    draw = np.random.default_rng([settings.seed, *name.encode()])
-    size = (settings.tries, settings.steps)
-    drawn = draw.integers(len(base.actions), size=size)
+    """So many sequences of so many actions by chance, others for each file."""
+    draw = np.random.default_rng([seed, *f"{path.parent.name}/{path.name}".encode()])
+    drawn = draw.integers(actions, size=size)
     return [tuple(int(action) for action in row) for row in drawn]
 
 

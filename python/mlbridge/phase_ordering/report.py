@@ -70,7 +70,7 @@ class Statistics:
         return _middle(np.exp(self._drawn[way.name] - self._drawn[other.name]))
 
     def wins(self, way: Way) -> int:
-        """Files that became smaller than by -Oz."""
+        """Files that became smaller than by -Oz; of several draws, on average."""
         return int((way.sizes < self.evaluation.oz).sum())
 
     def _logs(self, sizes: Array) -> Array:
@@ -130,11 +130,12 @@ class Statistics:
                 "name": way.name,
                 "tries": way.tries,
                 "objects_emitted_to_decide": way.emitted,
+                "draws": way.draws,
                 "state": "last",
                 "geomean": vars(self.interval(way)),
                 "programs": self.by_program(way),
                 "files_smaller_than_oz": self.wins(way),
-                "sizes": [int(size) for size in way.sizes],
+                "sizes": [_number(size) for size in way.sizes],
             }
             for way in found.ways
         ]
@@ -172,6 +173,11 @@ class Statistics:
         axes.set_xlabel("machine code / clang -Oz (bars: 95 % of the geomean)")
         axes.grid(visible=True, axis="x", alpha=0.25)
         figure.savefig(path, dpi=120)
+
+
+def _number(size: float) -> int | float:
+    """Bytes; of a mean with one place."""
+    return int(size) if size == int(size) else round(float(size), 1)
 
 
 def _middle(values: Array) -> tuple[float, float]:

@@ -51,6 +51,7 @@ class CoreSetSettings:
     Attributes:
         corpus: its folder.
         out: the folder for what comes of it.
+        leave_out: training programs that are not trained on.
         actions: the space of the search.
         count: K, the sequences of the core set.
         searched: modules that are searched, each program's share the same.
@@ -81,6 +82,7 @@ class CoreSetSettings:
     workers: int = 1
     timeout: float = TIMEOUT
     plugin: Path | None = None
+    leave_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def train(
     settings.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(asdict(settings), indent=1, default=str)
     (settings.out / "settings.json").write_text(text + "\n", encoding="utf-8")
-    files = corpus.files("training")
+    files = corpus.files("training", without=settings.leave_out)
     small = {
         file: instructions
         for file, instructions in files.items()
@@ -124,7 +126,7 @@ def train(
         raise InvalidArgument(f"{settings.corpus} has no training module so small")
     modules = list(files)
     if settings.linked:
-        programs = corpus.select("training")
+        programs = corpus.select("training", without=settings.leave_out)
         modules += [corpus.folder / program.linked.path for program in programs]
     options = CompilerOptions(
         settings.actions,
@@ -160,7 +162,9 @@ def train(
         lambda done, total: show("Trying on all", done, total),
         timeout=settings.timeout,
     )
-    core, chosen = _core_set(options.space, table, settings.count)
+    core, chosen = _core_set(
+        options.space, table, settings.count, settings.search.length
+    )
     core.save(settings.out / "core.json")
     origins = [frozenset(programs) for programs in pool.values()]
     path, fitted = _train_model(settings, core, table, chosen, origins, show)
@@ -216,7 +220,7 @@ def _drawn(
 
 
 def _core_set(
-    space: ActionSpace, table: Table, count: int
+    space: ActionSpace, table: Table, count: int, length: int
 ) -> tuple[CoreSet, list[int]]:
     chosen = table.greedy(count)
     smallest = np.full(len(table.modules), np.inf)
@@ -225,7 +229,7 @@ def _core_set(
         smallest = np.minimum(smallest, table.sizes[:, number])
         ratios.append(float(np.exp(table.score(smallest))))
     sequences = tuple(table.sequences[number] for number in chosen)
-    return CoreSet(space, sequences, tuple(ratios)), chosen
+    return CoreSet(space, sequences, tuple(ratios), length), chosen
 
 
 def _train_model(
