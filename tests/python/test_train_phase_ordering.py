@@ -21,10 +21,11 @@ from typer.testing import CliRunner
 
 from mlbridge import corpus
 from mlbridge.cli import app
+from mlbridge.cli._packages import need
 from mlbridge.corpus import toolchain
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
-from mlbridge.errors import InvalidArgument, SchemaMismatch
+from mlbridge.errors import InvalidArgument, SchemaMismatch, Unsupported
 from mlbridge.phase_ordering import (
     Action,
     ActionSpace,
@@ -344,6 +345,36 @@ def test_clang_asks_the_model(
             # But for ties of the code generator: see docs/training.md.
             size = text_size(target.read_bytes(), "out.o")
             assert size == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--recipe", "best"), "no recipe 'best'"),
+        (("--recipe", "coreset", "--reward", "none"), "--reward is of the recipe po"),
+        (("--recipe", "coreset", "--learning-rate", "0.1"), "--learning-rate is of"),
+        (("--count", "50"), "--count is of the recipe coreset"),
+        (("--address", "here:1"), "for --engine rllib"),
+        (("--resume", "--tune", "2"), "leave that"),
+        (("--observation", "histogram,colour"), "found 'colour'"),
+        (("--observation", "embedding"), "need each other"),
+        (("--recipe", "coreset", "--observation", "step"), "before the first action"),
+        (("--actions", "nothing"), "action space 'nothing'"),
+    ],
+)
+def test_what_is_asked_for_is_checked_first(
+    arguments: tuple[str, ...], problem: str, tmp_path: Path
+) -> None:
+    command = ["train", "phase-ordering", "--corpus", str(tmp_path / "none")]
+    result = CliRunner().invoke(app, [*command, *arguments])
+    assert isinstance(result.exception, InvalidArgument)
+    assert problem in str(result.exception)
+
+
+def test_packages_are_looked_for_first() -> None:
+    need("this", ("json", "numpy"), "train")
+    with pytest.raises(Unsupported, match=r"no_such_package.*mlbridge\[train\]"):
+        need("this", ("json", "no_such_package"), "train")
 
 
 # Policies.

@@ -10,6 +10,7 @@ import typer
 from rich.progress import TaskID
 
 from mlbridge.cli._corpus import progress_bars
+from mlbridge.cli._packages import need
 from mlbridge.cli._terminal import console, errors
 from mlbridge.errors import InvalidArgument
 
@@ -76,10 +77,12 @@ def phase_ordering(
     """Compare a model of phase ordering with stock clang and with cheap baselines.
 
     ```sh
-    mlbridge evaluate phase-ordering build/phase-ordering/model.onnx --plot sizes.png
+    mlbridge evaluate phase-ordering build/phase-ordering/coreset/model.onnx --runs 3
     ```
     """
-    # These need packages of the extras `envs` and `onnx`.
+    packages = ("gymnasium", "elftools", "onnxruntime")
+    packages += ("matplotlib",) if plot is not None else ()
+    need("mlbridge evaluate phase-ordering", packages, "train")
     from mlbridge.corpus import manifest
     from mlbridge.phase_ordering import evaluate, programs, report
     from mlbridge.phase_ordering.coreset import CoreSet
@@ -121,7 +124,8 @@ def phase_ordering(
     if core_set is None:
         console.print(
             f"There is no {beside}: nothing to compare with but random sequences of the"
-            " model's own actions."
+            " model's own actions.",
+            soft_wrap=True,
         )
     console.print(
         "'emitted' are the objects made for a file in order to choose, -Oz's among"

@@ -4,6 +4,7 @@
 """``mlbridge train``: from a corpus to a model that decides in the compiler."""
 
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from mlbridge.cli._corpus import progress_bars
+from mlbridge.cli._packages import need
 from mlbridge.cli._terminal import console
 from mlbridge.errors import InvalidArgument
 
@@ -22,6 +24,16 @@ app = typer.Typer(
 
 POLICY = "policy"
 CORE_SET = "coreset"
+ONLY = {
+    POLICY: (
+        *("engine", "algo", "steps", "reward", "stop", "learning_rate", "resume"),
+        *("address", "tune"),
+    ),
+    CORE_SET: ("count", "searched", "linked", "evaluations", "timeout"),
+}
+"""What one recipe is told and the other has no use for."""
+
+SEEN = {POLICY: "histogram,counts,step,actions", CORE_SET: "histogram,counts"}
 
 
 @app.callback()
@@ -30,6 +42,7 @@ def _group() -> None: ...
 
 @app.command("phase-ordering")
 def phase_ordering(
+    context: typer.Context,
     recipe: Annotated[
         str,
         typer.Option(
@@ -37,30 +50,56 @@ def phase_ordering(
             "`policy`: learn to take one action after another."
         ),
     ] = POLICY,
-    engine: Annotated[str, typer.Option(help="sb3 or rllib.")] = "sb3",
+    engine: Annotated[str, typer.Option(help="sb3 or rllib (policy).")] = "sb3",
     algo: Annotated[
-        str, typer.Option(help="ppo, dqn (double DQN with rllib), appo (rllib).")
+        str,
+        typer.Option(help="ppo, dqn (double DQN with rllib), appo (rllib) (policy)."),
     ] = "ppo",
     corpus: Annotated[Path, typer.Option(help="Its folder.")] = Path("build/corpus"),
-    out: Annotated[Path, typer.Option(help="The folder for what comes of it.")] = Path(
-        "build/phase-ordering"
-    ),
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A training program not to train on; may be repeated.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder for what comes of it."
+            " [default: build/phase-ordering/RECIPE]"
+        ),
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Compilers at once.")] = 1,
-    steps: Annotated[int, typer.Option(min=1, help="Actions in all.")] = 20_000,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    steps: Annotated[
+        int, typer.Option(min=1, help="Actions in all (policy).")
+    ] = 20_000,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Of the networks, and of all that is drawn on the way."
+        ),
+    ] = 0,
     observation: Annotated[
-        str,
-        typer.Option(help="Of histogram, embedding, counts, step, actions."),
-    ] = "histogram,counts,step,actions",
+        str | None,
+        typer.Option(
+            help="Of histogram, embedding, counts, step, actions; a core set's model"
+            " has no step and no actions to see."
+            f" [default: {SEEN[POLICY]}, or {SEEN[CORE_SET]}]"
+        ),
+    ] = None,
     actions: Annotated[
         str, typer.Option(help="oz, odg, passes, or a JSON file.")
     ] = "oz",
-    reward: Annotated[str, typer.Option(help="Measures with weights.")] = (
+    reward: Annotated[str, typer.Option(help="Measures with weights (policy).")] = (
         "text-size:10"
     ),
-    episode: Annotated[int, typer.Option(min=1, help="Actions of an episode.")] = 15,
+    episode: Annotated[
+        int, typer.Option(min=1, help="Actions of an episode, or of a sequence.")
+    ] = 15,
     stop: Annotated[
-        bool, typer.Option("--stop", help="Have an action that ends the episode.")
+        bool,
+        typer.Option("--stop", help="Have an action that ends the episode (policy)."),
     ] = False,
     vocabulary: Annotated[
         Path | None, typer.Option(help="Of `embedding`, in LLVM's form.")
@@ -71,12 +110,14 @@ def phase_ordering(
             help="Leave larger modules out (policy), or search none that is (coreset)."
         ),
     ] = 6000,
-    learning_rate: Annotated[float, typer.Option()] = 5e-4,
+    learning_rate: Annotated[
+        float, typer.Option(help="Of the network's optimiser (policy).")
+    ] = 5e-4,
     count: Annotated[
-        int, typer.Option("--count", help="K, sequences of the core set.")
+        int, typer.Option(min=1, help="K, sequences of the core set (coreset).")
     ] = 50,
     searched: Annotated[
-        int, typer.Option(help="Modules that are searched (coreset).")
+        int, typer.Option(min=1, help="Modules that are searched (coreset).")
     ] = 60,
     linked: Annotated[
         bool,
@@ -85,7 +126,7 @@ def phase_ordering(
         ),
     ] = False,
     evaluations: Annotated[
-        int, typer.Option(help="Sequences tried on each of them (coreset).")
+        int, typer.Option(min=1, help="Sequences tried on each of them (coreset).")
     ] = 300,
     timeout: Annotated[
         float,
@@ -96,14 +137,16 @@ def phase_ordering(
         ),
     ] = 120,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last checkpoint.")
+        bool, typer.Option("--resume", help="Go on from the last checkpoint (policy).")
     ] = False,
     address: Annotated[
         str | None, typer.Option(help="Of a Ray cluster (rllib, --tune).")
     ] = None,
     tune: Annotated[
         int,
-        typer.Option(metavar="N", help="Try N settings first, and take the best."),
+        typer.Option(
+            metavar="N", help="Try N settings first, and take the best (policy)."
+        ),
     ] = 0,
 ) -> None:
     """Learn in which order LLVM's passes should run on a module.
@@ -113,20 +156,31 @@ def phase_ordering(
     mlbridge train phase-ordering --engine rllib --algo dqn --workers 2 --steps 50000
     ```
     """
-    names = tuple(observation.split(","))
+    _check_options(context, recipe)
+    if address is not None and engine != "rllib" and not tune:
+        raise InvalidArgument("--address is for --engine rllib, or for --tune")
+    if resume and tune:
+        raise InvalidArgument("--resume goes on with what --tune has found: leave that")
+    needed = ("torch", "gymnasium", "matplotlib", "onnx", "onnxruntime", "onnxscript")
+    if recipe == POLICY:
+        needed += ("tensorboardX", "stable_baselines3")
+        needed += ("ray",) if engine == "rllib" or tune else ()
+    need("mlbridge train phase-ordering", (*needed, "elftools"), "train")
+    names = tuple((observation or SEEN[recipe]).split(","))
+    _check_observation(recipe, names, vocabulary, actions)
+    folder = out or Path("build/phase-ordering") / recipe
     if recipe == CORE_SET:
-        # Before the first action there is nothing to know of actions.
-        seen = tuple(n for n in names if n not in ("step", "actions"))
         _core_set(
             {
                 "corpus": corpus,
-                "out": out,
+                "out": folder,
+                "leave_out": tuple(leave_out or ()),
                 "actions": actions,
                 "count": count,
                 "searched": searched,
                 "most": max_instructions,
                 "linked": linked,
-                "observation": seen,
+                "observation": names,
                 "vocabulary": vocabulary,
                 "workers": workers,
                 "timeout": timeout,
@@ -135,13 +189,11 @@ def phase_ordering(
             seed,
         )
         return
-    if recipe != POLICY:
-        raise InvalidArgument(f"no recipe '{recipe}', only {CORE_SET} and {POLICY}")
     from mlbridge.train.settings import PolicySettings
 
     settings = PolicySettings(
         corpus,
-        out,
+        folder,
         engine,
         algo,
         workers,
@@ -155,10 +207,46 @@ def phase_ordering(
             "stop": stop,
             "vocabulary": str(vocabulary.resolve()) if vocabulary else None,
             "max_instructions": max_instructions,
+            "leave_out": list(leave_out or ()),
         },
         learning_rate=learning_rate,
     )
     _policy(settings, resume, address, tune)
+
+
+def _check_options(context: typer.Context, recipe: str) -> None:
+    """Nothing is asked for that would be ignored."""
+    if recipe not in ONLY:
+        raise InvalidArgument(f"no recipe '{recipe}', only {CORE_SET} and {POLICY}")
+    for other in set(ONLY) - {recipe}:
+        for name in ONLY[other]:
+            source = context.get_parameter_source(name)
+            if source is not None and source.name != "DEFAULT":
+                raise InvalidArgument(
+                    f"--{name.replace('_', '-')} is of the recipe {other}, and without"
+                    f" a meaning for {recipe}: leave it, or say --recipe {other}"
+                )
+
+
+def _check_observation(
+    recipe: str, names: tuple[str, ...], vocabulary: Path | None, actions: str
+) -> None:
+    """What can be seen, and with what it is made."""
+    from mlbridge import ir2vec
+    from mlbridge.phase_ordering.compiler import CompilerOptions
+
+    CompilerOptions(actions, names).space.pipeline(())
+    if recipe == CORE_SET and {"step", "actions"} & set(names):
+        raise InvalidArgument(
+            "--observation: one sequence is chosen before the first action, where there"
+            " is no step and no action to see"
+        )
+    if ("embedding" in names) != (vocabulary is not None):
+        raise InvalidArgument(
+            "--observation embedding and --vocabulary FILE need each other"
+        )
+    if vocabulary is not None:
+        ir2vec.load(vocabulary)
 
 
 def _policy(settings: object, resume: bool, address: str | None, trials: int) -> None:
@@ -191,7 +279,8 @@ def _policy(settings: object, resume: bool, address: str | None, trials: int) ->
 
         exported = policy.train(settings, resume=resume, address=address, show=show)
     console.print(f"The model is {exported.path}, its curve {settings.out}/curve.png.")
-    console.print(f"TensorBoard: tensorboard --logdir {settings.out}/tensorboard")
+    if find_spec("tensorboard") is not None:
+        console.print(f"TensorBoard: tensorboard --logdir {settings.out}/tensorboard")
 
 
 def _core_set(arguments: dict[str, object], search: dict[str, int], seed: int) -> None:

@@ -234,14 +234,16 @@ class Table:
         chosen += sorted(left, key=lambda number: (alone[number], number))
         return chosen[:count]
 
-    def part(self, rows: NDArray[np.bool_], numbers: Sequence[int]) -> "Table":
+    def part(
+        self, rows: NDArray[np.bool_], numbers: Sequence[int] | NDArray[np.int64]
+    ) -> "Table":
         """Some of the modules, and some of the sequences."""
         kept = np.flatnonzero(rows)
         return Table(
             [self.modules[row] for row in kept],
             [self.programs[row] for row in kept],
             [self.sequences[number] for number in numbers],
-            self.sizes[np.ix_(kept, list(numbers))],
+            self.sizes[kept][:, numbers],
             self.oz[kept],
         )
 

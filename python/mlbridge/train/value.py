@@ -236,7 +236,7 @@ def _fit(
     torch.manual_seed(settings.seed)
     for network in model.members:
         # The last layer stays at zero.
-        network[0].reset_parameters()  # type: ignore[index,operator]
+        network[0].reset_parameters()  # type: ignore[index]
     values = -table.logs
     x, y = torch.from_numpy(rows), torch.from_numpy(values.astype(np.float32))
     weights = torch.from_numpy(_weights(table, settings.share))
