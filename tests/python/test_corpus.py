@@ -6,15 +6,20 @@
 import json
 import os
 import re
+import signal
+import threading
+import time
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from mlbridge import corpus
 from mlbridge.cli import app
-from mlbridge.corpus import build, recipes, runs, toolchain
-from mlbridge.corpus.manifest import sha256
+from mlbridge.corpus import build, csmith, recipes, runs, toolchain
+from mlbridge.corpus.manifest import Module, Program, sha256
 from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, SchemaMismatch
 
@@ -86,7 +91,40 @@ def test_a_package_that_is_not_to_be_had_is_told_of(
     monkeypatch.setitem(recipes.RECIPES, "missing", missing)
     fetched = corpus.fetch(tmp_path, programs=["missing"], packages=tmp_path / "p")
     assert list(fetched.failed) == ["missing"]
+    # In the script's own words.
+    assert "status 1" in fetched.failed["missing"]
+    assert "mlbridge-no-such-package" in fetched.failed["missing"]
     assert fetched.corpus.programs == {}
+
+
+def test_a_script_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
+    script = tmp_path / "hang"
+    script.write_text(
+        "#!/bin/sh\necho begun\nsleep 600 & echo $! > child\n"
+        "echo the reason >&2\nwait\n"
+    )
+    script.chmod(0o755)
+    printed: list[str] = []
+    command = ["sh", "-c", f"cd {tmp_path} && exec ./hang"]
+    said = build.run_script(command, printed.append, 2.0)
+    assert printed == ["begun\n"]
+    assert said == "the reason\nno end after 2 s"
+    assert wait_for_end(int((tmp_path / "child").read_text()))
+    assert build.run_script(["true"], printed.append, 60.0) == ""
+    assert build.run_script(["false"], printed.append, 60.0) == "status 1"
+
+
+def wait_for_end(process: int) -> bool:
+    """Whether it ends soon; nobody may reap it here, so a zombie has ended, too."""
+    for _ in range(100):
+        try:
+            status = Path(f"/proc/{process}/stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if status.rpartition(")")[2].split()[0] in "ZX":
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def test_a_program_that_does_not_compile_is_told_of(
@@ -105,6 +143,33 @@ def test_the_held_out_programs_are_no_training(tmp_path: Path) -> None:
     assert held_out == {"sqlite3", "gawk", "cadical", "zstd"}
     with pytest.raises(InvalidArgument, match="no program 'perl'"):
         corpus.fetch(tmp_path, programs=["perl"])
+
+
+def test_what_a_held_out_program_has_too_is_not_trained_on() -> None:
+    def module(source: str) -> Module:
+        return Module(f"lz4/{source}.bc", source, 1, 10, "")
+
+    modules = (module("lib/lz4.c"), module("lib/xxhash.c"))
+    program = Program(
+        "lz4", "lz4", "1", "training", (), (), "", modules, module("linked"), ""
+    )
+    found = corpus.Corpus(Path("c"), "clang", {"lz4": program})
+    assert list(found.modules("training")) == [Path("c/lz4/lib/lz4.c.bc")]
+    # All of these are in the recipes.
+    for name, sources in recipes.SHARED.items():
+        patterns = recipes.RECIPES[name].sources
+        assert all(any(fnmatch(s, p) for p in patterns) for s in sources)
+
+
+def test_programs_by_name_and_without_some(folder: Path) -> None:
+    found = corpus.load(folder)
+    assert [p.name for p in found.select("held-out", only=["bzip2"])] == ["bzip2"]
+    with pytest.raises(InvalidArgument, match="split training but bzip2"):
+        found.select("training", without=["bzip2"])
+    with pytest.raises(InvalidArgument, match="no program 'perl'"):
+        found.select(only=["perl"])
+    with pytest.raises(InvalidArgument, match="no program 'perl'"):
+        found.select(without=["perl"])
 
 
 def test_modules_of_a_split(folder: Path) -> None:
@@ -163,6 +228,28 @@ def test_a_program_that_does_something_else_is_found_out(
     assert problem in run.problem
 
 
+def test_ctrl_c_ends_the_program(folder: Path, tmp_path: Path) -> None:
+    found = corpus.load(folder)
+    runs.expected_outputs(found, found.programs["bzip2"])
+    pid, program = tmp_path / "pid", tmp_path / "bzip2"
+    program.write_text(
+        f"#!/bin/sh\necho $$ > {pid}.new\nmv {pid}.new {pid}\nsleep 60\n"
+    )
+    program.chmod(0o755)
+
+    def interrupt() -> None:
+        while not pid.exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        corpus.run_tests(found, {"bzip2": program})
+    thread.join()
+    assert wait_for_end(int(pid.read_text()))
+
+
 def test_csmith_writes_the_same_programs_for_the_same_seed(tmp_path: Path) -> None:
     first = corpus.generate(tmp_path / "a", 2, 1)
     second = corpus.generate(tmp_path / "b", 2, 1)
@@ -178,6 +265,20 @@ def test_csmith_writes_the_same_programs_for_the_same_seed(tmp_path: Path) -> No
     # Nothing to learn from.
     with pytest.raises(InvalidArgument):
         first.select()
+
+
+def test_csmith_takes_another_seed_for_one_that_does_not_compile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(name: str, *rest: Any) -> Module:
+        if name == "csmith-2":
+            rest = (rest[0], (*rest[1], "-include", "not-there.h"), *rest[2:])
+        return build.compile_module(name, *rest)
+
+    monkeypatch.setattr(csmith, "compile_module", failing)
+    made = corpus.generate(tmp_path, 2, 1, jobs=1)
+    assert "csmith-2" not in made.programs
+    assert len(made.programs) == 2
 
 
 def test_the_command_line(folder: Path, tmp_path: Path) -> None:

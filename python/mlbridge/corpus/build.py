@@ -3,11 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From a Debian source package to bitcode."""
 
+import contextlib
 import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
+import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -27,6 +31,10 @@ PACKAGES = CHECKOUT / "build/workloads"
 """Where the demo, the tests and the benchmarks have theirs, too."""
 
 FETCH_SECONDS = 1800.0
+"""For all packages together; apt has deadlines of its own."""
+
+_LAST = 5
+"""Lines of what a script that failed has said."""
 
 Show = Callable[[str, int, int], None]
 """Is told the name of a stage, how much of it is done, and of how much."""
@@ -91,13 +99,13 @@ def fetch(
             raise InvalidArgument(f"no program '{name}', only {', '.join(RECIPES)}")
     into, packages = Path(folder).resolve(), (packages or PACKAGES).resolve()
     into.mkdir(parents=True, exist_ok=True)
-    with _alone(into), ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+    with alone(into), ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         fetched = Fetched(open_corpus(into))
         missing = _fetch_packages([RECIPES[n].package for n in wanted], packages, show)
         preparing: dict[str, Future[_Prepared]] = {}
         for name in wanted:
             if RECIPES[name].package in missing:
-                fetched.failed[name] = "Debian's archive did not give its package"
+                fetched.failed[name] = missing[RECIPES[name].package]
             else:
                 preparing[name] = pool.submit(
                     _prepare, name, packages, into, fetched.corpus
@@ -117,8 +125,8 @@ def open_corpus(folder: Path) -> Corpus:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Two fetches into one folder: the second waits, and finds what the first made."""
+def alone(folder: Path) -> Iterator[None]:
+    """Two writers of one folder: the second waits, and finds what the first made."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -136,22 +144,82 @@ def script(name: str) -> Path:
     return found
 
 
-def _fetch_packages(names: Sequence[str], packages: Path, show: Show) -> set[str]:
-    """Unpacks source packages; returns those that could not be had."""
+def _fetch_packages(names: Sequence[str], packages: Path, show: Show) -> dict[str, str]:
+    """Unpacks source packages; returns those that could not be had, and why."""
     command = [str(script("fetch-workloads")), str(packages), *names]
     show("Fetching sources", 0, len(names))
     done = sum((packages / name).is_dir() for name in names)
     show("Fetching sources", done, len(names))
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdout is not None
-        # A line for each one that has come; apt has deadlines of its own.
-        for _ in process.stdout:
-            done += 1
-            show("Fetching sources", done, len(names))
-        process.wait(FETCH_SECONDS)
-    return {name for name in names if not (packages / name).is_dir()}
+
+    def came(_: str) -> None:
+        nonlocal done
+        done += 1
+        show("Fetching sources", done, len(names))
+
+    said = run_script(command, came, FETCH_SECONDS)
+    missing = [name for name in names if not (packages / name).is_dir()]
+    reason = f": {said}" if said else ""
+    return dict.fromkeys(missing, f"Debian's archive did not give its package{reason}")
+
+
+def run_script(
+    command: Sequence[str], line: Callable[[str], None], seconds: float
+) -> str:
+    """Runs a script, and ends it with all that it has started.
+
+    Args:
+        command: the script and its arguments.
+        line: is told each line that it prints.
+        seconds: that it may take.
+
+    Returns:
+        The last that it said of what went wrong; nothing if it went well.
+    """
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        ) as process,
+    ):
+        is_late = threading.Event()
+
+        def stop() -> None:
+            is_late.set()
+            _end_group(process)
+
+        late = threading.Timer(seconds, stop)
+        late.daemon = True
+        late.start()
+        try:
+            assert process.stdout is not None
+            for printed in process.stdout:
+                line(printed)
+            process.wait()
+        finally:
+            late.cancel()
+            _end_group(process)
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip().splitlines()[-_LAST:]
+        if is_late.is_set():
+            said.append(f"no end after {seconds:.0f} s")
+        elif process.returncode:
+            said.append(f"status {process.returncode}")
+        else:
+            return ""
+        return "\n".join(said)
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
+    """Ends what a script has started; while it is not reaped, its number is its own."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared:

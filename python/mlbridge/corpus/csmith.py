@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mlbridge.corpus import toolchain
-from mlbridge.corpus.build import PACKAGES, compile_module, open_corpus, script
+from mlbridge.corpus.build import PACKAGES, alone, compile_module, open_corpus, script
 from mlbridge.corpus.manifest import Corpus, Program
 from mlbridge.errors import CompilerFailed, Timeout
 
@@ -39,8 +39,8 @@ def generate(
 
     Args:
         folder: of the corpus; it need not be one yet.
-        count: how many; one that does not end within 3 s is left out, and another
-            seed's taken.
+        count: how many; one that does not compile, crashes, or does not end within 3 s
+            is left out, and another seed's taken.
         seed: of the first.
         packages: where csmith is, or goes.
         jobs: how many at once; as many as there are cores.
@@ -53,30 +53,53 @@ def generate(
     into.mkdir(parents=True, exist_ok=True)
     toolchain.run([script("fetch-csmith"), packages])
     csmith = packages / "csmith/usr"
+    with alone(into):
+        return _add(into, count, seed, csmith, jobs or os.cpu_count() or 1, show)
+
+
+def _add(
+    into: Path,
+    count: int,
+    seed: int,
+    csmith: Path,
+    workers: int,
+    show: Callable[[int], None],
+) -> Corpus:
+    """Makes programs, and notes them in the manifest."""
     corpus = open_corpus(into)
     made: list[Program] = []
-    workers = jobs or os.cpu_count() or 1
+    failures: list[str] = []
+
+    def attempt(number: int) -> Program | None:
+        try:
+            return _make(number, csmith, into, corpus)
+        except (CompilerFailed, Timeout) as error:
+            # One that does not compile, or crashes, is no test: another is taken.
+            failures.append(f"csmith-{number}: {error}")
+            return None
+
     with ThreadPoolExecutor(workers) as pool:
         tried = 0
         while len(made) < count and tried < _TRIES * count + 10:
             # Always in the order of the seeds: the same programs for the same seed.
             wave = range(seed + tried, seed + tried + max(workers, count - len(made)))
             tried += len(wave)
-            for program in pool.map(lambda n: _make(n, csmith, into, corpus), wave):
+            for program in pool.map(attempt, wave):
                 if program is not None and len(made) < count:
                     made.append(program)
                     show(len(made))
     if len(made) < count:
+        such = f", such as {failures[-1]}" if failures else ""
         raise CompilerFailed(
-            f"of {tried} programs of csmith from seed {seed} on, {len(made)} end "
-            f"within {SECONDS:.0f} s; {count} were wanted"
+            f"of {tried} programs of csmith from seed {seed} on, {len(made)} compile, "
+            f"and end within {SECONDS:.0f} s; {count} were wanted{such}"
         )
     corpus.programs.update({program.name: program for program in made})
     corpus.save()
     return corpus
 
 
-def _make(seed: int, csmith: Path, into: Path, corpus: Corpus) -> Program | None:
+def _make(seed: int, csmith: Path, into: Path, corpus: Corpus) -> Program:
     name = f"csmith-{seed}"
     if name in corpus.programs:
         return corpus.programs[name]
@@ -106,8 +129,5 @@ def _make(seed: int, csmith: Path, into: Path, corpus: Corpus) -> Program | None
     with tempfile.TemporaryDirectory(prefix="mlbridge-csmith-") as folder:
         executable = Path(folder, name)
         toolchain.executable(program, executable, "-O0")
-        try:
-            toolchain.run([executable], seconds=SECONDS)
-        except Timeout:
-            return None
+        toolchain.run([executable], seconds=SECONDS)
     return program

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlbridge.corpus.recipes import SHARED
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 
 VERSION = 1
@@ -140,7 +141,8 @@ class Corpus:
     ) -> dict[Path, int]:
         """Bitcode files of a split's programs, and the instructions of each.
 
-        Those in which no function is defined are left out.
+        Those in which no function is defined are left out, and those of training
+        programs that a held-out one has, too.
 
         Args:
             split: as for `select`.
@@ -154,7 +156,9 @@ class Corpus:
             self.folder / module.path: module.instructions
             for program in self.select(split, without=without)
             for module in program.modules
-            if module.functions and (most is None or module.instructions <= most)
+            if module.functions
+            and (most is None or module.instructions <= most)
+            and module.source not in SHARED.get(program.name, ())
         }
 
     def modules(

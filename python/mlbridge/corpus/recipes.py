@@ -14,6 +14,10 @@ from dataclasses import dataclass, field
 HELD_OUT = frozenset({"cadical", "gawk", "sqlite3", "zstd"})
 """The programs that nothing is ever trained on."""
 
+SHARED: Mapping[str, frozenset[str]] = {"lz4": frozenset({"lib/xxhash.c"})}
+"""Sources of training programs that a held-out program has, too: xxHash is in zstd.
+They are compiled, for the program needs them, and nothing is trained on them."""
+
 
 @dataclass(frozen=True)
 class Recipe:
