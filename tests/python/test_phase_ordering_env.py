@@ -8,6 +8,8 @@ import os
 import shlex
 import signal
 import subprocess
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from mlbridge import corpus
 from mlbridge.corpus import toolchain
 from mlbridge.envs.machine_code import text_size
 from mlbridge.envs.phase_ordering import PhaseOrderingEnv
-from mlbridge.errors import InvalidArgument, ModelError
+from mlbridge.errors import InvalidArgument, ModelError, OSFailure
 from mlbridge.phase_ordering import (
     Action,
     ActionSpace,
@@ -31,6 +33,7 @@ from mlbridge.phase_ordering import (
     SequenceFailed,
     SequenceRunner,
 )
+from mlbridge.phase_ordering.runners import Runners
 
 MADE = ["huffman.c.bc", "compress.c.bc", "crctable.c.bc"]
 
@@ -298,6 +301,32 @@ def test_a_module_that_no_compiler_survives(
         pytest.raises(ModuleFailed, match="to see it alone"),
     ):
         runner.run(huffman, [0])
+
+
+def test_a_failure_ends_all_compilers(huffman: Path) -> None:
+    options = CompilerOptions(observation=("step",), reward="none")
+    waiting, begun = threading.Event(), []
+
+    def work(runner: SequenceRunner, item: int) -> None:
+        begun.append(item)
+        runner.reset(huffman)
+        if item == 0:
+            assert waiting.wait(60)
+            raise ValueError("no")
+        assert runner.pid is not None
+        os.kill(runner.pid, signal.SIGSTOP)
+        waiting.set()
+        # Nothing would come of this for two minutes.
+        with pytest.raises(SequenceFailed):
+            runner.step(huffman, [0])
+        with pytest.raises(OSFailure, match="no other"):
+            runner.reset(huffman)
+
+    started = time.monotonic()
+    with Runners(options, 2) as runners, pytest.raises(ValueError, match="no"):
+        list(runners.map(work, [0, 1, 2, 3, 4, 5]))
+    assert time.monotonic() - started < 60
+    assert len(begun) < 6
 
 
 def test_crashes_in_a_row_end_no_training(

@@ -80,9 +80,12 @@ def phase_ordering(
     mlbridge evaluate phase-ordering build/phase-ordering/coreset/model.onnx --runs 3
     ```
     """
-    packages = ("gymnasium", "elftools", "onnxruntime")
-    packages += ("matplotlib",) if plot is not None else ()
-    need("mlbridge evaluate phase-ordering", packages, "train")
+    drawing = ("matplotlib",) if plot is not None else ()
+    need(
+        "mlbridge evaluate phase-ordering",
+        ("gymnasium", "elftools", "onnxruntime", *drawing),
+        "train",
+    )
     from mlbridge.corpus import manifest
     from mlbridge.phase_ordering import evaluate, programs, report
     from mlbridge.phase_ordering.coreset import CoreSet
@@ -165,10 +168,10 @@ def phase_ordering(
         )
     seconds = {p: [r.seconds for r in both] for p, both in ran.items()}
     console.print(report.run_table(seconds, ["-Oz", "model, alone"]))
-    for program, both in ran.items():
+    for name, both in ran.items():
         for outcome in both:
             if not outcome.passed:
-                errors.print(f"{program}: {outcome.problem}", style="red")
+                errors.print(f"{name}: {outcome.problem}", style="red")
     if json is not None:
         about["runs"] = {p: [vars(r) for r in both] for p, both in ran.items()}
         json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")

@@ -33,6 +33,12 @@ ONLY = {
 }
 """What one recipe is told and the other has no use for."""
 
+PACKAGES = (
+    *("torch", "gymnasium", "matplotlib", "elftools"),
+    # These write the file that all ends with.
+    *("onnx", "onnxruntime", "onnxscript"),
+)
+
 SEEN = {POLICY: "histogram,counts,step,actions", CORE_SET: "histogram,counts"}
 
 
@@ -161,11 +167,11 @@ def phase_ordering(
         raise InvalidArgument("--address is for --engine rllib, or for --tune")
     if resume and tune:
         raise InvalidArgument("--resume goes on with what --tune has found: leave that")
-    needed = ("torch", "gymnasium", "matplotlib", "onnx", "onnxruntime", "onnxscript")
+    more: tuple[str, ...] = ()
     if recipe == POLICY:
-        needed += ("tensorboardX", "stable_baselines3")
-        needed += ("ray",) if engine == "rllib" or tune else ()
-    need("mlbridge train phase-ordering", (*needed, "elftools"), "train")
+        more = ("tensorboardX", "stable_baselines3")
+        more += ("ray",) if engine == "rllib" or tune else ()
+    need("mlbridge train phase-ordering", (*PACKAGES, *more), "train")
     names = tuple((observation or SEEN[recipe]).split(","))
     _check_observation(recipe, names, vocabulary, actions)
     folder = out or Path("build/phase-ordering") / recipe

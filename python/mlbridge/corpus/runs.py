@@ -294,10 +294,18 @@ def _run(step: Step, program: Program, executable: Path, folder: Path) -> float:
             process.kill()
 
         late = threading.Timer(SECONDS, stop)
+        late.daemon = True
         late.start()
-        # wait4 alone tells what this process took, and no other one.
-        _, status, used = os.wait4(process.pid, 0)
-        late.cancel()
+        try:
+            # wait4 alone tells what this process took, and no other one.
+            _, status, used = os.wait4(process.pid, 0)
+        except BaseException:
+            # Ctrl-C, for one.
+            process.kill()
+            process.wait()
+            raise
+        finally:
+            late.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
     what = " ".join([program.name, *words])
     if process.returncode == -signal.SIGKILL and is_late.is_set():

@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -49,6 +50,7 @@ class CompilerProcess:
         self._parent = os.getpid()
         self._exit = os.pidfd_open(self._process.pid)
         self._ended = False
+        self._reaping = threading.Lock()
 
     @property
     def is_ours(self) -> bool:
@@ -81,12 +83,18 @@ class CompilerProcess:
         if self._ended or not self.is_ours:
             return
         self.wait(grace)
+        self.kill()
+        with self._reaping:
+            self._process.wait()
+            os.close(self._exit)
+            self._ended = True
+
+    def kill(self) -> None:
+        """Ends its whole process group, from any thread; `end` is still to reap it."""
         # While its leader is not reaped, the group's number is nobody else's.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait()
-        os.close(self._exit)
-        self._ended = True
+        with self._reaping, contextlib.suppress(ProcessLookupError):
+            if not self._ended and self.is_ours:
+                os.killpg(self.pid, signal.SIGKILL)
 
     def __str__(self) -> str:
         name = f"{Path(self.command[0]).name} (process {self.pid})"

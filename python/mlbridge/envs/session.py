@@ -4,6 +4,7 @@
 """A compiler that is driven: started, asked, and started again when it fails."""
 
 import json
+import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from mlbridge.errors import (
     Error,
     InvalidArgument,
     Malformed,
+    OSFailure,
     PeerClosed,
     SchemaMismatch,
     Timeout,
@@ -134,6 +136,7 @@ class CompilerSession:
         """How many compilers have been started."""
         self.failures = 0
         """How often in a row one had to be ended, without a step in between."""
+        self._interrupted = threading.Event()
         self.has_met = False
         """Whether any of them has ever come to its channel."""
 
@@ -148,14 +151,30 @@ class CompilerSession:
         """Whether the next reset is the first of its compiler."""
         return self._slot.running is None or not self._slot.running.met
 
+    def interrupt(self) -> None:
+        """From another thread: ends the compiler, and no other is started."""
+        self._interrupted.set()
+        running = self._slot.running
+        if running is not None:
+            running.process.kill()
+
     def launch(self) -> None:
-        """Starts a compiler, if none runs, and does not wait for it."""
+        """Starts a compiler, if none runs, and does not wait for it.
+
+        Raises:
+            OSFailure: this has been interrupted.
+        """
+        if self._interrupted.is_set():
+            raise OSFailure("the compiler was ended, and no other is to be started")
         running = self._slot.running
         if running is not None and not running.alive():
             self._slot.clear()
         if self._slot.running is None:
             self._slot.running = _Running(self._settings)
             self.starts += 1
+        if self._interrupted.is_set():
+            # Meanwhile: it may not have been seen.
+            self._slot.running.process.kill()
 
     def reset(
         self,

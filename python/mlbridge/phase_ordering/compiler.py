@@ -250,6 +250,13 @@ class SequenceRunner:
         """Ends the compiler."""
         self._session.close()
 
+    def interrupt(self) -> None:
+        """From another thread: ends the compiler, and there will be no other.
+
+        Who waits for it is told that it is gone, and gets an OSFailure from then on.
+        """
+        self._session.interrupt()
+
     def reset(self, module: Path, **more: Any) -> Outcome:
         """Begins an episode; for what else may be asked see docs/phase-ordering.md.
 

@@ -334,18 +334,18 @@ def _rollouts(
                 return [error]
 
         with Runners(options, jobs, settings.timeout) as runners:
-            found = list(
+            found = dict(
                 runners.map(choose, paths, lambda done, of: show("Deciding", done, of))
             )
     failures = [
         (path, order)
-        for path, orders in zip(paths, found, strict=True)
-        for order in orders
+        for path in paths
+        for order in found[path]
         if isinstance(order, SequenceFailed)
     ]
     return [
-        [None if isinstance(order, SequenceFailed) else order for order in orders]
-        for orders in found
+        [None if isinstance(order, SequenceFailed) else order for order in found[path]]
+        for path in paths
     ], failures
 
 
@@ -399,12 +399,14 @@ def _measure(
                     sizes[pipeline], oz = found.last, found.oz
             return _Measured(sizes, failures, oz)
 
-        paths = list(wanted)
         with Runners(options, jobs, timeout) as runners:
-            results = runners.map(
-                measure, paths, lambda done, total: show("Compiling", done, total)
+            return dict(
+                runners.map(
+                    measure,
+                    list(wanted),
+                    lambda done, total: show("Compiling", done, total),
+                )
             )
-            return dict(zip(paths, results, strict=True))
 
 
 def _stock(program: Program, module: Module, level: str) -> int:

@@ -5,7 +5,7 @@
 
 import queue
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -46,17 +46,29 @@ class Runners:
         work: Callable[[SequenceRunner, Item], Result],
         items: Sequence[Item],
         show: Show = lambda done, total: None,
-    ) -> Iterator[Result]:
-        """The results for items, in their order, as they are worked on in parallel."""
+    ) -> Iterator[tuple[Item, Result]]:
+        """Works on items in parallel: each with its result, as they get done.
+
+        When one fails, or nobody wants the rest, no other is begun, and all compilers
+        are ended for good.
+        """
 
         def with_one(item: Item) -> Result:
             with self.one() as runner:
                 return work(runner, item)
 
         with ThreadPoolExecutor(self.workers) as pool:
-            for done, result in enumerate(pool.map(with_one, items), 1):
-                show(done, len(items))
-                yield result
+            futures = {pool.submit(with_one, item): item for item in items}
+            try:
+                for done, future in enumerate(as_completed(futures), 1):
+                    result = future.result()
+                    show(done, len(items))
+                    yield futures[future], result
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for runner in self._all:
+                    runner.interrupt()
+                raise
 
     def close(self) -> None:
         """Ends all compilers."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mlbridge.corpus import manifest
 from mlbridge.corpus.manifest import program_of
+from mlbridge.corpus.recipes import SHARED
 from mlbridge.envs.phase_ordering import _dimension
 from mlbridge.errors import InvalidArgument
 from mlbridge.phase_ordering.actions import ActionSpace
@@ -127,7 +128,12 @@ def train(
     modules = list(files)
     if settings.linked:
         programs = corpus.select("training", without=settings.leave_out)
-        modules += [corpus.folder / program.linked.path for program in programs]
+        # One with a file that nothing is trained on is none to train on.
+        modules += [
+            corpus.folder / program.linked.path
+            for program in programs
+            if program.name not in SHARED
+        ]
     options = CompilerOptions(
         settings.actions,
         ("step",),
@@ -291,7 +297,8 @@ def observe(
         return np.concatenate([features[name] for name in options.widths])
 
     with Runners(options, workers) as runners:
-        return np.stack(list(runners.map(row, modules)))
+        found = dict(runners.map(row, modules))
+    return np.stack([found[module] for module in modules])
 
 
 def _plot(core: CoreSet, checks: Sequence[Check], path: Path) -> None:

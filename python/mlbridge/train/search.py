@@ -168,7 +168,7 @@ def search(
             return Best(str(module), (), ())
 
     before = len(modules) - len(missing)
-    for best in runners.map(
+    for _, best in runners.map(
         work, missing, lambda done, _: show(before + done, len(modules))
     ):
         known[best.module] = best
@@ -290,7 +290,7 @@ def tabulate(
     kept = Kept(log, options, {"sequences": wanted})
     rows = kept.load(modules)
 
-    def work(runner: SequenceRunner, module: Path) -> tuple[Path, dict[str, Any]]:
+    def work(runner: SequenceRunner, module: Path) -> dict[str, Any]:
         sizes: list[int | str] = []
         for number in range(len(wanted)):
             try:
@@ -300,7 +300,7 @@ def tabulate(
                 break
             except SequenceFailed as error:
                 sizes.append(error.kind)
-        return module, {"sizes": sizes, "oz": oz_size(module)}
+        return {"sizes": sizes, "oz": oz_size(module)}
 
     missing = [module for module in modules if str(module) not in rows]
     before = len(modules) - len(missing)
