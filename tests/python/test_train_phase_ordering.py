@@ -432,6 +432,17 @@ def test_a_training_goes_on_where_it_was(settings: PolicySettings, algo: str) ->
     assert curve.steps[-1] >= 124
 
 
+def test_a_training_goes_on_with_its_own_settings(settings: PolicySettings) -> None:
+    settings.save()
+    settings.changed(steps=999, every=9).check_saved()
+    settings.changed(environment={**settings.environment}).check_saved()
+    other = settings.changed(seed=5, environment={**settings.environment, "steps": 9})
+    with pytest.raises(InvalidArgument, match="seed: 0 then, 5 now") as caught:
+        policy.learn(other, resume=True)
+    assert "environment" in str(caught.value)
+    assert "steps: 96" not in str(caught.value)
+
+
 def test_an_algorithm_that_there_is_not(settings: PolicySettings) -> None:
     with pytest.raises(InvalidArgument, match="rllib: dqn, ppo, appo"):
         settings.changed(algo="appo")
@@ -467,6 +478,17 @@ def test_rllib_learns_and_exports(
     _, longer = policy.learn(settings.changed(steps=curve.steps[-1] + 32), resume=True)
     assert longer.steps[: len(curve.steps)] == curve.steps
     assert longer.steps[-1] > curve.steps[-1]
+    # One that was cut off while it was written is as if it had not been begun.
+    checkpoint = settings.out / "checkpoint"
+    (settings.out / "checkpoint.new").mkdir()
+    checkpoint.rename(settings.out / "checkpoint.old")
+    end = longer.steps[-1]
+    _, again = policy.learn(settings.changed(steps=end + 16), resume=True)
+    assert again.steps[: len(longer.steps)] == longer.steps
+    assert again.steps[-1] > end
+    assert sorted(path.name for path in settings.out.glob("checkpoint*")) == [
+        "checkpoint"
+    ]
 
 
 @FULL
@@ -665,7 +687,7 @@ def test_programs_do_what_they_did(trained: coreset.Trained, folder: Path) -> No
     arguments = [
         *("evaluate", "phase-ordering", str(trained.model), "--corpus", str(folder)),
         *("--split", "training", "--max-instructions", str(SMALL), "--tries", "1"),
-        *("--runs", "1"),
+        *("--runs", "1", "--program", "lua"),
     ]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output

@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,13 +26,17 @@ from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.tune.registry import register_env
 from torch import Tensor, nn
 
-from mlbridge.errors import InvalidArgument
+from mlbridge.errors import InvalidArgument, Timeout
 from mlbridge.train.curve import Curve, ratio_of
 from mlbridge.train.network import Scores
 from mlbridge.train.sb3 import Show, title_of
 from mlbridge.train.settings import PolicySettings
 
 PACKAGE = Path(__file__).resolve().parents[2]
+STALLED = 1800.0
+"""Seconds without one action, after which a training is given up."""
+
+_STEPS = "steps"
 _NAME = "mlbridge/PhaseOrdering-training"
 
 
@@ -152,20 +157,24 @@ def train(
         show: is told how far it is.
 
     Raises:
-        InvalidArgument: there is no checkpoint to go on from.
+        InvalidArgument: there is no checkpoint to go on from, or of other settings.
+        Timeout: for a long time there is no action.
     """
+    checkpoint = _Checkpoint((settings.out / "checkpoint").resolve())
+    done = 0
+    if resume:
+        settings.check_saved()
+        done = checkpoint.steps()
     settings.save()
-    checkpoint = (settings.out / "checkpoint").resolve()
-    if resume and not checkpoint.is_dir():
-        raise InvalidArgument(f"there is no {checkpoint} to go on from")
     with cluster(settings.workers + 1, address):
-        algorithm: Any = config_of(settings).build_algo()
+        # Not the modules of the beginning once more.
+        seeded = settings.changed(seed=settings.seed + done)
+        algorithm: Any = config_of(seeded).build_algo()
         try:
-            done, curve = 0, Curve()
+            curve = Curve()
             if resume:
-                algorithm.restore_from_path(str(checkpoint))
-                curve = Curve.load(settings.out / "curve.csv")
-                done = curve.steps[-1] if curve.steps else 0
+                algorithm.restore_from_path(str(checkpoint.folder))
+                curve = Curve.load(settings.out / "curve.csv", done)
             curve.log_to(settings.out / "tensorboard")
             curve = _learn(algorithm, settings, curve, done, checkpoint, show)
             network = _Network(algorithm.get_module())
@@ -179,23 +188,69 @@ def _learn(
     settings: PolicySettings,
     curve: Curve,
     done: int,
-    checkpoint: Path,
+    checkpoint: "_Checkpoint",
     show: Show,
 ) -> Curve:
     saved = done
+    moved = time.monotonic()
     while done < settings.steps:
         results = algorithm.train()["env_runners"]
         # APPO's first reports may come before its first episodes.
-        done = int(results.get("num_env_steps_sampled_lifetime", done))
+        now = int(results.get("num_env_steps_sampled_lifetime", done))
+        if now > done:
+            moved = time.monotonic()
+        elif time.monotonic() - moved > STALLED:
+            raise Timeout(
+                f"no action in {STALLED:.0f} s, after {done}: no compiler gets as far;"
+                " Ray's logs and what the workers have printed say why"
+            )
+        done = now
         pairs = zip(results.get("returns", []), results.get("ratios", []), strict=True)
         for total, ratio in pairs:
             curve.add(done, float(total), float(ratio))
         show(done, curve.recent())
         if done - saved >= settings.every or done >= settings.steps:
             saved = done
-            algorithm.save_to_path(str(checkpoint))
+            # The curve may be ahead of the checkpoint: that much of it is not read.
             curve.write(settings.out, title_of(settings))
+            checkpoint.write(algorithm, done)
     return curve
+
+
+class _Checkpoint:
+    """RLlib's folder, and after how many actions it was written: whole, or the last."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._new = folder.with_name(f"{folder.name}.new")
+        self._old = folder.with_name(f"{folder.name}.old")
+
+    def steps(self) -> int:
+        """After how many actions it was written.
+
+        Raises:
+            InvalidArgument: there is none.
+        """
+        if not self.folder.is_dir() and self._old.is_dir():
+            # Cut off between the two renames of `write`.
+            self._old.rename(self.folder)
+        try:
+            return int((self.folder / _STEPS).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InvalidArgument(
+                f"there is no {self.folder} to go on from: {error}"
+            ) from None
+
+    def write(self, algorithm: Any, done: int) -> None:
+        """Takes the place of the last one when it is complete."""
+        for folder in (self._new, self._old):
+            shutil.rmtree(folder, ignore_errors=True)
+        algorithm.save_to_path(str(self._new))
+        (self._new / _STEPS).write_text(str(done), encoding="utf-8")
+        if self.folder.is_dir():
+            self.folder.rename(self._old)
+        self._new.rename(self.folder)
+        shutil.rmtree(self._old, ignore_errors=True)
 
 
 class _Network(nn.Module):

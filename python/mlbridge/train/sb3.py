@@ -46,9 +46,11 @@ def train(
     """Trains a policy; with ``resume`` from its last checkpoint on.
 
     Raises:
-        InvalidArgument: there is no checkpoint to go on from.
+        InvalidArgument: there is no checkpoint to go on from, or of other settings.
     """
     torch.set_num_threads(1)  # The network is small; the cores are the compilers'.
+    if resume:
+        settings.check_saved()
     settings.save()
     compilers = _Compilers(settings)
     try:

@@ -18,6 +18,9 @@ from mlbridge.errors import InvalidArgument
 from mlbridge.train.network import Normalised
 from mlbridge.types import Features
 
+_MAY_CHANGE = ("out", "steps", "every")
+"""Settings that a training may go on with others of."""
+
 ALGORITHMS = {"sb3": ("ppo", "dqn"), "rllib": ("dqn", "ppo", "appo")}
 
 
@@ -77,10 +80,40 @@ class PolicySettings:
         return replace(self, **settings)
 
     def save(self) -> None:
-        """Writes them to ``settings.json``, for whoever wonders later."""
+        """Writes them to ``settings.json``, for `check_saved` and whoever wonders."""
         self.out.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(asdict(self), indent=1, default=str)
+        text = json.dumps(self._as_json(), indent=1)
         (self.out / "settings.json").write_text(text + "\n", encoding="utf-8")
+
+    def check_saved(self) -> None:
+        """Whether a training that goes on is the one that was begun.
+
+        Raises:
+            InvalidArgument: none was begun, or with other settings.
+        """
+        path = self.out / "settings.json"
+        try:
+            saved = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InvalidArgument(
+                f"there is no {path} to go on from: {error}"
+            ) from None
+        asked = self._as_json()
+        other = [
+            f"{name}: {saved.get(name)!r} then, {asked[name]!r} now"
+            for name in asked
+            if name not in _MAY_CHANGE and saved.get(name) != asked[name]
+        ]
+        if other:
+            raise InvalidArgument(
+                f"{path} was begun with other settings, and goes on with the same ones"
+                f" only: {'; '.join(other)}"
+            )
+
+    def _as_json(self) -> dict[str, Any]:
+        told = {**asdict(self), "corpus": self.corpus.resolve()}
+        found: dict[str, Any] = json.loads(json.dumps(told, default=str))
+        return found
 
 
 class TrainingEnv(PhaseOrderingEnv):
