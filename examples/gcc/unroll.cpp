@@ -86,8 +86,9 @@ static int numInstructions(const class loop &Loop) {
 }
 
 void UnrollPass::decide(function *Function, class loop &Loop) {
-  // What `#pragma GCC unroll` says is the user's decision.
-  if (Loop.unroll != 0)
+  // What `#pragma GCC unroll` says is the user's decision. A model that is not
+  // there is not waited for again.
+  if (HasFallenBack || Loop.unroll != 0)
     return;
   MLBridgeFeatureSetRef Features = mlbridgeGetFeatures(Model);
   mlbridgeSetInt32(Features, "instructions", numInstructions(Loop));

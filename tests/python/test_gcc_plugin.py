@@ -181,9 +181,17 @@ def test_without_a_model_gcc_decides(
 
 def test_an_answer_out_of_range_is_no_decision(stock: str, tmp_path: Path) -> None:
     spec = f"pipe:{tmp_path / 'm'}"
-    with mlbridge.serving(lambda features: np.int32(1000), spec):
+    asked = []
+
+    def answer(features: mlbridge.Features) -> np.int32:
+        asked.append(dict(features))
+        return np.int32(1000)
+
+    with mlbridge.serving(answer, spec):
         made, said = compile_with(spec, tmp_path)
     assert made == stock
+    # For the other loop, nobody is asked.
+    assert len(asked) == 1
     assert "unroll: out of range: a loop is unrolled 0 to 64 times" in said
 
 
