@@ -96,8 +96,9 @@ std::string Graph::nameIn(Range Message, unsigned Number) const {
 }
 
 bool Graph::readGraph(Range Message, unsigned Depth) {
-  constexpr unsigned NodeOf = 1, Initializer = 5, Input = 11, Output = 12;
-  constexpr unsigned NameOfTensor = 8, NameOfValue = 1;
+  constexpr unsigned NodeOf = 1, Initializer = 5, Input = 11, Output = 12,
+                     SparseInitializer = 15;
+  constexpr unsigned NameOfTensor = 8, NameOfValue = 1, ValuesOfSparse = 1;
   if (Depth > MaxDepth)
     return false;
   Fields F(File, Message);
@@ -107,6 +108,11 @@ bool Graph::readGraph(Range Message, unsigned Depth) {
         return false;
     } else if (F.number() == Initializer) {
       Constants[nameIn(F.content(), NameOfTensor)] = F.content();
+    } else if (F.number() == SparseInitializer) {
+      // It is called as the tensor of its values is. No number is read of it.
+      for (Fields S(File, F.content()); S.next();)
+        if (S.number() == ValuesOfSparse)
+          Constants[nameIn(S.content(), NameOfTensor)] = Range();
     } else if (F.number() == Input && Depth == 0) {
       readInput(F.content(), F.whole());
     } else if (F.number() == Output) {

@@ -8,6 +8,7 @@
 
 #include "ONNX/ONNXCursor.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace MLBridge;
@@ -123,6 +124,12 @@ Error ONNXCursor::make(Input &In, const TensorView &Feature, const void *Data) {
   return Error::success();
 }
 
+/// Whether the first \p Count extents of both are the same: so many have rows.
+static bool haveSameRows(const Shape &A, const Shape &B, std::size_t Count) {
+  return A.rank() >= Count && B.rank() >= Count &&
+         std::equal(A.begin(), A.begin() + Count, B.begin());
+}
+
 Error ONNXCursor::merge(Input &In, const SessionInput &What,
                         Span<const TensorView> Features) {
   const TensorView &First = Features[What.Parts.front()];
@@ -151,7 +158,8 @@ Error ONNXCursor::merge(Input &In, const SessionInput &What,
   for (std::size_t P = 0; P < What.Parts.size(); ++P) {
     const TensorView &Part = Features[What.Parts[P]];
     const std::size_t Bytes = What.PartBytes[P];
-    if (Part.NumBytes != NumRows * Bytes)
+    if (!haveSameRows(Part.Dims, First.Dims, What.Axis) ||
+        Part.NumBytes != NumRows * Bytes)
       return {ErrorCode::SchemaMismatch,
               M->name() + ": feature '" + std::string(Part.Name) +
                   "': expected as many rows as '" + std::string(First.Name) +

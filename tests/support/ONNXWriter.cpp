@@ -14,6 +14,7 @@
 #include "support/ONNXWriter.h"
 
 #include <fstream>
+#include <numeric>
 
 using namespace MLBridge;
 using namespace MLBridge::test;
@@ -138,6 +139,20 @@ ONNXWriter &ONNXWriter::constant(const std::string &Name, const Shape &Dims,
 ONNXWriter &ONNXWriter::constant(const std::string &Name, const Shape &Dims,
                                  const std::vector<std::int64_t> &Values) {
   Graph += field(5, initializer(Name, Dims, Values));
+  return *this;
+}
+
+ONNXWriter &
+ONNXWriter::sparseConstant(const std::string &Name, const Shape &Dims,
+                           const std::vector<std::int64_t> &Values) {
+  std::vector<std::int64_t> Indices(Values.size());
+  std::iota(Indices.begin(), Indices.end(), 0);
+  const Shape Count{static_cast<std::int64_t>(Values.size())};
+  std::string Tensor = field(1, initializer(Name, Count, Values)) +
+                       field(2, initializer("", Count, Indices));
+  for (std::int64_t Extent : Dims)
+    Tensor += field(3, Extent);
+  Graph += field(15, Tensor);
   return *this;
 }
 

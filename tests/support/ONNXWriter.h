@@ -47,6 +47,9 @@ public:
                        const std::vector<float> &Values);
   ONNXWriter &constant(const std::string &Name, const Shape &Dims,
                        const std::vector<std::int64_t> &Values);
+  /// The same as its first elements, of which the others are 0.
+  ONNXWriter &sparseConstant(const std::string &Name, const Shape &Dims,
+                             const std::vector<std::int64_t> &Values);
   /// A constant whose floats are in \p File, which lies beside the model's.
   ONNXWriter &externalConstant(const std::string &Name, const Shape &Dims,
                                const std::string &File);

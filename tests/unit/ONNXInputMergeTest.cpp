@@ -104,6 +104,22 @@ TEST_F(ONNXInputMergeTest, WhoAsksSeesTheInputsOfTheFile) {
   EXPECT_THAT(std::string(Missing.message()), HasSubstr("'b' float[?,1]"));
 }
 
+TEST_F(ONNXInputMergeTest, RowsAreOfOneShape) {
+  ONNXWriter Writer;
+  Writer.input("a", ElementType::Float, {"N", "M", 1})
+      .input("b", ElementType::Float, {"N", "M", 1})
+      .node("Concat", {"a", "b"}, {"row"}, {{"axis", 2}})
+      .node("Neg", {"row"}, {"out"})
+      .output("out", ElementType::Float, {"N", "M", 2});
+  EXPECT_EQ(numMerged(Writer), 1u);
+  const std::vector<float> Six{1, 2, 3, 4, 5, 6};
+  const TensorRef Wide(Six, {2, 3, 1}), Long(Six, {3, 2, 1});
+  EXPECT_TRUE(ask<float>(std::pair{"a", Wide}, std::pair{"b", Wide}));
+  auto Answer = ask<float>(std::pair{"a", Wide}, std::pair{"b", Long});
+  EXPECT_EQ(Answer.code(), ErrorCode::SchemaMismatch);
+  EXPECT_THAT(std::string(Answer.message()), HasSubstr("float[3,2,1]"));
+}
+
 TEST_F(ONNXInputMergeTest, FollowsTheNumberOfRows) {
   write(row({"a", "b"}, ElementType::Double));
   auto Runner = Factory.create("onnx:" + path("m.onnx"));
@@ -154,6 +170,10 @@ TEST_F(ONNXInputMergeTest, LeavesAloneWhatIsReadOtherwise) {
                                                  std::vector<std::int64_t>{1})),
             0u)
       << "a default";
+  EXPECT_EQ(numMerged(ONNXWriter(Plain).sparseConstant(
+                "a", {1, 1}, std::vector<std::int64_t>{1})),
+            0u)
+      << "a default that is sparse";
   EXPECT_EQ(numMerged(row({"a", "b"}, ElementType::String)), 0u);
   EXPECT_EQ(numMerged(row({"a"})), 0u);
   EXPECT_EQ(numMerged(row({"a", "a"})), 0u);
