@@ -103,6 +103,10 @@ StringRef ir2vecVocabulary() { return IR2VecVocabularyOpt; }
 EmbeddingOptions ir2vecOptions() {
   return {IR2VecKindOpt, IR2VecNormalizationOpt};
 }
+IR2VecOptionsGiven ir2vecOptionsGiven() {
+  return {IR2VecKindOpt.getNumOccurrences() != 0,
+          IR2VecNormalizationOpt.getNumOccurrences() != 0};
+}
 
 static RunnerFactory makeFactory() {
   RunnerFactory Factory;

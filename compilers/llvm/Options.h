@@ -63,6 +63,11 @@ llvm::StringRef ir2vecVocabulary();
 
 /// `-mlbridge-ir2vec-kind`, `-mlbridge-ir2vec-normalization`.
 EmbeddingOptions ir2vecOptions();
+/// Whether the command line has these options, or they are defaults.
+struct IR2VecOptionsGiven {
+  bool Kind, Normalization;
+};
+IR2VecOptionsGiven ir2vecOptionsGiven();
 
 /// Makes the runners of this plug-in. Unless the spec has `connect`, they wait
 /// 5 s for the model, not the library's 30: every compile waits that long, and

@@ -136,10 +136,47 @@ static Error readActions(const json::Value &Value, StringRef Model,
   return Error::success();
 }
 
+/// One of \p Values by the name that \p NameOf gives it.
+template <typename T>
+static Error readName(const json::Object &Object, StringRef Key,
+                      std::initializer_list<T> Values, StringRef (*NameOf)(T),
+                      StringRef Model, std::optional<T> &Into) {
+  const json::Value *Found = Object.get(Key);
+  if (!Found)
+    return Error::success();
+  std::string Names;
+  for (T Value : Values) {
+    if (Found->getAsString() == NameOf(Value))
+      Into = Value;
+    Names += (Names.empty() ? "" : ", ") + NameOf(Value).str();
+  }
+  return Into ? Error::success()
+              : malformed(Model, "'embedding': '" + Key +
+                                     "': expected one of " + Names);
+}
+
+static Error readEmbedding(const json::Value &Value, StringRef Model,
+                           PhaseOrderingContract &Into) {
+  const json::Object *Object = Value.getAsObject();
+  if (!Object)
+    return malformed(Model, "'embedding': expected a JSON object");
+  if (Error E = readName(*Object, "kind",
+                         {EmbeddingKind::Symbolic, EmbeddingKind::FlowAware,
+                          EmbeddingKind::LLVMFlowAware},
+                         embeddingKindName, Model, Into.Kind))
+    return E;
+  return readName(*Object, "normalization",
+                  {Normalization::None, Normalization::PerInstruction,
+                   Normalization::Logarithmic},
+                  normalizationName, Model, Into.Normalize);
+}
+
 static Error readEntry(StringRef Key, const json::Value &Value, StringRef Model,
                        PhaseOrderingContract &Into) {
   if (Key == "actions")
     return readActions(Value, Model, Into);
+  if (Key == "embedding")
+    return readEmbedding(Value, Model, Into);
   if (Key == "stop") {
     Into.Stop = Value.getAsBoolean();
     if (!Into.Stop)
@@ -187,11 +224,11 @@ PhaseOrderingContract::of(MLModelRunner &Runner) {
   return Result;
 }
 
-static Error otherwise(const cl::Option &Option, const Twine &Given,
-                       const Twine &Said, StringRef Model) {
+static Error otherwise(StringRef Option, const Twine &Given, const Twine &Said,
+                       StringRef Model) {
   return {ErrorCode::SchemaMismatch,
-          ("-" + Option.ArgStr + ": expected " + Said + ", with which " +
-           Model + " was trained, found " + Given)
+          ("-" + Option + ": expected " + Said + ", with which " + Model +
+           " was trained, found " + Given)
               .str()};
 }
 
@@ -204,7 +241,7 @@ static Expected<T> settle(const Opt &Option, const std::optional<T> &Said,
     return Given;
   if (Option.getNumOccurrences() == 0)
     return *Said;
-  return otherwise(Option, Twine(Given), Twine(*Said), Model);
+  return otherwise(Option.ArgStr, Twine(Given), Twine(*Said), Model);
 }
 
 static Expected<ActionSpace> settleActions(const PhaseOrderingContract &Said) {
@@ -212,9 +249,26 @@ static Expected<ActionSpace> settleActions(const PhaseOrderingContract &Said) {
     return *Said.Actions;
   Expected<ActionSpace> Given = ActionSpace::load(ActionsOpt);
   if (Given && Said.Actions && !Given->doesAs(*Said.Actions))
-    return otherwise(ActionsOpt, Twine(Given->name()),
+    return otherwise(ActionsOpt.ArgStr, Twine(Given->name()),
                      "the space '" + Said.Actions->name() + "'", Said.Model);
   return Given;
+}
+
+static Expected<EmbeddingOptions>
+settleEmbedding(const PhaseOrderingContract &Said) {
+  EmbeddingOptions Result = ir2vecOptions();
+  const IR2VecOptionsGiven IsGiven = ir2vecOptionsGiven();
+  if (IsGiven.Kind && Said.Kind && Result.Kind != *Said.Kind)
+    return otherwise("mlbridge-ir2vec-kind", embeddingKindName(Result.Kind),
+                     embeddingKindName(*Said.Kind), Said.Model);
+  if (IsGiven.Normalization && Said.Normalize &&
+      Result.Normalize != *Said.Normalize)
+    return otherwise("mlbridge-ir2vec-normalization",
+                     normalizationName(Result.Normalize),
+                     normalizationName(*Said.Normalize), Said.Model);
+  Result.Kind = Said.Kind.value_or(Result.Kind);
+  Result.Normalize = Said.Normalize.value_or(Result.Normalize);
+  return Result;
 }
 
 Expected<PhaseOrderingSetup>
@@ -235,8 +289,11 @@ PhaseOrderingSetup::fromOptions(const PhaseOrderingContract &Said) {
   Expected<RewardFunction> Reward = RewardFunction::parse(RewardOpt);
   if (!Reward)
     return Reward.takeError();
+  Expected<EmbeddingOptions> Embedding = settleEmbedding(Said);
+  if (!Embedding)
+    return Embedding.takeError();
   Expected<Observation> Features = Observation::create(
-      *Names, Actions->size(), ir2vecVocabulary(), ir2vecOptions());
+      *Names, Actions->size(), ir2vecVocabulary(), *Embedding);
   if (!Features)
     return Features.takeError();
   if (Said.Vocabulary && Features->vocabulary())

@@ -22,13 +22,16 @@ namespace MLBridge {
 
 /// What a model's file says of how it was trained: the entry
 /// `mlbridge.phase-ordering`, `{"actions": NAME or SPACE, "steps": N, "stop":
-/// BOOL, "observation": "histogram,step"}`, all of which may be missing, and
+/// BOOL, "observation": "histogram,step", "embedding": {"kind": "symbolic",
+/// "normalization": "none"}}`, all of which may be missing, and
 /// `mlbridge.vocabulary`.
 struct PhaseOrderingContract {
   std::optional<ActionSpace> Actions;
   std::optional<bool> Stop;
   std::optional<unsigned> Steps;
   std::optional<std::string> Observation;
+  std::optional<EmbeddingKind> Kind;
+  std::optional<Normalization> Normalize;
   std::optional<std::string> Vocabulary;
   /// The model, for messages.
   std::string Model;

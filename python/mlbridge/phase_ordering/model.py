@@ -51,6 +51,8 @@ class Task:
                 "steps": self.steps,
                 "stop": self.stop,
                 "observation": ",".join(self.observation),
+                # What the compiler of a training does unless it is told otherwise.
+                "embedding": {"kind": "symbolic", "normalization": "per-instruction"},
             }
         )
 
