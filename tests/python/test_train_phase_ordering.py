@@ -23,6 +23,7 @@ from mlbridge import corpus
 from mlbridge.cli import app
 from mlbridge.cli._packages import need
 from mlbridge.corpus import toolchain
+from mlbridge.corpus.manifest import program_of
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, SchemaMismatch, Unsupported
@@ -441,6 +442,10 @@ def test_a_training_goes_on_with_its_own_settings(settings: PolicySettings) -> N
         policy.learn(other, resume=True)
     assert "environment" in str(caught.value)
     assert "steps: 96" not in str(caught.value)
+    # As `--tune` has left them.
+    tuned = settings.changed(hidden=(7, 7), gamma=0.5, learning_rate=1e-3)
+    tuned.save()
+    assert settings.as_saved(["hidden", "gamma", "learning_rate"]) == tuned
 
 
 def test_an_algorithm_that_there_is_not(settings: PolicySettings) -> None:
@@ -670,13 +675,18 @@ def test_without_a_core_set_only_chance_is_compared_with(
 def test_a_program_that_is_left_out_is_not_seen(folder: Path, tmp_path: Path) -> None:
     env = TrainingEnv(corpus=folder, leave_out=["bzip2"])
     assert {path.parent.name for files in env.programs for path in files} == {"lua"}
-    wanted = replace(core_settings(folder, tmp_path), leave_out=("lua",), searched=1)
+    wanted = core_settings(folder, tmp_path)
+    wanted = replace(wanted, leave_out=("lua",), searched=1, linked=True)
     made = coreset.train(wanted)
+    seen = {}
     for name in "search.jsonl", "table.jsonl":
         lines = (tmp_path / name).read_text().splitlines()
-        assert {Path(json.loads(line)["module"]).parent.name for line in lines} == {
-            "bzip2"
-        }
+        seen[name] = [Path(json.loads(line)["module"]) for line in lines]
+        assert {program_of(path) for path in seen[name]} == {"bzip2"}
+    # The whole program is tried on, and not searched.
+    linked = corpus.load(folder).folder / "linked" / "bzip2.bc"
+    assert linked in seen["table.jsonl"]
+    assert linked not in seen["search.jsonl"]
     # There is no other program to leave out in turn.
     assert made.fitted.check is None
     with pytest.raises(InvalidArgument, match="no program 'perl'"):

@@ -217,6 +217,11 @@ def phase_ordering(
         },
         learning_rate=learning_rate,
     )
+    if resume:
+        # What --tune has found then, unless it is said otherwise.
+        tuned = ("gamma", "entropy", "hidden")
+        is_said = _is_said(context, "learning_rate")
+        settings = settings.as_saved(tuned if is_said else (*tuned, "learning_rate"))
     _policy(settings, resume, address, tune)
 
 
@@ -226,12 +231,16 @@ def _check_options(context: typer.Context, recipe: str) -> None:
         raise InvalidArgument(f"no recipe '{recipe}', only {CORE_SET} and {POLICY}")
     for other in set(ONLY) - {recipe}:
         for name in ONLY[other]:
-            source = context.get_parameter_source(name)
-            if source is not None and source.name != "DEFAULT":
+            if _is_said(context, name):
                 raise InvalidArgument(
                     f"--{name.replace('_', '-')} is of the recipe {other}, and without"
                     f" a meaning for {recipe}: leave it, or say --recipe {other}"
                 )
+
+
+def _is_said(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
 
 
 def _check_observation(

@@ -296,6 +296,7 @@ class SequenceRunner:
 
         Raises:
             SequenceFailed: the compiler failed.
+            OSFailure: the operating system failed it.
         """
         self._taken += sequence
         self._session.send_step({"action": np.asarray(sequence, np.int64)})
@@ -303,6 +304,9 @@ class SequenceRunner:
             outcome = self._session.receive_step(self._seconds(module))
         except (PeerClosed, Timeout, Malformed, Unsupported) as error:
             raise self._failed(SequenceFailed, module, error) from error
+        if isinstance(outcome.error, OSFailure):
+            # A disk that is full, say: no sequence's fault.
+            raise outcome.error
         if outcome.error is not None:
             raise self._failed(SequenceFailed, module, outcome.error)
         return outcome

@@ -423,7 +423,12 @@ def _sizes_of(
     """The sizes of files by their numbers, several at once."""
     sizes = []
     with ThreadPoolExecutor(jobs) as pool:
-        for done, found in enumerate(pool.map(size, range(count)), 1):
-            sizes.append(found)
-            show(stage, done, count)
+        try:
+            for done, found in enumerate(pool.map(size, range(count)), 1):
+                sizes.append(found)
+                show(stage, done, count)
+        except BaseException:
+            # Nobody waits for the others.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return sizes

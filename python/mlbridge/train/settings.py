@@ -4,7 +4,7 @@
 """What a training is asked for, and the environment that follows from it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -85,20 +85,25 @@ class PolicySettings:
         text = json.dumps(self._as_json(), indent=1)
         (self.out / "settings.json").write_text(text + "\n", encoding="utf-8")
 
+    def as_saved(self, names: Sequence[str]) -> "PolicySettings":
+        """These settings, but for some that are those of the training begun there.
+
+        Raises:
+            InvalidArgument: none was begun.
+        """
+        saved = self._saved()
+        found = {name: saved[name] for name in names if name in saved}
+        if "hidden" in found:
+            found["hidden"] = tuple(found["hidden"])
+        return self.changed(**found)
+
     def check_saved(self) -> None:
         """Whether a training that goes on is the one that was begun.
 
         Raises:
             InvalidArgument: none was begun, or with other settings.
         """
-        path = self.out / "settings.json"
-        try:
-            saved = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InvalidArgument(
-                f"there is no {path} to go on from: {error}"
-            ) from None
-        asked = self._as_json()
+        saved, asked = self._saved(), self._as_json()
         other = [
             f"{name}: {saved.get(name)!r} then, {asked[name]!r} now"
             for name in asked
@@ -106,9 +111,19 @@ class PolicySettings:
         ]
         if other:
             raise InvalidArgument(
-                f"{path} was begun with other settings, and goes on with the same ones"
-                f" only: {'; '.join(other)}"
+                f"the training in {self.out} was begun with other settings, and goes on"
+                f" with the same ones only: {'; '.join(other)}"
             )
+
+    def _saved(self) -> dict[str, Any]:
+        path = self.out / "settings.json"
+        try:
+            saved: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InvalidArgument(
+                f"there is no {path} to go on from: {error}"
+            ) from None
+        return saved
 
     def _as_json(self) -> dict[str, Any]:
         told = {**asdict(self), "corpus": self.corpus.resolve()}
