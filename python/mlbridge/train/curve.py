@@ -4,11 +4,15 @@
 """How a policy got better: a file of numbers, a plot, and TensorBoard's own form."""
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 COLUMNS = ("steps", "return", "ratio")
+
+Show = Callable[[int, float | None], None]
+"""Is told the actions so far, and the mean return of the last episodes."""
 
 
 @dataclass

@@ -27,9 +27,8 @@ from ray.tune.registry import register_env
 from torch import Tensor, nn
 
 from mlbridge.errors import InvalidArgument, Timeout
-from mlbridge.train.curve import Curve, ratio_of
+from mlbridge.train.curve import Curve, Show, ratio_of
 from mlbridge.train.network import Scores
-from mlbridge.train.sb3 import Show, title_of
 from mlbridge.train.settings import PolicySettings
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -212,7 +211,7 @@ def _learn(
         if done - saved >= settings.every or done >= settings.steps:
             saved = done
             # The curve may be ahead of the checkpoint: that much of it is not read.
-            curve.write(settings.out, title_of(settings))
+            curve.write(settings.out, settings.title)
             checkpoint.write(algorithm, done)
     return curve
 

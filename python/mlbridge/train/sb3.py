@@ -6,7 +6,6 @@
 With one worker, the same seed gives the same curve and the same policy.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,12 +20,9 @@ from torch import Tensor, nn
 from mlbridge.envs.compiler import CompilerEnv
 from mlbridge.envs.sb3 import CompilerVecEnv
 from mlbridge.errors import InvalidArgument
-from mlbridge.train.curve import Curve, ratio_of
+from mlbridge.train.curve import Curve, Show, ratio_of
 from mlbridge.train.network import Scores
 from mlbridge.train.settings import PolicySettings
-
-Show = Callable[[int, float | None], None]
-"""Is told the actions so far, and the mean return of the last episodes."""
 
 
 class _Compilers(CompilerVecEnv):
@@ -149,12 +145,7 @@ class _Watch(BaseCallback):
             self.model.save_replay_buffer(out / "replay.new.pkl")
             (out / "replay.new.pkl").replace(out / "replay.pkl")
         temporary.replace(out / "checkpoint.zip")
-        self._curve.write(out, title_of(self._settings))
-
-
-def title_of(settings: PolicySettings) -> str:
-    """What is above the plots."""
-    return f"{settings.algo} of {settings.engine}, seed {settings.seed}"
+        self._curve.write(out, self._settings.title)
 
 
 class _Network(nn.Module):

@@ -67,6 +67,11 @@ class PolicySettings:
                 f"no algorithm '{self.algo}' of '{self.engine}', only {known}"
             )
 
+    @property
+    def title(self) -> str:
+        """What is above the plots."""
+        return f"{self.algo} of {self.engine}, seed {self.seed}"
+
     def env_settings(self) -> dict[str, Any]:
         """The arguments of the environment; paths as they hold everywhere."""
         return {"corpus": str(self.corpus.resolve()), **self.environment}
