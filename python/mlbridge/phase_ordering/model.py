@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A trained model of phase ordering, and what it would do to a module."""
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlbridge.corpus.manifest import sha256
 from mlbridge.errors import SchemaMismatch
 from mlbridge.phase_ordering.actions import ActionSpace
 from mlbridge.phase_ordering.compiler import (
@@ -112,7 +112,7 @@ class Model:
                 f"ordering has {', '.join(FEATURES)}"
             )
         self.vocabulary = json.loads(about.get("mlbridge.vocabulary", "null"))
-        self.digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        self.digest = sha256(path)
 
     def scores(self, features: dict[str, Any]) -> NDArray[np.float64]:
         """The score of each action for a module's features, [actions]."""
