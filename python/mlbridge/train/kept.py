@@ -11,6 +11,7 @@ of these is another now is left where it is and not used.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from os import SEEK_END
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,13 @@ class Kept:
         if self._file is None:
             return
         entry = {"module": str(module), "with": self._made_with(module), "found": found}
-        # After one that was cut off, too, a line of its own.
-        is_cut = self._file.is_file() and not self._file.read_bytes().endswith(b"\n")
-        with self._file.open("a", encoding="utf-8") as file:
-            file.write(("\n" if is_cut else "") + json.dumps(entry) + "\n")
+        with self._file.open("ab+") as file:
+            # After one that was cut off, too, a line of its own.
+            if file.seek(0, SEEK_END) > 0:
+                file.seek(-1, SEEK_END)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+            file.write(json.dumps(entry).encode() + b"\n")
 
     def _made_with(self, module: Path) -> dict[str, Any]:
         return {**self._with, "sha256": sha256(module)}
