@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What several tests need."""
 
+import contextlib
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
@@ -16,6 +17,7 @@ from hypothesis import settings
 from numpy.typing import NDArray
 
 import aot_models
+from mlbridge import ModelRunner
 from mlbridge.aot import compile_model
 
 MODULES = Path(__file__).parents[2] / "build/release/lib"
@@ -84,3 +86,23 @@ def assert_close(found: NDArray[Any], expected: NDArray[Any]) -> None:
         assert np.argmax(found) == np.argmax(expected)
     else:
         np.testing.assert_array_equal(found, expected)
+
+
+def libraries_in(folder: Path) -> list[str]:
+    """The libraries in a folder that this process has loaded, each as often."""
+    found = []
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        _, _, offset, _, _, *path = line.split(maxsplit=5)
+        if path and Path(path[0]).is_relative_to(folder) and int(offset, 16) == 0:
+            found.append(path[0])
+    return found
+
+
+def assert_answers_alike(specs: list[str], features: dict[str, Any]) -> None:
+    """Of a runner each, which are all there at once."""
+    with contextlib.ExitStack() as stack:
+        runners = [stack.enter_context(ModelRunner(spec)) for spec in specs]
+        answers = [runner.evaluate(features) for runner in runners]
+    for answer in answers[1:]:
+        for name, value in answers[0].items():
+            np.testing.assert_array_equal(answer[name], value)

@@ -16,6 +16,7 @@ from onnx import TensorProto, helper
 from typer.testing import CliRunner
 
 import aot_models
+from conftest import assert_answers_alike, libraries_in
 from mlbridge import ModelRunner
 from mlbridge.aot import compile_model, default_name
 from mlbridge.aot.check import check
@@ -34,20 +35,9 @@ TOLERANCE = 1e-5
 
 def test_a_library_is_loaded_once_for_all_runners(aot_folder: Path) -> None:
     library = (aot_folder / "libmlp.so").resolve()
-    features = next(aot_models.questions("mlp"))
-    runners = [ModelRunner(f"aot:{library}") for _ in range(3)]
-    answers = [runner.evaluate(features) for runner in runners]
-    starts = [
-        line
-        for line in Path("/proc/self/maps").read_text().splitlines()
-        if line.endswith(str(library)) and line.split()[2] == "00000000"
-    ]
-    assert len(starts) == 1
-    for answer in answers:
-        for name, value in answers[0].items():
-            np.testing.assert_array_equal(answer[name], value)
-    for runner in runners:
-        runner.close()
+    specs = [f"aot:{library}", f"fallback|aot:{library}", f"aot:{library}"]
+    assert_answers_alike(specs, next(aot_models.questions("mlp")))
+    assert libraries_in(library.parent).count(str(library)) == 1
 
 
 @pytest.mark.parametrize("name", ["from", "to"])

@@ -5,6 +5,7 @@
 
 import importlib.util
 import os
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 import aot_models
-from conftest import MODULES, assert_close
+from conftest import MODULES, assert_answers_alike, assert_close, libraries_in
 from mlbridge import ModelRunner
 from mlbridge.errors import (
     InvalidArgument,
@@ -98,6 +99,20 @@ def test_a_package_answers_as_the_module(policy: tuple[Path, GraphPolicy]) -> No
                 expected = module(*tensors, torch.tensor(scale))
             for name, theirs in zip(("scores", "best"), expected, strict=True):
                 assert_close(np.asarray(found[name]), theirs.numpy())
+
+
+@needs("MLBridge-aoti.so")
+def test_a_package_is_loaded_once_for_all_runners(
+    policy: tuple[Path, GraphPolicy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Where PyTorch unpacks it.
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    package = tmp_path / "own.pt2"
+    shutil.copy(policy[0], package)
+    asked = aot_models.graph_inputs(4, np.random.default_rng(3))
+    specs = [f"aoti:{package}", f"fallback|aoti:{package}", f"aoti:{package}"]
+    assert_answers_alike(specs, {**asked, "scale": np.int64(2)})
+    assert len(libraries_in(tmp_path)) == 1
 
 
 @needs("MLBridge-aoti.so")
@@ -199,6 +214,17 @@ def test_what_is_wrong_with_a_library_is_said(tmp_path: Path) -> None:
     source.write_bytes(b"no model")
     with pytest.raises(Malformed):
         tvm.compile_model(source, library)
+
+
+@needs_tvm
+def test_a_library_is_loaded_once_for_all_runners(tmp_path: Path) -> None:
+    source, library = tmp_path / "m.onnx", tmp_path / "m.so"
+    onnx.save(aot_models.mlp(), source)
+    tvm.compile_model(source, library)
+    spec = f"tvm:{library}?runtime={tvm.runtime()}"
+    specs = [spec, f"fallback|{spec}", spec]
+    assert_answers_alike(specs, next(iter(aot_models.questions("mlp"))))
+    assert libraries_in(tmp_path) == [str(library)]
 
 
 @needs_tvm

@@ -13,6 +13,7 @@
 
 #include "MLCompilerBridge/TFModelRunner.h"
 #include "TF/SignatureReader.h"
+#include "support/Damage.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -230,6 +231,28 @@ TEST_F(TFModelRunnerTest, IsAModule) {
   ASSERT_TRUE(Runner) << Runner.takeError().str();
   (*Runner)->populateFeatures(std::pair{"x", X});
   EXPECT_EQ((*Runner)->evaluate<float>(), 2.0f);
+}
+
+TEST_F(TFModelRunnerTest, RunnersOfTheModuleShareAModel) {
+  ::setenv("MLBRIDGE_MODULES", MLBRIDGE_TEST_MODULES, 1);
+  fs::copy(model("linear"), Folder, fs::copy_options::recursive);
+  const RunnerFactory Factory;
+  auto Ask = [&](const RunnerFactory &By) -> Expected<float> {
+    auto Runner = By.create("tf:" + Folder.string() +
+                            "?runtime=" + MLBRIDGE_TEST_TENSORFLOW);
+    if (!Runner)
+      return Runner.takeError();
+    (*Runner)->populateFeatures(std::pair{"x", X});
+    return (*Runner)->tryEvaluate<float>();
+  };
+  Expected<float> First = Ask(Factory);
+  ASSERT_TRUE(First) << First.message();
+  // Who reads it once more finds no model in it.
+  test::damageUnseen(Folder / "saved_model.pb");
+  Expected<float> Second = Ask(RunnerFactory(Factory));
+  ASSERT_TRUE(Second) << Second.message();
+  EXPECT_EQ(*Second, 2.0f);
+  EXPECT_FALSE(Ask(RunnerFactory()));
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,14 +16,17 @@
 #include "MLCompilerBridge/LibraryCheck.h"
 #include "MLCompilerBridge/ModelSpec.h"
 #include "MLCompilerBridge/Version.h"
+#include "support/EchoModel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 using namespace MLBridge;
+using testing::Each;
 using testing::HasSubstr;
 
 namespace {
@@ -68,6 +71,36 @@ TEST_F(ModuleLoaderTest, CopiesShareWhatTheSchemesShare) {
   EXPECT_EQ(ask(Copy, "test+counted:"), 2);
   EXPECT_EQ(ask(Factory, "test+counted:"), 3);
   EXPECT_EQ(ask(Another, "test+counted:"), 1);
+}
+
+TEST_F(ModuleLoaderTest, AModelIsLoadedOnceForAllRunners) {
+  const test::TemporaryDirectory Folder;
+  const std::string File = Folder.path("model"), Spec = "test+model:" + File;
+  std::ofstream(File) << "first";
+  auto Factory = std::make_unique<const RunnerFactory>();
+  // Nothing of the module is loaded yet: the threads' first questions do that.
+  std::vector<int> Answers(8);
+  std::vector<std::thread> Threads;
+  for (int &Answer : Answers)
+    Threads.emplace_back([&Answer, &Spec, Copy = RunnerFactory(*Factory)] {
+      Answer = ask(Copy, Spec);
+    });
+  for (std::thread &Thread : Threads)
+    Thread.join();
+  const int First = Answers.front();
+  EXPECT_THAT(Answers, Each(First));
+  EXPECT_EQ(ask(*Factory, "fallback|" + Spec + "?timeout=5s"), First);
+  EXPECT_EQ(ask(RunnerFactory(), Spec), First + 1) << "a factory of its own";
+
+  auto Old = Factory->create(Spec);
+  ASSERT_TRUE(Old) << Old.message();
+  EXPECT_EQ((*Old)->evaluate<int>(), First);
+  std::ofstream(File) << "the second";
+  EXPECT_EQ(ask(*Factory, Spec), First + 2);
+  EXPECT_EQ(ask(*Factory, Spec), First + 2);
+  // A runner keeps its model, with or without its factory.
+  Factory.reset();
+  EXPECT_EQ((*Old)->evaluate<int>(), First);
 }
 
 TEST_F(ModuleLoaderTest, TrainersToo) {

@@ -17,6 +17,7 @@
 #include "MLCompilerBridge/Agent.h"
 #include "ONNX/ONNXModel.h"
 #include "support/AllocationCounter.h"
+#include "support/Damage.h"
 #include "support/ONNXTest.h"
 
 #include <gmock/gmock.h>
@@ -342,6 +343,30 @@ TEST_F(ONNXModelRunnerTest, ComesWithAModuleWhereItIsNotLinked) {
   Expected<float> Answer = (*Runner)->tryEvaluate<float>();
   ASSERT_TRUE(Answer) << Answer.message();
   EXPECT_EQ(*Answer, 3);
+}
+
+TEST_F(ONNXModelRunnerTest, RunnersOfItsModuleShareAModel) {
+  ASSERT_EQ(::setenv("MLBRIDGE_MODULES", MLBRIDGE_TEST_MODULES, 1), 0);
+  const std::string File = write(add(1));
+  std::string Spec = "onnx:" + File;
+  if (!Options.Runtime.empty())
+    Spec += "?runtime=" + Options.Runtime;
+  const RunnerFactory WithoutONNX;
+  auto Ask = [&](const RunnerFactory &By) -> Expected<float> {
+    auto Runner = By.create(Spec);
+    if (!Runner)
+      return Runner.takeError();
+    (*Runner)->populateFeatures(std::pair{"x", 2.0f});
+    return (*Runner)->tryEvaluate<float>();
+  };
+  Expected<float> First = Ask(WithoutONNX);
+  ASSERT_TRUE(First) << First.message();
+  // Who reads it once more finds no model in it.
+  damageUnseen(File);
+  Expected<float> Second = Ask(RunnerFactory(WithoutONNX));
+  ASSERT_TRUE(Second) << Second.message();
+  EXPECT_EQ(*Second, 3);
+  EXPECT_EQ(Ask(RunnerFactory()).code(), ErrorCode::Malformed);
 }
 #endif
 

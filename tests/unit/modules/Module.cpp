@@ -8,17 +8,22 @@
 ///
 /// \file
 /// MLBridge-test.so: `test:NUMBER` answers that number, `test+counted:` how
-/// many runners one factory and its copies have made. With WRONG_VERSION it is
-/// a module of another version, with NO_SYMBOL none at all.
+/// many runners one factory and its copies have made, and `test+model:FILE` how
+/// many models were loaded when its own was. With WRONG_VERSION it is a module
+/// of another version, with NO_SYMBOL none at all.
 ///
 //===----------------------------------------------------------------------===//
 
+#include "FunctionModel.h"
 #include "MLCompilerBridge/EnvironmentServer.h"
+#include "MLCompilerBridge/InProcessModelRunner.h"
 #include "MLCompilerBridge/ModelSpec.h"
 #include "MLCompilerBridge/RunnerModule.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 using namespace MLBridge;
 
@@ -41,6 +46,20 @@ private:
   FeatureSet Answer;
 };
 
+Expected<std::shared_ptr<const Model>> loadModel(const std::string &File,
+                                                 const ModelSpec &) {
+  static std::atomic<int> NumLoaded = 0;
+  // Long enough for threads that do not wait to meet.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  return std::make_shared<test::FunctionModel>(
+      File, std::vector<TensorSpec>{},
+      std::vector<TensorSpec>{{"out", ElementType::Int32, {}}},
+      [Number = ++NumLoaded](Span<const TensorView>, FeatureSet &Out) {
+        Out.set("out", Number);
+        return Error::success();
+      });
+}
+
 void addRunners(RunnerFactory &Factory) {
   Factory.add(
       {"test", "test:NUMBER",
@@ -54,6 +73,7 @@ void addRunners(RunnerFactory &Factory) {
                    -> Expected<std::unique_ptr<MLModelRunner>> {
                  return std::make_unique<Constant>(++*Made);
                }});
+  addModelFormat(Factory, {"test+model", "test+model:FILE", loadModel});
 }
 
 void addTraining(EnvironmentServer &Server) {

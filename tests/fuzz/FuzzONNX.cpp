@@ -1,0 +1,394 @@
+//===- FuzzONNX.cpp - Any bytes as a model whose inputs are merged --------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Has the inputs of any bytes merged. What came of it is compared with what
+/// protoc's code reads of the same bytes: nothing is gone but the parts and
+/// what put them together, and what is handed in for them is what they would
+/// have made.
+///
+/// Bytes that are changed at random are rarely a model, let alone one with
+/// something to merge. So most of the time models are changed.
+///
+//===----------------------------------------------------------------------===//
+
+#include "ONNX/InputMerge.h"
+
+#include "Fuzz.h"
+#include "Transport/Posix.h"
+#include "onnx.pb.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <set>
+#include <sys/mman.h>
+
+using namespace MLBridge;
+using namespace MLBridge::fuzz;
+using namespace MLBridge::onnx;
+using namespace ::fuzz::onnx;
+
+//===----------------------------------------------------------------------===//
+// What must hold
+//===----------------------------------------------------------------------===//
+
+/// By way of a file in memory, since weights are not read of others.
+static std::optional<MergedModel> merge(std::string_view Bytes) {
+  static const posix::UniqueFD FD(::memfd_create("model", MFD_CLOEXEC));
+  static const std::string Path = "/proc/self/fd/" + std::to_string(FD.get());
+  require(::ftruncate(FD.get(), 0) == 0 &&
+              ::pwrite(FD.get(), Bytes.data(), Bytes.size(), 0) ==
+                  static_cast<ssize_t>(Bytes.size()),
+          "there is memory for a file");
+  return mergeInputs(Path);
+}
+
+/// The names of all that \p G reads or answers, within its branches too.
+static void addReads(const GraphProto &G, std::multiset<std::string> &Reads) {
+  for (const NodeProto &N : G.node()) {
+    Reads.insert(N.input().begin(), N.input().end());
+    for (const AttributeProto &A : N.attribute()) {
+      addReads(A.g(), Reads);
+      for (const GraphProto &Inner : A.graphs())
+        addReads(Inner, Reads);
+    }
+  }
+  for (const ValueInfoProto &Output : G.output())
+    Reads.insert(Output.name());
+}
+
+static bool isConstant(const GraphProto &G, const std::string &Name) {
+  return std::ranges::any_of(
+             G.initializer(),
+             [&](const TensorProto &T) { return T.name() == Name; }) ||
+         std::ranges::any_of(G.sparse_initializer(),
+                             [&](const SparseTensorProto &T) {
+                               return T.values().name() == Name;
+                             });
+}
+
+template <typename Named>
+static const Named *find(const google::protobuf::RepeatedPtrField<Named> &In,
+                         const std::string &Name) {
+  auto Found = std::ranges::find_if(
+      In, [&](const Named &Value) { return Value.name() == Name; });
+  return Found == In.end() ? nullptr : &*Found;
+}
+
+/// The only node with the output \p Value, which must be a \p Operator.
+static const NodeProto &nodeOf(const GraphProto &G, const std::string &Value,
+                               const char *Operator) {
+  const NodeProto *Found = nullptr;
+  for (const NodeProto &N : G.node())
+    if (std::ranges::count(N.output(), Value) != 0) {
+      require(!Found, "what falls away is made by one node", Value);
+      Found = &N;
+    }
+  require(Found && Found->op_type() == Operator && Found->output_size() == 1,
+          "only what is known falls away", Value);
+  require(Found->domain().empty() || Found->domain() == "ai.onnx",
+          "only ONNX's own falls away", Value);
+  return *Found;
+}
+
+/// The extents of \p Input, numbers and names, of which each must be one.
+static std::vector<FileExtent> extentsOf(const ValueInfoProto &Input) {
+  require(Input.type().tensor_type().has_shape(), "parts have a shape",
+          Input.name());
+  std::vector<FileExtent> Extents;
+  for (const auto &Dim : Input.type().tensor_type().shape().dim())
+    Extents.push_back({Dim.dim_value(), Dim.dim_param()});
+  return Extents;
+}
+
+static void requireOne(const GraphProto &G, const std::string &Axes) {
+  require(!find(G.input(), Axes), "an axis is no input", Axes);
+  const TensorProto *Found = find(G.initializer(), Axes);
+  std::int64_t Number = 0;
+  require(Found && Found->data_type() == 7 &&
+              Found->raw_data().size() == sizeof(Number),
+          "an axis is a number", Axes);
+  std::memcpy(&Number, Found->raw_data().data(), sizeof(Number));
+  require(Number == 1, "columns are made", Axes);
+}
+
+/// Requires that \p Row, an input of \p After, is what \p Before makes of the
+/// parts of \p Merged; and removes from \p Rest, which began as \p Before, what
+/// did.
+static void requireSameRow(const GraphProto &Before, const MergedInput &Merged,
+                           const ValueInfoProto &Row, GraphProto &Rest) {
+  require(Row.name() == Merged.Name, "rows are in order", Row.name());
+  require(!find(Before.input(), Row.name()) && !isConstant(Before, Row.name()),
+          "a row has one name", Row.name());
+  const NodeProto &Concat = nodeOf(Before, Row.name(), "Concat");
+  const std::vector<FileExtent> Whole = extentsOf(Row);
+  require(Merged.Axis < Whole.size(), "rows have the axis");
+  const AttributeProto *Axis = find(Concat.attribute(), "axis");
+  require(Axis && (Axis->i() == static_cast<std::int64_t>(Merged.Axis) ||
+                   Axis->i() + static_cast<std::int64_t>(Whole.size()) ==
+                       static_cast<std::int64_t>(Merged.Axis)),
+          "the axis is the node's");
+  require(static_cast<std::size_t>(Concat.input_size()) == Merged.Parts.size(),
+          "a row has all parts", Row.name());
+
+  std::set<std::string> Gone{Row.name()}, GoneInputs;
+  std::int64_t Sum = 0;
+  for (int I = 0; I < Concat.input_size(); ++I) {
+    const FileInput &Part = Merged.Parts[static_cast<std::size_t>(I)];
+    const ValueInfoProto *Input = find(Before.input(), Part.Name);
+    require(Input, "parts are inputs", Part.Name);
+    require(Input->type().tensor_type().elem_type() ==
+                Row.type().tensor_type().elem_type(),
+            "parts have the row's type", Part.Name);
+    std::vector<FileExtent> Extents = extentsOf(*Input);
+    require(Extents == Part.Dims, "parts have the input's shape", Part.Name);
+    if (Concat.input(I) != Part.Name) {
+      const NodeProto &Column = nodeOf(Before, Concat.input(I), "Unsqueeze");
+      require(Column.input_size() == 2 && Column.input(0) == Part.Name &&
+                  Extents.size() == 1,
+              "columns are made of parts", Part.Name);
+      requireOne(Before, Column.input(1));
+      Extents.push_back({1, {}});
+      Gone.insert(Concat.input(I));
+    }
+    require(GoneInputs.insert(Part.Name).second, "each part is another");
+    require(Extents.size() == Whole.size(), "parts have the row's rank");
+    for (std::size_t D = 0; D < Whole.size(); ++D) {
+      require(D < Merged.Axis || Extents[D].Name.empty(),
+              "rows are of fixed length");
+      require((Extents[D].Number > 0) == Extents[D].Name.empty(),
+              "each extent is known");
+      if (D == Merged.Axis)
+        Sum += Extents[D].Number;
+      else
+        require(Extents[D] == Whole[D], "parts are alike");
+    }
+  }
+  require(Sum == Whole[Merged.Axis].Number, "rows are as long as their parts");
+
+  auto erase = [](auto *From, auto Unwanted) {
+    From->erase(std::remove_if(From->begin(), From->end(), Unwanted),
+                From->end());
+  };
+  erase(Rest.mutable_input(), [&](const ValueInfoProto &Input) {
+    return GoneInputs.contains(Input.name());
+  });
+  erase(Rest.mutable_node(), [&](const NodeProto &N) {
+    return N.output_size() == 1 && Gone.contains(N.output(0));
+  });
+  std::multiset<std::string> Reads;
+  addReads(Before, Reads);
+  for (const std::set<std::string> &Names : {Gone, GoneInputs})
+    for (const std::string &Name : Names)
+      require(Name == Row.name() ||
+                  (Reads.count(Name) == 1 && !isConstant(Before, Name)),
+              "nobody else reads what falls away", Name);
+}
+
+/// Requires that \p Merged, of the model \p Bytes, stands for it.
+static void requireSameModel(std::string_view Bytes,
+                             const MergedModel &Merged) {
+  ModelProto Before, After;
+  // Nobody reads that.
+  if (!Before.ParseFromArray(Bytes.data(), static_cast<int>(Bytes.size())))
+    return;
+  require(After.ParseFromString(Merged.Bytes), "what was merged can be read");
+  const GraphProto &Old = Before.graph();
+  const GraphProto &New = After.graph();
+  require(std::ranges::equal(Old.input(), Merged.Inputs, {},
+                             [](const ValueInfoProto &I) { return I.name(); }),
+          "the inputs are the file's");
+  require(static_cast<std::size_t>(New.input_size()) >= Merged.Merged.size(),
+          "rows are inputs");
+  ModelProto Expected = Before;
+  GraphProto &Rest = *Expected.mutable_graph();
+  int Row = 0;
+  for (const MergedInput &Input : Merged.Merged)
+    requireSameRow(Old, Input, New.input(Row++), Rest);
+  // All else is as it was.
+  google::protobuf::RepeatedPtrField<ValueInfoProto> Inputs;
+  for (int I = 0; I < Row; ++I)
+    *Inputs.Add() = New.input(I);
+  Inputs.MergeFrom(Rest.input());
+  Rest.mutable_input()->Swap(&Inputs);
+  require(Expected.SerializeAsString() == After.SerializeAsString(),
+          "all else is as it was", Expected.DebugString());
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
+                                      std::size_t Size) {
+  std::string Bytes(reinterpret_cast<const char *>(Data), Size);
+  // A row may be a part of another. Each time there is a node less.
+  while (std::optional<MergedModel> Merged = merge(Bytes)) {
+    require(!Merged->Merged.empty(), "something was merged");
+    requireSameModel(Bytes, *Merged);
+    Bytes = std::move(Merged->Bytes);
+  }
+  return 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Changing models
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+/// Changes one thing in a model, of what else is in it where it can.
+class Mutator {
+public:
+  explicit Mutator(unsigned Seed) : Random(Seed) {}
+
+  void change(ModelProto &Model) {
+    collect(Model);
+    Message &M = *Messages[below(Messages.size())];
+    const google::protobuf::Descriptor &Type = *M.GetDescriptor();
+    const FieldDescriptor &Field =
+        *Type.field(static_cast<int>(below(std::size_t(Type.field_count()))));
+    const Reflection &R = *M.GetReflection();
+    const int Count = Field.is_repeated() ? R.FieldSize(M, &Field) : 0;
+    const int Element = static_cast<int>(below(std::size_t(Count)));
+    switch (below(4)) {
+    case 0:
+      if (Count > 0)
+        R.SwapElements(&M, &Field, Element, Count - 1);
+      if (Count > 0)
+        R.RemoveLast(&M, &Field);
+      else
+        R.ClearField(&M, &Field);
+      break;
+    case 1:
+      if (Count > 1) {
+        R.SwapElements(&M, &Field, Element,
+                       static_cast<int>(below(std::size_t(Count))));
+        break;
+      }
+      [[fallthrough]];
+    default:
+      set(M, Field);
+    }
+  }
+
+private:
+  /// 0 where there is nothing to choose from.
+  std::size_t below(std::size_t End) { return End ? Random() % End : 0; }
+
+  void collect(Message &M) {
+    Messages.push_back(&M);
+    const Reflection &R = *M.GetReflection();
+    std::vector<const FieldDescriptor *> Fields;
+    R.ListFields(M, &Fields);
+    for (const FieldDescriptor *Field : Fields) {
+      const bool IsMany = Field->is_repeated();
+      const int Count = IsMany ? R.FieldSize(M, Field) : 1;
+      for (int I = 0; I < Count; ++I)
+        if (Field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE)
+          collect(IsMany ? *R.MutableRepeatedMessage(&M, Field, I)
+                         : *R.MutableMessage(&M, Field));
+        else if (Field->cpp_type() == FieldDescriptor::CPPTYPE_STRING)
+          Strings.push_back(IsMany ? R.GetRepeatedString(M, Field, I)
+                                   : R.GetString(M, Field));
+    }
+  }
+
+  /// Sets it, or one of it, or adds one.
+  void set(Message &M, const FieldDescriptor &Field) {
+    const Reflection &R = *M.GetReflection();
+    const bool IsMany = Field.is_repeated();
+    const int Count = IsMany ? R.FieldSize(M, &Field) : 0;
+    const int At = static_cast<int>(below(std::size_t(Count) + 1));
+    const bool IsNew = At == Count;
+    if (Field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      std::vector<const Message *> Alike;
+      for (const Message *Other : Messages)
+        if (Other->GetDescriptor() == Field.message_type())
+          Alike.push_back(Other);
+      if (Alike.empty())
+        return;
+      // It may be within what is written to.
+      std::unique_ptr<Message> Copy(Alike.front()->New());
+      Copy->CopyFrom(*Alike[below(Alike.size())]);
+      Message &To = !IsMany ? *R.MutableMessage(&M, &Field)
+                    : IsNew ? *R.AddMessage(&M, &Field)
+                            : *R.MutableRepeatedMessage(&M, &Field, At);
+      To.CopyFrom(*Copy);
+    } else if (Field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      const std::string Text = string();
+      if (!IsMany)
+        R.SetString(&M, &Field, Text);
+      else if (IsNew)
+        R.AddString(&M, &Field, Text);
+      else
+        R.SetRepeatedString(&M, &Field, At, Text);
+    } else if (Field.cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
+      if (!IsMany)
+        R.SetInt64(&M, &Field, number());
+      else if (IsNew)
+        R.AddInt64(&M, &Field, number());
+      else
+        R.SetRepeatedInt64(&M, &Field, At, number());
+    } else {
+      R.SetInt32(&M, &Field, static_cast<std::int32_t>(number()));
+    }
+  }
+
+  std::string string() {
+    static const char *const Known[] = {"",          "axis",    "Concat",
+                                        "Unsqueeze", "ai.onnx", "N"};
+    const std::size_t Choice = below(Strings.size() + std::size(Known));
+    return Choice < Strings.size() ? Strings[Choice]
+                                   : Known[Choice - Strings.size()];
+  }
+  std::int64_t number() {
+    static constexpr std::int64_t Known[] = {-2,
+                                             -1,
+                                             0,
+                                             1,
+                                             2,
+                                             3,
+                                             6,
+                                             7,
+                                             8,
+                                             9,
+                                             std::int64_t(1) << 31,
+                                             (std::int64_t(1) << 31) + 1,
+                                             (std::int64_t(1) << 32) + 1,
+                                             INT64_MAX,
+                                             INT64_MIN};
+    return Known[below(std::size(Known))];
+  }
+
+  std::minstd_rand Random;
+  std::vector<Message *> Messages;
+  std::vector<std::string> Strings;
+};
+
+} // namespace
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t *Data, std::size_t Size,
+                                        std::size_t MaxSize);
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t *Data,
+                                               std::size_t Size,
+                                               std::size_t MaxSize,
+                                               unsigned Seed) {
+  ModelProto Model;
+  if (Seed % 4 != 0 && Model.ParseFromArray(Data, static_cast<int>(Size))) {
+    Mutator(Seed).change(Model);
+    std::string Changed;
+    if (Model.SerializeToString(&Changed) && Changed.size() <= MaxSize) {
+      std::ranges::copy(Changed, Data);
+      return Changed.size();
+    }
+  }
+  return LLVMFuzzerMutate(Data, Size, MaxSize);
+}
