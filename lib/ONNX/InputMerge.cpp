@@ -56,13 +56,18 @@ public:
   /// False where it is none.
   bool read(Range Message) { return readGraph(Message, /*Depth=*/0); }
 
+  /// Whether it is one input, or of one node, of the outermost graph.
+  bool isMadeOnce(const std::string &Value) const {
+    auto Found = Makers.find(Value);
+    return Found != Makers.end() && Found->second == 1 &&
+           !Constants.contains(Value);
+  }
   /// Whether one node of the outermost graph is all that reads \p Value.
   bool isReadOnce(const std::string &Value) const {
     auto Found = Uses.find(Value);
-    return Found != Uses.end() && Found->second == 1 &&
-           !Constants.contains(Value);
+    return Found != Uses.end() && Found->second == 1;
   }
-  /// The number that the constant \p Name is, if it is a list of one int64.
+  /// The number that \p Name always is, if it is a list of one int64.
   std::optional<std::int64_t> onlyNumber(const std::string &Name) const;
 
   std::vector<FileInput> Inputs;
@@ -77,22 +82,32 @@ private:
   bool readGraph(Range Message, unsigned Depth);
   bool readNode(Range Message, Range Whole, unsigned Depth);
   bool readAttribute(Range Message, Node &Into, unsigned Depth);
+  void addConstant(const std::string &Name, Range Tensor);
   void readInput(Range Message, Range Whole);
   bool readType(Range Message, FileInput &Input);
   std::string nameIn(Range Message, unsigned Number) const;
 
   Window &File;
+  /// Those whose number matters to nobody have an empty range.
   std::map<std::string, Range> Constants;
+  std::map<std::string, unsigned> Makers;
   std::map<std::string, unsigned> Uses;
 };
 
 } // namespace
 
 std::string Graph::nameIn(Range Message, unsigned Number) const {
+  std::string Name;
   for (Fields F(File, Message); F.next();)
-    if (F.number() == Number)
-      return F.text();
-  return {};
+    if (F.isBytes(Number))
+      Name = F.text();
+  return Name;
+}
+
+void Graph::addConstant(const std::string &Name, Range Tensor) {
+  // Of several by one name nobody knows which it is.
+  if (!Constants.try_emplace(Name, Tensor).second)
+    Constants[Name] = Range();
 }
 
 bool Graph::readGraph(Range Message, unsigned Depth) {
@@ -103,19 +118,20 @@ bool Graph::readGraph(Range Message, unsigned Depth) {
     return false;
   Fields F(File, Message);
   while (F.next()) {
-    if (F.number() == NodeOf) {
+    if (F.isBytes(NodeOf)) {
       if (!readNode(F.content(), F.whole(), Depth))
         return false;
-    } else if (F.number() == Initializer) {
-      Constants[nameIn(F.content(), NameOfTensor)] = F.content();
-    } else if (F.number() == SparseInitializer) {
+    } else if (F.isBytes(Initializer)) {
+      addConstant(nameIn(F.content(), NameOfTensor),
+                  Depth == 0 ? F.content() : Range());
+    } else if (F.isBytes(SparseInitializer)) {
       // It is called as the tensor of its values is. No number is read of it.
       for (Fields S(File, F.content()); S.next();)
-        if (S.number() == ValuesOfSparse)
-          Constants[nameIn(S.content(), NameOfTensor)] = Range();
-    } else if (F.number() == Input && Depth == 0) {
+        if (S.isBytes(ValuesOfSparse))
+          addConstant(nameIn(S.content(), NameOfTensor), Range());
+    } else if (F.isBytes(Input) && Depth == 0) {
       readInput(F.content(), F.whole());
-    } else if (F.number() == Output) {
+    } else if (F.isBytes(Output)) {
       // An output is not to lose its value.
       const std::string Name = nameIn(F.content(), NameOfValue);
       Uses[Name] += 2;
@@ -132,17 +148,18 @@ bool Graph::readNode(Range Message, Range Whole, unsigned Depth) {
   Found.Whole = Whole;
   Fields F(File, Message);
   while (F.next()) {
-    if (F.number() == Input) {
+    if (F.isBytes(Input)) {
       Found.Inputs.push_back(F.text());
       // What is read from within a branch or a loop stays as it is.
       Uses[Found.Inputs.back()] += Depth == 0 ? 1 : 2;
-    } else if (F.number() == Output) {
+    } else if (F.isBytes(Output)) {
       Found.Outputs.push_back(F.text());
-    } else if (F.number() == Operator) {
+      ++Makers[Found.Outputs.back()];
+    } else if (F.isBytes(Operator)) {
       Found.Operator = F.text();
-    } else if (F.number() == Domain) {
+    } else if (F.isBytes(Domain)) {
       Found.Domain = F.text();
-    } else if (F.number() == Attribute) {
+    } else if (F.isBytes(Attribute)) {
       if (!readAttribute(F.content(), Found, Depth))
         return false;
     }
@@ -158,33 +175,37 @@ bool Graph::readAttribute(Range Message, Node &Into, unsigned Depth) {
   std::optional<std::int64_t> Value;
   Fields F(File, Message);
   while (F.next()) {
-    if (F.number() == NameOf)
+    if (F.isBytes(NameOf))
       Name = F.text();
-    else if (F.number() == Number && F.hasNumber())
+    else if (F.isVarint(Number))
       Value = F.value();
-    else if (F.number() == GraphOf || F.number() == Graphs)
+    else if (F.isBytes(GraphOf) || F.isBytes(Graphs))
       if (!readGraph(F.content(), Depth + 1))
         return false;
   }
-  if (Value)
-    Into.Numbers[Name] = *Value;
+  // Of two by one name nobody knows which it is.
+  if (Value && !Into.Numbers.try_emplace(Name, *Value).second)
+    return false;
   return F.atEnd();
 }
 
 void Graph::readInput(Range Message, Range Whole) {
   constexpr unsigned NameOf = 1, Type = 2, TensorType = 1;
   FileInput Input;
+  unsigned NumTypes = 0;
   bool IsKnown = false;
   for (Fields F(File, Message); F.next();) {
-    if (F.number() == NameOf)
+    if (F.isBytes(NameOf))
       Input.Name = F.text();
-    if (F.number() == Type)
+    if (F.isBytes(Type))
       for (Fields T(File, F.content()); T.next();)
-        IsKnown = T.number() == TensorType && readType(T.content(), Input);
+        IsKnown = ++NumTypes == 1 && T.isBytes(TensorType) &&
+                  readType(T.content(), Input);
   }
   if (!IsKnown)
     Input.Type = 0;
   InputRanges[Input.Name] = Whole;
+  ++Makers[Input.Name];
   Inputs.push_back(std::move(Input));
 }
 
@@ -196,20 +217,20 @@ bool Graph::readType(Range Message, FileInput &Input) {
   constexpr unsigned Element = 1, Shape = 2, Dim = 1, Number = 1, Name = 2;
   bool HasShape = false;
   for (Fields F(File, Message); F.next();) {
-    if (F.number() == Element && F.hasNumber())
+    if (F.isVarint(Element))
       Input.Type = F.value();
-    if (F.number() != Shape)
+    if (!F.isBytes(Shape))
       continue;
     HasShape = true;
     for (Fields D(File, F.content()); D.next();) {
       FileExtent Extent;
-      if (D.number() != Dim)
+      if (!D.isBytes(Dim))
         continue;
       for (Fields E(File, D.content()); E.next();) {
-        if (E.number() == Number && E.hasNumber())
-          Extent.Number = E.value();
-        else if (E.number() == Name)
-          Extent.Name = E.text();
+        if (E.isVarint(Number))
+          Extent = {E.value(), {}};
+        else if (E.isBytes(Name))
+          Extent = {0, E.text()};
       }
       if ((Extent.Number > 0) != Extent.Name.empty() ||
           Extent.Number > MostExtent)
@@ -222,15 +243,16 @@ bool Graph::readType(Range Message, FileInput &Input) {
 
 std::optional<std::int64_t> Graph::onlyNumber(const std::string &Name) const {
   constexpr unsigned Type = 2, Raw = 9, Int64 = 7;
+  // A constant that is an input as well is only what that is by default.
   auto Found = Constants.find(Name);
-  if (Found == Constants.end())
+  if (Found == Constants.end() || Makers.contains(Name))
     return std::nullopt;
   std::int64_t TypeFound = 0;
   std::string Bytes;
   for (Fields F(File, Found->second); F.next();) {
-    if (F.number() == Type)
+    if (F.isVarint(Type))
       TypeFound = F.value();
-    else if (F.number() == Raw)
+    else if (F.isBytes(Raw))
       Bytes = F.text();
   }
   std::int64_t Number;
@@ -286,7 +308,7 @@ private:
 bool Merger::add(const std::string &Value, MergedInput &Into,
                  std::vector<FileExtent> &Dims,
                  std::vector<Range> &Without) const {
-  if (!G.isReadOnce(Value))
+  if (!G.isReadOnce(Value) || !G.isMadeOnce(Value))
     return false;
   if (auto Found = Inputs.find(Value); Found != Inputs.end()) {
     Into.Parts.push_back(*Found->second);
@@ -343,7 +365,8 @@ static bool isAlike(const std::vector<FileExtent> &A,
 void Merger::consider(const Node &Concat) {
   auto Given = Concat.Numbers.find("axis");
   if (Concat.Inputs.size() < 2 || Given == Concat.Numbers.end() ||
-      G.Outputs.contains(Concat.Outputs.front()))
+      G.Outputs.contains(Concat.Outputs.front()) ||
+      !G.isMadeOnce(Concat.Outputs.front()))
     return;
   MergedInput Found;
   std::vector<std::vector<FileExtent>> Extents(Concat.Inputs.size());
@@ -412,7 +435,7 @@ std::optional<MergedModel> onnx::mergeInputs(const std::string &Path) {
   std::vector<std::pair<Range, Range>> Graphs;
   Fields F(File, Model);
   while (F.next())
-    if (F.number() == GraphOf)
+    if (F.isBytes(GraphOf))
       Graphs.emplace_back(F.whole(), F.content());
   if (!F.atEnd() || Graphs.size() != 1)
     return std::nullopt;

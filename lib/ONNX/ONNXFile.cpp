@@ -33,9 +33,9 @@ public:
   void readModel(Range Message) {
     constexpr unsigned Graph = 7, Functions = 25;
     for (Fields F(File, Message); F.next();) {
-      if (F.number() == Graph)
+      if (F.isBytes(Graph))
         readGraph(F.content(), /*Depth=*/0);
-      else if (F.number() == Functions)
+      else if (F.isBytes(Functions))
         readFunction(F.content());
     }
   }
@@ -52,15 +52,15 @@ private:
     if (Depth > MaxDepth)
       return;
     for (Fields F(File, Message); F.next();) {
-      if (F.number() == Node)
+      if (F.isBytes(Node))
         readNode(F.content(), Depth);
-      else if (F.number() == Initializer)
+      else if (F.isBytes(Initializer))
         readTensor(F.content());
-      else if (F.number() == Input && Depth == 0)
+      else if (F.isBytes(Input) && Depth == 0)
         readValue(F.content(), Found.InputsOfAnyRank);
-      else if (F.number() == Output && Depth == 0)
+      else if (F.isBytes(Output) && Depth == 0)
         readValue(F.content(), Found.OutputsOfAnyRank);
-      else if (F.number() == Sparse)
+      else if (F.isBytes(Sparse))
         readSparseTensor(F.content());
     }
   }
@@ -68,14 +68,14 @@ private:
   void readFunction(Range Message) {
     constexpr unsigned Node = 7;
     for (Fields F(File, Message); F.next();)
-      if (F.number() == Node)
+      if (F.isBytes(Node))
         readNode(F.content(), /*Depth=*/0);
   }
 
   void readNode(Range Message, unsigned Depth) {
     constexpr unsigned Attribute = 5;
     for (Fields F(File, Message); F.next();)
-      if (F.number() == Attribute)
+      if (F.isBytes(Attribute))
         readAttribute(F.content(), Depth);
   }
 
@@ -83,11 +83,11 @@ private:
     constexpr unsigned Tensor = 5, Graph = 6, Tensors = 10, Graphs = 11,
                        Sparse = 22;
     for (Fields F(File, Message); F.next();) {
-      if (F.number() == Tensor || F.number() == Tensors)
+      if (F.isBytes(Tensor) || F.isBytes(Tensors))
         readTensor(F.content());
-      else if (F.number() == Graph || F.number() == Graphs)
+      else if (F.isBytes(Graph) || F.isBytes(Graphs))
         readGraph(F.content(), Depth + 1);
-      else if (F.number() == Sparse)
+      else if (F.isBytes(Sparse))
         readSparseTensor(F.content());
     }
   }
@@ -95,20 +95,20 @@ private:
   void readSparseTensor(Range Message) {
     constexpr unsigned Values = 1, Indices = 2;
     for (Fields F(File, Message); F.next();)
-      if (F.number() == Values || F.number() == Indices)
+      if (F.isBytes(Values) || F.isBytes(Indices))
         readTensor(F.content());
   }
 
   void readTensor(Range Message) {
     constexpr unsigned ExternalData = 13, Key = 1, Value = 2;
     for (Fields F(File, Message); F.next();) {
-      if (F.number() != ExternalData)
+      if (!F.isBytes(ExternalData))
         continue;
       std::string Name, Text;
       for (Fields Entry(File, F.content()); Entry.next();) {
-        if (Entry.number() == Key)
+        if (Entry.isBytes(Key))
           Name = Entry.text();
-        else if (Entry.number() == Value)
+        else if (Entry.isBytes(Value))
           Text = Entry.text();
       }
       if (Name == "location")
@@ -122,16 +122,16 @@ private:
     std::string Name;
     bool IsTensor = false, HasShape = false;
     for (Fields F(File, Message); F.next();) {
-      if (F.number() == NameOf)
+      if (F.isBytes(NameOf))
         Name = F.text();
-      if (F.number() != Type)
+      if (!F.isBytes(Type))
         continue;
       for (Fields T(File, F.content()); T.next();) {
-        if (T.number() != TensorType)
+        if (!T.isBytes(TensorType))
           continue;
         IsTensor = true;
         for (Fields S(File, T.content()); S.next();)
-          HasShape |= S.number() == Shape;
+          HasShape |= S.isBytes(Shape);
       }
     }
     if (IsTensor && !HasShape)

@@ -110,12 +110,18 @@ public:
     return false;
   }
 
-  std::uint64_t number() const { return Number; }
+  /// Whether it is of that number and has bytes: a message or a string. One of
+  /// another kind than its number's says nothing to those who know the number.
+  bool isBytes(std::uint64_t Wanted) const {
+    return Number == Wanted && !HasNumber;
+  }
+  bool isVarint(std::uint64_t Wanted) const {
+    return Number == Wanted && HasNumber;
+  }
   /// What has bytes; empty for a varint.
   Range content() const { return Content; }
   /// With its number, and how long it is.
   Range whole() const { return Whole; }
-  bool hasNumber() const { return HasNumber; }
   /// Of a varint.
   std::int64_t value() const { return static_cast<std::int64_t>(Value); }
   /// Whether all of the message was gone through.

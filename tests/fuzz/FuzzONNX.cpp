@@ -218,7 +218,7 @@ static void requireSameModel(std::string_view Bytes,
   Inputs.MergeFrom(Rest.input());
   Rest.mutable_input()->Swap(&Inputs);
   require(Expected.SerializeAsString() == After.SerializeAsString(),
-          "all else is as it was", Expected.DebugString());
+          "all else is as it was");
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
@@ -243,42 +243,50 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-/// Changes one thing in a model, of what else is in it where it can.
+/// Changes a thing or a few in a model, by what else is in it where it can.
 class Mutator {
 public:
   explicit Mutator(unsigned Seed) : Random(Seed) {}
 
   void change(ModelProto &Model) {
+    do
+      changeOnce(Model);
+    while (below(2) == 0);
+  }
+
+private:
+  void changeOnce(ModelProto &Model) {
+    Messages.clear();
+    Strings.clear();
+    Named.clear();
     collect(Model);
+    // Who is called what is most of what a graph is.
+    if (below(2) == 0 && !Named.empty()) {
+      auto [M, Field] = Named[below(Named.size())];
+      return set(*M, *Field);
+    }
     Message &M = *Messages[below(Messages.size())];
     const google::protobuf::Descriptor &Type = *M.GetDescriptor();
     const FieldDescriptor &Field =
         *Type.field(static_cast<int>(below(std::size_t(Type.field_count()))));
-    const Reflection &R = *M.GetReflection();
-    const int Count = Field.is_repeated() ? R.FieldSize(M, &Field) : 0;
-    const int Element = static_cast<int>(below(std::size_t(Count)));
-    switch (below(4)) {
-    case 0:
-      if (Count > 0)
-        R.SwapElements(&M, &Field, Element, Count - 1);
-      if (Count > 0)
-        R.RemoveLast(&M, &Field);
-      else
-        R.ClearField(&M, &Field);
-      break;
-    case 1:
-      if (Count > 1) {
-        R.SwapElements(&M, &Field, Element,
-                       static_cast<int>(below(std::size_t(Count))));
-        break;
-      }
-      [[fallthrough]];
-    default:
+    if (below(2) == 0)
       set(M, Field);
-    }
+    else
+      removeOrSwap(M, Field);
   }
 
-private:
+  void removeOrSwap(Message &M, const FieldDescriptor &Field) {
+    const Reflection &R = *M.GetReflection();
+    const int Count = Field.is_repeated() ? R.FieldSize(M, &Field) : 0;
+    if (Count == 0)
+      return R.ClearField(&M, &Field);
+    const int Element = static_cast<int>(below(std::size_t(Count)));
+    const int Other = static_cast<int>(below(std::size_t(Count)));
+    R.SwapElements(&M, &Field, Element, Other);
+    if (below(2) == 0)
+      R.RemoveLast(&M, &Field);
+  }
+
   /// 0 where there is nothing to choose from.
   std::size_t below(std::size_t End) { return End ? Random() % End : 0; }
 
@@ -291,12 +299,14 @@ private:
       const bool IsMany = Field->is_repeated();
       const int Count = IsMany ? R.FieldSize(M, Field) : 1;
       for (int I = 0; I < Count; ++I)
-        if (Field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE)
+        if (Field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
           collect(IsMany ? *R.MutableRepeatedMessage(&M, Field, I)
                          : *R.MutableMessage(&M, Field));
-        else if (Field->cpp_type() == FieldDescriptor::CPPTYPE_STRING)
+        } else if (Field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
           Strings.push_back(IsMany ? R.GetRepeatedString(M, Field, I)
                                    : R.GetString(M, Field));
+          Named.emplace_back(&M, Field);
+        }
     }
   }
 
@@ -369,6 +379,7 @@ private:
 
   std::minstd_rand Random;
   std::vector<Message *> Messages;
+  std::vector<std::pair<Message *, const FieldDescriptor *>> Named;
   std::vector<std::string> Strings;
 };
 

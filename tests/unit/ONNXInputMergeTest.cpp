@@ -151,6 +151,8 @@ TEST_F(ONNXInputMergeTest, ColumnsOfScalarsToo) {
                                   std::pair{"b", Span<const std::int32_t>(B)});
   ASSERT_TRUE(Answer) << Answer.message();
   EXPECT_THAT(*Answer, ElementsAre(-1, -2, -3));
+  EXPECT_EQ(numMerged(Writer.input("axis", ElementType::Int64, {1})), 0u)
+      << "the axis is what is asked for";
 }
 
 TEST_F(ONNXInputMergeTest, LeavesAloneWhatIsReadOtherwise) {
@@ -174,6 +176,10 @@ TEST_F(ONNXInputMergeTest, LeavesAloneWhatIsReadOtherwise) {
                 "a", {1, 1}, std::vector<std::int64_t>{1})),
             0u)
       << "a default that is sparse";
+  EXPECT_EQ(numMerged(ONNXWriter(Plain).node("Neg", {"out"}, {"row"})), 0u)
+      << "the row is made by another node, too";
+  EXPECT_EQ(numMerged(ONNXWriter(Plain).node("Neg", {"out"}, {"b"})), 0u)
+      << "not only an input";
   EXPECT_EQ(numMerged(row({"a", "b"}, ElementType::String)), 0u);
   EXPECT_EQ(numMerged(row({"a"})), 0u);
   EXPECT_EQ(numMerged(row({"a", "a"})), 0u);
