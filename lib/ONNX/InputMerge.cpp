@@ -330,6 +330,9 @@ bool Merger::add(const std::string &Value, MergedInput &Into,
 }
 
 static bool isOfNumbers(const FileInput &Input) {
+  // Beyond those that we know of there is no value of the enumeration.
+  if (Input.Type < 0 || Input.Type > ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16)
+    return false;
   std::optional<ElementType> Type =
       fromONNX(static_cast<ONNXTensorElementDataType>(Input.Type));
   return Type && *Type != ElementType::String;
