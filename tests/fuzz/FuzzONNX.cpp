@@ -107,95 +107,120 @@ static std::vector<FileExtent> extentsOf(const ValueInfoProto &Input) {
   return Extents;
 }
 
+/// Requires that the constant \p Axes makes columns of scalars.
 static void requireOne(const GraphProto &G, const std::string &Axes) {
   require(!find(G.input(), Axes), "an axis is no input", Axes);
+  constexpr std::int32_t Int64 = 7;
   const TensorProto *Found = find(G.initializer(), Axes);
   std::int64_t Number = 0;
-  require(Found && Found->data_type() == 7 &&
+  require(Found && Found->data_type() == Int64 &&
               Found->raw_data().size() == sizeof(Number),
           "an axis is a number", Axes);
   std::memcpy(&Number, Found->raw_data().data(), sizeof(Number));
   require(Number == 1, "columns are made", Axes);
 }
 
-/// Requires that \p Row, an input of \p After, is what \p Before makes of the
-/// parts of \p Merged; and removes from \p Rest, which began as \p Before, what
-/// did.
-static void requireSameRow(const GraphProto &Before, const MergedInput &Merged,
-                           const ValueInfoProto &Row, GraphProto &Rest) {
+namespace {
+/// What is no longer there: nodes, by what they make, and inputs.
+struct Gone {
+  std::set<std::string> Values, Inputs;
+};
+} // namespace
+
+/// Requires that \p Value, of which a row is made, is \p Part or a column of
+/// it; its extents.
+static std::vector<FileExtent> requirePart(const GraphProto &Before,
+                                           const std::string &Value,
+                                           const FileInput &Part, Gone &Gone) {
+  const ValueInfoProto *Input = find(Before.input(), Part.Name);
+  require(Input && Input->type().tensor_type().elem_type() == Part.Type,
+          "parts are inputs", Part.Name);
+  std::vector<FileExtent> Extents = extentsOf(*Input);
+  require(Extents == Part.Dims, "parts have the input's shape", Part.Name);
+  require(Gone.Inputs.insert(Part.Name).second, "each part is another");
+  if (Value == Part.Name)
+    return Extents;
+  const NodeProto &Column = nodeOf(Before, Value, "Unsqueeze");
+  require(Column.input_size() == 2 && Column.input(0) == Part.Name &&
+              Extents.size() == 1,
+          "columns are made of parts", Part.Name);
+  requireOne(Before, Column.input(1));
+  Gone.Values.insert(Value);
+  Extents.push_back({1, {}});
+  return Extents;
+}
+
+/// Requires that \p Part, in a row that is \p Whole, differs along \p Axis
+/// only; how long it is.
+static std::int64_t requireAlike(const std::vector<FileExtent> &Part,
+                                 const std::vector<FileExtent> &Whole,
+                                 std::size_t Axis) {
+  require(Part.size() == Whole.size(), "parts have the row's rank");
+  for (std::size_t D = 0; D < Whole.size(); ++D) {
+    require((Part[D].Number > 0) == Part[D].Name.empty(),
+            "each extent is known");
+    require(D < Axis || Part[D].Name.empty(), "rows are of fixed length");
+    require(D == Axis || Part[D] == Whole[D], "parts are alike");
+  }
+  return Part[Axis].Number;
+}
+
+/// Requires that \p Row is what \p Before makes of the parts of \p Merged.
+static Gone requireSameRow(const GraphProto &Before, const MergedInput &Merged,
+                           const ValueInfoProto &Row) {
   require(Row.name() == Merged.Name, "rows are in order", Row.name());
   require(!find(Before.input(), Row.name()) && !isConstant(Before, Row.name()),
           "a row has one name", Row.name());
   const NodeProto &Concat = nodeOf(Before, Row.name(), "Concat");
   const std::vector<FileExtent> Whole = extentsOf(Row);
-  require(Merged.Axis < Whole.size(), "rows have the axis");
+  const auto Rank = static_cast<std::int64_t>(Whole.size());
   const AttributeProto *Axis = find(Concat.attribute(), "axis");
-  require(Axis && (Axis->i() == static_cast<std::int64_t>(Merged.Axis) ||
-                   Axis->i() + static_cast<std::int64_t>(Whole.size()) ==
-                       static_cast<std::int64_t>(Merged.Axis)),
-          "the axis is the node's");
+  require(Axis && Merged.Axis < Whole.size() &&
+              static_cast<std::int64_t>(Merged.Axis) ==
+                  Axis->i() + (Axis->i() < 0 ? Rank : 0),
+          "the axis is the node's", Row.name());
   require(static_cast<std::size_t>(Concat.input_size()) == Merged.Parts.size(),
           "a row has all parts", Row.name());
 
-  std::set<std::string> Gone{Row.name()}, GoneInputs;
-  std::int64_t Sum = 0;
+  Gone Found;
+  std::int64_t Length = 0;
   for (int I = 0; I < Concat.input_size(); ++I) {
     const FileInput &Part = Merged.Parts[static_cast<std::size_t>(I)];
-    const ValueInfoProto *Input = find(Before.input(), Part.Name);
-    require(Input, "parts are inputs", Part.Name);
-    require(Input->type().tensor_type().elem_type() ==
-                Row.type().tensor_type().elem_type(),
+    require(Part.Type == Row.type().tensor_type().elem_type(),
             "parts have the row's type", Part.Name);
-    std::vector<FileExtent> Extents = extentsOf(*Input);
-    require(Extents == Part.Dims, "parts have the input's shape", Part.Name);
-    if (Concat.input(I) != Part.Name) {
-      const NodeProto &Column = nodeOf(Before, Concat.input(I), "Unsqueeze");
-      require(Column.input_size() == 2 && Column.input(0) == Part.Name &&
-                  Extents.size() == 1,
-              "columns are made of parts", Part.Name);
-      requireOne(Before, Column.input(1));
-      Extents.push_back({1, {}});
-      Gone.insert(Concat.input(I));
-    }
-    require(GoneInputs.insert(Part.Name).second, "each part is another");
-    require(Extents.size() == Whole.size(), "parts have the row's rank");
-    for (std::size_t D = 0; D < Whole.size(); ++D) {
-      require(D < Merged.Axis || Extents[D].Name.empty(),
-              "rows are of fixed length");
-      require((Extents[D].Number > 0) == Extents[D].Name.empty(),
-              "each extent is known");
-      if (D == Merged.Axis)
-        Sum += Extents[D].Number;
-      else
-        require(Extents[D] == Whole[D], "parts are alike");
-    }
+    Length += requireAlike(requirePart(Before, Concat.input(I), Part, Found),
+                           Whole, Merged.Axis);
   }
-  require(Sum == Whole[Merged.Axis].Number, "rows are as long as their parts");
+  require(Length == Whole[Merged.Axis].Number,
+          "rows are as long as their parts", Row.name());
 
-  auto erase = [](auto *From, auto Unwanted) {
-    From->erase(std::remove_if(From->begin(), From->end(), Unwanted),
-                From->end());
-  };
-  erase(Rest.mutable_input(), [&](const ValueInfoProto &Input) {
-    return GoneInputs.contains(Input.name());
-  });
-  erase(Rest.mutable_node(), [&](const NodeProto &N) {
-    return N.output_size() == 1 && Gone.contains(N.output(0));
-  });
   std::multiset<std::string> Reads;
   addReads(Before, Reads);
-  for (const std::set<std::string> &Names : {Gone, GoneInputs})
+  for (const std::set<std::string> &Names : {Found.Values, Found.Inputs})
     for (const std::string &Name : Names)
-      require(Name == Row.name() ||
-                  (Reads.count(Name) == 1 && !isConstant(Before, Name)),
+      require(Reads.count(Name) == 1 && !isConstant(Before, Name),
               "nobody else reads what falls away", Name);
+  Found.Values.insert(Row.name());
+  return Found;
+}
+
+static void remove(const Gone &What, GraphProto &From) {
+  auto Erase = [](auto *Of, auto Unwanted) {
+    Of->erase(std::remove_if(Of->begin(), Of->end(), Unwanted), Of->end());
+  };
+  Erase(From.mutable_input(), [&](const ValueInfoProto &Input) {
+    return What.Inputs.contains(Input.name());
+  });
+  Erase(From.mutable_node(), [&](const NodeProto &N) {
+    return N.output_size() == 1 && What.Values.contains(N.output(0));
+  });
 }
 
 /// Requires that \p Merged, of the model \p Bytes, stands for it.
 static void requireSameModel(std::string_view Bytes,
                              const MergedModel &Merged) {
   ModelProto Before, After;
-  // Nobody reads that.
+  // What nobody else can read either is nobody's model.
   if (!Before.ParseFromArray(Bytes.data(), static_cast<int>(Bytes.size())))
     return;
   require(After.ParseFromString(Merged.Bytes), "what was merged can be read");
@@ -210,7 +235,7 @@ static void requireSameModel(std::string_view Bytes,
   GraphProto &Rest = *Expected.mutable_graph();
   int Row = 0;
   for (const MergedInput &Input : Merged.Merged)
-    requireSameRow(Old, Input, New.input(Row++), Rest);
+    remove(requireSameRow(Old, Input, New.input(Row++)), Rest);
   // All else is as it was.
   google::protobuf::RepeatedPtrField<ValueInfoProto> Inputs;
   for (int I = 0; I < Row; ++I)
