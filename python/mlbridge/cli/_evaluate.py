@@ -3,11 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``mlbridge evaluate``: what a trained model is worth."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 from rich.progress import TaskID
+from rich.table import Table
 
 from mlbridge.cli._corpus import progress_bars
 from mlbridge.cli._packages import need
@@ -176,6 +179,105 @@ def phase_ordering(
         about["runs"] = {p: [vars(r) for r in both] for p, both in ran.items()}
         json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
     if any(not outcome.passed for both in ran.values() for outcome in both):
+        raise typer.Exit(1)
+
+
+@app.command()
+def outputs(
+    model: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL]...",
+            help="A spec, or the name of an .onnx file: compiled by clang with it.",
+        ),
+    ] = None,
+    corpus: Annotated[Path, typer.Option(help="Its folder.")] = Path("build/corpus"),
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="held-out, training or generated. [default: all but generated]"
+        ),
+    ] = None,
+    program: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="This one only, whatever its split; may be repeated.",
+        ),
+    ] = None,
+    random: Annotated[int, typer.Option(min=0, help="Random policies, too.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first of these.")] = 0,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            help="Seconds for a sequence on a module of up to 10,000 instructions; a"
+            " larger one has more in proportion.",
+        ),
+    ] = 120,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Programs at once.")] = 1,
+    out: Annotated[
+        Path, typer.Option(help="The folder for results and reproducers.")
+    ] = Path("build/outputs"),
+) -> None:
+    """Compare what programs write, by any policy, with what they write without it.
+
+    A random policy takes actions by chance, of one of the spaces oz, odg and passes.
+    What is known already, in `results.jsonl`, is not tried again.
+
+    ```sh
+    mlbridge evaluate outputs policy.onnx --random 50
+    mlbridge evaluate outputs --random 50 --split generated --jobs 2
+    ```
+    """
+    if not model and not random:
+        raise InvalidArgument("name a model, or ask for random policies: --random 50")
+    need("mlbridge evaluate outputs", ("gymnasium", "elftools"), "train")
+    from mlbridge.corpus import manifest
+    from mlbridge.phase_ordering.outputs import OutputsSettings, check_outputs
+
+    specs = tuple(
+        f"onnx:{quote(str(Path(name).resolve()), safe='/')}"
+        if Path(name).is_file()
+        else name
+        for name in model or ()
+    )
+    found = manifest.load(corpus.resolve())
+    chosen = found.select(split, only=program or ())
+    with progress_bars() as bars:
+        task = bars.add_task("Programs", total=len(chosen))
+        outcomes = check_outputs(
+            found,
+            chosen,
+            OutputsSettings(specs, random, seed, out, timeout),
+            jobs=jobs,
+            show=lambda done, total: bars.update(task, completed=done, total=total),
+        )
+    table = Table("what came of it", "times", title="Outputs against -O0")
+    counted: Counter[str] = Counter()
+    for outcome in outcomes:
+        counted["programs compiled by a policy"] += outcome.policies
+        counted["of these, different executables"] += outcome.executables
+        counted.update(f"output: {finding.kind}" for finding in outcome.findings)
+        counted.update(f"compiler: {failure.kind}" for failure in outcome.failures)
+        counted["programs that could not be tried"] += bool(outcome.error)
+    table.add_row("programs", f"{len(outcomes):,}")
+    for what, times in counted.items():
+        if times:
+            table.add_row(what, f"{times:,}")
+    console.print(table)
+    for outcome in outcomes:
+        if outcome.error:
+            errors.print(f"{outcome.program}: {outcome.error}", style="red")
+        for each in (*outcome.findings, *outcome.failures):
+            errors.print(
+                f"{outcome.program}, {each.policy}: {each.kind}: {each.problem}"
+                f" {each.see}",
+                style="yellow",
+                soft_wrap=True,
+                markup=False,
+            )
+    if not all(outcome.is_good for outcome in outcomes):
         raise typer.Exit(1)
 
 

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mlbridge.corpus import inputs, toolchain
@@ -61,6 +61,19 @@ class RunTest:
 
 
 @dataclass(frozen=True)
+class Expected:
+    """What a program does that was compiled without optimisation.
+
+    Attributes:
+        outputs: the SHA-256 of each output.
+        seconds: CPU time in user mode.
+    """
+
+    outputs: dict[str, str]
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Run:
     """What came of a program's test.
 
@@ -69,12 +82,14 @@ class Run:
         passed: whether all was as expected.
         seconds: CPU time in user mode, of all steps.
         problem: what was not as expected.
+        is_late: whether it is that it did not end.
     """
 
     program: str
     passed: bool
     seconds: float
     problem: str = ""
+    is_late: bool = False
 
 
 def _text(megabytes: float) -> Callable[[Path], None]:
@@ -172,18 +187,63 @@ def run_tests(
     for name, executable in executables.items():
         if name not in corpus.programs:
             raise InvalidArgument(f"{corpus.folder} has no program '{name}'")
-        program = corpus.programs[name]
-        expected = expected_outputs(corpus, program)
-        try:
-            found, seconds = _outputs(test_of(program), program, executable)
-        except Error as error:
-            runs.append(Run(name, False, 0.0, str(error)))
-        else:
-            wrong = sorted(k for k in expected if found.get(k) != expected[k])
-            problem = f"not as expected: {', '.join(wrong)}" if wrong else ""
-            runs.append(Run(name, not wrong, seconds, problem))
+        with Tester(corpus, corpus.programs[name]) as tester:
+            runs.append(tester.run(executable))
         show(runs[-1])
     return runs
+
+
+class Tester:
+    """One program's test, for as many executables of it as one likes.
+
+    The inputs are made once. A context manager.
+    """
+
+    def __init__(self, corpus: Corpus, program: Program) -> None:
+        """Finds out what is expected, where that is not known yet.
+
+        Raises:
+            InvalidArgument: there is no test for it.
+            Error: it cannot even be compiled without optimisation.
+        """
+        self.program = program
+        self._test = test_of(program)
+        self.expected = expected_outputs(corpus, program)
+        self._inputs = tempfile.TemporaryDirectory(prefix="mlbridge-inputs-")
+        try:
+            self._test.make(Path(self._inputs.name))
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, executable: Path, seconds: float | None = None) -> Run:
+        """Runs one.
+
+        Args:
+            executable: of the program.
+            seconds: that each step may take; `SECONDS` if not given.
+        """
+        name, inputs_folder = self.program.name, Path(self._inputs.name)
+        try:
+            found, used = _outputs(
+                self._test, self.program, executable, inputs_folder, seconds
+            )
+        except Error as error:
+            return Run(name, False, 0.0, str(error), isinstance(error, Timeout))
+        expected = self.expected.outputs
+        wrong = sorted(k for k in expected if found.get(k) != expected[k])
+        problem = f"not as expected: {', '.join(wrong)}" if wrong else ""
+        return Run(name, not wrong, used, problem)
+
+    def close(self) -> None:
+        """Removes the inputs."""
+        self._inputs.cleanup()
+
+    def __enter__(self) -> "Tester":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def run_stock(corpus: Corpus, program: str, level: str) -> Run:
@@ -215,8 +275,8 @@ def test_of(program: Program) -> RunTest:
     return RUN_TESTS[program.name]
 
 
-def expected_outputs(corpus: Corpus, program: Program) -> dict[str, str]:
-    """The SHA-256 of each output, by the program without optimisation."""
+def expected_outputs(corpus: Corpus, program: Program) -> Expected:
+    """What the program without optimisation does: found out once, and kept."""
     test = test_of(program)
     # Another program, test or input: other outputs.
     digest = hashlib.sha256(program.linked.sha256.encode())
@@ -227,29 +287,41 @@ def expected_outputs(corpus: Corpus, program: Program) -> dict[str, str]:
     try:
         known = json.loads(kept.read_bytes())
         if known["key"] == key:
-            return dict(known["outputs"])
+            return Expected(dict(known["outputs"]), float(known["seconds"]))
     except (OSError, ValueError, KeyError, TypeError):
         # Not known yet, or not readable: it is found out, and written anew.
         pass
     with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as folder:
         executable = Path(folder, program.name)
         toolchain.executable(program, executable, "-O0")
-        outputs, _ = _outputs(test, program, executable)
+        made = Path(folder, "inputs")
+        made.mkdir()
+        test.make(made)
+        found = Expected(*_outputs(test, program, executable, made))
     kept.parent.mkdir(exist_ok=True)
     temporary = kept.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps({"key": key, "outputs": outputs}), encoding="utf-8")
+    text = json.dumps({"key": key, **asdict(found)})
+    temporary.write_text(text, encoding="utf-8")
     temporary.replace(kept)
-    return outputs
+    return found
 
 
 def _outputs(
-    test: RunTest, program: Program, executable: Path
+    test: RunTest,
+    program: Program,
+    executable: Path,
+    made: Path,
+    limit: float | None = None,
 ) -> tuple[dict[str, str], float]:
     """The SHA-256 of each output, and the CPU time that it took."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as name:
         folder = Path(name)
-        test.make(folder)
-        seconds = sum(_run(step, program, executable, folder) for step in test.steps)
+        for file in made.iterdir():
+            (folder / file.name).symlink_to(file)
+        seconds = sum(
+            _run(step, program, executable, folder, limit or SECONDS)
+            for step in test.steps
+        )
         if test.same and not _equal(*(folder / part for part in test.same)):
             raise CompilerFailed(
                 f"{program.name}: {test.same[1]} is not what {test.same[0]} was"
@@ -269,7 +341,9 @@ def _digest(path: Path) -> str:
         return "missing"
 
 
-def _run(step: Step, program: Program, executable: Path, folder: Path) -> float:
+def _run(
+    step: Step, program: Program, executable: Path, folder: Path, limit: float
+) -> float:
     """Runs a step; returns the seconds that it took of the CPU, in user mode.
 
     Raises:
@@ -293,7 +367,7 @@ def _run(step: Step, program: Program, executable: Path, folder: Path) -> float:
             is_late.set()
             process.kill()
 
-        late = threading.Timer(SECONDS, stop)
+        late = threading.Timer(limit, stop)
         late.daemon = True
         late.start()
         try:
@@ -309,7 +383,7 @@ def _run(step: Step, program: Program, executable: Path, folder: Path) -> float:
     process.returncode = os.waitstatus_to_exitcode(status)
     what = " ".join([program.name, *words])
     if process.returncode == -signal.SIGKILL and is_late.is_set():
-        raise Timeout(f"{what}: no end after {SECONDS:.0f} s")
+        raise Timeout(f"{what}: no end after {limit:.0f} s")
     if process.returncode != step.status:
         raise CompilerFailed(
             f"{what}: expected status {step.status}, found {process.returncode}"

@@ -84,10 +84,10 @@ def link_bitcode(modules: Sequence[Path], into: Path) -> None:
 
 
 def link(
-    objects: Sequence[Path], libraries: Sequence[str], to: Path, *, cpp: bool = False
+    objects: Sequence[Path], flags: Sequence[str], to: Path, *, cpp: bool = False
 ) -> None:
-    """An executable of objects."""
-    run([CLANGXX if cpp else CLANG, *objects, *libraries, "-o", to])
+    """An executable of objects; the flags are libraries, mostly."""
+    run([CLANGXX if cpp else CLANG, *objects, *flags, "-o", to])
 
 
 def compile_bitcode(bitcode: Path, to: Path, level: str) -> None:
@@ -95,18 +95,31 @@ def compile_bitcode(bitcode: Path, to: Path, level: str) -> None:
     run([CLANG, level, "-w", "-x", "ir", "-c", bitcode, "-o", to])
 
 
-def compile_source(program: Program, module: Module, to: Path, level: str) -> None:
-    """An object of a source file as stock clang makes it: ``-O2``, ``-Oz``, ..."""
+def compile_source(
+    program: Program, module: Module, to: Path, level: str, more: Sequence[str] = ()
+) -> None:
+    """An object of a source file as stock clang makes it: ``-O2``, ``-Oz``, ...
+
+    With further flags, such as those that load a plug-in.
+    """
     compiler = CLANGXX if module.source.endswith(".cpp") else CLANG
     flags = program.flags[len(UNOPTIMISED) :]
     run(
-        [compiler, level, "-w", *flags, "-c", module.source, "-o", to],
+        [compiler, level, "-w", *flags, *more, "-c", module.source, "-o", to],
         folder=Path(program.root),
     )
 
 
-def executable(program: Program, to: Path, level: str) -> None:
+def executable(
+    program: Program,
+    to: Path,
+    level: str,
+    more: Sequence[str] = (),
+    link_flags: Sequence[str] = (),
+) -> None:
     """A program as stock clang makes it of its sources: ``-O0``, ``-Oz``, ...
+
+    ``more`` are further flags of the compiler, ``link_flags`` of the linker.
 
     ``-O0`` is not made of the bitcode: in C++ that has functions which are only there
     to be inlined.
@@ -115,9 +128,9 @@ def executable(program: Program, to: Path, level: str) -> None:
 
         def compile_one(number: int) -> Path:
             target = Path(folder, f"{number}.o")
-            compile_source(program, program.modules[number], target, level)
+            compile_source(program, program.modules[number], target, level, more)
             return target
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             objects = list(pool.map(compile_one, range(len(program.modules))))
-        link(objects, program.libraries, to, cpp=program.is_cpp)
+        link(objects, (*program.libraries, *link_flags), to, cpp=program.is_cpp)

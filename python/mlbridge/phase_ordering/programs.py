@@ -50,10 +50,10 @@ def run_programs(
             stock, ours = folder / f"{program}-Oz", folder / program
             toolchain.executable(corpus.programs[program], stock, "-Oz")
             _link(corpus, program, chosen, prologue, folder, ours, timeout)
-            pairs = [
-                [runs.run_tests(corpus, {program: file})[0] for file in (stock, ours)]
-                for _ in range(repeat)
-            ]
+            with runs.Tester(corpus, corpus.programs[program]) as tester:
+                pairs = [
+                    [tester.run(file) for file in (stock, ours)] for _ in range(repeat)
+                ]
             found[program] = (
                 _least([pair[0] for pair in pairs]),
                 _least([pair[1] for pair in pairs]),

@@ -1,0 +1,447 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Does a program do what it does without optimisation, whatever policy compiles it?
+
+Models are asked by stock clang with the plug-in, as their users do it. Random policies
+are sequences of actions, another one for each file, drawn by a seed from one of the
+spaces: one opt makes the objects of all of them, and those that are the same are run
+once. What is not as expected is tried again, and then it is looked whose fault it is.
+"""
+
+import json
+import shlex
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlbridge.corpus import toolchain
+from mlbridge.corpus.manifest import Corpus, Program, sha256
+from mlbridge.corpus.runs import Run, Tester
+from mlbridge.errors import CompilerFailed, Error, Timeout
+from mlbridge.phase_ordering.actions import ActionSpace
+from mlbridge.phase_ordering.compiler import (
+    TIMEOUT,
+    CompilerOptions,
+    SequenceFailed,
+    SequenceRunner,
+)
+from mlbridge.phase_ordering.runners import Runners
+from mlbridge.train.kept import Kept
+
+SPACES = ("oz", "odg", "passes")
+"""Whose turn it is, by the seed of a random policy."""
+
+DIFFERENT, UNSTEADY, LATE, OWN = "different", "unsteady", "late", "own fault"
+FAULTS = (DIFFERENT, UNSTEADY, LATE)
+"""What no policy may do to a program; the other is what the program does to itself."""
+
+LEAST_SECONDS = 20.0
+"""That any program may take, and 20 times what it takes without optimisation."""
+
+_SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+_LEAKS = 'const char *__asan_default_options(void) { return "detect_leaks=0"; }\n'
+"""Memory that nobody frees changes no output."""
+
+Objects = list[Path]
+
+
+@dataclass(frozen=True)
+class OutputsSettings:
+    """What is tried.
+
+    Attributes:
+        models: specs, as of the plug-in's option.
+        random: how many random policies, of the seeds from `seed` on.
+        seed: of the first of them.
+        timeout: seconds for a sequence on a module that is not large; see
+            `SequenceRunner`.
+        out: the folder for results and reproducers.
+    """
+
+    models: tuple[str, ...]
+    random: int
+    seed: int
+    out: Path
+    timeout: float = TIMEOUT
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is not as it should be.
+
+    Attributes:
+        policy: whose doing it is.
+        kind: of what is in `FAULTS`, or ``own fault``; of compilers ``crash``,
+            ``timeout`` or ``refused``.
+        problem: in words.
+        see: the folder that has it, or a command line.
+    """
+
+    policy: str
+    kind: str
+    problem: str
+    see: str
+
+
+@dataclass
+class Outcome:
+    """What came of a program.
+
+    Attributes:
+        program: its name.
+        policies: that compiled it.
+        executables: that were run; the others are the same as one of these.
+        findings: outputs that were not as expected.
+        failures: of compilers. Such a module is compiled by stock -Oz then.
+        error: why it could not be tried at all.
+    """
+
+    program: str
+    policies: int = 0
+    executables: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    failures: list[Finding] = field(default_factory=list)
+    error: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether no policy changed what the program does."""
+        return not self.error and not any(f.kind in FAULTS for f in self.findings)
+
+    @classmethod
+    def parse(cls, found: Mapping[str, Any]) -> "Outcome":
+        """What `asdict` makes of one."""
+        lists = {
+            name: [Finding(**finding) for finding in found[name]]
+            for name in ("findings", "failures")
+        }
+        return cls(**{**found, **lists})
+
+
+def every_action() -> tuple[ActionSpace, dict[str, range]]:
+    """All spaces in one, and which actions are whose."""
+    spaces = [ActionSpace.load(name) for name in SPACES]
+    numbers, first = {}, 0
+    for space in spaces:
+        numbers[space.name] = range(first, first + len(space.actions))
+        first += len(space.actions)
+    actions = tuple(action for space in spaces for action in space.actions)
+    return ActionSpace("every", "", spaces[0].prologue, actions), numbers
+
+
+def random_sequence(numbers: range, seed: int, module: str) -> list[int]:
+    """Some of these actions, as many as there are at most."""
+    draw = np.random.default_rng([seed, *module.encode()])
+    length = int(draw.integers(1, len(numbers), endpoint=True))
+    return [numbers[int(n)] for n in draw.integers(len(numbers), size=length)]
+
+
+def deployed(spec: str, plugin: Path) -> list[str]:
+    """The flags with which clang asks a model, and does not go on without it."""
+    options = [f"-mlbridge-phase-ordering={spec}", "-mlbridge-on-error=fatal"]
+    return [f"-fpass-plugin={plugin}", *(w for o in options for w in ("-mllvm", o))]
+
+
+def check_outputs(
+    corpus: Corpus,
+    programs: Sequence[Program],
+    settings: OutputsSettings,
+    *,
+    jobs: int = 1,
+    show: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Outcome]:
+    """Compares what programs write with what they write without optimisation.
+
+    What is known already, of the same compiler, plug-in and program, is not tried
+    again: ``results.jsonl`` in the settings' folder has it.
+
+    Args:
+        corpus: that has them.
+        programs: of it.
+        settings: what is tried.
+        jobs: programs at once.
+        show: is told how many programs are done, and of how many.
+
+    Returns:
+        What came of each, in their order.
+    """
+    out = settings.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    space, numbers = every_action()
+    actions = out / "actions.json"
+    space.save(actions)
+    options = CompilerOptions(str(actions), ("step",), "none", len(space.actions))
+    asked = {
+        "models": [_identity(spec) for spec in settings.models],
+        "random": [settings.seed, settings.random],
+    }
+    kept = Kept(out / "results.jsonl", options, asked)
+    folder = corpus.folder.resolve()
+    linked = {folder / program.linked.path: program for program in programs}
+    found = {path: Outcome.parse(it) for path, it in kept.load(list(linked)).items()}
+    left = [path for path in linked if str(path) not in found]
+    show(len(found), len(linked))
+
+    def work(runner: SequenceRunner, path: Path) -> Outcome:
+        outcome = Outcome(linked[path].name)
+        try:
+            with _Trial(corpus, linked[path], settings, runner, numbers) as trial:
+                trial.run(outcome)
+        except Error as error:
+            outcome.error = str(error)
+        return outcome
+
+    with Runners(options, jobs, settings.timeout) as runners:
+        for path, outcome in runners.map(work, left):
+            found[str(path)] = outcome
+            if not outcome.error:
+                kept.add(path, asdict(outcome))
+            show(len(found), len(linked))
+    return [found[str(path)] for path in linked]
+
+
+def _identity(spec: str) -> list[str]:
+    """A spec, and what is in its file if it names one."""
+    file = Path(spec.partition(":")[2].partition("?")[0])
+    return [spec, sha256(file) if file.is_file() else ""]
+
+
+class _Trial:
+    """One program, under every policy."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        program: Program,
+        settings: OutputsSettings,
+        runner: SequenceRunner,
+        numbers: Mapping[str, range],
+    ) -> None:
+        self._program = program
+        self._settings = settings
+        self._runner = runner
+        self._numbers = numbers
+        self._modules = [
+            corpus.folder.resolve() / module.path for module in program.modules
+        ]
+        self._tester = Tester(corpus, program)
+        self._made = tempfile.TemporaryDirectory(prefix="mlbridge-outputs-")
+        self._folder = Path(self._made.name)
+        # Far more than any optimised program needs, on a busy machine, too.
+        self._limit = LEAST_SECONDS + 20 * self._tester.expected.seconds
+        self._runs: dict[tuple[str, ...], Run] = {}
+        self._stock: dict[int, Path] = {}
+        self._own: str | None = None
+
+    def __enter__(self) -> "_Trial":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._tester.close()
+        self._made.cleanup()
+
+    def run(self, outcome: Outcome) -> None:
+        """Tries all policies."""
+        for spec in self._settings.models:
+            self._model(spec, outcome)
+        first = self._settings.seed
+        for seed in range(first, first + self._settings.random):
+            self._random(seed, outcome)
+        outcome.executables = len(self._runs)
+
+    def _model(self, spec: str, outcome: Outcome) -> None:
+        executable = self._folder / "model"
+        flags = deployed(spec, self._runner.options.plugin_file())
+        try:
+            toolchain.executable(self._program, executable, "-Oz", flags)
+        except (CompilerFailed, Timeout) as error:
+            kind = "timeout" if isinstance(error, Timeout) else "crash"
+            outcome.failures.append(Finding(spec, kind, str(error), ""))
+            return
+        outcome.policies += 1
+        run = self._run_once((sha256(executable),), executable)
+        if not run.passed:
+            see = shlex.join([toolchain.CLANG, "-Oz", *flags, *self._program.flags])
+            outcome.findings.append(self._finding(spec, run, executable, see))
+
+    def _random(self, seed: int, outcome: Outcome) -> None:
+        space = SPACES[seed % len(SPACES)]
+        policy = f"random {seed} ({space})"
+        names = [module.path for module in self._program.modules]
+        sequences: list[list[int] | None] = [
+            random_sequence(self._numbers[space], seed, name) for name in names
+        ]
+        objects: Objects = []
+        for number, sequence in enumerate(sequences):
+            assert sequence is not None
+            objects.append(self._folder / f"{number}.o")
+            try:
+                self._runner.write(self._modules[number], sequence, objects[number])
+            except SequenceFailed as error:
+                text, _, command = str(error).partition("; to see it alone: ")
+                found = Finding(policy, error.kind, text, command)
+                outcome.failures.append(found)
+                objects[number], sequences[number] = self._oz(number), None
+        outcome.policies += 1
+        executable = self._folder / "random"
+        run = self._run_once(tuple(map(sha256, objects)), executable, objects)
+        if run.passed:
+            return
+        self._link(objects, executable)
+        finding = self._finding(policy, run, executable, "")
+        where = self._settings.out / f"{self._program.name}-{seed}"
+        if finding.kind != UNSTEADY:
+            self._reproduce(where.resolve(), objects, sequences, finding.problem)
+            finding = Finding(policy, finding.kind, finding.problem, str(where))
+        outcome.findings.append(finding)
+
+    def _run_once(
+        self, key: tuple[str, ...], executable: Path, objects: Objects | None = None
+    ) -> Run:
+        """Runs what was not run before; of objects it is linked first."""
+        if key not in self._runs:
+            if objects is not None:
+                self._link(objects, executable)
+            self._runs[key] = self._tester.run(executable, self._limit)
+        return self._runs[key]
+
+    def _finding(self, policy: str, run: Run, executable: Path, see: str) -> Finding:
+        """What a run that went wrong means."""
+        longer = self._limit * (3 if run.is_late else 1)
+        again = self._tester.run(executable, longer)
+        if again.passed:
+            problem = f"{run.problem}; not so at the second time"
+            return Finding(policy, UNSTEADY, problem, see)
+        own = self._own_fault()
+        if own:
+            return Finding(policy, OWN, f"{again.problem}; but also {own}", see)
+        kind = LATE if again.is_late else DIFFERENT
+        return Finding(policy, kind, again.problem, see)
+
+    def _own_fault(self) -> str:
+        """What is wrong with the program whatever the policy, if anything is.
+
+        That is undefined behaviour as sanitizers see it, and outputs that differ by
+        what is in uninitialised variables, or at the levels of stock clang.
+        """
+        if self._own is None:
+            options = self._folder / "leaks.o"
+            source = self._folder / "leaks.c"
+            source.write_text(_LEAKS)
+            toolchain.run([toolchain.CLANG, "-c", source, "-o", options])
+            trials: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+                "by ASan and UBSan": (
+                    "-O1",
+                    _SANITIZERS,
+                    (*_SANITIZERS, str(options)),
+                ),
+                "with variables that begin with a pattern": (
+                    "-O0",
+                    ("-ftrivial-auto-var-init=pattern",),
+                    (),
+                ),
+                **{f"by stock clang {n}": (n, (), ()) for n in ("-O1", "-O2", "-Oz")},
+            }
+            said = []
+            for name, (level, more, link_flags) in trials.items():
+                executable = self._folder / "own"
+                toolchain.executable(self._program, executable, level, more, link_flags)
+                run = self._tester.run(executable, self._limit)
+                if not run.passed:
+                    said.append(f"{name}: {run.problem}")
+            self._own = "; ".join(said)
+        return self._own
+
+    def _reproduce(
+        self,
+        where: Path,
+        objects: Objects,
+        sequences: Sequence[list[int] | None],
+        problem: str,
+    ) -> None:
+        """Saves the one module that it takes, with as few actions as it takes."""
+        ours = {n: s for n, s in enumerate(sequences) if s is not None}
+        guilty = None
+        for number in ours:
+            others = [self._oz(n) for n in range(len(objects))]
+            others[number] = objects[number]
+            if len(ours) == 1 or self._fails(others):
+                guilty = number
+                break
+        shutil.rmtree(where, ignore_errors=True)
+        where.mkdir(parents=True)
+        about: dict[str, Any] = {"program": self._program.name, "problem": problem}
+        if guilty is not None:
+            others = [self._oz(n) for n in range(len(objects))]
+            ours = {guilty: self._reduced(guilty, others, ours[guilty])}
+        space = self._runner.options.space
+        lines = ["#!/bin/sh", "# Links the program that does something else.", "set -e"]
+        lines.append('cd "$(dirname "$0")"')
+        for number in range(len(objects)):
+            if number not in ours:
+                shutil.copy(self._oz(number), where / f"{number}.o")
+                continue
+            shutil.copy(self._modules[number], where / f"{number}.bc")
+            pipeline = shlex.quote(space.pipeline(ours[number]))
+            lines.append(
+                f"opt-22 -relocation-model=pic -passes={pipeline} {number}.bc -o - |\n"
+                "  clang-22 -x ir - -c -Oz -Xclang -disable-llvm-passes"
+                f" -o {number}.o"
+            )
+        linker = toolchain.CLANGXX if self._program.is_cpp else toolchain.CLANG
+        names = [f"{number}.o" for number in range(len(objects))]
+        libraries = [*self._program.libraries, "-o", self._program.name]
+        lines.append(shlex.join([linker, *names, *libraries]))
+        (where / "reproduce.sh").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (where / "reproduce.sh").chmod(0o755)
+        about["actions"] = {
+            self._program.modules[number].path: [space.actions[a].name for a in taken]
+            for number, taken in ours.items()
+        }
+        about["expected"] = self._tester.expected.outputs
+        about["flags"] = self._program.flags
+        text = json.dumps(about, indent=1)
+        (where / "about.json").write_text(text + "\n", encoding="utf-8")
+
+    def _reduced(
+        self, number: int, others: Objects, sequence: Sequence[int]
+    ) -> list[int]:
+        """A sequence without the actions that it does not take to fail."""
+        left, at = list(sequence), 0
+        target = self._folder / "reduced.o"
+        while at < len(left) and len(left) > 1:
+            fewer = left[:at] + left[at + 1 :]
+            try:
+                self._runner.write(self._modules[number], fewer, target)
+                does = self._fails([*others[:number], target, *others[number + 1 :]])
+            except SequenceFailed:
+                does = False
+            if does:
+                left = fewer
+            else:
+                at += 1
+        return left
+
+    def _fails(self, objects: Objects) -> bool:
+        executable = self._folder / "tried"
+        self._link(objects, executable)
+        return not self._tester.run(executable, self._limit).passed
+
+    def _oz(self, number: int) -> Path:
+        """The object of stock -Oz."""
+        if number not in self._stock:
+            target = self._folder / f"{number}-Oz.o"
+            toolchain.compile_bitcode(self._modules[number], target, "-Oz")
+            self._stock[number] = target
+        return self._stock[number]
+
+    def _link(self, objects: Objects, to: Path) -> None:
+        libraries = self._program.libraries
+        toolchain.link(objects, libraries, to, cpp=self._program.is_cpp)

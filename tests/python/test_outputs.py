@@ -1,0 +1,232 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs write what they write without optimisation, whatever policy compiles them.
+
+Of the real programs and csmith's a sample is tried here, and all of them by 50 random
+policies each with MLBRIDGE_TEST_FULL=1.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mlbridge import corpus
+from mlbridge.cli import app
+from mlbridge.corpus import build, toolchain
+from mlbridge.corpus.manifest import Program
+from mlbridge.phase_ordering import Action, ActionSpace, outputs
+from mlbridge.phase_ordering.compiler import CompilerOptions
+
+FULL = pytest.mark.skipif(
+    os.environ.get("MLBRIDGE_TEST_FULL") != "1",
+    reason="takes hours: MLBRIDGE_TEST_FULL=1",
+)
+
+# What it prints is undefined: any optimisation says that x + 1 is greater than x.
+OVERFLOW = """
+#include <limits.h>
+#include <stdio.h>
+__attribute__((noinline)) int greater(int x) { return x + 1 > x; }
+int main(void) { volatile int x = INT_MAX; printf("%d\\n", greater(x)); return 0; }
+"""
+
+FINE = """
+#include <stdio.h>
+static unsigned mix(unsigned x) { return x ^ (x << 13) ^ (x >> 7); }
+int main(void) {
+  unsigned sum = 0;
+  for (unsigned i = 0; i < 1000; i++) sum = mix(sum + i);
+  printf("%u\\n", sum);
+  return 0;
+}
+"""
+
+
+def small_corpus(folder: Path, **sources: str) -> corpus.Corpus:
+    """Programs of one file each, which print what is to be compared."""
+    folder.mkdir(exist_ok=True)
+    found = build.open_corpus(folder)
+    for name, source in sources.items():
+        (folder / f"{name}.c").write_text(source)
+        flags = toolchain.UNOPTIMISED
+        module = build.compile_module(name, folder, flags, f"{name}.c", folder)
+        found.programs[name] = Program(
+            *(name, "by hand", "1", "generated", flags, ()),
+            *(str(folder), (module,), module, ""),
+        )
+    found.save()
+    return found
+
+
+def settings(out: Path, count: int) -> outputs.OutputsSettings:
+    return outputs.OutputsSettings((), count, 0, out)
+
+
+def test_a_random_policy_is_the_same_for_the_same_seed_and_file() -> None:
+    space, numbers = outputs.every_action()
+    assert sum(map(len, numbers.values())) == len(space.actions)
+    seen = set()
+    for name, actions in numbers.items():
+        for seed in range(30):
+            drawn = outputs.random_sequence(actions, seed, "a.bc")
+            assert drawn == outputs.random_sequence(actions, seed, "a.bc")
+            assert 1 <= len(drawn) <= len(actions)
+            assert set(drawn) <= set(actions)
+            seen.add((name, *drawn))
+        for number, action in zip(actions, ActionSpace.load(name).actions, strict=True):
+            assert space.actions[number] == action
+    assert len(seen) > 85
+
+
+def test_programs_of_csmith_by_random_policies_and_networks(tmp_path: Path) -> None:
+    folder = tmp_path / "corpus"
+    corpus.generate(folder, 3, 1)
+    models = [str(random_network(tmp_path, space)) for space in outputs.SPACES]
+    arguments = [
+        *("evaluate", "outputs", *models, "--corpus", str(folder), "--jobs", "2"),
+        *("--split", "generated", "--random", "6", "--out", str(tmp_path / "out")),
+    ]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    lines = (tmp_path / "out/results.jsonl").read_text().splitlines()
+    found = [outputs.Outcome.parse(json.loads(line)["found"]) for line in lines]
+    assert len(found) == 3
+    for outcome in found:
+        assert outcome.policies == 9
+        assert outcome.executables > 3
+        assert outcome.findings == outcome.failures == []
+    # What is known is not tried again.
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "out/results.jsonl").read_text().splitlines() == lines
+
+
+def random_network(folder: Path, space: str) -> Path:
+    """A policy that nobody has trained, as a file."""
+    pytest.importorskip("torch", reason="needs scripts/make-venv train")
+    import torch
+
+    from mlbridge.phase_ordering.model import Task
+    from mlbridge.train.export import export_model
+    from mlbridge.train.network import Normalised, Scores
+
+    torch.manual_seed(len(space))
+    options = CompilerOptions(space, ("histogram", "counts", "step", "actions"))
+    normalised = Normalised(options.widths, options.steps)
+    network = torch.nn.Sequential(
+        torch.nn.Linear(normalised.out_features, 32),
+        torch.nn.Tanh(),
+        torch.nn.Linear(32, options.choices),
+    )
+    task = Task(options.space, options.steps, False, tuple(options.widths))
+    return export_model(
+        Scores(normalised, network, "logits"),
+        folder / f"{space}.onnx",
+        options,
+        task,
+        seed=0,
+        decide="argmax:logits",
+    ).path
+
+
+def test_what_a_program_does_to_itself_is_no_policys_fault(tmp_path: Path) -> None:
+    found = small_corpus(tmp_path / "corpus", fine=FINE, overflow=OVERFLOW)
+    programs = list(found.programs.values())
+    fine, overflow = outputs.check_outputs(
+        found, programs, settings(tmp_path / "out", 6)
+    )
+    assert fine.is_good
+    assert fine.findings == []
+    assert overflow.is_good
+    assert {finding.kind for finding in overflow.findings} == {outputs.OWN}
+    for blamed in "by ASan and UBSan: ", "by stock clang -Oz: not as expected: out":
+        assert blamed in overflow.findings[0].problem
+
+
+def test_what_a_policy_did_is_found_and_can_be_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = small_corpus(tmp_path / "corpus", overflow=OVERFLOW)
+    # As if it were the policy's doing.
+    monkeypatch.setattr(outputs._Trial, "_own_fault", lambda trial: "")
+    arguments = [
+        *("evaluate", "outputs", "--corpus", str(found.folder), "--random", "6"),
+        *("--program", "overflow", "--out", str(tmp_path / "out")),
+    ]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert "different: not as expected: out" in result.output
+    scripts = sorted((tmp_path / "out").glob("overflow-*/reproduce.sh"))
+    assert scripts
+    for script in scripts:
+        subprocess.run([script], check=True)
+        assert subprocess.check_output([script.with_name("overflow")]) == b"1\n"
+        about = json.loads(script.with_name("about.json").read_text())
+        # One action is enough.
+        assert len(about["actions"]["overflow/overflow.c.bc"]) == 1
+
+
+def test_a_program_without_an_end_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # An endless loop without a side effect: optimised, whatever follows is run.
+    source = """
+    #include <stdio.h>
+    __attribute__((noinline)) int more(int x) { return x + 1 > x; }
+    int main(void) {
+      volatile int x = 2147483647, n = 0;
+      while (more(x)) n++;
+      puts("done");
+      return 0;
+    }
+    """
+    found = small_corpus(tmp_path / "corpus", endless=source)
+    monkeypatch.setattr(outputs, "LEAST_SECONDS", 0.5)
+    (outcome,) = outputs.check_outputs(
+        found, list(found.programs.values()), settings(tmp_path / "out", 3)
+    )
+    assert outcome.findings
+    assert all("no end after" in finding.problem for finding in outcome.findings)
+
+
+def test_a_crash_of_the_compiler_is_told_of_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = ActionSpace("every", "", "", (Action("crash", "trigger-crash-module"),))
+    numbers = dict.fromkeys(outputs.SPACES, range(1))
+    monkeypatch.setattr(outputs, "every_action", lambda: (space, numbers))
+    found = small_corpus(tmp_path / "corpus", fine=FINE)
+    (outcome,) = outputs.check_outputs(
+        found, list(found.programs.values()), settings(tmp_path / "out", 2)
+    )
+    assert outcome.is_good
+    assert [failure.kind for failure in outcome.failures] == ["crash", "crash"]
+    assert "trigger-crash-module" in outcome.failures[0].see
+    # Both are stock -Oz then.
+    assert (outcome.policies, outcome.executables) == (2, 1)
+
+
+def test_something_has_to_be_asked_for() -> None:
+    result = CliRunner().invoke(app, ["evaluate", "outputs"])
+    assert "--random 50" in str(result.exception)
+
+
+@FULL
+@pytest.mark.parametrize("split", [None, "generated"])
+def test_everything_by_fifty_random_policies(split: str | None, tmp_path: Path) -> None:
+    folder = build.CHECKOUT / "build/corpus"
+    assert corpus.fetch(folder).failed == {}
+    found = corpus.generate(folder, 200, 1)
+    outcomes = outputs.check_outputs(
+        found,
+        found.select(split),
+        settings(build.CHECKOUT / "build/outputs", 50),
+        jobs=os.cpu_count() or 1,
+    )
+    assert len(outcomes) == len(found.select(split))
+    assert [outcome for outcome in outcomes if not outcome.is_good] == []
