@@ -6,6 +6,8 @@
 import json
 import math
 import os
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +28,7 @@ from mlbridge.corpus import toolchain
 from mlbridge.corpus.manifest import program_of
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
-from mlbridge.errors import InvalidArgument, SchemaMismatch, Unsupported
+from mlbridge.errors import InvalidArgument, SchemaMismatch, Timeout, Unsupported
 from mlbridge.phase_ordering import (
     Action,
     ActionSpace,
@@ -494,6 +496,45 @@ def test_rllib_learns_and_exports(
     assert sorted(path.name for path in settings.out.glob("checkpoint*")) == [
         "checkpoint"
     ]
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+def test_rllib_gives_up_where_no_action_comes(
+    settings: PolicySettings, monkeypatch: pytest.MonkeyPatch, hangs: bool
+) -> None:
+    pytest.importorskip("ray", reason="needs scripts/make-venv train")
+    from mlbridge.train import rllib
+
+    class Stalled:
+        """As RLlib with compilers that get nowhere: it waits, or has nothing."""
+
+        ended = threading.Event()
+
+        def train(self) -> dict[str, Any]:
+            if hangs:
+                self.ended.wait(60)
+            return {"env_runners": {"num_env_steps_sampled_lifetime": 7}}
+
+    monkeypatch.setattr(rllib, "STALLED", 0.3)
+    checkpoint = rllib._Checkpoint(settings.out / "checkpoint")
+    start = time.monotonic()
+    with pytest.raises(Timeout, match="after 7 actions: no compiler gets as far"):
+        rllib._learn(Stalled(), settings, Curve(), 7, checkpoint, lambda *_: None)
+    assert time.monotonic() - start < 30
+    Stalled.ended.set()
+
+
+def test_an_error_in_an_iteration_is_raised(settings: PolicySettings) -> None:
+    pytest.importorskip("ray", reason="needs scripts/make-venv train")
+    from mlbridge.train import rllib
+
+    class Broken:
+        def train(self) -> dict[str, Any]:
+            raise TimeoutError("of its own")
+
+    checkpoint = rllib._Checkpoint(settings.out / "checkpoint")
+    with pytest.raises(TimeoutError, match="of its own"):
+        rllib._learn(Broken(), settings, Curve(), 0, checkpoint, lambda *_: None)
 
 
 @FULL

@@ -7,8 +7,10 @@ import logging
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,7 @@ from mlbridge.train.settings import PolicySettings
 
 PACKAGE = Path(__file__).resolve().parents[2]
 STALLED = 1800.0
-"""Seconds without one action, after which a training is given up."""
+"""Seconds without the actions of one iteration: a training is given up then."""
 
 _STEPS = "steps"
 _NAME = "mlbridge/PhaseOrdering-training"
@@ -193,16 +195,13 @@ def _learn(
     saved = done
     moved = time.monotonic()
     while done < settings.steps:
-        results = algorithm.train()["env_runners"]
+        results = _iteration(algorithm, done)["env_runners"]
         # APPO's first reports may come before its first episodes.
         now = int(results.get("num_env_steps_sampled_lifetime", done))
         if now > done:
             moved = time.monotonic()
         elif time.monotonic() - moved > STALLED:
-            raise Timeout(
-                f"no action in {STALLED:.0f} s, after {done}: no compiler gets as far;"
-                " Ray's logs and what the workers have printed say why"
-            )
+            raise _stalled(done)
         done = now
         pairs = zip(results.get("returns", []), results.get("ratios", []), strict=True)
         for total, ratio in pairs:
@@ -214,6 +213,41 @@ def _learn(
             curve.write(settings.out, settings.title)
             checkpoint.write(algorithm, done)
     return curve
+
+
+def _iteration(algorithm: Any, done: int) -> Any:
+    """What one more iteration says.
+
+    RLlib ends none before it has its actions: where there are none to come, it would
+    wait for ever.
+
+    Raises:
+        Timeout: it takes too long, and is left to itself.
+    """
+    future: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(algorithm.train())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        return future.result(STALLED)
+    except TimeoutError:
+        if future.done():
+            # Its own.
+            raise
+        raise _stalled(done) from None
+
+
+def _stalled(done: int) -> Timeout:
+    return Timeout(
+        f"an iteration has no end after {STALLED:.0f} s, or no action, after {done}"
+        " actions: no compiler gets as far; Ray's logs and what the workers have"
+        " printed say why"
+    )
 
 
 class _Checkpoint:
