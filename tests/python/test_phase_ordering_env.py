@@ -5,12 +5,14 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
 import threading
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from gymnasium.utils.env_checker import check_env
 import mlbridge.envs
 from mlbridge import corpus
 from mlbridge.corpus import toolchain
+from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
 from mlbridge.envs.phase_ordering import PhaseOrderingEnv
 from mlbridge.errors import InvalidArgument, ModelError, OSFailure
@@ -35,6 +38,7 @@ from mlbridge.phase_ordering import (
 )
 from mlbridge.phase_ordering.runners import Runners
 
+VOCABULARY = Path(__file__).resolve().parents[1] / "lit/Inputs/vocabulary.json"
 MADE = ["huffman.c.bc", "compress.c.bc", "crctable.c.bc"]
 
 
@@ -145,6 +149,109 @@ def test_observations_by_name_and_in_a_row(huffman: Path, observation: str) -> N
     by_name = {names[0]: seen[0]} if len(names) == 1 else seen[0]
     row = np.concatenate([by_name[name] for name in names])
     np.testing.assert_array_equal(row, seen[1])
+
+
+def test_the_embedding_is_what_the_plugin_prints(huffman: Path, tmp_path: Path) -> None:
+    plugin = find_llvm_plugin()
+    assert plugin is not None, "scripts/build release"
+    env: Any = gymnasium.make(
+        "mlbridge/PhaseOrdering-v0",
+        modules=[huffman],
+        observation="embedding,counts",
+        vocabulary=VOCABULARY,
+        reward="none",
+        steps=3,
+    )
+    space = ActionSpace.load("oz")
+    try:
+        observations = [env.reset()[0], env.step(0)[0], env.step(4)[0]]
+        for taken, seen in enumerate(observations):
+            assert env.observation_space.contains(seen)
+            state = tmp_path / "state.bc"
+            pipeline = space.pipeline([0, 4][:taken])
+            toolchain.run([toolchain.OPT, f"-passes={pipeline}", huffman, "-o", state])
+            _, said = toolchain.run(
+                [
+                    *(toolchain.OPT, f"-load-pass-plugin={plugin}", "-disable-output"),
+                    f"-mlbridge-ir2vec-vocabulary={VOCABULARY}",
+                    *("-passes=print<mlbridge-ir2vec>", state),
+                ]
+            )
+            module = re.search(r"^ *module, .*?\[ (.*?) \]", said.decode(), re.M)
+            assert module is not None, said.decode()[:1000]
+            expected = np.array(module[1].split(), float)
+            np.testing.assert_allclose(seen["embedding"], expected, rtol=1e-4)
+    finally:
+        env.close()
+    assert not np.array_equal(*(o["embedding"] for o in observations[:2]))
+
+
+@pytest.mark.parametrize(("space", "count"), [("odg", 25), ("passes", 71)])
+def test_the_other_action_spaces(huffman: Path, space: str, count: int) -> None:
+    env: Any = gymnasium.make(
+        "mlbridge/PhaseOrdering-v0",
+        modules=[huffman],
+        action=space,
+        observation="actions,step",
+        steps=count,
+        render_mode="ansi",
+    )
+    try:
+        assert env.action_space.n == count
+        env.reset()
+        # Each action once, backwards.
+        infos = episode(env, list(range(count))[::-1])
+        assert len(infos) == count
+        assert not any("error" in info for info in infos)
+        assert infos[-1]["final_text_size"] == infos[-1]["text_size"] > 0
+        shown = env.render()
+        names = [action.name for action in ActionSpace.load(space).actions]
+        assert all(name.split()[0][:10] in shown for name in names)
+    finally:
+        env.close()
+
+
+def test_by_grpc_it_is_the_same(huffman: Path) -> None:
+    if not find_spec("mlbridge._grpc"):
+        pytest.skip("this build of the package is without gRPC")
+    found = []
+    for spec in ("shm", "grpc"):
+        env: Any = gymnasium.make(
+            "mlbridge/PhaseOrdering-v0",
+            modules=[huffman],
+            observation="histogram,counts,actions",
+            spec=spec,
+            steps=4,
+        )
+        try:
+            steps = [env.reset(seed=1), *(env.step(a) for a in (0, 3, 7, 1))]
+            found.append(steps)
+        finally:
+            env.close()
+    for local, remote in zip(*found, strict=True):
+        assert local[1:] == remote[1:]
+        for name, feature in local[0].items():
+            np.testing.assert_array_equal(feature, remote[0][name])
+    assert found[1][-1][2]
+
+
+def test_a_compiler_at_the_end_of_grpc_that_dies_costs_one_episode(
+    huffman: Path,
+) -> None:
+    if not find_spec("mlbridge._grpc"):
+        pytest.skip("this build of the package is without gRPC")
+    env = PhaseOrderingEnv(modules=[huffman], spec="grpc", failure_reward=-1.0)
+    try:
+        env.reset()
+        assert env.pid is not None
+        os.kill(env.pid, signal.SIGKILL)
+        _, reward, _, truncated, info = env.step(2)
+        assert (reward, truncated) == (-1.0, True)
+        assert info["sequence"] == [2]
+        env.reset()
+        assert "error" not in env.step(0)[4]
+    finally:
+        env.close()
 
 
 def test_the_same_seed_draws_the_same_modules(folder: Path) -> None:
