@@ -83,29 +83,28 @@ Error PhaseOrderingEnvironment::reset(FeatureSet &Into) {
   return finish(Into);
 }
 
-Expected<std::vector<std::int64_t>>
-PhaseOrderingEnvironment::read(const Advice &Action) const {
-  Expected<std::vector<std::int64_t>> Numbers =
-      Action.get<std::vector<std::int64_t>>();
-  if (!Numbers)
-    return Numbers;
+Error PhaseOrderingEnvironment::check(
+    const std::vector<std::int64_t> &Numbers) const {
   const std::size_t Count =
       Settings.Programs.Actions.size() + (Settings.WithStop ? 1 : 0);
-  if (Numbers->empty())
+  if (Numbers.empty())
     return invalid("action: expected one at least, found none");
-  for (std::int64_t Number : *Numbers)
+  for (std::int64_t Number : Numbers)
     if (Number < 0 || static_cast<std::uint64_t>(Number) >= Count)
       return invalid("action: expected 0 to " + Twine(Count - 1) +
                      " of the action space '" +
                      Settings.Programs.Actions.name() + "', found " +
                      Twine(Number));
-  return Numbers;
+  return Error::success();
 }
 
 Error PhaseOrderingEnvironment::step(const Advice &Action, FeatureSet &Into) {
-  Expected<std::vector<std::int64_t>> Numbers = read(Action);
+  Expected<std::vector<std::int64_t>> Numbers =
+      Action.get<std::vector<std::int64_t>>();
   if (!Numbers)
     return Numbers.takeError();
+  if (Error E = check(*Numbers))
+    return E;
   const std::size_t Limit = Request.Steps.value_or(Settings.Steps);
   LastReward = 0;
   Rewards.clear();

@@ -61,7 +61,7 @@ private:
     double Value = 0;
   };
 
-  Expected<std::vector<std::int64_t>> read(const Advice &Action) const;
+  Error check(const std::vector<std::int64_t> &Numbers) const;
   Error take(std::uint16_t Action);
   Error finish(FeatureSet &Into);
   /// Looks at the state that Taken leads to.
