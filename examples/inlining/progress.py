@@ -29,6 +29,10 @@ class Step:
         """One more piece is done."""
         self._progress.update(self._task, advance=1, detail=detail)
 
+    def reach(self, done: int, detail: str = "") -> None:
+        """So many pieces are done by now."""
+        self._progress.update(self._task, completed=done, detail=detail)
+
 
 class Steps:
     """The lines of progress, and the seconds that each took; a context manager."""

@@ -1,0 +1,226 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`.venv/bin/python -m examples.phase_ordering` in the project's folder."""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+from examples.inlining.progress import Step, Steps
+from rich.console import Console
+from rich.table import Table
+
+import mlbridge
+from mlbridge import corpus
+from mlbridge.corpus import runs, toolchain
+from mlbridge.envs.machine_code import text_size
+from mlbridge.train import policy
+from mlbridge.train.curve import Curve
+from mlbridge.train.settings import PolicySettings
+
+BUILD = Path(__file__).resolve().parents[2] / "build"
+CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"
+TRAINING, TEST = ("lua", "zlib"), "zstd"
+RUNS = 3
+"""Of each executable; the least time counts."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """The program as one of the ways has compiled it.
+
+    Attributes:
+        text_bytes: machine code in its objects.
+        compile_seconds: of all files, one after another on each core.
+        run_seconds: CPU time in user mode, of its run test.
+        problem: what it does otherwise than without optimisation.
+    """
+
+    text_bytes: int
+    compile_seconds: float
+    run_seconds: float
+    problem: str
+
+
+def learn(found: corpus.Corpus, out: Path, actions: int, step: Step) -> Curve:
+    """A short training, whose model and curve are in a folder."""
+    settings = PolicySettings(
+        found.folder,
+        out,
+        workers=os.cpu_count() or 1,
+        steps=actions,
+        environment={
+            "observation": "histogram,counts,step,actions",
+            "max_instructions": 1500,
+            "steps": 8,
+            "leave_out": [
+                program.name
+                for program in found.select("training")
+                if program.name not in TRAINING
+            ],
+        },
+        learning_rate=1e-3,
+        rollout=256,
+    )
+
+    def show(done: int, recent: float | None) -> None:
+        step.reach(done, "" if recent is None else f"return {recent:.2f}")
+
+    policy.train(settings, show=show)
+    return Curve.load(out / "curve.csv")
+
+
+def first_and_last(curve: Curve) -> tuple[float, float]:
+    """The mean return of the first and of the last tenth of the episodes."""
+    count = max(1, len(curve.returns) // 10)
+    return fmean(curve.returns[:count]), fmean(curve.returns[-count:])
+
+
+def has_built_in() -> bool:
+    """Whether there is a policy in the plug-in, which the config file names."""
+    lines = CONFIG.read_text(encoding="utf-8").splitlines()
+    return any("-mlbridge-phase-ordering=builtin:" in line for line in lines)
+
+
+def build(
+    found: corpus.Corpus, flags: Sequence[str], folder: Path, jobs: int, step: Step
+) -> Build:
+    """Compiles the program, links it, and runs it on its test."""
+    program = found.programs[TEST]
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def compile_one(number: int) -> Path:
+        target = folder / f"{number}.o"
+        module = program.modules[number]
+        toolchain.compile_source(program, module, target, "-Oz", flags)
+        step.advance()
+        return target
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor(jobs) as pool:
+        objects = list(pool.map(compile_one, range(len(program.modules))))
+    seconds = time.perf_counter() - start
+    executable = folder / TEST
+    toolchain.link(objects, program.libraries, executable, cpp=program.is_cpp)
+    with runs.Tester(found, program) as tester:
+        tries = [tester.run(executable) for _ in range(RUNS)]
+    step.advance()
+    return Build(
+        sum(text_size(path.read_bytes(), path.name) for path in objects),
+        seconds,
+        min(run.seconds for run in tries),
+        next((run.problem for run in tries if not run.passed), ""),
+    )
+
+
+def result_table(builds: dict[str, Build]) -> Table:
+    """The ways side by side."""
+    table = Table(title=f"{TEST}, not seen in training", title_justify="left")
+    table.add_column("")
+    for name in builds:
+        table.add_column(name, justify="right")
+    rows = {
+        "text size": [f"{it.text_bytes:,} B" for it in builds.values()],
+        "compile time": [f"{it.compile_seconds:.1f} s" for it in builds.values()],
+        "run time": [f"{it.run_seconds:.2f} s" for it in builds.values()],
+        "writes what -O0 writes": [it.problem or "yes" for it in builds.values()],
+    }
+    for name, cells in rows.items():
+        table.add_row(name, *cells)
+    return table
+
+
+def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, object]:
+    """All of it; returns the figures."""
+    wanted = [*TRAINING, TEST]
+    with steps.step("Fetch and compile zlib, Lua and zstd", 1) as step:
+        fetched = corpus.fetch(BUILD / "corpus", programs=wanted, jobs=jobs)
+        step.advance()
+    for name, problem in fetched.failed.items():
+        raise mlbridge.CompilerFailed(f"{name}: {problem}")
+    found = fetched.corpus
+
+    with steps.step("Learn to order passes", actions) as step:
+        curve = learn(found, out, actions, step)
+
+    is_built_in = has_built_in()
+    flags = [f"--config={CONFIG}"]
+    if not is_built_in:
+        spec = f"onnx:{quote(str(out / 'model.onnx'), safe='/')}"
+        flags += ["-mllvm", f"-mlbridge-phase-ordering={spec}"]
+    flags += ["-mllvm", "-mlbridge-on-error=fatal"]
+    builds = {}
+    for name, more in {"clang -Oz": [], "by the policy": flags}.items():
+        files = len(found.programs[TEST].modules)
+        with steps.step(f"Compile and run {TEST}, {name}", files + 1) as step:
+            folder = out / name.replace(" ", "-")
+            builds[name] = build(found, more, folder, jobs, step)
+    return {"curve": curve, "is_built_in": is_built_in, "builds": builds}
+
+
+def main(
+    actions: Annotated[int, typer.Option(min=64, help="Of the short training.")] = 4096,
+    jobs: Annotated[int, typer.Option(min=1, help="Compilers at once.")] = (
+        os.cpu_count() or 1
+    ),
+    out: Annotated[
+        Path, typer.Option(help="For the short training's model and its curve.")
+    ] = BUILD / "demo/phase-ordering",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write all figures to a file, too.")
+    ] = None,
+) -> None:
+    """Compile zstd with a stock clang in which a policy decides which passes run.
+
+    Fails if that zstd does not write what one without optimisation writes. How much
+    smaller it is depends on the policy, and is shown.
+    """
+    console = Console()
+    out = out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with Steps(console) as steps:
+            found = demo(steps, out, actions, jobs)
+    except (mlbridge.Error, OSError) as failure:
+        console.print(f"demo: {failure}", style="red", markup=False, highlight=False)
+        raise typer.Exit(1) from None
+    curve, builds = found["curve"], found["builds"]
+    assert isinstance(curve, Curve)
+    assert isinstance(builds, dict)
+    first, last = first_and_last(curve)
+    console.print(
+        f"\nThe short training began at a mean return of {first:.2f}, and ended at"
+        f" {last:.2f}: {out}/curve.png"
+    )
+    console.print(
+        "zstd was compiled by the policy in the plug-in, which had far more to learn"
+        " from."
+        if found["is_built_in"]
+        else "There is no policy in this plug-in (models/phase-ordering-oz.onnx was not"
+        " there when it was built):\nzstd was compiled by that of the short training,"
+        " which is no match for -Oz yet."
+    )
+    console.print()
+    console.print(result_table(builds))
+    if json_file:
+        figures = {
+            "policy": "built in" if found["is_built_in"] else "of the short training",
+            "returns": {"first": first, "last": last},
+            "builds": {name: asdict(each) for name, each in builds.items()},
+        }
+        json_file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    if any(each.problem for each in builds.values()):
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)
