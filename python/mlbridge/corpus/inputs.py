@@ -39,13 +39,16 @@ def text(path: Path, megabytes: float) -> None:
 def _pixels(width: int, height: int) -> NDArray[np.uint8]:
     """Something between a photograph and noise, [height, width, 3]."""
     draw = np.random.default_rng(SEED)
-    y, x = np.mgrid[0:height, 0:width].astype(np.float64)
-    waves = [
-        np.sin(x / a + c) * np.cos(y / b - c)
-        for a, b, c in draw.uniform(5.0, 200.0, (3, 3))
-    ]
-    planes = 128 + 90 * np.stack(waves, -1) + draw.integers(-9, 10, (height, width, 3))
-    return np.clip(planes, 0, 255).astype(np.uint8)
+    waves = draw.uniform(5.0, 200.0, (3, 3))
+    planes = np.empty((height, width, 3), np.uint8)
+    # One after the other: all of a large picture as doubles would be a gigabyte.
+    for number, (a, b, c) in enumerate(waves):
+        rows = np.cos(np.arange(height) / b - c).astype(np.float32)
+        columns = np.sin(np.arange(width) / a + c).astype(np.float32)
+        plane = 128 + 90 * np.outer(rows, columns)
+        plane += draw.integers(-9, 10, plane.shape, np.int8)
+        planes[..., number] = np.clip(plane, 0, 255)
+    return planes
 
 
 def ppm(path: Path, width: int, height: int) -> None:
@@ -119,9 +122,10 @@ def c_source(path: Path, functions: int) -> None:
 
 
 LUA = """
+for round = 1, ROUNDS do
 local function fibonacci(n) if n < 2 then return n end
   return fibonacci(n - 1) + fibonacci(n - 2) end
-print(fibonacci(SIZE))
+print(fibonacci(31 + round % 2))
 local body = {}
 for i = 1, 200000 do body[i] = (i * 7919) % 100003 end
 table.sort(body)
@@ -137,6 +141,7 @@ local point = setmetatable({}, {__index = function(_, key) return #key end})
 local sum = 0.0
 for i = 1, 3000000 do sum = sum + (point.abc * i) % 7 / (1 + i & 3) end
 print(string.format("%.6f", sum))
+end
 """
 
 AWK = """

@@ -122,7 +122,9 @@ RUN_TESTS: dict[str, RunTest] = {
         (Step(("-q", "in"), status=10),),
     ),
     "gawk": RunTest(
-        _script("count.awk", inputs.AWK, 8), (Step(("-f", "count.awk", "in")),)
+        _script("count.awk", inputs.AWK, 8),
+        # The same file again, as if there were more.
+        (Step(("-f", "count.awk", *["in"] * 4)),),
     ),
     "libjpeg-turbo": RunTest(
         lambda folder: inputs.ppm(folder / "in", 4000, 3000),
@@ -130,8 +132,10 @@ RUN_TESTS: dict[str, RunTest] = {
             Step(("-quality", "90", "-optimize", "in"), stdout="baseline"),
             Step(("-quality", "80", "-progressive", "in"), stdout="progressive"),
             Step(("-arithmetic", "-dct", "float", "in"), stdout="arithmetic"),
+            Step(("-quality", "97", "-sample", "1x1", "in"), stdout="fine"),
+            Step(("-grayscale", "-dct", "fast", "-optimize", "in"), stdout="gray"),
         ),
-        ("baseline", "progressive", "arithmetic"),
+        ("baseline", "progressive", "arithmetic", "fine", "gray"),
     ),
     "libpng": RunTest(
         lambda folder: inputs.png(folder / "in", 3000, 2000),
@@ -139,7 +143,7 @@ RUN_TESTS: dict[str, RunTest] = {
         ("written",),
     ),
     "lua": RunTest(
-        _script("run.lua", inputs.LUA.replace("SIZE", "32")), (Step(("run.lua",)),)
+        _script("run.lua", inputs.LUA.replace("ROUNDS", "5")), (Step(("run.lua",)),)
     ),
     "lz4": _packer(48, "-9 -c", "-d -c"),
     "picosat": RunTest(
