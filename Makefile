@@ -26,7 +26,7 @@ build: setup ## Build the library, the LLVM plug-in and the Python package
 	@scripts/fetch-ir2vec-vocabulary
 	@scripts/build release
 
-demo: build ## Compile bzip2 with stock clang, inlining by a model trained a moment ago
+demo: build ## Compile bzip2 and zstd with stock clang, by models trained a moment ago
 	@scripts/make-venv dev demo
 	@scripts/demo $(ARGS)
 
