@@ -1,0 +1,75 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The demo of phase ordering around its training: what it says, and when it fails."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="the demo's packages are not installed")
+
+import typer
+from examples.phase_ordering import __main__ as demo
+from typer.testing import CliRunner
+
+from mlbridge import corpus
+from mlbridge.corpus import build
+from mlbridge.train.curve import Curve
+
+CURVE = Curve(list(range(100)), [0.0] * 50 + [float(n) for n in range(50)])
+
+
+def test_the_policy_of_the_plugin_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "mlbridge-oz.cfg"
+    monkeypatch.setattr(demo, "CONFIG", config)
+    for spec, has in ("none", False), ("builtin:phase_ordering_oz", True):
+        config.write_text(f"-Oz\n-Xclang -mlbridge-phase-ordering={spec}\n")
+        assert demo.has_built_in() == has
+
+
+def test_what_was_learned_is_the_two_ends_of_the_curve() -> None:
+    first, last = demo.first_and_last(CURVE)
+    assert first == 0
+    assert last == pytest.approx(sum(range(40, 50)) / 10)
+
+
+@pytest.mark.parametrize(("problem", "status"), [("", 0), ("not as expected: out", 1)])
+def test_another_output_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: str, status: int
+) -> None:
+    builds = {
+        "clang -Oz": demo.Build(1000, 2.0, 3.0, ""),
+        "by the policy": demo.Build(900, 4.0, 3.0, problem),
+    }
+    found = {"curve": CURVE, "is_built_in": False, "builds": builds}
+    monkeypatch.setattr(demo, "demo", lambda *_: found)
+    app = typer.Typer()
+    app.command()(demo.main)
+    figures = tmp_path / "figures.json"
+    arguments = ["--out", str(tmp_path), "--json", str(figures)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == status
+    assert "began at a mean return of 0.00, and ended at 44.50" in result.output
+    assert "no policy in this plug-in" in result.output
+    assert (problem or "yes") in result.output
+    saved = json.loads(figures.read_text())
+    assert saved["builds"]["by the policy"]["text_bytes"] == 900
+
+
+def test_a_package_that_is_not_to_be_had_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(folder: Path, **more: Any) -> build.Fetched:
+        return build.Fetched(corpus.Corpus(folder, ""), failed={"zstd": "no archive"})
+
+    monkeypatch.setattr(demo.corpus, "fetch", fetch)
+    app = typer.Typer()
+    app.command()(demo.main)
+    result = CliRunner().invoke(app, ["--out", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "zstd: no archive" in result.output
