@@ -60,8 +60,10 @@ def learn(found: corpus.Corpus, out: Path, actions: int, step: Step) -> Curve:
         steps=actions,
         environment={
             "observation": "histogram,counts,step,actions",
+            # By chance these do little good: there is much to learn, and soon.
+            "action": "passes",
+            "steps": 12,
             "max_instructions": 1500,
-            "steps": 8,
             "leave_out": [
                 program.name
                 for program in found.select("training")
@@ -69,6 +71,7 @@ def learn(found: corpus.Corpus, out: Path, actions: int, step: Step) -> Curve:
             ],
         },
         learning_rate=1e-3,
+        gamma=0.95,
         rollout=256,
     )
 
@@ -80,9 +83,9 @@ def learn(found: corpus.Corpus, out: Path, actions: int, step: Step) -> Curve:
 
 
 def first_and_last(curve: Curve) -> tuple[float, float]:
-    """The mean return of the first and of the last tenth of the episodes."""
-    count = max(1, len(curve.returns) // 10)
-    return fmean(curve.returns[:count]), fmean(curve.returns[-count:])
+    """Sizes to -Oz's, as means of the first and of the last tenth of the episodes."""
+    count = max(1, len(curve.ratios) // 10)
+    return fmean(curve.ratios[:count]), fmean(curve.ratios[-count:])
 
 
 def has_built_in() -> bool:
@@ -168,7 +171,7 @@ def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, object]:
 
 
 def main(
-    actions: Annotated[int, typer.Option(min=64, help="Of the short training.")] = 4096,
+    actions: Annotated[int, typer.Option(min=64, help="Of the short training.")] = 8192,
     jobs: Annotated[int, typer.Option(min=1, help="Compilers at once.")] = (
         os.cpu_count() or 1
     ),
@@ -198,8 +201,8 @@ def main(
     assert isinstance(builds, dict)
     first, last = first_and_last(curve)
     console.print(
-        f"\nThe short training began at a mean return of {first:.2f}, and ended at"
-        f" {last:.2f}: {out}/curve.png"
+        f"\nThe short training began at {first:.3f} of -Oz's size, and ended at"
+        f" {last:.3f}: {out}/curve.png"
     )
     console.print(
         "zstd was compiled by the policy in the plug-in, which had far more to learn"
@@ -214,7 +217,7 @@ def main(
     if json_file:
         figures = {
             "policy": "built in" if found["is_built_in"] else "of the short training",
-            "returns": {"first": first, "last": last},
+            "training": {"first": first, "last": last},
             "builds": {name: asdict(each) for name, each in builds.items()},
         }
         json_file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

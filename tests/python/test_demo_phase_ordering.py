@@ -19,7 +19,9 @@ from mlbridge import corpus
 from mlbridge.corpus import build
 from mlbridge.train.curve import Curve
 
-CURVE = Curve(list(range(100)), [0.0] * 50 + [float(n) for n in range(50)])
+CURVE = Curve(
+    list(range(100)), [0.0] * 100, [1.5] * 50 + [1.5 - n / 100 for n in range(50)]
+)
 
 
 def test_the_policy_of_the_plugin_is_found(
@@ -34,8 +36,8 @@ def test_the_policy_of_the_plugin_is_found(
 
 def test_what_was_learned_is_the_two_ends_of_the_curve() -> None:
     first, last = demo.first_and_last(CURVE)
-    assert first == 0
-    assert last == pytest.approx(sum(range(40, 50)) / 10)
+    assert first == 1.5
+    assert last == pytest.approx(1.055)
 
 
 @pytest.mark.parametrize(("problem", "status"), [("", 0), ("not as expected: out", 1)])
@@ -54,7 +56,7 @@ def test_another_output_is_a_failure(
     arguments = ["--out", str(tmp_path), "--json", str(figures)]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == status
-    assert "began at a mean return of 0.00, and ended at 44.50" in result.output
+    assert "began at 1.500 of -Oz's size, and ended at 1.055" in result.output
     assert "no policy in this plug-in" in result.output
     assert (problem or "yes") in result.output
     saved = json.loads(figures.read_text())

@@ -211,6 +211,18 @@ def test_a_crash_of_the_compiler_is_told_of_apart(
     assert (outcome.policies, outcome.executables) == (2, 1)
 
 
+def test_a_model_by_which_nothing_compiles_is_no_success(tmp_path: Path) -> None:
+    found = small_corpus(tmp_path / "corpus", fine=FINE)
+    arguments = [
+        *("evaluate", "outputs", "onnx:/not/there.onnx", "--split", "generated"),
+        *("--corpus", str(found.folder), "--out", str(tmp_path / "out")),
+    ]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert "output: none" in result.output
+    assert "/not/there.onnx" in result.output
+
+
 def test_something_has_to_be_asked_for() -> None:
     result = CliRunner().invoke(app, ["evaluate", "outputs"])
     assert "--random 50" in str(result.exception)

@@ -37,9 +37,12 @@ from mlbridge.train.kept import Kept
 SPACES = ("oz", "odg", "passes")
 """Whose turn it is, by the seed of a random policy."""
 
-DIFFERENT, UNSTEADY, LATE, OWN = "different", "unsteady", "late", "own fault"
-FAULTS = (DIFFERENT, UNSTEADY, LATE)
-"""What no policy may do to a program; the other is what the program does to itself."""
+DIFFERENT, UNSTEADY, LATE, NONE = "different", "unsteady", "late", "none"
+FAULTS = (DIFFERENT, UNSTEADY, LATE, NONE)
+"""What no policy may do to a program; the last: by a model, it does not compile."""
+
+OWN = "own fault"
+"""What the program does to itself."""
 
 LEAST_SECONDS = 20.0
 """That any program may take, and 20 times what it takes without optimisation."""
@@ -262,8 +265,7 @@ class _Trial:
         try:
             toolchain.executable(self._program, executable, "-Oz", flags)
         except (CompilerFailed, Timeout) as error:
-            kind = "timeout" if isinstance(error, Timeout) else "crash"
-            outcome.failures.append(Finding(spec, kind, str(error), ""))
+            outcome.findings.append(Finding(spec, NONE, str(error), ""))
             return
         outcome.policies += 1
         run = self._run_once((sha256(executable),), executable)
