@@ -89,7 +89,7 @@ class PhaseOrderingEnv(CompilerEnv):
             flat: whether several features are put in one row, a Box.
             vocabulary: what ``embedding`` is made with, in LLVM's form (JSON).
             plugin: MLBridgeLLVM.so, if it is not where `mlbridge doctor` finds it.
-            spec: how to reach the compiler: ``shm`` or ``pipe``, with options.
+            spec: how to reach the compiler: ``shm``, ``pipe``, ``grpc``, with options.
             timeout: seconds for a step; a pass that takes longer hangs.
             failure_reward: of a step in which the compiler crashes or hangs.
             times: whether ``info`` has ``step_ms`` and ``emit_ms``, too. Without these
