@@ -30,7 +30,7 @@ from mlbridge.train.settings import PolicySettings
 BUILD = Path(__file__).resolve().parents[2] / "build"
 CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"
 TRAINING, TEST = ("lua", "zlib"), "zstd"
-RUNS = 3
+RUNS = 2
 """Of each executable; the least time counts."""
 
 
@@ -171,7 +171,7 @@ def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, object]:
 
 
 def main(
-    actions: Annotated[int, typer.Option(min=64, help="Of the short training.")] = 8192,
+    actions: Annotated[int, typer.Option(min=64, help="Of the short training.")] = 4096,
     jobs: Annotated[int, typer.Option(min=1, help="Compilers at once.")] = (
         os.cpu_count() or 1
     ),
