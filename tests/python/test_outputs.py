@@ -106,6 +106,18 @@ def test_programs_of_csmith_by_random_policies_and_networks(tmp_path: Path) -> N
     assert (tmp_path / "out/results.jsonl").read_text().splitlines() == lines
 
 
+def test_a_real_program_by_random_policies(tmp_path: Path) -> None:
+    assert corpus.fetch(tmp_path / "corpus", programs=["bzip2"]).failed == {}
+    found = corpus.load(tmp_path / "corpus")
+    (outcome,) = outputs.check_outputs(
+        found, found.select(), settings(tmp_path / "out", 2)
+    )
+    # Eight files, each by a sequence of its own.
+    assert (outcome.policies, outcome.executables) == (2, 2)
+    assert outcome.findings == outcome.failures == []
+    assert outcome.is_good
+
+
 def random_network(folder: Path, space: str) -> Path:
     """A policy that nobody has trained, as a file."""
     pytest.importorskip("torch", reason="needs scripts/make-venv train")
