@@ -118,8 +118,8 @@ RUN_TESTS: dict[str, RunTest] = {
     "brotli": _packer(16, "-q 7 -c", "-d -c"),
     "bzip2": _packer(16, "-9 -c", "-d -c"),
     "cadical": RunTest(
-        lambda folder: inputs.satisfiability(folder / "in", 230, 4.26),
-        (Step(("-q", "in"), status=10),),
+        lambda folder: inputs.satisfiability(folder / "in", 250, 4.26),
+        (Step(("-q", "in"), status=20),),
     ),
     "gawk": RunTest(
         _script("count.awk", inputs.AWK, 8),
@@ -147,8 +147,8 @@ RUN_TESTS: dict[str, RunTest] = {
     ),
     "lz4": _packer(48, "-9 -c", "-d -c"),
     "picosat": RunTest(
-        lambda folder: inputs.satisfiability(folder / "in", 230, 4.26),
-        (Step(("in",), status=10),),
+        lambda folder: inputs.satisfiability(folder / "in", 250, 4.26),
+        (Step(("in",), status=20),),
     ),
     "sqlite3": RunTest(
         _script("run.sql", inputs.SQL), (Step((":memory:",), "run.sql"),)
