@@ -69,7 +69,7 @@ def test_a_package_that_is_not_to_be_had_ends_it(
     def fetch(folder: Path, **more: Any) -> build.Fetched:
         return build.Fetched(corpus.Corpus(folder, ""), failed={"zstd": "no archive"})
 
-    monkeypatch.setattr(demo.corpus, "fetch", fetch)
+    monkeypatch.setattr(corpus, "fetch", fetch)
     app = typer.Typer()
     app.command()(demo.main)
     result = CliRunner().invoke(app, ["--out", str(tmp_path)])

@@ -136,14 +136,15 @@ def random_network(folder: Path, space: str) -> Path:
         torch.nn.Linear(32, options.choices),
     )
     task = Task(options.space, options.steps, False, tuple(options.widths))
-    return export_model(
+    exported = export_model(
         Scores(normalised, network, "logits"),
         folder / f"{space}.onnx",
         options,
         task,
         seed=0,
         decide="argmax:logits",
-    ).path
+    )
+    return Path(exported.path)
 
 
 def test_what_a_program_does_to_itself_is_no_policys_fault(tmp_path: Path) -> None:
