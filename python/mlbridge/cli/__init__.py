@@ -46,7 +46,8 @@ Start here:
   in the compiler; `mlbridge inspect inliner.onnx` shows what is in it.
 - `mlbridge corpus fetch` makes bitcode of real programs, `mlbridge train
   phase-ordering` learns in which order passes should run on such, and `mlbridge
-  evaluate phase-ordering` says what that is worth.
+  evaluate phase-ordering` says what that is worth, `mlbridge evaluate outputs` whether
+  programs still do what they should.
 - `mlbridge bench rtt` measures what asking costs here.
 """,
 )
