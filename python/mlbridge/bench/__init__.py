@@ -6,6 +6,7 @@
 import typer
 
 from mlbridge.bench._command import rtt
+from mlbridge.bench._compile_time import compile_time_command
 from mlbridge.bench._inliner import inliner_command
 from mlbridge.bench._neighbour import neighbour_command
 from mlbridge.bench._overhead import overhead_command
@@ -21,3 +22,4 @@ app.command("neighbour")(neighbour_command)
 app.command("inliner")(inliner_command)
 app.command("threads")(threads_command)
 app.command("overhead")(overhead_command)
+app.command("compile-time")(compile_time_command)

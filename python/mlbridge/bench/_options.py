@@ -55,6 +55,40 @@ Plugin = Annotated[
     typer.Option(metavar="FILE", help="[default: build/release/lib/MLBridgeLLVM.so]"),
 ]
 
+PlotFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", metavar="FILE", help="Where the plot goes. [default: in build]"
+    ),
+]
+
+CorpusFolder = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="The corpus. [default: build/corpus]"),
+]
+
+Vocabulary = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="IR2Vec's, in LLVM's form. [default: build/ir2vec/ir2vec-300d.json]",
+    ),
+]
+
+ModelFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.onnx",
+        exists=True,
+        help="What decides, as `mlbridge train phase-ordering` writes it. [default: a "
+        "network of random weights]",
+    ),
+]
+
+Seed = Annotated[
+    int, typer.Option(min=0, help="Of the modules that are drawn, and of weights.")
+]
+
 
 def choice(
     option: str, given: list[str] | None, known: tuple[str, ...]
@@ -81,6 +115,21 @@ def find_plugin(given: Path | None) -> Path:
             "says where it is otherwise"
         )
     return plugin.resolve()
+
+
+def find_vocabulary(given: Path | None) -> Path:
+    """Where the vocabulary of embeddings is.
+
+    Raises:
+        OSFailure: it is not there.
+    """
+    file = given or ROOT / "build" / "ir2vec" / "ir2vec-300d.json"
+    if not file.exists():
+        raise OSFailure(
+            f"there is no {file}; `make build` in a checkout fetches it, and "
+            "--vocabulary says where it is otherwise"
+        )
+    return file.resolve()
 
 
 def progress_on(console: Console, *, auto_refresh: bool = True) -> Progress:

@@ -1,14 +1,19 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The plot: us a trip over the length, as in the paper's figure 5c."""
+"""The plots, of what the paper has as figures and a table."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
 
 from mlbridge.bench.inprocess import Measured
 from mlbridge.bench.measurement import Results
 from mlbridge.bench.threads import Cells
+
+if TYPE_CHECKING:
+    from mlbridge.bench.compile_time import Results as CompileTimes
 
 
 def is_available() -> bool:
@@ -117,4 +122,32 @@ def save_threads(decided: Cells, compiled: Cells, path: Path) -> None:
             panel.set_ylim(bottom=0)
         panel.grid(visible=True, which="both", alpha=0.25)
         panel.legend(fontsize="small")
+    figure.savefig(path, dpi=130)
+
+
+def save_compile_time(results: "CompileTimes", path: Path) -> None:
+    """Writes a PNG: seconds for all modules by flow, and of each over its size."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(13, 5), layout="constrained")
+    FigureCanvasAgg(figure)
+    bars, points = figure.subplots(1, 2)
+    names = list(results.runs)
+    colours = [f"C{i}" for i in range(len(names))]
+    shown = bars.barh(names, [results.total(name) for name in names], color=colours)
+    bars.bar_label(shown, fmt="%.2f s", padding=3)
+    bars.invert_yaxis()
+    bars.margins(x=0.15)
+    bars.set_xlabel("s for all modules")
+    for colour, name in zip(colours, names, strict=True):
+        runs = results.runs[name]
+        times = [1e3 * median(r.seconds for r in runs[file]) for file in results.files]
+        points.plot(list(results.files.values()), times, f"{colour}.", label=name)
+    points.set_xscale("log")
+    points.set_yscale("log")
+    points.set_xlabel("instructions of a module")
+    points.set_ylabel("ms")
+    points.grid(visible=True, which="both", alpha=0.25)
+    points.legend(fontsize="small")
     figure.savefig(path, dpi=130)

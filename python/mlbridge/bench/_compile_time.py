@@ -1,0 +1,125 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge bench compile-time``."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from mlbridge.bench import plot
+from mlbridge.bench._options import (
+    CorpusFolder,
+    JsonFile,
+    ModelFile,
+    Plugin,
+    PlotFile,
+    Rounds,
+    Seed,
+    Vocabulary,
+    choice,
+    find_plugin,
+    find_vocabulary,
+    progress_on,
+    write_rows,
+)
+from mlbridge.bench.programs import ROOT
+from mlbridge.bench.report import bounds_table
+from mlbridge.cli._packages import need
+
+PACKAGES = ("gymnasium", "elftools", "onnx", "onnxruntime", "emx_onnx_cgen")
+POLICY_PACKAGES = ("torch", "onnxscript")
+
+
+def compile_time_command(
+    modules: Annotated[
+        int, typer.Option(min=0, help="How many are drawn from the corpus; 0: all.")
+    ] = 20,
+    rounds: Rounds = 5,
+    flow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this flow; may be repeated."),
+    ] = None,
+    model: ModelFile = None,
+    steps: Annotated[
+        int, typer.Option(min=1, help="Actions of an episode of the random network.")
+    ] = 15,
+    seed: Seed = 0,
+    most: Annotated[
+        int, typer.Option(min=0, help="Instructions of a module; 0: no limit.")
+    ] = 6000,
+    corpus: CorpusFolder = None,
+    vocabulary: Vocabulary = None,
+    plugin: Plugin = None,
+    json_file: JsonFile = None,
+    plot_file: PlotFile = None,
+) -> None:
+    """Compile modules by a policy of phase ordering: in the original flow, and in ours.
+
+    The original flow is POSET-RL's: a driver in Python, and for each action an opt that
+    runs its passes and an llvm-ir2vec that looks at what came of it. Ours is clang with
+    the plug-in, and the model behind gRPC, pipes or shared memory, or in the process by
+    ONNX Runtime (onnx) or as machine code (aot). "clang -Oz" is stock. Each compile is
+    from bitcode to object. The actions and the objects of all flows are compared, and
+    have to be the same.
+
+    The flows compile each module in turns. "x original" is how much faster a flow is,
+    in the sum over modules of medians, by module (the geomean of medians of pairs of
+    the same round), and in the cores' time, servers included. What is started once for
+    all modules is "start s", and in no other column: a server with its model, or, of
+    the original flow, the model in its driver. A model in the process is loaded by each
+    compile, and that is counted.
+
+    ```sh
+    mlbridge bench compile-time
+    mlbridge bench compile-time --modules 0 --most 0 --rounds 1 --flow aot --flow 'clang -Oz'
+    ```
+    """
+    need("bench compile-time", PACKAGES + (() if model else POLICY_PACKAGES), "train")
+    from mlbridge.bench import compile_time
+    from mlbridge.bench.phase_ordering import Sample, prepare
+    from mlbridge.bench.policies import SEEN
+    from mlbridge.phase_ordering import CompilerOptions
+
+    console = Console(highlight=False)
+    names = choice("--flow", flow, compile_time.FLOWS)
+    options = CompilerOptions(
+        observation=SEEN,
+        reward="none",
+        steps=steps,
+        vocabulary=find_vocabulary(vocabulary),
+        plugin=find_plugin(plugin),
+    )
+    sample = Sample.draw(
+        corpus or ROOT / "build" / "corpus", modules, seed, most or None
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="mlb") as temporary,
+        progress_on(console) as progress,
+    ):
+        folder = Path(temporary)
+        task = progress.add_task("the model", total=None)
+        deployed = prepare(folder, model, options, seed)
+        made = compile_time.flows(names, deployed, folder)
+        total = rounds * len(sample.files) * len(names)
+        progress.update(task, description="compiles", total=total)
+        results = compile_time.measure(
+            sample,
+            made,
+            rounds=rounds,
+            folder=folder,
+            on_compile=lambda: progress.advance(task),
+        )
+    console.print(f"{sample}, {rounds} rounds; {deployed.steps} actions at most each")
+    console.print(compile_time.table(results))
+    console.print("the same actions and the same objects in all flows but clang -Oz")
+    if found := compile_time.bounds(results):
+        console.print(bounds_table(found))
+    write_rows(console, compile_time.rows(results), json_file)
+    if plot.is_available():
+        path = plot_file or ROOT / "build" / "compile-time.png"
+        plot.save_compile_time(results, path)
+        console.print(f"plot: {path}")

@@ -1,0 +1,301 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the benchmarks of phase ordering have in common: modules, model, servers."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+
+from mlbridge.bench import threads
+from mlbridge.bench.workers import started
+from mlbridge.corpus import manifest
+from mlbridge.errors import InvalidArgument, ModelError, PeerClosed, Timeout
+from mlbridge.phase_ordering import ActionSpace, CompilerOptions
+from mlbridge.phase_ordering.model import Model
+
+FEWEST, MOST = 300, 6000
+"""Instructions of the modules that are drawn: neither trifles nor giants."""
+
+START_SECONDS = 60.0
+"""In which a server of a model is there, also on a busy machine."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Modules to measure on, and the instructions of each."""
+
+    files: dict[Path, int]
+
+    @classmethod
+    def draw(
+        cls, corpus: Path, count: int, seed: int, most: int | None = MOST
+    ) -> "Sample":
+        """Modules of both splits of a corpus.
+
+        Args:
+            corpus: its folder.
+            count: how many; 0 for all there are.
+            seed: of what is drawn.
+            most: instructions of one; None for no limit.
+
+        Raises:
+            InvalidArgument: there is no such corpus, or too little in it.
+        """
+        found = {
+            path: size
+            for path, size in manifest.load(corpus.resolve())
+            .files(None, most=most)
+            .items()
+            if size >= FEWEST
+        }
+        if len(found) < max(count, 1):
+            raise InvalidArgument(
+                f"{corpus} has {len(found)} modules of {FEWEST} instructions or more, "
+                f"fewer than {max(count, 1)}: `mlbridge corpus fetch` gets more"
+            )
+        paths = sorted(found)
+        order = np.random.default_rng(seed).permutation(len(paths))
+        chosen = [paths[i] for i in order[: count or None]]
+        return cls({path: found[path] for path in chosen})
+
+    @property
+    def modules(self) -> list[Path]:
+        """The files, in the order in which they were drawn."""
+        return list(self.files)
+
+    def __str__(self) -> str:
+        sizes = sorted(self.files.values())
+        return (
+            f"{len(sizes)} modules of {sizes[0]:,} to {sizes[-1]:,} instructions, "
+            f"{sum(sizes):,} in all"
+        )
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A model, and what a compiler is told beside its name.
+
+    Attributes:
+        model: the .onnx file.
+        space: what it may do.
+        space_file: the same, for a compiler whose model is elsewhere and cannot say.
+        observation: what it sees.
+        steps: how many actions it may take.
+        stop: whether the number after the last action is to stop.
+        vocabulary: of embeddings.
+        plugin: MLBridgeLLVM.so.
+    """
+
+    model: Path
+    space: ActionSpace
+    space_file: Path
+    observation: tuple[str, ...]
+    steps: int
+    stop: bool
+    vocabulary: Path | None
+    plugin: Path
+
+    @classmethod
+    def of(
+        cls, model: Path, folder: Path, plugin: Path, vocabulary: Path | None
+    ) -> "Deployed":
+        """What a model's file says.
+
+        Args:
+            model: that `mlbridge train phase-ordering` wrote, or `policies`.
+            folder: for files.
+            plugin: MLBridgeLLVM.so.
+            vocabulary: of embeddings, if it sees them.
+
+        Raises:
+            SchemaMismatch: it is another kind of model.
+        """
+        loaded = Model(model.resolve())
+        task = loaded.task
+        space_file = folder / "actions.json"
+        task.actions.save(space_file)
+        sees = "embedding" in loaded.features
+        return cls(
+            loaded.path,
+            task.actions,
+            space_file,
+            tuple(task.observation),
+            task.steps,
+            task.stop,
+            vocabulary if sees else None,
+            plugin,
+        )
+
+    def options(self, spec: str) -> list[str]:
+        """LLVM's options for the plug-in, with the model that a spec names.
+
+        They are those of opt; clang wants ``-mllvm`` before each.
+        """
+        name = "-mlbridge-phase-ordering"
+        return [
+            f"{name}={spec}",
+            f"{name}-actions={self.space_file}",
+            f"{name}-steps={self.steps}",
+            f"{name}-observation={','.join(self.observation)}",
+            *([f"{name}-stop"] if self.stop else []),
+            *(
+                [f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"]
+                if self.vocabulary
+                else []
+            ),
+            "-mlbridge-on-error=fatal",
+            "-mlbridge-print-statistics",
+        ]
+
+    def environment(self, spec: str, reward: str) -> dict[str, object]:
+        """The arguments of a `PhaseOrderingEnv` with the same task."""
+        return {
+            "observation": self.observation,
+            "action": str(self.space_file),
+            "reward": reward,
+            "steps": self.steps,
+            "stop": self.stop,
+            "vocabulary": self.vocabulary,
+            "plugin": self.plugin,
+            "spec": spec,
+        }
+
+    def names(self, sequence: Sequence[int]) -> str:
+        """The actions as the plug-in's statistics have them."""
+        return " ".join(self.space.actions[action].name for action in sequence)
+
+
+def prepare(
+    folder: Path,
+    model: Path | None,
+    options: CompilerOptions,
+    seed: int,
+) -> Deployed:
+    """The model to measure with.
+
+    Args:
+        folder: for files.
+        model: an .onnx file; None for a network of random weights.
+        options: the plug-in, the vocabulary, and of a random network the task.
+        seed: of its weights.
+
+    Raises:
+        mlbridge.Error: the file is no model of phase ordering.
+    """
+    if model is None:
+        from mlbridge.bench.policies import write_policy
+
+        model = write_policy(folder / "policy.onnx", options, seed)
+    return Deployed.of(model, folder, options.plugin_file(), options.vocabulary)
+
+
+def in_process_specs(deployed: Deployed, folder: Path) -> dict[str, str]:
+    """The specs of the runners that need no server; machine code goes to `folder`.
+
+    Raises:
+        mlbridge.Error: the model cannot be compiled.
+    """
+    from mlbridge.aot import compile_model
+
+    library = folder / "libpolicy.so"
+    compile_model(deployed.model, library)
+    return {"onnx": f"onnx:{quote(str(deployed.model))}", "aot": f"aot:{library}"}
+
+
+@dataclass(frozen=True)
+class Server:
+    """A process that answers with the model; `mlbridge serve`, as anyone has it.
+
+    Attributes:
+        process: that was started.
+        start_seconds: until compilers could come.
+    """
+
+    process: "subprocess.Popen[bytes]"
+    start_seconds: float
+
+    def cpu_seconds(self) -> float:
+        """What its threads have taken so far."""
+        total = 0
+        for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
+            try:
+                total += int((thread / "schedstat").read_text().split()[0])
+            except OSError:
+                # It has ended meanwhile.
+                continue
+        return total / 1e9
+
+
+@contextmanager
+def served(model: Path, place: str) -> Iterator[Server]:
+    """Starts a server of a model; it does not outlive the body.
+
+    Raises:
+        PeerClosed: it has ended; why is on its stderr, which is ours.
+        Timeout: it does not come.
+    """
+    scheme, _, path = place.partition(":")
+    door = Path(path if scheme.startswith("grpc") else f"{path}.sock")
+    start = time.monotonic()
+    tool = "from mlbridge.cli import main; main()"
+    command = [sys.executable, "-c", tool, "serve", str(model), "--at", place]
+    with started(command) as process:
+        while not door.exists():
+            if process.poll() is not None:
+                raise PeerClosed(
+                    f"the server of {place} ended with {process.returncode}"
+                )
+            if time.monotonic() - start > START_SECONDS:
+                raise Timeout(f"no server at {place} after {START_SECONDS:g} s")
+            time.sleep(0.01)
+        yield Server(process, time.monotonic() - start)
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a process took, of time and of the cores."""
+
+    seconds: float
+    cpu_seconds: float
+    stderr: str
+
+
+def timed(command: Sequence[str | Path]) -> Took:
+    """Runs a command.
+
+    Raises:
+        ModelError: its status is not 0.
+    """
+    start = time.perf_counter()
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=threads.environment(),
+    ) as process:
+        assert process.stderr is not None
+        said = process.stderr.read().decode(errors="replace")
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.perf_counter() - start
+    if process.returncode:
+        words = " ".join(map(str, command))
+        raise ModelError(
+            f"status {process.returncode} from: {words}\n{said.strip()[-2000:]}"
+        )
+    return Took(seconds, usage.ru_utime + usage.ru_stime, said)
+
+
+def geomean(values: Sequence[float]) -> float:
+    """The geometric mean."""
+    return float(np.exp(np.mean(np.log(values))))
