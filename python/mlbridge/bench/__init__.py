@@ -12,6 +12,7 @@ from mlbridge.bench._neighbour import neighbour_command
 from mlbridge.bench._overhead import overhead_command
 from mlbridge.bench._serve import serve
 from mlbridge.bench._threads import threads_command
+from mlbridge.bench._training import training_command
 
 app = typer.Typer(
     no_args_is_help=True, help="Measure what asking a model costs on this machine."
@@ -23,3 +24,4 @@ app.command("inliner")(inliner_command)
 app.command("threads")(threads_command)
 app.command("overhead")(overhead_command)
 app.command("compile-time")(compile_time_command)
+app.command("training")(training_command)

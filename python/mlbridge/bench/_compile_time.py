@@ -15,8 +15,8 @@ from mlbridge.bench._options import (
     CorpusFolder,
     JsonFile,
     ModelFile,
-    Plugin,
     PlotFile,
+    Plugin,
     Rounds,
     Seed,
     Vocabulary,
@@ -28,7 +28,6 @@ from mlbridge.bench._options import (
 )
 from mlbridge.bench.programs import ROOT
 from mlbridge.bench.report import bounds_table
-from mlbridge.cli._packages import need
 
 PACKAGES = ("gymnasium", "elftools", "onnx", "onnxruntime", "emx_onnx_cgen")
 POLICY_PACKAGES = ("torch", "onnxscript")
@@ -63,21 +62,24 @@ def compile_time_command(
     runs its passes and an llvm-ir2vec that looks at what came of it. Ours is clang with
     the plug-in, and the model behind gRPC, pipes or shared memory, or in the process by
     ONNX Runtime (onnx) or as machine code (aot). "clang -Oz" is stock. Each compile is
-    from bitcode to object. The actions and the objects of all flows are compared, and
-    have to be the same.
+    from bitcode to object. All flows have to take the same actions, and ours to make the
+    same objects.
 
-    The flows compile each module in turns. "x original" is how much faster a flow is,
-    in the sum over modules of medians, by module (the geomean of medians of pairs of
-    the same round), and in the cores' time, servers included. What is started once for
-    all modules is "start s", and in no other column: a server with its model, or, of
-    the original flow, the model in its driver. A model in the process is loaded by each
-    compile, and that is counted.
+    The flows compile each module in turns. "s" are seconds for all modules, each by its
+    median, "CPU s" those of the cores, servers included. "faster" is how much faster
+    than the original flow all of them are, and the geomean over modules, each by its
+    median of pairs of the same round; "/ -Oz" is the same against stock clang, as a
+    part of its time. What is started once for all modules is in "start" and nowhere
+    else: a server with its model, or, of the original flow, the model in its driver. A
+    model in the compiler's process is loaded by each compile, and that is counted.
 
     ```sh
     mlbridge bench compile-time
-    mlbridge bench compile-time --modules 0 --most 0 --rounds 1 --flow aot --flow 'clang -Oz'
+    mlbridge bench compile-time --modules 0 --most 0 --flow aot --flow 'clang -Oz'
     ```
     """
+    from mlbridge.cli._packages import need
+
     need("bench compile-time", PACKAGES + (() if model else POLICY_PACKAGES), "train")
     from mlbridge.bench import compile_time
     from mlbridge.bench.phase_ordering import Sample, prepare
@@ -115,7 +117,12 @@ def compile_time_command(
         )
     console.print(f"{sample}, {rounds} rounds; {deployed.steps} actions at most each")
     console.print(compile_time.table(results))
-    console.print("the same actions and the same objects in all flows but clang -Oz")
+    if results.actions:
+        same = len(results.files) - len(results.others)
+        console.print(
+            "by the model: the same actions in all flows, the same objects in all of "
+            f"ours, and in the original flow of {same} of {len(results.files)} modules"
+        )
     if found := compile_time.bounds(results):
         console.print(bounds_table(found))
     write_rows(console, compile_time.rows(results), json_file)

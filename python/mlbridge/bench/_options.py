@@ -102,6 +102,17 @@ def choice(
     return tuple(given or known)
 
 
+def parse_counts(option: str, text: str) -> tuple[int, ...]:
+    """Numbers with commas between, each 1 or more."""
+    try:
+        found = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or min(found) < 1:
+        raise typer.BadParameter(f"{text!r}: expected N,N,...", param_hint=option)
+    return found
+
+
 def find_plugin(given: Path | None) -> Path:
     """Where the LLVM plug-in is.
 

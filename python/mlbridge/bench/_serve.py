@@ -23,6 +23,7 @@ from mlbridge.bench._options import (
     JsonFile,
     LocalRunner,
     choice,
+    parse_counts,
     progress_on,
     write_rows,
 )
@@ -147,16 +148,6 @@ def table(rows: Sequence[Row]) -> Table:
     return shown
 
 
-def _counts(text: str) -> list[int]:
-    try:
-        counts = [int(part) for part in text.split(",")]
-    except ValueError:
-        counts = []
-    if not counts or min(counts) < 1:
-        raise typer.BadParameter(f"{text!r}: expected N,N,...", param_hint="--clients")
-    return counts
-
-
 def serve(
     clients: Annotated[
         str, typer.Option(metavar="N,N,...", help="How many compilers ask at once.")
@@ -196,7 +187,7 @@ def serve(
     compiler that was served least got, as a part of the mean: 1.00 is fair.
     """
     console = Console(highlight=False)
-    counts = _counts(clients)
+    counts = parse_counts("--clients", clients)
     found_build = find_build(build)
     loads = [
         Load(name, count, batch, delay, model_ms, floats, seconds)

@@ -23,6 +23,7 @@ from mlbridge.bench._options import (
     Workloads,
     choice,
     find_plugin,
+    parse_counts,
     progress_on,
     write_rows,
 )
@@ -34,16 +35,6 @@ from mlbridge.errors import ModelError
 
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"
-
-
-def _counts(text: str) -> tuple[int, ...]:
-    try:
-        counts = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        counts = ()
-    if not counts or min(counts) < 1:
-        raise typer.BadParameter(f"{text!r}: expected N,N,...", param_hint="--threads")
-    return counts
 
 
 def _keys(cells: Cells) -> list[tuple[str, int]]:
@@ -178,7 +169,7 @@ def threads_command(
     ```
     """
     console = Console(highlight=False)
-    numbers = _counts(counts)
+    numbers = parse_counts("--threads", counts)
     chosen = choice("--runner", runner, MODEL_RUNNERS)
     parts = choice("--only", only, PARTS)
     names = choice("--program", program, tuple(PROGRAMS))

@@ -15,16 +15,14 @@ be compared.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge import ir2vec
-from mlbridge.bench.programs import ROOT
 from mlbridge.corpus import toolchain
-from mlbridge.errors import Malformed, ModelError, Unsupported
+from mlbridge.errors import Malformed, Unsupported
 from mlbridge.phase_ordering import ActionSpace
 from mlbridge.types import Features
 

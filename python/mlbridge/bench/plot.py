@@ -14,6 +14,7 @@ from mlbridge.bench.threads import Cells
 
 if TYPE_CHECKING:
     from mlbridge.bench.compile_time import Results as CompileTimes
+    from mlbridge.bench.training import Results as Trainings
 
 
 def is_available() -> bool:
@@ -150,4 +151,40 @@ def save_compile_time(results: "CompileTimes", path: Path) -> None:
     points.set_ylabel("ms")
     points.grid(visible=True, which="both", alpha=0.25)
     points.legend(fontsize="small")
+    figure.savefig(path, dpi=130)
+
+
+def save_training(results: "Trainings", path: Path) -> None:
+    """Writes a PNG: steps a second, and time over iterations of a learner."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    count = 2 if results.learned else 1
+    figure = Figure(figsize=(6.5 * count, 5), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, count, squeeze=False)[0]
+    keys = list(results.played)
+    labels = [f"{flow}, {n} worker{'s' * (n > 1)}" for flow, n in keys]
+    flows = list(dict.fromkeys(flow for flow, _ in keys))
+    colours = [f"C{flows.index(flow)}" for flow, _ in keys]
+    shown = panels[0].barh(labels, [results.rate(*key) for key in keys], color=colours)
+    panels[0].bar_label(shown, fmt="%.1f", padding=3)
+    panels[0].invert_yaxis()
+    panels[0].margins(x=0.15)
+    panels[0].set_xlabel("steps/s, without a learner")
+    for (flow, workers), colour in zip(keys, colours, strict=True):
+        if (flow, workers) in results.learned:
+            seconds = results.learning_seconds(flow, workers)
+            panels[1].plot(
+                range(1, len(seconds) + 1),
+                seconds,
+                f"{colour}{'-' if workers == 1 else '--'}o",
+                label=f"{flow}, {workers}",
+            )
+    if results.learned:
+        panels[1].set_xlabel("iterations of a DQN")
+        panels[1].set_ylabel("s")
+        panels[1].set_yscale("log")
+        panels[1].grid(visible=True, which="both", alpha=0.25)
+        panels[1].legend(fontsize="small")
     figure.savefig(path, dpi=130)
