@@ -7,6 +7,7 @@ import typer
 
 from mlbridge.bench._command import rtt
 from mlbridge.bench._compile_time import compile_time_command
+from mlbridge.bench._gym import gym_command
 from mlbridge.bench._inliner import inliner_command
 from mlbridge.bench._neighbour import neighbour_command
 from mlbridge.bench._overhead import overhead_command
@@ -25,3 +26,4 @@ app.command("threads")(threads_command)
 app.command("overhead")(overhead_command)
 app.command("compile-time")(compile_time_command)
 app.command("training")(training_command)
+app.command("gym")(gym_command)

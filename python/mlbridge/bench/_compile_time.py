@@ -62,8 +62,8 @@ def compile_time_command(
     runs its passes and an llvm-ir2vec that looks at what came of it. Ours is clang with
     the plug-in, and the model behind gRPC, pipes or shared memory, or in the process by
     ONNX Runtime (onnx) or as machine code (aot). "clang -Oz" is stock. Each compile is
-    from bitcode to object. All flows have to take the same actions, and ours to make the
-    same objects.
+    from bitcode to object. All flows have to take the same actions, and ours have to
+    make the same objects.
 
     The flows compile each module in turns. "s" are seconds for all modules, each by its
     median, "CPU s" those of the cores, servers included. "faster" is how much faster
@@ -82,8 +82,7 @@ def compile_time_command(
 
     need("bench compile-time", PACKAGES + (() if model else POLICY_PACKAGES), "train")
     from mlbridge.bench import compile_time
-    from mlbridge.bench.phase_ordering import Sample, prepare
-    from mlbridge.bench.policies import SEEN
+    from mlbridge.bench.phase_ordering import SEEN, Sample, prepare
     from mlbridge.phase_ordering import CompilerOptions
 
     console = Console(highlight=False)
@@ -117,12 +116,7 @@ def compile_time_command(
         )
     console.print(f"{sample}, {rounds} rounds; {deployed.steps} actions at most each")
     console.print(compile_time.table(results))
-    if results.actions:
-        same = len(results.files) - len(results.others)
-        console.print(
-            "by the model: the same actions in all flows, the same objects in all of "
-            f"ours, and in the original flow of {same} of {len(results.files)} modules"
-        )
+    console.print(compile_time.agreement(results))
     if found := compile_time.bounds(results):
         console.print(bounds_table(found))
     write_rows(console, compile_time.rows(results), json_file)

@@ -29,10 +29,7 @@ from mlbridge.bench._options import (
 from mlbridge.bench.programs import ROOT
 from mlbridge.bench.report import bounds_table
 
-PACKAGES = (
-    *("torch", "gymnasium", "stable_baselines3", "elftools"),
-    *("onnx", "onnxruntime", "onnxscript"),
-)
+PACKAGES = ("torch", "gymnasium", "stable_baselines3", "elftools", "onnxruntime")
 
 
 def training_command(
@@ -75,8 +72,8 @@ def training_command(
     are threads with an environment each, which is new for each round: the caches are
     empty, and compilers have to be started. Then a DQN of Stable-Baselines3 learns for
     so many iterations. It explores at random, so that it takes the same actions in all
-    flows. The size of the machine code after each action is compared: in ours it has to be
-    the same.
+    flows. The size of the machine code after each action is compared; in ours it has
+    to be the same.
 
     ```sh
     mlbridge bench training
@@ -87,8 +84,7 @@ def training_command(
 
     need("bench training", PACKAGES, "train")
     from mlbridge.bench import training
-    from mlbridge.bench.phase_ordering import Sample, prepare
-    from mlbridge.bench.policies import SEEN
+    from mlbridge.bench.phase_ordering import SEEN, Sample
     from mlbridge.phase_ordering import CompilerOptions
 
     console = Console(highlight=False)
@@ -107,8 +103,7 @@ def training_command(
         progress_on(console) as progress,
     ):
         folder = Path(temporary)
-        deployed = prepare(folder, None, options, seed)
-        setting = training.Setting(deployed, options, folder)
+        setting = training.Setting(options, folder)
         parts = rounds * len(numbers) * len(names) * (1 + bool(iterations))
         task = progress.add_task("training", total=parts)
         results = training.measure(

@@ -46,7 +46,10 @@ SERVED = {
 }
 """The place of the server, and what the compiler's spec has behind it."""
 
-FLOWS = (ORIGINAL, *SERVED, "onnx", "aot", STOCK)
+INSIDE = (*SERVED, "onnx", "aot")
+"""In these, clang has the plug-in."""
+
+FLOWS = (ORIGINAL, *INSIDE, STOCK)
 
 LIMITS = {
     "gRPC": 1 / 4.4,
@@ -115,7 +118,7 @@ class OriginalFlow(AbstractContextManager["OriginalFlow"]):
 
     def compile(self, module: Path, to: Path) -> Compiled:
         """As the policy decides, action by action."""
-        start, before = time.perf_counter(), _own_cpu_seconds()
+        start, before = time.perf_counter(), own_cpu_seconds()
         state, following = self._files
         actions = self._deployed.space.actions
         taken: list[int] = []
@@ -129,11 +132,11 @@ class OriginalFlow(AbstractContextManager["OriginalFlow"]):
             state, following = following, state
         self._tools.emit(state, to)
         seconds = time.perf_counter() - start
-        cpu_seconds = _own_cpu_seconds() - before
+        cpu_seconds = own_cpu_seconds() - before
         return Compiled(seconds, cpu_seconds, self._deployed.names(taken))
 
 
-def _own_cpu_seconds() -> float:
+def own_cpu_seconds() -> float:
     """Of this process, and of those that it has started and that have ended."""
     return sum(
         usage.ru_utime + usage.ru_stime
@@ -236,14 +239,17 @@ class Results:
         start_seconds: by flow.
         runs: by flow and module, a compile for each round.
         actions: of each module, by name: the same in all flows.
-        others: modules of which the original flow made another object than ours.
+        others: by flow that drives the compiler from outside, the modules of which it
+            made another object than clang with the plug-in.
+        base: the flow that the others are to be faster than.
     """
 
     files: dict[Path, int]
     start_seconds: dict[str, float] = field(default_factory=dict)
     runs: dict[str, dict[Path, list[Compiled]]] = field(default_factory=dict)
     actions: dict[Path, str] = field(default_factory=dict)
-    others: set[Path] = field(default_factory=set)
+    others: dict[str, set[Path]] = field(default_factory=dict)
+    base: str = ORIGINAL
 
     def total(self, flow: str) -> float:
         """Seconds for all modules: the sum of their medians."""
@@ -269,6 +275,7 @@ def measure(
     sample: Sample,
     made: dict[str, Flow],
     *,
+    base: str = ORIGINAL,
     rounds: int,
     folder: Path,
     on_compile: Callable[[], None],
@@ -280,7 +287,7 @@ def measure(
             made other objects of the same module.
         mlbridge.Error: a server failed.
     """
-    results = Results(sample.files)
+    results = Results(sample.files, base=base)
     with ExitStack() as stack:
         for name, flow in made.items():
             stack.enter_context(flow)
@@ -310,20 +317,22 @@ def measure(
 def _note(module: Path, found: dict[str, tuple[str, str]], results: Results) -> None:
     """Looks whether all flows did the same.
 
-    The original flow may make another object: a module that was written and read again
-    is the same, but not all that passes know of it is.
+    What drives the compiler from outside may make another object: a module that was
+    written and read again is the same, but not all that passes know of it is.
     """
     if not found:
         return
     actions = {name: made[0] for name, made in found.items()}
-    objects = {name: made[1] for name, made in found.items() if name != ORIGINAL}
-    for what, each in (("actions", actions), ("object", objects)):
+    inside = {name: made[1] for name, made in found.items() if name in INSIDE}
+    for what, each in (("actions", actions), ("object", inside)):
         if len(set(each.values())) > 1:
             told = "; ".join(f"{name}: {it}" for name, it in each.items())
             raise ModelError(f"{module}: not all flows have the same {what}: {told}")
     results.actions[module] = next(iter(actions.values()))
-    if ORIGINAL in found and objects and found[ORIGINAL][1] not in objects.values():
-        results.others.add(module)
+    for name in found.keys() - inside.keys() if inside else ():
+        others = results.others.setdefault(name, set())
+        if found[name][1] not in inside.values():
+            others.add(module)
 
 
 def rows(results: Results) -> list[dict[str, Any]]:
@@ -337,14 +346,15 @@ def rows(results: Results) -> list[dict[str, Any]]:
             "seconds": round(results.total(flow), 4),
             "cpu_seconds": round(results.total_cpu(flow), 4),
             "start_seconds": round(results.start_seconds[flow], 3),
+            "other_objects": len(results.others.get(flow, ())),
         }
-        for base, key in ((ORIGINAL, "faster_than_original"), (STOCK, "of_clang")):
+        for base, key in ((results.base, "faster"), (STOCK, "of_clang")):
             if base not in results.runs:
                 continue
             total = results.total(flow) / results.total(base)
             cpu = results.total_cpu(flow) / results.total_cpu(base)
             mean = results.ratio(flow, base)
-            if base == ORIGINAL:
+            if base == results.base:
                 total, cpu, mean = 1 / total, 1 / cpu, 1 / mean
             row[key] = {
                 "total": round(total, 3),
@@ -368,7 +378,7 @@ def table(results: Results) -> Table:
     shown = plain_table("bitcode to object by a policy of phase ordering")
     shown.add_column("", no_wrap=True)
     columns = ["s", "CPU s"]
-    if ORIGINAL in results.runs:
+    if results.base in results.runs:
         columns += ["faster", "geomean"]
     if STOCK in results.runs:
         columns += ["/ -Oz", "geomean"]
@@ -376,12 +386,22 @@ def table(results: Results) -> Table:
         shown.add_column(column, justify="right", no_wrap=True)
     for row in rows(results):
         cells = [number(row["seconds"]), number(row["cpu_seconds"])]
-        for key in ("faster_than_original", "of_clang"):
+        for key in ("faster", "of_clang"):
             if key in row:
                 cells += [number(row[key][name]) for name in ("total", "geomean")]
         start = row["start_seconds"]
         shown.add_row(row["flow"], *cells, number(start) if start else "")
     return shown
+
+
+def agreement(results: Results) -> str:
+    """How far the flows did the same, in words."""
+    words = "by the model: the same actions in all flows"
+    if any(name in INSIDE for name in results.runs):
+        words += "; the same objects in all that are clang with the plug-in"
+    for name, others in results.others.items():
+        words += f", and by {name} of {len(results.files) - len(others)}"
+    return f"{words} of {len(results.files)} modules" if results.others else words
 
 
 def bounds(results: Results) -> list[Bound]:

@@ -15,7 +15,6 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from mlbridge.bench.original import OriginalTools
-from mlbridge.bench.phase_ordering import Deployed
 from mlbridge.envs.machine_code import text_size
 from mlbridge.phase_ordering import CompilerOptions
 from mlbridge.phase_ordering.stock import oz_size
@@ -53,19 +52,16 @@ class OriginalEnv(gymnasium.Env[Row, int]):
     than ours has, which runs the passes of a sequence again when it goes on from there.
     """
 
-    def __init__(
-        self, deployed: Deployed, options: CompilerOptions, folder: Path
-    ) -> None:
+    def __init__(self, options: CompilerOptions, folder: Path) -> None:
         """Nothing runs yet.
 
         Args:
-            deployed: the task.
-            options: the same, as the environment has it.
-            folder: for files.
+            options: of the compiler's own environment that has the same task.
+            folder: for files; it is made.
         """
         folder.mkdir()
         self._tools = OriginalTools(
-            deployed.space, deployed.observation, folder, deployed.vocabulary
+            options.space, tuple(options.widths), folder, options.vocabulary
         )
         self._names, self._steps = list(options.widths), options.steps
         self._folder = folder

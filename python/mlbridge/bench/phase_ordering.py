@@ -25,6 +25,9 @@ from mlbridge.phase_ordering.model import Model
 FEWEST, MOST = 300, 6000
 """Instructions of the modules that are drawn: neither trifles nor giants."""
 
+SEEN = ("embedding", "actions")
+"""What the policies of the benchmarks observe."""
+
 START_SECONDS = 60.0
 """In which a server of a model is there, also on a busy machine."""
 
@@ -225,14 +228,19 @@ class Server:
 
     def cpu_seconds(self) -> float:
         """What its threads have taken so far."""
-        total = 0
-        for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
-            try:
-                total += int((thread / "schedstat").read_text().split()[0])
-            except OSError:
-                # It has ended meanwhile.
-                continue
-        return total / 1e9
+        return cpu_seconds_of(self.process.pid)
+
+
+def cpu_seconds_of(process: int) -> float:
+    """What the threads of a process that runs have taken so far."""
+    total = 0
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        try:
+            total += int((thread / "schedstat").read_text().split()[0])
+        except OSError:
+            # It has ended meanwhile.
+            continue
+    return total / 1e9
 
 
 @contextmanager

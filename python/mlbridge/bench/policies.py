@@ -23,8 +23,6 @@ from mlbridge.train.network import Normalised, Scores
 HIDDEN = (128, 128)
 """The layers of the networks that `mlbridge train` makes."""
 
-SEEN = ("embedding", "actions")
-
 _ONCE = 1e3
 """By how much an action that was taken is worse than any other."""
 

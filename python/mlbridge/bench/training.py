@@ -29,7 +29,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlbridge.bench.original_env import OriginalEnv
-from mlbridge.bench.phase_ordering import Deployed, Sample
+from mlbridge.bench.phase_ordering import Sample
 from mlbridge.bench.report import Bound, number, plain_table
 from mlbridge.envs import PhaseOrderingEnv
 from mlbridge.errors import ModelError
@@ -73,23 +73,31 @@ class Setting:
     """What all flows have in common.
 
     Attributes:
-        deployed: the task.
-        options: the same, as the environment has it.
+        options: of the compiler.
         folder: for files.
     """
 
-    deployed: Deployed
     options: CompilerOptions
     folder: Path
 
     def make(self, flow: str, modules: Sequence[Path]) -> Env:
         """An environment that knows nothing yet."""
+        options = self.options
         if flow == ORIGINAL:
-            number_ = sum(1 for _ in self.folder.iterdir())
-            folder = self.folder / f"original-{number_}"
-            return OriginalEnv(self.deployed, self.options, folder)
-        told: dict[str, Any] = self.deployed.environment(SPECS[flow], REWARD)
-        return PhaseOrderingEnv(modules=modules, flat=True, **told)
+            count = sum(1 for _ in self.folder.iterdir())
+            return OriginalEnv(options, self.folder / f"original-{count}")
+        return PhaseOrderingEnv(
+            observation=options.observation,
+            action=options.actions,
+            reward=options.reward,
+            modules=modules,
+            steps=options.steps,
+            stop=options.stop,
+            flat=True,
+            vocabulary=options.vocabulary,
+            plugin=options.plugin,
+            spec=SPECS[flow],
+        )
 
 
 def episodes(sample: Sample, count: int, setting: Setting, seed: int) -> list[Episode]:
@@ -388,11 +396,11 @@ def measure(
                 )
                 results.learned.setdefault((name, count), []).append(run)
                 on_part()
-    _check(results)
+    check(results)
     return results
 
 
-def _check(results: Results) -> None:
+def check(results: Results) -> None:
     """That the same code came of the same actions, everywhere.
 
     In the original flow some bytes may be others: a module that was written and read
@@ -422,12 +430,13 @@ def _check(results: Results) -> None:
                 zip(run.actions, run.sizes, strict=True)
             ):
                 compare(key[0], (key[1], worker, actions), sizes)
-    if any(
-        len({run.actions for key, runs in results.learned.items() for run in runs
-             if key[1] == count}) > 1
-        for _, count in results.learned
-    ):  # fmt: skip
-        raise ModelError("two trainings with the same seed took other actions")
+    seeded: dict[int, tuple[tuple[int, ...], ...]] = {}
+    for (flow, count), runs in results.learned.items():
+        for run in runs:
+            if seeded.setdefault(count, run.actions) != run.actions:
+                raise ModelError(
+                    f"{flow}: a training with the same seed took other actions"
+                )
 
 
 def rows(results: Results) -> list[dict[str, Any]]:

@@ -1,0 +1,113 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge bench gym``."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from mlbridge.bench import plot
+from mlbridge.bench._compile_time import PACKAGES, POLICY_PACKAGES
+from mlbridge.bench._options import (
+    CorpusFolder,
+    JsonFile,
+    ModelFile,
+    PlotFile,
+    Plugin,
+    Rounds,
+    Seed,
+    Vocabulary,
+    choice,
+    find_plugin,
+    find_vocabulary,
+    progress_on,
+    write_rows,
+)
+from mlbridge.bench.programs import ROOT
+
+
+def gym_command(
+    modules: Annotated[
+        int, typer.Option(min=0, help="How many are drawn from the corpus; 0: all.")
+    ] = 20,
+    rounds: Rounds = 5,
+    flow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this flow; may be repeated."),
+    ] = None,
+    model: ModelFile = None,
+    actions: Annotated[
+        str, typer.Option(help="The space of the random network's actions.")
+    ] = "passes",
+    steps: Annotated[
+        int, typer.Option(min=1, help="Actions of an episode of the random network.")
+    ] = 45,
+    seed: Seed = 0,
+    corpus: CorpusFolder = None,
+    vocabulary: Vocabulary = None,
+    plugin: Plugin = None,
+    json_file: JsonFile = None,
+    plot_file: PlotFile = None,
+) -> None:
+    """Run a policy of single passes through Gymnasium, and inside the compiler.
+
+    Through Gymnasium, a loop in Python asks the model and steps
+    `mlbridge/PhaseOrdering-v0`, one compiler for all modules; with rewards that are the
+    size of the code, as in training, or without. Inside, each compile is a clang with
+    the plug-in, which loads the model itself. All make objects of the same bitcode, by
+    the same actions. The columns are those of `mlbridge bench compile-time`; the
+    compiler of the environment, which is started once, is in "start".
+    """
+    from mlbridge.cli._packages import need
+
+    need("bench gym", PACKAGES + (() if model else POLICY_PACKAGES), "train")
+    from mlbridge.bench import compile_time, gym_flow
+    from mlbridge.bench.phase_ordering import SEEN, Sample, prepare
+    from mlbridge.phase_ordering import CompilerOptions
+
+    console = Console(highlight=False)
+    names = choice("--flow", flow, gym_flow.FLOWS)
+    options = CompilerOptions(
+        actions,
+        SEEN,
+        reward="none",
+        steps=steps,
+        vocabulary=find_vocabulary(vocabulary),
+        plugin=find_plugin(plugin),
+    )
+    sample = Sample.draw(corpus or ROOT / "build" / "corpus", modules, seed)
+    with (
+        tempfile.TemporaryDirectory(prefix="mlb") as temporary,
+        progress_on(console) as progress,
+    ):
+        folder = Path(temporary)
+        task = progress.add_task("the model", total=None)
+        deployed = prepare(folder, model, options, seed)
+        inside = [name for name in names if name not in gym_flow.REWARDS]
+        made = compile_time.flows(inside, deployed, folder)
+        for name, reward in gym_flow.REWARDS.items():
+            if name in names:
+                made[name] = gym_flow.GymFlow(deployed, sample.modules, reward)
+        ordered = {name: made[name] for name in names}
+        total = rounds * len(sample.files) * len(names)
+        progress.update(task, description="compiles", total=total)
+        results = compile_time.measure(
+            sample,
+            ordered,
+            base=gym_flow.GYM,
+            rounds=rounds,
+            folder=folder,
+            on_compile=lambda: progress.advance(task),
+        )
+    console.print(f"{sample}, {rounds} rounds; {deployed.steps} actions at most each")
+    console.print(compile_time.table(results))
+    console.print(compile_time.agreement(results))
+    write_rows(console, compile_time.rows(results), json_file)
+    if plot.is_available():
+        path = plot_file or ROOT / "build" / "gym.png"
+        plot.save_compile_time(results, path)
+        console.print(f"plot: {path}")

@@ -1,0 +1,312 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The benchmarks of phase ordering, but for times, which no test depends on."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
+pytest.importorskip("onnxscript", reason="needs scripts/make-venv train")
+pytest.importorskip("emx_onnx_cgen", reason="needs mlbridge[compile]")
+
+from typer.testing import CliRunner
+
+from bench_build import children
+from mlbridge import InvalidArgument, ModelError, OSFailure, Unsupported
+from mlbridge.bench import app, compile_time, training
+from mlbridge.bench._options import find_plugin, find_vocabulary
+from mlbridge.bench.compile_time import Compiled
+from mlbridge.bench.original import OriginalTools
+from mlbridge.bench.phase_ordering import SEEN, Sample, prepare
+from mlbridge.bench.training import Episode, Played
+from mlbridge.corpus import manifest, toolchain
+from mlbridge.envs import PhaseOrderingEnv
+from mlbridge.phase_ordering import ActionSpace, CompilerOptions
+from phase_ordering import PROGRAM, bitcode
+
+STEPS = 3
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> Path:
+    try:
+        find_plugin(None)
+        return find_vocabulary(None)
+    except OSFailure as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tools() -> None:
+    for tool in ("clang-22", "opt-22", "llvm-ir2vec-22"):
+        if not shutil.which(tool):
+            pytest.skip(f"no {tool} here")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two modules of a program, large enough to be drawn."""
+    folder = tmp_path_factory.mktemp("corpus")
+    (folder / "demo").mkdir()
+    modules = []
+    for name, copies in (("small", 2), ("large", 3)):
+        source = "".join(
+            PROGRAM.replace("<stdint.h>", f"<stdint.h>\n#define State State{n}")
+            .replace("mix(", f"mix{n}(")
+            .replace("step(", f"step{n}(")
+            .replace("make(", f"make{n}(")
+            .replace("run(", f"run{n}(")
+            .replace("kind(", f"kind{n}(")
+            .replace("depth(", f"depth{n}(")
+            .replace("longest(", f"longest{n}(")
+            + "#undef State\n"
+            for n in range(copies)
+        )
+        path = Path(bitcode(folder / "demo", source, name))
+        functions, instructions = toolchain.size_of(path)
+        modules.append(
+            manifest.Module(f"demo/{name}.bc", f"{name}.c", functions, instructions, "")
+        )
+    program = manifest.Program(
+        "demo", "", "", "training", (), (), "", tuple(modules), modules[0], ""
+    )
+    manifest.Corpus(folder, "", {"demo": program}).save()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def policy(vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The network of random weights that the benchmarks make."""
+    options = CompilerOptions(
+        observation=SEEN, reward="none", steps=STEPS, vocabulary=vocabulary
+    )
+    folder = tmp_path_factory.mktemp("policy")
+    return prepare(folder, None, options, seed=1).model
+
+
+def bench(*arguments: str | Path) -> str:
+    words = [str(argument) for argument in arguments]
+    outcome = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert outcome.exit_code == 0, outcome.output
+    return " ".join(outcome.output.split())
+
+
+def test_whole_compiles(corpus: Path, policy: Path, tmp_path: Path) -> None:
+    before = children()
+    output = bench(
+        *("compile-time", "--modules", "2", "--rounds", "2", "--model", policy),
+        *("--corpus", corpus, "--json", tmp_path / "rows.json"),
+        *("--plot", tmp_path / "plot.png"),
+    )
+    assert "the same actions in all flows; the same objects" in output
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [row["flow"] for row in rows] == list(compile_time.FLOWS)
+    for row in rows:
+        assert set(row["per_module"]) == {"demo/small.bc", "demo/large.bc"}
+        assert row["seconds"] > 0
+        assert row["cpu_seconds"] > 0
+        # A server is started, and so is the driver's model.
+        is_kept = row["flow"] in (compile_time.ORIGINAL, *compile_time.SERVED)
+        assert (row["start_seconds"] > 0) == is_kept
+    assert rows[0]["faster"] == {"total": 1, "geomean": 1, "total_cpu": 1}
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    assert children() == before
+
+
+def test_through_gymnasium_and_inside(
+    corpus: Path, policy: Path, tmp_path: Path
+) -> None:
+    before = children()
+    output = bench(
+        *("gym", "--modules", "2", "--rounds", "1", "--model", policy),
+        *("--corpus", corpus, "--json", tmp_path / "rows.json"),
+        *("--plot", tmp_path / "plot.png"),
+    )
+    assert "the same actions in all flows" in output
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [row["flow"] for row in rows] == [
+        *("Gymnasium", "Gymnasium, rewards", "onnx", "aot", "clang -Oz")
+    ]
+    assert all(row["seconds"] > 0 for row in rows)
+    assert children() == before
+
+
+def test_single_passes_by_a_network_of_random_weights(
+    corpus: Path, vocabulary: Path, tmp_path: Path
+) -> None:
+    """No pass twice, as it is meant to be."""
+    output = bench(
+        *("gym", "--modules", "1", "--rounds", "1", "--steps", "4"),
+        *("--corpus", corpus, "--vocabulary", vocabulary),
+        *("--flow", "Gymnasium", "--plot", tmp_path / "plot.png"),
+    )
+    assert "4 actions at most" in output
+
+
+def test_training(corpus: Path, vocabulary: Path, tmp_path: Path) -> None:
+    before = children()
+    output = bench(
+        *("training", "--modules", "2", "--episodes", "1", "--rounds", "1"),
+        *("--steps", STEPS, "--iterations", "2", "--iteration-steps", "6"),
+        *("--corpus", corpus, "--vocabulary", vocabulary),
+        *("--flow", "original", "--flow", "gRPC", "--flow", "shm"),
+        *("--json", tmp_path / "rows.json", "--plot", tmp_path / "plot.png"),
+    )
+    assert "the size of the code is the same in all of our flows" in output
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [(row["flow"], row["workers"]) for row in rows] == [
+        (flow, count) for count in (1, 2) for flow in ("original", "gRPC", "shm")
+    ]
+    for row in rows:
+        assert row["states"] == 2 * STEPS
+        assert row["steps_per_second"] > 0
+        first, second = row["iteration_seconds"]
+        assert 0 < first < second
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    assert children() == before
+
+
+def test_the_stock_tools_see_what_the_plugin_sees(
+    corpus: Path, vocabulary: Path, tmp_path: Path
+) -> None:
+    """Else the same model would decide otherwise in the original flow."""
+    observation = ("histogram", "embedding", "step", "actions")
+    module = corpus / "demo" / "large.bc"
+    env = PhaseOrderingEnv(
+        modules=[module],
+        observation=observation,
+        reward="none",
+        vocabulary=vocabulary,
+    )
+    space = ActionSpace.load("oz")
+    tools = OriginalTools(space, observation, tmp_path, vocabulary)
+    state, following = tmp_path / "a.bc", tmp_path / "b.bc"
+    try:
+        seen: dict[str, Any] = env.reset()[0]
+        tools.begin(module, state)
+        taken: list[int] = []
+        for action in (3, 0, 2, 8):
+            found = tools.features(state, taken)
+            assert list(found) == list(observation)
+            for name in ("histogram", "step", "actions"):
+                np.testing.assert_array_equal(found[name], seen[name])
+            scale = np.abs(seen["embedding"]).max()
+            np.testing.assert_allclose(
+                found["embedding"], seen["embedding"], atol=1e-5 * scale
+            )
+            assert found["histogram"].sum() > 100
+            taken.append(action)
+            tools.act(action, state, following)
+            state, following = following, state
+            seen = env.step(action)[0]
+    finally:
+        env.close()
+
+
+def test_what_the_stock_tools_do_not_tell(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported, match="'counts'"):
+        OriginalTools(ActionSpace.load("oz"), ("counts",), tmp_path, None)
+
+
+def test_a_sample_follows_from_its_seed(corpus: Path) -> None:
+    both = Sample.draw(corpus, 2, 0)
+    assert sorted(path.name for path in both.files) == ["large.bc", "small.bc"]
+    assert both == Sample.draw(corpus, 2, 0)
+    drawn = {Sample.draw(corpus, 1, seed).modules[0].name for seed in range(9)}
+    assert drawn == {"large.bc", "small.bc"}
+    with pytest.raises(InvalidArgument, match="fewer than 3"):
+        Sample.draw(corpus, 3, 0)
+
+
+class MadeUp:
+    """A flow that takes as long, and makes what it is told."""
+
+    start_seconds = 0.0
+
+    def __init__(self, seconds: list[float], actions: str, content: bytes) -> None:
+        self._left = [seconds[0], *seconds]
+        self._actions, self._content = actions, content
+
+    def __enter__(self) -> "MadeUp":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def compile(self, module: Path, to: Path) -> Compiled:
+        to.write_bytes(self._content)
+        seconds = self._left.pop(0)
+        return Compiled(seconds, seconds / 2, self._actions)
+
+
+def made_up(tmp_path: Path, **flows: MadeUp) -> compile_time.Results:
+    return compile_time.measure(
+        Sample({tmp_path / "a.bc": 300}),
+        {name.replace("stock", compile_time.STOCK): it for name, it in flows.items()},
+        rounds=3,
+        folder=tmp_path,
+        on_compile=lambda: None,
+    )
+
+
+def test_medians_of_pairs(tmp_path: Path) -> None:
+    results = made_up(
+        tmp_path,
+        original=MadeUp([10, 40, 30], "x y", b"other"),
+        onnx=MadeUp([1, 8, 2], "x y", b"object"),
+        stock=MadeUp([1, 1, 1], "", b"stock"),
+    )
+    by_flow = {row["flow"]: row for row in compile_time.rows(results)}
+    # 10, 5 and 15 times as fast; 30 s and 2 s at the median.
+    assert by_flow["onnx"]["faster"]["geomean"] == 10
+    assert by_flow["onnx"]["faster"]["total"] == 15
+    assert by_flow["onnx"]["of_clang"]["total"] == 2
+    assert by_flow["original"]["other_objects"] == 1
+    (total, mean) = compile_time.bounds(results)
+    assert total.holds
+    assert mean.found == pytest.approx(0.1)
+    assert "by original of 0 of 1 modules" in compile_time.agreement(results)
+
+
+def test_flows_that_do_not_agree(tmp_path: Path) -> None:
+    times = [1.0] * 3
+    with pytest.raises(ModelError, match="same actions"):
+        made_up(
+            tmp_path,
+            original=MadeUp(times, "x", b"1"),
+            onnx=MadeUp(times, "y", b"1"),
+        )
+    with pytest.raises(ModelError, match="same object"):
+        made_up(tmp_path, shm=MadeUp(times, "x", b"1"), onnx=MadeUp(times, "x", b"2"))
+
+
+def test_steps_a_second() -> None:
+    episode = Episode(Path("a.bc"), (1, 2, 3, 4))
+    sizes = {episode: (9, 8, 7, 6)}
+    results = training.Results(4)
+    results.played["original", 1] = [Played(8, sizes), Played(8, sizes)]
+    results.played["shm", 1] = [Played(1, sizes), Played(2, sizes)]
+    results.played["shm", 2] = [Played(0.5, sizes), Played(1, sizes)]
+    assert results.rate("shm", 1) == pytest.approx(4 / 1.5)
+    rows = {(row["flow"], row["workers"]): row for row in training.rows(results)}
+    assert rows["shm", 1]["faster_than_original"] == 6
+    assert rows["shm", 2]["faster_than_one_worker"] == 2
+    assert all(bound.holds for bound in training.bounds(results))
+
+
+def test_other_code_is_noticed() -> None:
+    episode = Episode(Path("a.bc"), (1,))
+    results = training.Results(1)
+    results.played["shm", 1] = [Played(1, {episode: (1000,)})]
+    results.played["original", 1] = [Played(1, {episode: (1003,)})]
+    training.check(results)
+    assert (results.compared, results.different) == (2, 1)
+    results.played["gRPC", 1] = [Played(1, {episode: (1003,)})]
+    with pytest.raises(ModelError, match="expected code of"):
+        training.check(results)
