@@ -90,7 +90,7 @@ def policy(vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return prepare(folder, None, options, seed=1).model
 
 
-def bench(*arguments: str | Path) -> str:
+def bench(*arguments: object) -> str:
     words = [str(argument) for argument in arguments]
     outcome = CliRunner().invoke(app, words, catch_exceptions=False)
     assert outcome.exit_code == 0, outcome.output
@@ -288,7 +288,7 @@ def test_flows_that_do_not_agree(tmp_path: Path) -> None:
 
 def test_steps_a_second() -> None:
     episode = Episode(Path("a.bc"), (1, 2, 3, 4))
-    sizes = {episode: (9, 8, 7, 6)}
+    sizes: dict[Episode, tuple[int, ...]] = {episode: (9, 8, 7, 6)}
     results = training.Results(4)
     results.played["original", 1] = [Played(8, sizes), Played(8, sizes)]
     results.played["shm", 1] = [Played(1, sizes), Played(2, sizes)]

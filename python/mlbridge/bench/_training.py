@@ -75,6 +75,10 @@ def training_command(
     flows. The size of the machine code after each action is compared; in ours it has
     to be the same.
 
+    "faster" is than the original flow with as many workers, "/ one" than the same flow
+    with one worker: medians of pairs of the same round. "CPU ms" is what a step takes
+    of the cores, in all processes together.
+
     ```sh
     mlbridge bench training
     mlbridge bench training --flow original --flow shm --iterations 0

@@ -9,7 +9,6 @@ take the same actions and make the same objects is looked at, not supposed.
 
 import hashlib
 import re
-import resource
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -28,6 +27,7 @@ from mlbridge.bench.phase_ordering import (
     Server,
     geomean,
     in_process_specs,
+    own_cpu_seconds,
     served,
     timed,
 )
@@ -134,16 +134,6 @@ class OriginalFlow(AbstractContextManager["OriginalFlow"]):
         seconds = time.perf_counter() - start
         cpu_seconds = own_cpu_seconds() - before
         return Compiled(seconds, cpu_seconds, self._deployed.names(taken))
-
-
-def own_cpu_seconds() -> float:
-    """Of this process, and of those that it has started and that have ended."""
-    return sum(
-        usage.ru_utime + usage.ru_stime
-        for usage in map(
-            resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-        )
-    )
 
 
 class ClangFlow(AbstractContextManager["ClangFlow"]):

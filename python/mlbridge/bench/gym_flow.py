@@ -15,8 +15,8 @@ from typing import Any
 import gymnasium
 
 import mlbridge.envs
-from mlbridge.bench.compile_time import STOCK, Compiled, own_cpu_seconds
-from mlbridge.bench.phase_ordering import Deployed, cpu_seconds_of
+from mlbridge.bench.compile_time import STOCK, Compiled
+from mlbridge.bench.phase_ordering import Deployed, cpu_seconds_of, own_cpu_seconds
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
 
@@ -49,7 +49,7 @@ class GymFlow(AbstractContextManager["GymFlow"]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._env.close()
+        self._compiler.close()
 
     def compile(self, module: Path, to: Path) -> Compiled:
         """An episode; the compiler writes the object at its end."""

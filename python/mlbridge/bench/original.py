@@ -95,8 +95,8 @@ class Embedder:
             CompilerFailed: it refuses the module.
             Malformed: it printed something else.
         """
-        command = [IR2VEC, "embeddings", f"--ir2vec-vocab-path={self._file}", module]
-        printed = toolchain.run(command)[0].decode()
+        told = f"--ir2vec-vocab-path={self._file}"
+        printed = toolchain.run([IR2VEC, "embeddings", told, module])[0].decode()
         # A function is a line with its name, and a line of numbers in brackets.
         rows = [line[2:-1] for line in printed.split("\n") if line[:2] == " ["]
         width = self._dimension + 1 + self._entities
@@ -140,8 +140,8 @@ class OriginalTools:
         """
         if "counts" in observation:
             raise Unsupported(
-                "the original flow has no tool that tells the feature 'counts'; it has "
-                "histogram, embedding, step and actions"
+                "the original flow has no stock tool that tells the feature 'counts'; "
+                "--flow leaves it out of a benchmark of a model that sees them"
             )
         self.space = space
         self.observation = tuple(observation)

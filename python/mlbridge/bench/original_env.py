@@ -43,7 +43,7 @@ class _Program:
     """Of machine code, by the hash of the IR."""
 
 
-class OriginalEnv(gymnasium.Env[Row, int]):
+class OriginalEnv(gymnasium.Env[Row, Any]):
     """Each step starts an opt, an llvm-ir2vec, and a clang to see the size.
 
     As in the compiler's own environment, a state is remembered by its sequence, and
@@ -72,8 +72,7 @@ class OriginalEnv(gymnasium.Env[Row, int]):
         """How many states were known when an action led to them."""
         width = sum(options.widths.values())
         self.observation_space = spaces.Box(-np.inf, np.inf, (width,), np.float32)
-        # Gymnasium declares a space of what an action is, which here is an int.
-        self.action_space = spaces.Discrete(options.choices)  # type: ignore[assignment]
+        self.action_space = spaces.Discrete(options.choices)
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -87,7 +86,7 @@ class OriginalEnv(gymnasium.Env[Row, int]):
         state = self._look()
         return self._row(state), self._info(state)
 
-    def step(self, action: int) -> tuple[Row, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Row, float, bool, bool, dict[str, Any]]:
         """Takes an action; the reward is that of ``text-size:10``."""
         assert self._now is not None
         before = self._now.states[self._taken].text_size

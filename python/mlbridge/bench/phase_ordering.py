@@ -4,6 +4,7 @@
 """What the benchmarks of phase ordering have in common: modules, model, servers."""
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -302,6 +303,16 @@ def timed(command: Sequence[str | Path]) -> Took:
             f"status {process.returncode} from: {words}\n{said.strip()[-2000:]}"
         )
     return Took(seconds, usage.ru_utime + usage.ru_stime, said)
+
+
+def own_cpu_seconds() -> float:
+    """Of this process, and of those that it has started and that have ended."""
+    return sum(
+        usage.ru_utime + usage.ru_stime
+        for usage in map(
+            resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        )
+    )
 
 
 def geomean(values: Sequence[float]) -> float:

@@ -29,7 +29,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlbridge.bench.original_env import OriginalEnv
-from mlbridge.bench.phase_ordering import Sample
+from mlbridge.bench.phase_ordering import Sample, own_cpu_seconds
 from mlbridge.bench.report import Bound, number, plain_table
 from mlbridge.envs import PhaseOrderingEnv
 from mlbridge.errors import ModelError
@@ -125,11 +125,13 @@ class Played:
     Attributes:
         seconds: for all of them, the start of compilers included.
         sizes: of each.
+        cpu_seconds: of all processes that took part.
         known: the share of states that the original flow had in its cache.
     """
 
     seconds: float
     sizes: dict[Episode, Sizes]
+    cpu_seconds: float = 0.0
     known: float = 0.0
 
 
@@ -164,6 +166,7 @@ def play(
                     break
             sizes[episode] = tuple(found)
 
+    before = own_cpu_seconds()
     with ExitStack() as stack:
         envs = [
             stack.enter_context(closing(setting.make(flow, modules)))
@@ -176,7 +179,8 @@ def play(
         seconds = time.perf_counter() - start
         states = sum(len(found) for found in sizes.values())
         known = sum(env.known for env in envs if isinstance(env, OriginalEnv))
-    return Played(seconds, sizes, known / states)
+    # Compilers have ended by now, and count as this process's children.
+    return Played(seconds, sizes, own_cpu_seconds() - before, known / states)
 
 
 class _Learned(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -228,9 +232,9 @@ class _Parallel(DummyVecEnv):
         """Takes all actions at the same time."""
         with ThreadPoolExecutor(self.num_envs) as pool:
             done = list(pool.map(self._step, range(self.num_envs)))
-        for number_, (observation, *rest) in enumerate(done):
+        for number_, (observation, reward, is_over, info) in enumerate(done):
             self._save_obs(number_, observation)
-            self.buf_rews[number_], self.buf_dones[number_], info = rest
+            self.buf_rews[number_], self.buf_dones[number_] = reward, is_over
             self.buf_infos[number_] = info
         rewards, dones = np.copy(self.buf_rews), np.copy(self.buf_dones)
         return self._obs_from_buf(), rewards, dones, list(self.buf_infos)
@@ -352,6 +356,11 @@ class Results:
         """Steps a second, nobody learning: the median."""
         return self.states / median(p.seconds for p in self.played[flow, workers])
 
+    def cpu_ms(self, flow: str, workers: int) -> float:
+        """Of the cores for a step, nobody learning: the median."""
+        spent = median(p.cpu_seconds for p in self.played[flow, workers])
+        return 1e3 * spent / self.states
+
     def time_ratio(self, one: tuple[str, int], other: tuple[str, int]) -> float:
         """The time of one, relative to another's of the same round: the median."""
         pairs = zip(self.played[one], self.played[other], strict=True)
@@ -449,6 +458,7 @@ def rows(results: Results) -> list[dict[str, Any]]:
             "rounds": len(runs),
             "states": results.states,
             "steps_per_second": round(results.rate(flow, count), 2),
+            "cpu_ms_per_step": round(results.cpu_ms(flow, count), 3),
         }
         if (ORIGINAL, count) in results.played:
             ratio = results.time_ratio((ORIGINAL, count), (flow, count))
@@ -468,10 +478,11 @@ def table(results: Results) -> Table:
     """The rows."""
     shown = plain_table("training of phase ordering")
     shown.add_column("", no_wrap=True)
-    for column in ("workers", "steps/s", "x original", "x one", "s, learning"):
+    columns = ["workers", "steps/s", "faster", "/ one", "CPU ms"]
+    if results.learned:
+        columns += ["learning s", "faster"]
+    for column in columns:
         shown.add_column(column, justify="right", no_wrap=True)
-    if results.learned and any(flow == ORIGINAL for flow, _ in results.learned):
-        shown.add_column("x original", justify="right", no_wrap=True)
     for row in rows(results):
         key = row["flow"], row["workers"]
         cells = [
@@ -480,6 +491,7 @@ def table(results: Results) -> Table:
                 "steps_per_second",
                 "faster_than_original",
                 "faster_than_one_worker",
+                "cpu_ms_per_step",
             )
         ]
         if key in results.learned:
