@@ -56,11 +56,11 @@ def gym_command(
     """Run a policy of single passes through Gymnasium, and inside the compiler.
 
     Through Gymnasium, a loop in Python asks the model and steps
-    `mlbridge/PhaseOrdering-v0`, one compiler for all modules; with rewards that are the
-    size of the code, as in training, or without. Inside, each compile is a clang with
-    the plug-in, which loads the model itself. All make objects of the same bitcode, by
-    the same actions. The columns are those of `mlbridge bench compile-time`; the
-    compiler of the environment, which is started once, is in "start".
+    `mlbridge/PhaseOrdering-v0`. Inside, each compile is a clang with the plug-in, which
+    loads the model itself. All make objects of the same bitcode, by the same actions.
+    "Gymnasium" starts a compiler for each module, as the others do; "kept" has one for
+    all modules of a round, "rewards" also measures the size of the code after each
+    step, as in training. The columns are those of `mlbridge bench compile-time`.
     """
     from mlbridge.cli._packages import need
 
@@ -87,11 +87,17 @@ def gym_command(
         folder = Path(temporary)
         task = progress.add_task("the model", total=None)
         deployed = prepare(folder, model, options, seed)
-        inside = [name for name in names if name not in gym_flow.REWARDS]
-        made = compile_time.flows(inside, deployed, folder)
-        for name, reward in gym_flow.REWARDS.items():
-            if name in names:
-                made[name] = gym_flow.GymFlow(deployed, sample.modules, reward)
+        outside = (gym_flow.GYM, gym_flow.KEPT, gym_flow.REWARDED)
+        made = compile_time.flows(
+            [name for name in names if name not in outside], deployed, folder
+        )
+        for name in set(outside) & set(names):
+            made[name] = gym_flow.GymFlow(
+                deployed,
+                sample.modules,
+                rewarded=name == gym_flow.REWARDED,
+                kept=name != gym_flow.GYM,
+            )
         ordered = {name: made[name] for name in names}
         total = rounds * len(sample.files) * len(names)
         progress.update(task, description="compiles", total=total)

@@ -8,66 +8,109 @@ trained in, against the same policy inside the compiler.
 """
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 
-import mlbridge.envs
 from mlbridge.bench.compile_time import STOCK, Compiled
 from mlbridge.bench.phase_ordering import Deployed, cpu_seconds_of, own_cpu_seconds
+from mlbridge.envs import PhaseOrderingEnv
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
 
-GYM, REWARDED = "Gymnasium", "Gymnasium, rewards"
-REWARDS = {GYM: "none", REWARDED: "text-size:10"}
-"""Who only wants the result needs no reward; who trains makes an object each step."""
+GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
 
-FLOWS = (GYM, REWARDED, "onnx", "aot", STOCK)
+FLOWS = (GYM, KEPT, REWARDED, "onnx", "aot", STOCK)
 
 
 class GymFlow(AbstractContextManager["GymFlow"]):
-    """One environment for all modules, and the model in this process."""
+    """An environment, and the model in this process."""
 
-    def __init__(self, deployed: Deployed, modules: list[Path], reward: str) -> None:
-        """Starts nothing yet; the modules are those that will come."""
+    def __init__(
+        self, deployed: Deployed, modules: list[Path], *, rewarded: bool, kept: bool
+    ) -> None:
+        """Starts nothing yet.
+
+        Args:
+            deployed: the model.
+            modules: those that will come.
+            rewarded: whether each step measures the size of the code, as in training.
+            kept: whether there is one compiler for all modules, and not one for each.
+        """
         self._deployed = deployed
+        reward = "text-size:10" if rewarded else "none"
         told: dict[str, Any] = deployed.environment("shm", reward)
         self._told = {**told, "modules": modules}
+        self._kept = kept
+        self._env: gymnasium.Env[Any, Any] | None = None
         self.start_seconds = 0.0
 
     def __enter__(self) -> "GymFlow":
-        # An import for what it does: it tells Gymnasium of the environment.
-        assert mlbridge.envs.PhaseOrderingEnv is not None
         start = time.perf_counter()
         self._policy = load_onnx(self._deployed.model)
-        self._env = gymnasium.make("mlbridge/PhaseOrdering-v0", **self._told)
-        self._compiler: Any = self._env.unwrapped
-        self._env.reset(seed=0)
+        self.renew()
         self.start_seconds = time.perf_counter() - start
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._compiler.close()
+        self._close()
+
+    def renew(self) -> None:
+        """Has another compiler, where one is kept: this one knows the modules."""
+        self._close()
+        if self._kept:
+            self._env = self._make()
 
     def compile(self, module: Path, to: Path) -> Compiled:
         """An episode; the compiler writes the object at its end."""
         start, before = time.perf_counter(), self._cpu_seconds()
+        env = self._env or self._make()
+        try:
+            sequence = self._play(env, module, to)
+        finally:
+            if not self._kept:
+                _compiler(env).close()
+        seconds = time.perf_counter() - start
+        names = self._deployed.names(sequence)
+        return Compiled(seconds, self._cpu_seconds() - before, names)
+
+    def _make(self) -> gymnasium.Env[Any, Any]:
+        env = gymnasium.make("mlbridge/PhaseOrdering-v0", **self._told)
+        _compiler(env).launch()
+        return env
+
+    def _close(self) -> None:
+        if self._env is not None:
+            _compiler(self._env).close()
+        self._env = None
+
+    def _play(
+        self, env: gymnasium.Env[Any, Any], module: Path, to: Path
+    ) -> Sequence[int]:
         asked = {"module": str(module), "output": str(to)}
-        observation, info = self._env.reset(options=asked)
+        observation, info = env.reset(options=asked)
         over = False
         while not over:
             if not isinstance(observation, dict):
                 observation = {self._deployed.observation[0]: observation}
             (answer,) = self._policy([observation])
-            observation, _, over, truncated, info = self._env.step(int(answer))
+            observation, _, over, truncated, info = env.step(int(answer))
             if truncated:
                 raise ModelError(f"{module}: {info['error']}")
-        seconds = time.perf_counter() - start
-        names = self._deployed.names(info["sequence"])
-        return Compiled(seconds, self._cpu_seconds() - before, names)
+        sequence: Sequence[int] = info["sequence"]
+        return sequence
 
     def _cpu_seconds(self) -> float:
-        """Of this process and of the compiler."""
-        return own_cpu_seconds() + cpu_seconds_of(self._compiler.pid)
+        """Of this process, of those that have ended, and of the compiler kept."""
+        pid = _compiler(self._env).pid if self._env else None
+        return own_cpu_seconds() + (cpu_seconds_of(pid) if pid else 0.0)
+
+
+def _compiler(env: gymnasium.Env[Any, Any]) -> PhaseOrderingEnv:
+    """What is behind Gymnasium's wrappers."""
+    found = env.unwrapped
+    assert isinstance(found, PhaseOrderingEnv)
+    return found

@@ -47,10 +47,10 @@ FLOWS = (ORIGINAL, *SPECS)
 
 REWARD = "text-size:10"
 
-THROUGHPUT_LIMIT = 1 / 4
+THROUGHPUT_LIMIT = 0.25
 """How much of the original flow's time a step may take."""
-SCALING_LIMIT = 1 / 1.7
-"""How much of the time with one worker a step may take with two."""
+SCALING_LIMIT = 0.588
+"""How much of the time with one worker a step may take with two: 1 / 1.7."""
 
 _SLACK = 0.01
 """By how much the original flow's code may be larger or smaller."""
