@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 
+from mlbridge.phase_ordering.pipeline import Manager, Tree, name_of, parse
+
 Level = tuple[str, ...]
 """The pass managers that a pass is in, from the outside: ("function", "loop")."""
 
@@ -39,6 +41,8 @@ _IN_PROLOGUE = {
     "always-inline", "coro-annotation-elide", "coro-cleanup", "coro-early",
     "coro-elide", "coro-split",
 }  # fmt: skip
+NO_ACTION = _NO_CHANGE | _IN_PROLOGUE
+"""Passes of a pipeline about which there is nothing to decide."""
 
 # Where the pieces of `oz` begin: at the first of these passes behind the last one.
 _PIECES = (
@@ -70,29 +74,16 @@ class Pass:
     level: Level
 
 
-def split(text: str) -> Iterator[str]:
-    """The elements of a pipeline, at its commas outside of all brackets."""
-    depth = start = 0
-    for i, c in enumerate(text):
-        depth += (c in "(<") - (c in ")>")
-        if c == "," and depth == 0:
-            yield text[start:i]
-            start = i + 1
-    yield text[start:]
-
-
-def flatten(text: str, level: Level = ()) -> Iterator[Pass]:
+def flatten(tree: Tree, level: Level = ()) -> Iterator[Pass]:
     """The passes of a pipeline in their order."""
-    for element in split(text):
-        bracket = element.find("(")
-        if element.endswith(")"):
-            manager = element[:bracket]
-            name = manager.partition("<")[0]
+    for node in tree:
+        if isinstance(node, Manager):
+            name = name_of(node.text)
             # How often the passes inside are repeated is no pass manager.
             inner = level if name == "devirt" else _inside(level, name)
-            yield from flatten(element[bracket + 1 : -1], inner)
+            yield from flatten(node.inside, inner)
         else:
-            yield Pass(element.partition("<")[0], element, level)
+            yield Pass(name_of(node), node, level)
 
 
 def _inside(level: Level, manager: str) -> Level:
@@ -190,7 +181,7 @@ def singles(passes: list[Pass]) -> list[dict[str, str]]:
 
 def spaces(pipeline: str, version: str) -> dict[str, object]:
     """All action spaces by name."""
-    passes = [p for p in flatten(pipeline) if p.name not in _NO_CHANGE | _IN_PROLOGUE]
+    passes = [p for p in flatten(parse(pipeline)) if p.name not in NO_ACTION]
     descriptions = {
         "oz": (
             f"The -Oz pipeline of clang {version}, cut in {len(_PIECES)} pieces: all of"
