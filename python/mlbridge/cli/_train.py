@@ -29,9 +29,26 @@ ONLY = {
         *("engine", "algo", "steps", "reward", "stop", "learning_rate", "resume"),
         *("address", "tune"),
     ),
-    CORE_SET: ("count", "searched", "linked", "evaluations", "timeout"),
+    CORE_SET: (
+        *("count", "search", "core", "searched", "linked", "evaluations", "timeout"),
+        *("joint_modules", "joint_evaluations"),
+    ),
 }
 """What one recipe is told and the other has no use for."""
+
+ACTIONS, PIPELINES = "actions", "pipelines"
+SEARCH = {
+    ACTIONS: ("actions", "episode"),
+    PIPELINES: ("joint_modules", "joint_evaluations"),
+}
+"""What one search for a core set is told and the other has no use for."""
+
+SEARCHING = (
+    *("search", "searched", "evaluations", "count", "max_instructions"),
+    *SEARCH[ACTIONS],
+    *SEARCH[PIPELINES],
+)
+"""What is of no use where nothing is searched."""
 
 PACKAGES = (
     *("torch", "gymnasium", "matplotlib", "elftools"),
@@ -122,9 +139,32 @@ def phase_ordering(
     count: Annotated[
         int, typer.Option(min=1, help="K, sequences of the core set (coreset).")
     ] = 50,
+    search: Annotated[
+        str,
+        typer.Option(
+            help="`actions`: sequences of the actions. `pipelines`: changes of clang's"
+            " whole -Oz (coreset)."
+        ),
+    ] = ACTIONS,
+    core: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Search nothing: a model for this core.json (coreset).",
+        ),
+    ] = None,
     searched: Annotated[
         int, typer.Option(min=1, help="Modules that are searched (coreset).")
     ] = 60,
+    joint_modules: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Modules of the search for the best pipeline for all (coreset)."
+        ),
+    ] = 40,
+    joint_evaluations: Annotated[
+        int, typer.Option(min=1, help="Pipelines tried there (coreset).")
+    ] = 600,
     linked: Annotated[
         bool,
         typer.Option(
@@ -132,7 +172,7 @@ def phase_ordering(
         ),
     ] = False,
     evaluations: Annotated[
-        int, typer.Option(min=1, help="Sequences tried on each of them (coreset).")
+        int, typer.Option(min=1, help="Sequences tried on each searched one (coreset).")
     ] = 300,
     timeout: Annotated[
         float,
@@ -158,11 +198,13 @@ def phase_ordering(
     """Learn in which order LLVM's passes should run on a module.
 
     ```sh
-    mlbridge train phase-ordering --recipe coreset --workers 2
+    mlbridge train phase-ordering --recipe coreset --search pipelines --workers 2
     mlbridge train phase-ordering --engine rllib --algo dqn --workers 2 --steps 50000
     ```
     """
     _check_options(context, recipe)
+    if recipe == CORE_SET:
+        _check_search(context, search, core)
     if address is not None and engine != "rllib" and not tune:
         raise InvalidArgument("--address is for --engine rllib, or for --tune")
     if resume and tune:
@@ -190,8 +232,12 @@ def phase_ordering(
                 "vocabulary": vocabulary,
                 "workers": workers,
                 "timeout": timeout,
+                "core": core,
             },
             {"evaluations": evaluations, "length": episode, "seed": seed},
+            {"joint": joint_evaluations, "modules": joint_modules}
+            if search == PIPELINES
+            else None,
             seed,
         )
         return
@@ -235,6 +281,28 @@ def _check_options(context: typer.Context, recipe: str) -> None:
                 raise InvalidArgument(
                     f"--{name.replace('_', '-')} is of the recipe {other}, and without"
                     f" a meaning for {recipe}: leave it, or say --recipe {other}"
+                )
+
+
+def _check_search(context: typer.Context, search: str, core: Path | None) -> None:
+    """The same for what a search is told."""
+    if search not in SEARCH:
+        raise InvalidArgument(
+            f"--search: expected {ACTIONS} or {PIPELINES}, found '{search}'"
+        )
+    if core is not None:
+        for name in SEARCHING:
+            if _is_said(context, name):
+                raise InvalidArgument(
+                    f"--{name.replace('_', '-')} is of a search, and with --core"
+                    " nothing is searched: leave one of them"
+                )
+    for other in set(SEARCH) - {search}:
+        for name in SEARCH[other]:
+            if _is_said(context, name):
+                raise InvalidArgument(
+                    f"--{name.replace('_', '-')} is of --search {other}, and without a"
+                    f" meaning for --search {search}: leave one of them"
                 )
 
 
@@ -298,22 +366,36 @@ def _policy(settings: object, resume: bool, address: str | None, trials: int) ->
         console.print(f"TensorBoard: tensorboard --logdir {settings.out}/tensorboard")
 
 
-def _core_set(arguments: dict[str, object], search: dict[str, int], seed: int) -> None:
+def _core_set(
+    arguments: dict[str, object],
+    search: dict[str, int],
+    joint: dict[str, int] | None,
+    seed: int,
+) -> None:
     from mlbridge.train import coreset
+    from mlbridge.train.evolve import EvolutionSettings
     from mlbridge.train.search import SearchSettings
     from mlbridge.train.value import ValueSettings
 
+    evolution = None
+    if joint is not None:
+        evolution = EvolutionSettings(
+            **joint, evaluations=search["evaluations"], seed=seed
+        )
     settings = coreset.CoreSetSettings(
         **arguments,  # type: ignore[arg-type]
         search=SearchSettings(**search),
+        evolution=evolution,
         value=ValueSettings(seed=seed),
     )
     with progress_bars() as bars:
         trained = coreset.train(settings, _stages(bars))
     ratios = trained.core.ratios
-    console.print(
-        f"Searched modules: {trained.searched:.4f} of -Oz by the best sequence of each."
-    )
+    if trained.searched is not None:
+        console.print(
+            f"Searched modules: {trained.searched:.4f} of -Oz by the best sequence of"
+            " each."
+        )
     for k in sorted({1, 8, len(ratios)} & set(range(1, len(ratios) + 1))):
         console.print(
             f"Training programs: {ratios[k - 1]:.4f} by the best of {k} fixed"

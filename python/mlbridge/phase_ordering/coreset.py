@@ -23,13 +23,26 @@ class CoreSet:
         sequences: as greedily chosen: the first k are the best k that were found.
         ratios: geomean of size / -Oz over the training programs, by the best of the
             first 1, 2, ... of them.
-        length: most actions of a sequence of the search that found them.
+        length: most actions of a sequence of the search that found them; so long are
+            random sequences to compare them with.
+        random: the name of the space that those are drawn from, where that is another
+            one: a core set of whole pipelines has no actions to draw from.
     """
 
     actions: ActionSpace
     sequences: tuple[Order, ...]
     ratios: tuple[float, ...]
     length: int
+    random: str | None = None
+
+    @property
+    def drawn_from(self) -> ActionSpace:
+        """The space of random sequences to compare these with.
+
+        Raises:
+            InvalidArgument: there is no space of that name.
+        """
+        return self.actions if self.random is None else ActionSpace.load(self.random)
 
     def save(self, path: Path) -> None:
         """Writes it as JSON."""
@@ -50,6 +63,7 @@ class CoreSet:
                 tuple(tuple(map(int, sequence)) for sequence in root["sequences"]),
                 tuple(map(float, root["ratios"])),
                 int(root["length"]),
+                None if root.get("random") is None else str(root["random"]),
             )
         except OSError as error:
             raise InvalidArgument(f"{path}: {error.strerror}") from None

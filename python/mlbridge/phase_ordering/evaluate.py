@@ -16,7 +16,7 @@ compiler does not survive is -Oz, which deployment falls back to.
 """
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ from mlbridge.corpus import toolchain
 from mlbridge.corpus.manifest import Corpus, Module, Program
 from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument
-from mlbridge.phase_ordering.actions import NOTHING, Action, ActionSpace
+from mlbridge.phase_ordering.actions import ActionSpace
 from mlbridge.phase_ordering.compiler import (
     TIMEOUT,
     CompilerOptions,
@@ -37,6 +37,7 @@ from mlbridge.phase_ordering.compiler import (
     SequenceRunner,
 )
 from mlbridge.phase_ordering.coreset import CoreSet
+from mlbridge.phase_ordering.measure import Measured, measure
 from mlbridge.phase_ordering.model import Model, Order
 from mlbridge.phase_ordering.runners import Runners
 from mlbridge.phase_ordering.stock import oz_size
@@ -159,8 +160,8 @@ def evaluate(
         corpus: that has them.
         split: of it.
         model: to be judged.
-        core: the sequences to compare with; random ones are of its space, and as long
-            as its search's. Without one there are only random ones of the model's.
+        core: the sequences to compare with, and where random ones are drawn from.
+            Without one there are only random ones of the model's space.
         settings: tries and seeds.
         vocabulary: of the model's embeddings, if it has any.
         jobs: compilers at once.
@@ -183,7 +184,7 @@ def evaluate(
     ]
     space, length = spaces, model.task.steps
     if core is not None:
-        space, length = core.actions, core.length
+        space, length = core.drawn_from, core.length
     drawn: list[list[list[Choice]]] = [
         [
             [
@@ -220,9 +221,17 @@ def evaluate(
         )
         for n, path in enumerate(paths)
     }
-    measured = _measure(wanted, spaces.prologue, settings.timeout, jobs, show)
+    measured = dict(
+        measure(
+            wanted,
+            spaces.prologue,
+            timeout=settings.timeout,
+            jobs=jobs,
+            show=lambda done, total: show("Compiling", done, total),
+        )
+    )
     for path in paths:
-        failures += measured[path].failures
+        failures += [(path, error) for error in measured[path].failures]
     kept = [n for n, size in enumerate(oz) if size]
     ways = [_way(rule, kept, [measured[path] for path in paths], oz) for rule in rules]
     inside = [measured[paths[n]].oz or oz[n] for n in kept]
@@ -257,7 +266,7 @@ def _best(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
 
 
 def _way(
-    rule: _Rule, kept: Sequence[int], measured: Sequence["_Measured"], oz: Sequence[int]
+    rule: _Rule, kept: Sequence[int], measured: Sequence[Measured], oz: Sequence[int]
 ) -> Way:
     sizes: list[list[int]] = []
     chosen: list[list[Choice]] = []
@@ -347,66 +356,6 @@ def _rollouts(
         [None if isinstance(order, SequenceFailed) else order for order in found[path]]
         for path in paths
     ], failures
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """What pipelines make of a module.
-
-    Attributes:
-        sizes: by pipeline, of those that the compiler survived.
-        failures: the others.
-        oz: by -Oz in the environment; 0 if that is not known.
-    """
-
-    sizes: dict[str, int]
-    failures: list[tuple[Path, SequenceFailed]]
-    oz: int
-
-
-def _measure(
-    wanted: Mapping[Path, Sequence[str]],
-    prologue: str,
-    timeout: float,
-    jobs: int,
-    show: Show,
-) -> dict[Path, _Measured]:
-    """Tries on each module the pipelines that are wanted there."""
-    unique = list(dict.fromkeys(name for names in wanted.values() for name in names))
-    numbers = {pipeline: number for number, pipeline in enumerate(unique)}
-    actions = [Action(str(n), pipeline or NOTHING) for pipeline, n in numbers.items()]
-    space = ActionSpace(
-        "evaluation", "", prologue, tuple(actions or [Action("nothing", NOTHING)])
-    )
-    with tempfile.TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
-        file = Path(folder, "actions.json")
-        space.save(file)
-        options = CompilerOptions(str(file), ("step",), "text-size", 1)
-
-        def measure(runner: SequenceRunner, path: Path) -> _Measured:
-            sizes: dict[str, int] = {}
-            failures: list[tuple[Path, SequenceFailed]] = []
-            oz = 0
-            for pipeline in wanted[path]:
-                try:
-                    found = runner.run(path, [numbers[pipeline]])
-                except ModuleFailed as error:
-                    failures.append((path, error))
-                    break
-                except SequenceFailed as error:
-                    failures.append((path, error))
-                else:
-                    sizes[pipeline], oz = found.last, found.oz
-            return _Measured(sizes, failures, oz)
-
-        with Runners(options, jobs, timeout) as runners:
-            return dict(
-                runners.map(
-                    measure,
-                    list(wanted),
-                    lambda done, total: show("Compiling", done, total),
-                )
-            )
 
 
 def _stock(program: Program, module: Module, level: str) -> int:

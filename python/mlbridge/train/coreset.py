@@ -4,13 +4,14 @@
 """A core set of sequences, and a value model that picks among them.
 
 The recipe of "Learning Compiler Pass Orders using Coreset and Normalized Value
-Prediction" (ICML 2023). Each part is kept in the folder of the training, so that one
-that was cut short goes on: ``search.jsonl``, ``table.jsonl``, ``core.json``.
+Prediction" (ICML 2023), with sequences of actions as there or with whole pipelines.
+Each part is kept in the folder of the training, so that one that was cut short goes on:
+``search.jsonl`` or ``measured.jsonl``, ``table.jsonl``, ``core.json``.
 """
 
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,23 +24,16 @@ from mlbridge.corpus.manifest import program_of
 from mlbridge.corpus.recipes import SHARED
 from mlbridge.envs.phase_ordering import _dimension
 from mlbridge.errors import InvalidArgument
-from mlbridge.phase_ordering.actions import ActionSpace
 from mlbridge.phase_ordering.compiler import TIMEOUT, CompilerOptions, SequenceRunner
 from mlbridge.phase_ordering.coreset import CoreSet
 from mlbridge.phase_ordering.model import Task
 from mlbridge.phase_ordering.runners import Runners
 from mlbridge.train import value as value_model
+from mlbridge.train.evolve import EvolutionSettings, Show
 from mlbridge.train.export import export_model
-from mlbridge.train.search import (
-    Order,
-    SearchSettings,
-    Table,
-    search,
-    tabulate,
-)
+from mlbridge.train.pool import Pool, of_actions, of_core_set, of_pipelines
+from mlbridge.train.search import Order, SearchSettings, Table, tabulate
 from mlbridge.train.value import Check, Fitted, ValueSettings
-
-Show = Callable[[str, int, int], None]
 
 LEAST = 300
 """Instructions: of smaller modules there is little to learn."""
@@ -60,6 +54,8 @@ class CoreSetSettings:
             larger ones, too.
         linked: whether it is tried on whole programs, linked, as well.
         search: how each of them is.
+        evolution: how whole pipelines are searched, in place of sequences of actions.
+        core: a core set that is there: nothing is searched, and nothing chosen.
         value: how the value model is trained.
         observation: what it sees.
         vocabulary: of ``embedding``.
@@ -77,6 +73,8 @@ class CoreSetSettings:
     most: int | None = 6000
     linked: bool = False
     search: SearchSettings = field(default_factory=SearchSettings)
+    evolution: EvolutionSettings | None = None
+    core: Path | None = None
     value: ValueSettings = field(default_factory=ValueSettings)
     observation: tuple[str, ...] = ("histogram", "counts")
     vocabulary: Path | None = None
@@ -92,14 +90,15 @@ class Trained:
 
     Attributes:
         core: the core set.
-        searched: geomean over the searched modules of the best that was found.
+        searched: geomean over the searched modules of the best that was found; None if
+            nothing was searched.
         fitted: the value model, and what it does for programs left out.
         model: its file.
         failures: what the compiler did not survive; see `Table`.
     """
 
     core: CoreSet
-    searched: float
+    searched: float | None
     fitted: Fitted
     model: Path
     failures: list[tuple[str, Order, str]]
@@ -134,6 +133,39 @@ def train(
             for program in programs
             if program.name not in SHARED
         ]
+    pool = _pool(settings, small, show)
+    table = tabulate(
+        pool.options,
+        settings.workers,
+        modules,
+        pool.sequences,
+        settings.out / "table.jsonl",
+        lambda done, total: show("Trying on all", done, total),
+        timeout=settings.timeout,
+    )
+    core, chosen = pool.core_set(table, settings.count)
+    core.save(settings.out / "core.json")
+    origins = list(pool.origins.values())
+    path, fitted = _train_model(settings, core, table, chosen, origins, show)
+    return Trained(core, pool.searched, fitted, path, table.failures)
+
+
+def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> Pool:
+    """What the core set is chosen of."""
+    if settings.core is not None:
+        return of_core_set(CoreSet.load(settings.core), settings.out, settings.plugin)
+    if settings.evolution is not None:
+        count = max(settings.searched, settings.evolution.modules)
+        return of_pipelines(
+            balanced(small, count, settings.evolution.seed),
+            settings.searched,
+            settings.evolution,
+            settings.out,
+            workers=settings.workers,
+            timeout=settings.timeout,
+            plugin=settings.plugin,
+            show=show,
+        )
     options = CompilerOptions(
         settings.actions,
         ("step",),
@@ -141,42 +173,14 @@ def train(
         settings.search.length,
         plugin=settings.plugin,
     )
-    with Runners(options, settings.workers, settings.timeout) as runners:
-        found = search(
-            runners,
-            balanced(small, settings.searched, settings.search.seed),
-            settings.search,
-            settings.out / "search.jsonl",
-            lambda done, total: show("Searching", done, total),
-        )
-    # The space's own order, and the best of each module.
-    length = min(len(options.space.actions), settings.search.length)
-    found = [best for best in found if best.sequences]
-    own = tuple(range(length))
-    # With the programs in which each was found: the space's own order in none.
-    pool: dict[Order, set[str]] = {own: set()}
-    for each in found:
-        if each.sequences[0] != own:
-            origin = program_of(Path(each.module))
-            pool.setdefault(each.sequences[0], set()).add(origin)
-    table = tabulate(
+    return of_actions(
         options,
-        settings.workers,
-        modules,
-        list(pool),
-        settings.out / "table.jsonl",
-        lambda done, total: show("Trying on all", done, total),
+        balanced(small, settings.searched, settings.search.seed),
+        settings.search,
+        workers=settings.workers,
         timeout=settings.timeout,
-    )
-    core, chosen = _core_set(
-        options.space, table, settings.count, settings.search.length
-    )
-    core.save(settings.out / "core.json")
-    origins = [frozenset(programs) for programs in pool.values()]
-    path, fitted = _train_model(settings, core, table, chosen, origins, show)
-    best = [min(b.ratios) for b in found] or [1.0]
-    return Trained(
-        core, float(np.exp(np.mean(np.log(best)))), fitted, path, table.failures
+        log=settings.out / "search.jsonl",
+        show=show,
     )
 
 
@@ -223,19 +227,6 @@ def _drawn(
         len(members), len(members), replace=False, p=weights / weights.sum()
     )
     return [members[number] for number in order]
-
-
-def _core_set(
-    space: ActionSpace, table: Table, count: int, length: int
-) -> tuple[CoreSet, list[int]]:
-    chosen = table.greedy(count)
-    smallest = np.full(len(table.modules), np.inf)
-    ratios = []
-    for number in chosen:
-        smallest = np.minimum(smallest, table.sizes[:, number])
-        ratios.append(float(np.exp(table.score(smallest))))
-    sequences = tuple(table.sequences[number] for number in chosen)
-    return CoreSet(space, sequences, tuple(ratios), length), chosen
 
 
 def _train_model(

@@ -48,14 +48,18 @@ class Kept:
         )
 
     def load(self, modules: Sequence[Path]) -> dict[str, dict[str, Any]]:
-        """What is known of modules, by their names."""
+        """What is known of modules, by their names: of each the last line."""
+        return {module: found[-1] for module, found in self.load_all(modules).items()}
+
+    def load_all(self, modules: Sequence[Path]) -> dict[str, list[dict[str, Any]]]:
+        """All lines of modules that there are lines of, by the modules' names."""
         lines = self._lines()
-        found = {}
+        found: dict[str, list[dict[str, Any]]] = {}
         for module in {str(module) for module in modules} & set(lines):
             holds = self._made_with(Path(module))
             for line in lines[module]:
                 if line.get("with") == holds and isinstance(line.get("found"), dict):
-                    found[module] = line["found"]
+                    found.setdefault(module, []).append(line["found"])
         return found
 
     def add(self, module: Path, found: Mapping[str, Any]) -> None:

@@ -1,0 +1,351 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A search over whole pipelines: sets of changes of -Oz that evolve.
+
+First one for all modules: the best pipeline that there is for many of them at once.
+From there each module has an evolution of its own, and what has helped in one is tried
+more often in the others. All of them go on in waves, each a batch of candidates of
+every module, and learn from each other between two waves only: what is found does not
+depend on how many compilers there are, nor on how fast they are.
+"""
+
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+from mlbridge.errors import InvalidArgument
+from mlbridge.train.changes import NONE, Change, Changes, Library
+from mlbridge.train.measurements import Measurements
+from mlbridge.train.search import FAILED_RATIO
+
+Show = Callable[[str, int, int], None]
+
+_PREFERENCE = (6, 4, 3, 2, 2, 2)
+"""How often the best, the second, ... of the candidates is changed further."""
+
+_MATES = 20
+"""So many of the best give their changes to others."""
+
+_STARTS, _AMONG = 8, 60
+"""A module begins with so many, of so many of the best for all modules."""
+
+_FEW = 100
+"""Changes of which something is known; of fewer nothing is to be learned yet."""
+
+_CLEARLY = 1e-4
+"""What is smaller by less has not been helped."""
+
+_PATIENCE = 10
+"""So many candidates are drawn for one that is new."""
+
+_MARGIN = 0.003
+"""A candidate is tried on all modules where it is at most so much worse, as log of the
+size, than the best one on the few of the race."""
+
+
+@dataclass(frozen=True)
+class EvolutionSettings:
+    """How long to look, and at what.
+
+    Attributes:
+        joint: candidates for all modules.
+        modules: that these are tried on.
+        race: the first so many of them, on which each is tried at first; the others
+            are for those that do well there.
+        evaluations: candidates for each module by itself.
+        batch: candidates between two looks at what they brought.
+        seed: of everything that is drawn.
+    """
+
+    joint: int = 600
+    modules: int = 40
+    race: int = 12
+    evaluations: int = 300
+    batch: int = 20
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Evolved:
+    """What was found.
+
+    Attributes:
+        joint: the best pipeline for all modules at once.
+        best: by module the best for it, and its size / -Oz there. Modules on which
+            nothing survives are none.
+    """
+
+    joint: str
+    best: dict[Path, tuple[str, float]]
+
+
+def evolve(
+    library: Library,
+    measurements: Measurements,
+    searched: int,
+    settings: EvolutionSettings,
+    show: Show = lambda stage, done, total: None,
+) -> Evolved:
+    """Searches.
+
+    Args:
+        library: what may be changed.
+        measurements: of the modules. The first ones are those of the joint evolution.
+        searched: so many of them, the first, are searched by themselves, too.
+        settings: how long.
+        show: is told how many candidates are tried.
+
+    Raises:
+        InvalidArgument: there is nothing to measure.
+    """
+    modules = measurements.modules
+    if not modules:
+        raise InvalidArgument("expected modules of which -Oz makes machine code")
+    experience = _Experience(library)
+    ranked = _for_all(
+        measurements,
+        modules[: settings.modules],
+        settings,
+        experience,
+        lambda done: show("Evolving for all", done, settings.joint),
+    )
+    members = [
+        _Member(module, ranked, settings, experience) for module in modules[:searched]
+    ]
+    total = settings.evaluations * len(members)
+    _for_each(
+        measurements,
+        members,
+        experience,
+        lambda done: show("Evolving for each", done, total),
+    )
+    best = {member.module: member.best for member in members}
+    return Evolved(
+        library.pipeline(ranked[0]),
+        {
+            module: (library.pipeline(changes), ratio)
+            for module, (changes, ratio) in best.items()
+            if ratio < FAILED_RATIO
+        },
+    )
+
+
+class _Experience:
+    """Which changes have made something smaller, wherever they were tried."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._tries: dict[Change, int] = {}
+        self._helped: dict[Change, float] = {}
+        self._known: list[Change] = []
+        self._weights: list[float] = []
+
+    def draw(self, draw: random.Random) -> Change:
+        """A change: every other one by chance, every other one that has helped."""
+        if len(self._tries) < _FEW or draw.random() < 0.5:
+            return self.library.draw(draw)
+        if not self._weights:
+            self._known = list(self._tries)
+            # What was hardly tried is neither good nor bad yet.
+            likely = [
+                (self._helped[change] + 0.5) / (self._tries[change] + 6)
+                for change in self._known
+            ]
+            self._weights = list(accumulate(share**2 for share in likely))
+        return draw.choices(self._known, cum_weights=self._weights)[0]
+
+    def learn(self, child: "_Child", before: float, after: float) -> None:
+        """What came of a candidate's new changes; each of several has its share."""
+        self._weights = []
+        for change in child.added:
+            helped = (after < before - _CLEARLY) / len(child.added)
+            self._tries[change] = self._tries.get(change, 0) + 1
+            self._helped[change] = self._helped.get(change, 0.0) + helped
+
+
+@dataclass(frozen=True)
+class _Child:
+    """A candidate that is to be tried.
+
+    Attributes:
+        changes: that it is.
+        parent: the candidate that it was made of.
+        added: what it has and the parents had not.
+    """
+
+    changes: Changes
+    parent: Changes = NONE
+    added: tuple[Change, ...] = ()
+
+
+def _children(
+    count: int,
+    parents: Sequence[Changes],
+    mates: Sequence[Changes],
+    known: Collection[Changes],
+    draw: random.Random,
+    experience: _Experience,
+) -> list[_Child]:
+    """So many new candidates, or fewer where hardly anything is new."""
+    children: dict[Changes, _Child] = {}
+    for _ in range(_PATIENCE * count):
+        if len(children) == count:
+            break
+        (parent,) = draw.choices(parents, _PREFERENCE[: len(parents)])
+        changes = set(parent)
+        mated = draw.random() < 0.25
+        if mated:
+            changes |= draw.choice(mates)
+        if changes and draw.random() < 0.25:
+            changes.remove(draw.choice(sorted(changes)))
+        added: dict[Change, None] = {}
+        if not mated or draw.random() < 0.3:
+            for _ in range(draw.choice((1, 1, 2, 3))):
+                change = experience.draw(draw)
+                if change not in changes:
+                    added[change] = None
+        child = _Child(frozenset(changes | set(added)), parent, tuple(added))
+        if child.changes not in known:
+            children.setdefault(child.changes, child)
+    return list(children.values())
+
+
+def _ranked(scores: Mapping[Changes, float]) -> list[Changes]:
+    """The best first; of equals what changes less, or else was found first."""
+    return sorted(scores, key=lambda one: (scores[one], len(one)))
+
+
+def _for_all(
+    measurements: Measurements,
+    modules: Sequence[Path],
+    settings: EvolutionSettings,
+    experience: _Experience,
+    show: Callable[[int], None],
+) -> list[Changes]:
+    """The candidates that were tried on all modules, the best first."""
+    draw = random.Random(f"{settings.seed} for all")
+    library = experience.library
+    race = modules[: settings.race]
+    raced: dict[Changes, float] = {}
+    tried: dict[Changes, float] = {}
+    # The pipeline as it is, and one change of it each.
+    children = [_Child(NONE)]
+    children += [
+        _Child(frozenset({change}), NONE, (change,))
+        for change in dict.fromkeys(
+            library.draw(draw) for _ in range(min(settings.batch, settings.joint) - 1)
+        )
+    ]
+    while children:
+        candidates = [child.changes for child in children]
+        raced |= _scores(measurements, library, race, candidates)
+        best = min(raced[one] for one in [*tried, *candidates])
+        promising = [
+            one
+            for one in _ranked({one: raced[one] for one in candidates})
+            if raced[one] <= best + _MARGIN
+        ]
+        promising = promising[: max(1, settings.batch * 2 // 5)]
+        tried |= _scores(measurements, library, modules, promising)
+        for child in children:
+            experience.learn(child, raced[child.parent], raced[child.changes])
+        show(len(raced))
+        children = _children(
+            min(settings.batch, settings.joint - len(raced)),
+            _ranked(tried)[: len(_PREFERENCE)],
+            _ranked(raced)[:_MATES],
+            raced,
+            draw,
+            experience,
+        )
+    return _ranked(tried)
+
+
+def _scores(
+    measurements: Measurements,
+    library: Library,
+    modules: Sequence[Path],
+    candidates: Sequence[Changes],
+) -> dict[Changes, float]:
+    """By candidate, as `Measurements.score`."""
+    pipelines = {one: library.pipeline(one) for one in candidates}
+    wanted = list(dict.fromkeys(pipelines.values()))
+    measurements.measure(dict.fromkeys(modules, wanted))
+    return {
+        one: measurements.score(modules, pipeline)
+        for one, pipeline in pipelines.items()
+    }
+
+
+class _Member:
+    """The evolution for one module."""
+
+    def __init__(
+        self,
+        module: Path,
+        ranked: Sequence[Changes],
+        settings: EvolutionSettings,
+        experience: _Experience,
+    ) -> None:
+        """Begins with the best for all modules, ``ranked``."""
+        self.module = module
+        self.known: dict[Changes, float] = {}
+        self._settings = settings
+        self._experience = experience
+        name = f"{module.parent.name}/{module.name}"
+        self._draw = random.Random(f"{settings.seed} {name}")
+        among = ranked[1:_AMONG]
+        starts = self._draw.sample(among, min(_STARTS, len(among)))
+        self._starts = list(dict.fromkeys([NONE, ranked[0], *starts]))
+
+    @property
+    def best(self) -> tuple[Changes, float]:
+        """The smallest, and its size / -Oz."""
+        best = _ranked(self.known)[0]
+        return best, self.known[best]
+
+    def batch(self) -> list[_Child]:
+        """What is to be tried next."""
+        left = min(self._settings.batch, self._settings.evaluations - len(self.known))
+        if not self.known:
+            return [_Child(one) for one in self._starts][:left]
+        if self.best[1] >= FAILED_RATIO:
+            # What no compiler has survived so far, none will.
+            return []
+        parents = _ranked(self.known)[: len(_PREFERENCE)]
+        return _children(
+            left, parents, parents, self.known, self._draw, self._experience
+        )
+
+
+def _for_each(
+    measurements: Measurements,
+    members: Sequence[_Member],
+    experience: _Experience,
+    show: Callable[[int], None],
+) -> None:
+    """Goes on in waves until each member has had what it may try."""
+    library = experience.library
+    while True:
+        batches = [
+            [(child, library.pipeline(child.changes)) for child in member.batch()]
+            for member in members
+        ]
+        if not any(batches):
+            return
+        before = sum(len(member.known) for member in members)
+        measurements.measure(
+            {
+                member.module: list(dict.fromkeys(pipeline for _, pipeline in batch))
+                for member, batch in zip(members, batches, strict=True)
+            },
+            lambda done, before=before: show(before + done),  # type: ignore[misc]
+        )
+        for member, batch in zip(members, batches, strict=True):
+            for child, pipeline in batch:
+                after = measurements.ratio(member.module, pipeline)
+                member.known[child.changes] = after
+                experience.learn(child, member.known[child.parent], after)
