@@ -25,6 +25,7 @@ from mlbridge.envs.machine_code import text_size
 from phase_ordering import (
     PARTS,
     PLUGIN,
+    ROOT,
     actions,
     bitcode,
     code_of,
@@ -64,6 +65,17 @@ def test_the_committed_actions_are_what_the_script_makes(tmp_path: Path) -> None
         assert json.loads((tmp_path / f"{name}.json").read_text()) == space
         assert len(space["actions"]) == count
         assert len({json.dumps(a) for a in space["actions"]}) == count
+
+
+def test_the_committed_changes_are_what_the_script_makes(tmp_path: Path) -> None:
+    made = tmp_path / "changes.json"
+    script = "compilers.llvm.PhaseOrdering.derive_changes"
+    subprocess.run([sys.executable, "-m", script, str(made)], check=True, cwd=ROOT)
+    committed = (PARTS / "changes.json").read_text()
+    version = run("clang-22", "-dumpversion").strip()
+    if version not in json.loads(committed)["description"]:
+        pytest.skip(f"they are of another LLVM than {version}")
+    assert made.read_text() == committed
 
 
 @pytest.mark.parametrize("spec", ["pipe", "shm", "pipe:?serdes=json"])

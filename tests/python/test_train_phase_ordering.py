@@ -42,6 +42,7 @@ from mlbridge.phase_ordering.evaluate import (
     EvaluationSettings,
     Way,
     evaluate,
+    random_sequences,
 )
 from mlbridge.phase_ordering.model import Model, Task
 from mlbridge.phase_ordering.programs import run_programs
@@ -50,6 +51,7 @@ from mlbridge.phase_ordering.runners import Runners
 from mlbridge.phase_ordering.stock import oz_size
 from mlbridge.train import coreset, policy, value
 from mlbridge.train.curve import Curve
+from mlbridge.train.evolve import EvolutionSettings
 from mlbridge.train.kept import Kept
 from mlbridge.train.search import SearchSettings, Table, search, tabulate
 from mlbridge.train.settings import PolicySettings, TrainingEnv
@@ -103,6 +105,15 @@ def core_settings(folder: Path, out: Path) -> coreset.CoreSetSettings:
         value=value.ValueSettings(epochs=40, members=2, hidden=16),
         workers=2,
     )
+
+
+@pytest.fixture(scope="module")
+def of_pipelines(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> coreset.Trained:
+    settings = core_settings(folder, tmp_path_factory.mktemp("pipelines"))
+    evolution = EvolutionSettings(joint=12, modules=2, race=1, evaluations=12, batch=6)
+    return coreset.train(replace(settings, evolution=evolution))
 
 
 def modules(folder: Path) -> list[Path]:
@@ -350,6 +361,56 @@ def test_clang_asks_the_model(
             assert size == pytest.approx(expected, rel=0.01)
 
 
+def test_a_core_set_of_whole_pipelines(
+    of_pipelines: coreset.Trained, folder: Path
+) -> None:
+    core, file = of_pipelines.core, of_pipelines.model.with_name("core.json")
+    assert CoreSet.load(file) == core
+    assert core.sequences == tuple((n,) for n in range(len(core.actions.actions)))
+    assert len({action.pipeline for action in core.actions.actions}) == len(core.ratios)
+    assert core.ratios[-1] < 1
+    model = Model(of_pipelines.model)
+    assert [action.pipeline for action in model.task.actions.actions] == [
+        action.pipeline for action in core.actions.actions
+    ]
+    # Random sequences to compare with are of actions.
+    wanted = EvaluationSettings(2, draws=1, levels=(), most=700, programs=("lua",))
+    found = evaluate(corpus.load(folder), None, model, core, wanted)
+    ways = {way.name: way for way in found.ways}
+    root, oz = corpus.load(folder).folder, ActionSpace.load("oz")
+    assert ways["one random sequence"].chosen == [
+        pipeline_of(oz, random_sequences(15, root / file, (2, 15), 0)[0])
+        for file in found.files
+    ]
+    assert set(ways["best fixed sequence"].chosen) == {core.actions.actions[0].pipeline}
+
+
+def test_a_model_for_a_core_set_that_there_is(
+    of_pipelines: coreset.Trained, folder: Path, tmp_path: Path
+) -> None:
+    # In another order than the best.
+    known = of_pipelines.core
+    there = replace(known, sequences=known.sequences[::-1])
+    there.save(tmp_path / "there.json")
+    arguments = [
+        *("train", "phase-ordering", "--recipe", "coreset", "--corpus", str(folder)),
+        *("--core", str(tmp_path / "there.json"), "--out", str(tmp_path / "out")),
+        *("--workers", "2"),
+    ]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "Searched" not in result.output
+    made = CoreSet.load(tmp_path / "out" / "core.json")
+    assert replace(made, ratios=()) == replace(there, ratios=())
+    # It is measured anew, and all of them are as good as in any order.
+    assert made.ratios[0] >= known.ratios[0]
+    assert made.ratios[-1] == pytest.approx(known.ratios[-1])
+    space = Model(tmp_path / "out" / "model.onnx").task.actions
+    assert [action.pipeline for action in space.actions] == [
+        pipeline_of(there.actions, order) for order in there.sequences
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -363,6 +424,20 @@ def test_clang_asks_the_model(
         (("--observation", "embedding"), "need each other"),
         (("--recipe", "coreset", "--observation", "step"), "before the first action"),
         (("--actions", "nothing"), "action space 'nothing'"),
+        (("--search", "pipelines"), "--search is of the recipe coreset"),
+        (("--recipe", "coreset", "--search", "all"), "actions or pipelines, found 'al"),
+        (
+            ("--recipe", "coreset", "--search", "pipelines", "--episode", "9"),
+            "--episode is of --search actions",
+        ),
+        (
+            ("--recipe", "coreset", "--joint-modules", "9"),
+            "--joint-modules is of --search pipelines",
+        ),
+        (
+            ("--recipe", "coreset", "--core", "core.json", "--count", "9"),
+            "with --core nothing is searched",
+        ),
     ],
 )
 def test_what_is_asked_for_is_checked_first(

@@ -213,11 +213,12 @@ def test_an_evolution_finds_something_and_always_the_same(
 
 
 def test_what_was_found_is_so(modules: list[Path], tmp_path: Path) -> None:
-    # There is much to gain where hardly anything is done.
-    library = replace(Library.load(), tree=parse("function(sroa<modify-cfg>,gvn<>)"))
+    # Where variables are in memory there is much to gain.
+    library = replace(
+        Library.load(), tree=parse("function(gvn<>)"), function=("sroa<modify-cfg>",)
+    )
     known = measurements(modules, tmp_path / "log.jsonl")
-    wanted = replace(WANTED, joint=40, evaluations=40)
-    found = evolve(library, known, len(modules), wanted)
+    found = evolve(library, known, len(modules), WANTED)
     for module, (pipeline, ratio) in found.best.items():
         ways = [library.pipeline(), found.joint, pipeline]
         ((_, sizes),) = measure({module: ways}, library.prologue)
@@ -225,7 +226,7 @@ def test_what_was_found_is_so(modules: list[Path], tmp_path: Path) -> None:
         # But for ties of the code generator: see docs/training.md.
         assert ratio == pytest.approx(best / oz_size(module), rel=0.01)
         assert best <= 1.01 * joint
-        assert best < 0.95 * base
+        assert best < 0.9 * base
 
 
 def test_a_limit_is_kept(modules: list[Path], tmp_path: Path) -> None:
