@@ -199,7 +199,7 @@ def evaluate(
     ]
     fixed: list[Choice] = []
     if core is not None:
-        fixed = [_bare(space, order) for order in core.sequences[:count]]
+        fixed = [_bare(core.actions, order) for order in core.sequences[:count]]
     everywhere = [[fixed for _ in paths]]
     rules = [_alone("model, alone", [ours])]
     if fixed:
