@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes the action spaces of phase ordering from the -Oz pipeline of an LLVM.
 
-``derive_actions.py FOLDER`` writes oz.json, odg.json and passes.json there, of the
-pipeline that ``clang-22`` prints. The same LLVM gives the same bytes.
+``.venv/bin/python derive_actions.py FOLDER`` writes oz.json, odg.json and passes.json
+there, of the pipeline that ``clang-22`` prints. The same LLVM gives the same bytes.
 """
 
 import argparse

@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes what a search over whole pipelines may change in the -Oz of an LLVM.
 
-``python -m compilers.llvm.PhaseOrdering.derive_changes FILE``, in the root of the
-checkout, writes the pipeline that ``clang-22`` prints, and what may be put in it. What
-that is, is said here: passes that LLVM or a compiler built on it runs by default, be it
-at another level (argpromotion, callsite-splitting), for another target (sink, slsr,
-nary-reassociate), before code is generated (loop-reduce, consthoist, mergeicmps) or for
-another language (mergefunc). What is off everywhere (gvn-hoist, newgvn, lnicm,
+``.venv/bin/python -m compilers.llvm.PhaseOrdering.derive_changes FILE``, in the root of
+the checkout, writes the pipeline that ``clang-22`` prints, and what may be put in it.
+What that is, is said here: passes that LLVM or a compiler built on it runs by default,
+be it at another level (argpromotion, callsite-splitting), for another target (sink,
+slsr, nary-reassociate), before code is generated (loop-reduce, consthoist, mergeicmps)
+or for another language (mergefunc). What is off everywhere (gvn-hoist, newgvn, lnicm,
 iroutliner, hotcoldsplit, attributor) is tested less, and is not inserted.
 """
 
