@@ -297,9 +297,9 @@ def test_steps_a_second() -> None:
     episode = Episode(Path("a.bc"), (1, 2, 3, 4))
     sizes: dict[Episode, tuple[int, ...]] = {episode: (9, 8, 7, 6)}
     results = training.Results(4)
-    results.played["original", 1] = [Played(8, sizes), Played(8, sizes)]
-    results.played["shm", 1] = [Played(1, sizes), Played(2, sizes)]
-    results.played["shm", 2] = [Played(0.5, sizes), Played(1, sizes)]
+    results.played["original", 1] = [Played(8, sizes, 6), Played(8, sizes, 6)]
+    results.played["shm", 1] = [Played(1, sizes, 1), Played(2, sizes, 1)]
+    results.played["shm", 2] = [Played(0.5, sizes, 1), Played(1, sizes, 1)]
     assert results.rate("shm", 1) == pytest.approx(4 / 1.5)
     rows = {(row["flow"], row["workers"]): row for row in training.rows(results)}
     assert rows["shm", 1]["faster_than_original"] == 6

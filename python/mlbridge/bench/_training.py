@@ -77,7 +77,8 @@ def training_command(
 
     "faster" is than the original flow with as many workers, "/ one" than the same flow
     with one worker: medians of pairs of the same round. "CPU ms" is what a step takes
-    of the cores, in all processes together.
+    of the cores, in all processes together. Other work on the machine slows a flow that
+    starts processes more than one that does not; CPU is what it disturbs least.
 
     ```sh
     mlbridge bench training

@@ -514,6 +514,9 @@ def bounds(results: Results) -> list[Bound]:
         if (ORIGINAL, count) in results.played:
             ratio = results.time_ratio((flow, count), (ORIGINAL, count))
             found.append(Bound(flow, label, ORIGINAL, ratio, THROUGHPUT_LIMIT))
+            ratio = results.cpu_ms(flow, count) / results.cpu_ms(ORIGINAL, count)
+            what = f"{ORIGINAL}, CPU"
+            found.append(Bound(flow, label, what, ratio, THROUGHPUT_LIMIT))
         if count == 2 and (flow, 1) in results.played:
             ratio = results.time_ratio((flow, 2), (flow, 1))
             found.append(Bound(flow, label, "one worker", ratio, SCALING_LIMIT))
