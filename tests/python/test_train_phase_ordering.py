@@ -321,6 +321,9 @@ def test_the_recipe_makes_a_model_that_picks_sequences(
             assert not any(isinstance(choice, SequenceFailed) for choice in choices)
             assert len(set(choices)) == min(3, count)
             assert choices[0] == model.decide_alone(runner, module)
+            # Behind what it likes best comes the core set in its order.
+            others = choices[1:]
+            assert others == sorted(others)
     assert trained.model.with_name("curve.png").is_file()
 
 

@@ -267,12 +267,13 @@ def _train_model(
     )
     path = settings.out / "model.onnx"
     export_model(
-        fitted.model,
+        value_model.Ranked(fitted.model),
         path,
         options,
         task,
         seed=settings.value.seed,
-        decide="argmax:values",
+        # A compiler that tries several has to see which are next.
+        decide="outputs:values",
     )
     _plot(core, fitted.checks, settings.out / "curve.png")
     return path, fitted

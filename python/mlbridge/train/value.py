@@ -85,6 +85,30 @@ class ValueModel(nn.Module):
         return {"values": self.each(row).mean(dim=0)}
 
 
+class Ranked(nn.Module):
+    """The sequence that a value model likes best, then the core set in its order.
+
+    What it likes next is much like the first. The first few of a core set complement
+    each other: of as many tries, these leave smaller code.
+    """
+
+    order: Tensor
+
+    def __init__(self, model: ValueModel) -> None:
+        """Of a trained model."""
+        super().__init__()
+        self.model = model
+        self.in_features = model.in_features
+        count = len(model.base)
+        self.register_buffer("order", torch.arange(count, dtype=torch.float32))
+
+    def forward(self, row: Tensor) -> dict[str, Tensor]:
+        """[N, widths] to ``values``, which say no more than what is to come first."""
+        values = self.model(row)["values"]
+        chosen = (values >= values.amax(dim=1, keepdim=True)).float()
+        return {"values": chosen * len(self.order) - self.order}
+
+
 @dataclass(frozen=True)
 class Check:
     """What the model chooses for programs that it was not trained on.
