@@ -50,6 +50,11 @@ class Seen:
     embedding: NDArray[np.float32] | None
 
 
+def _run(command: Sequence[str | Path]) -> bytes:
+    """What a process printed: one that the scheduler treats as it treats ours."""
+    return toolchain.run(command, own_session=True)[0]
+
+
 class Embedder:
     """llvm-ir2vec, with a vocabulary that also makes it count."""
 
@@ -96,7 +101,7 @@ class Embedder:
             Malformed: it printed something else.
         """
         told = f"--ir2vec-vocab-path={self._file}"
-        printed = toolchain.run([IR2VEC, "embeddings", told, module])[0].decode()
+        printed = _run([IR2VEC, "embeddings", told, module]).decode()
         # A function is a line with its name, and a line of numbers in brackets.
         rows = [line[2:-1] for line in printed.split("\n") if line[:2] == " ["]
         width = self._dimension + 1 + self._entities
@@ -183,7 +188,7 @@ class OriginalTools:
     @staticmethod
     def emit(state: Path, to: Path) -> None:
         """Makes the object."""
-        toolchain.run(
+        _run(
             [
                 *(toolchain.CLANG, "-Oz", "-Xclang", "-disable-llvm-passes", "-w"),
                 *("-x", "ir", "-c", state, "-o", to),
@@ -192,7 +197,7 @@ class OriginalTools:
 
     @staticmethod
     def _opt(pipeline: str, source: Path, to: Path) -> None:
-        toolchain.run(
+        _run(
             [
                 *(toolchain.OPT, "-relocation-model=pic", f"-passes={pipeline}"),
                 # What is read is then the same module, to passes, too.

@@ -291,6 +291,8 @@ def timed(command: Sequence[str | Path]) -> Took:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env=threads.environment(),
+        # As the compilers of environments are: Linux may share cores out by session.
+        start_new_session=True,
     ) as process:
         assert process.stderr is not None
         said = process.stderr.read().decode(errors="replace")

@@ -34,8 +34,16 @@ def run(
     *,
     folder: Path | None = None,
     seconds: float = SECONDS,
+    own_session: bool = False,
 ) -> tuple[bytes, bytes]:
     """Runs a command and returns its stdout and stderr.
+
+    Args:
+        command: the program and its arguments.
+        folder: where it runs; by default here.
+        seconds: that it may take.
+        own_session: whether it is in a session of its own, as a compiler of
+            `mlbridge.envs` is: Linux may share the cores out by session.
 
     Raises:
         CompilerFailed: its status is not 0; the text is the end of what it said.
@@ -51,6 +59,7 @@ def run(
             cwd=folder,
             timeout=seconds,
             check=False,
+            start_new_session=own_session,
         )
     except subprocess.TimeoutExpired:
         raise Timeout(f"no end after {seconds:.0f} s: {words}") from None
