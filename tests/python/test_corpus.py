@@ -240,6 +240,8 @@ def test_ctrl_c_ends_the_program(folder: Path, tmp_path: Path) -> None:
     def interrupt() -> None:
         while not pid.exists():
             time.sleep(0.05)
+        # While it runs, and not while it is started.
+        time.sleep(1)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt, daemon=True)

@@ -373,8 +373,8 @@ def _run(
 
         late = threading.Timer(limit, stop)
         late.daemon = True
-        late.start()
         try:
+            late.start()
             # wait4 alone tells what this process took, and no other one.
             _, status, used = os.wait4(process.pid, 0)
         except BaseException:
