@@ -160,6 +160,39 @@ TEST_F(SearchTest, TriesTheMostValuedActionsFirst) {
   EXPECT_EQ(find({0, 1, 1, 1}, {1, 0, 0})->Sequence, ActionSequence{1});
 }
 
+TEST_F(SearchTest, LooksAhead) {
+  Settings.Lookahead = 3;
+  Features = *Observation::create("counts", 4, "", {});
+  std::vector<float> Values{0};
+  FunctionRunner Runner([&](const FeatureSet &In, Deadline, FeatureSet &Out) {
+    ++Asked;
+    // The fewer functions, the better.
+    Values[0] = -(*In.find("counts")->as<float>())[0];
+    Out.set("value", Values);
+    return Error::success();
+  });
+  PhaseOrderingPolicy Policy(Runner, Features, 4);
+  Expected<std::uint16_t> Best = lookAhead(*Of, Policy, Settings);
+  ASSERT_TRUE(Best) << Best.takeError().str();
+  // The last action leaves fewer still, and is not looked at.
+  EXPECT_EQ(*Best, 2);
+  EXPECT_EQ(Asked, 3U);
+
+  // A search has it first, and then the others in their order.
+  Expected<SearchResult> One = search(*Of, Policy, Settings, {.Rollouts = 1});
+  ASSERT_TRUE(One) << One.takeError().str();
+  EXPECT_THAT(One->Sequence, testing::Optional(ElementsAre(2)));
+  Expected<SearchResult> All = search(*Of, Policy, Settings, {.Rollouts = 4});
+  ASSERT_TRUE(All) << All.takeError().str();
+  EXPECT_THAT(All->Sequence, testing::Optional(ElementsAre(3)));
+  EXPECT_EQ(All->Rollouts, 4U);
+
+  Values = {1, 2};
+  Expected<std::uint16_t> Two = lookAhead(*Of, Policy, Settings);
+  EXPECT_EQ(Two.code(), ErrorCode::SchemaMismatch);
+  EXPECT_THAT(Two.takeError().str(), HasSubstr("expected one number"));
+}
+
 TEST_F(SearchTest, DrawsTheSameSequencesByTheSameSeed) {
   Settings.Steps = 4;
   std::set<ActionSequence> Winners;

@@ -332,21 +332,51 @@ def test_the_same_recipe_makes_the_same_model(
 ) -> None:
     again = coreset.train(core_settings(folder, tmp_path))
     assert again.core == trained.core
+    assert again.fitted is not None
+    assert trained.fitted is not None
     assert again.fitted.checks == trained.fitted.checks
 
 
 def test_clang_asks_the_model(
     trained: coreset.Trained, folder: Path, tmp_path: Path
 ) -> None:
+    as_in_clang(Model(trained.model), folder, tmp_path, asked=1)
+
+
+def test_a_model_that_looks_ahead(
+    trained: coreset.Trained, folder: Path, tmp_path: Path
+) -> None:
+    core = trained.model.with_name("core.json")
+    wanted = replace(core_settings(folder, tmp_path / "out"), core=core, ahead=2)
+    made = coreset.train(wanted)
+    assert made.fitted is None
+    assert made.foresight is not None
+    # By models that have not seen the program: perhaps no better than the first.
+    assert made.foresight.best <= min(made.foresight.chosen, made.foresight.fixed)
+    model = Model(made.model)
+    assert model.task.lookahead == 2
+    as_in_clang(model, folder, tmp_path, asked=2)
+    options = CompilerOptions(observation=model.features, reward="none")
+    with SequenceRunner(options) as runner:
+        choices = model.choices(runner, modules(folder)[0], 3, 0)
+        assert choices[0] == model.decide_alone(runner, modules(folder)[0])
+        assert choices[0] in ((0,), (1,))
+        assert choices[1:] == [n for n in ((0,), (1,), (2,)) if n != choices[0]][:2]
+    for ahead in 1, 99:
+        with pytest.raises(InvalidArgument, match="expected 2 to"):
+            coreset.train(replace(wanted, ahead=ahead))
+
+
+def as_in_clang(model: Model, folder: Path, tmp_path: Path, asked: int) -> None:
+    """Stock clang takes what the model takes here."""
     plugin = find_llvm_plugin()
     assert plugin is not None, "scripts/build release"
-    model = Model(trained.model)
     model.task.actions.save(tmp_path / "actions.json")
     options = CompilerOptions(
         str(tmp_path / "actions.json"), model.features, "text-size", 1
     )
     flags = [f"-fpass-plugin={plugin}"]
-    for option in (f"=onnx:{trained.model}", "-on-error=fatal", "-print-statistics"):
+    for option in (f"=onnx:{model.path}", "-on-error=fatal", "-print-statistics"):
         name = "-phase-ordering" if option.startswith("=") else ""
         flags += ["-mllvm", f"-mlbridge{name}{option}"]
     with SequenceRunner(options) as runner:
@@ -356,9 +386,8 @@ def test_clang_asks_the_model(
             target = tmp_path / "out.o"
             bitcode = ["-w", "-x", "ir", "-c", str(module), "-o", str(target)]
             _, said = toolchain.run([toolchain.CLANG, "-Oz", *flags, *bitcode])
-            assert f"actions=1 [{model.task.actions.actions[choice].name}]" in (
-                said.decode()
-            )
+            name = model.task.actions.actions[choice].name
+            assert f"asked={asked} actions=1 [{name}]" in said.decode()
             # But for ties of the code generator: see docs/training.md.
             size = text_size(target.read_bytes(), "out.o")
             assert size == pytest.approx(expected, rel=0.01)
@@ -807,6 +836,7 @@ def test_a_program_that_is_left_out_is_not_seen(folder: Path, tmp_path: Path) ->
     assert linked in seen["table.jsonl"]
     assert linked not in seen["search.jsonl"]
     # There is no other program to leave out in turn.
+    assert made.fitted is not None
     assert made.fitted.check is None
     with pytest.raises(InvalidArgument, match="no program 'perl'"):
         coreset.train(replace(wanted, leave_out=("perl",)))

@@ -33,6 +33,10 @@ struct PhaseOrderingSettings {
   bool WithStop = false;
   /// How many actions an episode may have.
   unsigned Steps = 15;
+  /// So many of the first actions are tried without machine code, and the one
+  /// taken whose state the model values most; 0: it is asked before. Only where
+  /// an episode is one action.
+  unsigned Lookahead = 0;
   /// Whether a measure's share is that in the program before the first action;
   /// else it is that in what -Oz makes of the program.
   bool RelativeToInitial = false;

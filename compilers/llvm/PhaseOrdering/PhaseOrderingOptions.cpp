@@ -70,6 +70,13 @@ cl::opt<unsigned>
              cl::value_desc("n"), cl::init(15),
              cl::desc("How many actions an episode may have (default 15)"));
 
+cl::opt<unsigned> LookaheadOpt(
+    "mlbridge-phase-ordering-lookahead", cl::cat(optionCategory()),
+    cl::value_desc("n"),
+    cl::desc("Where an episode is one action: try the first <n> without "
+             "machine code, and take the one whose outcome the model values "
+             "most (default 0: it chooses before)"));
+
 cl::opt<std::string> ObservationOpt(
     "mlbridge-phase-ordering-observation", cl::cat(optionCategory()),
     cl::value_desc("features"), cl::init("histogram,counts,step,actions"),
@@ -186,6 +193,11 @@ static Error readEntry(StringRef Key, const json::Value &Value, StringRef Model,
     if (!Steps || *Steps < 1 || *Steps > INT_MAX)
       return malformed(Model, "'steps': expected a number above 0");
     Into.Steps = static_cast<unsigned>(*Steps);
+  } else if (Key == "lookahead") {
+    std::optional<std::int64_t> Actions = Value.getAsInteger();
+    if (!Actions || *Actions < 0 || *Actions > INT_MAX)
+      return malformed(Model, "'lookahead': expected a number of actions");
+    Into.Lookahead = static_cast<unsigned>(*Actions);
   } else if (Key == "observation") {
     std::optional<StringRef> Text = Value.getAsString();
     if (!Text)
@@ -282,6 +294,23 @@ PhaseOrderingSetup::fromOptions(const PhaseOrderingContract &Said) {
   Expected<unsigned> Steps = settle(StepsOpt, Said.Steps, Said.Model);
   if (!Steps)
     return Steps.takeError();
+  Expected<unsigned> Lookahead =
+      settle(LookaheadOpt, Said.Lookahead, Said.Model);
+  if (!Lookahead)
+    return Lookahead.takeError();
+  if (*Lookahead != 0 && (std::max(1U, *Steps) != 1 || *Stop))
+    return Error(ErrorCode::InvalidArgument,
+                 "looking ahead: expected episodes of one action, which "
+                 "-mlbridge-phase-ordering-steps=1 asks for, and none to stop; "
+                 "found " +
+                     std::to_string(*Steps) +
+                     (*Stop ? " and one to stop" : ""));
+  if (*Lookahead > Actions->size())
+    return Error(ErrorCode::InvalidArgument,
+                 "looking ahead: expected at most the " +
+                     std::to_string(Actions->size()) +
+                     " actions of the space '" + Actions->name() + "', found " +
+                     std::to_string(*Lookahead));
   Expected<std::string> Names =
       settle(ObservationOpt, Said.Observation, Said.Model);
   if (!Names)
@@ -311,6 +340,7 @@ PhaseOrderingSetup::fromOptions(const PhaseOrderingContract &Said) {
                                               .CPU = CPUOpt},
                                  .WithStop = *Stop,
                                  .Steps = std::max(1U, *Steps),
+                                 .Lookahead = *Lookahead,
                                  .RelativeToInitial =
                                      ReferenceOpt == Relative::Initial,
                                  .KeptPrograms = ProgramsOpt};

@@ -29,6 +29,7 @@ struct PhaseOrderingContract {
   std::optional<ActionSpace> Actions;
   std::optional<bool> Stop;
   std::optional<unsigned> Steps;
+  std::optional<unsigned> Lookahead;
   std::optional<std::string> Observation;
   std::optional<EmbeddingKind> Kind;
   std::optional<Normalization> Normalize;

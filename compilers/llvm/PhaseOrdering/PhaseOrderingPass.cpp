@@ -50,15 +50,20 @@ public:
 
   /// Does it. False where the module is left to LLVM's own pipeline.
   Expected<bool> run(const SearchOptions &How) {
-    return How.Rollouts == 0 ? decide() : searchFor(How);
+    if (How.Rollouts != 0)
+      return searchFor(How);
+    return Setup.Settings.Lookahead != 0 ? decideByOutcome() : decide();
   }
   /// What was done, in a line.
   std::string describe() const;
 
 private:
   Expected<bool> decide();
+  Expected<bool> decideByOutcome();
   Expected<bool> searchFor(const SearchOptions &How);
   Error apply(PassRunner &Passes, std::uint16_t Action);
+  /// Does all that was decided on, on the module itself.
+  Error apply(const ActionSequence &Sequence);
   ModuleView look(PassRunner &Passes, const Module &Of) const;
   /// Asks about the module behind the prologue, which is run on a copy.
   Expected<PhaseOrderingPolicy::Answer> askFirst(TargetMachine &TM);
@@ -78,6 +83,19 @@ private:
 Error Episode::apply(PassRunner &Passes, std::uint16_t Action) {
   Taken.push_back(Action);
   return Passes.run(Setup.Settings.Programs.Actions[Action].Pipeline);
+}
+
+Error Episode::apply(const ActionSequence &Sequence) {
+  Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
+  if (!TM)
+    return TM.takeError();
+  PassRunner Passes(M, **TM, EmbeddingKind::Symbolic);
+  if (Error E = Passes.run(Setup.Settings.Programs.Actions.prologue()))
+    return E;
+  for (std::uint16_t Action : Sequence)
+    if (Error E = apply(Passes, Action))
+      return E;
+  return Error::success();
 }
 
 ModuleView Episode::look(PassRunner &Passes, const Module &Of) const {
@@ -139,15 +157,26 @@ Expected<bool> Episode::searchFor(const SearchOptions &How) {
   if (!Found->Sequence)
     return false;
 
-  Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
-  if (!TM)
-    return TM.takeError();
-  PassRunner Passes(M, **TM, EmbeddingKind::Symbolic);
-  if (Error E = Passes.run(Setup.Settings.Programs.Actions.prologue()))
+  if (Error E = apply(*Found->Sequence))
     return E;
-  for (std::uint16_t Action : *Found->Sequence)
-    if (Error E = apply(Passes, Action))
-      return E;
+  return true;
+}
+
+Expected<bool> Episode::decideByOutcome() {
+  Setup.Settings.Programs.Reward = *RewardFunction::parse("none");
+  Expected<std::unique_ptr<Program>> Of =
+      Program::create(M, Setup.Settings.Programs);
+  if (!Of)
+    return Of.takeError();
+  Expected<std::uint16_t> Action = lookAhead(**Of, Policy, Setup.Settings);
+  if (Action.code() == ErrorCode::Deferred)
+    return false;
+  if (!Action)
+    return Action.takeError();
+  if (Error E = Policy.tell(*Action))
+    return E;
+  if (Error E = apply({*Action}))
+    return E;
   return true;
 }
 

@@ -25,13 +25,42 @@ Error PhaseOrderingPolicy::mismatch(const std::string &Why) const {
   return {ErrorCode::SchemaMismatch, Runner.describe() + ": " + Why};
 }
 
-Expected<PhaseOrderingPolicy::Answer>
-PhaseOrderingPolicy::ask(const ModuleView &Module,
-                         ArrayRef<std::uint16_t> Taken) {
+Expected<Advice> PhaseOrderingPolicy::consult(const ModuleView &Module,
+                                              ArrayRef<std::uint16_t> Taken) {
   ++Asked;
   Question.clear();
   Features.write(Module, Taken, Question);
-  Expected<Advice> Given = Runner.ask(Question, AdviceSpec::any());
+  return Runner.ask(Question, AdviceSpec::any());
+}
+
+Expected<float> PhaseOrderingPolicy::value(const ModuleView &Module,
+                                           ArrayRef<std::uint16_t> Taken) {
+  Expected<Advice> Given = consult(Module, Taken);
+  if (!Given)
+    return Given.takeError();
+  const TensorView *Output = Given->find("value");
+  if (!Output) {
+    Expected<const TensorView *> Only = Given->only();
+    if (!Only)
+      return mismatch(Only.takeError().message());
+    Output = *Only;
+  }
+  const std::string Name = "output '" + std::string(Output->Name) + "'";
+  if (Output->Type == ElementType::String || Output->numElements() != 1)
+    return mismatch(Name +
+                    ": expected one number, what a state is worth, "
+                    "found " +
+                    Output->typeStr());
+  Expected<float> Value = Runner.convert<float>(Advice({Output, 1}));
+  if (Value && std::isnan(*Value))
+    return mismatch(Name + ": expected a number, found NaN");
+  return Value;
+}
+
+Expected<PhaseOrderingPolicy::Answer>
+PhaseOrderingPolicy::ask(const ModuleView &Module,
+                         ArrayRef<std::uint16_t> Taken) {
+  Expected<Advice> Given = consult(Module, Taken);
   if (!Given)
     return Given.takeError();
   for (const char *Name : {"action", "logits", "values"})

@@ -43,6 +43,10 @@ public:
   /// the rest is left to LLVM.
   Expected<Answer> ask(const ModuleView &Module,
                        llvm::ArrayRef<std::uint16_t> Taken);
+  /// Asks what the state that \p Taken has led to is worth; the answer is one
+  /// number, the only output or the one called `value`. Errors as of ask().
+  Expected<float> value(const ModuleView &Module,
+                        llvm::ArrayRef<std::uint16_t> Taken);
   /// Tells the runner what was done in the end.
   Error tell(std::size_t Action);
 
@@ -51,6 +55,9 @@ public:
 
 private:
   Error mismatch(const std::string &Why) const;
+  /// What the model says of a state.
+  Expected<Advice> consult(const ModuleView &Module,
+                           llvm::ArrayRef<std::uint16_t> Taken);
   Expected<Answer> read(const TensorView &Output) const;
 
   MLModelRunner &Runner;

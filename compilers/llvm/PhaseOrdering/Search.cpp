@@ -48,6 +48,32 @@ static std::size_t draw(ArrayRef<float> Values, std::mt19937_64 &Random) {
       std::distance(Values.begin(), max_element(Values)));
 }
 
+Expected<std::uint16_t> lookAhead(Program &Of, PhaseOrderingPolicy &Policy,
+                                  const PhaseOrderingSettings &Settings) {
+  std::optional<std::uint16_t> Best;
+  float BestValue = 0;
+  Error FirstFailure;
+  for (std::uint16_t Action = 0; Action < Settings.Lookahead; ++Action) {
+    Expected<ModuleView> Outcome = Of.view({Action});
+    if (!Outcome) {
+      Error E = Outcome.takeError();
+      if (!FirstFailure)
+        FirstFailure = std::move(E);
+      continue;
+    }
+    Expected<float> Value = Policy.value(*Outcome, {Action});
+    if (!Value)
+      return Value.takeError();
+    if (!Best || *Value > BestValue) {
+      Best = Action;
+      BestValue = *Value;
+    }
+  }
+  if (!Best)
+    return FirstFailure;
+  return *Best;
+}
+
 namespace {
 
 class Searcher {
@@ -62,6 +88,8 @@ public:
 private:
   Error trySteps();
   Error tryFirstChoices();
+  /// The actions as they are to be tried, the best first.
+  Expected<std::vector<std::size_t>> firstChoices();
   /// An episode; \p AtRandom, or as the policy decides. Nothing where it has
   /// led to an error of the program's, which has been noted.
   Expected<std::optional<ActionSequence>> rollOut(bool AtRandom);
@@ -114,7 +142,17 @@ void Searcher::consider(const ActionSequence &Candidate) {
   }
 }
 
-Error Searcher::tryFirstChoices() {
+Expected<std::vector<std::size_t>> Searcher::firstChoices() {
+  if (Settings.Lookahead != 0) {
+    Expected<std::uint16_t> Best = lookAhead(Of, Policy, Settings);
+    if (!Best)
+      return Best.takeError();
+    std::vector<std::size_t> Choices(Settings.Programs.Actions.size());
+    std::iota(Choices.begin(), Choices.end(), std::size_t(0));
+    std::rotate(Choices.begin(), Choices.begin() + *Best,
+                Choices.begin() + *Best + 1);
+    return Choices;
+  }
   Expected<ModuleView> Seen = Of.view({});
   if (!Seen)
     return Seen.takeError();
@@ -129,7 +167,14 @@ Error Searcher::tryFirstChoices() {
       return std::pair(Given->Values[B], A) < std::pair(Given->Values[A], B);
     });
   }
-  for (std::size_t Choice : Choices) {
+  return Choices;
+}
+
+Error Searcher::tryFirstChoices() {
+  Expected<std::vector<std::size_t>> Choices = firstChoices();
+  if (!Choices)
+    return Choices.takeError();
+  for (std::size_t Choice : *Choices) {
     if (Result.Rollouts >= How.Rollouts || isOver())
       break;
     ActionSequence Candidate;

@@ -32,10 +32,19 @@ struct SearchResult {
   unsigned Failures = 0;
 };
 
+/// Runs the first \p Settings.Lookahead actions on \p Of, each by itself, and
+/// returns the one whose outcome the policy values most, of equals the first.
+/// No machine code is made if \p Of has no reward that needs it. An action that
+/// fails is none to take. Errors: the model's; that of the first action where
+/// all have failed.
+Expected<std::uint16_t> lookAhead(Program &Of, PhaseOrderingPolicy &Policy,
+                                  const PhaseOrderingSettings &Settings);
+
 /// Tries up to \p How.Rollouts sequences on \p Of, whose reward has the text
 /// size, and LLVM's own pipeline. Where an episode is one action, these are the
-/// ones that the policy values most; else the first is as it decides, and the
-/// others are drawn from the softmax of its values. A policy that gives no
+/// ones that the policy values most, or the one found by looking ahead and then
+/// the space's in their order; else the first is as it decides, and the others
+/// are drawn from the softmax of its values. A policy that gives no
 /// values has one sequence. Of equals the first is kept, and LLVM's is before
 /// all. Errors: the model's; those of LLVM's own pipeline; that of the first
 /// sequence where all have failed.

@@ -31,7 +31,7 @@ ONLY = {
     ),
     CORE_SET: (
         *("count", "search", "core", "searched", "linked", "evaluations", "timeout"),
-        *("joint_modules", "joint_evaluations"),
+        *("joint_modules", "joint_evaluations", "ahead"),
     ),
 }
 """What one recipe is told and the other has no use for."""
@@ -153,6 +153,15 @@ def phase_ordering(
             help="Search nothing: a model for this core.json (coreset).",
         ),
     ] = None,
+    ahead: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Have a model that looks at what so many of the core set's first"
+            " sequences have made, and takes one; 0: one that chooses before"
+            " (coreset).",
+        ),
+    ] = 0,
     searched: Annotated[
         int, typer.Option(min=1, help="Modules that are searched (coreset).")
     ] = 60,
@@ -205,6 +214,11 @@ def phase_ordering(
     _check_options(context, recipe)
     if recipe == CORE_SET:
         _check_search(context, search, core)
+        if ahead and _is_said(context, "observation"):
+            raise InvalidArgument(
+                "--observation: a model that looks --ahead sees histogram, counts and"
+                " actions: leave it"
+            )
     if address is not None and engine != "rllib" and not tune:
         raise InvalidArgument("--address is for --engine rllib, or for --tune")
     if resume and tune:
@@ -233,6 +247,7 @@ def phase_ordering(
                 "workers": workers,
                 "timeout": timeout,
                 "core": core,
+                "ahead": ahead,
             },
             {"evaluations": evaluations, "length": episode, "seed": seed},
             {"joint": joint_evaluations, "modules": joint_modules}
@@ -401,12 +416,18 @@ def _core_set(
             f"Training programs: {ratios[k - 1]:.4f} by the best of {k} fixed"
             " sequences."
         )
-    check = trained.fitted.check
+    check = trained.fitted.check if trained.fitted else None
     if check is not None:
         console.print(
             f"Programs left out, each in turn: {check.chosen:.4f} by the value model"
             f" after {check.epochs} epochs, {check.fixed:.4f} by the best fixed"
             f" sequence, {check.best:.4f} at most."
+        )
+    ahead = trained.foresight
+    if ahead is not None:
+        console.print(
+            f"Programs left out, each in turn: {ahead.chosen:.4f} by looking ahead,"
+            f" {ahead.fixed:.4f} by the first sequence, {ahead.best:.4f} at most."
         )
     for kind, times in sorted(Counter(f[2] for f in trained.failures).items()):
         console.print(f"The compiler's failures, {kind}: {times}; see table.jsonl")

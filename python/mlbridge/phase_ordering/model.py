@@ -36,12 +36,16 @@ class Task:
         steps: how many it may take.
         stop: whether the number after the last action is to stop.
         observation: what it sees.
+        lookahead: it does not choose an action, it values states: of so many of the
+            first actions each is tried, and that of the best outcome taken. 0: it
+            chooses.
     """
 
     actions: ActionSpace
     steps: int
     stop: bool
     observation: tuple[str, ...]
+    lookahead: int = 0
 
     def to_json(self) -> str:
         """The value of the metadata."""
@@ -50,6 +54,7 @@ class Task:
                 "actions": asdict(self.actions),
                 "steps": self.steps,
                 "stop": self.stop,
+                "lookahead": self.lookahead,
                 "observation": ",".join(self.observation),
                 # What the compiler of a training does unless it is told otherwise.
                 "embedding": {"kind": "symbolic", "normalization": "per-instruction"},
@@ -72,7 +77,13 @@ class Task:
                 else ActionSpace.parse(json.dumps(space), source)
             )
             names = tuple(str(root["observation"]).split(","))
-            return cls(actions, int(root["steps"]), bool(root.get("stop")), names)
+            return cls(
+                actions,
+                int(root["steps"]),
+                bool(root.get("stop")),
+                names,
+                int(root.get("lookahead", 0)),
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise SchemaMismatch(
                 f"{source}: '{KEY}' does not say what the model is for: {error!r}"
@@ -115,7 +126,10 @@ class Model:
         self.digest = sha256(path)
 
     def scores(self, features: dict[str, Any]) -> NDArray[np.float64]:
-        """The score of each action for a module's features, [actions]."""
+        """The score of each action for a module's features, [actions].
+
+        Of a model that looks ahead: the value of the state, [1].
+        """
         inputs = {name: features[name][None] for name in self.features}
         (found,) = self._session.run([self._output], inputs)
         return np.asarray(found[0], np.float64)
@@ -126,6 +140,8 @@ class Model:
         Raises:
             SequenceFailed: the compiler did not survive them.
         """
+        if self.task.lookahead:
+            return (self._look_ahead(runner, module),)
         return self._rollout(runner, module, None)
 
     def choices(
@@ -139,6 +155,11 @@ class Model:
         Raises:
             ModuleFailed: no compiler gets as far as the first action.
         """
+        if self.task.lookahead:
+            best = self._look_ahead(runner, module)
+            others = range(len(self.task.actions.actions))
+            ahead = [best, *(action for action in others if action != best)]
+            return [(action,) for action in ahead[:count]]
         if self.task.steps == 1:
             outcome = runner.reset(module)
             order = np.argsort(-self.scores(outcome.features), kind="stable")
@@ -153,6 +174,27 @@ class Model:
             except SequenceFailed as error:
                 found.append(error)
         return found
+
+    def _look_ahead(self, runner: SequenceRunner, module: Path) -> int:
+        """The action of the best outcome; one that fails has none.
+
+        Raises:
+            ModuleFailed: no compiler gets as far as the first action.
+            SequenceFailed: each of them fails.
+        """
+        values: dict[int, float] = {}
+        failure: SequenceFailed | None = None
+        for action in range(self.task.lookahead):
+            runner.reset(module)
+            try:
+                outcome = runner.step(module, [action])
+            except SequenceFailed as error:
+                failure = failure or error
+            else:
+                values[action] = float(self.scores(outcome.features)[0])
+        if not values and failure is not None:
+            raise failure
+        return max(values, key=lambda action: (values[action], -action))
 
     def _rollout(
         self,

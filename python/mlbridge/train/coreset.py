@@ -24,16 +24,22 @@ from mlbridge.corpus.manifest import program_of
 from mlbridge.corpus.recipes import SHARED
 from mlbridge.envs.phase_ordering import _dimension
 from mlbridge.errors import InvalidArgument
+from mlbridge.phase_ordering.actions import ActionSpace
 from mlbridge.phase_ordering.compiler import TIMEOUT, CompilerOptions, SequenceRunner
 from mlbridge.phase_ordering.coreset import CoreSet
 from mlbridge.phase_ordering.model import Task
 from mlbridge.phase_ordering.runners import Runners
+from mlbridge.train import lookahead
 from mlbridge.train import value as value_model
 from mlbridge.train.evolve import EvolutionSettings, Show
 from mlbridge.train.export import export_model
+from mlbridge.train.lookahead import Foresight
 from mlbridge.train.pool import Pool, of_actions, of_core_set, of_pipelines
 from mlbridge.train.search import Order, SearchSettings, Table, tabulate
 from mlbridge.train.value import Check, Fitted, ValueSettings
+
+MODEL = "model.onnx"
+"""In the folder of the training."""
 
 LEAST = 300
 """Instructions: of smaller modules there is little to learn."""
@@ -57,6 +63,8 @@ class CoreSetSettings:
         evolution: how whole pipelines are searched, in place of sequences of actions.
         core: a core set that is there: nothing is searched, and nothing chosen.
         value: how the value model is trained.
+        ahead: in place of one, a model that values what so many of the core set's
+            first sequences have made; 0: none.
         observation: what it sees.
         vocabulary: of ``embedding``.
         workers: compilers at once.
@@ -76,6 +84,7 @@ class CoreSetSettings:
     evolution: EvolutionSettings | None = None
     core: Path | None = None
     value: ValueSettings = field(default_factory=ValueSettings)
+    ahead: int = 0
     observation: tuple[str, ...] = ("histogram", "counts")
     vocabulary: Path | None = None
     workers: int = 1
@@ -93,13 +102,15 @@ class Trained:
         searched: geomean over the searched modules of the best that was found; None if
             nothing was searched.
         fitted: the value model, and what it does for programs left out.
+        foresight: the same of a model that looks ahead; one of the two is None.
         model: its file.
         failures: what the compiler did not survive; see `Table`.
     """
 
     core: CoreSet
     searched: float | None
-    fitted: Fitted
+    fitted: Fitted | None
+    foresight: Foresight | None
     model: Path
     failures: list[tuple[str, Order, str]]
 
@@ -145,9 +156,14 @@ def train(
     )
     core, chosen = pool.core_set(table, settings.count)
     core.save(settings.out / "core.json")
-    origins = list(pool.origins.values())
-    path, fitted = _train_model(settings, core, table, chosen, origins, show)
-    return Trained(core, pool.searched, fitted, path, table.failures)
+    fitted, foresight = None, None
+    if settings.ahead:
+        foresight = _train_to_look_ahead(settings, core, table, chosen, show)
+    else:
+        origins = list(pool.origins.values())
+        fitted = _train_model(settings, core, table, chosen, origins, show)
+    path = settings.out / MODEL
+    return Trained(core, pool.searched, fitted, foresight, path, table.failures)
 
 
 def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> Pool:
@@ -236,13 +252,8 @@ def _train_model(
     chosen: Sequence[int],
     origins: Sequence[frozenset[str]],
     show: Show,
-) -> tuple[Path, Fitted]:
+) -> Fitted:
     """The value model, as a file beside the core set."""
-    whole = core.actions.of_sequences(
-        core.sequences,
-        f"{core.actions.name}-core",
-        f"{len(core.sequences)} sequences of {core.actions.name}, greedily chosen",
-    )
     options = CompilerOptions(
         settings.actions,
         settings.observation,
@@ -253,7 +264,7 @@ def _train_model(
         dimension=_dimension(settings.vocabulary),
         plugin=settings.plugin,
     )
-    task = Task(whole, 1, stop=False, observation=tuple(options.widths))
+    task = Task(_whole(core), 1, stop=False, observation=tuple(options.widths))
     modules = [Path(module) for module in table.modules]
     rows = observe(options, modules, settings.workers)
     fitted = value_model.train(
@@ -265,10 +276,9 @@ def _train_model(
         origins=origins,
         show=lambda done, total: show("Training", done, total),
     )
-    path = settings.out / "model.onnx"
     export_model(
         value_model.Ranked(fitted.model),
-        path,
+        settings.out / MODEL,
         options,
         task,
         seed=settings.value.seed,
@@ -276,7 +286,68 @@ def _train_model(
         decide="outputs:values",
     )
     _plot(core, fitted.checks, settings.out / "curve.png")
-    return path, fitted
+    return fitted
+
+
+def _train_to_look_ahead(
+    settings: CoreSetSettings,
+    core: CoreSet,
+    table: Table,
+    chosen: Sequence[int],
+    show: Show,
+) -> Foresight:
+    """The value of states, as a file beside the core set.
+
+    Raises:
+        InvalidArgument: there are not so many sequences.
+        SequenceFailed: a compiler did not survive one of them.
+    """
+    if not 2 <= settings.ahead <= len(core.sequences):
+        raise InvalidArgument(
+            f"looking ahead: expected 2 to {len(core.sequences)} sequences, which is"
+            f" all of the core set; found {settings.ahead}"
+        )
+    space = _whole(core)
+    file = settings.out / "core-actions.json"
+    space.save(file)
+    options = CompilerOptions(
+        str(file), lookahead.OBSERVATION, "none", 1, plugin=settings.plugin
+    )
+    modules = [Path(module) for module in table.modules]
+    rows = lookahead.outcomes(
+        options,
+        modules,
+        settings.ahead,
+        settings.workers,
+        lambda done, total: show("Looking ahead", done, total),
+    )
+    every = np.ones(len(modules), bool)
+    foresight = lookahead.train(
+        rows,
+        table.part(every, chosen),
+        options.widths,
+        show=lambda done, total: show("Training", done, total),
+    )
+    observed = tuple(options.widths)
+    export_model(
+        foresight.model,
+        settings.out / MODEL,
+        options,
+        Task(space, 1, stop=False, observation=observed, lookahead=settings.ahead),
+        seed=settings.value.seed,
+        decide="outputs:value",
+    )
+    _plot(core, [], settings.out / "curve.png")
+    return foresight
+
+
+def _whole(core: CoreSet) -> ActionSpace:
+    """A space whose actions are the sequences of a core set."""
+    return core.actions.of_sequences(
+        core.sequences,
+        f"{core.actions.name}-core",
+        f"{len(core.sequences)} sequences of {core.actions.name}, greedily chosen",
+    )
 
 
 def observe(

@@ -263,8 +263,8 @@ def _fit(
         network[0].reset_parameters()  # type: ignore[index]
     values = -table.logs
     x, y = torch.from_numpy(rows), torch.from_numpy(values.astype(np.float32))
-    weights = torch.from_numpy(_weights(table, settings.share))
-    by_bytes = torch.from_numpy(_weights(table, 1.0))
+    weights = torch.from_numpy(module_weights(table, settings.share))
+    by_bytes = torch.from_numpy(module_weights(table, 1.0))
     with torch.no_grad():
         inputs = model.normalised(x)
         model.centre.copy_(inputs.mean(dim=0))
@@ -300,8 +300,8 @@ def _fit(
     model.eval()
 
 
-def _weights(table: Table, share: float) -> NDArray[np.float32]:
-    """Of each module: every program has the same sum."""
+def module_weights(table: Table, share: float) -> NDArray[np.float32]:
+    """Of each module, by its bytes to that power: each program has the same sum."""
     names, member = np.unique(np.asarray(table.programs), return_inverse=True)
     found = table.oz**share
     sums = np.zeros(len(names))
