@@ -356,7 +356,7 @@ def test_a_model_that_looks_ahead(
     model = Model(made.model)
     assert model.task.lookahead == 2
     as_in_clang(model, folder, tmp_path, asked=2)
-    options = CompilerOptions(observation=model.features, reward="none")
+    options = CompilerOptions(str(tmp_path / "actions.json"), model.features, "none", 1)
     with SequenceRunner(options) as runner:
         choices = model.choices(runner, modules(folder)[0], 3, 0)
         assert choices[0] == model.decide_alone(runner, modules(folder)[0])
