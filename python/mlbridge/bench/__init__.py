@@ -14,10 +14,19 @@ from mlbridge.bench._overhead import overhead_command
 from mlbridge.bench._serve import serve
 from mlbridge.bench._threads import threads_command
 from mlbridge.bench._training import training_command
+from mlbridge.signals import sigterm_exits
 
 app = typer.Typer(
     no_args_is_help=True, help="Measure what asking a model costs on this machine."
 )
+
+
+@app.callback()
+def _options(context: typer.Context) -> None:
+    # Servers and compilers have sessions of their own, and only this process ends them.
+    context.with_resource(sigterm_exits())
+
+
 app.command()(rtt)
 app.command()(serve)
 app.command("neighbour")(neighbour_command)

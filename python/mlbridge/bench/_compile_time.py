@@ -29,8 +29,29 @@ from mlbridge.bench._options import (
 from mlbridge.bench.programs import ROOT
 from mlbridge.bench.report import bounds_table
 
-PACKAGES = ("gymnasium", "elftools", "onnx", "onnxruntime", "emx_onnx_cgen")
+PACKAGES = ("gymnasium", "elftools", "onnx", "onnxruntime")
 POLICY_PACKAGES = ("torch", "onnxscript")
+AOT_PACKAGES = ("emx_onnx_cgen",)
+
+
+def need_packages(command: str, flow: list[str] | None, model: Path | None) -> None:
+    """Looks for what the flows need, and a random network if there is no model.
+
+    Args:
+        command: that needs it, for the message.
+        flow: those that are wanted; None for all.
+        model: that was given, if any.
+
+    Raises:
+        Unsupported: one is not installed.
+    """
+    from mlbridge.cli._packages import need
+
+    packages = PACKAGES + (() if model else POLICY_PACKAGES)
+    if not flow or "aot" in flow:
+        need(command, packages + AOT_PACKAGES, "train,compile")
+    else:
+        need(command, packages, "train")
 
 
 def compile_time_command(
@@ -78,9 +99,7 @@ def compile_time_command(
     mlbridge bench compile-time --modules 0 --most 0 --flow aot --flow 'clang -Oz'
     ```
     """
-    from mlbridge.cli._packages import need
-
-    need("bench compile-time", PACKAGES + (() if model else POLICY_PACKAGES), "train")
+    need_packages("bench compile-time", flow, model)
     from mlbridge.bench import compile_time
     from mlbridge.bench.phase_ordering import SEEN, Sample, prepare
     from mlbridge.phase_ordering import CompilerOptions

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from mlbridge.bench import plot
-from mlbridge.bench._compile_time import PACKAGES, POLICY_PACKAGES
+from mlbridge.bench._compile_time import need_packages
 from mlbridge.bench._options import (
     CorpusFolder,
     JsonFile,
@@ -62,9 +62,7 @@ def gym_command(
     all modules of a round, "rewards" also measures the size of the code after each
     step, as in training. The columns are those of `mlbridge bench compile-time`.
     """
-    from mlbridge.cli._packages import need
-
-    need("bench gym", PACKAGES + (() if model else POLICY_PACKAGES), "train")
+    need_packages("bench gym", flow, model)
     from mlbridge.bench import compile_time, gym_flow
     from mlbridge.bench.phase_ordering import SEEN, Sample, prepare
     from mlbridge.phase_ordering import CompilerOptions

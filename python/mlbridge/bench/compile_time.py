@@ -28,6 +28,7 @@ from mlbridge.bench.phase_ordering import (
     Server,
     geomean,
     in_process_specs,
+    need_grpc,
     own_cpu_seconds,
     served,
     timed,
@@ -209,14 +210,13 @@ class ClangFlow(AbstractContextManager["ClangFlow"]):
 
 
 def flows(names: Sequence[str], deployed: Deployed, folder: Path) -> dict[str, Flow]:
-    """The flows by name; nothing runs before they are entered.
+    """The flows by name; servers are started when they are entered.
 
     Raises:
+        Unsupported: there is no gRPC, and a flow needs it.
         mlbridge.Error: the model cannot be compiled, or is none of the original flow's.
     """
-    inside = {}
-    if {"onnx", "aot"} & set(names):
-        inside = in_process_specs(deployed, folder)
+    inside = in_process_specs(names, deployed, folder)
     made: dict[str, Flow] = {}
     for number_, name in enumerate(names):
         if name == ORIGINAL:
@@ -227,6 +227,7 @@ def flows(names: Sequence[str], deployed: Deployed, folder: Path) -> dict[str, F
             made[name] = ClangFlow(deployed, inside[name])
         else:
             place, options = SERVED[name]
+            need_grpc(place)
             place = place.format(folder / f"model-{number_}")
             server = served(deployed.model, place)
             made[name] = ClangFlow(deployed, place + options, server)

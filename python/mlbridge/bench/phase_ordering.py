@@ -3,23 +3,32 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the benchmarks of phase ordering have in common: modules, model, servers."""
 
-import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 from urllib.parse import quote
 
 import numpy as np
 
+from mlbridge import grpc
 from mlbridge.bench import threads
 from mlbridge.bench.workers import started
-from mlbridge.corpus import manifest
-from mlbridge.errors import InvalidArgument, ModelError, PeerClosed, Timeout
+from mlbridge.corpus import manifest, toolchain
+from mlbridge.errors import (
+    Error,
+    InvalidArgument,
+    ModelError,
+    PeerClosed,
+    Timeout,
+    Unsupported,
+)
 from mlbridge.phase_ordering import ActionSpace, CompilerOptions
 from mlbridge.phase_ordering.model import Model
 
@@ -63,8 +72,10 @@ class Sample:
         }
         if len(found) < max(count, 1):
             raise InvalidArgument(
-                f"{corpus} has {len(found)} modules of {FEWEST} instructions or more, "
-                f"fewer than {max(count, 1)}: `mlbridge corpus fetch` gets more"
+                f"{corpus} has {len(found)} modules of {FEWEST} instructions or more"
+                f"{f' and {most} at most' if most else ''}, fewer than "
+                f"{max(count, 1)}: --modules asks for less, and `mlbridge corpus "
+                "fetch` gets what is not there yet"
             )
         paths = sorted(found)
         order = np.random.default_rng(seed).permutation(len(paths))
@@ -202,17 +213,38 @@ def prepare(
     return Deployed.of(model, folder, options.plugin_file(), options.vocabulary)
 
 
-def in_process_specs(deployed: Deployed, folder: Path) -> dict[str, str]:
-    """The specs of the runners that need no server; machine code goes to `folder`.
+def in_process_specs(
+    names: Sequence[str], deployed: Deployed, folder: Path
+) -> dict[str, str]:
+    """The specs of those runners that need no server; machine code goes to `folder`.
 
     Raises:
         mlbridge.Error: the model cannot be compiled.
     """
-    from mlbridge.aot import compile_model
+    specs = {}
+    if "onnx" in names:
+        specs["onnx"] = f"onnx:{quote(str(deployed.model))}"
+    if "aot" in names:
+        from mlbridge.aot import compile_model
 
-    library = folder / "libpolicy.so"
-    compile_model(deployed.model, library)
-    return {"onnx": f"onnx:{quote(str(deployed.model))}", "aot": f"aot:{library}"}
+        library = folder / "libpolicy.so"
+        compile_model(deployed.model, library)
+        specs["aot"] = f"aot:{library}"
+    return specs
+
+
+def need_grpc(spec: str) -> None:
+    """Looks for gRPC, if a spec is for it.
+
+    Raises:
+        Unsupported: it is not there.
+    """
+    if not grpc.is_named_in(spec):
+        return
+    try:
+        grpc.schemes()
+    except Unsupported as missing:
+        raise Unsupported(f"{missing}; --flow NAME measures the others") from None
 
 
 @dataclass(frozen=True)
@@ -228,20 +260,22 @@ class Server:
     start_seconds: float
 
     def cpu_seconds(self) -> float:
-        """What its threads have taken so far."""
+        """What it has taken so far."""
         return cpu_seconds_of(self.process.pid)
 
 
 def cpu_seconds_of(process: int) -> float:
-    """What the threads of a process that runs have taken so far."""
-    total = 0
-    for thread in Path(f"/proc/{process}/task").iterdir():
-        try:
-            total += int((thread / "schedstat").read_text().split()[0])
-        except OSError:
-            # It has ended meanwhile.
-            continue
-    return total / 1e9
+    """What a process that runs has taken so far, by all its threads.
+
+    Raises:
+        PeerClosed: it does not run.
+    """
+    try:
+        # clock_getcpuclockid(3), which Python lacks: Linux has made the clock so of the
+        # number since 2.6.12; 2 is for the time that the scheduler counts.
+        return time.clock_gettime((~process << 3) | 2)
+    except OSError:
+        raise PeerClosed(f"process {process} is measured, but has ended") from None
 
 
 @contextmanager
@@ -249,7 +283,7 @@ def served(model: Path, place: str) -> Iterator[Server]:
     """Starts a server of a model; it does not outlive the body.
 
     Raises:
-        PeerClosed: it has ended; why is on its stderr, which is ours.
+        PeerClosed: it has ended, also in the body; the text is its own.
         Timeout: it does not come.
     """
     scheme, _, path = place.partition(":")
@@ -257,16 +291,33 @@ def served(model: Path, place: str) -> Iterator[Server]:
     start = time.monotonic()
     tool = "from mlbridge.cli import main; main()"
     command = [sys.executable, "-c", tool, "serve", str(model), "--at", place]
-    with started(command) as process:
+    # On our terminal it would draw how it is doing while it is measured.
+    with tempfile.TemporaryFile() as said, started(command, stderr=said) as process:
+
+        def ended() -> PeerClosed:
+            return PeerClosed(
+                f"the server of {place} ended with {process.returncode}: "
+                f"{_end_of(said)}"
+            )
+
         while not door.exists():
             if process.poll() is not None:
-                raise PeerClosed(
-                    f"the server of {place} ended with {process.returncode}"
-                )
+                raise ended()
             if time.monotonic() - start > START_SECONDS:
                 raise Timeout(f"no server at {place} after {START_SECONDS:g} s")
             time.sleep(0.01)
-        yield Server(process, time.monotonic() - start)
+        try:
+            yield Server(process, time.monotonic() - start)
+        except Error as failure:
+            if process.poll() is not None:
+                raise ended() from failure
+            raise
+
+
+def _end_of(said: IO[bytes]) -> str:
+    """The end of what a process has written to a file."""
+    said.seek(0)
+    return said.read().decode(errors="replace").strip()[-2000:]
 
 
 @dataclass(frozen=True)
@@ -283,28 +334,29 @@ def timed(command: Sequence[str | Path]) -> Took:
 
     Raises:
         ModelError: its status is not 0.
+        Timeout: it did not end; it has been killed.
     """
-    start = time.perf_counter()
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env=threads.environment(),
-        # As the compilers of environments are: Linux may share cores out by session.
-        start_new_session=True,
-    ) as process:
-        assert process.stderr is not None
-        said = process.stderr.read().decode(errors="replace")
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = time.perf_counter() - start
-    if process.returncode:
-        words = " ".join(map(str, command))
-        raise ModelError(
-            f"status {process.returncode} from: {words}\n{said.strip()[-2000:]}"
-        )
-    return Took(seconds, usage.ru_utime + usage.ru_stime, said)
+    words = " ".join(map(str, command))
+    with tempfile.TemporaryFile() as said:
+        start = time.perf_counter()
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            env=threads.environment(),
+            # As environments' compilers are: Linux may share cores out by session.
+            start_new_session=True,
+        ) as process:
+            usage = toolchain.wait_for(process, words)
+        seconds = time.perf_counter() - start
+        if process.returncode:
+            raise ModelError(
+                f"status {process.returncode} from: {words}\n{_end_of(said)}"
+            )
+        said.seek(0)
+        text = said.read().decode(errors="replace")
+    return Took(seconds, usage.ru_utime + usage.ru_stime, text)
 
 
 def own_cpu_seconds() -> float:

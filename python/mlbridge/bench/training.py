@@ -9,9 +9,10 @@ code comes of each action is looked at.
 """
 
 import queue
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +30,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlbridge.bench.original_env import OriginalEnv
-from mlbridge.bench.phase_ordering import Sample, own_cpu_seconds
+from mlbridge.bench.phase_ordering import Sample, need_grpc, own_cpu_seconds
 from mlbridge.bench.report import Bound, number, plain_table
 from mlbridge.envs import PhaseOrderingEnv
 from mlbridge.errors import ModelError
@@ -81,11 +82,16 @@ class Setting:
     folder: Path
 
     def make(self, flow: str, modules: Sequence[Path]) -> Env:
-        """An environment that knows nothing yet."""
+        """An environment that knows nothing yet.
+
+        Raises:
+            Unsupported: there is no gRPC, and the flow needs it.
+        """
         options = self.options
         if flow == ORIGINAL:
             count = sum(1 for _ in self.folder.iterdir())
             return OriginalEnv(options, self.folder / f"original-{count}")
+        need_grpc(SPECS[flow])
         return PhaseOrderingEnv(
             observation=options.observation,
             action=options.actions,
@@ -148,9 +154,10 @@ def play(
         left.put(episode)
     sizes: dict[Episode, Sizes] = {}
     modules = sorted({episode.module for episode in wanted})
+    ending = threading.Event()
 
     def work(env: Env) -> None:
-        while True:
+        while not ending.is_set():
             try:
                 episode = left.get_nowait()
             except queue.Empty:
@@ -158,6 +165,8 @@ def play(
             env.reset(options={"module": str(episode.module)})
             found = []
             for action in episode.actions:
+                if ending.is_set():
+                    return
                 _, _, terminated, truncated, info = env.step(action)
                 if truncated:
                     raise ModelError(f"{flow}, {episode.module}: {info}")
@@ -174,8 +183,14 @@ def play(
         ]
         pool = stack.enter_context(ThreadPoolExecutor(workers))
         start = time.perf_counter()
-        for done in [pool.submit(work, env) for env in envs]:
-            done.result()
+        try:
+            working = [pool.submit(work, env) for env in envs]
+            for done in wait(working, return_when=FIRST_EXCEPTION).done:
+                done.result()
+        except BaseException:
+            # A failure, or Ctrl-C: nobody is to play what is left.
+            ending.set()
+            raise
         seconds = time.perf_counter() - start
         states = sum(len(found) for found in sizes.values())
         known = sum(env.known for env in envs if isinstance(env, OriginalEnv))

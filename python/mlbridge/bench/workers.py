@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,16 +118,24 @@ class Worker:
 
 @contextmanager
 def started(
-    command: Sequence[str | Path], descriptors: Sequence[int] = ()
+    command: Sequence[str | Path],
+    descriptors: Sequence[int] = (),
+    stderr: IO[bytes] | None = None,
 ) -> "Iterator[subprocess.Popen[bytes]]":
     """A process that does not outlive the body.
 
     It is in a session of its own, so that Ctrl-C is only ours to handle.
+
+    Args:
+        command: the program and its arguments.
+        descriptors: what it inherits.
+        stderr: where it complains, if not on our stderr.
     """
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=stderr,
         env=os.environ | ENVIRONMENT,
         pass_fds=descriptors,
         start_new_session=True,

@@ -10,10 +10,8 @@ for what packs and unpacks, also that the one undoes the other.
 import hashlib
 import json
 import os
-import signal
 import subprocess
 import tempfile
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -365,29 +363,8 @@ def _run(
             stderr=subprocess.DEVNULL,
             env={"PATH": os.defpath, "LC_ALL": "C"},
         )
-        is_late = threading.Event()
-
-        def stop() -> None:
-            is_late.set()
-            process.kill()
-
-        late = threading.Timer(limit, stop)
-        late.daemon = True
-        try:
-            late.start()
-            # wait4 alone tells what this process took, and no other one.
-            _, status, used = os.wait4(process.pid, 0)
-        except BaseException:
-            # Ctrl-C, for one.
-            process.kill()
-            process.wait()
-            raise
-        finally:
-            late.cancel()
-    process.returncode = os.waitstatus_to_exitcode(status)
-    what = " ".join([program.name, *words])
-    if process.returncode == -signal.SIGKILL and is_late.is_set():
-        raise Timeout(f"{what}: no end after {limit:.0f} s")
+        what = " ".join([program.name, *words])
+        used = toolchain.wait_for(process, what, limit)
     if process.returncode != step.status:
         raise CompilerFailed(
             f"{what}: expected status {step.status}, found {process.returncode}"

@@ -5,6 +5,8 @@
 
 import os
 import re
+import resource
+import select
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -73,6 +75,48 @@ def run(
         failed.returncode = done.returncode
         raise failed
     return done.stdout, done.stderr
+
+
+def wait_for(
+    process: "subprocess.Popen[bytes]", what: str, seconds: float = SECONDS
+) -> resource.struct_rusage:
+    """Waits for a process, and says what this one has taken, and no other.
+
+    What interrupts the waiting ends the process, too.
+
+    Args:
+        process: a child that nobody else waits for.
+        what: it is, for the message.
+        seconds: that it may take.
+
+    Raises:
+        Timeout: it did not end; it has been killed.
+    """
+    try:
+        is_late = not _ends_within(process.pid, seconds)
+        if is_late:
+            process.kill()
+        _, status, used = os.wait4(process.pid, 0)
+    except BaseException:
+        # Ctrl-C, for one.
+        process.kill()
+        process.wait()
+        raise
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if is_late:
+        raise Timeout(f"{what}: no end after {seconds:.0f} s")
+    return used
+
+
+def _ends_within(process: int, seconds: float) -> bool:
+    """Whether a child ends in so many seconds; it stays to be reaped."""
+    descriptor = os.pidfd_open(process)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+    finally:
+        os.close(descriptor)
 
 
 def compiler_version() -> str:
