@@ -51,12 +51,18 @@ class Build:
     problem: str
 
 
-def learn(found: corpus.Corpus, out: Path, actions: int, step: Step) -> Curve:
-    """A short training, whose model and curve are in a folder."""
+def learn(
+    found: corpus.Corpus, out: Path, actions: int, jobs: int, step: Step
+) -> Curve:
+    """A short training, whose model and curve are in a folder.
+
+    Raises:
+        InvalidArgument: it was too short for a curve.
+    """
     settings = PolicySettings(
         found.folder,
         out,
-        workers=os.cpu_count() or 1,
+        workers=jobs,
         steps=actions,
         environment={
             "observation": "histogram,counts,step,actions",
@@ -79,7 +85,12 @@ def learn(found: corpus.Corpus, out: Path, actions: int, step: Step) -> Curve:
         step.reach(done, "" if recent is None else f"return {recent:.2f}")
 
     policy.train(settings, show=show)
-    return Curve.load(out / "curve.csv")
+    curve = Curve.load(out / "curve.csv")
+    if not curve.steps:
+        raise mlbridge.InvalidArgument(
+            f"no episode ended in {actions} actions by {jobs} compilers: more --actions"
+        )
+    return curve
 
 
 def first_and_last(curve: Curve) -> tuple[float, float]:
@@ -153,7 +164,7 @@ def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, object]:
     found = fetched.corpus
 
     with steps.step("Learn to order passes", actions) as step:
-        curve = learn(found, out, actions, step)
+        curve = learn(found, out, actions, jobs, step)
 
     is_built_in = has_built_in()
     flags = [f"--config={CONFIG}"]

@@ -3,8 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The benchmarks of phase ordering, but for times, which no test depends on."""
 
+import contextlib
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +24,24 @@ pytest.importorskip("emx_onnx_cgen", reason="needs mlbridge[compile]")
 from typer.testing import CliRunner
 
 from bench_build import children
-from mlbridge import InvalidArgument, ModelError, OSFailure, Unsupported
-from mlbridge.bench import app, compile_time, training
+from mlbridge import (
+    InvalidArgument,
+    ModelError,
+    OSFailure,
+    PeerClosed,
+    Timeout,
+    Unsupported,
+)
+from mlbridge.bench import app, compile_time, phase_ordering, training
+from mlbridge.bench._compile_time import need_packages
 from mlbridge.bench._options import find_plugin, find_vocabulary
 from mlbridge.bench.compile_time import Compiled
+from mlbridge.bench.gym_flow import GymFlow
 from mlbridge.bench.original import OriginalTools
 from mlbridge.bench.phase_ordering import SEEN, Sample, prepare
 from mlbridge.bench.training import Episode, Played
+from mlbridge.bench.workers import started
+from mlbridge.cli import _packages
 from mlbridge.corpus import manifest, toolchain
 from mlbridge.envs import PhaseOrderingEnv
 from mlbridge.phase_ordering import ActionSpace, CompilerOptions
@@ -98,6 +115,7 @@ def bench(*arguments: object) -> str:
 
 
 def test_whole_compiles(corpus: Path, policy: Path, tmp_path: Path) -> None:
+    pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
     before = children()
     output = bench(
         *("compile-time", "--modules", "2", "--rounds", "2", "--model", policy),
@@ -142,16 +160,177 @@ def test_through_gymnasium_and_inside(
 def test_single_passes_by_a_network_of_random_weights(
     corpus: Path, vocabulary: Path, tmp_path: Path
 ) -> None:
-    """No pass twice, as it is meant to be."""
+    """No pass twice before all once, as it is meant to be."""
     output = bench(
         *("gym", "--modules", "1", "--rounds", "1", "--steps", "4"),
         *("--corpus", corpus, "--vocabulary", vocabulary),
         *("--flow", "Gymnasium", "--plot", tmp_path / "plot.png"),
     )
     assert "4 actions at most" in output
+    options = CompilerOptions("oz", SEEN, "none", 20, vocabulary=vocabulary)
+    deployed = prepare(tmp_path, None, options, seed=1)
+    count = len(deployed.space.actions)
+    (module, _) = Sample.draw(corpus, 2, 0).modules
+    with GymFlow(deployed, [module], rewarded=False, kept=True) as flow:
+        assert flow._env is not None
+        kept = flow._env.unwrapped
+        assert isinstance(kept, PhaseOrderingEnv)
+        assert kept._session.has_met, "else it starts while other flows are timed"
+        done = flow.compile(module, tmp_path / "module.o")
+        assert kept.starts == 1
+    taken = done.actions.split()
+    assert len(taken) == 20
+    assert len(set(taken[:count])) == min(count, 20)
+
+
+def test_a_service_managers_stop_ends_the_server(
+    corpus: Path, policy: Path, tmp_path: Path
+) -> None:
+    command: list[str | Path] = [
+        *(sys.executable, "-c", "from mlbridge.cli import main; main()"),
+        *("bench", "compile-time", "--modules", "2", "--rounds", "1000"),
+        *("--model", policy, "--corpus", corpus, "--flow", "shm"),
+        *("--plot", tmp_path / "plot.png"),
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=tmp_path
+    ) as process:
+        try:
+            server = wait_for_server(process)
+            process.terminate()
+            status = process.wait(30)
+        finally:
+            process.kill()
+        assert process.stderr is not None
+        assert status == 128 + signal.SIGTERM, process.stderr.read().decode()
+    assert not Path(f"/proc/{server}").exists()
+
+
+def wait_for_server(process: "subprocess.Popen[bytes]") -> int:
+    """The server of a benchmark, once it answers compilers."""
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    until = time.monotonic() + 60
+    while time.monotonic() < until and process.poll() is None:
+        commands = {}
+        for child in map(int, listed.read_text().split()):
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{child}/cmdline").read_bytes()
+                commands[child] = words.split(b"\0")
+        servers = [child for child, words in commands.items() if b"serve" in words]
+        if servers and any(
+            words[0].startswith(b"clang") for words in commands.values()
+        ):
+            return servers[0]
+        time.sleep(0.01)
+    raise AssertionError("no compiler has come to a server")
+
+
+def test_a_compile_that_hangs_or_is_interrupted_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = children()
+    command = ["sleep", "60"]
+    waiting = toolchain.wait_for
+    monkeypatch.setattr(
+        toolchain, "wait_for", lambda process, what: waiting(process, what, 0.1)
+    )
+    with pytest.raises(Timeout, match=r"sleep 60: no end"):
+        phase_ordering.timed(command)
+    monkeypatch.undo()
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        phase_ordering.timed(command)
+    timer.join()
+    assert children() == before
+
+
+def test_what_a_process_takes_is_all_of_its_threads(tmp_path: Path) -> None:
+    """Also of those that have ended."""
+    script = (
+        "import threading, time\n"
+        "def work():\n"
+        "    while time.thread_time() < 0.2: pass\n"
+        "it = threading.Thread(target=work); it.start(); it.join()\n"
+        "print('done', flush=True); input()\n"
+    )
+    with started([sys.executable, "-c", script]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"done\n"
+        assert phase_ordering.cpu_seconds_of(process.pid) >= 0.2
+    with pytest.raises(PeerClosed, match="has ended"):
+        phase_ordering.cpu_seconds_of(process.pid)
+
+
+def test_a_server_that_ends_says_why(tmp_path: Path) -> None:
+    (tmp_path / "none.onnx").write_bytes(b"none")
+    with (
+        pytest.raises(PeerClosed, match="is no model"),
+        phase_ordering.served(tmp_path / "none.onnx", f"shm:{tmp_path}/model"),
+    ):
+        pass
+
+
+def test_a_worker_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody plays what is left."""
+    played = []
+
+    class Fails:
+        def reset(self, options: dict[str, str]) -> None:
+            pass
+
+        def step(self, action: int) -> Any:
+            played.append(action)
+            if action == 0:
+                return None, 0.0, False, True, {"error": "it crashed"}
+            time.sleep(0.02)
+            return None, 0.0, False, False, {"text_size": 1}
+
+        def close(self) -> None:
+            pass
+
+    class Made:
+        def make(self, flow: str, modules: Any) -> Fails:
+            return Fails()
+
+    wanted = [Episode(Path(f"{n}.bc"), (n,) * 5) for n in (1, 0, *range(2, 200))]
+    setting: Any = Made()
+    with pytest.raises(ModelError, match="it crashed"):
+        training.play(setting, "shm", 2, wanted)
+    assert len(played) < 20
+
+
+def test_machine_code_is_only_made_where_it_is_wanted(
+    policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_spec(name: str) -> object:
+        return None if name == "emx_onnx_cgen" else name
+
+    monkeypatch.setattr(_packages, "find_spec", find_spec)
+    with pytest.raises(Unsupported, match=r"emx_onnx_cgen.*mlbridge\[train,compile\]"):
+        need_packages("bench gym", None, None)
+    need_packages("bench gym", ["onnx"], None)
+    deployed = prepare(tmp_path, policy, CompilerOptions(), seed=0)
+    assert list(compile_time.flows(["onnx"], deployed, tmp_path)) == ["onnx"]
+    assert not list(tmp_path.glob("*.so"))
+
+
+def test_a_flow_without_grpc_says_what_to_do(
+    policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mlbridge._grpc", None)
+    deployed = prepare(tmp_path, policy, CompilerOptions(), seed=0)
+    with pytest.raises(Unsupported, match=r"no gRPC.*--flow"):
+        compile_time.flows(["shm", "gRPC"], deployed, tmp_path)
+    setting = training.Setting(CompilerOptions(), tmp_path)
+    with pytest.raises(Unsupported, match=r"no gRPC.*--flow"):
+        setting.make("gRPC", [])
 
 
 def test_training(corpus: Path, vocabulary: Path, tmp_path: Path) -> None:
+    pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
     before = children()
     output = bench(
         *("training", "--modules", "2", "--episodes", "1", "--rounds", "1"),
@@ -222,7 +401,9 @@ def test_a_sample_follows_from_its_seed(corpus: Path) -> None:
     assert both == Sample.draw(corpus, 2, 0)
     drawn = {Sample.draw(corpus, 1, seed).modules[0].name for seed in range(9)}
     assert drawn == {"large.bc", "small.bc"}
-    with pytest.raises(InvalidArgument, match="fewer than 3"):
+    with pytest.raises(
+        InvalidArgument, match="300 instructions or more and 6000 at most, fewer than 3"
+    ):
         Sample.draw(corpus, 3, 0)
 
 

@@ -12,12 +12,17 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="the demo's packages are not installed")
 
 import typer
+from examples.inlining.progress import Steps
 from examples.phase_ordering import __main__ as demo
+from rich.console import Console
 from typer.testing import CliRunner
 
+import mlbridge
 from mlbridge import corpus
-from mlbridge.corpus import build
+from mlbridge.corpus import build, manifest
+from mlbridge.train import policy
 from mlbridge.train.curve import Curve
+from mlbridge.train.settings import PolicySettings
 
 CURVE = Curve(
     list(range(100)), [0.0] * 100, [1.5] * 50 + [1.5 - n / 100 for n in range(50)]
@@ -32,6 +37,30 @@ def test_the_policy_of_the_plugin_is_found(
     for spec, has in ("none", False), ("builtin:phase_ordering_oz", True):
         config.write_text(f"-Oz\n-Xclang -mlbridge-phase-ordering={spec}\n")
         assert demo.has_built_in() == has
+
+
+def test_a_training_that_ends_no_episode_is_too_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+
+    def train(settings: PolicySettings, **_: Any) -> None:
+        told.append(settings.workers)
+        Curve().write(settings.out, "none")
+
+    monkeypatch.setattr(policy, "train", train)
+    module = manifest.Module("zlib.bc", "zlib.c", 1, 9, "")
+    zlib = manifest.Program(
+        "zlib", "", "", "training", (), (), "", (module,), module, ""
+    )
+    found = corpus.Corpus(tmp_path, "", {"zlib": zlib})
+    with (
+        Steps(Console()) as steps,
+        steps.step("Learn", 64) as step,
+        pytest.raises(mlbridge.InvalidArgument, match="more --actions"),
+    ):
+        demo.learn(found, tmp_path, 64, 3, step)
+    assert told == [3]
 
 
 def test_what_was_learned_is_the_two_ends_of_the_curve() -> None:

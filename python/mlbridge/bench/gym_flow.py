@@ -7,6 +7,7 @@ As the paper's figure 6: what a policy costs that stays in the environment it wa
 trained in, against the same policy inside the compiler.
 """
 
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -17,11 +18,15 @@ import gymnasium
 
 from mlbridge.bench.compile_time import STOCK, Compiled
 from mlbridge.bench.phase_ordering import Deployed, cpu_seconds_of, own_cpu_seconds
+from mlbridge.corpus import toolchain
 from mlbridge.envs import PhaseOrderingEnv
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
 
 GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
+
+_TRIFLE = "int main(void) { return 0; }\n"
+"""A program that is none of those measured, so that the compiler knows none of them."""
 
 FLOWS = (GYM, KEPT, REWARDED, "onnx", "aot", STOCK)
 
@@ -59,10 +64,24 @@ class GymFlow(AbstractContextManager["GymFlow"]):
         self._close()
 
     def renew(self) -> None:
-        """Has another compiler, where one is kept: this one knows the modules."""
+        """Has another compiler, where one is kept: this one knows the modules.
+
+        It has answered when this returns, and does not start while others are timed.
+        """
         self._close()
-        if self._kept:
-            self._env = self._make()
+        if not self._kept:
+            return
+        self._env = self._make()
+        with tempfile.TemporaryDirectory(prefix="mlb") as folder:
+            source, trifle = Path(folder, "trifle.c"), Path(folder, "trifle.bc")
+            source.write_text(_TRIFLE)
+            toolchain.run(
+                [
+                    *(toolchain.CLANG, *toolchain.UNOPTIMISED, "-emit-llvm"),
+                    *("-c", source, "-o", trifle),
+                ]
+            )
+            self._env.reset(options={"module": str(trifle)})
 
     def compile(self, module: Path, to: Path) -> Compiled:
         """An episode; the compiler writes the object at its end."""

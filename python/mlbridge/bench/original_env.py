@@ -81,7 +81,7 @@ class OriginalEnv(gymnasium.Env[Row, Any]):
         super().reset(seed=seed)
         module = Path((options or {})["module"])
         if module not in self._programs:
-            self._programs[module] = _Program(module, oz_size(module))
+            self._programs[module] = _Program(module, oz_size(module, own_session=True))
         self._now, self._taken = self._programs[module], ()
         state = self._look()
         return self._row(state), self._info(state)

@@ -4,8 +4,9 @@
 """The policy of phase ordering that benchmarks run: a network of random weights.
 
 What it decides is of no worth, but it costs what a trained one does, and it is the same
-in every run. It takes each action once at most, so that an episode of the space ``oz``
-runs the passes of -Oz, in an order that follows from the module.
+in every run. It takes no action twice before it has taken all once, so that an
+episode of the space ``oz`` runs the passes of -Oz, in an order that follows from the
+module.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ _ONCE = 1e3
 
 
 class RandomPolicy(nn.Module):
-    """What comes behind `Normalised`: random layers, and no action twice."""
+    """What comes behind `Normalised`: random layers, and no action twice before all."""
 
     def __init__(self, widths: Mapping[str, int], choices: int, seed: int) -> None:
         """For features of these widths, of which the last are ``actions``."""

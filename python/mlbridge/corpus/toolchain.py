@@ -143,9 +143,14 @@ def link(
     run([CLANGXX if cpp else CLANG, *objects, *flags, "-o", to])
 
 
-def compile_bitcode(bitcode: Path, to: Path, level: str) -> None:
+def compile_bitcode(
+    bitcode: Path, to: Path, level: str, *, own_session: bool = False
+) -> None:
     """An object of bitcode that is not optimised, as stock clang makes it."""
-    run([CLANG, level, "-w", "-x", "ir", "-c", bitcode, "-o", to])
+    run(
+        [CLANG, level, "-w", "-x", "ir", "-c", bitcode, "-o", to],
+        own_session=own_session,
+    )
 
 
 def compile_source(

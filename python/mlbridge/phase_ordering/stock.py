@@ -10,10 +10,14 @@ from mlbridge.corpus import toolchain
 from mlbridge.envs.machine_code import text_size
 
 
-def oz_size(module: Path) -> int:
+def oz_size(module: Path, *, own_session: bool = False) -> int:
     """Bytes of machine code that ``clang -Oz`` makes of bitcode not optimised yet.
 
     That is, to the byte, what it makes of the source: docs/corpus.md.
+
+    Args:
+        module: the file.
+        own_session: as for `toolchain.run`.
 
     Raises:
         CompilerFailed: it is no such bitcode.
@@ -21,5 +25,5 @@ def oz_size(module: Path) -> int:
     """
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
         target = Path(folder, "module.o")
-        toolchain.compile_bitcode(module, target, "-Oz")
+        toolchain.compile_bitcode(module, target, "-Oz", own_session=own_session)
         return text_size(target.read_bytes(), module.name)
