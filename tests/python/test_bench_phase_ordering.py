@@ -5,6 +5,7 @@
 
 import contextlib
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -201,9 +202,12 @@ def test_a_service_managers_stop_ends_the_server(
             status = process.wait(30)
         finally:
             process.kill()
+        is_left = Path(f"/proc/{server}").exists()
+        if is_left:
+            os.kill(server, signal.SIGKILL)
         assert process.stderr is not None
         assert status == 128 + signal.SIGTERM, process.stderr.read().decode()
-    assert not Path(f"/proc/{server}").exists()
+    assert not is_left
 
 
 def wait_for_server(process: "subprocess.Popen[bytes]") -> int:
