@@ -24,5 +24,5 @@ def need(what: str, packages: tuple[str, ...], extra: str) -> None:
         raise Unsupported(
             f"{what} needs the Python packages {', '.join(missing)}, which are not "
             f"installed: pip install 'mlbridge[{extra}]', or in a checkout "
-            "scripts/make-venv train"
+            "scripts/make-venv dev train"
         )
