@@ -277,14 +277,18 @@ def test_of(program: Program) -> RunTest:
     return RUN_TESTS[program.name]
 
 
+def tests_digest() -> str:
+    """The SHA-256 of all tests and their inputs: another one means other outputs."""
+    sources = (Path(__file__), Path(inputs.__file__))
+    return hashlib.sha256(b"".join(s.read_bytes() for s in sources)).hexdigest()
+
+
 def expected_outputs(corpus: Corpus, program: Program) -> Expected:
     """What the program without optimisation does: found out once, and kept."""
     test = test_of(program)
     # Another program, test or input: other outputs.
-    digest = hashlib.sha256(program.linked.sha256.encode())
-    for source in (Path(__file__), Path(inputs.__file__)):
-        digest.update(source.read_bytes())
-    key = digest.hexdigest()
+    made_by = program.linked.sha256 + tests_digest()
+    key = hashlib.sha256(made_by.encode()).hexdigest()
     kept = corpus.folder / "expected" / f"{program.name}.json"
     try:
         known = json.loads(kept.read_bytes())

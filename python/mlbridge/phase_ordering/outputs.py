@@ -22,7 +22,7 @@ import numpy as np
 
 from mlbridge.corpus import toolchain
 from mlbridge.corpus.manifest import Corpus, Program, sha256
-from mlbridge.corpus.runs import Run, Tester
+from mlbridge.corpus.runs import Run, Tester, tests_digest
 from mlbridge.errors import CompilerFailed, Error, Timeout
 from mlbridge.phase_ordering.actions import ActionSpace
 from mlbridge.phase_ordering.compiler import (
@@ -162,8 +162,8 @@ def check_outputs(
 ) -> list[Outcome]:
     """Compares what programs write with what they write without optimisation.
 
-    What is known already, of the same compiler, plug-in and program, is not tried
-    again: ``results.jsonl`` in the settings' folder has it.
+    What is known already, of the same compiler, plug-in, program, run tests and models,
+    is not tried again: ``results.jsonl`` in the settings' folder has it.
 
     Args:
         corpus: that has them.
@@ -184,6 +184,7 @@ def check_outputs(
     asked = {
         "models": [_identity(spec) for spec in settings.models],
         "random": [settings.seed, settings.random],
+        "tests": tests_digest(),
     }
     kept = Kept(out / "results.jsonl", options, asked)
     folder = corpus.folder.resolve()
