@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from typer.testing import CliRunner
@@ -104,6 +105,52 @@ def test_programs_of_csmith_by_random_policies_and_networks(tmp_path: Path) -> N
     again = CliRunner().invoke(app, arguments)
     assert again.exit_code == 0, again.output
     assert (tmp_path / "out/results.jsonl").read_text().splitlines() == lines
+
+
+def test_what_was_found_by_other_run_tests_is_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = small_corpus(tmp_path / "corpus", fine=FINE)
+    log = tmp_path / "out/results.jsonl"
+    for digest, lines in (("one", 1), ("another", 2), ("another", 2)):
+        monkeypatch.setattr(outputs, "tests_digest", lambda digest=digest: digest)
+        outputs.check_outputs(
+            found, list(found.programs.values()), settings(tmp_path / "out", 1)
+        )
+        assert len(log.read_text().splitlines()) == lines
+
+
+def test_a_spec_is_known_by_the_bytes_of_its_model(tmp_path: Path) -> None:
+    file = tmp_path / "a model?.onnx"
+    file.write_bytes(b"one")
+    spec = f"onnx:{quote(str(file), safe='/')}?finite=1"
+    before = outputs._identity(spec)
+    assert before == outputs._identity(spec)
+    file.write_bytes(b"another")
+    assert before != outputs._identity(spec)
+    for built_in in ("none", "builtin:phase_ordering_oz"):
+        assert outputs._identity(built_in) == outputs._identity(built_in)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "pipe:{}",
+        "grpc://localhost:1",
+        "record:{}|none",
+        "onnx:label={}",
+        "tf:/tmp",
+        # clang runs in the folder of each program.
+        "onnx:pyproject.toml",
+    ],
+)
+def test_a_model_whose_bytes_are_not_known_is_asked_again(
+    tmp_path: Path, spec: str
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    spec = spec.format(file)
+    assert outputs._identity(spec) != outputs._identity(spec)
 
 
 def test_a_real_program_by_random_policies(tmp_path: Path) -> None:

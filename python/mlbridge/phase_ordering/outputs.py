@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
+from uuid import uuid4
 
 import numpy as np
 
@@ -48,6 +50,9 @@ LEAST_SECONDS = 20.0
 """That any program may take, and 20 times what it takes without optimisation."""
 
 _SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+_OF_A_FILE = ("onnx", "aot", "aoti", "tvm")
+"""Schemes whose model is all in one file."""
 
 _LEAKS = 'const char *__asan_default_options(void) { return "detect_leaks=0"; }\n'
 """Memory that nobody frees changes no output."""
@@ -163,7 +168,8 @@ def check_outputs(
     """Compares what programs write with what they write without optimisation.
 
     What is known already, of the same compiler, plug-in, program, run tests and models,
-    is not tried again: ``results.jsonl`` in the settings' folder has it.
+    is not tried again: ``results.jsonl`` in the settings' folder has it. What is behind
+    a spec such as ``pipe:`` is not known, nor is then what came of it.
 
     Args:
         corpus: that has them.
@@ -212,9 +218,18 @@ def check_outputs(
 
 
 def _identity(spec: str) -> list[str]:
-    """A spec, and what is in its file if it names one."""
-    file = Path(spec.partition(":")[2].partition("?")[0])
-    return [spec, sha256(file) if file.is_file() else ""]
+    """A spec, and what stands for its model: another one, where that is not known.
+
+    Built-in models are the plug-in's, which `Kept` looks at.
+    """
+    scheme, _, rest = spec.partition("?")[0].partition(":")
+    file = Path(unquote(rest))
+    if scheme in _OF_A_FILE and file.is_absolute() and file.is_file():
+        return [spec, sha256(file)]
+    if scheme in ("none", "builtin"):
+        return [spec, ""]
+    # Who answers a pipe, say, may be another one each time.
+    return [spec, uuid4().hex]
 
 
 class _Trial:
