@@ -48,14 +48,17 @@ int main(void) {
 """
 
 
-def small_corpus(folder: Path, **sources: str) -> corpus.Corpus:
+def small_corpus(
+    folder: Path, suffix: str = "c", /, **sources: str
+) -> corpus.Corpus:
     """Programs of one file each, which print what is to be compared."""
     folder.mkdir(exist_ok=True)
     found = build.open_corpus(folder)
     for name, source in sources.items():
-        (folder / f"{name}.c").write_text(source)
+        file = f"{name}.{suffix}"
+        (folder / file).write_text(source)
         flags = toolchain.UNOPTIMISED
-        module = build.compile_module(name, folder, flags, f"{name}.c", folder)
+        module = build.compile_module(name, folder, flags, file, folder)
         found.programs[name] = Program(
             *(name, "by hand", "1", "generated", flags, ()),
             *(str(folder), (module,), module, ""),
@@ -281,6 +284,20 @@ def test_a_model_by_which_nothing_compiles_is_no_success(tmp_path: Path) -> None
     assert result.exit_code == 1
     assert "output: none" in result.output
     assert "/not/there.onnx" in result.output
+
+
+@pytest.mark.parametrize("suffix", ["c", "cpp"])
+def test_the_command_of_a_models_finding_does_what_it_did(
+    tmp_path: Path, suffix: str
+) -> None:
+    # Only what an optimisation makes of it is not as expected.
+    found = small_corpus(tmp_path / "corpus", suffix, overflow=OVERFLOW)
+    asked = outputs.OutputsSettings(("none",), 0, 0, tmp_path / "out")
+    (outcome,) = outputs.check_outputs(found, list(found.programs.values()), asked)
+    (finding,) = outcome.findings
+    assert "-mlbridge-phase-ordering=none" in finding.see
+    subprocess.run(finding.see, shell=True, check=True)
+    assert subprocess.check_output([tmp_path / "out/overflow"]) == b"1\n"
 
 
 def test_something_has_to_be_asked_for() -> None:

@@ -153,6 +153,16 @@ def compile_bitcode(
     )
 
 
+def source_command(
+    program: Program, modules: Sequence[Module], level: str, more: Sequence[str] = ()
+) -> list[str]:
+    """The command that compiles source files of one language, in the program's root."""
+    is_cpp = any(module.source.endswith(".cpp") for module in modules)
+    flags = program.flags[len(UNOPTIMISED) :]
+    sources = [module.source for module in modules]
+    return [CLANGXX if is_cpp else CLANG, level, "-w", *flags, *more, *sources]
+
+
 def compile_source(
     program: Program, module: Module, to: Path, level: str, more: Sequence[str] = ()
 ) -> None:
@@ -160,12 +170,8 @@ def compile_source(
 
     With further flags, such as those that load a plug-in.
     """
-    compiler = CLANGXX if module.source.endswith(".cpp") else CLANG
-    flags = program.flags[len(UNOPTIMISED) :]
-    run(
-        [compiler, level, "-w", *flags, *more, "-c", module.source, "-o", to],
-        folder=Path(program.root),
-    )
+    command = source_command(program, [module], level, more)
+    run([*command, "-c", "-o", to], folder=Path(program.root))
 
 
 def executable(

@@ -286,8 +286,18 @@ class _Trial:
         outcome.policies += 1
         run = self._run_once((sha256(executable),), executable)
         if not run.passed:
-            see = shlex.join([toolchain.CLANG, "-Oz", *flags, *self._program.flags])
+            see = self._command(flags)
             outcome.findings.append(self._finding(spec, run, executable, see))
+
+    def _command(self, flags: Sequence[str]) -> str:
+        """What makes the whole program of its sources, for a shell."""
+        program = self._program
+        target = self._settings.out.resolve() / program.name
+        command = [
+            *toolchain.source_command(program, program.modules, "-Oz", flags),
+            *(*program.libraries, "-o", str(target)),
+        ]
+        return f"cd {shlex.quote(program.root)} && {shlex.join(command)}"
 
     def _random(self, seed: int, outcome: Outcome) -> None:
         space = SPACES[seed % len(SPACES)]
