@@ -229,6 +229,15 @@ def test_a_core_set_is_of_sequences_that_go_together() -> None:
     assert table.score(table.sizes[:, 2]) == pytest.approx(sum(logs) / 2)
 
 
+@pytest.mark.parametrize("action", [2, -1])
+def test_a_core_set_is_of_actions_of_its_space(tmp_path: Path, action: int) -> None:
+    space = ActionSpace("two", "", "", (Action("a", "dce"), Action("b", "adce")))
+    core = CoreSet(space, ((0, 1), (1, action)), (1.0, 1.0), 2)
+    core.save(tmp_path / "core.json")
+    with pytest.raises(SchemaMismatch, match=rf"core\.json: .* 0 to 1 .* {action} "):
+        CoreSet.load(tmp_path / "core.json")
+
+
 def test_the_value_model_learns_which_sequence_suits_which_module() -> None:
     draw = np.random.default_rng(0)
     kinds = draw.integers(0, 2, 60)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mlbridge.errors import InvalidArgument, Malformed
+from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 from mlbridge.phase_ordering.actions import ActionSpace
 
 Order = tuple[int, ...]
@@ -55,10 +55,11 @@ class CoreSet:
         Raises:
             InvalidArgument: there is no such file.
             Malformed: it is something else.
+            SchemaMismatch: a sequence has an action that its space has not.
         """
         try:
             root: Any = json.loads(path.read_text(encoding="utf-8"))
-            return cls(
+            found = cls(
                 ActionSpace.parse(json.dumps(root["actions"]), str(path)),
                 tuple(tuple(map(int, sequence)) for sequence in root["sequences"]),
                 tuple(map(float, root["ratios"])),
@@ -69,3 +70,12 @@ class CoreSet:
             raise InvalidArgument(f"{path}: {error.strerror}") from None
         except (KeyError, TypeError, ValueError) as error:
             raise Malformed(f"{path}: expected a core set: {error!r}") from error
+        count = len(found.actions.actions)
+        for sequence in found.sequences:
+            for action in sequence:
+                if not 0 <= action < count:
+                    raise SchemaMismatch(
+                        f"{path}: expected actions 0 to {count - 1} of the space"
+                        f" '{found.actions.name}', found {action} in a sequence"
+                    )
+        return found
