@@ -18,10 +18,11 @@ from typer.testing import CliRunner
 
 from mlbridge import corpus
 from mlbridge.cli import app
-from mlbridge.corpus import build, toolchain
+from mlbridge.corpus import build, runs, toolchain
 from mlbridge.corpus.manifest import Program
+from mlbridge.errors import OSFailure
 from mlbridge.phase_ordering import Action, ActionSpace, outputs
-from mlbridge.phase_ordering.compiler import CompilerOptions
+from mlbridge.phase_ordering.compiler import CompilerOptions, SequenceRunner
 
 FULL = pytest.mark.skipif(
     os.environ.get("MLBRIDGE_TEST_FULL") != "1",
@@ -48,9 +49,7 @@ int main(void) {
 """
 
 
-def small_corpus(
-    folder: Path, suffix: str = "c", /, **sources: str
-) -> corpus.Corpus:
+def small_corpus(folder: Path, suffix: str = "c", /, **sources: str) -> corpus.Corpus:
     """Programs of one file each, which print what is to be compared."""
     folder.mkdir(exist_ok=True)
     found = build.open_corpus(folder)
@@ -255,6 +254,38 @@ def test_a_program_without_an_end_is_found(
     )
     assert outcome.findings
     assert all("no end after" in finding.problem for finding in outcome.findings)
+
+
+def test_after_ctrl_c_nothing_is_run_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = small_corpus(tmp_path / "corpus", overflow=OVERFLOW)
+    space, numbers = outputs.every_action()
+    space.save(tmp_path / "actions.json")
+    options = CompilerOptions(
+        str(tmp_path / "actions.json"), ("step",), "none", len(space.actions)
+    )
+    run, done = runs.Tester.run, []
+
+    with SequenceRunner(options) as runner:
+
+        def run_and_interrupt(
+            tester: runs.Tester, file: Path, seconds: float
+        ) -> runs.Run:
+            done.append(run(tester, file, seconds))
+            runner.interrupt()
+            return done[-1]
+
+        monkeypatch.setattr(runs.Tester, "run", run_and_interrupt)
+        wanted = outputs.OutputsSettings(("none",), 6, 0, tmp_path / "out")
+        (program,) = found.programs.values()
+        with (
+            outputs._Trial(found, program, wanted, runner, numbers) as trial,
+            pytest.raises(OSFailure, match="interrupted"),
+        ):
+            trial.run(outputs.Outcome(program.name))
+    # That it went wrong is not looked into.
+    assert [each.passed for each in done] == [False]
 
 
 def test_a_crash_of_the_compiler_is_told_of_apart(

@@ -151,6 +151,11 @@ class CompilerSession:
         """Whether the next reset is the first of its compiler."""
         return self._slot.running is None or not self._slot.running.met
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether `interrupt` was called."""
+        return self._interrupted.is_set()
+
     def interrupt(self) -> None:
         """From another thread: ends the compiler, and no other is started."""
         self._interrupted.set()

@@ -257,6 +257,11 @@ class SequenceRunner:
         """
         self._session.interrupt()
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether that was done: who does other work in between should end, too."""
+        return self._session.is_interrupted
+
     def reset(self, module: Path, **more: Any) -> Outcome:
         """Begins an episode; for what else may be asked see docs/phase-ordering.md.
 

@@ -25,7 +25,7 @@ import numpy as np
 from mlbridge.corpus import toolchain
 from mlbridge.corpus.manifest import Corpus, Program, sha256
 from mlbridge.corpus.runs import Run, Tester, tests_digest
-from mlbridge.errors import CompilerFailed, Error, Timeout
+from mlbridge.errors import CompilerFailed, Error, OSFailure, Timeout
 from mlbridge.phase_ordering.actions import ActionSpace
 from mlbridge.phase_ordering.compiler import (
     TIMEOUT,
@@ -279,7 +279,7 @@ class _Trial:
         executable = self._folder / "model"
         flags = deployed(spec, self._runner.options.plugin_file())
         try:
-            toolchain.executable(self._program, executable, "-Oz", flags)
+            self._build(executable, "-Oz", flags)
         except (CompilerFailed, Timeout) as error:
             outcome.findings.append(Finding(spec, NONE, str(error), ""))
             return
@@ -337,13 +337,13 @@ class _Trial:
         if key not in self._runs:
             if objects is not None:
                 self._link(objects, executable)
-            self._runs[key] = self._tester.run(executable, self._limit)
+            self._runs[key] = self._run(executable, self._limit)
         return self._runs[key]
 
     def _finding(self, policy: str, run: Run, executable: Path, see: str) -> Finding:
         """What a run that went wrong means."""
         longer = self._limit * (3 if run.is_late else 1)
-        again = self._tester.run(executable, longer)
+        again = self._run(executable, longer)
         if again.passed:
             problem = f"{run.problem}; not so at the second time"
             return Finding(policy, UNSTEADY, problem, see)
@@ -380,8 +380,8 @@ class _Trial:
             said = []
             for name, (level, more, link_flags) in trials.items():
                 executable = self._folder / "own"
-                toolchain.executable(self._program, executable, level, more, link_flags)
-                run = self._tester.run(executable, self._limit)
+                self._build(executable, level, more, link_flags)
+                run = self._run(executable, self._limit)
                 if not run.passed:
                     said.append(f"{name}: {run.problem}")
             self._own = "; ".join(said)
@@ -460,16 +460,41 @@ class _Trial:
     def _fails(self, objects: Objects) -> bool:
         executable = self._folder / "tried"
         self._link(objects, executable)
-        return not self._tester.run(executable, self._limit).passed
+        return not self._run(executable, self._limit).passed
 
     def _oz(self, number: int) -> Path:
         """The object of stock -Oz."""
         if number not in self._stock:
+            self._go_on()
             target = self._folder / f"{number}-Oz.o"
             toolchain.compile_bitcode(self._modules[number], target, "-Oz")
             self._stock[number] = target
         return self._stock[number]
 
     def _link(self, objects: Objects, to: Path) -> None:
+        self._go_on()
         libraries = self._program.libraries
         toolchain.link(objects, libraries, to, cpp=self._program.is_cpp)
+
+    def _build(
+        self,
+        to: Path,
+        level: str,
+        more: Sequence[str],
+        link_flags: Sequence[str] = (),
+    ) -> None:
+        self._go_on()
+        toolchain.executable(self._program, to, level, more, link_flags)
+
+    def _run(self, executable: Path, seconds: float) -> Run:
+        self._go_on()
+        return self._tester.run(executable, seconds)
+
+    def _go_on(self) -> None:
+        """After Ctrl-C nothing is made or run any more.
+
+        Raises:
+            OSFailure: the runner was interrupted.
+        """
+        if self._runner.is_interrupted:
+            raise OSFailure(f"{self._program.name}: interrupted")
