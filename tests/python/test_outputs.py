@@ -122,6 +122,21 @@ def test_what_was_found_by_other_run_tests_is_not_known(
         assert len(log.read_text().splitlines()) == lines
 
 
+def test_a_program_whose_compiler_had_not_enough_time_is_tried_again(
+    tmp_path: Path,
+) -> None:
+    found = small_corpus(tmp_path / "corpus", fine=FINE)
+    programs, log = list(found.programs.values()), tmp_path / "out/results.jsonl"
+    wanted = settings(tmp_path / "out", 1)
+    (first,) = outputs.check_outputs(found, programs, wanted)
+    line = json.loads(log.read_text())
+    late = outputs.Finding("random 0 (oz)", "timeout", "no end", "")
+    line["found"]["failures"] = [vars(late)]
+    log.write_text(json.dumps(line))
+    assert outputs.check_outputs(found, programs, wanted) == [first]
+    assert len(log.read_text().splitlines()) == 2
+
+
 def test_a_spec_is_known_by_the_bytes_of_its_model(tmp_path: Path) -> None:
     file = tmp_path / "a model?.onnx"
     file.write_bytes(b"one")

@@ -210,6 +210,23 @@ def test_a_table_is_of_its_space(folder: Path, tmp_path: Path) -> None:
     assert not np.array_equal(other.sizes, first.sizes)
 
 
+def test_what_had_not_enough_time_is_tried_again(folder: Path, tmp_path: Path) -> None:
+    log, (module, *_) = tmp_path / "table.jsonl", modules(folder)
+    options = CompilerOptions(observation=("step",), reward="none", steps=8)
+    wanted = [(0,), (0, 1), (0, 1, 2)]
+    first = tabulate(options, 1, [module], wanted, log)
+    line = json.loads(log.read_text())
+    # The third was measured then; that it is not now can be seen.
+    line["found"]["sizes"][1:] = ["timeout", 12345]
+    log.write_text(json.dumps(line))
+    again = tabulate(options, 1, [module], wanted, log)
+    assert again.sizes.tolist() == [[*first.sizes[0, :2], 12345]]
+    assert again.failures == []
+    assert len(log.read_text().splitlines()) == 2
+    assert tabulate(options, 1, [module], wanted, log).sizes[0, 2] == 12345
+    assert len(log.read_text().splitlines()) == 2
+
+
 def table_of(sizes: list[list[float]], programs: list[str]) -> Table:
     array = np.array(sizes)
     orders: list[tuple[int, ...]] = [(n,) for n in range(array.shape[1])]

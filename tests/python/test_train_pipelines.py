@@ -242,6 +242,25 @@ def test_a_limit_is_kept(modules: list[Path], tmp_path: Path) -> None:
     assert told == {"Evolving for all": (3, 3), "Evolving for each": (4, 4)}
 
 
+def test_what_had_not_enough_time_is_measured_again(
+    modules: list[Path], tmp_path: Path
+) -> None:
+    log, (module, _) = tmp_path / "log.jsonl", modules
+    wanted = {module: ["function(sroa)", "globaldce"]}
+    first = measurements(modules, log)
+    first.measure(wanted)
+    late, known = (first.ratio(module, pipeline) for pipeline in wanted[module])
+    line = json.loads(log.read_text())
+    (name, *_) = line["found"]
+    line["found"][name] = "timeout"
+    log.write_text(json.dumps(line))
+    again = measurements(modules, log)
+    again.measure(wanted)
+    assert [again.ratio(module, p) for p in wanted[module]] == [late, known]
+    measured = [json.loads(text)["found"] for text in log.read_text().splitlines()]
+    assert list(measured[1]) == [name]
+
+
 def test_what_a_compiler_does_not_survive_is_not_chosen(
     modules: list[Path], tmp_path: Path
 ) -> None:

@@ -180,6 +180,10 @@ class Sizes:
         return self.last / self.oz if self.oz else 1.0
 
 
+TIMED_OUT = "timeout"
+"""The kind of a failure that another time may be none: there may be more time then."""
+
+
 class SequenceFailed(ModelError):
     """A sequence that a compiler does not get through on a module.
 
@@ -335,7 +339,7 @@ class SequenceRunner:
         taken = [actions[a].pipeline for a in self._taken if a < len(actions)]
         failed.pipeline = ",".join(taken)
         if isinstance(error, Timeout):
-            failed.kind = "timeout"
+            failed.kind = TIMED_OUT
         elif not isinstance(error, PeerClosed):
             failed.kind = "refused"
         return failed

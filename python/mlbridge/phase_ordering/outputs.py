@@ -28,6 +28,7 @@ from mlbridge.corpus.runs import Run, Tester, tests_digest
 from mlbridge.errors import CompilerFailed, Error, OSFailure, Timeout
 from mlbridge.phase_ordering.actions import ActionSpace
 from mlbridge.phase_ordering.compiler import (
+    TIMED_OUT,
     TIMEOUT,
     CompilerOptions,
     SequenceFailed,
@@ -123,6 +124,11 @@ class Outcome:
         """Whether no policy changed what the program does."""
         return not self.error and not any(f.kind in FAULTS for f in self.findings)
 
+    @property
+    def lacked_time(self) -> bool:
+        """Whether it may be another one with more time for the compilers."""
+        return any(failure.kind == TIMED_OUT for failure in self.failures)
+
     @classmethod
     def parse(cls, found: Mapping[str, Any]) -> "Outcome":
         """What `asdict` makes of one."""
@@ -169,7 +175,8 @@ def check_outputs(
 
     What is known already, of the same compiler, plug-in, program, run tests and models,
     is not tried again: ``results.jsonl`` in the settings' folder has it. What is behind
-    a spec such as ``pipe:`` is not known, nor is then what came of it.
+    a spec such as ``pipe:`` is not known, nor is then what came of it; and where a
+    sequence had not enough time, a program is tried again.
 
     Args:
         corpus: that has them.
@@ -195,7 +202,8 @@ def check_outputs(
     kept = Kept(out / "results.jsonl", options, asked)
     folder = corpus.folder.resolve()
     linked = {folder / program.linked.path: program for program in programs}
-    found = {path: Outcome.parse(it) for path, it in kept.load(list(linked)).items()}
+    known = {path: Outcome.parse(it) for path, it in kept.load(list(linked)).items()}
+    found = {path: it for path, it in known.items() if not it.lacked_time}
     left = [path for path in linked if str(path) not in found]
     show(len(found), len(linked))
 

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a search over pipelines has measured, each pipeline on a module once.
 
-Kept in a file: a search that is begun again knows from it all that it tries at first.
+Kept in a file: a search that is begun again knows from it all that it tries at first,
+but for what had not enough time.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge.corpus.manifest import program_of
-from mlbridge.phase_ordering.compiler import CompilerOptions
+from mlbridge.phase_ordering.compiler import TIMED_OUT, CompilerOptions
 from mlbridge.phase_ordering.measure import Measured, measure
 from mlbridge.phase_ordering.stock import oz_size
 from mlbridge.train.kept import Kept
@@ -51,7 +52,8 @@ class Measurements:
         self._sizes: dict[Path, dict[str, int | str]] = {path: {} for path in modules}
         for name, lines in self._kept.load_all(modules).items():
             for line in lines:
-                self._sizes[Path(name)] |= line
+                known = {p: size for p, size in line.items() if size != TIMED_OUT}
+                self._sizes[Path(name)] |= known
         with ThreadPoolExecutor(workers) as pool:
             self._oz = dict(zip(modules, pool.map(oz_size, modules), strict=True))
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from mlbridge.corpus.manifest import program_of
 from mlbridge.errors import InvalidArgument
 from mlbridge.phase_ordering.compiler import (
+    TIMED_OUT,
     TIMEOUT,
     CompilerOptions,
     ModuleFailed,
@@ -271,6 +272,8 @@ def tabulate(
 ) -> Table:
     """Tries all sequences on all modules; what the log has is not tried again.
 
+    Only what had not enough time is.
+
     Args:
         options: of the compiler, with the space that the sequences are of.
         workers: compilers at once.
@@ -289,17 +292,24 @@ def tabulate(
     wanted = [list(sequence) for sequence in sequences]
     kept = Kept(log, options, {"sequences": wanted})
     rows = kept.load(modules)
+    begun = {
+        name: rows.pop(name)["sizes"]
+        for name in list(rows)
+        if TIMED_OUT in rows[name]["sizes"]
+    }
 
     def work(runner: SequenceRunner, module: Path) -> dict[str, Any]:
-        sizes: list[int | str] = []
-        for number in range(len(wanted)):
+        sizes = list(begun.get(str(module), [TIMED_OUT] * len(wanted)))
+        left = [number for number, size in enumerate(sizes) if size == TIMED_OUT]
+        for tried, number in enumerate(left):
             try:
-                sizes.append(runner.run(module, [number]).last)
+                sizes[number] = runner.run(module, [number]).last
             except ModuleFailed as error:
-                sizes += [error.kind] * (len(wanted) - number)
+                for other in left[tried:]:
+                    sizes[other] = error.kind
                 break
             except SequenceFailed as error:
-                sizes.append(error.kind)
+                sizes[number] = error.kind
         return {"sizes": sizes, "oz": oz_size(module)}
 
     missing = [module for module in modules if str(module) not in rows]
