@@ -223,6 +223,10 @@ def test_what_a_program_does_to_itself_is_no_policys_fault(tmp_path: Path) -> No
     assert {finding.kind for finding in overflow.findings} == {outputs.OWN}
     for blamed in "by ASan and UBSan: ", "by stock clang -Oz: not as expected: out":
         assert blamed in overflow.findings[0].problem
+    # Each is the same program's doing, of which one example is made.
+    assert len(overflow.findings) > 1
+    (shown,) = {finding.see for finding in overflow.findings}
+    assert [str(made.parent) for made in tmp_path.glob("out/*/reproduce.sh")] == [shown]
 
 
 def test_what_a_policy_did_is_found_and_can_be_seen(
@@ -246,6 +250,27 @@ def test_what_a_policy_did_is_found_and_can_be_seen(
         about = json.loads(script.with_name("about.json").read_text())
         # One action is enough.
         assert len(about["actions"]["overflow/overflow.c.bc"]) == 1
+
+
+def test_what_cannot_be_reduced_in_time_is_shown_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = small_corpus(tmp_path / "corpus", overflow=OVERFLOW)
+    monkeypatch.setattr(outputs._Trial, "_own_fault", lambda trial: "")
+    monkeypatch.setattr(outputs, "REDUCING_SECONDS", 0)
+    programs = list(found.programs.values())
+    (outcome,) = outputs.check_outputs(found, programs, settings(tmp_path / "out", 6))
+    space, numbers = outputs.every_action()
+    assert outcome.findings
+    for finding in outcome.findings:
+        seed = int(finding.policy.split()[1])
+        name = "overflow/overflow.c.bc"
+        actions = numbers[outputs.SPACES[seed % len(outputs.SPACES)]]
+        drawn = outputs.random_sequence(actions, seed, name)
+        about = json.loads(Path(finding.see, "about.json").read_text())
+        assert about["actions"] == {name: [space.actions[a].name for a in drawn]}
+        subprocess.run([Path(finding.see, "reproduce.sh")], check=True)
+        assert subprocess.check_output([Path(finding.see, "overflow")]) == b"1\n"
 
 
 def test_a_program_without_an_end_is_found(

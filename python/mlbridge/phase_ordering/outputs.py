@@ -13,8 +13,9 @@ import json
 import shlex
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -49,6 +50,9 @@ OWN = "own fault"
 
 LEAST_SECONDS = 20.0
 """That any program may take, and 20 times what it takes without optimisation."""
+
+REDUCING_SECONDS = 600.0
+"""That may be spent on finding the one module and the few actions that it takes."""
 
 _SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
@@ -266,6 +270,7 @@ class _Trial:
         self._runs: dict[tuple[str, ...], Run] = {}
         self._stock: dict[int, Path] = {}
         self._own: str | None = None
+        self._own_shown: str | None = None
 
     def __enter__(self) -> "_Trial":
         return self
@@ -332,10 +337,15 @@ class _Trial:
             return
         self._link(objects, executable)
         finding = self._finding(policy, run, executable, "")
-        where = self._settings.out / f"{self._program.name}-{seed}"
-        if finding.kind != UNSTEADY:
+        if finding.kind == OWN and self._own_shown:
+            # One example of the program's own fault is enough.
+            finding = replace(finding, see=self._own_shown)
+        elif finding.kind != UNSTEADY:
+            where = self._settings.out / f"{self._program.name}-{seed}"
             self._reproduce(where.resolve(), objects, sequences, finding.problem)
-            finding = Finding(policy, finding.kind, finding.problem, str(where))
+            finding = replace(finding, see=str(where))
+            if finding.kind == OWN:
+                self._own_shown = str(where)
         outcome.findings.append(finding)
 
     def _run_once(
@@ -402,10 +412,16 @@ class _Trial:
         sequences: Sequence[list[int] | None],
         problem: str,
     ) -> None:
-        """Saves the one module that it takes, with as few actions as it takes."""
+        """Saves the one module that it takes, with as few actions as it takes.
+
+        Where that is not found in time, more of them.
+        """
+        until = time.monotonic() + REDUCING_SECONDS
         ours = {n: s for n, s in enumerate(sequences) if s is not None}
         guilty = None
         for number in ours:
+            if len(ours) > 1 and time.monotonic() > until:
+                break
             others = [self._oz(n) for n in range(len(objects))]
             others[number] = objects[number]
             if len(ours) == 1 or self._fails(others):
@@ -416,7 +432,7 @@ class _Trial:
         about: dict[str, Any] = {"program": self._program.name, "problem": problem}
         if guilty is not None:
             others = [self._oz(n) for n in range(len(objects))]
-            ours = {guilty: self._reduced(guilty, others, ours[guilty])}
+            ours = {guilty: self._reduced(guilty, others, ours[guilty], until)}
         space = self._runner.options.space
         lines = ["#!/bin/sh", "# Links the program that does something else.", "set -e"]
         lines.append('cd "$(dirname "$0")"')
@@ -447,12 +463,15 @@ class _Trial:
         (where / "about.json").write_text(text + "\n", encoding="utf-8")
 
     def _reduced(
-        self, number: int, others: Objects, sequence: Sequence[int]
+        self, number: int, others: Objects, sequence: Sequence[int], until: float
     ) -> list[int]:
-        """A sequence without the actions that it does not take to fail."""
+        """A sequence without actions that it does not take to fail.
+
+        Without all of them, if that is known by then.
+        """
         left, at = list(sequence), 0
         target = self._folder / "reduced.o"
-        while at < len(left) and len(left) > 1:
+        while at < len(left) and len(left) > 1 and time.monotonic() < until:
             fewer = left[:at] + left[at + 1 :]
             try:
                 self._runner.write(self._modules[number], fewer, target)
