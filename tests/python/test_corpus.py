@@ -208,6 +208,7 @@ def test_bzip2_does_what_it_did(folder: Path) -> None:
         ("exec cat", "not as expected: packed"),
         ("echo hello", "back is not what in was"),
         ("exec sleep 60", "no end after 2 s"),
+        ("exec cat /dev/zero", f"expected status 0, found -{signal.SIGXFSZ:d}"),
     ],
 )
 def test_a_program_that_does_something_else_is_found_out(
@@ -220,6 +221,7 @@ def test_a_program_that_does_something_else_is_found_out(
     found = corpus.load(folder)
     runs.expected_outputs(found, found.programs["bzip2"])
     monkeypatch.setattr(runs, "SECONDS", 2.0)
+    monkeypatch.setattr(runs, "LARGEST", 32 << 20)
     wrong = tmp_path / "bzip2"
     wrong.write_text(f"#!/bin/sh\n{script}\n")
     wrong.chmod(0o755)

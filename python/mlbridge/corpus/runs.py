@@ -23,6 +23,9 @@ from mlbridge.errors import CompilerFailed, Error, InvalidArgument, Timeout
 SECONDS = 300.0
 """A program that takes longer is stopped: it hangs. Unoptimised ones take 20 s."""
 
+LARGEST = 2 << 30
+"""Bytes of a file that a program may write: one that goes wrong may write for ever."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -368,7 +371,7 @@ def _run(
             env={"PATH": os.defpath, "LC_ALL": "C"},
         )
         what = " ".join([program.name, *words])
-        used = toolchain.wait_for(process, what, limit)
+        used = toolchain.wait_for(process, what, limit, largest=LARGEST)
     if process.returncode != step.status:
         raise CompilerFailed(
             f"{what}: expected status {step.status}, found {process.returncode}"

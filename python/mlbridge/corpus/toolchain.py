@@ -78,7 +78,11 @@ def run(
 
 
 def wait_for(
-    process: "subprocess.Popen[bytes]", what: str, seconds: float = SECONDS
+    process: "subprocess.Popen[bytes]",
+    what: str,
+    seconds: float = SECONDS,
+    *,
+    largest: int | None = None,
 ) -> resource.struct_rusage:
     """Waits for a process, and says what this one has taken, and no other.
 
@@ -88,11 +92,14 @@ def wait_for(
         process: a child that nobody else waits for.
         what: it is, for the message.
         seconds: that it may take.
+        largest: bytes of a file that it may write; SIGXFSZ ends it that writes more.
 
     Raises:
         Timeout: it did not end; it has been killed.
     """
     try:
+        if largest is not None:
+            _bound_files(process.pid, largest)
         is_late = not _ends_within(process.pid, seconds)
         if is_late:
             process.kill()
@@ -106,6 +113,14 @@ def wait_for(
     if is_late:
         raise Timeout(f"{what}: no end after {seconds:.0f} s")
     return used
+
+
+def _bound_files(process: int, largest: int) -> None:
+    """Bounds the files that a process writes, if nobody has by less."""
+    limits = resource.prlimit(process, resource.RLIMIT_FSIZE)
+    known = [limit for limit in limits if limit != resource.RLIM_INFINITY]
+    bound = min([largest, *known])
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (bound, limits[1]))
 
 
 def _ends_within(process: int, seconds: float) -> bool:
