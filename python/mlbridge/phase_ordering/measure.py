@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What pipelines make of modules: any pipelines, other ones for each module."""
 
+import itertools
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,17 @@ class Measured:
     oz: int
 
 
+def space_of(
+    pipelines: Iterable[str], prologue: str
+) -> tuple[ActionSpace, dict[str, int]]:
+    """A space whose actions are pipelines as a whole, and the action of each."""
+    numbers = {p: number for number, p in enumerate(dict.fromkeys(pipelines))}
+    actions = [Action(str(n), pipeline or NOTHING) for pipeline, n in numbers.items()]
+    # No space is without an action.
+    actions = actions or [Action("nothing", NOTHING)]
+    return ActionSpace("pipelines", "", prologue, tuple(actions)), numbers
+
+
 def measure(
     wanted: Mapping[Path, Sequence[str]],
     prologue: str,
@@ -58,12 +70,8 @@ def measure(
     Returns:
         Each module, as it gets done.
     """
-    unique = list(dict.fromkeys(name for names in wanted.values() for name in names))
-    numbers = {pipeline: number for number, pipeline in enumerate(unique)}
-    actions = [Action(str(n), pipeline or NOTHING) for pipeline, n in numbers.items()]
-    space = ActionSpace(
-        "measured", "", prologue, tuple(actions or [Action("nothing", NOTHING)])
-    )
+    every = itertools.chain.from_iterable(wanted.values())
+    space, numbers = space_of(every, prologue)
     with tempfile.TemporaryDirectory(prefix="mlbridge-measure-") as folder:
         file = Path(folder, "actions.json")
         space.save(file)

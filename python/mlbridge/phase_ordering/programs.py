@@ -9,9 +9,9 @@ from pathlib import Path
 
 from mlbridge.corpus import runs, toolchain
 from mlbridge.corpus.manifest import Corpus
-from mlbridge.phase_ordering.actions import NOTHING, Action, ActionSpace
 from mlbridge.phase_ordering.compiler import TIMEOUT, CompilerOptions, SequenceRunner
 from mlbridge.phase_ordering.evaluate import Evaluation, Way
+from mlbridge.phase_ordering.measure import space_of
 
 
 def run_programs(
@@ -80,12 +80,9 @@ def _link(
     """An executable of a program's files, each by the pipeline chosen for it."""
     modules = corpus.programs[program].modules
     pipelines = [chosen.get(module.path) for module in modules]
-    unique = list(dict.fromkeys(p for p in pipelines if p is not None))
-    actions = [Action(str(n), p or NOTHING) for n, p in enumerate(unique)]
+    space, numbers = space_of((p for p in pipelines if p is not None), prologue)
     file = folder / f"{program}.json"
-    ActionSpace(
-        program, "", prologue, tuple(actions or [Action("nothing", NOTHING)])
-    ).save(file)
+    space.save(file)
     objects = []
     options = CompilerOptions(str(file), ("step",), "none", 1)
     with SequenceRunner(options, timeout=timeout) as runner:
@@ -97,6 +94,6 @@ def _link(
             if pipeline is None:
                 toolchain.compile_bitcode(path, objects[-1], "-Oz")
             else:
-                runner.write(path, [unique.index(pipeline)], objects[-1])
+                runner.write(path, [numbers[pipeline]], objects[-1])
     about = corpus.programs[program]
     toolchain.link(objects, about.libraries, to, cpp=about.is_cpp)
