@@ -416,18 +416,24 @@ def _core_set(
             f"Training programs: {ratios[k - 1]:.4f} by the best of {k} fixed"
             " sequences."
         )
+    too_good = ""
+    if settings.core is not None or settings.ahead:
+        too_good = " That is too good: the core set may have been chosen by them."
+    elif evolution is not None:
+        too_good = " That is too good: what the search shares has seen them."
     check = trained.fitted.check if trained.fitted else None
     if check is not None:
         console.print(
             f"Programs left out, each in turn: {check.chosen:.4f} by the value model"
             f" after {check.epochs} epochs, {check.fixed:.4f} by the best fixed"
-            f" sequence, {check.best:.4f} at most."
+            f" sequence, {check.best:.4f} at most.{too_good}"
         )
     ahead = trained.foresight
     if ahead is not None:
         console.print(
             f"Programs left out, each in turn: {ahead.chosen:.4f} by looking ahead,"
             f" {ahead.fixed:.4f} by the first sequence, {ahead.best:.4f} at most."
+            f"{too_good}"
         )
     for kind, times in sorted(Counter(f[2] for f in trained.failures).items()):
         console.print(f"The compiler's failures, {kind}: {times}; see table.jsonl")

@@ -16,11 +16,12 @@ Order = tuple[int, ...]
 
 @dataclass(frozen=True)
 class CoreSet:
-    """Sequences of a space, the best single one first.
+    """Sequences of a space, in an order that counts.
 
     Attributes:
         actions: the space.
-        sequences: as greedily chosen: the first k are the best k that were found.
+        sequences: as they were chosen: by `Table.greedy` the first is the best single
+            one, and the first k are the best k that were found.
         ratios: geomean of size / -Oz over the training programs, by the best of the
             first 1, 2, ... of them.
         length: most actions of a sequence of the search that found them; so long are

@@ -346,7 +346,7 @@ def _whole(core: CoreSet) -> ActionSpace:
     return core.actions.of_sequences(
         core.sequences,
         f"{core.actions.name}-core",
-        f"{len(core.sequences)} sequences of {core.actions.name}, greedily chosen",
+        f"{len(core.sequences)} sequences of {core.actions.name}",
     )
 
 

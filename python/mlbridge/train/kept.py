@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What was found for each module, in a file: what was cut short goes on from it.
 
-A line of JSON a module. Each says what it was found with: the action space, the
-compiler, the plug-in, the bytes of the module, and what was asked. A line of which one
-of these is another now is left where it is and not used.
+Each line of JSON is of one module, which may have several. It says what it was found
+with: the action space, the compiler, the plug-in, the bytes of the module, and what was
+asked. A line of which one of these is another now is left where it is and not used.
 """
 
 import hashlib

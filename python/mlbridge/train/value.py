@@ -4,8 +4,10 @@
 """The value model: how good each sequence of a core set is for a module.
 
 A few small networks whose answers are averaged. It is judged on programs that it was
-not trained on, each in turn: nothing there comes from the program that is left out, not
-the core set either. That is also how long to train is found out.
+not trained on, each in turn: the core set, too, is chosen without the program that is
+left out and without the sequences that were found in it only. That is also how long to
+train is found out. What is found is too good where more has seen that program: of whole
+pipelines what their search shares, and a core set that there was before as a whole.
 """
 
 from collections.abc import Callable, Mapping, Sequence
