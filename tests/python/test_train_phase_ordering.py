@@ -458,6 +458,7 @@ def test_a_model_for_a_core_set_that_there_is(
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert "Searched" not in result.output
+    assert "too good" in " ".join(result.output.split())
     made = CoreSet.load(tmp_path / "out" / "core.json")
     assert replace(made, ratios=()) == replace(there, ratios=())
     # It is measured anew, and all of them are as good as in any order.
