@@ -53,7 +53,9 @@ Expected<std::uint16_t> lookAhead(Program &Of, PhaseOrderingPolicy &Policy,
   std::optional<std::uint16_t> Best;
   float BestValue = 0;
   Error FirstFailure;
-  for (std::uint16_t Action = 0; Action < Settings.Lookahead; ++Action) {
+  for (unsigned Number = 0; Number < Settings.Lookahead; ++Number) {
+    // Action spaces have no more.
+    const auto Action = static_cast<std::uint16_t>(Number);
     Expected<ModuleView> Outcome = Of.view({Action});
     if (!Outcome) {
       Error E = Outcome.takeError();
