@@ -63,7 +63,8 @@ def tag(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield value
         assert wait_until_gone(value) == []
         assert zombies() == []
-        assert len(names_in("/proc/self/fd")) == descriptors
+        # What an earlier test has left to the garbage collector may be closed by now.
+        assert len(names_in("/proc/self/fd")) <= descriptors
         assert names_in(folder) == []
 
 
