@@ -44,6 +44,7 @@ from mlbridge.phase_ordering.evaluate import (
     evaluate,
     random_sequences,
 )
+from mlbridge.phase_ordering.kept import Kept
 from mlbridge.phase_ordering.model import Model, Task
 from mlbridge.phase_ordering.programs import run_programs
 from mlbridge.phase_ordering.report import Statistics
@@ -52,7 +53,6 @@ from mlbridge.phase_ordering.stock import oz_size
 from mlbridge.train import coreset, policy, value
 from mlbridge.train.curve import Curve
 from mlbridge.train.evolve import EvolutionSettings
-from mlbridge.train.kept import Kept
 from mlbridge.train.search import SearchSettings, Table, search, tabulate
 from mlbridge.train.settings import PolicySettings, TrainingEnv
 

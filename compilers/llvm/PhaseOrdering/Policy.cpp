@@ -25,33 +25,38 @@ Error PhaseOrderingPolicy::mismatch(const std::string &Why) const {
   return {ErrorCode::SchemaMismatch, Runner.describe() + ": " + Why};
 }
 
-Expected<Advice> PhaseOrderingPolicy::consult(const ModuleView &Module,
-                                              ArrayRef<std::uint16_t> Taken) {
+Expected<const TensorView *>
+PhaseOrderingPolicy::consult(const ModuleView &Module,
+                             ArrayRef<std::uint16_t> Taken,
+                             ArrayRef<const char *> Names) {
   ++Asked;
   Question.clear();
   Features.write(Module, Taken, Question);
-  return Runner.ask(Question, AdviceSpec::any());
+  Expected<Advice> Given = Runner.ask(Question, AdviceSpec::any());
+  if (!Given)
+    return Given.takeError();
+  for (const char *Name : Names)
+    if (const TensorView *Output = Given->find(Name))
+      return Output;
+  Expected<const TensorView *> Only = Given->only();
+  if (!Only)
+    return mismatch(Only.takeError().message());
+  return *Only;
 }
 
 Expected<float> PhaseOrderingPolicy::value(const ModuleView &Module,
                                            ArrayRef<std::uint16_t> Taken) {
-  Expected<Advice> Given = consult(Module, Taken);
+  Expected<const TensorView *> Given = consult(Module, Taken, {"value"});
   if (!Given)
     return Given.takeError();
-  const TensorView *Output = Given->find("value");
-  if (!Output) {
-    Expected<const TensorView *> Only = Given->only();
-    if (!Only)
-      return mismatch(Only.takeError().message());
-    Output = *Only;
-  }
-  const std::string Name = "output '" + std::string(Output->Name) + "'";
-  if (Output->Type == ElementType::String || Output->numElements() != 1)
+  const TensorView &Output = **Given;
+  const std::string Name = "output '" + std::string(Output.Name) + "'";
+  if (Output.Type == ElementType::String || Output.numElements() != 1)
     return mismatch(Name +
                     ": expected one number, what a state is worth, "
                     "found " +
-                    Output->typeStr());
-  Expected<float> Value = Runner.convert<float>(Advice({Output, 1}));
+                    Output.typeStr());
+  Expected<float> Value = Runner.convert<float>(Advice({&Output, 1}));
   if (Value && std::isnan(*Value))
     return mismatch(Name + ": expected a number, found NaN");
   return Value;
@@ -60,16 +65,11 @@ Expected<float> PhaseOrderingPolicy::value(const ModuleView &Module,
 Expected<PhaseOrderingPolicy::Answer>
 PhaseOrderingPolicy::ask(const ModuleView &Module,
                          ArrayRef<std::uint16_t> Taken) {
-  Expected<Advice> Given = consult(Module, Taken);
+  Expected<const TensorView *> Given =
+      consult(Module, Taken, {"action", "logits", "values"});
   if (!Given)
     return Given.takeError();
-  for (const char *Name : {"action", "logits", "values"})
-    if (const TensorView *Output = Given->find(Name))
-      return read(*Output);
-  Expected<const TensorView *> Only = Given->only();
-  if (!Only)
-    return mismatch(Only.takeError().message());
-  return read(**Only);
+  return read(**Given);
 }
 
 Expected<PhaseOrderingPolicy::Answer>

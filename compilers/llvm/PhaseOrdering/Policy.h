@@ -55,9 +55,11 @@ public:
 
 private:
   Error mismatch(const std::string &Why) const;
-  /// What the model says of a state.
-  Expected<Advice> consult(const ModuleView &Module,
-                           llvm::ArrayRef<std::uint16_t> Taken);
+  /// What the model says of a state: the output of the first of these names, or
+  /// the only one. It lives until the next question.
+  Expected<const TensorView *> consult(const ModuleView &Module,
+                                       llvm::ArrayRef<std::uint16_t> Taken,
+                                       llvm::ArrayRef<const char *> Names);
   Expected<Answer> read(const TensorView &Output) const;
 
   MLModelRunner &Runner;

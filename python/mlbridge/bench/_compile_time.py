@@ -4,6 +4,7 @@
 """``mlbridge bench compile-time``."""
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,7 @@ from mlbridge.bench._options import (
     find_plugin,
     find_vocabulary,
     progress_on,
+    write_plot,
     write_rows,
 )
 from mlbridge.bench.programs import ROOT
@@ -139,7 +141,5 @@ def compile_time_command(
     if found := compile_time.bounds(results):
         console.print(bounds_table(found))
     write_rows(console, compile_time.rows(results), json_file)
-    if plot.is_available():
-        path = plot_file or ROOT / "build" / "compile-time.png"
-        plot.save_compile_time(results, path)
-        console.print(f"plot: {path}")
+    path = plot_file or ROOT / "build" / "compile-time.png"
+    write_plot(console, path, partial(plot.save_compile_time, results))

@@ -4,6 +4,7 @@
 """``mlbridge bench gym``."""
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ from mlbridge.bench._options import (
     find_plugin,
     find_vocabulary,
     progress_on,
+    write_plot,
     write_rows,
 )
 from mlbridge.bench.programs import ROOT
@@ -111,7 +113,5 @@ def gym_command(
     console.print(compile_time.table(results))
     console.print(compile_time.agreement(results))
     write_rows(console, compile_time.rows(results), json_file)
-    if plot.is_available():
-        path = plot_file or ROOT / "build" / "gym.png"
-        plot.save_compile_time(results, path)
-        console.print(f"plot: {path}")
+    path = plot_file or ROOT / "build" / "gym.png"
+    write_plot(console, path, partial(plot.save_compile_time, results))

@@ -4,7 +4,7 @@
 """What the benchmarks' command lines have in common."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
+from mlbridge.bench import plot
 from mlbridge.bench.programs import ROOT
 from mlbridge.errors import OSFailure
 
@@ -162,3 +163,10 @@ def write_rows(
     if json_file is not None:
         json_file.write_text(json.dumps(rows, indent=2) + "\n")
         console.print(f"rows: {json_file}")
+
+
+def write_plot(console: Console, path: Path, draw: Callable[[Path], None]) -> None:
+    """Draws to a file, where matplotlib is installed, and says so."""
+    if plot.is_available():
+        draw(path)
+        console.print(f"plot: {path}")

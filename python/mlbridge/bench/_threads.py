@@ -5,6 +5,7 @@
 
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ from mlbridge.bench._options import (
     find_plugin,
     parse_counts,
     progress_on,
+    write_plot,
     write_rows,
 )
 from mlbridge.bench.programs import PROGRAMS, ROOT, fetch
@@ -228,7 +230,5 @@ def threads_command(
         )
     made = threads.rows("decisions", decided) + threads.rows("compile", compiled)
     write_rows(console, made, json_file)
-    if plot.is_available():
-        path = plot_file or found_build / "threads.png"
-        plot.save_threads(decided, compiled, path)
-        console.print(f"plot: {path}")
+    path = plot_file or found_build / "threads.png"
+    write_plot(console, path, partial(plot.save_threads, decided, compiled))

@@ -4,6 +4,7 @@
 """``mlbridge bench training``."""
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,7 @@ from mlbridge.bench._options import (
     find_vocabulary,
     parse_counts,
     progress_on,
+    write_plot,
     write_rows,
 )
 from mlbridge.bench.programs import ROOT
@@ -138,7 +140,5 @@ def training_command(
     if found := training.bounds(results):
         console.print(bounds_table(found))
     write_rows(console, training.rows(results), json_file)
-    if plot.is_available():
-        path = plot_file or ROOT / "build" / "training.png"
-        plot.save_training(results, path)
-        console.print(f"plot: {path}")
+    path = plot_file or ROOT / "build" / "training.png"
+    write_plot(console, path, partial(plot.save_training, results))

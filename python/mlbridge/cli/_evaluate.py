@@ -22,6 +22,25 @@ app = typer.Typer(
     help="What a trained model is worth, on programs that it has not seen.",
 )
 
+CorpusFolder = Annotated[Path, typer.Option(help="Its folder.")]
+
+Programs = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="This one only, whatever its split; may be repeated.",
+    ),
+]
+
+Timeout = Annotated[
+    float,
+    typer.Option(
+        min=1,
+        help="Seconds for a sequence on a module of up to 10,000 instructions; a"
+        " larger one has more in proportion.",
+    ),
+]
+
 
 @app.callback()
 def _group() -> None: ...
@@ -30,15 +49,9 @@ def _group() -> None: ...
 @app.command("phase-ordering")
 def phase_ordering(
     model: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
-    corpus: Annotated[Path, typer.Option(help="Its folder.")] = Path("build/corpus"),
+    corpus: CorpusFolder = Path("build/corpus"),
     split: Annotated[str, typer.Option(help="held-out or training.")] = "held-out",
-    program: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="This one only, whatever its split; may be repeated.",
-        ),
-    ] = None,
+    program: Programs = None,
     core: Annotated[
         Path | None,
         typer.Option(
@@ -55,14 +68,7 @@ def phase_ordering(
     vocabulary: Annotated[
         Path | None, typer.Option(help="Of the model's embeddings, if it has any.")
     ] = None,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            min=1,
-            help="Seconds for a sequence on a module of up to 10,000 instructions; a"
-            " larger one has more in proportion.",
-        ),
-    ] = 120,
+    timeout: Timeout = 120,
     runs: Annotated[
         int,
         typer.Option(
@@ -191,30 +197,17 @@ def outputs(
             help="A spec, or the name of an .onnx file: compiled by clang with it.",
         ),
     ] = None,
-    corpus: Annotated[Path, typer.Option(help="Its folder.")] = Path("build/corpus"),
+    corpus: CorpusFolder = Path("build/corpus"),
     split: Annotated[
         str | None,
         typer.Option(
             help="held-out, training or generated. [default: all but generated]"
         ),
     ] = None,
-    program: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="This one only, whatever its split; may be repeated.",
-        ),
-    ] = None,
+    program: Programs = None,
     random: Annotated[int, typer.Option(min=0, help="Random policies, too.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Of the first of these.")] = 0,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            min=1,
-            help="Seconds for a sequence on a module of up to 10,000 instructions; a"
-            " larger one has more in proportion.",
-        ),
-    ] = 120,
+    timeout: Timeout = 120,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Programs at once.")] = 1,
     out: Annotated[
         Path, typer.Option(help="The folder for results and reproducers.")

@@ -7,6 +7,7 @@ One process for as many modules and sequences as one likes.
 """
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
@@ -103,6 +105,10 @@ class CompilerOptions:
         }
         return {name: every[name] for name in FEATURES if name in self.observation}
 
+    def row(self, features: Mapping[str, Any]) -> NDArray[np.float32]:
+        """The features of a state side by side, in their order."""
+        return np.concatenate([features[name] for name in self.widths])
+
     def plugin_file(self) -> Path:
         """MLBridgeLLVM.so.
 
@@ -143,13 +149,16 @@ class CompilerOptions:
             os.devnull,
         ]
 
-    def reproducer(self, module: str, sequence: Sequence[int]) -> str:
-        """The command line that runs the same passes on the same module, alone."""
+    def reproducer(
+        self, module: str, sequence: Sequence[int], to: str = os.devnull
+    ) -> str:
+        """The command line that makes an object by the same passes, alone."""
         taken = [action for action in sequence if action < len(self.space.actions)]
         pipeline = self.space.pipeline(taken)
         return (
-            f"{OPT} -relocation-model=pic -passes='{pipeline}' '{module}' -o - |"
-            " clang-22 -x ir - -c -Oz -Xclang -disable-llvm-passes -o /dev/null"
+            f"{OPT} -relocation-model=pic -passes={shlex.quote(pipeline)} "
+            f"{shlex.quote(module)} -o - | clang-22 -x ir - -c -Oz -Xclang "
+            f"-disable-llvm-passes -o {shlex.quote(to)}"
         )
 
 

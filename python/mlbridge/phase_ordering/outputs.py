@@ -35,8 +35,8 @@ from mlbridge.phase_ordering.compiler import (
     SequenceFailed,
     SequenceRunner,
 )
+from mlbridge.phase_ordering.kept import Kept
 from mlbridge.phase_ordering.runners import Runners
-from mlbridge.train.kept import Kept
 
 SPACES = ("oz", "odg", "passes")
 """Whose turn it is, by the seed of a random policy."""
@@ -441,12 +441,8 @@ class _Trial:
                 shutil.copy(self._oz(number), where / f"{number}.o")
                 continue
             shutil.copy(self._modules[number], where / f"{number}.bc")
-            pipeline = shlex.quote(space.pipeline(ours[number]))
-            lines.append(
-                f"opt-22 -relocation-model=pic -passes={pipeline} {number}.bc -o - |\n"
-                "  clang-22 -x ir - -c -Oz -Xclang -disable-llvm-passes"
-                f" -o {number}.o"
-            )
+            reproducer = self._runner.options.reproducer
+            lines.append(reproducer(f"{number}.bc", ours[number], f"{number}.o"))
         linker = toolchain.CLANGXX if self._program.is_cpp else toolchain.CLANG
         names = [f"{number}.o" for number in range(len(objects))]
         libraries = [*self._program.libraries, "-o", self._program.name]

@@ -14,7 +14,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -356,8 +355,7 @@ def observe(
     """The features of modules before the first action, in rows."""
 
     def row(runner: SequenceRunner, module: Path) -> NDArray[np.float32]:
-        features: Mapping[str, Any] = runner.reset(module).features
-        return np.concatenate([features[name] for name in options.widths])
+        return options.row(runner.reset(module).features)
 
     with Runners(options, workers) as runners:
         found = dict(runners.map(row, modules))

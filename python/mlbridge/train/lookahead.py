@@ -115,8 +115,7 @@ def outcomes(
         found = []
         for action in range(ahead):
             runner.reset(module)
-            features = runner.step(module, [action]).features
-            found.append(np.concatenate([features[name] for name in options.widths]))
+            found.append(options.row(runner.step(module, [action]).features))
         return np.stack(found)
 
     with Runners(options, workers) as runners:

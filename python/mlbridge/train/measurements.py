@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from mlbridge.corpus.manifest import program_of
 from mlbridge.phase_ordering.compiler import TIMED_OUT, CompilerOptions
+from mlbridge.phase_ordering.kept import Kept
 from mlbridge.phase_ordering.measure import Measured, measure
 from mlbridge.phase_ordering.stock import oz_size
-from mlbridge.train.kept import Kept
 from mlbridge.train.search import FAILED_RATIO, program_logs
 
 _DIGEST = 24

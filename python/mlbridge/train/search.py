@@ -28,9 +28,9 @@ from mlbridge.phase_ordering.compiler import (
     SequenceFailed,
     SequenceRunner,
 )
+from mlbridge.phase_ordering.kept import Kept
 from mlbridge.phase_ordering.runners import Runners, Show
 from mlbridge.phase_ordering.stock import oz_size
-from mlbridge.train.kept import Kept
 
 Order = tuple[int, ...]
 """Actions, one after another."""
