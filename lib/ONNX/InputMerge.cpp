@@ -53,13 +53,16 @@ class Graph {
 public:
   explicit Graph(Window &File) : File(File) {}
 
-  /// False where it is none.
-  bool read(Range Message) { return readGraph(Message, /*Depth=*/0); }
+  /// False where it is none, or says something in a way unknown here.
+  bool read(Range Message) {
+    return readGraph(Message, /*Depth=*/0) && IsUnderstood;
+  }
 
-  /// Whether it is one input, or of one node, of the outermost graph.
+  /// Whether it is one input, or of one node, of the outermost graph. No name
+  /// stands for no value.
   bool isMadeOnce(const std::string &Value) const {
     auto Found = Makers.find(Value);
-    return Found != Makers.end() && Found->second == 1 &&
+    return Found != Makers.end() && Found->second == 1 && !Value.empty() &&
            !Constants.contains(Value);
   }
   /// Whether one node of the outermost graph is all that reads \p Value.
@@ -85,9 +88,18 @@ private:
   void addConstant(const std::string &Name, Range Tensor);
   void readInput(Range Message, Range Whole);
   bool readType(Range Message, FileInput &Input);
-  std::string nameIn(Range Message, unsigned Number) const;
+  std::string nameIn(Range Message, unsigned Number);
+
+  /// Hands each field of \p Message to \p Visit.
+  template <typename Visitor> void forEachField(Range Message, Visitor Visit) {
+    Fields F(File, Message);
+    while (F.next())
+      Visit(F);
+    IsUnderstood &= F.atEnd();
+  }
 
   Window &File;
+  bool IsUnderstood = true;
   /// Those whose number matters to nobody have an empty range.
   std::map<std::string, Range> Constants;
   std::map<std::string, unsigned> Makers;
@@ -96,11 +108,12 @@ private:
 
 } // namespace
 
-std::string Graph::nameIn(Range Message, unsigned Number) const {
+std::string Graph::nameIn(Range Message, unsigned Number) {
   std::string Name;
-  for (Fields F(File, Message); F.next();)
+  forEachField(Message, [&](const Fields &F) {
     if (F.isBytes(Number))
       Name = F.text();
+  });
   return Name;
 }
 
@@ -126,9 +139,10 @@ bool Graph::readGraph(Range Message, unsigned Depth) {
                   Depth == 0 ? F.content() : Range());
     } else if (F.isBytes(SparseInitializer)) {
       // It is called as the tensor of its values is. No number is read of it.
-      for (Fields S(File, F.content()); S.next();)
+      forEachField(F.content(), [&](const Fields &S) {
         if (S.isBytes(ValuesOfSparse))
           addConstant(nameIn(S.content(), NameOfTensor), Range());
+      });
     } else if (F.isBytes(Input) && Depth == 0) {
       readInput(F.content(), F.whole());
     } else if (F.isBytes(Output)) {
@@ -194,14 +208,15 @@ void Graph::readInput(Range Message, Range Whole) {
   FileInput Input;
   unsigned NumTypes = 0;
   bool IsKnown = false;
-  for (Fields F(File, Message); F.next();) {
+  forEachField(Message, [&](const Fields &F) {
     if (F.isBytes(NameOf))
       Input.Name = F.text();
     if (F.isBytes(Type))
-      for (Fields T(File, F.content()); T.next();)
+      forEachField(F.content(), [&](const Fields &T) {
         IsKnown = ++NumTypes == 1 && T.isBytes(TensorType) &&
                   readType(T.content(), Input);
-  }
+      });
+  });
   if (!IsKnown)
     Input.Type = 0;
   InputRanges[Input.Name] = Whole;
@@ -215,30 +230,30 @@ static constexpr std::int64_t MostExtent = std::int64_t(1) << 31;
 /// Reads a tensor's type; false unless each extent is a number or has a name.
 bool Graph::readType(Range Message, FileInput &Input) {
   constexpr unsigned Element = 1, Shape = 2, Dim = 1, Number = 1, Name = 2;
-  bool HasShape = false;
-  for (Fields F(File, Message); F.next();) {
+  bool HasShape = false, IsKnown = true;
+  auto ReadDim = [&](const Fields &D) {
+    if (!D.isBytes(Dim))
+      return;
+    FileExtent Extent;
+    forEachField(D.content(), [&](const Fields &E) {
+      if (E.isVarint(Number))
+        Extent = {E.value(), {}};
+      else if (E.isBytes(Name))
+        Extent = {0, E.text()};
+    });
+    IsKnown &= (Extent.Number > 0) == Extent.Name.empty() &&
+               Extent.Number <= MostExtent;
+    Input.Dims.push_back(std::move(Extent));
+  };
+  forEachField(Message, [&](const Fields &F) {
     if (F.isVarint(Element))
       Input.Type = F.value();
     if (!F.isBytes(Shape))
-      continue;
+      return;
     HasShape = true;
-    for (Fields D(File, F.content()); D.next();) {
-      FileExtent Extent;
-      if (!D.isBytes(Dim))
-        continue;
-      for (Fields E(File, D.content()); E.next();) {
-        if (E.isVarint(Number))
-          Extent = {E.value(), {}};
-        else if (E.isBytes(Name))
-          Extent = {0, E.text()};
-      }
-      if ((Extent.Number > 0) != Extent.Name.empty() ||
-          Extent.Number > MostExtent)
-        return false;
-      Input.Dims.push_back(std::move(Extent));
-    }
-  }
-  return HasShape;
+    forEachField(F.content(), ReadDim);
+  });
+  return HasShape && IsKnown;
 }
 
 std::optional<std::int64_t> Graph::onlyNumber(const std::string &Name) const {
@@ -249,6 +264,7 @@ std::optional<std::int64_t> Graph::onlyNumber(const std::string &Name) const {
     return std::nullopt;
   std::int64_t TypeFound = 0;
   std::string Bytes;
+  // Each constant was gone through to its end, for its name.
   for (Fields F(File, Found->second); F.next();) {
     if (F.isVarint(Type))
       TypeFound = F.value();

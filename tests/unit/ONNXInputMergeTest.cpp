@@ -184,6 +184,7 @@ TEST_F(ONNXInputMergeTest, LeavesAloneWhatIsReadOtherwise) {
   EXPECT_EQ(numMerged(row({"a"})), 0u);
   EXPECT_EQ(numMerged(row({"a", "a"})), 0u);
   EXPECT_EQ(numMerged(add(1)), 0u);
+  EXPECT_EQ(numMerged(row({"a", ""})), 0u) << "no name stands for no value";
   ONNXWriter Free;
   Free.input("a", ElementType::Float, {"n"})
       .input("b", ElementType::Float, {"m"})
