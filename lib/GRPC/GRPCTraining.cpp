@@ -64,6 +64,9 @@ Expected<SessionTerms> CompilerTransport::connect(const SessionRequest &Request,
   close();
   for (;;) {
     for (const Arrival &Who : Callers->takeArrivals()) {
+      // A trainer whose patience has run out calls again.
+      if (Who.Box->isClosed())
+        continue;
       const std::string Theirs =
           Who.First->metadata(Metadata::SerDes, "protobuf");
       if (Channel) {

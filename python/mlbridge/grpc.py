@@ -8,9 +8,11 @@ spec; nothing of this module has to be called for that.
 """
 
 import importlib
+import math
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +34,8 @@ _SLICE = 0.1
 _CONNECT_SLICE = 1.0
 """Seconds after which a wait looks whether the compiler is alive; a connection to
 another machine takes longer than a message."""
+_LOOK = 0.01
+"""Seconds after which it is looked for a socket again."""
 
 
 def is_named_in(spec: str) -> bool:
@@ -151,17 +155,18 @@ class TrainingChannel:
             self._forget_name()
 
     def _connect(self, timeout: float | None, alive: Callable[[], bool]) -> None:
-        left = float("inf") if timeout is None else timeout
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        self._await_socket(until, alive)
         while True:
             was_alive = alive()
+            left = max(0.0, until - time.monotonic())
             try:
                 self._trainer.connect(min(_CONNECT_SLICE, left))
                 break
             except Timeout:
-                left -= _CONNECT_SLICE
                 if not was_alive:
                     raise PeerClosed(f"the compiler at {self._spec} has left") from None
-                if left <= 0:
+                if left <= _CONNECT_SLICE:
                     raise
         # Who answers calls one by one has nothing to say yet.
         if self._trainer.unary:
@@ -172,6 +177,17 @@ class TrainingChannel:
                 f"the compiler at {self._spec} said {', '.join(greeting) or 'nothing'};"
                 " expected an environment, which it serves with serveEnvironment"
             )
+
+    def _await_socket(self, until: float, alive: Callable[[], bool]) -> None:
+        """Waits until there is a socket, if it is one of this channel's own.
+
+        A call that is made just when the compiler begins to listen is not to be given
+        up in the same moment: the compiler may have taken it.
+        """
+        while self._folder is not None and not (self._folder / "env").exists():
+            if not alive() or time.monotonic() > until:
+                return
+            time.sleep(_LOOK)
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Sends a command and its action."""

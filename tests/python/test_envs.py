@@ -277,6 +277,17 @@ def test_a_step_that_fails(spec: str, what: str, error: str, tag: str) -> None:
         assert env.step(0)[0] == {"count": 1}
 
 
+@pytest.mark.skipif("grpc" not in SPECS[-1], reason="this build has no gRPC")
+@pytest.mark.parametrize("late", [0.9, 0.98, 1.0, 1.02])
+def test_a_compiler_that_listens_late(late: float) -> None:
+    """Whatever the trainer does just then, its call is not lost."""
+    command = ["sh", "-c", f'sleep {late}; exec "$0"', PROGRAM]
+    with compiler_env(SPECS[-2], command=command) as env:
+        assert env.reset()[0] == {"count": 0}
+        assert env.step(0)[0] == {"count": 1}
+        assert env.starts == 1
+
+
 def test_the_seed_of_a_compiler_that_takes_anothers_place() -> None:
     def seeds() -> list[int]:
         with compiler_env() as env:
