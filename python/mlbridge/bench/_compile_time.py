@@ -14,8 +14,10 @@ from rich.console import Console
 from mlbridge.bench import plot
 from mlbridge.bench._options import (
     CorpusFolder,
+    Flows,
     JsonFile,
     ModelFile,
+    Modules,
     PlotFile,
     Plugin,
     Rounds,
@@ -57,14 +59,9 @@ def need_packages(command: str, flow: list[str] | None, model: Path | None) -> N
 
 
 def compile_time_command(
-    modules: Annotated[
-        int, typer.Option(min=0, help="How many are drawn from the corpus; 0: all.")
-    ] = 20,
+    modules: Modules = 20,
     rounds: Rounds = 5,
-    flow: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this flow; may be repeated."),
-    ] = None,
+    flow: Flows = None,
     model: ModelFile = None,
     steps: Annotated[
         int, typer.Option(min=1, help="Actions of an episode of the random network.")

@@ -15,8 +15,10 @@ from mlbridge.bench import plot
 from mlbridge.bench._compile_time import need_packages
 from mlbridge.bench._options import (
     CorpusFolder,
+    Flows,
     JsonFile,
     ModelFile,
+    Modules,
     PlotFile,
     Plugin,
     Rounds,
@@ -33,14 +35,9 @@ from mlbridge.bench.programs import ROOT
 
 
 def gym_command(
-    modules: Annotated[
-        int, typer.Option(min=0, help="How many are drawn from the corpus; 0: all.")
-    ] = 20,
+    modules: Modules = 20,
     rounds: Rounds = 5,
-    flow: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this flow; may be repeated."),
-    ] = None,
+    flow: Flows = None,
     model: ModelFile = None,
     actions: Annotated[
         str, typer.Option(help="The space of the random network's actions.")

@@ -86,6 +86,15 @@ ModelFile = Annotated[
     ),
 ]
 
+Modules = Annotated[
+    int, typer.Option(min=0, help="How many are drawn from the corpus; 0: all.")
+]
+
+Flows = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Only this flow; may be repeated."),
+]
+
 Seed = Annotated[
     int, typer.Option(min=0, help="Of the modules that are drawn, and of weights.")
 ]

@@ -14,6 +14,7 @@ from rich.console import Console
 from mlbridge.bench import plot
 from mlbridge.bench._options import (
     CorpusFolder,
+    Flows,
     JsonFile,
     PlotFile,
     Plugin,
@@ -45,10 +46,7 @@ def training_command(
     workers: Annotated[
         str, typer.Option(metavar="N,N,...", help="Compilers at once.")
     ] = "1,2",
-    flow: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this flow; may be repeated."),
-    ] = None,
+    flow: Flows = None,
     iterations: Annotated[
         int, typer.Option(min=0, help="Of the learner; 0: nobody learns.")
     ] = 5,

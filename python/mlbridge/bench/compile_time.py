@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
+from statistics import geometric_mean, median
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -26,7 +26,6 @@ from mlbridge.bench.phase_ordering import (
     Deployed,
     Sample,
     Server,
-    geomean,
     in_process_specs,
     need_grpc,
     own_cpu_seconds,
@@ -272,7 +271,9 @@ class Results:
 
     def ratio(self, flow: str, base: str) -> float:
         """The geomean of that over the modules."""
-        return geomean([self.module_ratio(flow, base, module) for module in self.files])
+        return geometric_mean(
+            self.module_ratio(flow, base, module) for module in self.files
+        )
 
 
 def measure(

@@ -367,8 +367,3 @@ def own_cpu_seconds() -> float:
             resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
         )
     )
-
-
-def geomean(values: Sequence[float]) -> float:
-    """The geometric mean."""
-    return float(np.exp(np.mean(np.log(values))))

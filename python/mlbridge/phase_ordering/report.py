@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,8 @@ class Statistics:
 
     def interval(self, way: Way) -> Interval:
         """The geomean over programs."""
-        mean = np.exp(np.mean(np.log(list(self.by_program(way).values()))))
-        return Interval(float(mean), *_middle(np.exp(self._drawn[way.name])))
+        mean = geometric_mean(self.by_program(way).values())
+        return Interval(mean, *_middle(np.exp(self._drawn[way.name])))
 
     def difference(self, way: Way, other: Way) -> tuple[float, float]:
         """Where 95 % of way / other are: below 1, it is significantly smaller."""

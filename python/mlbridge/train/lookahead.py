@@ -151,7 +151,7 @@ def train(
             model = _fit(rows, sizes, table, ~out, widths, ridge, margin)
             picked = _choices(model, rows[out])
             chosen[out] = sizes[out, picked]
-        found.append((_ratio(table, chosen), ridge, margin))
+        found.append((table.ratio(chosen), ridge, margin))
         show(done, len(settings))
     ratio, ridge, margin = min(found)
     return Foresight(
@@ -159,8 +159,8 @@ def train(
         ridge,
         margin,
         ratio,
-        _ratio(table, sizes[:, 0]),
-        _ratio(table, sizes.min(axis=1)),
+        table.ratio(sizes[:, 0]),
+        table.ratio(sizes.min(axis=1)),
     )
 
 
@@ -198,7 +198,3 @@ def _choices(model: StateValue, rows: NDArray[np.float32]) -> NDArray[np.int64]:
     with torch.no_grad():
         values = model(flat)["value"].reshape(rows.shape[:2])
     return np.asarray(values.argmax(dim=1).numpy(), np.int64)
-
-
-def _ratio(table: Table, sizes: Array) -> float:
-    return float(np.exp(table.score(sizes)))

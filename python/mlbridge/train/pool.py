@@ -6,6 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import geometric_mean
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class Pool:
         ratios = []
         for number in chosen:
             smallest = np.minimum(smallest, table.sizes[:, number])
-            ratios.append(float(np.exp(table.score(smallest))))
+            ratios.append(table.ratio(smallest))
         if self.core is not None:
             core = replace(self.core, sequences=tuple(table.sequences))
             return replace(core, ratios=tuple(ratios)), chosen
@@ -102,7 +103,7 @@ def of_actions(
         if sequence != own:
             program = program_of(Path(best.module))
             origins[sequence] = origins.get(sequence, frozenset()) | {program}
-    searched = _geomean([min(best.ratios) for best in found])
+    searched = geometric_mean([min(best.ratios) for best in found] or [1.0])
     return Pool(options, origins, settings.length, searched=searched)
 
 
@@ -146,7 +147,7 @@ def of_pipelines(
         {(n,): programs[action.pipeline] for n, action in enumerate(actions)},
         RANDOM_LENGTH,
         RANDOM,
-        _geomean([ratio for _, ratio in found.best.values()]),
+        geometric_mean([ratio for _, ratio in found.best.values()] or [1.0]),
     )
 
 
@@ -164,7 +165,3 @@ def of_core_set(core: CoreSet, out: Path, plugin: Path | None) -> Pool:
 def _options(space: ActionSpace, file: Path, plugin: Path | None) -> CompilerOptions:
     space.save(file)
     return CompilerOptions(str(file), ("step",), "none", 1, plugin=plugin)
-
-
-def _geomean(ratios: Sequence[float]) -> float:
-    return float(np.exp(np.mean(np.log(ratios or [1.0]))))

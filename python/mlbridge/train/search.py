@@ -209,6 +209,14 @@ class Table:
         """Mean over programs of log(all its code / that of -Oz); [modules] sizes."""
         return float(program_logs(sizes, self.oz, self.programs)[1].mean())
 
+    def ratio(self, sizes: NDArray[np.float64]) -> float:
+        """The geomean over programs of all its code / that of -Oz; [modules] sizes."""
+        return float(np.exp(self.score(sizes)))
+
+    def sizes_of(self, choices: NDArray[np.int64]) -> NDArray[np.float64]:
+        """By one sequence for each module, [modules]."""
+        return np.asarray(self.sizes[np.arange(len(choices)), choices], np.float64)
+
     def greedy(self, count: int) -> list[int]:
         """So many sequences that together make the programs smallest, by number.
 

@@ -203,9 +203,9 @@ def train(
     checks = [
         Check(
             epochs,
-            _ratio(table, picked[stage]),
-            _ratio(table, fixed),
-            _ratio(table, best),
+            table.ratio(table.sizes_of(picked[stage])),
+            table.ratio(table.sizes_of(fixed)),
+            table.ratio(table.sizes_of(best)),
         )
         for stage, epochs in enumerate(stages)
     ]
@@ -244,11 +244,6 @@ def _choices(model: ValueModel, rows: NDArray[np.float32]) -> NDArray[np.int64]:
         values = model(torch.from_numpy(rows))["values"]
     model.train()
     return np.asarray(values.argmax(dim=1).numpy(), np.int64)
-
-
-def _ratio(table: Table, chosen: NDArray[np.int64]) -> float:
-    sizes = table.sizes[np.arange(len(chosen)), chosen]
-    return float(np.exp(table.score(sizes)))
 
 
 def _fit(
