@@ -11,9 +11,11 @@ Each part is kept in the folder of the training, so that one that was cut short 
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -284,7 +286,7 @@ def _train_model(
         # A compiler that tries several has to see which are next.
         decide="outputs:values",
     )
-    _plot(core, fitted.checks, settings.out / "curve.png")
+    _plot(core, partial(_draw_epochs, fitted.checks), settings.out / "curve.png")
     return fitted
 
 
@@ -336,7 +338,7 @@ def _train_to_look_ahead(
         seed=settings.value.seed,
         decide="outputs:value",
     )
-    _plot(core, [], settings.out / "curve.png")
+    _plot(core, partial(_draw_settings, foresight), settings.out / "curve.png")
     return foresight
 
 
@@ -362,8 +364,31 @@ def observe(
     return np.stack([found[module] for module in modules])
 
 
-def _plot(core: CoreSet, checks: Sequence[Check], path: Path) -> None:
-    """Writes a PNG: what K sequences bring, and how the value model learned."""
+def _draw_epochs(checks: Sequence[Check], axes: Any) -> None:
+    """How a value model learned."""
+    epochs = [check.epochs for check in checks]
+    axes.plot(epochs, [check.chosen for check in checks], label="chosen")
+    _draw_bounds(axes, checks[0].fixed, checks[0].best)
+    axes.set(xlabel="epochs")
+
+
+def _draw_settings(foresight: Foresight, axes: Any) -> None:
+    """What looking ahead brought, by how much weights were held down."""
+    for margin in sorted({margin for _, margin, _ in foresight.tried}):
+        ridges = {r: ratio for r, m, ratio in foresight.tried if m == margin}
+        label = f"chosen, margin {margin:g}"
+        axes.plot(list(ridges), list(ridges.values()), "o-", label=label)
+    _draw_bounds(axes, foresight.fixed, foresight.best)
+    axes.set(xlabel="ridge", xscale="log")
+
+
+def _draw_bounds(axes: Any, fixed: float, best: float) -> None:
+    axes.axhline(fixed, color="0.5", ls="--", label="best fixed")
+    axes.axhline(best, color="green", ls=":", label="best of all")
+
+
+def _plot(core: CoreSet, draw: Callable[[Any], None], path: Path) -> None:
+    """Writes a PNG: what K sequences bring, and how the model learned."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -373,13 +398,9 @@ def _plot(core: CoreSet, checks: Sequence[Check], path: Path) -> None:
     left.plot(range(1, len(core.ratios) + 1), core.ratios, "o-")
     left.set(xlabel="sequences in the core set", ylabel="best of them, size / -Oz")
     left.set_title("training programs")
-    if checks:
-        epochs = [check.epochs for check in checks]
-        right.plot(epochs, [check.chosen for check in checks], label="chosen")
-        right.axhline(checks[0].fixed, color="0.5", ls="--", label="best fixed")
-        right.axhline(checks[0].best, color="green", ls=":", label="best of all")
-        right.legend(fontsize="small")
-    right.set(xlabel="epochs", ylabel="size / -Oz")
+    draw(right)
+    right.legend(fontsize="small")
+    right.set(ylabel="size / -Oz")
     right.set_title("each program by a model that has not seen it")
     for panel in (left, right):
         panel.grid(visible=True, alpha=0.25)

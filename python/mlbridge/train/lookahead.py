@@ -78,6 +78,7 @@ class Foresight:
             it.
         fixed: by the first sequence, always.
         best: by the smallest of those that are looked at.
+        tried: all settings: ridge, margin, and what `chosen` was by them.
     """
 
     model: StateValue
@@ -86,6 +87,7 @@ class Foresight:
     chosen: float
     fixed: float
     best: float
+    tried: tuple[tuple[float, float, float], ...] = ()
 
 
 def outcomes(
@@ -161,6 +163,7 @@ def train(
         ratio,
         table.ratio(sizes[:, 0]),
         table.ratio(sizes.min(axis=1)),
+        tuple((ridge, margin, ratio) for ratio, ridge, margin in found),
     )
 
 
