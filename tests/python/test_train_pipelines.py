@@ -166,6 +166,29 @@ def test_llvm_takes_every_change(modules: list[Path], tmp_path: Path) -> None:
     assert all(len(found[module].sizes) == len(set(many)) for module in modules)
 
 
+def test_what_was_measured_before_is_not_measured_again(
+    modules: list[Path], tmp_path: Path
+) -> None:
+    log, module = tmp_path / "sizes.jsonl", modules[0]
+    library = Library.load()
+    one, other = "function(sroa)", "function(early-cse<>)"
+
+    def sizes(*pipelines: str) -> dict[str, int]:
+        ((_, found),) = measure({module: pipelines}, library.prologue, log=log)
+        return {pipeline: found.sizes[pipeline] for pipeline in pipelines}
+
+    first = sizes(one)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["found"]["sizes"] for line in lines] == [first]
+    # Whatever else is wanted with it.
+    lines[0]["found"]["sizes"][one] += 1
+    log.write_text(json.dumps(lines[0]) + "\n")
+    both = sizes(other, one)
+    assert both[one] == first[one] + 1
+    last = json.loads(log.read_text().splitlines()[1])["found"]["sizes"]
+    assert last == {other: both[other]}
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [

@@ -76,6 +76,13 @@ def phase_ordering(
         ),
     ] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Compilers at once.")] = 1,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Sizes that are in it are not measured again, and new ones are added.",
+        ),
+    ] = None,
     json: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write everything as JSON.")
     ] = None,
@@ -127,6 +134,7 @@ def phase_ordering(
             ),
             vocabulary=vocabulary,
             jobs=jobs,
+            log=measured,
             show=show,
         )
     statistics = report.Statistics(found)

@@ -152,6 +152,7 @@ def evaluate(
     *,
     vocabulary: Path | None = None,
     jobs: int = 1,
+    log: Path | None = None,
     show: Show = lambda stage, done, total: None,
 ) -> Evaluation:
     """Compares a model with the baselines on the files of a split.
@@ -165,6 +166,7 @@ def evaluate(
         settings: tries and seeds.
         vocabulary: of the model's embeddings, if it has any.
         jobs: compilers at once.
+        log: where sizes are kept for another time; see `measure`.
         show: is told how far it is.
 
     Raises:
@@ -227,6 +229,7 @@ def evaluate(
             spaces.prologue,
             timeout=settings.timeout,
             jobs=jobs,
+            log=log,
             show=lambda done, total: show("Compiling", done, total),
         )
     )

@@ -6,8 +6,9 @@
 import itertools
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mlbridge.phase_ordering.actions import NOTHING, Action, ActionSpace
 from mlbridge.phase_ordering.compiler import (
@@ -17,6 +18,7 @@ from mlbridge.phase_ordering.compiler import (
     SequenceFailed,
     SequenceRunner,
 )
+from mlbridge.phase_ordering.kept import Kept
 from mlbridge.phase_ordering.runners import Runners, Show
 
 
@@ -54,6 +56,7 @@ def measure(
     jobs: int = 1,
     plugin: Path | None = None,
     with_oz: bool = True,
+    log: Path | None = None,
     show: Show = lambda done, total: None,
 ) -> Iterator[tuple[Path, Measured]]:
     """Tries on each module the pipelines that are wanted there.
@@ -65,6 +68,8 @@ def measure(
         jobs: compilers at once.
         plugin: MLBridgeLLVM.so; see `CompilerOptions`.
         with_oz: whether -Oz in the environment is measured, too; it takes longer.
+        log: a file of lines of JSON: sizes that it has are not measured again, and
+            those that were measured are added.
         show: is told how many modules are done.
 
     Returns:
@@ -77,6 +82,11 @@ def measure(
         space.save(file)
         reward = "text-size" if with_oz else "none"
         options = CompilerOptions(str(file), ("step",), reward, 1, plugin=plugin)
+        # Whatever else is wanted, a pipeline makes the same of a module.
+        alone = Path(folder, "nothing.json")
+        space_of((), prologue)[0].save(alone)
+        kept = Kept(log, replace(options, actions=str(alone)), {})
+        known = _merged(kept.load_all(list(wanted)))
 
         def size(runner: SequenceRunner, path: Path, number: int) -> tuple[int, int]:
             if with_oz:
@@ -86,10 +96,12 @@ def measure(
                 return runner.last_size(path, [number], Path(own, "module.o")), 0
 
         def work(runner: SequenceRunner, path: Path) -> Measured:
-            sizes: dict[str, int] = {}
+            before = known.get(str(path), Measured({}, [], 0))
+            sizes, oz = dict(before.sizes), before.oz
             failures: list[SequenceFailed] = []
-            oz = 0
             for pipeline in wanted[path]:
+                if pipeline in sizes:
+                    continue
                 try:
                     sizes[pipeline], oz = size(runner, path, numbers[pipeline])
                 except ModuleFailed as error:
@@ -100,4 +112,19 @@ def measure(
             return Measured(sizes, failures, oz)
 
         with Runners(options, jobs, timeout) as runners:
-            yield from runners.map(work, list(wanted), show)
+            for path, found in runners.map(work, list(wanted), show):
+                before = known.get(str(path), Measured({}, [], 0))
+                if fresh := dict(found.sizes.items() - before.sizes.items()):
+                    kept.add(path, {"sizes": fresh, "oz": found.oz})
+                yield path, found
+
+
+def _merged(
+    kept: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> dict[str, Measured]:
+    """What all lines of each module say together."""
+    found = {}
+    for module, lines in kept.items():
+        sizes = {p: int(s) for line in lines for p, s in line["sizes"].items()}
+        found[module] = Measured(sizes, [], max(int(line["oz"]) for line in lines))
+    return found
