@@ -16,7 +16,9 @@
 #include "ModelSession.h"
 #include "Options.h"
 #include "PhaseOrdering/Applicability.h"
+#include "PhaseOrdering/ErrorCollector.h"
 #include "PhaseOrdering/MachineCode.h"
+#include "PhaseOrdering/ModuleContents.h"
 #include "PhaseOrdering/PassRunner.h"
 #include "PhaseOrdering/Search.h"
 
@@ -24,6 +26,7 @@
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -60,6 +63,9 @@ public:
 private:
   Expected<bool> decide();
   Expected<bool> decideByOutcome();
+  /// What an action makes of a copy of the module, which it leaves in \p Copy.
+  Expected<ModuleView> tryOnCopy(std::uint16_t Action, TargetMachine &TM,
+                                 std::unique_ptr<Module> &Copy) const;
   Expected<bool> searchFor(const SearchOptions &How);
   Error apply(PassRunner &Passes, std::uint16_t Action);
   /// Does all that was decided on, on the module itself.
@@ -162,22 +168,59 @@ Expected<bool> Episode::searchFor(const SearchOptions &How) {
   return true;
 }
 
+/// Whether anybody is to hear what passes have done, and not.
+static bool hasRemarks(LLVMContext &Context) {
+  return Context.getDiagHandlerPtr()->isAnyRemarkEnabled() ||
+         Context.getLLVMRemarkStreamer();
+}
+
 Expected<bool> Episode::decideByOutcome() {
-  Setup.Settings.Programs.Reward = *RewardFunction::parse("none");
-  Expected<std::unique_ptr<Program>> Of =
-      Program::create(M, Setup.Settings.Programs);
-  if (!Of)
-    return Of.takeError();
-  Expected<std::uint16_t> Action = lookAhead(**Of, Policy, Setup.Settings);
+  Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
+  if (!TM)
+    return TM.takeError();
+  // Until it is clear which is taken, the module stays as it is.
+  std::vector<std::unique_ptr<Module>> Made(Setup.Settings.Lookahead);
+  Expected<std::uint16_t> Action = lookAhead(
+      [&](std::uint16_t Number) {
+        return tryOnCopy(Number, **TM, Made[Number]);
+      },
+      Setup.Settings.Lookahead, Policy);
   if (Action.code() == ErrorCode::Deferred)
     return false;
   if (!Action)
     return Action.takeError();
   if (Error E = Policy.tell(*Action))
     return E;
-  if (Error E = apply({*Action}))
-    return E;
+  if (hasRemarks(M.getContext())) {
+    // They are made where passes run, and only for what is taken.
+    if (Error E = apply({*Action}))
+      return E;
+    return true;
+  }
+  replaceContents(M, *Made[*Action]);
+  Taken.push_back(*Action);
   return true;
+}
+
+Expected<ModuleView> Episode::tryOnCopy(std::uint16_t Action, TargetMachine &TM,
+                                        std::unique_ptr<Module> &Copy) const {
+  const ProgramSettings &Settings = Setup.Settings.Programs;
+  ErrorScope Errors(M.getContext());
+  Copy = CloneModule(M);
+  PassRunner Passes(*Copy, TM, kind());
+  if (Error E = Passes.run(Settings.Actions.prologue()))
+    return E;
+  if (Error E = Passes.run(Settings.Actions[Action].Pipeline))
+    return E;
+  std::string Problem = Errors.take();
+  if (raw_string_ostream OS(Problem);
+      Problem.empty() && Settings.Verify && !verifyModule(*Copy, &OS))
+    Problem.clear();
+  if (!Problem.empty())
+    return Error(
+        ErrorCode::Malformed,
+        ("action '" + Settings.Actions[Action].Name + "': " + Problem));
+  return look(Passes, *Copy);
 }
 
 std::string Episode::describe() const {

@@ -14,15 +14,13 @@
 
 #include "PhaseOrdering/Program.h"
 
+#include "PhaseOrdering/ErrorCollector.h"
 #include "PhaseOrdering/MachineCode.h"
 #include "PhaseOrdering/PassRunner.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DebugInfo.h"
-#include "llvm/IR/DiagnosticHandler.h"
-#include "llvm/IR/DiagnosticInfo.h"
-#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -58,25 +56,6 @@ private:
 };
 
 } // namespace
-
-/// Keeps errors, which would end the process, and drops all else.
-class Program::ErrorCollector final : public DiagnosticHandler {
-public:
-  bool handleDiagnostics(const DiagnosticInfo &Diagnostic) override {
-    if (Diagnostic.getSeverity() != DS_Error)
-      return true;
-    raw_string_ostream OS(Text);
-    if (!Text.empty())
-      OS << "; ";
-    DiagnosticPrinterRawOStream Printer(OS);
-    Diagnostic.print(Printer);
-    return true;
-  }
-  std::string take() { return std::exchange(Text, {}); }
-
-private:
-  std::string Text;
-};
 
 /// The module that passes run on.
 struct Program::Work {

@@ -93,7 +93,6 @@ public:
   Times takeTimes();
 
 private:
-  class ErrorCollector;
   struct Work;
 
   Program(std::unique_ptr<llvm::MemoryBuffer> IR,

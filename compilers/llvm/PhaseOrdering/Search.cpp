@@ -48,22 +48,22 @@ static std::size_t draw(ArrayRef<float> Values, std::mt19937_64 &Random) {
       std::distance(Values.begin(), max_element(Values)));
 }
 
-Expected<std::uint16_t> lookAhead(Program &Of, PhaseOrderingPolicy &Policy,
-                                  const PhaseOrderingSettings &Settings) {
+Expected<std::uint16_t> lookAhead(Outcome Of, unsigned Count,
+                                  PhaseOrderingPolicy &Policy) {
   std::optional<std::uint16_t> Best;
   float BestValue = 0;
   Error FirstFailure;
-  for (unsigned Number = 0; Number < Settings.Lookahead; ++Number) {
+  for (unsigned Number = 0; Number < Count; ++Number) {
     // Action spaces have no more.
     const auto Action = static_cast<std::uint16_t>(Number);
-    Expected<ModuleView> Outcome = Of.view({Action});
-    if (!Outcome) {
-      Error E = Outcome.takeError();
+    Expected<ModuleView> Made = Of(Action);
+    if (!Made) {
+      Error E = Made.takeError();
       if (!FirstFailure)
         FirstFailure = std::move(E);
       continue;
     }
-    Expected<float> Value = Policy.value(*Outcome, {Action});
+    Expected<float> Value = Policy.value(*Made, {Action});
     if (!Value)
       return Value.takeError();
     if (!Best || *Value > BestValue) {
@@ -146,7 +146,9 @@ void Searcher::consider(const ActionSequence &Candidate) {
 
 Expected<std::vector<std::size_t>> Searcher::firstChoices() {
   if (Settings.Lookahead != 0) {
-    Expected<std::uint16_t> Best = lookAhead(Of, Policy, Settings);
+    Expected<std::uint16_t> Best =
+        lookAhead([&](std::uint16_t Action) { return Of.view({Action}); },
+                  Settings.Lookahead, Policy);
     if (!Best)
       return Best.takeError();
     std::vector<std::size_t> Choices(Settings.Programs.Actions.size());

@@ -18,6 +18,8 @@
 #include "PhaseOrdering/PhaseOrderingOptions.h"
 #include "PhaseOrdering/Policy.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 namespace MLBridge {
 
 struct SearchResult {
@@ -32,13 +34,15 @@ struct SearchResult {
   unsigned Failures = 0;
 };
 
-/// Runs the first \p Settings.Lookahead actions on \p Of, each by itself, and
-/// returns the one whose outcome the policy values most, of equals the first.
-/// No machine code is made if \p Of has no reward that needs it. An action that
+/// What an action makes of a module, by itself.
+using Outcome = llvm::function_ref<Expected<ModuleView>(std::uint16_t)>;
+
+/// Looks at what each of the first \p Count actions makes, and returns the one
+/// whose outcome the policy values most, of equals the first. An action that
 /// fails is none to take. Errors: the model's; that of the first action where
 /// all have failed.
-Expected<std::uint16_t> lookAhead(Program &Of, PhaseOrderingPolicy &Policy,
-                                  const PhaseOrderingSettings &Settings);
+Expected<std::uint16_t> lookAhead(Outcome Of, unsigned Count,
+                                  PhaseOrderingPolicy &Policy);
 
 /// Tries up to \p How.Rollouts sequences on \p Of, whose reward has the text
 /// size, and LLVM's own pipeline. Where an episode is one action, these are the
