@@ -172,7 +172,8 @@ TEST_F(SearchTest, LooksAhead) {
     return Error::success();
   });
   PhaseOrderingPolicy Policy(Runner, Features, 4);
-  Expected<std::uint16_t> Best = lookAhead(*Of, Policy, Settings);
+  auto Outcome = [&](std::uint16_t Action) { return Of->view({Action}); };
+  Expected<std::uint16_t> Best = lookAhead(Outcome, 3, Policy);
   ASSERT_TRUE(Best) << Best.takeError().str();
   // The last action leaves fewer still, and is not looked at.
   EXPECT_EQ(*Best, 2);
@@ -188,7 +189,7 @@ TEST_F(SearchTest, LooksAhead) {
   EXPECT_EQ(All->Rollouts, 4U);
 
   Values = {1, 2};
-  Expected<std::uint16_t> Two = lookAhead(*Of, Policy, Settings);
+  Expected<std::uint16_t> Two = lookAhead(Outcome, 3, Policy);
   EXPECT_EQ(Two.code(), ErrorCode::SchemaMismatch);
   EXPECT_THAT(Two.takeError().str(), HasSubstr("expected one number"));
 }

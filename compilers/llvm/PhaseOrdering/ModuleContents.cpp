@@ -61,7 +61,7 @@ void replaceContents(Module &M, Module &From) {
     IFunc.removeFromParent();
     M.insertIFunc(&IFunc);
   }
-  for (const NamedMDNode &Theirs : From.named_metadata()) {
+  for (NamedMDNode &Theirs : From.named_metadata()) {
     NamedMDNode *Ours = M.getOrInsertNamedMetadata(Theirs.getName());
     for (MDNode *Node : Theirs.operands())
       Ours->addOperand(Node);

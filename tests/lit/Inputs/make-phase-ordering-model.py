@@ -4,6 +4,8 @@ make-phase-ordering-model.py FILE OUTPUT VALUE... [--KEY=METADATA | --KEY=@FILE]
 
 OUTPUT is `action`, an integer, or `logits` or `values`. Its input is `step`: with
 --by-step, each VALUE is an action, and the model takes them one after the other.
+Or it is `value`, for a model that looks ahead: a VALUE for each action, and the state
+is worth that of the last action. Its input is `actions`.
 """
 
 import sys
@@ -17,14 +19,20 @@ flags = [a[2:] for a in sys.argv[1:] if a.startswith("--")]
 file, output, *values = [a for a in sys.argv[1:] if not a.startswith("--")]
 by_step = "by-step" in flags
 
-step = helper.make_tensor_value_info("step", TensorProto.FLOAT, [1])
 kind, dtype = (
     (TensorProto.INT64, np.int64)
     if output == "action"
     else (TensorProto.FLOAT, np.float32)
 )
+seen, width = ("actions", 2 * len(values)) if output == "value" else ("step", 1)
 table = numpy_helper.from_array(np.array(values, dtype), "table")
-if by_step:
+if output == "value":
+    table = numpy_helper.from_array(
+        np.array([0] * len(values) + values, dtype)[:, None], "table"
+    )
+    nodes = [helper.make_node("MatMul", ["actions", "table"], [output])]
+    extents = [1]
+elif by_step:
     nodes = [
         helper.make_node("Cast", ["step"], ["index"], to=TensorProto.INT64),
         helper.make_node("Gather", ["table", "index"], [output]),
@@ -41,7 +49,7 @@ else:
 graph = helper.make_graph(
     nodes,
     "policy",
-    [step],
+    [helper.make_tensor_value_info(seen, TensorProto.FLOAT, [width])],
     [helper.make_tensor_value_info(output, kind, extents)],
     [table],
 )
