@@ -295,6 +295,105 @@ def test_best_is_by_the_best_state(huffman: Path) -> None:
         env.close()
 
 
+def share(info: dict[str, Any], measure: str) -> float:
+    return float(info[measure] / info[f"oz_{measure}"])
+
+
+@pytest.mark.parametrize("final", ["last", "best"])
+@pytest.mark.parametrize("sequence", [[], [0, 1, 2, 3], [2, 12, 12, 12, 12, 12]])
+@pytest.mark.parametrize(
+    ("reward", "weights"),
+    [
+        ("text-size:10", {"text_size": 10.0}),
+        (
+            "text-size:10,mca-cycles:0.5,instructions",
+            {"text_size": 10.0, "mca_cycles": 0.5, "instructions": 1.0},
+        ),
+    ],
+)
+def test_a_return_may_be_relative_to_oz(
+    huffman: Path,
+    final: str,
+    sequence: list[int],
+    reward: str,
+    weights: dict[str, float],
+) -> None:
+    totals, values = {}, []
+    for baseline in ("start", "oz"):
+        env = PhaseOrderingEnv(
+            modules=[huffman],
+            observation="step",
+            reward=reward,
+            steps=6,
+            final=final,
+            baseline=baseline,
+            render_mode="ansi",
+        )
+        try:
+            _, info = env.reset()
+            states = [info]
+            # With what comes before the episode, the best may be before it, too.
+            for action in sequence:
+                _, _, _, _, info = env.step(action)
+                states.append(info)
+            _, info = env.reset(options={"sequence": sequence})
+            total, is_over = 0.0, False
+            while not is_over:
+                _, step, is_over, _, info = env.step(4)
+                total += step
+                states.append(info)
+            totals[baseline] = total
+        finally:
+            env.close()
+        values = [
+            sum(w * (1 - share(state, name)) for name, w in weights.items())
+            for state in states
+        ]
+    begun = values[len(sequence)]
+    end = values[-1] if len(sequence) < 6 else begun
+    if final == "best":
+        begun, end = max(values[: len(sequence) + 1]), max(values)
+    assert totals["start"] == pytest.approx(end - begun)
+    assert totals["oz"] == pytest.approx(end)
+    assert totals["oz"] != pytest.approx(totals["start"])
+
+
+def test_a_failure_at_once_is_worth_as_much_as_oz(
+    huffman: Path, crashing: CompilerOptions
+) -> None:
+    env = PhaseOrderingEnv(
+        modules=[huffman], action=crashing.actions, steps=2, baseline="oz"
+    )
+    try:
+        env.reset()
+        _, reward, terminated, truncated, info = env.step(1)
+        assert "error" in info
+        assert (reward, terminated, truncated) == (0, False, True)
+        _, begun = env.reset()
+        _, reward, _, _, info = env.step(0)
+        assert reward == pytest.approx(10 * (1 - share(begun, "text_size")))
+    finally:
+        env.close()
+
+
+@pytest.mark.parametrize(("kept", "again"), [(1, True), (2, False), (None, False)])
+def test_the_compiler_remembers_so_many_programs(
+    folder: Path, kept: int | None, again: bool
+) -> None:
+    two = [folder / "bzip2" / name for name in MADE[:2]]
+    env = PhaseOrderingEnv(
+        modules=two, observation="step", kept_programs=kept, times=True
+    )
+    try:
+        made = []
+        for module in (*two, *two):
+            env.reset(options={"module": str(module)})
+            made.append(env.step(0)[4]["emit_ms"] > 0)
+    finally:
+        env.close()
+    assert made == [True, True, again, again]
+
+
 def test_several_at_once(folder: Path) -> None:
     envs = gymnasium.make_vec(
         "mlbridge/PhaseOrdering-v0", num_envs=2, corpus=folder, steps=3
@@ -469,6 +568,11 @@ def test_a_wrong_command_line_is_raised_at_once(huffman: Path) -> None:
         ({"observation": "step,step"}, "found 'step'"),
         ({"action": "nothing"}, "action space 'nothing'"),
         ({"final": "first"}, "expected last or best"),
+        ({"baseline": "o3"}, "expected start or oz"),
+        ({"baseline": "oz", "reward": "none"}, "nothing beats -Oz"),
+        ({"baseline": "oz", "reward": "text-size:ten"}, "found 'text-size:ten'"),
+        ({"baseline": "oz", "reward": "speed"}, "found 'speed'"),
+        ({"kept_programs": 0}, "expected 1 or more, found 0"),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -51,6 +51,7 @@ from mlbridge.phase_ordering.report import Statistics
 from mlbridge.phase_ordering.runners import Runners
 from mlbridge.phase_ordering.stock import oz_size
 from mlbridge.train import coreset, policy, value
+from mlbridge.train import settings as train_settings
 from mlbridge.train.curve import Curve
 from mlbridge.train.evolve import EvolutionSettings
 from mlbridge.train.search import SearchSettings, Table, search, tabulate
@@ -476,6 +477,7 @@ def test_a_model_for_a_core_set_that_there_is(
         (("--recipe", "best"), "no recipe 'best'"),
         (("--recipe", "coreset", "--reward", "none"), "--reward is of the recipe po"),
         (("--recipe", "coreset", "--learning-rate", "0.1"), "--learning-rate is of"),
+        (("--recipe", "coreset", "--baseline", "oz"), "--baseline is of the recipe po"),
         (("--count", "50"), "--count is of the recipe coreset"),
         (("--address", "here:1"), "for --engine rllib"),
         (("--resume", "--tune", "2"), "leave that"),
@@ -582,6 +584,22 @@ def test_a_training_goes_on_with_its_own_settings(settings: PolicySettings) -> N
     tuned = settings.changed(hidden=(7, 7), gamma=0.5, learning_rate=1e-3)
     tuned.save()
     assert settings.as_saved(["hidden", "gamma", "learning_rate"]) == tuned
+
+
+def test_a_training_remembers_its_modules(
+    settings: PolicySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = settings.make_env()
+    files = [file for program in env.programs for file in program]
+    assert len(files) > 16
+    assert env.options.kept_programs == len(files)
+    assert f"-mlbridge-phase-ordering-programs={len(files)}" in env.options.command()
+    # Of a corpus that is too large, a part.
+    size = sum(file.stat().st_size for file in files)
+    monkeypatch.setattr(train_settings, "KEPT_BITCODE", size // 4)
+    assert settings.make_env().options.kept_programs == len(files) // 4
+    said = {**settings.environment, "kept_programs": 3}
+    assert settings.changed(environment=said).make_env().options.kept_programs == 3
 
 
 def test_an_algorithm_that_there_is_not(settings: PolicySettings) -> None:

@@ -27,7 +27,7 @@ CORE_SET = "coreset"
 ONLY = {
     POLICY: (
         *("engine", "algo", "steps", "reward", "stop", "learning_rate", "resume"),
-        *("address", "tune"),
+        *("address", "tune", "baseline", "kept_programs"),
     ),
     CORE_SET: (
         *("count", "search", "core", "searched", "linked", "evaluations", "timeout"),
@@ -117,6 +117,13 @@ def phase_ordering(
     reward: Annotated[str, typer.Option(help="Measures with weights (policy).")] = (
         "text-size:10"
     ),
+    baseline: Annotated[
+        str,
+        typer.Option(
+            help="What an episode's return is relative to: `start`, the module as it"
+            " begins, or `oz`, what -Oz makes of it (policy)."
+        ),
+    ] = "start",
     episode: Annotated[
         int, typer.Option(min=1, help="Actions of an episode, or of a sequence.")
     ] = 15,
@@ -136,6 +143,14 @@ def phase_ordering(
     learning_rate: Annotated[
         float, typer.Option(help="Of the network's optimiser (policy).")
     ] = 5e-4,
+    kept_programs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Modules of which each compiler remembers what was made of them"
+            " (policy). [default: all, up to 20 MB of bitcode]",
+        ),
+    ] = None,
     count: Annotated[
         int, typer.Option(min=1, help="K, sequences of the core set (coreset).")
     ] = 50,
@@ -272,6 +287,8 @@ def phase_ordering(
             "reward": reward,
             "steps": episode,
             "stop": stop,
+            "baseline": baseline,
+            "kept_programs": kept_programs,
             "vocabulary": str(vocabulary.resolve()) if vocabulary else None,
             "max_instructions": max_instructions,
             "leave_out": list(leave_out or ()),

@@ -22,6 +22,7 @@ from mlbridge.envs.spaces import ObservationReader
 from mlbridge.envs.vector import CompilerVectorEnv
 from mlbridge.errors import InvalidArgument, PeerClosed, Timeout
 from mlbridge.phase_ordering.compiler import CompilerOptions
+from mlbridge.phase_ordering.reward import Reward
 from mlbridge.types import Features
 
 logger = logging.getLogger("mlbridge.envs")
@@ -58,12 +59,14 @@ class PhaseOrderingEnv(CompilerEnv):
         steps: int = 15,
         stop: bool = False,
         final: str = "last",
+        baseline: str = "start",
         flat: bool = False,
         vocabulary: str | PathLike[str] | None = None,
         plugin: str | PathLike[str] | None = None,
         spec: str = "shm",
         timeout: float | None = 60.0,
         failure_reward: float = 0.0,
+        kept_programs: int | None = None,
         times: bool = False,
         render_mode: str | None = None,
         worker: int = 0,
@@ -86,12 +89,19 @@ class PhaseOrderingEnv(CompilerEnv):
             steps: how many actions an episode has, or may have with ``stop``.
             stop: whether there is one action more, the last, that ends the episode.
             final: which state an episode is judged by, ``last`` or ``best``.
+            baseline: what the sum of an episode's rewards is relative to: ``start``,
+                the state that it begins with, or ``oz``, what stock -Oz makes. The
+                first step's reward then has a part more: what the state before it is
+                worth beside -Oz. If the compiler fails in it, there is none.
             flat: whether several features are put in one row, a Box.
             vocabulary: what ``embedding`` is made with, in LLVM's form (JSON).
             plugin: MLBridgeLLVM.so, if it is not where `mlbridge doctor` finds it.
             spec: how to reach the compiler: ``shm``, ``pipe``, ``grpc``, with options.
             timeout: seconds for a step; a pass that takes longer hangs.
             failure_reward: of a step in which the compiler crashes or hangs.
+            kept_programs: of how many modules the compiler remembers what it has made
+                of them, the last ones that it was asked for; None is 16 of them. It is
+                by far the quicker the more of the modules it knows.
             times: whether ``info`` has ``step_ms`` and ``emit_ms``, too. Without these
                 the same seed and actions give the same info, as Gymnasium's checker
                 wants it.
@@ -102,6 +112,7 @@ class PhaseOrderingEnv(CompilerEnv):
             InvalidArgument: there is no such corpus, module, feature or action space.
             OSFailure: there is no plug-in.
         """
+        self.programs = _programs(corpus, modules, split, leave_out, max_instructions)
         names = observation.split(",") if isinstance(observation, str) else observation
         where = Path(vocabulary).resolve() if vocabulary else None
         self.options = CompilerOptions(
@@ -113,12 +124,20 @@ class PhaseOrderingEnv(CompilerEnv):
             where,
             _dimension(where),
             Path(plugin).resolve() if plugin else None,
+            self._kept_by_default() if kept_programs is None else kept_programs,
         )
         if final not in ("last", "best"):
             raise InvalidArgument(f"final: expected last or best, found '{final}'")
+        if baseline not in ("start", "oz"):
+            raise InvalidArgument(f"baseline: expected start or oz, found '{baseline}'")
+        if baseline == "oz" and reward == "none":
+            raise InvalidArgument("baseline: without a reward nothing beats -Oz")
         self.final = final
+        # Of whom an episode has to be better; None: of its own start.
+        self._rival = Reward.parse(reward) if baseline == "oz" else None
+        # By how much it is when it begins, until that is told.
+        self._lead = 0.0
         self.render_mode = render_mode
-        self.programs = _programs(corpus, modules, split, leave_out, max_instructions)
         lows = {
             name: np.full(width, -np.inf if name == "embedding" else 0, np.float32)
             for name, width in self.options.widths.items()
@@ -189,6 +208,7 @@ class PhaseOrderingEnv(CompilerEnv):
                 self._has_answered = True
                 # What has failed before was another episode; it may fare better.
                 self._session.failures = 0
+                self._lead = self._lead_of(info, asked["final"])
                 return observation, self._noted(None, info)
 
     def send(self, action: Any) -> None:
@@ -208,6 +228,7 @@ class PhaseOrderingEnv(CompilerEnv):
             info["reproducer"] = self._log(info["error"])
         else:
             info = self._noted(self._taken[-1], info)
+            reward, self._lead = reward + self._lead, 0.0
         if self.render_mode == "human":
             print(self._rendered())
         return observation, reward, terminated, truncated, info
@@ -216,9 +237,22 @@ class PhaseOrderingEnv(CompilerEnv):
         """The episode so far as a table: sizes and times, action by action."""
         return self._rendered() if self.render_mode == "ansi" else None
 
+    def _kept_by_default(self) -> int | None:
+        """Of how many modules the compiler remembers what was made; None: its own."""
+        return None
+
     def _drawn(self) -> Path:
         modules = self.programs[int(self._draw.integers(len(self.programs)))]
         return modules[int(self._draw.integers(len(modules)))]
+
+    def _lead_of(self, info: Mapping[str, Any], final: object) -> float:
+        """What an episode that begins is worth beside -Oz, if that is asked for."""
+        if self._rival is None:
+            return 0.0
+        # With a `sequence` at reset, the best state may be an earlier one.
+        is_best = final == "best"
+        value = info["best_value"] if is_best else self._rival.value(info)
+        return float(value) - self._rival.oz(info)
 
     def _noted(self, action: int | None, info: dict[str, Any]) -> dict[str, Any]:
         """Keeps a state's info for the table; returns what the user sees of it."""

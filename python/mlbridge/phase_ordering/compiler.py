@@ -62,6 +62,8 @@ class CompilerOptions:
         vocabulary: what ``embedding`` is made with: LLVM's form of IR2Vec's.
         dimension: of its vectors.
         plugin: MLBridgeLLVM.so; found by itself as `mlbridge doctor` finds it.
+        kept_programs: of how many modules it remembers what was made of them; None is
+            as many as it does by itself, 16.
     """
 
     actions: str = "oz"
@@ -72,6 +74,7 @@ class CompilerOptions:
     vocabulary: Path | None = None
     dimension: int = 300
     plugin: Path | None = None
+    kept_programs: int | None = None
 
     def __post_init__(self) -> None:
         for name in self.observation:
@@ -82,6 +85,10 @@ class CompilerOptions:
                 )
         if not self.observation:
             raise InvalidArgument(f"observe one of {', '.join(FEATURES)} at least")
+        if self.kept_programs is not None and self.kept_programs < 1:
+            raise InvalidArgument(
+                f"kept_programs: expected 1 or more, found {self.kept_programs}"
+            )
 
     @cached_property
     def space(self) -> ActionSpace:
@@ -142,6 +149,11 @@ class CompilerOptions:
             *(
                 [f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"]
                 if self.vocabulary
+                else []
+            ),
+            *(
+                [f"{_OPTION}-programs={self.kept_programs}"]
+                if self.kept_programs is not None
                 else []
             ),
             "-disable-output",
