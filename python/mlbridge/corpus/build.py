@@ -20,7 +20,15 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from mlbridge.corpus import toolchain
-from mlbridge.corpus.manifest import LINKED, Corpus, Module, Program, load, sha256
+from mlbridge.corpus.manifest import (
+    LINKED,
+    Corpus,
+    Module,
+    Program,
+    is_cpp,
+    load,
+    sha256,
+)
 from mlbridge.corpus.recipes import RECIPES, Recipe, split_of
 from mlbridge.errors import Error, InvalidArgument, OSFailure
 
@@ -334,7 +342,7 @@ def compile_module(
     """Compiles one source file to bitcode, and counts what is in it."""
     target = into / program / f"{source.replace('/', '_')}.bc"
     target.parent.mkdir(exist_ok=True)
-    compiler = toolchain.CLANGXX if source.endswith(".cpp") else toolchain.CLANG
+    compiler = toolchain.CLANGXX if is_cpp(source) else toolchain.CLANG
     toolchain.run(
         [compiler, *flags, "-emit-llvm", "-c", source, "-o", target], folder=root
     )

@@ -5,6 +5,7 @@
 
 import random
 import struct
+import wave
 import zlib
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def _pixels(width: int, height: int) -> NDArray[np.uint8]:
 
 def ppm(path: Path, width: int, height: int) -> None:
     """A picture as a portable pixmap."""
-    header = b"P6 %d %d 255\n" % (width, height)
+    header = b"P6\n%d %d\n255\n" % (width, height)
     path.write_bytes(header + _pixels(width, height).tobytes())
 
 
@@ -83,6 +84,213 @@ def png(path: Path, width: int, height: int) -> None:
         + chunk(b"IDAT", zlib.compress(b"".join(lines), 6))
         + chunk(b"IEND", b"")
     )
+
+
+def bitmap(path: Path, width: int, height: int) -> None:
+    """A picture of black and white, as a portable bitmap: spots with rough edges."""
+    bits = np.packbits(_pixels(width, height)[..., 0] > 128, axis=1)
+    path.write_bytes(b"P4 %d %d\n" % (width, height) + bits.tobytes())
+
+
+def tiff(path: Path, width: int, height: int, *, bilevel: bool = False) -> None:
+    """A picture as TIFF, not compressed: in colours, or in black and white."""
+    pixels = _pixels(width, height)
+    if bilevel:
+        pixels = np.packbits(pixels[..., 0] > 128, axis=1)
+    data = pixels.tobytes()
+    samples = 1 if bilevel else 3
+    # What each entry is called in TIFF 6.0; kind 3 is a short, 4 a long.
+    entries = [
+        (256, 4, 1, width),
+        (257, 4, 1, height),
+        # Three shorts do not fit in the entry: they are behind the header.
+        (258, 3, samples, 1 if bilevel else 8),
+        (259, 3, 1, 1),
+        (262, 3, 1, 1 if bilevel else 2),
+        (273, 4, 1, 14),
+        (277, 3, 1, samples),
+        (278, 4, 1, height),
+        (279, 4, 1, len(data)),
+    ]
+    with path.open("wb") as file:
+        padding = len(data) % 2
+        file.write(struct.pack("<2sHI3H", b"II", 42, 14 + len(data) + padding, 8, 8, 8))
+        file.write(data + bytes(padding) + struct.pack("<H", len(entries)))
+        file.writelines(struct.pack("<HHII", *entry) for entry in entries)
+        file.write(bytes(4))
+
+
+def wav(path: Path, seconds: float) -> None:
+    """Two channels of 16 bits at 48 kHz: chords that fade, over some noise."""
+    draw = np.random.default_rng(SEED)
+    rate = 48_000
+    samples = np.empty((int(seconds * rate), 2), "<i2")
+    # A chord at a time: it is half a second.
+    for start in range(0, len(samples), rate // 2):
+        part = samples[start : start + rate // 2]
+        at = np.arange(len(part))[:, None] / rate
+        mixed = draw.normal(0.0, 60.0, part.shape)
+        for semitone in draw.choice(48, 4, replace=False):
+            pitch = 110.0 * 2.0 ** (semitone / 12)
+            loud = draw.uniform(500.0, 5000.0, 2) * np.exp(-at * draw.uniform(1, 9))
+            mixed += loud * np.sin(2 * np.pi * pitch * at)
+        part[:] = np.clip(mixed, -32768, 32767)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(2)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(samples.tobytes())
+
+
+def _words(draw: random.Random, count: int) -> list[str]:
+    letters = "etaoinshrdlcumwfgypbvkjxqz"
+    return [
+        "".join(letters[min(int(draw.expovariate(0.12)), 25)] for _ in range(size))
+        for size in (draw.randint(2, 10) for _ in range(count))
+    ]
+
+
+def markdown(path: Path, sections: int) -> None:
+    """A document with headings, lists, quotes, code, links and stress."""
+    draw = random.Random(SEED)
+    words = _words(draw, 3000)
+
+    def prose(count: int) -> str:
+        marks = ("{}", "{}", "{}", "{}", "*{}*", "**{}**", "`{}`", "[{}](/{} 'to')")
+        return " ".join(
+            draw.choice(marks).replace("{}", draw.choice(words)) for _ in range(count)
+        )
+
+    with path.open("w", encoding="ascii") as file:
+        for number in range(sections):
+            file.write(f"{'#' * (1 + number % 4)} {prose(4)}\n\n{prose(60)}\n\n")
+            file.writelines(f"{n}. {prose(8)}\n   - {prose(5)}\n" for n in range(1, 4))
+            file.write(f"\n> {prose(20)}\n> > {prose(9)} &amp; &copy;\n\n")
+            file.write(f"```c\n{prose(9)}\n```\n\n![{prose(2)}][r{number}]\n\n")
+            file.write(
+                f'[r{number}]: <http://example/{number}> "{draw.choice(words)}"\n'
+            )
+            file.write(f"\n<div>{prose(3)}</div>\n\n***\n\n")
+
+
+def xml(path: Path, records: int) -> None:
+    """A document with a type, entities, attributes, names with prefixes, CDATA."""
+    draw = random.Random(SEED)
+    words = _words(draw, 2000)
+    with path.open("w", encoding="ascii") as file:
+        file.write(
+            '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE list [\n'
+            "<!ELEMENT list (item*)>\n"
+            "<!ATTLIST item kind (a|b|c) 'a' id ID #REQUIRED>\n"
+            '<!ENTITY who "someone &amp; <b>others</b>">\n]>\n'
+            '<list xmlns:x="urn:example">\n'
+        )
+        for number in range(records):
+            line = " ".join(draw.choices(words, k=12))
+            file.write(
+                f'<item id="i{number}" kind="{"abc"[number % 3]}" x:at="{line[:20]}">'
+                f"{line} &who; &#{draw.randrange(192, 600)};"
+                f"<x:part><![CDATA[<{line[20:40]}>]]></x:part><!-- {number} -->"
+                f"<?do {line[:9]}?><empty/></item>\n"
+            )
+        file.write("</list>\n")
+
+
+def json(path: Path, records: int) -> None:
+    """Records with lists, texts and numbers, one a line."""
+    draw = random.Random(SEED)
+    words = _words(draw, 2000)
+    with path.open("w", encoding="ascii") as file:
+        for number in range(records):
+            tags = ", ".join(f'"{word}"' for word in draw.choices(words, k=4))
+            file.write(
+                f'{{"id": {number}, "group": "{draw.choice(words[:50])}", '
+                f'"price": {draw.uniform(0, 1000):.2f}, "tags": [{tags}], '
+                f'"text": "{" ".join(draw.choices(words, k=8))}\\n\\u00e9", '
+                f'"open": {"true" if number % 3 else "null"}}}\n'
+            )
+
+
+def grammar(path: Path, rules: int) -> None:
+    """A language of statements, each with a form of its own, for yacc."""
+    draw = random.Random(SEED)
+    tokens = [f"T{n}" for n in range(150)]
+    with path.open("w", encoding="ascii") as file:
+        file.write(f"%{{\nint n;\n%}}\n%token {' '.join(tokens)}\n")
+        file.write("%left '+' '-'\n%left '*' '/'\n%right '^'\n%%\n")
+        file.write("all: | all statement ';' ;\nstatement:\n")
+        file.write("\n".join(f" | K{n} r{n}" for n in range(rules))[3:] + " ;\n")
+        for n in range(rules):
+            file.write(f"K{n}: {draw.choice(tokens)} {draw.choice(tokens)} ;\n")
+            forms = []
+            for _ in range(draw.randint(2, 5)):
+                parts = [
+                    draw.choice((draw.choice(tokens), "e", f"r{draw.randrange(rules)}"))
+                    for _ in range(draw.randint(1, 4))
+                ]
+                forms.append(f"{draw.choice(tokens)} {' '.join(parts)} {{ n += $1; }}")
+            file.write(f"r{n}: {' | '.join(forms)} ;\n")
+        file.write("e: e '+' e | e '-' e | e '*' e | e '/' e | e '^' e\n")
+        file.write(f" | '(' e ')' | {' | '.join(tokens[:9])} ;\n%%\n")
+
+
+def assembly(path: Path, functions: int) -> None:
+    """A file for nasm: macros, labels, data and many kinds of instruction."""
+    draw = random.Random(SEED)
+    registers = [
+        "rax",
+        "rcx",
+        "rdx",
+        "rbx",
+        "rsi",
+        "rdi",
+        "r8",
+        "r9",
+        "r10",
+        "r11",
+        "r12",
+        "r13",
+        "r14",
+        "r15",
+    ]
+    with path.open("w", encoding="ascii") as file:
+        file.write("bits 64\ndefault rel\n%define TWICE(x) ((x) * 2)\n")
+        file.write("%macro enter_with 1\n push rbp\n mov rbp, rsp\n")
+        file.write("%if %1 > 32\n sub rsp, %1\n%endif\n%endmacro\nsection .text\n")
+        for n in range(functions):
+            a, b, c = draw.sample(registers, 3)
+            number = draw.randrange(1, 1 << draw.choice((6, 14, 30)))
+            file.write(
+                f"global f{n}\nf{n}:\n enter_with {number % 64}\n"
+                f" mov {a}, [{b} + {c} * 8 + {number}]\n lea {b}, [data{n}]\n"
+                f".loop: add {a}, TWICE({number % 1000})\n imul {c}, {a}, {number}\n"
+                f" xor {b}, {c}\n cmp {a}, {b}\n jne .loop\n"
+                f" movaps xmm{n % 16}, [rsp + {16 * (n % 9)}]\n"
+                f" vaddpd ymm{n % 16}, ymm{number % 16}, [{b}]\n"
+                f" cvtsi2sd xmm{number % 16}, {c}\n call f{draw.randrange(functions)}\n"
+                f"%assign i 0\n%rep {n % 4}\n shl {a}, i + 1\n%assign i i + 1\n"
+                f"%endrep\n"
+                f" leave\n ret\nsection .data\n"
+                f"data{n}: dq {number}, f{n}, 1.5e{n % 9}\n"
+                f" db 'text {n}', 0\n align 8\nsection .text\n"
+            )
+
+
+def integer_program(path: Path, rows: int, columns: int) -> None:
+    """A knapsack of several dimensions with items to be taken or not, for glpsol."""
+    draw = random.Random(SEED)
+    items = [f"x{n}" for n in range(columns)]
+    worth = [draw.randint(10, 99) for _ in items]
+
+    def total(weights: list[int]) -> str:
+        return "\n + ".join(f"{w} {x}" for w, x in zip(weights, items, strict=True))
+
+    with path.open("w", encoding="ascii") as file:
+        file.write(f"Maximize\n worth: {total(worth)}\nSubject To\n")
+        for row in range(rows):
+            weights = [max(1, w + draw.randint(-9, 40)) for w in worth]
+            file.write(f" c{row}: {total(weights)} <= {sum(weights) // 3}\n")
+        file.write("Binary\n " + "\n ".join(items) + "\nEnd\n")
 
 
 def satisfiability(path: Path, variables: int, ratio: float) -> None:
@@ -175,4 +383,66 @@ SELECT count(*), sum(price), sum(length(name)) FROM item;
 SELECT name, rank FROM (SELECT name,
   rank() OVER (PARTITION BY grp ORDER BY price, id) AS rank
   FROM item WHERE grp < 200) WHERE rank = 3 ORDER BY name, rank LIMIT 5;
+"""
+
+SHELL = """
+fibonacci() { if [ $1 -lt 2 ]; then r=$1; else
+  local a; fibonacci $(($1 - 1)); a=$r; set -- $1 $a; fibonacci $(($1 - 2))
+  r=$(($r + $2)); fi; }
+sieve() { local i=2 j
+  while [ $i -le $1 ]; do eval "p=\\${s_$i:-1}"
+    if [ $p = 1 ]; then found="$found $i"; j=$((i * i))
+      while [ $j -le $1 ]; do eval s_$j=0; j=$((j + i)); done; fi
+    i=$((i + 1)); done; }
+fibonacci 18; echo $r
+sieve 30000; set -- $found; echo $#
+for round in 1 2 3 4 5 6 7 8; do for w in $found; do
+  case $w in *1?7) x=$((x + w));; [2-5]*[!3]) y=${w%?}${w#?};; 9*|8*) z="$z${w##*8}";;
+  *) t=$((t ^ w << 2));; esac
+done; done
+echo $x $y $t ${#z}
+while IFS=' ' read -r a b c; do
+  case "$a$b" in *th*) n=$((n + 1)); v="${a:-none} ${c%%[0-9]*}";; esac
+done <in
+echo "$n <$v>"
+for i in 1 2 3; do cat <<END; done | { while read -r l; do echo "$l|$x"; done; }
+line $i of ${n} `echo $((i * 7)) | { read q; echo $q; }`
+END
+trap 'echo end $?' EXIT; (exit 3)
+"""
+
+JAVASCRIPT = """
+function Shape(n) { this.n = n; this.sides = []; }
+Shape.prototype.area = function () { return this.sides.reduce(
+  function (a, b) { return a + b * b; }, 0); };
+function fibonacci(n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+print(fibonacci(27));
+var shapes = [], i, j, seed = 7;
+function random() { seed = (seed * 16807) % 2147483647; return seed; }
+for (i = 0; i < 4000; ++i) { var s = new Shape(i);
+  for (j = 0; j < 5; ++j) s.sides.push(random() % 100); shapes.push(s); }
+shapes.sort(function (a, b) { return a.area() - b.area() || a.n - b.n; });
+print(shapes[0].n, shapes[2000].area(), shapes[3999].n);
+var text = shapes.map(function (s) { return "s" + s.n + ":" + s.sides; }).join(";");
+print(text.length, text.replace(/s(\\d)(\\d+):/g, "$2-$1:").split(/[;,]/).length);
+print((text.match(/(?:1|2)\\d,(\\d)\\1/g) || []).length);
+var back = JSON.parse(JSON.stringify(shapes)), counts = {};
+back.forEach(function (s) { s.sides.forEach(function (n) {
+  counts["k" + n] = (counts["k" + n] || 0) + 1; }); });
+print(Object.keys(counts).sort().slice(0, 5), JSON.stringify(counts).length);
+var x = 0; for (i = 1; i < 2000000; ++i) x += Math.sqrt(i) / (1 + (i & 7));
+print(x.toFixed(6), (x * 1e20).toString(), x.toString(16).slice(0, 6));
+try { null.x; } catch (e) { print(e.name, new Date(86400000).toISOString()); }
+for (i = 0; i < 3000; ++i) eval("x += (function(a) { return a * " + i + "; })(2)");
+print(Math.floor(x), encodeURIComponent(text.slice(0, 30)), parseInt("ff", 16));
+"""
+
+JQ = """
+group_by(.group) | map({group: .[0].group, count: length, sum: (map(.price) | add),
+  tags: (map(.tags[]) | unique | length), longest: (map(.text | length) | max),
+  first: (min_by(.price) | .tags | join("-") | ascii_upcase),
+  open: (map(select(.open)) | length)}) | sort_by(-.sum, .group)
+  | . as $all | (.[:5], (map(.count) | add), ([.[] | to_entries[] | .key] | length),
+  ($all | reduce .[] as $g (0; . + ($g.sum | floor) % 97)), (.[0] | tojson | fromjson),
+  ([limit(20; .[] | .first | explode | implode | split("A") | length)] | @csv))
 """

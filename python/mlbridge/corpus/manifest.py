@@ -21,6 +21,11 @@ LINKED = "linked"
 SPLITS = ("training", "held-out", "generated")
 
 
+def is_cpp(source: str) -> bool:
+    """Whether a source file is for the C++ compiler."""
+    return source.endswith((".cpp", ".cc"))
+
+
 @dataclass(frozen=True)
 class Module:
     """One bitcode file, not optimised yet.
@@ -72,7 +77,7 @@ class Program:
     @property
     def is_cpp(self) -> bool:
         """Whether the C++ compiler has to link it."""
-        return any(module.source.endswith(".cpp") for module in self.modules)
+        return any(is_cpp(module.source) for module in self.modules)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mlbridge.corpus.manifest import Module, Program
+from mlbridge.corpus.manifest import Module, Program, is_cpp
 from mlbridge.errors import CompilerFailed, OSFailure, Timeout
 
 CLANG = "clang-22"
@@ -172,10 +172,10 @@ def source_command(
     program: Program, modules: Sequence[Module], level: str, more: Sequence[str] = ()
 ) -> list[str]:
     """The command that compiles source files of one language, in the program's root."""
-    is_cpp = any(module.source.endswith(".cpp") for module in modules)
+    cpp = any(is_cpp(module.source) for module in modules)
     flags = program.flags[len(UNOPTIMISED) :]
     sources = [module.source for module in modules]
-    return [CLANGXX if is_cpp else CLANG, level, "-w", *flags, *more, *sources]
+    return [CLANGXX if cpp else CLANG, level, "-w", *flags, *more, *sources]
 
 
 def compile_source(
