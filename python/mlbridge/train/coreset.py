@@ -366,10 +366,13 @@ def observe(
 
 def _draw_epochs(checks: Sequence[Check], axes: Any) -> None:
     """How a value model learned."""
+    axes.set(xlabel="epochs")
+    if not checks:
+        # Of one program only: there was none to leave out in turn.
+        return
     epochs = [check.epochs for check in checks]
     axes.plot(epochs, [check.chosen for check in checks], label="chosen")
     _draw_bounds(axes, checks[0].fixed, checks[0].best)
-    axes.set(xlabel="epochs")
 
 
 def _draw_settings(foresight: Foresight, axes: Any) -> None:
@@ -399,7 +402,8 @@ def _plot(core: CoreSet, draw: Callable[[Any], None], path: Path) -> None:
     left.set(xlabel="sequences in the core set", ylabel="best of them, size / -Oz")
     left.set_title("training programs")
     draw(right)
-    right.legend(fontsize="small")
+    if right.get_legend_handles_labels()[0]:
+        right.legend(fontsize="small")
     right.set(ylabel="size / -Oz")
     right.set_title("each program by a model that has not seen it")
     for panel in (left, right):
