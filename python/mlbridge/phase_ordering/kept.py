@@ -34,9 +34,13 @@ class Kept:
             asked: what else the lines follow from, as JSON has it.
         """
         self._file = file
+        self._with: dict[str, Any] = {}
+        if file is None:
+            # Nobody reads it, and to ask the compiler takes time.
+            return
         space = hashlib.sha256(options.space.to_json().encode()).hexdigest()
         # As it comes back from a file: lists, no tuples.
-        self._with: dict[str, Any] = json.loads(
+        self._with = json.loads(
             json.dumps(
                 {
                     **asked,

@@ -86,7 +86,8 @@ def measure(
         alone = Path(folder, "nothing.json")
         space_of((), prologue)[0].save(alone)
         kept = Kept(log, replace(options, actions=str(alone)), {})
-        known = _merged(kept.load_all(list(wanted)))
+        merged = _merged(kept.load_all(list(wanted)))
+        known = {p: merged.get(str(p), Measured({}, [], 0)) for p in wanted}
 
         def size(runner: SequenceRunner, path: Path, number: int) -> tuple[int, int]:
             if with_oz:
@@ -96,8 +97,7 @@ def measure(
                 return runner.last_size(path, [number], Path(own, "module.o")), 0
 
         def work(runner: SequenceRunner, path: Path) -> Measured:
-            before = known.get(str(path), Measured({}, [], 0))
-            sizes, oz = dict(before.sizes), before.oz
+            sizes, oz = dict(known[path].sizes), known[path].oz
             failures: list[SequenceFailed] = []
             for pipeline in wanted[path]:
                 if pipeline in sizes:
@@ -113,8 +113,7 @@ def measure(
 
         with Runners(options, jobs, timeout) as runners:
             for path, found in runners.map(work, list(wanted), show):
-                before = known.get(str(path), Measured({}, [], 0))
-                if fresh := dict(found.sizes.items() - before.sizes.items()):
+                if fresh := dict(found.sizes.items() - known[path].sizes.items()):
                     kept.add(path, {"sizes": fresh, "oz": found.oz})
                 yield path, found
 
