@@ -113,7 +113,9 @@ def of_pipelines(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> coreset.Trained:
     settings = core_settings(folder, tmp_path_factory.mktemp("pipelines"))
-    evolution = EvolutionSettings(joint=12, modules=2, race=1, evaluations=12, batch=6)
+    evolution = EvolutionSettings(
+        joint=12, together=2, beside=4, modules=2, race=1, evaluations=12, batch=6
+    )
     return coreset.train(replace(settings, evolution=evolution))
 
 
@@ -469,6 +471,38 @@ def test_a_model_for_a_core_set_that_there_is(
     assert [action.pipeline for action in space.actions] == [
         pipeline_of(there.actions, order) for order in there.sequences
     ]
+
+
+def test_a_search_begins_with_a_core_set(
+    of_pipelines: coreset.Trained,
+    trained: coreset.Trained,
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    known = of_pipelines.core.actions.actions
+    of_pipelines.core.save(tmp_path / "there.json")
+    arguments = [
+        *("train", "phase-ordering", "--recipe", "coreset", "--corpus", str(folder)),
+        *("--search", "pipelines", "--core", str(tmp_path / "there.json")),
+        *("--joint-modules", "2", "--joint-evaluations", "8", "--together", "2"),
+        *("--beside-evaluations", "2", "--searched", "0", "--workers", "2"),
+        *("--out", str(tmp_path / "out")),
+    ]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "Searched" not in result.output
+    pool = ActionSpace.load(str(tmp_path / "out" / "pool.json")).actions
+    assert {action.pipeline for action in known} <= {one.pipeline for one in pool}
+    assert pool[0].name == "-Oz"
+    # What is found with them is no worse.
+    made = CoreSet.load(tmp_path / "out" / "core.json")
+    assert made.ratios[0] <= of_pipelines.core.ratios[0]
+    # One of sequences is no set of pipelines.
+    trained.core.save(tmp_path / "other.json")
+    arguments[arguments.index("--core") + 1] = str(tmp_path / "other.json")
+    result = CliRunner().invoke(app, arguments)
+    assert isinstance(result.exception, InvalidArgument)
+    assert "expected a core set of whole ones" in str(result.exception)
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,36 @@ def test_a_set_of_changes_is_a_pipeline() -> None:
             assert pipeline == f"verify,{expected}require<x>,globalopt"
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "count"),
+    [
+        (render(SMALL.tree), 0),
+        # Of passes that have the same name the parameters are replaced.
+        ("verify,function(sroa,early-cse<memssa>,loop(licm)),require<x>,globalopt", 1),
+        # What is put in at one place is one change, whatever its order.
+        ("verify,sccp,adce,function(sroa,early-cse<>,loop(licm)),require<x>", 2),
+        # A manager is another one where its text is.
+        ("verify,function<x>(sroa,early-cse<>,loop(licm)),require<x>,globalopt", 4),
+        # Or the same with others in it.
+        ("function(early-cse<>,sroa,loop(licm,licm)),globalopt", 5),
+        ("", 6),
+    ],
+)
+def test_any_pipeline_is_a_set_of_changes(pipeline: str, count: int) -> None:
+    changes = SMALL.changes_of(pipeline)
+    assert SMALL.pipeline(changes) == pipeline
+    assert len(changes) == count
+
+
+def test_many_changes_are_found_again() -> None:
+    library, draw = Library.load(), random.Random(0)
+    for count in (1, 5, 40):
+        pipeline = library.pipeline(library.draw(draw) for _ in range(count))
+        changes = library.changes_of(pipeline)
+        assert library.pipeline(changes) == pipeline
+        assert 0 < len(changes) <= count
+
+
 def test_what_may_be_changed() -> None:
     places = {change.at for change in SMALL.droppable}
     assert places == {(1, 0), (1, 1), (1, 2, 0), (3,)}
@@ -209,7 +239,9 @@ def test_another_file_is_no_library(
 
 # The search.
 
-WANTED = EvolutionSettings(joint=16, modules=2, race=1, evaluations=14, batch=6)
+WANTED = EvolutionSettings(
+    joint=16, together=3, beside=4, modules=2, race=1, evaluations=14, batch=6
+)
 
 
 def search(modules: list[Path], log: Path, workers: int = 1) -> Evolved:
@@ -243,7 +275,7 @@ def test_what_was_found_is_so(modules: list[Path], tmp_path: Path) -> None:
     known = measurements(modules, tmp_path / "log.jsonl")
     found = evolve(library, known, len(modules), WANTED)
     for module, (pipeline, ratio) in found.best.items():
-        ways = [library.pipeline(), found.joint, pipeline]
+        ways = [library.pipeline(), found.together[0], pipeline]
         ((_, sizes),) = measure({module: ways}, library.prologue)
         base, joint, best = (sizes.sizes[one] for one in ways)
         # But for ties of the code generator: see docs/training.md.
@@ -260,9 +292,41 @@ def test_a_limit_is_kept(modules: list[Path], tmp_path: Path) -> None:
         told[stage] = (done, total)
 
     found = measurements(modules, tmp_path / "log.jsonl")
-    wanted = replace(WANTED, joint=3, evaluations=4, batch=8)
+    wanted = replace(WANTED, joint=3, together=2, evaluations=4, batch=8)
     evolve(Library.load(), found, 1, wanted, show)
-    assert told == {"Evolving for all": (3, 3), "Evolving for each": (4, 4)}
+    assert told == {
+        "Evolving for all": (3, 3),
+        "Evolving number 2": (4, 4),
+        "Evolving for each": (4, 4),
+    }
+
+
+def test_the_pipelines_for_all_are_chosen_to_serve_together(
+    modules: list[Path], tmp_path: Path
+) -> None:
+    # One pass each that takes a pipeline of nothing somewhere.
+    library = replace(
+        Library.load(),
+        tree=parse("function(no-op-function)"),
+        function=("sroa<modify-cfg>", "mem2reg", "simplifycfg<>", "gvn<>"),
+        module=("globaldce",),
+    )
+    known = measurements(modules, tmp_path / "log.jsonl")
+    starts = [library.changes_of(text) for text in ("function(mem2reg)", "globaldce")]
+    # Nothing but what it is to begin with.
+    wanted = replace(WANTED, joint=3, together=3, beside=0, race=2)
+    found = evolve(library, known, 0, wanted, starts=starts)
+    assert found.best == {}
+    tried = {library.pipeline(), "function(mem2reg)", "globaldce"}
+    assert set(found.together) <= tried
+    scores = {one: known.score(modules, [one]) for one in tried}
+    first = found.together[0]
+    assert scores[first] == min(scores.values()) < scores[library.pipeline()]
+    beside = {one: known.score(modules, [first, one]) for one in tried}
+    if len(found.together) > 1:
+        assert beside[found.together[1]] == min(beside.values())
+    else:
+        assert min(beside.values()) == scores[first]
 
 
 def test_what_had_not_enough_time_is_measured_again(
@@ -292,7 +356,8 @@ def test_what_a_compiler_does_not_survive_is_not_chosen(
     library = replace(library, function=crash, module=("trigger-crash-module",))
     wanted = replace(WANTED, joint=8, evaluations=6)
     found = evolve(library, measurements(modules, tmp_path / "log.jsonl"), 1, wanted)
-    for pipeline in found.joint, *(pipeline for pipeline, _ in found.best.values()):
+    own = [pipeline for pipeline, _ in found.best.values()]
+    for pipeline in (*found.together, *own):
         assert "trigger-crash" not in pipeline
     assert '"crash"' in (tmp_path / "log.jsonl").read_text()
 
@@ -306,7 +371,7 @@ def test_a_module_that_nothing_survives_has_no_best(
         tree=parse("trigger-crash-module,function(sroa<modify-cfg>,early-cse<>)"),
         kept=frozenset({"trigger-crash-module"}),
     )
-    wanted = replace(WANTED, joint=2, evaluations=4)
+    wanted = replace(WANTED, joint=2, together=1, evaluations=4)
     found = evolve(broken, measurements(modules, tmp_path / "log.jsonl"), 2, wanted)
     assert found.best == {}
-    assert found.joint == broken.pipeline()
+    assert found.together == (broken.pipeline(),)

@@ -31,7 +31,8 @@ ONLY = {
     ),
     CORE_SET: (
         *("count", "search", "core", "searched", "linked", "evaluations", "timeout"),
-        *("joint_modules", "joint_evaluations", "ahead"),
+        *("joint_modules", "joint_evaluations", "together", "beside_evaluations"),
+        "ahead",
     ),
 }
 """What one recipe is told and the other has no use for."""
@@ -39,7 +40,9 @@ ONLY = {
 ACTIONS, PIPELINES = "actions", "pipelines"
 SEARCH = {
     ACTIONS: ("actions", "episode"),
-    PIPELINES: ("joint_modules", "joint_evaluations"),
+    PIPELINES: (
+        *("joint_modules", "joint_evaluations", "together", "beside_evaluations"),
+    ),
 }
 """What one search for a core set is told and the other has no use for."""
 
@@ -165,7 +168,8 @@ def phase_ordering(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Search nothing: a model for this core.json (coreset).",
+            help="Search nothing: a model for this core.json; or, with --search"
+            " pipelines, begin with those that it has (coreset).",
         ),
     ] = None,
     ahead: Annotated[
@@ -178,17 +182,35 @@ def phase_ordering(
         ),
     ] = 0,
     searched: Annotated[
-        int, typer.Option(min=1, help="Modules that are searched (coreset).")
+        int,
+        typer.Option(min=0, help="Modules that are searched one by one (coreset)."),
     ] = 60,
     joint_modules: Annotated[
         int,
         typer.Option(
-            min=1, help="Modules of the search for the best pipeline for all (coreset)."
+            min=1,
+            help="Modules for which pipelines are searched that serve all of them"
+            " (coreset).",
         ),
-    ] = 40,
+    ] = 81,
     joint_evaluations: Annotated[
-        int, typer.Option(min=1, help="Pipelines tried there (coreset).")
+        int,
+        typer.Option(min=1, help="Pipelines tried there for the best one (coreset)."),
     ] = 600,
+    together: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="So many pipelines are sought there: the best one, then the best"
+            " beside it, and so on (coreset).",
+        ),
+    ] = 8,
+    beside_evaluations: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Pipelines tried for each of these after the first (coreset)."
+        ),
+    ] = 150,
     linked: Annotated[
         bool,
         typer.Option(
@@ -265,7 +287,12 @@ def phase_ordering(
                 "ahead": ahead,
             },
             {"evaluations": evaluations, "length": episode, "seed": seed},
-            {"joint": joint_evaluations, "modules": joint_modules}
+            {
+                "joint": joint_evaluations,
+                "modules": joint_modules,
+                "together": together,
+                "beside": beside_evaluations,
+            }
             if search == PIPELINES
             else None,
             seed,
@@ -322,12 +349,13 @@ def _check_search(context: typer.Context, search: str, core: Path | None) -> Non
         raise InvalidArgument(
             f"--search: expected {ACTIONS} or {PIPELINES}, found '{search}'"
         )
-    if core is not None:
+    if core is not None and search != PIPELINES:
         for name in SEARCHING:
             if _is_said(context, name):
                 raise InvalidArgument(
                     f"--{name.replace('_', '-')} is of a search, and with --core"
-                    " nothing is searched: leave one of them"
+                    " nothing is searched: leave one of them, or say --search pipelines"
+                    " to begin one with it"
                 )
     for other in set(SEARCH) - {search}:
         for name in SEARCH[other]:

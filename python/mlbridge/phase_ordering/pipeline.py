@@ -53,7 +53,8 @@ def _split(text: str) -> Iterator[str]:
         if c == "," and depth == 0:
             yield text[start:i]
             start = i + 1
-    yield text[start:]
+    if text:
+        yield text[start:]
 
 
 def render(tree: Iterable[str | Manager]) -> str:

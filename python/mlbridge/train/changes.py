@@ -9,10 +9,11 @@ set of changes makes a pipeline that LLVM takes.
 
 import json
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,14 @@ class Library:
                 instead.setdefault(change.at, change.text)
         return render(_changed(self.tree, instead, inserted))
 
+    def changes_of(self, pipeline: str) -> Changes:
+        """Changes that make a pipeline, few where it is close to ours.
+
+        Passes of the same name and managers of the same text stay where that touches
+        the fewest passes.
+        """
+        return frozenset(_joined(_difference(self.tree, parse(pipeline)).changes))
+
 
 def _changed(
     tree: Tree,
@@ -217,3 +226,70 @@ def _changed(
         elif instead.get(at, node):
             nodes.append(instead.get(at, node))
     return (*nodes, *inserted.get((*place, len(tree)), ()))
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """Changes of a list, and how many passes they touch."""
+
+    changes: tuple[Change, ...] = ()
+    cost: int = 0
+
+    def __add__(self, other: "_Difference") -> "_Difference":
+        return _Difference(self.changes + other.changes, self.cost + other.cost)
+
+
+def _difference(ours: Tree, theirs: Tree, place: Place = ()) -> _Difference:
+    """The one that touches the fewest passes: an edit distance of trees."""
+    row = [_Difference()]
+    for node in theirs:
+        row.append(row[-1] + _insertion(node, (*place, 0)))
+    for number, node in enumerate(ours):
+        at, after = (*place, number), (*place, number + 1)
+        drop = _drop(node, at)
+        above, row = row, [row[0] + drop]
+        for column, other in enumerate(theirs):
+            ways = [above[column + 1] + drop, row[-1] + _insertion(other, after)]
+            same = _replacement(node, other, at)
+            if same is not None:
+                ways.insert(0, above[column] + same)
+            row.append(min(ways, key=lambda way: way.cost))
+    return row[-1]
+
+
+def _drop(node: str | Manager, at: Place) -> _Difference:
+    found = tuple(Change(Kind.DROP, (*at, *inner[1:])) for inner, _ in passes((node,)))
+    return _Difference(found, len(found))
+
+
+def _insertion(node: str | Manager, at: Place) -> _Difference:
+    change = Change(Kind.INSERT, at, render((node,)))
+    return _Difference((change,), sum(1 for _ in passes((node,))))
+
+
+def _replacement(
+    node: str | Manager, other: str | Manager, at: Place
+) -> _Difference | None:
+    """What makes one the other, if both have the same name."""
+    if isinstance(node, Manager) and isinstance(other, Manager):
+        return (
+            _difference(node.inside, other.inside, at)
+            if node.text == other.text
+            else None
+        )
+    if isinstance(node, Manager) or isinstance(other, Manager):
+        return None
+    if node == other:
+        return _Difference()
+    if name_of(node) != name_of(other):
+        return None
+    return _Difference((Change(Kind.REPLACE, at, other),), 1)
+
+
+def _joined(changes: Iterable[Change]) -> Iterator[Change]:
+    """What is inserted at one place, one after the other, as one change."""
+    for (kind, at), group in groupby(changes, lambda change: (change.kind, change.at)):
+        if kind is Kind.INSERT:
+            yield Change(kind, at, ",".join(change.text for change in group))
+        else:
+            yield from group

@@ -62,7 +62,8 @@ class CoreSetSettings:
         linked: whether it is tried on whole programs, linked, as well.
         search: how each of them is.
         evolution: how whole pipelines are searched, in place of sequences of actions.
-        core: a core set that is there: nothing is searched, and nothing chosen.
+        core: a core set that is there: without ``evolution`` nothing is searched, and
+            nothing chosen; with it, what is searched begins there.
         value: how the value model is trained.
         ahead: in place of one, a model that values what so many of the core set's
             first sequences have made; 0: none.
@@ -169,7 +170,7 @@ def train(
 
 def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> Pool:
     """What the core set is chosen of."""
-    if settings.core is not None:
+    if settings.core is not None and settings.evolution is None:
         return of_core_set(CoreSet.load(settings.core), settings.out, settings.plugin)
     if settings.evolution is not None:
         count = max(settings.searched, settings.evolution.modules)
@@ -182,6 +183,7 @@ def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> P
             timeout=settings.timeout,
             plugin=settings.plugin,
             show=show,
+            begin=settings.core,
         )
     options = CompilerOptions(
         settings.actions,

@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A search over whole pipelines: sets of changes of -Oz that evolve.
 
-First one for all modules: the best pipeline that there is for many of them at once.
-From there each module has an evolution of its own, and what has helped in one is tried
-more often in the others. All of them go on in waves, each a batch of candidates of
-every module, and learn from each other between two waves only: what is found does not
-depend on how many compilers there are, nor on how fast they are.
+First some for all modules together: the best pipeline that there is for many of them
+at once, then the one that brings most beside it where each module has the better of
+them, and so on. From there each module has an evolution of its own, and what has helped
+in one is tried more often in the others. All of them go on in waves, each a batch of
+candidates of every module, and learn from each other between two waves only: what is
+found does not depend on how many compilers there are, nor on how fast they are.
 """
 
 import random
@@ -41,9 +42,9 @@ _CLEARLY = 1e-4
 _PATIENCE = 10
 """So many candidates are drawn for one that is new."""
 
-_MARGIN = 0.003
+_MARGIN, _SHARE = 0.003, 0.2
 """A candidate is tried on all modules where it is at most so much worse, as log of the
-size, than the best one on the few of the race."""
+size, than the best one on the few of the race; of a batch at most this share are."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,9 @@ class EvolutionSettings:
     """How long to look, and at what.
 
     Attributes:
-        joint: candidates for all modules.
+        joint: candidates for the best pipeline for all modules.
+        together: how many pipelines are to serve all modules together.
+        beside: candidates for each of these but the first.
         modules: that these are tried on.
         race: the first so many of them, on which each is tried at first; the others
             are for those that do well there.
@@ -61,8 +64,10 @@ class EvolutionSettings:
     """
 
     joint: int = 600
-    modules: int = 40
-    race: int = 12
+    together: int = 8
+    beside: int = 150
+    modules: int = 81
+    race: int = 27
     evaluations: int = 300
     batch: int = 20
     seed: int = 0
@@ -73,12 +78,12 @@ class Evolved:
     """What was found.
 
     Attributes:
-        joint: the best pipeline for all modules at once.
+        together: pipelines for all modules: the best one, then the best beside it, ...
         best: by module the best for it, and its size / -Oz there. Modules on which
             nothing survives are none.
     """
 
-    joint: str
+    together: tuple[str, ...]
     best: dict[Path, tuple[str, float]]
 
 
@@ -88,6 +93,7 @@ def evolve(
     searched: int,
     settings: EvolutionSettings,
     show: Show = lambda stage, done, total: None,
+    starts: Sequence[Changes] = (),
 ) -> Evolved:
     """Searches.
 
@@ -97,6 +103,7 @@ def evolve(
         searched: so many of them, the first, are searched by themselves, too.
         settings: how long.
         show: is told how many candidates are tried.
+        starts: candidates to begin with, beside the pipeline as it is.
 
     Raises:
         InvalidArgument: there is nothing to measure.
@@ -105,15 +112,14 @@ def evolve(
     if not modules:
         raise InvalidArgument("expected modules of which -Oz makes machine code")
     experience = _Experience(library)
-    ranked = _for_all(
-        measurements,
-        modules[: settings.modules],
-        settings,
-        experience,
-        lambda done: show("Evolving for all", done, settings.joint),
-    )
+    joint = _Joint(measurements, modules[: settings.modules], settings, experience)
+    joint.begin(starts)
+    for number in range(1, settings.together + 1):
+        stage = "Evolving for all" if number == 1 else f"Evolving number {number}"
+        count = settings.joint if number == 1 else settings.beside
+        joint.extend(stage, count, show)
     members = [
-        _Member(module, ranked, settings, experience) for module in modules[:searched]
+        _Member(module, joint, settings, experience) for module in modules[:searched]
     ]
     total = settings.evaluations * len(members)
     _for_each(
@@ -124,7 +130,7 @@ def evolve(
     )
     best = {member.module: member.best for member in members}
     return Evolved(
-        library.pipeline(ranked[0]),
+        tuple(dict.fromkeys(map(library.pipeline, joint.chosen))),
         {
             module: (library.pipeline(changes), ratio)
             for module, (changes, ratio) in best.items()
@@ -218,66 +224,92 @@ def _ranked(scores: Mapping[Changes, float]) -> list[Changes]:
     return sorted(scores, key=lambda one: (scores[one], len(one)))
 
 
-def _for_all(
-    measurements: Measurements,
-    modules: Sequence[Path],
-    settings: EvolutionSettings,
-    experience: _Experience,
-    show: Callable[[int], None],
-) -> list[Changes]:
-    """The candidates that were tried on all modules, the best first."""
-    draw = random.Random(f"{settings.seed} for all")
-    library = experience.library
-    race = modules[: settings.race]
-    raced: dict[Changes, float] = {}
-    tried: dict[Changes, float] = {}
-    # The pipeline as it is, and one change of it each.
-    children = [_Child(NONE)]
-    children += [
-        _Child(frozenset({change}), NONE, (change,))
-        for change in dict.fromkeys(
-            library.draw(draw) for _ in range(min(settings.batch, settings.joint) - 1)
-        )
-    ]
-    while children:
-        candidates = [child.changes for child in children]
-        raced |= _scores(measurements, library, race, candidates)
-        best = min(raced[one] for one in [*tried, *candidates])
-        promising = [
-            one
-            for one in _ranked({one: raced[one] for one in candidates})
-            if raced[one] <= best + _MARGIN
+class _Joint:
+    """The evolution for all modules: each pipeline that it finds helps the others."""
+
+    def __init__(
+        self,
+        measurements: Measurements,
+        modules: Sequence[Path],
+        settings: EvolutionSettings,
+        experience: _Experience,
+    ) -> None:
+        self.chosen: list[Changes] = []
+        self._measurements, self._modules = measurements, modules
+        self._settings, self._experience = settings, experience
+        self._draw = random.Random(f"{settings.seed} for all")
+        # Scores beside what is chosen, of the few modules of the race and of all.
+        self._raced: dict[Changes, float] = {}
+        self._tried: dict[Changes, float] = {}
+        self._starts: list[_Child] = []
+
+    @property
+    def ranked(self) -> list[Changes]:
+        """What was tried on all modules, the best beside what is chosen first."""
+        return _ranked(self._tried)
+
+    def begin(self, starts: Sequence[Changes]) -> None:
+        """With the pipeline as it is, with some others, and one change of it each."""
+        draw, library = self._draw, self._experience.library
+        begin = dict.fromkeys([NONE, *starts])
+        left = min(self._settings.batch, self._settings.joint) - len(begin)
+        self._starts = [_Child(one) for one in begin]
+        self._starts += [
+            _Child(frozenset({change}), NONE, (change,))
+            for change in dict.fromkeys(library.draw(draw) for _ in range(left))
         ]
-        promising = promising[: max(1, settings.batch * 2 // 5)]
-        tried |= _scores(measurements, library, modules, promising)
-        for child in children:
-            experience.learn(child, raced[child.parent], raced[child.changes])
-        show(len(raced))
-        children = _children(
-            min(settings.batch, settings.joint - len(raced)),
-            _ranked(tried)[: len(_PREFERENCE)],
-            _ranked(raced)[:_MATES],
-            raced,
-            draw,
-            experience,
+
+    def extend(self, stage: str, count: int, show: Show) -> None:
+        """Chooses one more pipeline, the best of all so far and of so many new ones."""
+        settings = self._settings
+        race = self._modules[: settings.race]
+        self._raced = self._scores(race, list(self._raced))
+        self._tried = self._scores(self._modules, list(self._tried))
+        known = len(self._raced)
+        children = self._starts[:count] or self._children(count)
+        self._starts = []
+        while children:
+            candidates = [child.changes for child in children]
+            self._raced |= self._scores(race, candidates)
+            best = min(self._raced[one] for one in [*self._tried, *candidates])
+            promising = [
+                one
+                for one in _ranked({one: self._raced[one] for one in candidates})
+                if self._raced[one] <= best + _MARGIN
+            ]
+            promising = promising[: max(1, round(settings.batch * _SHARE))]
+            self._tried |= self._scores(self._modules, promising)
+            for child in children:
+                before, after = self._raced[child.parent], self._raced[child.changes]
+                self._experience.learn(child, before, after)
+            done = len(self._raced) - known
+            show(stage, done, count)
+            children = self._children(count - done)
+        self.chosen.append(self.ranked[0])
+
+    def _children(self, left: int) -> list["_Child"]:
+        return _children(
+            min(self._settings.batch, left),
+            self.ranked[: len(_PREFERENCE)],
+            _ranked(self._raced)[:_MATES],
+            self._raced,
+            self._draw,
+            self._experience,
         )
-    return _ranked(tried)
 
-
-def _scores(
-    measurements: Measurements,
-    library: Library,
-    modules: Sequence[Path],
-    candidates: Sequence[Changes],
-) -> dict[Changes, float]:
-    """By candidate, as `Measurements.score`."""
-    pipelines = {one: library.pipeline(one) for one in candidates}
-    wanted = list(dict.fromkeys(pipelines.values()))
-    measurements.measure(dict.fromkeys(modules, wanted))
-    return {
-        one: measurements.score(modules, pipeline)
-        for one, pipeline in pipelines.items()
-    }
+    def _scores(
+        self, modules: Sequence[Path], candidates: Sequence[Changes]
+    ) -> dict[Changes, float]:
+        """By candidate, as `Measurements.score`, beside what is chosen."""
+        library = self._experience.library
+        pipelines = {one: library.pipeline(one) for one in candidates}
+        beside = [library.pipeline(one) for one in self.chosen]
+        wanted = list(dict.fromkeys([*pipelines.values(), *beside]))
+        self._measurements.measure(dict.fromkeys(modules, wanted))
+        return {
+            one: self._measurements.score(modules, [*beside, pipeline])
+            for one, pipeline in pipelines.items()
+        }
 
 
 class _Member:
@@ -286,20 +318,20 @@ class _Member:
     def __init__(
         self,
         module: Path,
-        ranked: Sequence[Changes],
+        joint: _Joint,
         settings: EvolutionSettings,
         experience: _Experience,
     ) -> None:
-        """Begins with the best for all modules, ``ranked``."""
+        """Begins with what was found for all modules, and some of what came close."""
         self.module = module
         self.known: dict[Changes, float] = {}
         self._settings = settings
         self._experience = experience
         name = f"{module.parent.name}/{module.name}"
         self._draw = random.Random(f"{settings.seed} {name}")
-        among = ranked[1:_AMONG]
+        among = joint.ranked[:_AMONG]
         starts = self._draw.sample(among, min(_STARTS, len(among)))
-        self._starts = list(dict.fromkeys([NONE, ranked[0], *starts]))
+        self._starts = list(dict.fromkeys([NONE, *joint.chosen, *starts]))
 
     @property
     def best(self) -> tuple[Changes, float]:

@@ -98,11 +98,11 @@ class Measurements:
         size = self._sizes[module][_digest(pipeline)]
         return FAILED_RATIO if isinstance(size, str) else size / self._oz[module]
 
-    def score(self, modules: Sequence[Path], pipeline: str) -> float:
-        """Mean over programs of log(all code / that of -Oz), by one pipeline."""
+    def score(self, modules: Sequence[Path], pipelines: Sequence[str]) -> float:
+        """Mean over programs of log(all code / that of -Oz), by the best for each."""
         oz = np.array([self._oz[module] for module in modules], np.float64)
         ratios: NDArray[np.float64] = np.array(
-            [self.ratio(module, pipeline) for module in modules]
+            [min(self.ratio(module, one) for one in pipelines) for module in modules]
         )
         programs = [program_of(module) for module in modules]
         return float(program_logs(ratios * oz, oz, programs)[1].mean())

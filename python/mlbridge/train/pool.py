@@ -11,6 +11,7 @@ from statistics import geometric_mean
 import numpy as np
 
 from mlbridge.corpus.manifest import program_of
+from mlbridge.errors import InvalidArgument
 from mlbridge.phase_ordering.actions import Action, ActionSpace
 from mlbridge.phase_ordering.compiler import CompilerOptions
 from mlbridge.phase_ordering.coreset import CoreSet
@@ -36,7 +37,7 @@ class Pool:
         random: where these are drawn from, if each of our sequences is a pipeline as
             a whole, the one action that it has.
         searched: geomean over the searched modules of the best found for each; None if
-            nothing was searched.
+            no module was.
         core: the core set that they are, in its order, if they are one already.
     """
 
@@ -103,8 +104,8 @@ def of_actions(
         if sequence != own:
             program = program_of(Path(best.module))
             origins[sequence] = origins.get(sequence, frozenset()) | {program}
-    searched = geometric_mean([min(best.ratios) for best in found] or [1.0])
-    return Pool(options, origins, settings.length, searched=searched)
+    ratios = [min(best.ratios) for best in found]
+    return Pool(options, origins, settings.length, searched=_mean(ratios))
 
 
 def of_pipelines(
@@ -117,9 +118,17 @@ def of_pipelines(
     timeout: float,
     plugin: Path | None,
     show: Show,
+    begin: Path | None = None,
 ) -> Pool:
-    """The best pipeline for each of the first so many modules, and that for all."""
+    """Pipelines for all modules, and the best for each of the first so many.
+
+    With those of the core set in the file ``begin``, where the search begins.
+
+    Raises:
+        InvalidArgument: it is one of something else.
+    """
     library = Library.load()
+    starts = _pipelines(begin, library.prologue) if begin else {}
     stock = Action("-Oz", library.pipeline())
     space = ActionSpace(
         "pipelines", "Pipelines made of clang's -Oz", library.prologue, (stock,)
@@ -131,13 +140,17 @@ def of_pipelines(
         timeout=timeout,
         log=out / "measured.jsonl",
     )
-    found = evolve(library, measurements, searched, settings, show)
+    changes = list(map(library.changes_of, starts))
+    found = evolve(library, measurements, searched, settings, show, changes)
     # What was found for all modules is not of one program more than of another.
-    names = {stock.pipeline: stock.name, found.joint: "for all"}
+    names = {stock.pipeline: stock.name} | starts
+    for number, pipeline in enumerate(found.together, 1):
+        names.setdefault(pipeline, f"for all/{number}")
     programs: dict[str, frozenset[str]] = dict.fromkeys(names, frozenset())
+    shared = set(names)
     for module, (pipeline, _) in found.best.items():
         names.setdefault(pipeline, f"{program_of(module)}/{module.stem}")
-        if pipeline not in (stock.pipeline, found.joint):
+        if pipeline not in shared:
             known = programs.get(pipeline, frozenset())
             programs[pipeline] = known | {program_of(module)}
     actions = tuple(Action(name, pipeline) for pipeline, name in names.items())
@@ -147,8 +160,20 @@ def of_pipelines(
         {(n,): programs[action.pipeline] for n, action in enumerate(actions)},
         RANDOM_LENGTH,
         RANDOM,
-        geometric_mean([ratio for _, ratio in found.best.values()] or [1.0]),
+        _mean([ratio for _, ratio in found.best.values()]),
     )
+
+
+def _pipelines(file: Path, prologue: str) -> dict[str, str]:
+    """The whole pipelines of a core set, and their names."""
+    core = CoreSet.load(file)
+    if core.actions.prologue != prologue or any(len(s) != 1 for s in core.sequences):
+        raise InvalidArgument(
+            f"{file}: to begin a search of pipelines with, expected a core set of whole"
+            f" ones, found one of sequences of '{core.actions.name}'"
+        )
+    actions = (core.actions.actions[action] for (action,) in core.sequences)
+    return {action.pipeline: action.name for action in actions}
 
 
 def of_core_set(core: CoreSet, out: Path, plugin: Path | None) -> Pool:
@@ -160,6 +185,10 @@ def of_core_set(core: CoreSet, out: Path, plugin: Path | None) -> Pool:
         core.random,
         core=core,
     )
+
+
+def _mean(ratios: Sequence[float]) -> float | None:
+    return geometric_mean(ratios) if ratios else None
 
 
 def _options(space: ActionSpace, file: Path, plugin: Path | None) -> CompilerOptions:
