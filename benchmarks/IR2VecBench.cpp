@@ -211,9 +211,11 @@ namespace {
 /// LLVM's passes, with what they need.
 class PassRunner {
 public:
-  explicit PassRunner(const ModuleEmbedder *Embedder = nullptr) {
+  explicit PassRunner(ModuleEmbedder *Embedder = nullptr)
+      : Builder(nullptr, llvm::PipelineTuningOptions(), std::nullopt,
+                &Callbacks) {
     if (Embedder)
-      Embedder->registerAnalyses(FAM);
+      Embedder->registerAnalyses(FAM, Callbacks);
     Builder.registerModuleAnalyses(MAM);
     Builder.registerCGSCCAnalyses(CGAM);
     Builder.registerFunctionAnalyses(FAM);
@@ -233,6 +235,7 @@ public:
   llvm::FunctionAnalysisManager &functions() { return FAM; }
 
 private:
+  llvm::PassInstrumentationCallbacks Callbacks;
   llvm::PassBuilder Builder;
   llvm::LoopAnalysisManager LAM;
   llvm::FunctionAnalysisManager FAM;

@@ -90,7 +90,7 @@ public:
         [this](StringRef Pass, llvm::Any IR, const llvm::PreservedAnalyses &) {
           check(Pass, IR);
         });
-    Embedder.registerAnalyses(Managers.Functions);
+    Embedder.registerAnalyses(Managers.Functions, Instrumentation);
     Managers.registerLLVMs();
   }
 

@@ -339,6 +339,52 @@ TEST_F(EmbeddingTest, CountsOnlyWhatChanged) {
   EXPECT_EQ(Into, embed(EntityHistogram::of(Odd.getEntryBlock().back())));
 }
 
+TEST_F(EmbeddingTest, CountsNothingAgainForAttributes) {
+  std::unique_ptr<llvm::Module> M = parse(Everything);
+  ASSERT_TRUE(M);
+  M->getOrInsertFunction(
+      "strlen", llvm::FunctionType::get(llvm::Type::getInt64Ty(Context),
+                                        {llvm::PointerType::get(Context, 0)},
+                                        /*isVarArg=*/false));
+  ModuleEmbedder Embedder(*Vocabulary, {});
+  llvm::PassInstrumentationCallbacks Callbacks;
+  AnalysisManagers Managers(&Callbacks);
+  EXPECT_TRUE(Embedder.registerAnalyses(Managers.Functions, Callbacks));
+  Managers.registerLLVMs();
+  auto Run = [&](llvm::StringRef Passes) {
+    llvm::ModulePassManager MPM;
+    ASSERT_FALSE(errorToBool(Managers.Builder.parsePassPipeline(MPM, Passes)));
+    MPM.run(*M, Managers.Modules);
+  };
+  auto Counted = [&] {
+    const std::size_t Before = Embedder.functionsCounted();
+    EXPECT_EQ(Embedder.histogram(*M, Managers.Functions),
+              EntityHistogram::of(*M));
+    EXPECT_FALSE(Embedder.verify(*M, Managers.Functions));
+    return Embedder.functionsCounted() - Before;
+  };
+  EXPECT_EQ(Counted(), 3U);
+  EXPECT_FALSE(
+      M->getFunction("strlen")->hasFnAttribute(llvm::Attribute::NoFree));
+  Run("inferattrs");
+  EXPECT_TRUE(
+      M->getFunction("strlen")->hasFnAttribute(llvm::Attribute::NoFree));
+  EXPECT_EQ(Managers.Functions.getCachedResult<EntityHistogramAnalysis>(
+                *M->getFunction("odd")),
+            nullptr);
+  EXPECT_EQ(Counted(), 0U);
+  // Nor of what nobody has asked for in between.
+  M->getFunction("strlen")->removeFnAttr(llvm::Attribute::NoFree);
+  Run("inferattrs");
+  M->getFunction("strlen")->removeFnAttr(llvm::Attribute::NoFree);
+  Run("inferattrs");
+  EXPECT_EQ(Counted(), 0U);
+  // What runs after it may change all.
+  M->getFunction("strlen")->removeFnAttr(llvm::Attribute::NoFree);
+  Run("inferattrs,function(instcombine)");
+  EXPECT_EQ(Counted(), 3U);
+}
+
 TEST_F(EmbeddingTest, TellsOfAPassThatHidesWhatItDid) {
   std::unique_ptr<llvm::Module> M = parse(Everything);
   ASSERT_TRUE(M);

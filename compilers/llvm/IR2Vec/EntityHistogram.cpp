@@ -14,6 +14,8 @@
 
 #include "IR2Vec/EntityHistogram.h"
 
+#include "IR2Vec/KeptHistograms.h"
+
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DepthFirstIterator.h"
 #include "llvm/ADT/STLExtras.h"
@@ -267,6 +269,13 @@ EntityHistogram &EntityHistogram::operator+=(const EntityHistogram &Other) {
     Counts[Entity] += Other.Counts[Entity];
   Instructions += Other.Instructions;
   return *this;
+}
+
+EntityHistogramAnalysis::Result
+EntityHistogramAnalysis::run(Function &F, FunctionAnalysisManager &) {
+  if (const EntityHistogram *Known = Kept ? Kept->find(F) : nullptr)
+    return *Known;
+  return EntityHistogram::of(F, Kind);
 }
 
 } // namespace MLBridge

@@ -23,6 +23,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 namespace llvm {
 class Module;
@@ -81,8 +82,11 @@ private:
   std::uint64_t Instructions = 0;
 };
 
+class KeptHistograms;
+
 /// The histogram of a function, for as long as the passes that run say that
-/// they leave the function as it is. Registered like any analysis:
+/// they leave the function as it is, and of one that is kept no other is
+/// counted. Registered like any analysis:
 /// \code
 ///   FAM.registerPass([] { return EntityHistogramAnalysis(Kind); });
 /// \endcode
@@ -94,14 +98,15 @@ class EntityHistogramAnalysis
 public:
   using Result = EntityHistogram;
 
-  explicit EntityHistogramAnalysis(EmbeddingKind Kind = EmbeddingKind::Symbolic)
-      : Kind(Kind) {}
-  Result run(llvm::Function &F, llvm::FunctionAnalysisManager &) {
-    return EntityHistogram::of(F, Kind);
-  }
+  explicit EntityHistogramAnalysis(
+      EmbeddingKind Kind = EmbeddingKind::Symbolic,
+      std::shared_ptr<const KeptHistograms> Kept = nullptr)
+      : Kind(Kind), Kept(std::move(Kept)) {}
+  Result run(llvm::Function &F, llvm::FunctionAnalysisManager &);
 
 private:
   EmbeddingKind Kind;
+  std::shared_ptr<const KeptHistograms> Kept;
 };
 
 } // namespace MLBridge

@@ -23,9 +23,15 @@ using namespace llvm;
 
 namespace MLBridge {
 
-bool ModuleEmbedder::registerAnalyses(FunctionAnalysisManager &FAM) const {
+bool ModuleEmbedder::registerAnalyses(FunctionAnalysisManager &FAM) {
   return FAM.registerPass(
-      [Kind = Options.Kind] { return EntityHistogramAnalysis(Kind); });
+      [this] { return EntityHistogramAnalysis(Options.Kind, Kept); });
+}
+
+bool ModuleEmbedder::registerAnalyses(FunctionAnalysisManager &FAM,
+                                      PassInstrumentationCallbacks &Callbacks) {
+  Kept = KeptHistograms::follow(Callbacks, FAM);
+  return registerAnalyses(FAM);
 }
 
 void ModuleEmbedder::distrustInstCombine(
@@ -46,7 +52,7 @@ const EntityHistogram &ModuleEmbedder::histogram(Function &F,
                                                  FunctionAnalysisManager &FAM) {
   if (const auto *Known = FAM.getCachedResult<EntityHistogramAnalysis>(F))
     return *Known;
-  ++FunctionsCounted;
+  FunctionsCounted += !Kept || !Kept->find(F);
   return FAM.getResult<EntityHistogramAnalysis>(F);
 }
 

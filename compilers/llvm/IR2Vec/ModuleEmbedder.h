@@ -13,7 +13,7 @@
 /// counted again, as it does for every analysis that a compiler relies on.
 /// \code
 ///   ModuleEmbedder Embedder(*Vocabulary, {});
-///   Embedder.registerAnalyses(FAM);       // of the passes that are to be run
+///   Embedder.registerAnalyses(FAM, PIC);  // of the passes that are to be run
 ///   for (...) {
 ///     MPM.run(M, MAM);
 ///     Embedder.embed(M, FAM, Observation);
@@ -26,6 +26,7 @@
 #define MLBRIDGE_LLVM_IR2VEC_MODULEEMBEDDER_H
 
 #include "IR2Vec/EmbeddingVocabulary.h"
+#include "IR2Vec/KeptHistograms.h"
 
 #include <cstddef>
 
@@ -51,7 +52,11 @@ public:
 
   /// Makes \p FAM know the histograms of this kind of embedding. False if it
   /// knew some already: there is one kind to a manager.
-  bool registerAnalyses(llvm::FunctionAnalysisManager &FAM) const;
+  bool registerAnalyses(llvm::FunctionAnalysisManager &FAM);
+  /// The same; and functions are not counted again after a pass that sets
+  /// attributes only. \p Callbacks are those of the passes; see KeptHistograms.
+  bool registerAnalyses(llvm::FunctionAnalysisManager &FAM,
+                        llvm::PassInstrumentationCallbacks &Callbacks);
 
   /// Counts a function again whenever InstCombine has run on it, whatever that
   /// said: LLVM 22's at times puts a constant for a variable and reports no
@@ -93,6 +98,7 @@ public:
 private:
   const EmbeddingVocabulary &Vocabulary;
   const EmbeddingOptions Options;
+  std::shared_ptr<const KeptHistograms> Kept;
   std::size_t FunctionsCounted = 0;
 };
 

@@ -37,7 +37,9 @@ PassRunner::PassRunner(Module &M, TargetMachine &TM, EmbeddingKind Kind)
       Builder(&TM, tuning(OptimizationLevel::Oz), std::nullopt, &Callbacks) {
   OptNone.registerCallbacks(Callbacks);
   FAM.registerPass([this] { return TargetLibraryAnalysis(LibraryInfo); });
-  FAM.registerPass([Kind] { return EntityHistogramAnalysis(Kind); });
+  FAM.registerPass([Kind, Kept = KeptHistograms::follow(Callbacks, FAM)] {
+    return EntityHistogramAnalysis(Kind, Kept);
+  });
   // The same sequence is to look the same however it was come to: step by
   // step, or from a cached state on.
   ModuleEmbedder::distrustInstCombine(Callbacks, FAM);
