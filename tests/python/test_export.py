@@ -7,6 +7,7 @@ import json
 import math
 import struct
 import sys
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -446,6 +447,26 @@ def test_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         export(network(6), target, features=TEXTS, metadata=again)
     assert path.read_bytes() == (tmp_path / "n.onnx").read_bytes() != before
     assert str(Path.cwd()).encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["{scripts}/mlbridge", "train", "--out", "{here}/a b"], "train --out 'a b'"),
+        (["{here}/train.py", "{here}"], "."),
+        (["-m", "examples.rl", "/elsewhere/x"], "/elsewhere/x"),
+    ],
+)
+def test_the_command_is_as_one_types_it(
+    typed: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    places = {"here": str(tmp_path), "scripts": sysconfig.get_path("scripts")}
+    monkeypatch.chdir(tmp_path)
+    words = [word.format(**places) for word in typed]
+    monkeypatch.setattr(sys, "orig_argv", [sys.executable, *words])
+    program = {"{s": "mlbridge", "{h": "python train.py", "-m": "python -m examples.rl"}
+    expected = f"{program[typed[0][:2]]} {said.format(**places)}"
+    assert Training().command == expected
 
 
 #

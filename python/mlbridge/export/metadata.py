@@ -8,9 +8,11 @@ import os
 import shlex
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 
@@ -30,7 +32,23 @@ def _commit() -> str | None:
 
 
 def _command() -> str:
-    return shlex.join(sys.orig_argv)
+    """As one types it here: where Python and this folder are is of no use elsewhere."""
+    _, *words = sys.orig_argv
+    if words and Path(words[0]).absolute().parent == _SCRIPTS:
+        words[0] = Path(words[0]).name
+    else:
+        words.insert(0, "python")
+    return shlex.join(_from_here(word) for word in words)
+
+
+_SCRIPTS = Path(sysconfig.get_path("scripts"))
+
+
+def _from_here(word: str) -> str:
+    path = Path(word)
+    here = Path.cwd()
+    inside = path.is_absolute() and path.is_relative_to(here)
+    return str(path.relative_to(here)) if inside else word
 
 
 def _date() -> str:
