@@ -66,7 +66,9 @@ def run(
     except subprocess.TimeoutExpired:
         raise Timeout(f"no end after {seconds:.0f} s: {words}") from None
     except OSError as error:
-        raise OSFailure(f"cannot run {command[0]}: {error.strerror}") from error
+        # The operating system says the same of a folder that is not there.
+        place = f" in {folder}" if folder is not None else ""
+        raise OSFailure(f"cannot run {command[0]}{place}: {error.strerror}") from error
     if done.returncode:
         said = (done.stderr or done.stdout).decode(errors="replace").strip()
         failed = CompilerFailed(
