@@ -167,6 +167,13 @@ protected:
     return Into;
   }
 
+  static void run(llvm::StringRef Passes, llvm::Module &M,
+                  AnalysisManagers &Managers) {
+    llvm::ModulePassManager MPM;
+    ASSERT_FALSE(errorToBool(Managers.Builder.parsePassPipeline(MPM, Passes)));
+    MPM.run(M, Managers.Modules);
+  }
+
   void expectLLVMs(llvm::Module &M) {
     const llvm::ir2vec::Vocabulary LLVMs = test::readByLLVM(Path, M);
     ASSERT_TRUE(LLVMs.isValid());
@@ -301,11 +308,7 @@ TEST_F(EmbeddingTest, CountsOnlyWhatChanged) {
   EXPECT_TRUE(Embedder.registerAnalyses(Managers.Functions));
   EXPECT_FALSE(Embedder.registerAnalyses(Managers.Functions));
   Managers.registerLLVMs();
-  auto Run = [&](llvm::StringRef Passes) {
-    llvm::ModulePassManager MPM;
-    ASSERT_FALSE(errorToBool(Managers.Builder.parsePassPipeline(MPM, Passes)));
-    MPM.run(*M, Managers.Modules);
-  };
+  auto Run = [&](llvm::StringRef Passes) { run(Passes, *M, Managers); };
   auto ExpectCounted = [&](std::size_t Functions) {
     const std::size_t Before = Embedder.functionsCounted();
     std::vector<float> Into(Dimension);
@@ -351,11 +354,7 @@ TEST_F(EmbeddingTest, CountsNothingAgainForAttributes) {
   AnalysisManagers Managers(&Callbacks);
   EXPECT_TRUE(Embedder.registerAnalyses(Managers.Functions, Callbacks));
   Managers.registerLLVMs();
-  auto Run = [&](llvm::StringRef Passes) {
-    llvm::ModulePassManager MPM;
-    ASSERT_FALSE(errorToBool(Managers.Builder.parsePassPipeline(MPM, Passes)));
-    MPM.run(*M, Managers.Modules);
-  };
+  auto Run = [&](llvm::StringRef Passes) { run(Passes, *M, Managers); };
   auto Counted = [&] {
     const std::size_t Before = Embedder.functionsCounted();
     EXPECT_EQ(Embedder.histogram(*M, Managers.Functions),

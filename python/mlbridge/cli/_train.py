@@ -24,6 +24,13 @@ app = typer.Typer(
 
 POLICY = "policy"
 CORE_SET = "coreset"
+ACTIONS, PIPELINES = "actions", "pipelines"
+SEARCH = {
+    ACTIONS: ("actions", "episode"),
+    PIPELINES: ("joint_modules", "joint_evaluations", "together", "beside_evaluations"),
+}
+"""What one search for a core set is told and the other has no use for."""
+
 ONLY = {
     POLICY: (
         *("engine", "algo", "steps", "reward", "stop", "learning_rate", "resume"),
@@ -31,20 +38,10 @@ ONLY = {
     ),
     CORE_SET: (
         *("count", "search", "core", "searched", "linked", "evaluations", "timeout"),
-        *("joint_modules", "joint_evaluations", "together", "beside_evaluations"),
-        "ahead",
+        *("ahead", *SEARCH[PIPELINES]),
     ),
 }
 """What one recipe is told and the other has no use for."""
-
-ACTIONS, PIPELINES = "actions", "pipelines"
-SEARCH = {
-    ACTIONS: ("actions", "episode"),
-    PIPELINES: (
-        *("joint_modules", "joint_evaluations", "together", "beside_evaluations"),
-    ),
-}
-"""What one search for a core set is told and the other has no use for."""
 
 SEARCHING = (
     *("search", "searched", "evaluations", "count", "max_instructions"),

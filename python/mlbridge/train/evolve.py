@@ -303,8 +303,9 @@ class _Joint:
         """By candidate, as `Measurements.score`, beside what is chosen."""
         library = self._experience.library
         pipelines = {one: library.pipeline(one) for one in candidates}
+        # These were tried on all modules before they were chosen.
         beside = [library.pipeline(one) for one in self.chosen]
-        wanted = list(dict.fromkeys([*pipelines.values(), *beside]))
+        wanted = list(dict.fromkeys(pipelines.values()))
         self._measurements.measure(dict.fromkeys(modules, wanted))
         return {
             one: self._measurements.score(modules, [*beside, pipeline])

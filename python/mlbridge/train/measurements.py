@@ -95,17 +95,21 @@ class Measurements:
 
     def ratio(self, module: Path, pipeline: str) -> float:
         """Size / -Oz of what has been measured; `FAILED_RATIO` where that failed."""
-        size = self._sizes[module][_digest(pipeline)]
-        return FAILED_RATIO if isinstance(size, str) else size / self._oz[module]
+        return self._ratio(module, _digest(pipeline))
 
     def score(self, modules: Sequence[Path], pipelines: Sequence[str]) -> float:
         """Mean over programs of log(all code / that of -Oz), by the best for each."""
         oz = np.array([self._oz[module] for module in modules], np.float64)
+        digests = list(map(_digest, pipelines))
         ratios: NDArray[np.float64] = np.array(
-            [min(self.ratio(module, one) for one in pipelines) for module in modules]
+            [min(self._ratio(module, one) for one in digests) for module in modules]
         )
         programs = [program_of(module) for module in modules]
         return float(program_logs(ratios * oz, oz, programs)[1].mean())
+
+    def _ratio(self, module: Path, digest: str) -> float:
+        size = self._sizes[module][digest]
+        return FAILED_RATIO if isinstance(size, str) else size / self._oz[module]
 
 
 def _line(pipelines: Sequence[str], found: Measured) -> dict[str, int | str]:
