@@ -25,6 +25,7 @@ from mlbridge.bench.measurement import Results, measure, rounds_of, subjects
 from mlbridge.bench.runners import RUNNERS, kinds
 from mlbridge.bench.workers import find_build, placements
 from mlbridge.bench.workload import LENGTHS, Workload, parse_lengths
+from mlbridge.terminal import TableConsole
 
 SERDES = tuple(sorted({name for r in RUNNERS.values() for name in r.serdes}))
 ALL = tuple(RUNNERS)
@@ -131,7 +132,7 @@ def rtt(
     mlbridge bench rtt --runner onnx --runner aot
     ```
     """
-    console = Console(highlight=False)
+    console = TableConsole(highlight=False)
     asked = _lengths(lengths)
     work = Workload.make(asked)
     found_build = find_build(build)

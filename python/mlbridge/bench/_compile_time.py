@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from mlbridge.bench import plot
 from mlbridge.bench._options import (
@@ -32,6 +31,7 @@ from mlbridge.bench._options import (
 )
 from mlbridge.bench.programs import ROOT
 from mlbridge.bench.report import bounds_table
+from mlbridge.terminal import TableConsole
 
 PACKAGES = ("gymnasium", "elftools", "onnx", "onnxruntime")
 POLICY_PACKAGES = ("torch", "onnxscript")
@@ -103,7 +103,7 @@ def compile_time_command(
     from mlbridge.bench.phase_ordering import SEEN, Sample, prepare
     from mlbridge.phase_ordering import CompilerOptions
 
-    console = Console(highlight=False)
+    console = TableConsole(highlight=False)
     names = choice("--flow", flow, compile_time.FLOWS)
     options = CompilerOptions(
         observation=SEEN,

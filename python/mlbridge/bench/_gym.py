@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from mlbridge.bench import plot
 from mlbridge.bench._compile_time import need_packages
@@ -32,6 +31,7 @@ from mlbridge.bench._options import (
     write_rows,
 )
 from mlbridge.bench.programs import ROOT
+from mlbridge.terminal import TableConsole
 
 
 def gym_command(
@@ -66,7 +66,7 @@ def gym_command(
     from mlbridge.bench.phase_ordering import SEEN, Sample, prepare
     from mlbridge.phase_ordering import CompilerOptions
 
-    console = Console(highlight=False)
+    console = TableConsole(highlight=False)
     names = choice("--flow", flow, gym_flow.FLOWS)
     options = CompilerOptions(
         actions,

@@ -19,7 +19,6 @@ from typing import Annotated
 from urllib.parse import quote
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from mlbridge import aot
@@ -27,6 +26,7 @@ from mlbridge.bench._options import Build, JsonFile, choice, progress_on, write_
 from mlbridge.bench.workers import find_build
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.errors import ModelError, OSFailure
+from mlbridge.terminal import TableConsole
 
 CLANG = "clang-22"
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -378,7 +378,7 @@ def inliner_command(
     the asking. It has two parts, what a process pays at its first question, and what
     every question costs. A compile by the model itself is held against stock clang.
     """
-    console = Console(highlight=False)
+    console = TableConsole(highlight=False)
     modules = find_build(build)
     plugin = plugin or find_llvm_plugin()
     if plugin is None or not (modules / "MLBridge-cost-rule.so").exists():

@@ -15,7 +15,6 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from mlbridge.bench._options import (
@@ -30,6 +29,7 @@ from mlbridge.bench._options import (
 from mlbridge.bench.runners import RUNNERS
 from mlbridge.bench.workers import Placement, Workers, find_build, placements, started
 from mlbridge.bench.workload import Workload
+from mlbridge.terminal import TableConsole
 
 TRIPS_A_SWEEP = 1000
 
@@ -169,7 +169,7 @@ def neighbour_command(
     the median should stay below twice what it is without one. Fairness has its price in
     the mean: with three on two cores, or two and a neighbour on one, somebody waits.
     """
-    console = Console(highlight=False)
+    console = TableConsole(highlight=False)
     found_build = find_build(build)
     chosen = [
         (name, p)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from mlbridge.bench import overhead
@@ -30,6 +29,7 @@ from mlbridge.bench.overhead import Source
 from mlbridge.bench.programs import PROGRAMS, ROOT, fetch
 from mlbridge.bench.report import plain_table
 from mlbridge.bench.workers import find_build
+from mlbridge.terminal import TableConsole
 
 MODULE = ("bzip2", "compress.c")
 
@@ -99,7 +99,7 @@ def overhead_command(
     mlbridge bench overhead --runner aot --source x.c
     ```
     """
-    console = Console(highlight=False)
+    console = TableConsole(highlight=False)
     chosen = choice("--runner", runner, MODEL_RUNNERS)
     found_build = find_build(build, ["run-client"])
     found_plugin = find_plugin(plugin)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from mlbridge.bench._options import (
@@ -29,6 +28,7 @@ from mlbridge.bench._options import (
 )
 from mlbridge.bench.workers import find_build, started
 from mlbridge.errors import ModelError, PeerClosed
+from mlbridge.terminal import TableConsole
 
 CLIENTS = "1,2,8,32"
 
@@ -186,7 +186,7 @@ def serve(
     batching gains is how many questions wait at the same moment. "slowest" is what the
     compiler that was served least got, as a part of the mean: 1.00 is fair.
     """
-    console = Console(highlight=False)
+    console = TableConsole(highlight=False)
     counts = parse_counts("--clients", clients)
     found_build = find_build(build)
     loads = [

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from mlbridge.bench import plot, threads
@@ -34,6 +33,7 @@ from mlbridge.bench.report import number, plain_table
 from mlbridge.bench.threads import Cell, Cells, Model, Round, Source
 from mlbridge.bench.workers import find_build
 from mlbridge.errors import ModelError
+from mlbridge.terminal import TableConsole
 
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"
@@ -170,7 +170,7 @@ def threads_command(
     mlbridge bench threads --only compile --program lua --runner aot --rounds 3
     ```
     """
-    console = Console(highlight=False)
+    console = TableConsole(highlight=False)
     numbers = parse_counts("--threads", counts)
     chosen = choice("--runner", runner, MODEL_RUNNERS)
     parts = choice("--only", only, PARTS)

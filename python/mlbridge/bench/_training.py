@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from mlbridge.bench import plot
 from mlbridge.bench._options import (
@@ -31,6 +30,7 @@ from mlbridge.bench._options import (
 )
 from mlbridge.bench.programs import ROOT
 from mlbridge.bench.report import bounds_table
+from mlbridge.terminal import TableConsole
 
 PACKAGES = ("torch", "gymnasium", "stable_baselines3", "elftools", "onnxruntime")
 
@@ -92,7 +92,7 @@ def training_command(
     from mlbridge.bench.phase_ordering import SEEN, Sample
     from mlbridge.phase_ordering import CompilerOptions
 
-    console = Console(highlight=False)
+    console = TableConsole(highlight=False)
     names = choice("--flow", flow, training.FLOWS)
     numbers = parse_counts("--workers", workers)
     options = CompilerOptions(

@@ -3,27 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where commands write."""
 
-import os
-
-from rich.console import Console, ConsoleDimensions
-
-_IN_FILES = 160
-"""Columns where nobody says how many there are: enough for the numbers of tables."""
-
-
-class _Console(Console):
-    """One whose tables are whole in files and pipes, too."""
-
-    # Rich's property can be set, too, which nobody does here.
-    @property  # type: ignore[misc]
-    def size(self) -> ConsoleDimensions:
-        """How wide, and how high, what is printed may be."""
-        found = super().size
-        if self.is_terminal or "COLUMNS" in os.environ:
-            return found
-        return ConsoleDimensions(_IN_FILES, found.height)
-
+from mlbridge.terminal import TableConsole
 
 # Names from logs and specs are shown as they are, whatever they look like.
-console = _Console(markup=False, highlight=False)
-errors = _Console(stderr=True, markup=False, highlight=False)
+console = TableConsole(markup=False, highlight=False)
+errors = TableConsole(stderr=True, markup=False, highlight=False)
