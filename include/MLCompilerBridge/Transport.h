@@ -71,7 +71,8 @@ public:
   /// Valid until the next call to this object.
   virtual Expected<Span<const std::byte>> receive(Deadline Until) = 0;
 
-  /// Whether what receive() returns lies in memory that the peer can write to.
+  /// Whether what receive() returns lies in memory that the peer can write to;
+  /// and what acquire() returns, in memory that keeps what was written there.
   virtual bool isShared() const { return false; }
 
   /// The peer, for messages: "pipe:/tmp/advisor".

@@ -36,6 +36,7 @@ Error InterProcessModelRunner::connect(const AdviceSpec &Wanted) {
     return Terms.takeError();
   Codec->setDialect(Terms->Bare ? BaseSerDes::Dialect::BareCompiler
                                 : BaseSerDes::Dialect::Native);
+  Codec->setOutputIsKept(Channel->isShared());
   return Error::success();
 }
 

@@ -37,7 +37,7 @@ BitstreamSerDes::getSerializedData(Span<std::byte> Region) {
                  "a message of " + std::to_string(*Size) +
                      " bytes does not fit in a region of " +
                      std::to_string(Region.size()));
-  return Out->write(Features, Region.data());
+  return Out->write(Features, Region.data(), OutputIsKept);
 }
 
 Span<const Span<const std::byte>> BitstreamSerDes::getSerializedPieces() {

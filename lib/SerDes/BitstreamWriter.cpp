@@ -16,6 +16,7 @@
 #include "SerDes/BitstreamHeader.h"
 #include "SerDes/JSONText.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace MLBridge;
@@ -176,15 +177,32 @@ BitstreamSerDes::Writer::pieces(Span<const TensorView> Features) {
   return Pieces;
 }
 
+/// Writes the header over an earlier one, which is mostly the same: a cache
+/// line that is not written again stays in the caches of both sides.
+void BitstreamSerDes::Writer::updateHeader(std::byte *Out) const {
+  constexpr std::size_t Line = 64;
+  for (std::size_t Begin = 0, End = Line - MessageOffset; Begin < Header.size();
+       Begin = End, End += Line) {
+    const std::size_t NumBytes = std::min(End, Header.size()) - Begin;
+    if (std::memcmp(Out + Begin, Header.data() + Begin, NumBytes) != 0)
+      std::memcpy(Out + Begin, Header.data() + Begin, NumBytes);
+  }
+}
+
 std::size_t BitstreamSerDes::Writer::write(Span<const TensorView> Features,
-                                           std::byte *Out) const {
+                                           std::byte *Out, bool IsKept) const {
   std::byte *Next = Out;
   auto Put = [&](const void *Data, std::size_t NumBytes) {
     if (NumBytes != 0)
       std::memcpy(Next, Data, NumBytes);
     Next += NumBytes;
   };
-  Put(Header.data(), Header.size());
+  if (IsKept) {
+    updateHeader(Next);
+    Next += Header.size();
+  } else {
+    Put(Header.data(), Header.size());
+  }
   forEachInWireOrder(Features, [&](const TensorView &Feature) {
     Put(Feature.Data, Feature.NumBytes);
   });

@@ -41,7 +41,9 @@ public:
   /// Returns the size of their message.
   Expected<std::size_t> prepare(Span<const TensorView> Features);
   /// Writes the message of the last prepare() to \p Out; returns its size.
-  std::size_t write(Span<const TensorView> Features, std::byte *Out) const;
+  /// \p IsKept: BaseSerDes::setOutputIsKept().
+  std::size_t write(Span<const TensorView> Features, std::byte *Out,
+                    bool IsKept) const;
   /// The message of the last prepare() in pieces; none if it is too small or
   /// has too many to be worth it.
   Span<const Span<const std::byte>> pieces(Span<const TensorView> Features);
@@ -50,6 +52,7 @@ private:
   template <typename F>
   void forEachInWireOrder(Span<const TensorView> Features, F Do) const;
   void makeHeader(Span<const TensorView> Features);
+  void updateHeader(std::byte *Out) const;
 
   Form Dialect = Form::Native;
   serdes::Schema Last;

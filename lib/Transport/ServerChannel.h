@@ -41,7 +41,8 @@ public:
   /// next call begins the next one.
   virtual Expected<Progress> advance() = 0;
   virtual Span<const std::byte> message() const = 0;
-  /// Whether message() lies in memory that the peer can write to.
+  /// Whether message() lies in memory that the peer can write to; and what
+  /// acquire() returns, in memory that keeps what was written there.
   virtual bool isShared() const { return false; }
   /// Keeps the memory of message() alive for those who hold views of it.
   virtual std::shared_ptr<const void> memory() const = 0;

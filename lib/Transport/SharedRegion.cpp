@@ -123,7 +123,11 @@ std::uint64_t SharedRegion::length() const {
 
 bool SharedRegion::post(std::uint64_t Length, std::uint32_t Sequence) {
   Words &W = words();
-  std::atomic_ref(W.Length).store(Length, std::memory_order_relaxed);
+  // Most messages are as long as the last one, and a line that is not written
+  // stays in the reader's cache.
+  if (std::atomic_ref Announced(W.Length);
+      Announced.load(std::memory_order_relaxed) != Length)
+    Announced.store(Length, std::memory_order_relaxed);
   W.WriterCore.store(static_cast<std::uint32_t>(::sched_getcpu()),
                      std::memory_order_relaxed);
   // The reader says that it sleeps and then looks at the sequence; we do both

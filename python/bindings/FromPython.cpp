@@ -146,8 +146,8 @@ void TensorsFromPython::addInt(const Entry &E, nb::handle Value) {
   addScalar<std::uint64_t>(E, Unsigned, std::nullopt);
 }
 
-/// What a policy gets when it takes an element out of an array: worth more than
-/// the detour by an array that NumPy would make of it.
+/// The other scalars of NumPy, without the detour by an array that it would
+/// make of them.
 void TensorsFromPython::addNumPyScalar(const Entry &E, nb::handle Value) {
   nb::object Descr = nb::steal(
       reinterpret_cast<PyObject *>(PyArray_DescrFromScalar(Value.ptr())));
@@ -336,6 +336,13 @@ void TensorsFromPython::add(std::string_view Name, nb::handle Value,
                             std::optional<ElementType> Wanted) {
   Entry E{Name, Wanted};
   PyObject *Object = Value.ptr();
+  // An element of an array, and what argmax() returns: most policies answer
+  // with one of these, and their types alone tell them from anything else.
+  if (Py_TYPE(Object) == &PyFloatArrType_Type)
+    return addScalar<float>(E, PyArrayScalar_VAL(Object, Float), std::nullopt);
+  if (Py_TYPE(Object) == &PyInt64ArrType_Type)
+    return addScalar<std::int64_t>(E, PyArrayScalar_VAL(Object, Int64),
+                                   std::nullopt);
   if (PyBool_Check(Object)) {
     addScalar<bool>(E, Object == Py_True, std::nullopt);
   } else if (PyLong_Check(Object)) {

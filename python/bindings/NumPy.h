@@ -26,5 +26,6 @@
 #endif
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
 
 #endif // MLBRIDGE_PYTHON_NUMPY_H

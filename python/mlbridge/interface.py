@@ -154,7 +154,8 @@ class PipeCompilerInterface(BaseCompilerInterface):
                 tells.)
             OSFailure: this end is broken.
         """
-        if mode == "exit":
+        # By far most calls have no mode, and this is the path of every decision.
+        if mode is not None and mode == "exit":
             self._server.send()
             return None
         features = self._server.exchange(self.timeout)

@@ -241,6 +241,29 @@ TEST(BitstreamWriting, ASmallRegionIsRefused) {
             ErrorCode::InvalidArgument);
 }
 
+TEST(BitstreamWriting, OverAnEarlierMessage) {
+  // As in shared memory: in one place, one after another, in any order.
+  BitstreamSerDes Codec;
+  Codec.setOutputIsKept(true);
+  Message Region(4096);
+  std::vector<float> Xs(200, 1.5F);
+  for (std::size_t Length : {5, 5, 6, 100, 5, 0, 200, 7})
+    for (const char *Name : {"x", "y",
+                             "a name that takes a line of its own, "
+                             "or two lines, of the cache"}) {
+      FeatureSet Features;
+      Features.set(Name, Span<const float>(Xs.data(), Length));
+      Features.set("rest", static_cast<std::int32_t>(Length));
+      Codec.cleanUp();
+      for (const TensorView &Feature : Features.tensors())
+        Codec.setFeature(Feature);
+      ASSERT_TRUE(Codec.getMaxSerializedSize());
+      Expected<std::size_t> Size = Codec.getSerializedData(Region.region());
+      ASSERT_TRUE(Size) << Size.message();
+      EXPECT_EQ(Region.text().substr(0, *Size), written(Features).text());
+    }
+}
+
 TEST(BitstreamWriting, PiecesAreTheMessage) {
   BitstreamSerDes Codec;
   for (std::size_t Elements : {1, 100'000}) {
