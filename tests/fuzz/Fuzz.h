@@ -37,14 +37,16 @@ inline void require(bool Holds, const char *Property,
 }
 
 /// The messages in one input, so that it can be one after another for one
-/// reader: what is between two bytes FF FE, which are in no JSON.
+/// reader: what is between two bytes FF FE, which are in no JSON. A few are
+/// enough to follow each other; many empty ones would take all the time.
 inline std::vector<Message> split(std::string_view Input) {
   constexpr std::string_view Separator = "\xff\xfe";
+  constexpr std::size_t MaxMessages = 6;
   std::vector<Message> Messages;
   for (;;) {
     std::size_t End = Input.find(Separator);
     Messages.emplace_back(Input.substr(0, End));
-    if (End == Input.npos)
+    if (End == Input.npos || Messages.size() == MaxMessages)
       return Messages;
     Input.remove_prefix(End + Separator.size());
   }
