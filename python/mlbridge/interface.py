@@ -154,8 +154,7 @@ class PipeCompilerInterface(BaseCompilerInterface):
                 tells.)
             OSFailure: this end is broken.
         """
-        # By far most calls have no mode, and this is the path of every decision.
-        if mode is not None and mode == "exit":
+        if mode == "exit":
             self._server.send()
             return None
         features = self._server.exchange(self.timeout)
