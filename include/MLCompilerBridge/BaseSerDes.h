@@ -54,9 +54,9 @@ public:
   /// getMaxSerializedSize() bytes and starts MessageOffset bytes behind a
   /// 64-byte boundary; returns the bytes written.
   virtual Expected<std::size_t> getSerializedData(Span<std::byte> Out) = 0;
-  /// Whether getSerializedData() always gets memory that holds what was written
-  /// there before, as shared memory does. A format may then leave alone what
-  /// would be the same. Not so at first.
+  /// Whether the next getSerializedData() gets memory that holds what was
+  /// written there before, as shared memory does. A format may then leave alone
+  /// what would be the same. Not so at first.
   void setOutputIsKept(bool IsKept) { OutputIsKept = IsKept; }
   /// The same message as pieces that lie where they are, so that a transport
   /// which can gather them copies no tensor. None where there is nothing to be

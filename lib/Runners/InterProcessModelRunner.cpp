@@ -36,7 +36,6 @@ Error InterProcessModelRunner::connect(const AdviceSpec &Wanted) {
     return Terms.takeError();
   Codec->setDialect(Terms->Bare ? BaseSerDes::Dialect::BareCompiler
                                 : BaseSerDes::Dialect::Native);
-  Codec->setOutputIsKept(Channel->isShared());
   return Error::success();
 }
 

@@ -25,7 +25,6 @@ ServerSession::ServerSession(Identity Who,
       Timeout(Timeout) {
   if (this->Who.Bare)
     this->Codec->setDialect(BaseSerDes::Dialect::BareModel);
-  this->Codec->setOutputIsKept(this->Channel->isShared());
 }
 
 Expected<ModelServer::Question> ServerSession::decode() {

@@ -57,7 +57,6 @@ Error MLBridge::serveEnvironment(Environment &Env, Transport &Channel,
                                  "tensors, which bare pipes do not carry; "
                                  "expected a trainer with this library"};
   Codec.setDialect(BaseSerDes::Dialect::Native);
-  Codec.setOutputIsKept(Channel.isShared());
 
   EnvironmentSession Session(Env);
   PrivateCopy Copy;

@@ -59,6 +59,7 @@ Error sendMessage(BaseSerDes &Codec, ChannelT &Channel,
   Expected<Span<std::byte>> Region = Channel.acquire(*Bound);
   if (!Region)
     return Region.takeError();
+  Codec.setOutputIsKept(Channel.isShared());
   Expected<std::size_t> Size = Codec.getSerializedData(*Region);
   if (!Size)
     return Size.takeError();
