@@ -19,6 +19,8 @@
 #include "MLCompilerBridge/MLModelRunner.h"
 #include "MLCompilerBridge/Transport.h"
 
+#include <optional>
+
 namespace MLBridge {
 
 class PrivateCopy;
@@ -26,6 +28,13 @@ class PrivateCopy;
 /// Asks a model in another process. The first question meets the peer (it may
 /// start later than we do); so does the first question after an error, since a
 /// session in which a question was given up is never used again.
+///
+/// A peer that does not appear costs the connect timeout once. Later questions
+/// fail at once, and look for the peer without waiting: 1 s after the first
+/// failure, then 2, 4, ... 30 s apart, until it is there.
+///
+/// A child that was forked has a session of its own: its first question meets
+/// the peer anew.
 class InterProcessModelRunner : public MLModelRunner {
 public:
   InterProcessModelRunner(
@@ -43,9 +52,21 @@ protected:
                                    Deadline Until) override;
 
 private:
+  Error connectUntil(const AdviceSpec &Wanted, Deadline Until);
+  /// For a question: waits the first time only.
+  Error connectOrBackOff(const AdviceSpec &Wanted);
+
+  /// A peer that did not appear.
+  struct Absence {
+    Error Why;
+    Deadline NextLook;
+    Duration Pause;
+  };
+
   std::unique_ptr<Transport> Channel;
   std::unique_ptr<BaseSerDes> Codec;
   Duration ConnectTimeout;
+  std::optional<Absence> Absent;
   /// Of answers in memory that the peer can write to, for a SerDes that cannot
   /// read there.
   std::unique_ptr<PrivateCopy> Copy;

@@ -55,8 +55,13 @@ public:
   /// Meets the peer. Waits for it to appear.
   virtual Expected<SessionTerms> connect(const SessionRequest &Request,
                                          Deadline Until) = 0;
+  /// False also in a child that was forked after connect(): the session is its
+  /// parent's.
   virtual bool isConnected() const = 0;
   virtual void close() = 0;
+  /// How long connect() needs to find out whether the peer is there, for a
+  /// caller that does not want to wait for it to appear.
+  virtual Duration timeToLook() const { return Duration::zero(); }
 
   /// A region for the next message: at least \p Size bytes that start 8 bytes
   /// behind a 64-byte boundary. Valid until commit() or the next acquire().

@@ -14,6 +14,8 @@
 
 #include "MLCompilerBridge/Advice.h"
 
+#include "Support/PrintableText.h"
+
 #include "Core/WithNumber.h"
 
 #include <bit>
@@ -81,7 +83,7 @@ template <typename T> static std::string toText(T Value) {
 //===----------------------------------------------------------------------===//
 
 static std::string nameOf(const TensorView &Tensor) {
-  return "advice '" + std::string(Tensor.Name) + "'";
+  return "advice '" + printable(Tensor.Name) + "'";
 }
 
 /// Bytes are read as such, since a bool that is neither 0 nor 1 must not even
@@ -188,12 +190,16 @@ const TensorView *Advice::find(std::string_view Name) const {
 
 /// "'a' float[3], 'b' bool", or "nothing".
 static std::string listOf(Span<const TensorView> Tensors) {
+  constexpr std::size_t MaxListed = 8;
   std::string Text;
-  for (const TensorView &Tensor : Tensors) {
+  for (const TensorView &Tensor :
+       Tensors.subspan(0, std::min(Tensors.size(), MaxListed))) {
     if (!Text.empty())
       Text += ", ";
-    Text += "'" + std::string(Tensor.Name) + "' " + Tensor.typeStr();
+    Text += "'" + printable(Tensor.Name) + "' " + Tensor.typeStr();
   }
+  if (Tensors.size() > MaxListed)
+    Text += " and " + std::to_string(Tensors.size() - MaxListed) + " more";
   return Text.empty() ? "nothing" : Text;
 }
 
@@ -211,6 +217,6 @@ Expected<const TensorView *> Advice::named(std::string_view Name) const {
   if (const TensorView *Tensor = find(Name))
     return Tensor;
   return Error(ErrorCode::SchemaMismatch, "advice: expected an output '" +
-                                              std::string(Name) + "', found " +
+                                              printable(Name) + "', found " +
                                               listOf(Tensors));
 }

@@ -15,6 +15,7 @@
 #include "MLCompilerBridge/FeatureSet.h"
 
 #include "Core/TensorForm.h"
+#include "Support/PrintableText.h"
 
 #include <algorithm>
 #include <cstring>
@@ -161,7 +162,7 @@ void FeatureSet::store(std::size_t Slot, ElementType Type, const Shape &Dims,
 void FeatureSet::fail(std::string_view Name, const std::string &Why) {
   if (!FirstError)
     FirstError = {ErrorCode::InvalidArgument,
-                  "feature '" + std::string(Name) + "': " + Why};
+                  "feature '" + printable(Name) + "': " + Why};
 }
 
 //===----------------------------------------------------------------------===//

@@ -19,6 +19,8 @@
 
 #include "MLCompilerBridge/ModelSpec.h"
 
+#include "Support/PrintableText.h"
+
 #include <algorithm>
 #include <charconv>
 
@@ -59,11 +61,11 @@ private:
 } // namespace
 
 Error SpecParser::expected(std::string_view What, std::size_t At) const {
-  std::string Message = "model spec '" + std::string(Text) + "': expected " +
+  std::string Message = "model spec '" + printable(Text) + "': expected " +
                         std::string(What) + " at position " +
                         std::to_string(At) + ", found ";
   if (At < Text.size())
-    Message += "'" + std::string(1, Text[At]) + "'";
+    Message += "'" + printable(Text.substr(At, 1)) + "'";
   else
     Message += "the end";
   return {ErrorCode::InvalidArgument, std::move(Message)};
@@ -131,6 +133,12 @@ Error SpecParser::parseScheme() {
                       positionOf({&C, 1}));
   if (Scheme.empty())
     return expected("a scheme such as 'pipe:'", Position);
+  // It becomes part of a file's name.
+  constexpr std::size_t MaxScheme = 64;
+  if (Scheme.size() > MaxScheme)
+    return expected("a scheme of at most " + std::to_string(MaxScheme) +
+                        " characters",
+                    positionOf(Scheme) + MaxScheme);
   Spec.Scheme = Scheme;
   return Error::success();
 }
@@ -190,7 +198,8 @@ static Error invalid(const ModelSpec &Spec, const std::string &Why) {
   std::string Name = Spec.Scheme;
   if (!Spec.Path.empty())
     Name += ":" + Spec.Path;
-  return {ErrorCode::InvalidArgument, "model spec '" + Name + "': " + Why};
+  return {ErrorCode::InvalidArgument,
+          "model spec '" + printable(Name) + "': " + Why};
 }
 
 Error ModelSpec::checkOptions(Span<const std::string_view> Known) const {
@@ -198,7 +207,7 @@ Error ModelSpec::checkOptions(Span<const std::string_view> Known) const {
     const std::string &Key = Option.first;
     if (Key == "timeout" || std::ranges::find(Known, Key) != Known.end())
       continue;
-    std::string Why = "unknown option '" + Key + "'; known: ";
+    std::string Why = "unknown option '" + printable(Key) + "'; known: ";
     for (std::string_view Name : Known)
       Why.append(Name) += ", ";
     return invalid(*this, Why + "timeout");
@@ -257,7 +266,7 @@ Expected<Duration> ModelSpec::duration(std::string_view Key,
   return invalid(*this, "option '" + std::string(Key) +
                             "': expected a duration such as 5s, 200ms, 50us, "
                             "10ns, 2m or inf, found '" +
-                            std::string(Text) + "'");
+                            printable(Text) + "'");
 }
 
 Expected<std::size_t> ModelSpec::bytes(std::string_view Key,
@@ -272,7 +281,7 @@ Expected<std::size_t> ModelSpec::bytes(std::string_view Key,
   return invalid(*this, "option '" + std::string(Key) +
                             "': expected a number of bytes such as 65536, "
                             "64KiB, 16MiB or 1GiB, found '" +
-                            std::string(Text) + "'");
+                            printable(Text) + "'");
 }
 
 Expected<TransportOptions> ModelSpec::transportOptions() const {

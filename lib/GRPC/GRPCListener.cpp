@@ -53,8 +53,12 @@ static bool somebodyListensAt(const std::string &Path) {
   posix::UniqueFD Socket(
       ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   Expected<posix::SocketAddress> Address = posix::SocketAddress::create(Path);
-  return Socket && Address &&
-         (Address->connect(Socket.get()) == 0 || errno == EAGAIN);
+  if (!Socket || !Address)
+    return false;
+  // A child that a dead server has forked may still hold its socket.
+  return Address->connect(Socket.get()) == 0
+             ? !posix::peerHasEnded(Socket.get())
+             : errno == EAGAIN;
 }
 
 Error SocketName::publish() {
@@ -63,7 +67,10 @@ Error SocketName::publish() {
   Error Taken(ErrorCode::InvalidArgument,
               "another model already serves " + Path +
                   "; stop it or choose another name");
-  switch (posix::fileKind(Path)) {
+  Expected<posix::FileKind> Kind = posix::fileKind(Path);
+  if (!Kind)
+    return Kind.takeError();
+  switch (*Kind) {
   case posix::FileKind::Missing:
     break;
   case posix::FileKind::Socket: {
@@ -198,8 +205,8 @@ void Listener::hasArrived(std::shared_ptr<ServerCall> Call) {
     awaitCall();
   }
   const std::string Version = Call->metadata(Metadata::Protocol, {});
-  if (!Version.empty() && Version != std::to_string(Hello::ProtocolVersion))
-    return Call->finish(
-        {grpc::StatusCode::FAILED_PRECONDITION, Hello::refusalOf(Version)});
+  if (!Version.empty() && Version != std::to_string(ProtocolVersion))
+    return Call->finish({grpc::StatusCode::FAILED_PRECONDITION,
+                         versionRefusal(ProtocolVersion, Version)});
   Received(Call);
 }

@@ -38,6 +38,7 @@ inline constexpr Methods Training{
 
 /// The hello of a session (Transport/Meeting.h), as a call's metadata. Stock
 /// clients send none of it: they speak Protobuf.
+inline constexpr int ProtocolVersion = 1;
 namespace Metadata {
 inline constexpr char Protocol[] = "mlbridge-protocol";
 inline constexpr char SerDes[] = "mlbridge-serdes";

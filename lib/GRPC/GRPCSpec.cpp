@@ -8,6 +8,8 @@
 
 #include "GRPC/GRPCSpec.h"
 
+#include "Support/PrintableText.h"
+
 #include <charconv>
 #include <sys/un.h>
 
@@ -16,7 +18,8 @@ using namespace MLBridge::GRPC;
 
 Error GRPC::invalidSpec(const ModelSpec &Spec, const std::string &Why) {
   return {ErrorCode::InvalidArgument,
-          "model spec '" + Spec.Scheme + ":" + Spec.Path + "': " + Why};
+          "model spec '" + printable(Spec.Scheme + ":" + Spec.Path) +
+              "': " + Why};
 }
 
 Expected<std::string> GRPC::addressOf(const ModelSpec &Spec) {

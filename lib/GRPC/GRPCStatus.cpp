@@ -8,10 +8,13 @@
 
 #include "GRPC/GRPCStatus.h"
 
+#include "Support/PrintableText.h"
+
 using namespace MLBridge;
 
 Error GRPC::errorOf(const grpc::Status &Status, const std::string &Peer) {
-  const std::string &Why = Status.error_message();
+  // The peer's own words.
+  const std::string Why = printable(Status.error_message(), 1000);
   switch (Status.error_code()) {
   case grpc::StatusCode::OK:
     return {ErrorCode::PeerClosed, Peer + " ended the session before it "

@@ -22,6 +22,7 @@
 #include "GRPC/GRPCMessage.h"
 #include "GRPC/GRPCProtocol.h"
 #include "GRPC/GRPCStatus.h"
+#include "Support/PrintableText.h"
 #include "Transport/Meeting.h"
 #include "Transport/MessageLimit.h"
 #include "Transport/Posix.h"
@@ -43,6 +44,9 @@ static constexpr std::chrono::seconds KeepaliveAnswer(6);
 /// How soon a connection is tried again, with jitter, and how rarely at last.
 static constexpr std::chrono::milliseconds FirstReconnect(100);
 static constexpr std::chrono::milliseconds MaxReconnect(1000);
+
+/// For a connection and its handshakes, where the server is there.
+static constexpr std::chrono::milliseconds TimeToLook(200);
 
 namespace {
 
@@ -87,7 +91,7 @@ public:
   GRPCTransport(std::string Address, gRPCOptions Options, const Methods &Known)
       : Known(Known), IsLocal(Address.starts_with("unix:")),
         Address(std::move(Address)),
-        Peer(IsLocal ? "grpc+" + this->Address : "grpc://" + this->Address),
+        Peer(printable((IsLocal ? "grpc+" : "grpc://") + this->Address)),
         Options(std::move(Options)) {}
   ~GRPCTransport() override { close(); }
 
@@ -95,6 +99,7 @@ public:
                                  Deadline Until) override;
   bool isConnected() const override;
   void close() override;
+  Duration timeToLook() const override { return TimeToLook; }
 
   Expected<Span<std::byte>> acquire(std::size_t Size) override;
   Error commit(std::size_t Size, Deadline Until) override;
@@ -187,8 +192,7 @@ Error GRPCTransport::openChannel() {
 std::unique_ptr<Call> GRPCTransport::makeCall() {
   auto Made = std::make_unique<Call>(Waiting);
   grpc::ClientContext &Context = Made->Context;
-  Context.AddMetadata(Metadata::Protocol,
-                      std::to_string(Hello::ProtocolVersion));
+  Context.AddMetadata(Metadata::Protocol, std::to_string(ProtocolVersion));
   Context.AddMetadata(Metadata::SerDes, SerDesName);
   Context.AddMetadata(Metadata::AdviceType, AdviceType);
   Context.AddMetadata(Metadata::Session, SessionName);

@@ -11,6 +11,8 @@
 #include "Transport/PrivateCopy.h"
 #include "Transport/SendMessage.h"
 
+#include <algorithm>
+
 using namespace MLBridge;
 
 InterProcessModelRunner::InterProcessModelRunner(
@@ -26,17 +28,39 @@ std::string InterProcessModelRunner::describe() const {
 }
 
 Error InterProcessModelRunner::connect(const AdviceSpec &Wanted) {
+  return connectUntil(Wanted, Deadline::in(ConnectTimeout));
+}
+
+Error InterProcessModelRunner::connectUntil(const AdviceSpec &Wanted,
+                                            Deadline Until) {
   SessionRequest Request;
   Request.SerDes = Codec->name();
   if (Wanted.Wanted != AdviceSpec::Form::Any)
     Request.AdviceType = elementTypeName(Wanted.Type);
-  Expected<SessionTerms> Terms =
-      Channel->connect(Request, Deadline::in(ConnectTimeout));
+  Expected<SessionTerms> Terms = Channel->connect(Request, Until);
   if (!Terms)
     return Terms.takeError();
   Codec->setDialect(Terms->Bare ? BaseSerDes::Dialect::BareCompiler
                                 : BaseSerDes::Dialect::Native);
   return Error::success();
+}
+
+Error InterProcessModelRunner::connectOrBackOff(const AdviceSpec &Wanted) {
+  constexpr Duration FirstPause = std::chrono::seconds(1);
+  constexpr Duration LastPause = std::chrono::seconds(30);
+  if (Absent && !Absent->NextLook.expired())
+    return Absent->Why;
+  Error Failure = connectUntil(
+      Wanted, Deadline::in(Absent ? Channel->timeToLook() : ConnectTimeout));
+  // Other failures are found without waiting.
+  if (Failure.code() == ErrorCode::Timeout) {
+    Duration Pause =
+        Absent ? std::min(2 * Absent->Pause, LastPause) : FirstPause;
+    Absent = {Failure, Deadline::in(Pause), Pause};
+  } else {
+    Absent.reset();
+  }
+  return Failure;
 }
 
 Expected<Advice> InterProcessModelRunner::evaluateUntyped(
@@ -45,7 +69,7 @@ Expected<Advice> InterProcessModelRunner::evaluateUntyped(
     // Waiting for the model to start is not waiting for its answer, for which
     // there is as much time as the caller has given.
     Duration ForTheAnswer = Until.remaining();
-    if (Error E = connect(Wanted))
+    if (Error E = connectOrBackOff(Wanted))
       return E;
     Until = Deadline::in(ForTheAnswer);
   }

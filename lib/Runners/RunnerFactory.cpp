@@ -21,6 +21,7 @@
 #include "MLCompilerBridge/RecordModelRunner.h"
 #include "Modules/ModuleLoader.h"
 #include "Runners/InterProcessSpec.h"
+#include "Support/PrintableText.h"
 
 #include <algorithm>
 
@@ -30,7 +31,7 @@ using RunnerOrError = Expected<std::unique_ptr<MLModelRunner>>;
 
 static Error invalid(std::string_view Spec, const std::string &Why) {
   return {ErrorCode::InvalidArgument,
-          "model spec '" + std::string(Spec) + "': " + Why};
+          "model spec '" + printable(Spec) + "': " + Why};
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,9 +129,8 @@ RunnerFactory::resolve(std::string_view Text) const {
   // Decorators are made from the inside out, by recursion.
   constexpr auto MaxDecorators = 32;
   if (std::ranges::count(Text, '|') > MaxDecorators)
-    return invalid(Text.substr(0, 64), "more than " +
-                                           std::to_string(MaxDecorators) +
-                                           " decorators");
+    return invalid(Text, "more than " + std::to_string(MaxDecorators) +
+                             " decorators");
 
   Expected<ModelSpec> Spec = ModelSpec::parse(Text);
   if (!Spec)
@@ -165,7 +165,7 @@ RunnerFactory::resolve(std::string_view Text) const {
   if (!Found->IsDecorator && !Spec->Inner.empty())
     return invalid(Text, "'" + Spec->Scheme +
                              "' stands before no other spec, found '|" +
-                             Spec->Inner + "'");
+                             printable(Spec->Inner) + "'");
   if (Error E = Spec->duration("timeout", Duration::zero()).takeError())
     return E;
   if (Found->Check)

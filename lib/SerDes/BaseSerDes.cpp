@@ -17,6 +17,7 @@
 #include "MLCompilerBridge/BitstreamSerDes.h"
 #include "MLCompilerBridge/JSONSerDes.h"
 #include "SerDes/Schema.h"
+#include "Support/PrintableText.h"
 
 using namespace MLBridge;
 
@@ -38,7 +39,9 @@ static Error errorIn(const TensorView &Tensor) {
   if (Tensor.Type != ElementType::String || !Tensor.Dims.isScalar())
     return serdes::featureError(ErrorCode::Malformed, Tensor.Name,
                                 "expected string, found " + Tensor.typeStr());
-  std::string Text(Tensor.text());
+  // A model's own words, which may be of any length.
+  constexpr std::size_t MaxWords = 4096;
+  std::string Text = printable(Tensor.text(), MaxWords);
   return IsFailure ? Error(ErrorCode::Model, std::move(Text))
                    : Error::deferred(std::move(Text));
 }

@@ -15,6 +15,7 @@
 
 #include "SerDes/BitstreamHeader.h"
 #include "SerDes/JSONText.h"
+#include "Support/PrintableText.h"
 
 #include <algorithm>
 #include <cstring>
@@ -119,7 +120,7 @@ static Error checkBareReply(Span<const TensorView> Features) {
   if (Reply.Name == ReplyNames::Error || Reply.Name == ReplyNames::Deferred)
     return Cannot("it cannot say " + quoted(Reply.Name) +
                   (Reply.Type == ElementType::String
-                       ? ": " + std::string(Reply.text())
+                       ? ": " + printable(Reply.text())
                        : std::string()));
   if (Reply.isStringList())
     return Cannot("it has no place for the lengths in " + Reply.typeStr());

@@ -14,6 +14,7 @@
 #include "SerDes/Schema.h"
 
 #include "Core/TensorForm.h"
+#include "Support/PrintableText.h"
 
 #include <simdjson.h>
 
@@ -23,22 +24,7 @@
 namespace MLBridge::serdes {
 
 std::string quoted(std::string_view Name) {
-  constexpr std::size_t MaxShown = 64;
-  auto IsContinuation = [](char C) { return (C & 0xC0) == 0x80; };
-  bool IsText = simdjson::validate_utf8(Name.data(), Name.size());
-  std::size_t Shown = Name.size();
-  if (Shown > MaxShown) {
-    Shown = MaxShown;
-    while (IsText && Shown > 0 && IsContinuation(Name[Shown]))
-      --Shown;
-  }
-  std::string Text = "'";
-  for (char C : Name.substr(0, Shown)) {
-    auto Byte = static_cast<unsigned char>(C);
-    bool IsPlain = Byte >= 0x20 && Byte != 0x7F && (IsText || Byte < 0x80);
-    Text += IsPlain ? C : '?';
-  }
-  return Text += Shown < Name.size() ? "...'" : "'";
+  return "'" + printable(Name, /*MaxBytes=*/64) + "'";
 }
 
 Error featureError(ErrorCode Code, std::string_view Name,

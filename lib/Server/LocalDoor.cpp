@@ -44,10 +44,13 @@ private:
   /// False when the guest is done with, one way or the other.
   bool welcome(Guest &G, Reception &Into);
   Error meet(Guest &G, const Hello &H, Reception &Into);
-  Expected<std::unique_ptr<ServerChannel>> makePipes(Guest &G, UniqueFD Process,
-                                                     const std::string &Peer);
   Expected<std::unique_ptr<ServerChannel>>
-  makeSharedMemory(Guest &G, UniqueFD Process, const std::string &Peer);
+  makePipes(Guest &G, int Version, UniqueFD Process, const std::string &Peer);
+  Expected<std::unique_ptr<ServerChannel>>
+  makeSharedMemory(Guest &G, int Version, UniqueFD Process,
+                   const std::string &Peer);
+  static Error sendTerms(const Guest &G, int Version,
+                         Span<const int> Descriptors);
 
   std::string Name;
   DoorOptions Options;
@@ -152,9 +155,9 @@ bool LocalDoor::welcome(Guest &G, Reception &Into) {
 //===----------------------------------------------------------------------===//
 
 Error LocalDoor::meet(Guest &G, const Hello &H, Reception &Into) {
-  if (H.Protocol != Hello::ProtocolVersion)
-    return Error(ErrorCode::Unsupported,
-                 Hello::refusalOf(std::to_string(H.Protocol)));
+  Expected<int> Version = H.chooseVersion();
+  if (!Version)
+    return Version.takeError();
   Expected<std::unique_ptr<BaseSerDes>> Codec =
       Options.Formats.create(H.SerDes, SerDes::Side::Model);
   if (!Codec)
@@ -164,9 +167,10 @@ Error LocalDoor::meet(Guest &G, const Hello &H, Reception &Into) {
   Who.Number = Into.nextNumber();
   UniqueFD Process = posix::processOfPeer(G.Socket.get(), Who.Pid);
   Expected<std::unique_ptr<ServerChannel>> Channel =
-      H.Transport == "pipe" ? makePipes(G, std::move(Process), Who.describe())
+      H.Transport == "pipe"
+          ? makePipes(G, *Version, std::move(Process), Who.describe())
       : H.Transport == "shm"
-          ? makeSharedMemory(G, std::move(Process), Who.describe())
+          ? makeSharedMemory(G, *Version, std::move(Process), Who.describe())
           : Error(ErrorCode::Unsupported, "this model is reached by pipe or "
                                           "shm, not by \"" +
                                               H.Transport + "\"");
@@ -178,32 +182,45 @@ Error LocalDoor::meet(Guest &G, const Hello &H, Reception &Into) {
   return Error::success();
 }
 
-Expected<std::unique_ptr<ServerChannel>>
-LocalDoor::makePipes(Guest &G, UniqueFD Process, const std::string &Peer) {
-  Expected<posix::Pipe> ToCompiler = posix::makePipe();
-  if (!ToCompiler)
-    return ToCompiler.takeError();
-  Expected<posix::Pipe> FromCompiler = posix::makePipe();
-  if (!FromCompiler)
-    return FromCompiler.takeError();
-  const int TheirEnds[] = {ToCompiler->Read.get(), FromCompiler->Write.get()};
-  if (Error E = sendPacket(G.Socket.get(), Terms().encode(), TheirEnds))
-    return E;
-  return std::make_unique<FifoChannel>(FifoEnds{std::move(FromCompiler->Read),
-                                                std::move(ToCompiler->Write),
-                                                std::move(Process)},
-                                       Peer, Options.MaxMessage);
+Error LocalDoor::sendTerms(const Guest &G, int Version,
+                           Span<const int> Descriptors) {
+  Terms Agreed;
+  Agreed.Version = Version;
+  return sendPacket(G.Socket.get(), Agreed.encode(), Descriptors);
 }
 
 Expected<std::unique_ptr<ServerChannel>>
-LocalDoor::makeSharedMemory(Guest &G, UniqueFD Process,
+LocalDoor::makePipes(Guest &G, int Version, UniqueFD Process,
+                     const std::string &Peer) {
+  Expected<posix::Pipe> ToCompiler = posix::makeLargePipe();
+  if (!ToCompiler)
+    return ToCompiler.takeError();
+  Expected<posix::Pipe> FromCompiler = posix::makeLargePipe();
+  if (!FromCompiler)
+    return FromCompiler.takeError();
+  const int TheirEnds[] = {ToCompiler->Read.get(), FromCompiler->Write.get()};
+  if (Error E = sendTerms(G, Version, TheirEnds))
+    return E;
+  FifoEnds Ends{std::move(FromCompiler->Read), std::move(ToCompiler->Write),
+                std::move(Process),
+                /*IsNumbered=*/Version >= ProtocolVersions::NumberedFrames};
+  return std::make_unique<FifoChannel>(std::move(Ends), Peer,
+                                       Options.MaxMessage);
+}
+
+Expected<std::unique_ptr<ServerChannel>>
+LocalDoor::makeSharedMemory(Guest &G, int Version, UniqueFD Process,
                             const std::string &Peer) {
+  if (Version < ProtocolVersions::PipeDoorbell)
+    return Error(
+        ErrorCode::Unsupported,
+        versionRefusal(ProtocolVersions::Newest, std::to_string(Version)));
   Expected<SharedMemoryEnds> Ends = SharedMemoryEnds::create();
   if (!Ends)
     return Ends.takeError();
   const int Theirs[] = {Ends->Questions.descriptor(),
-                        Ends->Answers.descriptor(), Ends->Doorbell.get()};
-  if (Error E = sendPacket(G.Socket.get(), Terms().encode(), Theirs))
+                        Ends->Answers.descriptor(), Ends->Doorbell.Write.get()};
+  if (Error E = sendTerms(G, Version, Theirs))
     return E;
   // Only now: a refusal is told through it.
   Ends->Socket = std::move(G.Socket);

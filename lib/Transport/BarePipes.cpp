@@ -8,6 +8,8 @@
 
 #include "Transport/BarePipes.h"
 
+#include "Support/PrintableText.h"
+
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -26,19 +28,23 @@ static UniqueFD openFifo(const std::string &Path, int Mode) {
 
 static Error notOurs(const std::string &Path) {
   return {ErrorCode::System,
-          Path + " belongs to another user, whose model is not asked"};
+          printable(Path) +
+              " belongs to another user, whose model is not asked"};
 }
 
 Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
   std::string In = Name + ".in", Out = Name + ".out";
   for (const std::string &Path : {In, Out}) {
-    posix::FileKind Kind = posix::fileKind(Path);
-    if (Kind == posix::FileKind::Missing) {
+    Expected<posix::FileKind> Kind = posix::fileKind(Path);
+    if (!Kind)
+      return Kind.takeError();
+    if (*Kind == posix::FileKind::Missing) {
       Read.reset();
       return std::optional<FifoEnds>();
     }
-    if (Kind != posix::FileKind::Fifo)
-      return Error(ErrorCode::System, Path + ": expected a FIFO, found " +
+    if (*Kind != posix::FileKind::Fifo)
+      return Error(ErrorCode::System, printable(Path) +
+                                          ": expected a FIFO, found " +
                                           posix::describeFile(Path));
   }
   // The model side may have replaced the FIFOs since the last attempt.
@@ -50,7 +56,7 @@ Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
     if (!Read && errno == ENOENT) // Removed meanwhile.
       return std::optional<FifoEnds>();
     if (!Read)
-      return Error::fromErrno(errno, "cannot open " + In);
+      return Error::fromErrno(errno, "cannot open " + printable(In));
     if (!posix::isTrustedFile(Read.get()))
       return notOurs(In);
     // Another of our compilers may be talking; foreign ones do not lock.
@@ -63,7 +69,7 @@ Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
   if (!Write) {
     if (errno == ENXIO || errno == ENOENT) // No reader yet, or replaced.
       return std::optional<FifoEnds>();
-    return Error::fromErrno(errno, "cannot open " + Out);
+    return Error::fromErrno(errno, "cannot open " + printable(Out));
   }
   if (!posix::isTrustedFile(Write.get()))
     return notOurs(Out);
@@ -71,22 +77,25 @@ Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
   if (!posix::FileIdentity::ofDescriptor(Read.get())
            .isSameAs(posix::FileIdentity::ofPath(In)))
     return std::optional<FifoEnds>();
-  return std::optional<FifoEnds>(
-      FifoEnds{std::move(Read), std::move(Write), UniqueFD()});
+  return std::optional<FifoEnds>(FifoEnds{std::move(Read), std::move(Write),
+                                          UniqueFD(),
+                                          /*IsNumbered=*/false});
 }
 
 Expected<BarePipePair::NamedFifo>
 BarePipePair::NamedFifo::make(std::string Path) {
-  posix::FileKind Kind = posix::fileKind(Path);
-  if (Kind == posix::FileKind::Fifo)
+  Expected<posix::FileKind> Kind = posix::fileKind(Path);
+  if (!Kind)
+    return Kind.takeError();
+  if (*Kind == posix::FileKind::Fifo)
     ::unlink(Path.c_str());
-  else if (Kind != posix::FileKind::Missing)
-    return Error(ErrorCode::System, Path +
+  else if (*Kind != posix::FileKind::Missing)
+    return Error(ErrorCode::System, printable(Path) +
                                         ": expected a FIFO or nothing, found " +
                                         posix::describeFile(Path) +
                                         "; remove it or choose another name");
   if (::mkfifo(Path.c_str(), S_IRUSR | S_IWUSR) != 0)
-    return Error::fromErrno(errno, "cannot make the FIFO " + Path);
+    return Error::fromErrno(errno, "cannot make the FIFO " + printable(Path));
   NamedFifo Made;
   Made.Identity = posix::FileIdentity::ofPath(Path);
   Made.Path = std::move(Path);
@@ -116,7 +125,8 @@ std::optional<FifoEnds> BarePipePair::tryAccept() {
   UniqueFD Write = openFifo(In.path(), O_WRONLY);
   if (!Write)
     return std::nullopt;
-  return FifoEnds{std::move(Read), std::move(Write), UniqueFD()};
+  return FifoEnds{std::move(Read), std::move(Write), UniqueFD(),
+                  /*IsNumbered=*/false};
 }
 
 bool MLBridge::hasWriter(int ReadEnd) {

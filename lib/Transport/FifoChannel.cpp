@@ -31,8 +31,8 @@ static constexpr std::size_t FirstBuffer = std::size_t(64) << 10;
 FifoChannel::FifoChannel(FifoEnds Ends, std::string Peer,
                          std::size_t MaxMessage)
     : Read(std::move(Ends.Read)), Writer(std::move(Ends.Write)),
-      PeerProcess(std::move(Ends.PeerProcess)), Peer(std::move(Peer)),
-      MaxMessage(MaxMessage) {}
+      PeerProcess(std::move(Ends.PeerProcess)), IsNumbered(Ends.IsNumbered),
+      Peer(std::move(Peer)), MaxMessage(MaxMessage) {}
 
 Error FifoChannel::closed(const char *While) const {
   return Error(ErrorCode::PeerClosed,
@@ -50,20 +50,25 @@ Expected<Span<std::byte>> FifoChannel::acquire(std::size_t Size) {
 }
 
 Error FifoChannel::frame(std::size_t Size) {
-  std::uint64_t Prefix = Size;
-  std::memcpy(Out.data(), &Prefix, sizeof(Prefix));
-  Gathered.assign(1, {Out.data(), FrameBuffer::PrefixSize + Size});
+  const std::uint64_t Prefix[2] = {Request, Size};
+  static_assert(sizeof(Prefix) ==
+                FrameBuffer::LeadSize + FrameBuffer::PrefixSize);
+  std::byte *Start = Out.data() - FrameBuffer::LeadSize;
+  std::memcpy(Start, Prefix, sizeof(Prefix));
+  Gathered.assign(1, {Out.data() - leadSize(), prefixSize() + Size});
   return checkMessageSize(Size, MaxMessage, Peer);
 }
 
 Error FifoChannel::gather(Span<const Span<const std::byte>> Pieces) {
-  GatheredSize = 0;
-  Gathered.assign(1, {&GatheredSize, sizeof(GatheredSize)});
+  GatheredPrefix = {Request, 0};
+  Gathered.assign(1,
+                  {IsNumbered ? &GatheredPrefix.Number : &GatheredPrefix.Size,
+                   prefixSize()});
   for (Span<const std::byte> Piece : Pieces) {
     Gathered.push_back({const_cast<std::byte *>(Piece.data()), Piece.size()});
-    GatheredSize += Piece.size();
+    GatheredPrefix.Size += Piece.size();
   }
-  return checkMessageSize(GatheredSize, MaxMessage, Peer);
+  return checkMessageSize(GatheredPrefix.Size, MaxMessage, Peer);
 }
 
 /// What follows the first \p NumBytes of \p Pieces.
@@ -112,7 +117,19 @@ Error FifoChannel::writeAll(WriteFunction Write, Deadline Until) {
   }
 }
 
+Error FifoChannel::checkSilence() const {
+  if (IsNumbered)
+    return Error::success();
+  pollfd FD{Read.get(), POLLIN, 0};
+  if (::poll(&FD, 1, 0) <= 0 || !(FD.revents & POLLIN))
+    return Error::success();
+  return {ErrorCode::Malformed,
+          Peer + " has sent something that nobody asked for: a reply that "
+                 "came twice or too late?"};
+}
+
 Error FifoChannel::sendRegion(std::size_t Size, Deadline Until) {
+  ++Request;
   if (Error E = frame(Size))
     return E;
   return writeAll(&PipeWriter::write, Until);
@@ -120,6 +137,7 @@ Error FifoChannel::sendRegion(std::size_t Size, Deadline Until) {
 
 Error FifoChannel::sendPieces(Span<const Span<const std::byte>> Pieces,
                               Deadline Until) {
+  ++Request;
   if (Error E = gather(Pieces))
     return E;
   return writeAll(&PipeWriter::write, Until);
@@ -129,10 +147,11 @@ Error FifoChannel::lend(Span<const Span<const std::byte>> Pieces,
                         Deadline Until) {
   // Below, the system calls take longer than the copy.
   constexpr std::size_t WorthLending = std::size_t(16) << 10;
+  ++Request;
   if (Error E = gather(Pieces))
     return E;
-  return writeAll(GatheredSize < WorthLending ? &PipeWriter::write
-                                              : &PipeWriter::lend,
+  return writeAll(GatheredPrefix.Size < WorthLending ? &PipeWriter::write
+                                                     : &PipeWriter::lend,
                   Until);
 }
 
@@ -143,13 +162,15 @@ Error FifoChannel::waitWritable(Deadline Until) {
   int Ready = ::poll(FDs, 2, Until.pollTimeout());
   if (Ready < 0 && errno != EINTR)
     return Error::fromErrno(errno, "cannot wait for " + Peer);
-  if (Ready == 0 && Until.expired())
-    return Error(ErrorCode::Timeout,
-                 Peer + " did not take a message before the deadline");
   // A full pipe whose reader is dead: POLLERR when its end is closed, else the
   // process descriptor.
-  if (Ready > 0 && !(FDs[0].revents & POLLOUT))
-    return closed("while a message was sent to it");
+  if (Ready > 0)
+    return FDs[0].revents & POLLOUT ? Error::success()
+                                    : closed("while a message was sent to it");
+  // Also after a signal: signals may come faster than the deadline.
+  if (Until.expired())
+    return Error(ErrorCode::Timeout,
+                 Peer + " did not take a message before the deadline");
   return Error::success();
 }
 
@@ -219,8 +240,7 @@ Error FifoChannel::flush() {
 //===----------------------------------------------------------------------===//
 
 Span<const std::byte> FifoChannel::message() const {
-  return {In.data() + FrameBuffer::PrefixSize,
-          FrameSize - FrameBuffer::PrefixSize};
+  return {In.data() + FrameBuffer::PrefixSize, FrameSize - prefixSize()};
 }
 
 bool FifoChannel::isReadable() const {
@@ -228,7 +248,33 @@ bool FifoChannel::isReadable() const {
   return ::poll(&FD, 1, 0) != 0;
 }
 
+std::uint64_t FifoChannel::numberRead() const {
+  std::uint64_t Number = 0;
+  if (IsNumbered)
+    std::memcpy(&Number, In.data() - FrameBuffer::LeadSize, sizeof(Number));
+  return Number;
+}
+
 Expected<FifoChannel::Progress> FifoChannel::advance() {
+  Expected<Progress> P = readFrame();
+  if (P && *P == Progress::Complete)
+    Request = numberRead();
+  return P;
+}
+
+Error FifoChannel::checkPrefix() {
+  std::uint64_t Announced;
+  std::memcpy(&Announced, In.data(), sizeof(Announced));
+  if (Announced > MaxMessage)
+    return Error(ErrorCode::Malformed,
+                 Peer + " announced a message of " + std::to_string(Announced) +
+                     " bytes; the limit is " + std::to_string(MaxMessage) +
+                     " (max-message)");
+  FrameSize = prefixSize() + Announced;
+  return Error::success();
+}
+
+Expected<FifoChannel::Progress> FifoChannel::readFrame() {
   if (Consumed) {
     Received = 0;
     FrameSize = 0;
@@ -237,8 +283,9 @@ Expected<FifoChannel::Progress> FifoChannel::advance() {
       return E;
   }
   for (;;) {
-    ssize_t Got =
-        ::read(Read.get(), In.data() + Received, In.capacity() - Received);
+    std::byte *Frame = In.data() - leadSize();
+    const std::size_t Room = leadSize() + In.capacity();
+    ssize_t Got = ::read(Read.get(), Frame + Received, Room - Received);
     if (Got < 0) {
       if (errno == EINTR)
         continue;
@@ -254,41 +301,33 @@ Expected<FifoChannel::Progress> FifoChannel::advance() {
         return closed("between two messages");
       return Error(ErrorCode::PeerClosed,
                    Peer + " ended or closed the channel inside a message: " +
-                       (FrameSize ? "expected " + std::to_string(FrameSize) +
-                                        " bytes, found "
-                                  : "its length prefix has 8 bytes, found ") +
+                       "expected " +
+                       std::to_string(FrameSize ? FrameSize : prefixSize()) +
+                       (FrameSize ? "" : " and more") + " bytes, found " +
                        std::to_string(Received));
     }
     Received += static_cast<std::size_t>(Got);
 
     if (FrameSize == 0) {
-      if (Received < FrameBuffer::PrefixSize)
+      if (Received < prefixSize())
         continue;
-      std::uint64_t Announced;
-      std::memcpy(&Announced, In.data(), sizeof(Announced));
-      if (Announced > MaxMessage)
-        return Error(ErrorCode::Malformed,
-                     Peer + " announced a message of " +
-                         std::to_string(Announced) + " bytes; the limit is " +
-                         std::to_string(MaxMessage) + " (max-message)");
-      FrameSize = FrameBuffer::PrefixSize + Announced;
+      if (Error E = checkPrefix())
+        return E;
     }
     if (Received == FrameSize) {
       Consumed = true;
       // Parsers look at what is behind a message, whatever it is. With a value
       // it is nothing to a valgrind that watches the compiler.
-      std::memset(In.data() + FrameSize, 0, BaseSerDes::Padding);
-      // Who speaks has read what it was told.
-      Writer.noteReturn();
+      std::memset(Frame + FrameSize, 0, BaseSerDes::Padding);
       return Progress::Complete;
     }
     if (Received > FrameSize)
       return Error(ErrorCode::Malformed,
                    Peer + " sent " + std::to_string(Received - FrameSize) +
                        " bytes more than the " +
-                       std::to_string(FrameSize - FrameBuffer::PrefixSize) +
+                       std::to_string(FrameSize - prefixSize()) +
                        " it announced");
-    if (FrameSize > In.capacity()) {
+    if (FrameSize > Room) {
       std::size_t Wanted =
           std::min(FrameSize, std::max(TrustedSize, 2 * Received));
       if (Error E = In.grow(Wanted, Received))
@@ -300,7 +339,7 @@ Expected<FifoChannel::Progress> FifoChannel::advance() {
 Expected<Span<const std::byte>> FifoChannel::receive(Deadline Until) {
   Expected<Progress> P = Progress::Incomplete;
   auto Look = [&] {
-    P = advance();
+    P = readFrame();
     return !P || *P == Progress::Complete;
   };
   auto Probe = [&] { return isReadable() && Look(); };
@@ -321,6 +360,12 @@ Expected<Span<const std::byte>> FifoChannel::receive(Deadline Until) {
   }
   if (!P)
     return P.takeError();
+  if (IsNumbered && numberRead() != Request)
+    return Error(ErrorCode::Malformed,
+                 Peer + " answered request " + std::to_string(numberRead()) +
+                     ", expected " + std::to_string(Request));
+  // A peer that replies has read the request.
+  Writer.noteReturn();
   return message();
 }
 

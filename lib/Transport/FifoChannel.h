@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FifoChannel: a pair of pipe ends that carries frames (an 8-byte length, then
-/// the message) in both directions. The compiler's and the model's side use
-/// the same class; only how they meet differs.
+/// FifoChannel: a pair of pipe ends that carries frames in both directions: the
+/// request's number where the handshake has agreed on numbers, an 8-byte
+/// length, the message. The compiler's and the model's side use the same class;
+/// only how they meet differs.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +37,9 @@ struct FifoEnds {
   posix::UniqueFD Write;
   /// Readable when the peer is dead; none for a bare peer, who is not known.
   posix::UniqueFD PeerProcess;
+  /// Whether each frame begins with the number of its request, which the reply
+  /// repeats: a late or doubled reply cannot answer another request then.
+  bool IsNumbered = false;
 };
 
 class FifoChannel final : public ServerChannel {
@@ -46,14 +50,20 @@ public:
   /// \name The compiler's end, which waits
   /// @{
 
+  /// Malformed if the peer has sent something before the next request, which
+  /// would be taken for the reply. Only frames without numbers need this.
+  Error checkSilence() const;
   /// Sends \p Size bytes of the region that acquire() lent.
   Error sendRegion(std::size_t Size, Deadline Until);
   Error sendPieces(Span<const Span<const std::byte>> Pieces, Deadline Until);
   /// The same for a message that is going to be answered: the pieces are used
   /// until the answer is received or this object is destroyed.
   Error lend(Span<const Span<const std::byte>> Pieces, Deadline Until);
-  /// Waits for the next message.
+  /// Waits for the reply to the last request.
   Expected<Span<const std::byte>> receive(Deadline Until);
+  /// Gives up what is lent and not read yet without taking it back: a forked
+  /// child must leave the pipe to its parent.
+  void disown() { Writer.disown(); }
 
   /// @}
   /// \name The model's end
@@ -84,10 +94,24 @@ public:
   /// @}
 
 private:
+  /// Bytes of a frame before its length.
+  std::size_t leadSize() const {
+    return IsNumbered ? FrameBuffer::LeadSize : 0;
+  }
+  /// Bytes of a frame before its message.
+  std::size_t prefixSize() const {
+    return leadSize() + FrameBuffer::PrefixSize;
+  }
   /// The region's first \p Size bytes as a frame in Gathered.
   Error frame(std::size_t Size);
   /// \p Pieces as a frame in Gathered.
   Error gather(Span<const Span<const std::byte>> Pieces);
+  /// Reads what has arrived of the next frame.
+  Expected<Progress> readFrame();
+  /// The number of the frame that readFrame() has completed.
+  std::uint64_t numberRead() const;
+  /// What is wrong with the bytes that begin a frame, once they are there.
+  Error checkPrefix();
   using WriteFunction = ssize_t (PipeWriter::*)(Span<const iovec>);
   /// Writes of \p Pieces what the pipe takes, and leaves the rest in it.
   Error writeSome(Span<iovec> &Pieces, WriteFunction Write);
@@ -101,20 +125,26 @@ private:
   posix::UniqueFD Read;
   PipeWriter Writer;
   posix::UniqueFD PeerProcess;
+  const bool IsNumbered;
   std::string Peer;
   std::size_t MaxMessage;
+  /// The number of the last request, and so of its reply.
+  std::uint64_t Request = 0;
   AdaptiveWait ReadWait;
   AdaptiveWait WriteWait;
   FrameBuffer Out;
-  /// A frame that lies in pieces: the length, and the message.
+  /// A frame that lies in pieces: the prefix, and the message.
   std::vector<iovec> Gathered;
-  std::uint64_t GatheredSize = 0;
+  struct {
+    std::uint64_t Number = 0;
+    std::uint64_t Size = 0;
+  } GatheredPrefix;
   /// What is left of it in Out, for flush().
   iovec Unsent{};
   Duration UnsentWithin{};
   Deadline UnsentUntil = Deadline::never();
   FrameBuffer In;
-  /// Bytes of the current frame that are in In, its length prefix included.
+  /// Bytes of the current frame that are in In, its prefix included.
   std::size_t Received = 0;
   /// The frame's size with its prefix; 0 until the prefix is there.
   std::size_t FrameSize = 0;

@@ -31,26 +31,32 @@ public:
   static constexpr std::size_t Alignment = 64;
   /// The length in front of a message.
   static constexpr std::size_t PrefixSize = BaseSerDes::MessageOffset;
+  /// Bytes before data() that may be used too: for a frame's number, which
+  /// must not change where its message lies.
+  static constexpr std::size_t LeadSize = 8;
 
-  std::byte *data() const { return Memory.get(); }
+  /// Where the length lies, and PrefixSize behind it the message.
+  std::byte *data() const { return Memory.get() + Alignment; }
   /// Bytes for prefix and message; BaseSerDes::Padding more are there.
   std::size_t capacity() const { return Capacity; }
   std::shared_ptr<const void> share() const { return Memory; }
 
-  /// Makes capacity() at least \p Size, and keeps the first \p Keep bytes.
+  /// Makes capacity() at least \p Size, and keeps the first \p Keep bytes and
+  /// the LeadSize bytes before data().
   Error grow(std::size_t Size, std::size_t Keep) {
     if (Size <= Capacity)
       return Error::success();
     constexpr std::align_val_t Align{Alignment};
-    auto *Fresh = static_cast<std::byte *>(
-        ::operator new(Size + BaseSerDes::Padding, Align, std::nothrow));
+    auto *Fresh = static_cast<std::byte *>(::operator new(
+        Alignment + Size + BaseSerDes::Padding, Align, std::nothrow));
     if (!Fresh)
       return Error(ErrorCode::System, "out of memory for a message of " +
                                           std::to_string(Size) + " bytes");
     std::shared_ptr<std::byte[]> Larger(
         Fresh, [](std::byte *P) { ::operator delete(P, Align); });
-    if (Keep != 0)
-      std::memcpy(Fresh, data(), Keep);
+    if (Memory)
+      std::memcpy(Fresh + Alignment - LeadSize, data() - LeadSize,
+                  LeadSize + Keep);
     Memory = std::move(Larger);
     Capacity = Size;
     return Error::success();

@@ -8,6 +8,8 @@
 
 #include "Transport/Meeting.h"
 
+#include "Support/PrintableText.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -22,8 +24,9 @@
 using namespace MLBridge;
 using posix::UniqueFD;
 
-/// Longer packets are cut by recvmsg and then fail to parse.
 static constexpr std::size_t MaxPacket = 4096;
+/// What a refusal may say, so that its packet is not too long.
+static constexpr std::size_t MaxRefusal = 2000;
 static constexpr std::size_t MaxDescriptors = 4;
 
 //===----------------------------------------------------------------------===//
@@ -41,27 +44,38 @@ static std::string jsonString(std::string_view Text) {
   return Out + '"';
 }
 
-std::string Hello::refusalOf(std::string_view Theirs) {
-  return "this model speaks version " + std::to_string(ProtocolVersion) +
-         " of the protocol, the compiler version " + std::string(Theirs) +
+std::string MLBridge::versionRefusal(int Ours, std::string_view Theirs) {
+  return "this model speaks version " + std::to_string(Ours) +
+         " of the protocol, the compiler version " +
+         printable(Theirs, /*MaxBytes=*/20) +
          "; use the same release of ML-Compiler-Bridge on both sides";
 }
 
+Expected<int> Hello::chooseVersion() const {
+  if (Oldest > ProtocolVersions::Newest || Newest < ProtocolVersions::First)
+    return Error(
+        ErrorCode::Unsupported,
+        versionRefusal(ProtocolVersions::Newest, std::to_string(Oldest)));
+  return std::min(Newest, ProtocolVersions::Newest);
+}
+
 std::string Hello::encode() const {
-  return "{\"mlbridge\":" + std::to_string(Protocol) +
+  return "{\"mlbridge\":" + std::to_string(Oldest) +
+         ",\"newest\":" + std::to_string(Newest) +
          ",\"transport\":" + jsonString(Transport) +
          ",\"serdes\":" + jsonString(SerDes) +
          ",\"advice\":" + jsonString(AdviceType) + "}";
 }
 
 std::string Terms::encode() const {
-  std::string Out = "{\"mlbridge\":" + std::to_string(Hello::ProtocolVersion);
+  std::string Out = "{\"mlbridge\":" + std::to_string(Version);
   if (!Refusal.empty())
-    Out += ",\"refused\":" + jsonString(Refusal);
+    Out += ",\"refused\":" + jsonString(printable(Refusal, MaxRefusal));
   return Out + "}";
 }
 
-/// Reads the fields of a flat JSON object through \p Field.
+/// Reads the fields of a flat JSON object through \p Field, which says whether
+/// a value is of the right type. Every packet has the field "mlbridge".
 template <typename FieldFn>
 static Error parsePacket(std::string_view Text, FieldFn Field) {
   simdjson::dom::parser Parser;
@@ -70,16 +84,21 @@ static Error parsePacket(std::string_view Text, FieldFn Field) {
     return Error(ErrorCode::Malformed,
                  "the peer at the socket does not speak this protocol: "
                  "expected a JSON object, found \"" +
-                     std::string(Text.substr(0, 80)) + "\"");
-  bool HasVersion = false;
+                     printable(Text, /*MaxBytes=*/80) + "\"");
+  auto Wrong = [](std::string_view Key, std::string_view How) {
+    return Error(ErrorCode::Malformed,
+                 "the field \"" + printable(Key, /*MaxBytes=*/80) +
+                     "\" of a handshake packet " + std::string(How));
+  };
+  std::vector<std::string_view> Seen;
   for (auto [Key, Value] : Object) {
-    HasVersion |= Key == "mlbridge";
+    if (std::ranges::find(Seen, Key) != Seen.end())
+      return Wrong(Key, "is there twice");
+    Seen.push_back(Key);
     if (!Field(Key, Value))
-      return Error(ErrorCode::Malformed, "the field \"" + std::string(Key) +
-                                             "\" of a meeting packet has a "
-                                             "wrong type");
+      return Wrong(Key, "has a wrong type or value");
   }
-  if (!HasVersion)
+  if (std::ranges::find(Seen, "mlbridge") == Seen.end())
     return Error(ErrorCode::Malformed,
                  "the peer at the socket did not say its protocol version");
   return Error::success();
@@ -93,18 +112,23 @@ static bool readString(simdjson::dom::element Value, std::string &Into) {
   return true;
 }
 
+static bool readVersion(simdjson::dom::element Value, int &Into) {
+  std::int64_t Version;
+  if (Value.get(Version) != simdjson::SUCCESS || Version < 0 ||
+      Version > 1'000'000)
+    return false;
+  Into = static_cast<int>(Version);
+  return true;
+}
+
 Expected<Hello> Hello::decode(std::string_view Packet) {
   Hello H;
-  H.Protocol = 0;
+  H.Newest = 0;
   Error E = parsePacket(Packet, [&](std::string_view Key, auto Value) {
-    if (Key == "mlbridge") {
-      std::int64_t Version;
-      if (Value.get(Version) != simdjson::SUCCESS || Version < 0 ||
-          Version > 1'000'000)
-        return false;
-      H.Protocol = static_cast<int>(Version);
-      return true;
-    }
+    if (Key == "mlbridge")
+      return readVersion(Value, H.Oldest);
+    if (Key == "newest")
+      return readVersion(Value, H.Newest);
     if (Key == "transport")
       return readString(Value, H.Transport);
     if (Key == "serdes")
@@ -113,12 +137,16 @@ Expected<Hello> Hello::decode(std::string_view Packet) {
   });
   if (E)
     return E;
+  // A compiler that speaks one version only says no other.
+  H.Newest = std::max(H.Oldest, H.Newest);
   return H;
 }
 
 Expected<Terms> Terms::decode(std::string_view Packet) {
   Terms T;
   Error E = parsePacket(Packet, [&](std::string_view Key, auto Value) {
+    if (Key == "mlbridge")
+      return readVersion(Value, T.Version);
     return Key != "refused" || readString(Value, T.Refusal);
   });
   if (E)
@@ -164,6 +192,7 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
   // Here, so that there is memory for what the kernel hands out.
   Into.Descriptors.clear();
   Into.Descriptors.reserve(MaxDescriptors);
+  Into.HasLostDescriptors = false;
   ssize_t Got;
   do
     Got = ::recvmsg(Socket, &Message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
@@ -189,6 +218,12 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
   }
   if (Got == 0)
     return PacketState::Ended;
+  if (Message.msg_flags & MSG_TRUNC)
+    return Error(
+        ErrorCode::Malformed,
+        "the peer at the socket sent a handshake packet of more than " +
+            std::to_string(MaxPacket) + " bytes");
+  Into.HasLostDescriptors = (Message.msg_flags & MSG_CTRUNC) != 0;
   Into.Text.assign(Text, static_cast<std::size_t>(Got));
   return PacketState::Arrived;
 }
@@ -197,16 +232,8 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
 // The compiler's half
 //===----------------------------------------------------------------------===//
 
-Expected<UniqueFD> MLBridge::tryConnect(const std::string &Path) {
-  switch (posix::fileKind(Path)) {
-  case posix::FileKind::Missing:
-    return UniqueFD();
-  case posix::FileKind::Socket:
-    break;
-  default:
-    return Error(ErrorCode::System, Path + ": expected a socket, found " +
-                                        posix::describeFile(Path));
-  }
+/// Connects to \p Path; an empty descriptor where nobody listens.
+static Expected<UniqueFD> connectTo(const std::string &Path) {
   UniqueFD Socket(
       ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!Socket)
@@ -223,14 +250,86 @@ Expected<UniqueFD> MLBridge::tryConnect(const std::string &Path) {
   case EINTR:
     return UniqueFD();
   default:
-    return Error::fromErrno(errno, "cannot connect to " + Path);
+    return Error::fromErrno(errno, "cannot connect to " + printable(Path));
   }
 }
 
-Expected<std::optional<Met>>
-MLBridge::tryMeet(const std::string &Name, const std::string &Peer,
-                  const std::string &Transport, const SessionRequest &Request,
-                  std::size_t NumDescriptors, Deadline Until) {
+bool MLBridge::isOrphaned(const std::string &Path) {
+  Expected<UniqueFD> Socket = connectTo(Path);
+  return Socket && *Socket && posix::peerHasEnded(Socket->get());
+}
+
+Expected<UniqueFD> MLBridge::tryConnect(const std::string &Path) {
+  Expected<posix::FileKind> Kind = posix::fileKind(Path);
+  if (!Kind)
+    return Kind.takeError();
+  if (*Kind == posix::FileKind::Missing)
+    return UniqueFD();
+  if (*Kind != posix::FileKind::Socket)
+    return Error(ErrorCode::System, printable(Path) +
+                                        ": expected a socket, found " +
+                                        posix::describeFile(Path));
+  Expected<UniqueFD> Socket = connectTo(Path);
+  if (Socket && *Socket && posix::peerHasEnded(Socket->get()))
+    return UniqueFD();
+  return Socket;
+}
+
+/// Waits for the packet that answers the hello; nothing where the server ends
+/// the connection instead.
+static Expected<std::optional<Packet>>
+awaitAnswer(int Socket, const std::string &Peer, Deadline Until) {
+  std::optional<Packet> Answer(std::in_place);
+  for (;;) {
+    pollfd FD{Socket, POLLIN, 0};
+    (void)::poll(&FD, 1, Until.pollTimeout());
+    Expected<PacketState> State = receivePacket(Socket, *Answer);
+    if (!State)
+      return Error(State.code(), Peer + ": " + std::string(State.message()));
+    if (*State == PacketState::Ended)
+      return std::optional<Packet>();
+    if (*State == PacketState::Arrived)
+      return Answer;
+    if (Until.expired())
+      return Error(ErrorCode::Timeout,
+                   Peer + " accepted the connection, but did not say hello "
+                          "before the deadline: is the model side stopped or "
+                          "busy?");
+  }
+}
+
+/// What is wrong with \p Theirs, which came with \p Answer.
+static Error checkTerms(const Terms &Theirs, const Packet &Answer,
+                        const std::string &Peer, const SessionKind &Kind) {
+  if (!Theirs.Refusal.empty())
+    return {ErrorCode::Unsupported,
+            Peer + " refused this session: " + printable(Theirs.Refusal, 1000)};
+  if (Theirs.Version < Kind.OldestVersion ||
+      Theirs.Version > ProtocolVersions::Newest)
+    return {ErrorCode::Unsupported,
+            Peer + " answered in version " + std::to_string(Theirs.Version) +
+                " of the protocol; expected " +
+                (Kind.OldestVersion == ProtocolVersions::Newest
+                     ? std::string()
+                     : std::to_string(Kind.OldestVersion) + " to ") +
+                std::to_string(ProtocolVersions::Newest)};
+  if (Answer.HasLostDescriptors)
+    return {ErrorCode::System,
+            "this process has no room for the descriptors of a session with " +
+                Peer + ": too many open files (ulimit -n)"};
+  if (Answer.Descriptors.size() != Kind.NumDescriptors)
+    return {ErrorCode::Malformed,
+            Peer + " sent " + std::to_string(Answer.Descriptors.size()) +
+                " descriptors for a session; expected " +
+                std::to_string(Kind.NumDescriptors)};
+  return Error::success();
+}
+
+Expected<std::optional<Met>> MLBridge::tryMeet(const std::string &Name,
+                                               const std::string &Peer,
+                                               const SessionKind &Kind,
+                                               const SessionRequest &Request,
+                                               Deadline Until) {
   Expected<UniqueFD> Socket = tryConnect(Name + ".sock");
   if (!Socket)
     return Socket.takeError();
@@ -238,45 +337,30 @@ MLBridge::tryMeet(const std::string &Name, const std::string &Peer,
     return std::optional<Met>();
   if (!posix::isTrustedPeer(Socket->get()))
     return Error(ErrorCode::System,
-                 "another user listens at " + Name +
+                 "another user listens at " + printable(Name) +
                      ".sock, whose model is not asked; choose another name");
   Hello Ours;
-  Ours.Transport = Transport;
+  Ours.Oldest = Kind.OldestVersion;
+  Ours.Transport = Kind.Transport;
   Ours.SerDes = Request.SerDes;
   Ours.AdviceType = Request.AdviceType;
   if (sendPacket(Socket->get(), Ours.encode(), {}))
     return std::optional<Met>();
-
-  Packet Answer;
-  for (;;) {
-    pollfd FD{Socket->get(), POLLIN, 0};
-    int Ready = ::poll(&FD, 1, Until.pollTimeout());
-    Expected<PacketState> State = receivePacket(Socket->get(), Answer);
-    if (!State)
-      return State.takeError();
-    if (*State == PacketState::Ended)
-      return std::optional<Met>();
-    if (*State == PacketState::Arrived)
-      break;
-    if (Ready == 0 && Until.expired())
-      return Error(ErrorCode::Timeout,
-                   Peer + " accepted the connection, but did not say hello "
-                          "before the deadline: is the model side stopped or "
-                          "busy?");
-  }
-  Expected<Terms> Theirs = Terms::decode(Answer.Text);
+  // One that only looks has found the peer, which needs a moment to answer.
+  constexpr std::chrono::milliseconds Moment(200);
+  Expected<std::optional<Packet>> Answer = awaitAnswer(
+      Socket->get(), Peer, Until.expired() ? Deadline::in(Moment) : Until);
+  if (!Answer)
+    return Answer.takeError();
+  if (!*Answer)
+    return std::optional<Met>();
+  Expected<Terms> Theirs = Terms::decode((*Answer)->Text);
   if (!Theirs)
-    return Theirs.takeError();
-  if (!Theirs->Refusal.empty())
-    return Error(ErrorCode::Unsupported,
-                 Peer + " refused this session: " + Theirs->Refusal);
-  if (Answer.Descriptors.size() != NumDescriptors)
-    return Error(ErrorCode::Malformed,
-                 Peer + " sent " + std::to_string(Answer.Descriptors.size()) +
-                     " descriptors for a session; expected " +
-                     std::to_string(NumDescriptors));
-  return std::optional<Met>(
-      Met{std::move(*Socket), std::move(Answer.Descriptors)});
+    return Error(Theirs.code(), Peer + ": " + std::string(Theirs.message()));
+  if (Error E = checkTerms(*Theirs, **Answer, Peer, Kind))
+    return E;
+  return std::optional<Met>(Met{
+      std::move(*Socket), std::move((*Answer)->Descriptors), Theirs->Version});
 }
 
 void Lookout::pause(Deadline Until) {
@@ -293,6 +377,15 @@ Error Lookout::nobodyAt(const std::string &Peer, const std::string &Found,
               ": " + Found +
               "; start the model side (Python: mlbridge.serve(policy, \"" +
               Peer + "\")) or wait longer (connect=)"};
+}
+
+std::string Lookout::whyNobodyAt(const std::string &Path) {
+  if (!posix::isSocket(Path))
+    return {};
+  if (isOrphaned(Path))
+    return "the process that listened at " + printable(Path) +
+           " has ended, and a child that it forked still holds the socket";
+  return "the socket " + printable(Path) + " is there, but nobody listens";
 }
 
 //===----------------------------------------------------------------------===//
@@ -319,18 +412,20 @@ Expected<MeetingPoint> MeetingPoint::listen(std::string Path) {
   if (!Address)
     return Address.takeError();
   UniqueFD Lock = lockDirectoryOf(Path);
-  posix::FileKind Kind = posix::fileKind(Path);
-  if (Kind == posix::FileKind::Socket) {
+  Expected<posix::FileKind> Kind = posix::fileKind(Path);
+  if (!Kind)
+    return Kind.takeError();
+  if (*Kind == posix::FileKind::Socket) {
     Expected<UniqueFD> Other = tryConnect(Path);
     if (!Other)
       return Other.takeError();
     if (*Other)
       return Error(ErrorCode::InvalidArgument,
-                   "another model already serves " + Path +
+                   "another model already serves " + printable(Path) +
                        "; stop it or choose another name");
     ::unlink(Path.c_str());
-  } else if (Kind != posix::FileKind::Missing) {
-    return Error(ErrorCode::System, Path +
+  } else if (*Kind != posix::FileKind::Missing) {
+    return Error(ErrorCode::System, printable(Path) +
                                         ": expected a socket or nothing, "
                                         "found " +
                                         posix::describeFile(Path) +
@@ -346,7 +441,7 @@ Expected<MeetingPoint> MeetingPoint::listen(std::string Path) {
   if (::fchmod(Listener.get(), S_IRUSR | S_IWUSR) != 0 ||
       Address->bind(Listener.get()) != 0 ||
       ::listen(Listener.get(), SOMAXCONN) != 0)
-    return Error::fromErrno(errno, "cannot listen at " + Path);
+    return Error::fromErrno(errno, "cannot listen at " + printable(Path));
   posix::FileIdentity Identity = posix::FileIdentity::ofPath(Path);
   return MeetingPoint(std::move(Path), std::move(Listener), Identity);
 }

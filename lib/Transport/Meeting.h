@@ -30,11 +30,21 @@
 
 namespace MLBridge {
 
+/// The versions of the protocol that this library speaks. In version 2 a frame
+/// on a pipe begins with its request's number, and the model's doorbell in
+/// shared memory is a pipe; version 1 is still understood for pipes.
+struct ProtocolVersions {
+  static constexpr int First = 1;
+  static constexpr int NumberedFrames = 2;
+  static constexpr int PipeDoorbell = 2;
+  static constexpr int Newest = 2;
+};
+
 /// What the compiler says first.
 struct Hello {
-  static constexpr int ProtocolVersion = 1;
-
-  int Protocol = ProtocolVersion;
+  /// The oldest version and the newest one that it speaks.
+  int Oldest = ProtocolVersions::First;
+  int Newest = ProtocolVersions::Newest;
   /// "pipe" or "shm".
   std::string Transport;
   std::string SerDes;
@@ -43,13 +53,19 @@ struct Hello {
 
   std::string encode() const;
   static Expected<Hello> decode(std::string_view Packet);
-
-  /// What a model says to a compiler that speaks version \p Theirs.
-  static std::string refusalOf(std::string_view Theirs);
+  /// The version for a session with such a compiler: the newest that both
+  /// sides speak. An error in words where there is none.
+  Expected<int> chooseVersion() const;
 };
+
+/// What a model that speaks version \p Ours of a protocol says to a compiler
+/// that speaks version \p Theirs.
+std::string versionRefusal(int Ours, std::string_view Theirs);
 
 /// What the model side answers: a refusal in words, or success.
 struct Terms {
+  /// Which version the session uses.
+  int Version = ProtocolVersions::Newest;
   std::string Refusal;
 
   std::string encode() const;
@@ -60,6 +76,8 @@ struct Terms {
 struct Packet {
   std::string Text;
   std::vector<posix::UniqueFD> Descriptors;
+  /// Whether there were more that this process has no room for.
+  bool HasLostDescriptors = false;
 };
 
 /// Sends \p Text with \p Descriptors attached. Never blocks, never raises
@@ -74,18 +92,29 @@ Expected<PacketState> receivePacket(int Socket, Packet &Into);
 /// error, only an empty descriptor: the model side may still start.
 Expected<posix::UniqueFD> tryConnect(const std::string &Path);
 
+/// Whether the process that listened at \p Path has ended, and a child that it
+/// has forked still holds the socket, and with it whatever else it held.
+bool isOrphaned(const std::string &Path);
+
 /// A meeting that went well: the socket, and what the terms brought.
 struct Met {
   posix::UniqueFD Socket;
   std::vector<posix::UniqueFD> Descriptors;
+  int Version = ProtocolVersions::Newest;
+};
+/// Which session a compiler wants.
+struct SessionKind {
+  const char *Transport;
+  /// The oldest version of the protocol that serves.
+  int OldestVersion;
+  std::size_t NumDescriptors;
 };
 /// Meets the server at NAME.sock, which \p Peer calls by its spec, for a
-/// session by \p Transport that takes \p NumDescriptors. None if nobody
-/// listens there, or no longer: it may come back.
+/// session of that \p Kind. None if nobody listens there, or no longer: it may
+/// come back. If \p Until has passed, a peer that listens is met all the same.
 Expected<std::optional<Met>>
 tryMeet(const std::string &Name, const std::string &Peer,
-        const std::string &Transport, const SessionRequest &Request,
-        std::size_t NumDescriptors, Deadline Until);
+        const SessionKind &Kind, const SessionRequest &Request, Deadline Until);
 
 /// Looks for the model side ever less often: it answers within a millisecond
 /// when it is up, and a compiler that waits for one to be started should not
@@ -96,6 +125,8 @@ public:
   /// That it was in vain, and what to do.
   static Error nobodyAt(const std::string &Peer, const std::string &Found,
                         Duration Waited);
+  /// What is wrong with the socket at \p Path; empty where there is none.
+  static std::string whyNobodyAt(const std::string &Path);
 
 private:
   std::chrono::milliseconds Next{1};

@@ -8,10 +8,13 @@
 
 #include "MLCompilerBridge/PipeTransport.h"
 
+#include "Support/ForkDetector.h"
+#include "Support/PrintableText.h"
 #include "Transport/BarePipes.h"
 #include "Transport/FifoChannel.h"
 #include "Transport/Meeting.h"
 
+#include <fcntl.h>
 #include <optional>
 
 using namespace MLBridge;
@@ -21,12 +24,21 @@ namespace {
 class PipeTransport final : public Transport {
 public:
   PipeTransport(std::string Name, TransportOptions Options)
-      : Name(std::move(Name)), Options(Options) {}
+      : Name(std::move(Name)), Peer("pipe:" + printable(this->Name)),
+        Options(Options) {}
+  ~PipeTransport() override { close(); }
 
   Expected<SessionTerms> connect(const SessionRequest &Request,
                                  Deadline Until) override;
-  bool isConnected() const override { return Channel.has_value(); }
-  void close() override { Channel.reset(); }
+  bool isConnected() const override {
+    return Channel.has_value() && !Session.isForked();
+  }
+  void close() override {
+    // The parent's session goes on.
+    if (Channel && Session.isForked())
+      Channel->disown();
+    Channel.reset();
+  }
 
   Expected<Span<std::byte>> acquire(std::size_t Size) override {
     if (!Channel)
@@ -34,12 +46,18 @@ public:
     return Channel->acquire(Size);
   }
   Error commit(std::size_t Size, Deadline Until) override {
-    return Channel ? Channel->sendRegion(Size, Until) : notConnected();
+    if (!Channel)
+      return notConnected();
+    if (Error E = Channel->checkSilence())
+      return E;
+    return Channel->sendRegion(Size, Until);
   }
   Error send(Span<const Span<const std::byte>> Pieces,
              Deadline Until) override {
     if (!Channel)
       return notConnected();
+    if (Error E = Channel->checkSilence())
+      return E;
     // A foreign peer may answer before it has read all of the question.
     return IsBare ? Channel->sendPieces(Pieces, Until)
                   : Channel->lend(Pieces, Until);
@@ -49,11 +67,11 @@ public:
       return notConnected();
     return Channel->receive(Until);
   }
-  std::string describe() const override { return "pipe:" + Name; }
+  std::string describe() const override { return Peer; }
 
 private:
   Error notConnected() const {
-    return Error(ErrorCode::PeerClosed, describe() + " is not connected");
+    return Error(ErrorCode::PeerClosed, Peer + " is not connected");
   }
   SessionTerms begin(FifoEnds Ends, bool Bare);
   Expected<std::optional<FifoEnds>> tryMeet(const SessionRequest &Request,
@@ -61,8 +79,12 @@ private:
   Error nobodyThere() const;
 
   std::string Name;
+  /// For messages.
+  std::string Peer;
   TransportOptions Options;
   std::optional<FifoChannel> Channel;
+  /// Made by the process that has met the peer.
+  ForkDetector Session;
   bool IsBare = false;
 };
 
@@ -70,7 +92,7 @@ private:
 
 Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
                                               Deadline Until) {
-  Channel.reset();
+  close();
   BarePipeClient Bare(Name);
   for (Lookout Out;; Out.pause(Until)) {
     Expected<std::optional<FifoEnds>> Met = tryMeet(Request, Until);
@@ -82,7 +104,8 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
     Expected<std::optional<FifoEnds>> Opened = Bare.tryOpen();
     if (!Opened)
       return Opened.takeError();
-    if (*Opened) {
+    // The child of a dead server holds its FIFOs too, and answers nobody.
+    if (*Opened && !isOrphaned(Name + ".sock")) {
       // A server of ours makes its socket first and its FIFOs then: if it has
       // started between our two looks, it is there to be met now.
       Met = tryMeet(Request, Until);
@@ -97,7 +120,8 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
 }
 
 SessionTerms PipeTransport::begin(FifoEnds Ends, bool Bare) {
-  Channel.emplace(std::move(Ends), describe(), Options.MaxMessage);
+  Channel.emplace(std::move(Ends), Peer, Options.MaxMessage);
+  Session.claim();
   IsBare = Bare;
   SessionTerms Terms;
   Terms.Bare = Bare;
@@ -107,29 +131,40 @@ SessionTerms PipeTransport::begin(FifoEnds Ends, bool Bare) {
 /// The ends of a session with the server at NAME.sock, if there is one.
 Expected<std::optional<FifoEnds>>
 PipeTransport::tryMeet(const SessionRequest &Request, Deadline Until) {
-  auto Met = MLBridge::tryMeet(Name, describe(), "pipe", Request,
-                               /*NumDescriptors=*/2, Until);
-  if (!Met)
-    return Met.takeError();
-  if (!*Met)
+  static constexpr SessionKind Kind{"pipe", ProtocolVersions::First,
+                                    /*NumDescriptors=*/2};
+  Expected<std::optional<Met>> Found =
+      MLBridge::tryMeet(Name, Peer, Kind, Request, Until);
+  if (!Found)
+    return Found.takeError();
+  if (!*Found)
     return std::optional<FifoEnds>();
-  auto &[Socket, Descriptors] = **Met;
+  auto &[Socket, Descriptors, Version] = **Found;
+  Expected<posix::UniqueFD> Read =
+      posix::openOwnPipeEnd(Descriptors[0], O_RDONLY, "the pipe from " + Peer);
+  if (!Read)
+    return Read.takeError();
+  Expected<posix::UniqueFD> Write =
+      posix::openOwnPipeEnd(Descriptors[1], O_WRONLY, "the pipe to " + Peer);
+  if (!Write)
+    return Write.takeError();
   pid_t Pid;
   return std::optional<FifoEnds>(
-      FifoEnds{std::move(Descriptors[0]), std::move(Descriptors[1]),
-               posix::processOfPeer(Socket.get(), Pid)});
+      FifoEnds{std::move(*Read), std::move(*Write),
+               posix::processOfPeer(Socket.get(), Pid),
+               /*IsNumbered=*/Version >= ProtocolVersions::NumberedFrames});
 }
 
 Error PipeTransport::nobodyThere() const {
-  std::string Found =
-      posix::fileKind(Name + ".sock") == posix::FileKind::Socket
-          ? "the socket " + Name + ".sock is there, but nobody listens"
-      : posix::fileKind(Name + ".in") == posix::FileKind::Fifo
-          ? "the FIFO " + Name +
-                ".in is there, but nobody serves it, or "
-                "another compiler uses it"
-          : "there is neither " + Name + ".sock nor " + Name + ".in";
-  return Lookout::nobodyAt(describe(), Found, Options.ConnectTimeout);
+  std::string Found = Lookout::whyNobodyAt(Name + ".sock");
+  if (Found.empty())
+    Found = posix::isFifo(Name + ".in")
+                ? "the FIFO " + printable(Name) +
+                      ".in is there, but nobody serves it, or "
+                      "another compiler uses it"
+                : "there is neither " + printable(Name) + ".sock nor " +
+                      printable(Name) + ".in";
+  return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout);
 }
 
 std::unique_ptr<Transport>

@@ -48,6 +48,8 @@ public:
   /// Takes what is lent and not read yet out of the pipe, which is of no use
   /// any more.
   void takeBack();
+  /// Leaves what is lent in the pipe.
+  void disown() { IsLent = false; }
 
 private:
   template <typename F> static ssize_t withoutSignal(F Write);

@@ -8,9 +8,13 @@
 
 #include "Transport/Posix.h"
 
+#include "Support/PrintableText.h"
+
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -34,8 +38,45 @@ Expected<Pipe> posix::makePipe() {
   int Ends[2];
   if (::pipe2(Ends, O_CLOEXEC | O_NONBLOCK) != 0)
     return Error::fromErrno(errno, "cannot create a pipe");
-  enlargePipe(Ends[0]);
   return Pipe{UniqueFD(Ends[0]), UniqueFD(Ends[1])};
+}
+
+Expected<Pipe> posix::makeLargePipe() {
+  Expected<Pipe> Made = makePipe();
+  if (Made)
+    enlargePipe(Made->Read.get());
+  return Made;
+}
+
+static Expected<UniqueFD> openAnew(const UniqueFD &Pipe, int Mode,
+                                   const std::string &What) {
+  std::string Path = "/proc/self/fd/" + std::to_string(Pipe.get());
+  UniqueFD Own(::open(Path.c_str(), Mode | O_NONBLOCK | O_CLOEXEC));
+  if (!Own)
+    return Error::fromErrno(errno,
+                            "cannot open " + What +
+                                " anew, which needs /proc to be mounted");
+  return Own;
+}
+
+Expected<UniqueFD> posix::openOwnPipeEnd(const UniqueFD &Received, int Mode,
+                                         const std::string &What) {
+  struct stat Info{};
+  const int Flags = ::fcntl(Received.get(), F_GETFL);
+  if (::fstat(Received.get(), &Info) != 0 || Flags < 0)
+    return Error::fromErrno(errno, "cannot look at " + What);
+  // Before it is opened: opening something else may have effects.
+  const int Given = Flags & O_ACCMODE;
+  if (!S_ISFIFO(Info.st_mode) || (Given != Mode && Given != O_RDWR))
+    return Error(ErrorCode::Malformed,
+                 What + " is none: expected the end of a pipe to " +
+                     (Mode == O_RDONLY ? "read from" : "write to"));
+  return openAnew(Received, Mode, What);
+}
+
+Expected<UniqueFD> posix::openOtherPipeEnd(const UniqueFD &Write,
+                                           const std::string &What) {
+  return openAnew(Write, O_RDONLY, What);
 }
 
 void posix::enlargePipe(int FD) {
@@ -59,6 +100,18 @@ UniqueFD posix::processOfPeer(int Socket, pid_t &Pid) {
   if (Pid > 0)
     return UniqueFD(static_cast<int>(::syscall(SYS_pidfd_open, Pid, 0)));
   return UniqueFD();
+}
+
+bool posix::peerHasEnded(int Socket) {
+  pid_t Pid;
+  UniqueFD Process = processOfPeer(Socket, Pid);
+  if (Process) {
+    pollfd FD{Process.get(), POLLIN, 0};
+    return ::poll(&FD, 1, 0) > 0 && FD.revents != 0;
+  }
+  // There is no descriptor of a process that is gone for good. That another
+  // one may have got its number is why this is not asked first.
+  return Pid > 0 && ::kill(Pid, 0) != 0 && errno == ESRCH;
 }
 
 static bool isTrusted(uid_t User) { return User == ::geteuid() || User == 0; }
@@ -92,12 +145,14 @@ Expected<SocketAddress> SocketAddress::create(const std::string &Path) {
   Address.Directory = UniqueFD(
       ::open(parentOf(Path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!Address.Directory)
-    return Error::fromErrno(errno, "cannot open the directory of " + Path);
+    return Error::fromErrno(errno,
+                            "cannot open the directory of " + printable(Path));
   Address.Path =
       "/proc/self/fd/" + std::to_string(Address.Directory.get()) + "/" + Base;
   if (Address.Path.size() >= sizeof(sockaddr_un::sun_path))
-    return Error(ErrorCode::InvalidArgument,
-                 "the file name in " + Path + " is too long for a socket");
+    return Error(ErrorCode::InvalidArgument, "the file name in " +
+                                                 printable(Path) +
+                                                 " is too long for a socket");
   return Address;
 }
 
@@ -120,13 +175,29 @@ int SocketAddress::connect(int Socket) const {
                    sizeof(Address));
 }
 
-FileKind posix::fileKind(const std::string &Path) {
+Expected<FileKind> posix::fileKind(const std::string &Path) {
   struct stat Info{};
-  if (::stat(Path.c_str(), &Info) != 0)
-    return FileKind::Missing;
+  if (::stat(Path.c_str(), &Info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR)
+      return FileKind::Missing;
+    return Error::fromErrno(errno, "cannot look at " + printable(Path));
+  }
   if (S_ISFIFO(Info.st_mode))
     return FileKind::Fifo;
   return S_ISSOCK(Info.st_mode) ? FileKind::Socket : FileKind::Other;
+}
+
+static bool isOfKind(const std::string &Path, FileKind Wanted) {
+  Expected<FileKind> Kind = fileKind(Path);
+  return Kind && *Kind == Wanted;
+}
+
+bool posix::isSocket(const std::string &Path) {
+  return isOfKind(Path, FileKind::Socket);
+}
+
+bool posix::isFifo(const std::string &Path) {
+  return isOfKind(Path, FileKind::Fifo);
 }
 
 std::string posix::describeFile(const std::string &Path) {

@@ -52,8 +52,22 @@ struct Pipe {
   UniqueFD Read;
   UniqueFD Write;
 };
-/// A non-blocking pipe, as large as this user may have.
+/// A non-blocking pipe.
 Expected<Pipe> makePipe();
+/// The same for messages: as large as this user may have.
+Expected<Pipe> makeLargePipe();
+
+/// The end of a pipe that a peer has handed over as \p Received, opened anew:
+/// its flags are then this process's own, while those of \p Received are the
+/// peer's as well, which could make reads and writes block. \p Mode is O_RDONLY
+/// or O_WRONLY. Malformed, in words that begin with \p What, if it is no such
+/// end.
+Expected<UniqueFD> openOwnPipeEnd(const UniqueFD &Received, int Mode,
+                                  const std::string &What);
+
+/// The other end of the pipe whose end to write to is \p Write.
+Expected<UniqueFD> openOtherPipeEnd(const UniqueFD &Write,
+                                    const std::string &What);
 
 /// Asks for a 1 MiB buffer: fewer wake-ups for big messages. Unprivileged users
 /// may be refused past a limit (fs.pipe-user-pages-soft); that costs speed
@@ -63,6 +77,11 @@ void enlargePipe(int FD);
 /// A descriptor that becomes readable when the process that is connected to
 /// \p Socket ends; none where the kernel cannot say.
 UniqueFD processOfPeer(int Socket, pid_t &Pid);
+
+/// Whether the process that is connected to \p Socket has ended, though another
+/// one holds its end: a child that it has forked. A listening socket is that of
+/// the process that called listen(2). False where the kernel cannot say.
+bool peerHasEnded(int Socket);
 
 /// Whether that process runs as this user or as root: anybody may put a socket
 /// or a FIFO into /tmp, and whoever answers decides what is compiled.
@@ -86,7 +105,11 @@ private:
 /// What a path is, in words, for messages: "a FIFO", "a regular file".
 std::string describeFile(const std::string &Path);
 enum class FileKind { Missing, Fifo, Socket, Other };
-FileKind fileKind(const std::string &Path);
+/// An error where nothing can be at \p Path, such as a name that is too long.
+Expected<FileKind> fileKind(const std::string &Path);
+/// For messages about a path that has been looked at before.
+bool isSocket(const std::string &Path);
+bool isFifo(const std::string &Path);
 
 /// The directory that \p Path is in.
 std::string parentOf(const std::string &Path);

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 using namespace MLBridge;
@@ -34,7 +33,7 @@ Expected<Span<std::byte>> RegionWriter::acquire(std::size_t Size, int Socket,
     if (!Larger)
       return Larger.takeError();
     const int Memory = Larger->descriptor();
-    if (Error E = sendPacket(Socket, "{\"mlbridge\":1}", {&Memory, 1}))
+    if (Error E = sendPacket(Socket, Terms().encode(), {&Memory, 1}))
       return Error(ErrorCode::PeerClosed,
                    Reader + " did not take a larger memory: " + E.message());
     Region = std::move(*Larger);
@@ -57,7 +56,8 @@ Expected<bool> RegionWriter::post(std::size_t Size, std::uint32_t Sequence,
   return Sleeps;
 }
 
-Error RegionReader::take(int Socket, const std::string &Writer) {
+Error RegionReader::take(std::uint32_t Sequence, int Socket,
+                         const std::string &Writer) {
   std::uint64_t Length = Region.length();
   if (Length == SharedRegion::Moved) {
     // The last of them, where the writer has changed its mind.
@@ -70,6 +70,11 @@ Error RegionReader::take(int Socket, const std::string &Writer) {
         break;
       Moved = std::move(Next);
     }
+    if (Moved.HasLostDescriptors)
+      return Error(ErrorCode::System,
+                   "this process has no room for the descriptor of a larger "
+                   "memory of " +
+                       Writer + ": too many open files (ulimit -n)");
     if (Moved.Descriptors.size() != 1)
       return Error(ErrorCode::Malformed,
                    Writer +
@@ -81,6 +86,12 @@ Error RegionReader::take(int Socket, const std::string &Writer) {
         SharedRegion::open(std::move(Moved.Descriptors.front()), Writer);
     if (!Larger)
       return Larger.takeError();
+    // Else the next message there could not be told from this one.
+    if (Larger->sequence() != Sequence)
+      return Error(ErrorCode::Malformed,
+                   Writer + " moved message " + std::to_string(Sequence) +
+                       " to a larger memory whose number is " +
+                       std::to_string(Larger->sequence()));
     Region = std::move(*Larger);
     Length = Region.length();
   }
@@ -105,11 +116,11 @@ Expected<SharedMemoryEnds> SharedMemoryEnds::create() {
   Expected<SharedRegion> Answers = SharedRegion::create(FirstRegion);
   if (!Answers)
     return Answers.takeError();
-  UniqueFD Doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Expected<posix::Pipe> Doorbell = posix::makePipe();
   if (!Doorbell)
-    return Error::fromErrno(errno, "cannot make an eventfd");
+    return Doorbell.takeError();
   return SharedMemoryEnds{std::move(*Questions), std::move(*Answers),
-                          std::move(Doorbell), UniqueFD(), UniqueFD()};
+                          std::move(*Doorbell), UniqueFD(), UniqueFD()};
 }
 
 Expected<ServerChannel::Progress> SharedMemoryChannel::advance() {
@@ -117,7 +128,7 @@ Expected<ServerChannel::Progress> SharedMemoryChannel::advance() {
   if (Sequence == Asked)
     return Progress::Incomplete;
   Asked = Sequence;
-  if (Error E = Questions.take(Socket.get(), Peer))
+  if (Error E = Questions.take(Sequence, Socket.get(), Peer))
     return E;
   return Progress::Complete;
 }
@@ -144,11 +155,13 @@ bool SharedMemoryChannel::prepareToSleep() {
 
 void SharedMemoryChannel::wakeUp(const pollfd *FDs) {
   Questions.region().setSleeping(false);
-  std::uint64_t Rings;
+  std::byte Rings[64];
   if (FDs[0].revents != 0)
-    (void)!::read(Doorbell.get(), &Rings, sizeof(Rings));
+    (void)!::read(Doorbell.get(), Rings, sizeof(Rings));
 }
 
 bool SharedMemoryChannel::peerIsGone(const pollfd *FDs) const {
-  return FDs[1].revents != 0 || (FDs[2].revents & (POLLHUP | POLLERR)) != 0;
+  constexpr short IsClosed = POLLHUP | POLLERR;
+  return FDs[1].revents != 0 || (FDs[0].revents & IsClosed) != 0 ||
+         (FDs[2].revents & IsClosed) != 0;
 }

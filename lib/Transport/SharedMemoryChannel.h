@@ -14,7 +14,8 @@
 ///
 /// The compiler waits for one reply and sleeps on the reply's futex. The model
 /// waits for all of its compilers at once, in poll(2), so a compiler that finds
-/// it asleep rings an eventfd.
+/// it asleep writes to a pipe, the doorbell. Not to an eventfd: its flags are
+/// those of both sides, so that a model could make the compiler's write block.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -62,8 +63,9 @@ public:
 
   SharedRegion &region() { return Region; }
   const SharedRegion &region() const { return Region; }
-  /// Takes the message that region() announces, and follows it if it moved.
-  Error take(int Socket, const std::string &Writer);
+  /// Takes the message with that number, which region() announces, and follows
+  /// it if it moved.
+  Error take(std::uint32_t Sequence, int Socket, const std::string &Writer);
   /// What take() took.
   Span<const std::byte> message() const { return {Region.message(), Size}; }
 
@@ -77,8 +79,8 @@ private:
 struct SharedMemoryEnds {
   SharedRegion Questions;
   SharedRegion Answers;
-  /// An eventfd: the compiler writes it.
-  posix::UniqueFD Doorbell;
+  /// The compiler gets the end to write to, and reopens it.
+  posix::Pipe Doorbell;
   posix::UniqueFD Socket;
   posix::UniqueFD PeerProcess;
 
@@ -95,7 +97,7 @@ public:
                       std::size_t MaxMessage)
       : Questions(std::move(Ends.Questions), MaxMessage),
         Answers(std::move(Ends.Answers), MaxMessage),
-        Doorbell(std::move(Ends.Doorbell)), Socket(std::move(Ends.Socket)),
+        Doorbell(std::move(Ends.Doorbell.Read)), Socket(std::move(Ends.Socket)),
         PeerProcess(std::move(Ends.PeerProcess)), Peer(std::move(Peer)) {}
 
   bool isReadable() const override {
@@ -123,6 +125,7 @@ public:
 private:
   RegionReader Questions;
   RegionWriter Answers;
+  /// The end to read from.
   posix::UniqueFD Doorbell;
   posix::UniqueFD Socket;
   posix::UniqueFD PeerProcess;

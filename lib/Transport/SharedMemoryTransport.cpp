@@ -8,11 +8,14 @@
 
 #include "MLCompilerBridge/SharedMemoryTransport.h"
 
+#include "Support/ForkDetector.h"
+#include "Support/PrintableText.h"
 #include "Transport/Meeting.h"
 #include "Transport/SharedMemoryChannel.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <fcntl.h>
 #include <optional>
 #include <poll.h>
 #include <unistd.h>
@@ -26,11 +29,32 @@ static constexpr std::chrono::milliseconds Slice(20);
 
 namespace {
 
+/// Wakes a model that sleeps in poll(2). Nothing that the model does to its end
+/// makes ring() block or raise SIGPIPE.
+class Doorbell {
+public:
+  static Expected<Doorbell> open(const UniqueFD &Received,
+                                 const std::string &Peer);
+  void ring() {
+    // A full pipe has been rung often enough.
+    const std::byte Ring{1};
+    (void)!::write(Write.get(), &Ring, sizeof(Ring));
+  }
+
+private:
+  Doorbell(UniqueFD Write, UniqueFD Read)
+      : Write(std::move(Write)), Read(std::move(Read)) {}
+
+  UniqueFD Write;
+  /// Never read: it is there so that the pipe always has a reader.
+  UniqueFD Read;
+};
+
 /// Everything that ends with the session.
 struct Session {
   RegionWriter Questions;
   RegionReader Answers;
-  UniqueFD Doorbell;
+  Doorbell Bell;
   UniqueFD Socket;
   UniqueFD PeerProcess;
   /// The number of the last question.
@@ -40,11 +64,14 @@ struct Session {
 class SharedMemoryTransport final : public Transport {
 public:
   SharedMemoryTransport(std::string Name, TransportOptions Options)
-      : Name(std::move(Name)), Peer("shm:" + this->Name), Options(Options) {}
+      : Name(std::move(Name)), Peer("shm:" + printable(this->Name)),
+        Options(Options) {}
 
   Expected<SessionTerms> connect(const SessionRequest &Request,
                                  Deadline Until) override;
-  bool isConnected() const override { return Open.has_value(); }
+  bool isConnected() const override {
+    return Open.has_value() && !Made.isForked();
+  }
   void close() override { Open.reset(); }
 
   Expected<Span<std::byte>> acquire(std::size_t Size) override;
@@ -66,17 +93,32 @@ private:
   std::string Peer;
   TransportOptions Options;
   std::optional<Session> Open;
+  /// By the process that has met the peer.
+  ForkDetector Made;
   AdaptiveWait Wait;
 };
 
 } // namespace
 
+Expected<Doorbell> Doorbell::open(const UniqueFD &Received,
+                                  const std::string &Peer) {
+  const std::string What = "the doorbell of " + Peer;
+  Expected<UniqueFD> Write = posix::openOwnPipeEnd(Received, O_WRONLY, What);
+  if (!Write)
+    return Write.takeError();
+  Expected<UniqueFD> Read = posix::openOtherPipeEnd(*Write, What);
+  if (!Read)
+    return Read.takeError();
+  return Doorbell(std::move(*Write), std::move(*Read));
+}
+
 Expected<SessionTerms>
 SharedMemoryTransport::connect(const SessionRequest &Request, Deadline Until) {
+  static constexpr SessionKind Kind{"shm", ProtocolVersions::PipeDoorbell,
+                                    /*NumDescriptors=*/3};
   Open.reset();
   for (Lookout Out;; Out.pause(Until)) {
-    auto Meeting = tryMeet(Name, Peer, "shm", Request,
-                           /*NumDescriptors=*/3, Until);
+    auto Meeting = tryMeet(Name, Peer, Kind, Request, Until);
     if (!Meeting)
       return Meeting.takeError();
     if (*Meeting) {
@@ -84,18 +126,17 @@ SharedMemoryTransport::connect(const SessionRequest &Request, Deadline Until) {
         return E;
       return SessionTerms();
     }
-    if (Until.expired())
-      return Lookout::nobodyAt(
-          Peer,
-          posix::fileKind(Name + ".sock") == posix::FileKind::Socket
-              ? "the socket " + Name + ".sock is there, but nobody listens"
-              : "there is no " + Name + ".sock",
-          Options.ConnectTimeout);
+    if (Until.expired()) {
+      std::string Found = Lookout::whyNobodyAt(Name + ".sock");
+      if (Found.empty())
+        Found = "there is no " + printable(Name) + ".sock";
+      return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout);
+    }
   }
 }
 
 Error SharedMemoryTransport::begin(Met Meeting) {
-  auto &[Socket, Descriptors] = Meeting;
+  auto &[Socket, Descriptors, Version] = Meeting;
   Expected<SharedRegion> Questions =
       SharedRegion::open(std::move(Descriptors[0]), Peer);
   if (!Questions)
@@ -104,11 +145,15 @@ Error SharedMemoryTransport::begin(Met Meeting) {
       SharedRegion::open(std::move(Descriptors[1]), Peer);
   if (!Answers)
     return Answers.takeError();
+  Expected<Doorbell> Bell = Doorbell::open(Descriptors[2], Peer);
+  if (!Bell)
+    return Bell.takeError();
   pid_t Pid;
   UniqueFD Process = posix::processOfPeer(Socket.get(), Pid);
+  Made.claim();
   Open.emplace(Session{RegionWriter(std::move(*Questions), Options.MaxMessage),
                        RegionReader(std::move(*Answers), Options.MaxMessage),
-                       std::move(Descriptors[2]), std::move(Socket),
+                       std::move(*Bell), std::move(Socket),
                        std::move(Process)});
   return Error::success();
 }
@@ -125,11 +170,8 @@ Error SharedMemoryTransport::commit(std::size_t Size, Deadline) {
   Expected<bool> Sleeps = Open->Questions.post(Size, ++Open->Asked, Peer);
   if (!Sleeps)
     return Sleeps.takeError();
-  if (*Sleeps) {
-    const std::uint64_t Ring = 1;
-    // It cannot be full: each ring is heard before the next question.
-    (void)!::write(Open->Doorbell.get(), &Ring, sizeof(Ring));
-  }
+  if (*Sleeps)
+    Open->Bell.ring();
   return Error::success();
 }
 
@@ -150,7 +192,7 @@ Expected<Span<const std::byte>> SharedMemoryTransport::receive(Deadline Until) {
   if (!IsThere() && !(MaySpin && Wait.spin(Probe, ProbesPerClock)))
     if (Error E = sleep(Until))
       return E;
-  if (Error E = Open->Answers.take(Open->Socket.get(), Peer))
+  if (Error E = Open->Answers.take(Open->Asked, Open->Socket.get(), Peer))
     return E;
   return Open->Answers.message();
 }
@@ -161,6 +203,8 @@ Error SharedMemoryTransport::sleep(Deadline Until) {
   const std::uint32_t Last = Open->Asked - 1;
   Error Failure;
   Answers.setSleeping(true);
+  // By the clock, not by how the sleep ended: signals may cut every one short.
+  Deadline Look = Deadline::in(Slice);
   for (;;) {
     const std::uint32_t Now = Answers.sequence();
     if (Now == Open->Asked)
@@ -171,8 +215,12 @@ Error SharedMemoryTransport::sleep(Deadline Until) {
                                            std::to_string(Open->Asked)};
       break;
     }
-    if (Answers.sleep(Last, std::min<Duration>(Slice, Until.remaining())))
+    const Duration Left = Look.orEarlier(Until).remaining();
+    if (Left > Duration::zero()) {
+      Answers.sleep(Last, Left);
       continue;
+    }
+    Look = Deadline::in(Slice);
     const bool Gone = peerIsGone();
     // It may have answered before.
     if (Answers.sequence() != Last)

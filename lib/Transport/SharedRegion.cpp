@@ -17,6 +17,7 @@
 #include <new>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -55,9 +56,25 @@ SharedRegion::Mapping::~Mapping() {
     ::munmap(Address, Size);
 }
 
+/// The kernel counts a memfd as a file, and what makes one larger than files
+/// may be ends the process by SIGXFSZ.
+static Error checkFileSizeLimit(std::size_t Size) {
+  rlimit Limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &Limit) != 0 || Size <= Limit.rlim_cur)
+    return Error::success();
+  return {ErrorCode::System,
+          "cannot create a shared memory of " + std::to_string(Size) +
+              " bytes: the limit on the size of files, which counts here too, "
+              "is " +
+              std::to_string(Limit.rlim_cur) +
+              " (ulimit -f); raise it, or use pipe: in place of shm:"};
+}
+
 Expected<SharedRegion> SharedRegion::create(std::size_t Capacity) {
   const std::size_t HeaderSize = offsetof(Words, Length);
   const std::size_t Size = sizeFor(HeaderSize, Capacity);
+  if (Error E = checkFileSizeLimit(Size))
+    return E;
   UniqueFD Memory(::memfd_create("mlbridge", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!Memory || ::ftruncate(Memory.get(), static_cast<off_t>(Size)) != 0 ||
       ::fcntl(Memory.get(), F_ADD_SEALS, Seals) != 0)
@@ -141,16 +158,14 @@ void SharedRegion::wake() {
             0);
 }
 
-bool SharedRegion::sleep(std::uint32_t Last, Duration Slice) const {
+void SharedRegion::sleep(std::uint32_t Last, Duration AtMost) const {
   using namespace std::chrono;
-  const auto Whole = duration_cast<seconds>(Slice);
+  const auto Whole = duration_cast<seconds>(AtMost);
   timespec Time{};
   Time.tv_sec = static_cast<time_t>(Whole.count());
   Time.tv_nsec =
-      static_cast<long>(duration_cast<nanoseconds>(Slice - Whole).count());
-  return ::syscall(SYS_futex, &words().Sequence, FUTEX_WAIT, Last, &Time,
-                   nullptr, 0) == 0 ||
-         errno != ETIMEDOUT;
+      static_cast<long>(duration_cast<nanoseconds>(AtMost - Whole).count());
+  ::syscall(SYS_futex, &words().Sequence, FUTEX_WAIT, Last, &Time, nullptr, 0);
 }
 
 bool SharedRegion::isWrittenOnThisCore() const {

@@ -64,9 +64,9 @@ public:
   void setSleeping(bool Sleeps) {
     words().Sleeps.store(Sleeps ? 1 : 0, std::memory_order_seq_cst);
   }
-  /// Sleeps until sequence() is no longer \p Last, at most for \p Slice. False
-  /// when that is over.
-  bool sleep(std::uint32_t Last, Duration Slice) const;
+  /// Sleeps until sequence() is no longer \p Last, at most for \p AtMost. May
+  /// return before, such as when the thread handles a signal.
+  void sleep(std::uint32_t Last, Duration AtMost) const;
   /// Whether the writer, when it last wrote, ran on the core that the caller
   /// runs on: then it cannot answer while the caller spins.
   bool isWrittenOnThisCore() const;

@@ -22,8 +22,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <string>
+#include <sys/time.h>
 
 namespace MLBridge::test {
 
@@ -33,6 +35,28 @@ using Clock = std::chrono::steady_clock;
 /// any fault may take in all.
 constexpr auto ShortWait = std::chrono::milliseconds(300);
 constexpr auto Slack = std::chrono::seconds(1);
+
+/// Signals to this process, one every 300 us, that interrupt system calls.
+class SignalStorm {
+public:
+  SignalStorm() {
+    struct sigaction Ours{};
+    Ours.sa_handler = [](int) {};
+    ::sigaction(SIGALRM, &Ours, &Before);
+    setInterval(300);
+  }
+  ~SignalStorm() {
+    setInterval(0);
+    ::sigaction(SIGALRM, &Before, nullptr);
+  }
+
+private:
+  static void setInterval(suseconds_t Microseconds) {
+    const itimerval Every{{0, Microseconds}, {0, Microseconds}};
+    ::setitimer(ITIMER_REAL, &Every, nullptr);
+  }
+  struct sigaction Before{};
+};
 
 /// A test of one runner, which leaves no descriptor behind.
 class FaultTest : public testing::Test {

@@ -43,7 +43,7 @@ namespace {
 class Lending : public testing::Test {
 protected:
   void SetUp() override {
-    Expected<posix::Pipe> Made = posix::makePipe();
+    Expected<posix::Pipe> Made = posix::makeLargePipe();
     ASSERT_TRUE(Made) << Made.message();
     Read = std::move(Made->Read);
     Writer.emplace(std::move(Made->Write));

@@ -14,6 +14,7 @@
 
 #include "FaultTest.h"
 #include "MLCompilerBridge/ModelServer.h"
+#include "MLCompilerBridge/ModelSpec.h"
 #include "MLCompilerBridge/PipeModelRunner.h"
 #include "RawModel.h"
 
@@ -134,6 +135,144 @@ TEST_F(MeetingFault, TheCallersTimeHoldsForTheFirstQuestion) {
   Clock::time_point Start = Clock::now();
   EXPECT_EQ(ask(**Runner, 1.0F).code(), ErrorCode::Timeout);
   EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
+}
+
+TEST_F(MeetingFault, AnAbsentModelIsWaitedForOnce) {
+  for (const char *Scheme : {"pipe:", "shm:"}) {
+    auto Runner = createModelRunner(Scheme + Name + "?connect=300ms");
+    ASSERT_TRUE(Runner) << Runner.message();
+    Clock::time_point Start = Clock::now();
+    for (int I = 0; I < 300; ++I)
+      EXPECT_EQ(ask(**Runner, 1.0F).code(), ErrorCode::Timeout);
+    EXPECT_GE(Clock::now() - Start, ShortWait);
+    EXPECT_LT(Clock::now() - Start, 2 * ShortWait);
+    // One that comes later is met at the next look, a second later.
+    EchoModel Late(Name);
+    Expected<float> Answer = ask(**Runner, 2.0F);
+    while (!Answer && Clock::now() - Start < 5s) {
+      std::this_thread::sleep_for(20ms);
+      Answer = ask(**Runner, 2.0F);
+    }
+    ASSERT_TRUE(Answer) << Answer.message();
+    EXPECT_EQ(*Answer, 2.0F);
+    EXPECT_LT(Clock::now() - Start, ShortWait + 1s + Slack);
+  }
+}
+
+TEST_F(MeetingFault, AModelThatGoesIsWaitedForOnceMore) {
+  std::optional<EchoModel> Model(std::in_place, Name);
+  auto Runner = createModelRunner("pipe:" + Name + "?connect=300ms");
+  ASSERT_TRUE(Runner) << Runner.message();
+  ASSERT_TRUE(ask(**Runner, 1.0F));
+  Model.reset();
+  EXPECT_EQ(ask(**Runner, 1.0F).code(), ErrorCode::PeerClosed);
+  Clock::time_point Start = Clock::now();
+  for (int I = 0; I < 10; ++I)
+    EXPECT_EQ(ask(**Runner, 1.0F).code(), ErrorCode::Timeout);
+  EXPECT_GE(Clock::now() - Start, ShortWait) << "it may be restarted";
+  EXPECT_LT(Clock::now() - Start, 2 * ShortWait);
+}
+
+/// What a server answers to a hello in place of terms.
+struct BadTerms {
+  const char *What;
+  std::string Packet;
+  ErrorCode Code;
+  std::string Mentions;
+};
+void PrintTo(const BadTerms &Bad, std::ostream *OS) { *OS << Bad.What; }
+
+const BadTerms AllBadTerms[] = {
+    {"AnUnknownVersion", R"({"mlbridge":7})", ErrorCode::Unsupported,
+     "version 7"},
+    {"AnOldVersion", R"({"mlbridge":0})", ErrorCode::Unsupported, "version 0"},
+    {"Null", "null", ErrorCode::Malformed, "null"},
+    {"ANullVersion", R"({"mlbridge":null})", ErrorCode::Malformed, "mlbridge"},
+    {"NoVersion", "{}", ErrorCode::Malformed, "version"},
+    {"ADoubledKey", R"({"mlbridge":2,"mlbridge":2})", ErrorCode::Malformed,
+     "twice"},
+    {"ADoubledUnknownKey", R"({"mlbridge":2,"a":1,"a":1})",
+     ErrorCode::Malformed, "twice"},
+    {"Nothing", " ", ErrorCode::Malformed, "JSON"},
+    {"TooLong", std::string(5000, ' '), ErrorCode::Malformed, "4096"},
+    {"EscapeSequences", "{\"mlbridge\":2,\"refused\":\"\\u001b[2Jno\"}",
+     ErrorCode::Unsupported, "\\x1b[2Jno"},
+    {"ALongRefusal",
+     "{\"mlbridge\":2,\"refused\":\"" + std::string(3900, 'n') + "\"}",
+     ErrorCode::Unsupported, "..."},
+};
+
+class BadTermsFault : public FaultTest,
+                      public testing::WithParamInterface<BadTerms> {};
+
+TEST_P(BadTermsFault, AreATypedError) {
+  for (const char *Scheme : {"pipe:", "shm:"}) {
+    Child Model([&] {
+      auto Point = MeetingPoint::listen(Name + ".sock");
+      pollfd P{Point->socket(), POLLIN, 0};
+      ::poll(&P, 1, 60'000);
+      posix::UniqueFD Socket = Point->accept();
+      (void)bool(sendPacket(Socket.get(), GetParam().Packet, {}));
+      ::poll(nullptr, 0, 60'000);
+      return 0;
+    });
+    auto Made = createModelRunner(Scheme + Name + "?connect=20s");
+    ASSERT_TRUE(Made) << Made.message();
+    Runner = std::move(*Made);
+    Peer = Scheme + Name;
+    Expected<float> Answer = ask();
+    EXPECT_LT(Answer.message().size(), 1500u);
+    Runner->setTimeout(20s);
+    Model.kill();
+    std::filesystem::remove(Name + ".sock");
+    EXPECT_EQ(Answer.code(), GetParam().Code) << Answer.message();
+    for (const std::string &Part : {GetParam().Mentions, Peer})
+      EXPECT_NE(Answer.message().find(Part), std::string_view::npos)
+          << Answer.message();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BadTermsFault, testing::ValuesIn(AllBadTerms),
+                         [](const auto &Info) { return Info.param.What; });
+
+TEST_F(MeetingFault, NamesThatNothingCanHaveAreNotWaitedFor) {
+  for (const std::string &Bad :
+       {Directory.path(std::string(252, 'n')), std::string(100'000, 'n'),
+        Directory.path("a\x1b[2J") + std::string(5000, '/') + "b"})
+    for (const char *Scheme : {"pipe:", "shm:"}) {
+      auto Runner = createModelRunner(Scheme + Bad + "?connect=20s");
+      ASSERT_TRUE(Runner) << Runner.message();
+      Clock::time_point Start = Clock::now();
+      Expected<float> Answer = ask(**Runner, 1.0F);
+      EXPECT_EQ(Answer.code(), ErrorCode::System) << Answer.message();
+      EXPECT_LT(Clock::now() - Start, Slack);
+      EXPECT_LT(Answer.message().size(), 1000u);
+      EXPECT_EQ(Answer.message().find('\x1b'), std::string_view::npos);
+      EXPECT_LT((**Runner).describe().size(), 300u);
+      auto Server = ModelServer::listen(Bad);
+      ASSERT_FALSE(Server);
+      EXPECT_LT(Server.message().size(), 1000u);
+    }
+}
+
+TEST_F(MeetingFault, AModelsWordsAreBoundAndPrintable) {
+  Child Model([&] {
+    auto Server = ModelServer::listen(Name);
+    for (;;)
+      if ((*Server)->next(Deadline::in(20s)))
+        (void)bool((*Server)->replyError("\x1b[2Jbroken " +
+                                         std::string(20 << 20, 'x')));
+    return 0;
+  });
+  for (const char *Format : {"bitstream", "json"}) {
+    auto Runner =
+        createModelRunner("pipe:" + Name + "?connect=20s&serdes=" + Format);
+    ASSERT_TRUE(Runner) << Runner.message();
+    Expected<float> Answer = ask(**Runner, 1.0F);
+    EXPECT_EQ(Answer.code(), ErrorCode::Model);
+    EXPECT_LT(Answer.message().size(), 5000u);
+    EXPECT_NE(Answer.message().find("\\x1b[2Jbroken"), std::string_view::npos);
+  }
 }
 
 TEST_F(MeetingFault, ABareModelMayBeFollowedByOneOfOurs) {

@@ -27,6 +27,7 @@
 #include <filesystem>
 #include <fstream>
 #include <poll.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace MLBridge;
@@ -215,6 +216,76 @@ TEST_F(PipeFault, ReplyToAQuestionThatWasGivenUpIsNeverRead) {
   EXPECT_EQ(Model.wait(), 0) << "the late reply would have had a reader";
 }
 
+TEST_F(PipeFault, AReplyThatComesTwiceAnswersNoOtherRequest) {
+  for (int Version : {ProtocolVersions::First, ProtocolVersions::Newest})
+    for (auto Pause : {0ms, 50ms}) {
+      SCOPED_TRACE("version " + std::to_string(Version));
+      Child Model([&] {
+        RawModel M(Name, Version);
+        M.meetAndReadRequest();
+        M.writeFrame("{\"out\":1}");
+        ::poll(nullptr, 0, static_cast<int>(Pause.count()));
+        M.writeFrame("{\"out\":1}");
+        M.readRequest();
+        M.writeFrame("{\"out\":2}");
+        ::poll(nullptr, 0, 60'000);
+        return 0;
+      });
+      connect(SerDes::Kind::JSON);
+      Runner->setTimeout(2s);
+      if (Expected<int> First = ask<int>()) {
+        EXPECT_EQ(*First, 1);
+        std::this_thread::sleep_for(2 * Pause);
+        expectFailure<int>(ErrorCode::Malformed, "pipe:" + Name);
+      } else {
+        EXPECT_EQ(First.code(), ErrorCode::Malformed) << First.message();
+      }
+      Model.kill();
+      std::filesystem::remove(Name + ".sock");
+    }
+}
+
+TEST_F(PipeFault, OnlyTheRequestsOwnNumberAnswersIt) {
+  for (std::uint64_t Number : {0, 1, 3, -1}) {
+    Child Model([&] {
+      RawModel M(Name);
+      M.meetAndReadRequest();
+      M.writeFrame("{\"out\":1}");
+      M.readRequest();
+      if (M.request() != 2)
+        return 9;
+      M.writeFrameAs(Number, "{\"out\":2}");
+      ::poll(nullptr, 0, 60'000);
+      return 0;
+    });
+    connect(SerDes::Kind::JSON);
+    Expected<int> First = ask<int>();
+    ASSERT_TRUE(First) << First.message();
+    expectFailure<int>(ErrorCode::Malformed, "expected 2");
+    Model.kill();
+    std::filesystem::remove(Name + ".sock");
+  }
+}
+
+TEST_F(PipeFault, AModelOfTheLastReleaseIsStillAsked) {
+  Child Model([&] {
+    RawModel M(Name, ProtocolVersions::First);
+    M.meetAndReadRequest();
+    for (int I = 1;; ++I) {
+      M.writeFrame("{\"out\":" + std::to_string(I) + "}");
+      if (I == 10)
+        return 0;
+      M.readRequest();
+    }
+  });
+  connect(SerDes::Kind::JSON);
+  for (int I = 1; I <= 10; ++I) {
+    Expected<int> Answer = ask<int>();
+    ASSERT_TRUE(Answer) << Answer.message();
+    EXPECT_EQ(*Answer, I);
+  }
+}
+
 TEST_F(PipeFault, ModelThatStopsReadingIsATimeout) {
   Child Model([&] {
     RawModel M(Name);
@@ -225,6 +296,7 @@ TEST_F(PipeFault, ModelThatStopsReadingIsATimeout) {
   connect();
   Runner->setTimeout(ShortWait);
   std::vector<float> Huge(1 << 22);
+  SignalStorm Storm;
   Runner->populateFeatures(std::pair{"x", Span<const float>(Huge)});
   Clock::time_point Start = Clock::now();
   Expected<float> Answer = Runner->tryEvaluate<float>();
@@ -371,6 +443,27 @@ TEST_F(PipeFault, BareReplyMustHaveTheAdvicesSize) {
     std::filesystem::remove(Name + ".in");
     std::filesystem::remove(Name + ".out");
   }
+}
+
+TEST_F(PipeFault, WhatABareModelSaysUnaskedIsMalformed) {
+  RawBareModel::makeFifos(Name);
+  Child Model([&] {
+    RawBareModel M(Name);
+    M.readRequest();
+    M.writeFrame("{\"out\":1}");
+    ::poll(nullptr, 0, 50);
+    M.writeFrame("{\"out\":1}");
+    M.readRequest();
+    M.writeFrame("{\"out\":2}");
+    ::poll(nullptr, 0, 60'000);
+    return 0;
+  });
+  connect(SerDes::Kind::JSON);
+  Runner->setTimeout(2s);
+  Expected<int> First = ask<int>();
+  ASSERT_TRUE(First) << First.message();
+  std::this_thread::sleep_for(100ms);
+  expectFailure<int>(ErrorCode::Malformed, "nobody asked for");
 }
 
 TEST_F(PipeFault, BareModelThatDiesIsPeerClosed) {

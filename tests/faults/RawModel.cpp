@@ -79,8 +79,8 @@ static std::string framed(std::string_view Message, std::uint64_t Announced) {
   return Frame.append(Message);
 }
 
-RawModel::RawModel(const std::string &Name)
-    : Door(must(MeetingPoint::listen(Name + ".sock"))) {}
+RawModel::RawModel(const std::string &Name, int Version)
+    : Version(Version), Door(must(MeetingPoint::listen(Name + ".sock"))) {}
 
 void RawModel::awaitConnection() {
   awaitReadable(Door.socket());
@@ -98,13 +98,17 @@ Hello RawModel::awaitHello() {
 }
 
 void RawModel::sendTerms() {
-  ToCompiler = must(posix::makePipe());
-  FromCompiler = must(posix::makePipe());
+  ToCompiler = must(posix::makeLargePipe());
+  FromCompiler = must(posix::makeLargePipe());
   const int Theirs[2] = {ToCompiler.Read.get(), FromCompiler.Write.get()};
-  if (sendPacket(Guest.get(), Terms().encode(), Theirs))
+  Terms Agreed;
+  Agreed.Version = Version;
+  if (sendPacket(Guest.get(), Agreed.encode(), Theirs))
     die("sendPacket");
-  ToCompiler.Read.reset();
-  FromCompiler.Write.reset();
+  if (!KeepsCompilersEnds) {
+    ToCompiler.Read.reset();
+    FromCompiler.Write.reset();
+  }
   Guest.reset();
 }
 
@@ -113,7 +117,11 @@ std::string RawModel::readRequest(std::size_t Bytes) {
 }
 
 std::string RawModel::readRequest() {
-  return readFrame(FromCompiler.Read.get());
+  const int From = FromCompiler.Read.get();
+  if (isNumbered())
+    std::memcpy(&Request, readBytes(From, sizeof(Request)).data(),
+                sizeof(Request));
+  return readFrame(From);
 }
 
 void RawModel::write(std::string_view Bytes) {
@@ -122,7 +130,15 @@ void RawModel::write(std::string_view Bytes) {
 
 void RawModel::writeFrame(std::string_view Message,
                           std::optional<std::uint64_t> Announced) {
-  write(framed(Message, Announced.value_or(Message.size())));
+  writeFrameAs(Request, Message, Announced);
+}
+
+void RawModel::writeFrameAs(std::uint64_t Number, std::string_view Message,
+                            std::optional<std::uint64_t> Announced) {
+  std::string Frame;
+  if (isNumbered())
+    Frame.assign(reinterpret_cast<const char *>(&Number), sizeof(Number));
+  write(Frame += framed(Message, Announced.value_or(Message.size())));
 }
 
 std::string RawModel::meetAndReadRequest() {

@@ -25,7 +25,9 @@ namespace MLBridge::test {
 
 class RawModel {
 public:
-  explicit RawModel(const std::string &Name);
+  /// Answers every hello in \p Version of the protocol.
+  explicit RawModel(const std::string &Name,
+                    int Version = ProtocolVersions::Newest);
 
   /// The steps of a session, one by one. Each ends the process when it fails:
   /// a RawModel runs in a Child.
@@ -38,15 +40,33 @@ public:
   std::string readRequest();
   /// Writes these very bytes.
   void write(std::string_view Bytes);
-  /// Writes an 8-byte length of \p Announced, then \p Message.
+  /// Writes the frame of a reply to the last request: an 8-byte length of
+  /// \p Announced, then \p Message.
   void writeFrame(std::string_view Message,
                   std::optional<std::uint64_t> Announced = std::nullopt);
+  /// The same as the reply to the request \p Number.
+  void writeFrameAs(std::uint64_t Number, std::string_view Message,
+                    std::optional<std::uint64_t> Announced = std::nullopt);
+  /// The number of the last request that was read.
+  std::uint64_t request() const { return Request; }
   /// All of the above up to a request.
   std::string meetAndReadRequest();
   /// Whether anybody still holds the end that write() writes to.
   bool hasReader() const;
 
+  /// The ends that the compiler was given, which stay open here too.
+  int compilersReadEnd() const { return ToCompiler.Read.get(); }
+  int compilersWriteEnd() const { return FromCompiler.Write.get(); }
+  void keepCompilersEnds() { KeepsCompilersEnds = true; }
+
 private:
+  bool isNumbered() const {
+    return Version >= ProtocolVersions::NumberedFrames;
+  }
+
+  int Version;
+  bool KeepsCompilersEnds = false;
+  std::uint64_t Request = 0;
   MeetingPoint Door;
   posix::UniqueFD Guest;
   posix::Pipe ToCompiler, FromCompiler;

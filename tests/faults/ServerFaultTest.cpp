@@ -239,14 +239,15 @@ TEST_F(ServerFault, ReaderThatTakesItsTimeIsNotTakenForDead) {
   constexpr auto Pause = 30ms;
   constexpr int NumParts = 2 * ShortWait / Pause;
   Child Slow([&] {
-    auto Met = tryMeet(Name, "the model", "pipe", {"bitstream", ""},
-                       /*NumDescriptors=*/2, Deadline::in(10s));
+    auto Met = tryMeet(Name, "the model", {"pipe", 1, /*NumDescriptors=*/2},
+                       {"bitstream", ""}, Deadline::in(10s));
     if (!Met || !*Met)
       return 1;
     std::vector<posix::UniqueFD> &Ends = (**Met).Descriptors;
     const std::string_view Question = "{\"features\":[]}\n\n";
     const std::uint64_t Length = Question.size();
-    if (::write(Ends[1].get(), &Length, 8) != 8 ||
+    const std::uint64_t Prefix[] = {1, Length};
+    if (::write(Ends[1].get(), Prefix, 16) != 16 ||
         ::write(Ends[1].get(), Question.data(), Length) != ssize_t(Length))
       return 2;
     pollfd Answered{Ends[0].get(), POLLIN, 0};
@@ -307,7 +308,15 @@ TEST_F(ServerFault, WrongHellosAreRefusedInWords) {
     const char *Hello;
     const char *Mentions;
   } Cases[] = {
-      {R"({"mlbridge":2,"transport":"pipe","serdes":"json"})", "version 2"},
+      {R"({"mlbridge":3,"transport":"pipe","serdes":"json"})", "version 3"},
+      {R"({"mlbridge":1,"transport":"shm","serdes":"json"})", "version 1"},
+      {R"({"mlbridge":0,"transport":"pipe","serdes":"json"})", "version 0"},
+      {R"({"mlbridge":1,"newest":2,"newest":1,"transport":"pipe"})", "twice"},
+      {R"({"mlbridge":1,"mlbridge":1,"transport":"pipe"})", "twice"},
+      {R"({"mlbridge":null,"transport":"pipe"})", "mlbridge"},
+      {"null", "null"},
+      {"[1]", "[1]"},
+      {"\x1b[31m{}", "\\x1b[31m"},
       {R"({"mlbridge":1,"transport":"smoke","serdes":"json"})", "smoke"},
       {R"({"mlbridge":1,"transport":"pipe","serdes":"morse"})", "morse"},
       {R"({"transport":"pipe"})", "version"},

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FaultTest.h"
+#include "MLCompilerBridge/ModelSpec.h"
 #include "MLCompilerBridge/SharedMemoryModelRunner.h"
 #include "Transport/Meeting.h"
 #include "Transport/SharedMemoryChannel.h"
@@ -50,7 +51,7 @@ public:
   }
   void sendTerms() const {
     sendTerms({Ends->Questions.descriptor(), Ends->Answers.descriptor(),
-               Ends->Doorbell.get()});
+               Ends->Doorbell.Write.get()});
   }
   void sendTerms(std::vector<int> Descriptors) const {
     if (sendPacket(Ends->Socket.get(), Terms().encode(), Descriptors))
@@ -164,6 +165,29 @@ TEST_F(SharedMemoryFault, AModelThatDiedBetweenTwoQuestionsIsNoticedAtOnce) {
   expectFailure(ErrorCode::PeerClosed, "ended or closed", 100ms);
 }
 
+TEST_F(SharedMemoryFault, SignalsHideNeitherDeathNorDeadline) {
+  for (const char *Scheme : {"shm:", "pipe:"})
+    for (bool Dies : {true, false}) {
+      SCOPED_TRACE(Scheme);
+      Child Model([&] {
+        auto Server = ModelServer::listen(Name);
+        if (!Server || !(*Server)->next(Deadline::in(20s)))
+          return 5;
+        ::raise(Dies ? SIGKILL : SIGSTOP);
+        return 0;
+      });
+      auto Made = createModelRunner(Scheme + Name);
+      ASSERT_TRUE(Made) << Made.message();
+      Runner = std::move(*Made);
+      Runner->setTimeout(Dies ? Duration::max() : Duration(ShortWait));
+      SignalStorm Storm;
+      Clock::time_point Start = Clock::now();
+      EXPECT_EQ(ask().code(),
+                Dies ? ErrorCode::PeerClosed : ErrorCode::Timeout);
+      EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
+    }
+}
+
 TEST_F(SharedMemoryFault, AStoppedModelIsATimeout) {
   Child Model([&] {
     RawSharedModel M(Name);
@@ -217,9 +241,17 @@ const Lie Lies[] = {
      [](RawSharedModel &M) { M.answer(1, "", SharedRegion::Moved); }},
     {"AMoveToSomethingElse", ErrorCode::Malformed, "sealed",
      [](RawSharedModel &M) {
-       const int Doorbell = M.Ends->Doorbell.get();
+       const int Doorbell = M.Ends->Doorbell.Write.get();
        (void)bool(sendPacket(M.Ends->Socket.get(), "{\"mlbridge\":1}",
                              {&Doorbell, 1}));
+       M.answer(1, "", SharedRegion::Moved);
+     }},
+    {"AMoveWithoutANumber", ErrorCode::Malformed, "moved message 1",
+     [](RawSharedModel &M) {
+       auto Larger = SharedRegion::create(1 << 21);
+       const int Memory = Larger->descriptor();
+       (void)bool(
+           sendPacket(M.Ends->Socket.get(), "{\"mlbridge\":2}", {&Memory, 1}));
        M.answer(1, "", SharedRegion::Moved);
      }},
     {"AnotherNumber", ErrorCode::Malformed, "answered question 5",
@@ -280,8 +312,8 @@ TEST_F(SharedMemoryFault, OnlyASealedMemoryOfTheRightFormIsUsed) {
           ::pwrite(Memory.get(), &C.Capacity, 8, 16) != 8 ||
           ::fcntl(Memory.get(), F_ADD_SEALS, C.Seals) != 0)
         return 5;
-      M.sendTerms(
-          {Memory.get(), M.Ends->Answers.descriptor(), M.Ends->Doorbell.get()});
+      M.sendTerms({Memory.get(), M.Ends->Answers.descriptor(),
+                   M.Ends->Doorbell.Write.get()});
       ::poll(nullptr, 0, 60'000);
       return 0;
     });
@@ -348,10 +380,8 @@ TEST_F(SharedMemoryFault, ACompilerThatLiesEndsItsOwnSessionOnly) {
           SharedRegion::open(std::move(Theirs.Descriptors[0]), "the server");
       if (!Questions)
         return 7;
-      if (Questions->post(Length, 1)) {
-        const std::uint64_t Ring = 1;
-        (void)!::write(Theirs.Descriptors[2].get(), &Ring, sizeof(Ring));
-      }
+      if (Questions->post(Length, 1))
+        (void)!::write(Theirs.Descriptors[2].get(), "", 1);
       // The server closes its end of the socket.
       ::poll(&P, 1, 60'000);
       return 0;

@@ -571,7 +571,7 @@ TEST(BitstreamReading, ErrorMessagesAreFitForATerminal) {
   Error E = readError("{\"features\":[{\"name\":\"\\u001b[31m" +
                       std::string(1000, 'x') +
                       "\",\"type\":\"int8_t\",\"shape\":[1]}]}\n\n");
-  EXPECT_THAT(E.message(), HasSubstr("'?[31mxxx"));
+  EXPECT_THAT(E.message(), HasSubstr("'\\x1b[31mxxx"));
   EXPECT_LT(E.message().size(), 200u);
   // A name is not cut within a character.
   std::string Name = "x";
@@ -579,7 +579,7 @@ TEST(BitstreamReading, ErrorMessagesAreFitForATerminal) {
     Name += "é";
   E = readError("{\"features\":[{\"name\":\"" + Name +
                 "\",\"type\":\"int8_t\",\"shape\":[1]}]}\n\n");
-  EXPECT_THAT(E.message(), HasSubstr("é...':"));
+  EXPECT_THAT(E.message(), HasSubstr("é...é"));
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,298 @@
+//===- DescriptorFaultTest.cpp - Descriptors that a peer hands over -------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A session's descriptors come from the other side, which still holds them: it
+/// may hand over the wrong ones, and change their flags at any time. And the
+/// compiler's process may have no room for them.
+///
+//===----------------------------------------------------------------------===//
+
+#include "FaultTest.h"
+#include "MLCompilerBridge/ModelServer.h"
+#include "MLCompilerBridge/ModelSpec.h"
+#include "RawModel.h"
+#include "Transport/SharedMemoryChannel.h"
+
+#include <csignal>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+void makeBlocking(int FD) {
+  ::fcntl(FD, F_SETFL, ::fcntl(FD, F_GETFL) & ~O_NONBLOCK);
+}
+
+class DescriptorFault : public FaultTest {
+protected:
+  void connect(const std::string &Spec) {
+    auto Made = createModelRunner(Spec);
+    ASSERT_TRUE(Made) << Made.message();
+    Runner = std::move(*Made);
+    Runner->setTimeout(ShortWait);
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Pipes
+//===----------------------------------------------------------------------===//
+
+TEST_F(DescriptorFault, AReplyThatDoesNotComeThroughABlockingPipeIsATimeout) {
+  Child Model([&] {
+    RawModel M(Name);
+    M.keepCompilersEnds();
+    M.awaitConnection();
+    M.awaitHello();
+    M.sendTerms();
+    M.readRequest();
+    makeBlocking(M.compilersReadEnd());
+    ::poll(nullptr, 0, 60'000);
+    return 0;
+  });
+  connect("pipe:" + Name);
+  expectFailure(ErrorCode::Timeout, "did not answer", ShortWait + Slack);
+}
+
+TEST_F(DescriptorFault, ARequestThatNobodyTakesFromABlockingPipeIsATimeout) {
+  Child Model([&] {
+    RawModel M(Name);
+    M.keepCompilersEnds();
+    M.awaitConnection();
+    M.awaitHello();
+    M.sendTerms();
+    for (;;) {
+      makeBlocking(M.compilersWriteEnd());
+      ::poll(nullptr, 0, 1);
+    }
+    return 0;
+  });
+  connect("pipe:" + Name);
+  std::vector<double> Large(1 << 20);
+  Clock::time_point Start = Clock::now();
+  Runner->populateFeatures(std::pair{"x", Span<const double>(Large)});
+  EXPECT_EQ(Runner->tryEvaluate<float>().code(), ErrorCode::Timeout);
+  EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
+}
+
+/// What a model hands over in place of a session's end.
+struct Wrong {
+  const char *What;
+  int (*Make)();
+};
+void PrintTo(const Wrong &W, std::ostream *OS) { *OS << W.What; }
+
+int fullEventFD() {
+  const int FD = ::eventfd(0, 0);
+  const std::uint64_t Full = ~std::uint64_t(1);
+  (void)!::write(FD, &Full, sizeof(Full));
+  return FD;
+}
+
+int pipeEnd(int Which) {
+  int Ends[2];
+  if (::pipe(Ends) != 0)
+    ::_exit(5);
+  // The other one is closed: writing raises SIGPIPE.
+  ::close(Ends[1 - Which]);
+  return Ends[Which];
+}
+
+int socketEnd() {
+  int Ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, Ends) != 0)
+    ::_exit(5);
+  ::close(Ends[0]);
+  return Ends[1];
+}
+
+const Wrong WrongOnes[] = {
+    {"AFullEventFD", fullEventFD},
+    {"AnEndToReadFrom", [] { return pipeEnd(0); }},
+    {"ASocket", socketEnd},
+    {"AFile", [] { return ::open("/dev/null", O_RDWR); }},
+    {"AFolder", [] { return ::open("/tmp", O_RDONLY); }},
+    {"AnEndlessDevice", [] { return ::open("/dev/zero", O_RDWR); }},
+};
+
+class WrongDescriptor : public DescriptorFault,
+                        public testing::WithParamInterface<Wrong> {};
+
+/// Meets a compiler, and hands \p Descriptors over in the newest version.
+void meetWith(MeetingPoint &Point, const std::vector<int> &Descriptors) {
+  pollfd P{Point.socket(), POLLIN, 0};
+  ::poll(&P, 1, 60'000);
+  posix::UniqueFD Socket = Point.accept();
+  Packet Hello;
+  P.fd = Socket.get();
+  ::poll(&P, 1, 60'000);
+  if (!receivePacket(Socket.get(), Hello) ||
+      sendPacket(Socket.get(), Terms().encode(), Descriptors))
+    ::_exit(6);
+  ::poll(nullptr, 0, 60'000);
+}
+
+TEST_P(WrongDescriptor, IsNoPipe) {
+  for (bool IsFirst : {true, false}) {
+    Child Model([&] {
+      auto Point = MeetingPoint::listen(Name + ".sock");
+      int Ends[2];
+      if (!Point || ::pipe2(Ends, O_NONBLOCK) != 0)
+        return 5;
+      // The pipe's other end is the one that is swapped.
+      Ends[IsFirst ? 0 : 1] = GetParam().Make();
+      if (!IsFirst)
+        Ends[0] = pipeEnd(0);
+      meetWith(*Point, {Ends[0], Ends[1]});
+      return 0;
+    });
+    // That end would do as the first one.
+    if (IsFirst && GetParam().What == std::string("AnEndToReadFrom"))
+      continue;
+    connect("pipe:" + Name);
+    expectFailure(ErrorCode::Malformed, "the end of a pipe");
+  }
+}
+
+TEST_P(WrongDescriptor, IsNoDoorbell) {
+  Child Model([&] {
+    auto Point = MeetingPoint::listen(Name + ".sock");
+    auto Ends = SharedMemoryEnds::create();
+    if (!Point || !Ends)
+      return 5;
+    meetWith(*Point, {Ends->Questions.descriptor(), Ends->Answers.descriptor(),
+                      GetParam().Make()});
+    return 0;
+  });
+  connect("shm:" + Name);
+  expectFailure(ErrorCode::Malformed, "the end of a pipe");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WrongDescriptor, testing::ValuesIn(WrongOnes),
+                         [](const auto &Info) { return Info.param.What; });
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+/// A model that is asleep whenever it is asked, and whose doorbell is full, or
+/// has no reader.
+TEST_F(DescriptorFault, NoDoorbellMakesACompilerWaitOrEndsIt) {
+  for (bool HasReader : {true, false}) {
+    SCOPED_TRACE(HasReader ? "full" : "no reader");
+    Child Model([&] {
+      auto Point = MeetingPoint::listen(Name + ".sock");
+      auto Ends = SharedMemoryEnds::create();
+      if (!Point || !Ends)
+        return 5;
+      Ends->Questions.setSleeping(true);
+      const int Bell = Ends->Doorbell.Write.get();
+      std::byte Filling[4096] = {};
+      while (HasReader && ::write(Bell, Filling, sizeof(Filling)) > 0)
+        ;
+      if (!HasReader)
+        Ends->Doorbell.Read.reset();
+      makeBlocking(Bell);
+      meetWith(*Point, {Ends->Questions.descriptor(),
+                        Ends->Answers.descriptor(), Bell});
+      return 0;
+    });
+    connect("shm:" + Name);
+    expectFailure(ErrorCode::Timeout, "did not answer", ShortWait + Slack);
+  }
+}
+
+TEST_F(DescriptorFault, ACompilerThatClosesItsDoorbellCostsNoTime) {
+  auto Server = ModelServer::listen(Name);
+  ASSERT_TRUE(Server) << Server.message();
+  Child Compiler([&] {
+    auto Found = tryMeet(Name, "the model", {"shm", 2, /*NumDescriptors=*/3},
+                         {"bitstream", ""}, Deadline::in(10s));
+    if (!Found || !*Found)
+      return 1;
+    (**Found).Descriptors[2].reset();
+    ::poll(nullptr, 0, 60'000);
+    return 0;
+  });
+  EXPECT_EQ((*Server)->next(Deadline::in(ShortWait)).code(),
+            ErrorCode::Timeout);
+  EXPECT_EQ((*Server)->statistics().Sessions, 1u);
+  EXPECT_EQ((*Server)->statistics().Open, 0u) << "poll(2) returns at once";
+}
+
+//===----------------------------------------------------------------------===//
+// Limits of the process
+//===----------------------------------------------------------------------===//
+
+void setLimit(int Which, rlim_t Value) {
+  rlimit Limit{};
+  if (::getrlimit(static_cast<__rlimit_resource>(Which), &Limit) != 0)
+    ::_exit(7);
+  Limit.rlim_cur = Value;
+  if (::setrlimit(static_cast<__rlimit_resource>(Which), &Limit) != 0)
+    ::_exit(7);
+}
+
+/// Whether a question by \p Runner fails with \p Code, in words that have
+/// \p Mentions: an exit status for a Child.
+int failsWith(MLModelRunner &Runner, const std::vector<double> &X,
+              ErrorCode Code, std::string_view Mentions) {
+  Runner.populateFeatures(std::pair{"x", Span<const double>(X)});
+  auto Answer = Runner.tryEvaluate<std::vector<double>>();
+  if (Answer)
+    return 1;
+  if (Answer.code() == Code &&
+      Answer.message().find(Mentions) != std::string_view::npos)
+    return 0;
+  std::fprintf(stderr, "found: %s\n", Answer.takeError().str().c_str());
+  return 2;
+}
+
+TEST_F(DescriptorFault, NoRoomForASessionsDescriptorsIsSaid) {
+  EchoModel Model(Name);
+  for (const char *Scheme : {"pipe:", "shm:"}) {
+    SCOPED_TRACE(Scheme);
+    Child Compiler([&] {
+      auto Made = createModelRunner(Scheme + Name + "?connect=5s");
+      // The next descriptor, for the socket, and one more.
+      const int Next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+      setLimit(RLIMIT_NOFILE, static_cast<rlim_t>(Next) + 2);
+      ::close(Next);
+      return failsWith(**Made, {1.0}, ErrorCode::System, "ulimit -n");
+    });
+    EXPECT_EQ(Compiler.wait(), 0);
+  }
+}
+
+TEST_F(DescriptorFault, ALimitOnTheSizeOfFilesIsAnErrorAndNoSignal) {
+  EchoModel Model(Name);
+  Child Compiler([&] {
+    auto Made = createModelRunner("shm:" + Name);
+    (**Made).populateFeatures(std::pair{"x", 1.0});
+    if (!(**Made).tryEvaluate<double>())
+      return 3;
+    setLimit(RLIMIT_FSIZE, 1 << 20);
+    const std::vector<double> Large(1 << 18);
+    if (int Status = failsWith(**Made, Large, ErrorCode::System, "ulimit -f"))
+      return Status;
+    // What fits goes on to be asked.
+    (**Made).populateFeatures(std::pair{"x", 1.0});
+    return (**Made).tryEvaluate<double>() ? 0 : 4;
+  });
+  EXPECT_EQ(Compiler.wait(), 0);
+}
+
+} // namespace

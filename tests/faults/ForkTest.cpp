@@ -1,0 +1,197 @@
+//===- ForkTest.cpp - Compilers that fork -----------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A compiler that forks has a runner in two processes. Each must get the
+/// answers to its own questions: the child meets the model anew.
+///
+//===----------------------------------------------------------------------===//
+
+#include "FaultTest.h"
+#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/PipeModelRunner.h"
+#include "RawModel.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+class Fork : public FaultTest,
+             public testing::WithParamInterface<const char *> {
+protected:
+  /// Serves this many sessions, in a process of its own, and answers each
+  /// question with itself.
+  std::unique_ptr<Child> serve(std::uint64_t Sessions) {
+    return std::make_unique<Child>([this, Sessions] {
+      auto Server = ModelServer::listen(Name);
+      if (!Server)
+        return 5;
+      for (;;) {
+        if (auto Q = (*Server)->next(Deadline::in(100ms))) {
+          if ((*Server)->reply(Q->Features))
+            return 6;
+          continue;
+        }
+        const ModelServer::Statistics Now = (*Server)->statistics();
+        if (Now.Sessions != 0 && Now.Open == 0)
+          return Now.Sessions == Sessions ? 0 : 7;
+      }
+    });
+  }
+
+  void connect() {
+    auto Made = createModelRunner(GetParam() + Name);
+    ASSERT_TRUE(Made) << Made.message();
+    Runner = std::move(*Made);
+  }
+
+  /// Whether the model answers with what it is asked.
+  static bool isAnswered(MLModelRunner &Runner, double X, std::size_t Size) {
+    const std::vector<double> Values(Size, X);
+    Runner.populateFeatures(std::pair{"x", Span<const double>(Values)});
+    auto Answer = Runner.tryEvaluate<std::vector<double>>();
+    if (!Answer)
+      std::fprintf(stderr, "%d: %s\n", ::getpid(),
+                   Answer.takeError().str().c_str());
+    return Answer && *Answer == Values;
+  }
+  static bool areAnswered(MLModelRunner &Runner, double First) {
+    for (int I = 0; I < 200; ++I)
+      if (!isAnswered(Runner, First + I, I % 10 == 0 ? 50'000 : 1))
+        return false;
+    return true;
+  }
+};
+
+TEST_P(Fork, EachProcessGetsItsOwnAnswers) {
+  std::unique_ptr<Child> Model = serve(/*Sessions=*/3);
+  connect();
+  ASSERT_TRUE(isAnswered(*Runner, 1, 1));
+  Child First([&] { return areAnswered(*Runner, 1000) ? 0 : 1; });
+  Child Second([&] { return areAnswered(*Runner, 2000) ? 0 : 1; });
+  EXPECT_TRUE(areAnswered(*Runner, 3000));
+  EXPECT_EQ(First.wait(), 0);
+  EXPECT_EQ(Second.wait(), 0);
+  EXPECT_TRUE(areAnswered(*Runner, 4000));
+  Runner.reset();
+  EXPECT_EQ(Model->wait(), 0) << "each process has a session of its own";
+}
+
+TEST_P(Fork, AChildThatAsksNothingLeavesTheSessionAlone) {
+  std::unique_ptr<Child> Model = serve(/*Sessions=*/1);
+  connect();
+  ASSERT_TRUE(isAnswered(*Runner, 1, 50'000));
+  Child Idle([&] {
+    Runner.reset();
+    return 0;
+  });
+  EXPECT_TRUE(areAnswered(*Runner, 3000));
+  EXPECT_EQ(Idle.wait(), 0);
+  EXPECT_TRUE(areAnswered(*Runner, 4000));
+  Runner.reset();
+  EXPECT_EQ(Model->wait(), 0);
+}
+
+TEST_P(Fork, AGrandchildHasASessionOfItsOwn) {
+  std::unique_ptr<Child> Model = serve(/*Sessions=*/3);
+  connect();
+  ASSERT_TRUE(isAnswered(*Runner, 1, 1));
+  Child First([&] {
+    if (!isAnswered(*Runner, 2, 1))
+      return 1;
+    Child Grandchild([&] { return areAnswered(*Runner, 1000) ? 0 : 1; });
+    return areAnswered(*Runner, 2000) ? Grandchild.wait() : 2;
+  });
+  EXPECT_TRUE(areAnswered(*Runner, 3000));
+  EXPECT_EQ(First.wait(), 0);
+  Runner.reset();
+  EXPECT_EQ(Model->wait(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Fork, testing::Values("pipe:", "shm:"),
+                         [](const auto &Info) {
+                           std::string Scheme = Info.param;
+                           Scheme.pop_back();
+                           return Scheme;
+                         });
+
+/// A bare model knows one compiler, which is the parent.
+TEST(BareFork, AChildIsKeptOut) {
+  TemporaryDirectory Directory;
+  const std::string Name = Directory.path("model");
+  RawBareModel::makeFifos(Name);
+  Child Model([&] {
+    RawBareModel M(Name);
+    for (;;) {
+      M.readRequest();
+      M.writeFrame("{\"out\":1}");
+    }
+    return 0;
+  });
+  TransportOptions Options;
+  Options.ConnectTimeout = ShortWait;
+  PipeModelRunner Runner(Name, SerDes::Kind::JSON, Options);
+  auto Ask = [&] {
+    Runner.populateFeatures(std::pair{"x", 1});
+    return Runner.tryEvaluate<int>();
+  };
+  ASSERT_TRUE(Ask());
+  Child Forked([&] { return Ask().code() == ErrorCode::Timeout ? 0 : 1; });
+  EXPECT_EQ(Forked.wait(), 0);
+  EXPECT_TRUE(Ask());
+}
+
+/// A server's children hold its sockets when it is killed.
+TEST(ServerFork, AChildOfADeadServerKeepsNobodyWaiting) {
+  TemporaryDirectory Directory;
+  const std::string Name = Directory.path("model");
+  int Alive[2];
+  ASSERT_EQ(::pipe(Alive), 0);
+  Child Dead([&] {
+    auto Server = ModelServer::listen(Name);
+    if (!Server)
+      return 5;
+    if (::fork() == 0) {
+      // Ends with the test, which closes the other end.
+      ::close(Alive[1]);
+      (void)!::write(Alive[1], "", 1);
+      pollfd P{Alive[0], POLLIN, 0};
+      ::poll(&P, 1, 60'000);
+      ::_exit(0);
+    }
+    ::poll(nullptr, 0, 100);
+    ::kill(::getpid(), SIGKILL);
+    return 0;
+  });
+  EXPECT_EQ(Dead.wait(), 128 + SIGKILL);
+  for (const char *Scheme : {"pipe:", "shm:"}) {
+    auto Runner = createModelRunner(Scheme + Name + "?connect=300ms");
+    ASSERT_TRUE(Runner) << Runner.message();
+    (**Runner).populateFeatures(std::pair{"x", 1});
+    Expected<int> Answer = (**Runner).tryEvaluate<int>();
+    EXPECT_EQ(Answer.code(), ErrorCode::Timeout);
+    EXPECT_NE(Answer.message().find("a child that it forked"),
+              std::string_view::npos)
+        << Answer.message();
+  }
+  EchoModel Next(Name);
+  auto Runner = createModelRunner("pipe:" + Name);
+  (**Runner).populateFeatures(std::pair{"x", 7});
+  Expected<int> Answer = (**Runner).tryEvaluate<int>();
+  ASSERT_TRUE(Answer) << Answer.message();
+  EXPECT_EQ(*Answer, 7);
+  ::close(Alive[0]);
+  ::close(Alive[1]);
+}
+
+} // namespace
