@@ -38,6 +38,9 @@ struct DoorOptions {
   std::size_t MaxMessage = TransportOptions().MaxMessage;
   /// How long a compiler may take to accept a reply, or to say hello.
   Duration PeerTimeout = std::chrono::seconds(10);
+  /// How many compilers the server may have at a time. More are refused, and
+  /// told so.
+  std::size_t MaxSessions = 4096;
 };
 
 /// Nothing here waits: the server does, for all of its doors and sessions.

@@ -53,6 +53,8 @@ struct ModelSpec {
   Expected<Duration> duration(std::string_view Key, Duration Default) const;
   /// A number of bytes: `65536`, `64KiB`, `1GiB`.
   Expected<std::size_t> bytes(std::string_view Key, std::size_t Default) const;
+  /// A whole number of 1 or more.
+  Expected<std::size_t> number(std::string_view Key, std::size_t Default) const;
   /// The options that every inter-process runner takes: `connect`,
   /// `max-message`.
   Expected<TransportOptions> transportOptions() const;

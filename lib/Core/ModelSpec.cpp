@@ -284,6 +284,20 @@ Expected<std::size_t> ModelSpec::bytes(std::string_view Key,
                             printable(Text) + "'");
 }
 
+Expected<std::size_t> ModelSpec::number(std::string_view Key,
+                                        std::size_t Default) const {
+  static constexpr Unit Units[] = {{"", 1}};
+  std::string_view Text = option(Key, {});
+  if (!Text.data())
+    return Default;
+  if (std::optional<std::int64_t> Number = parseQuantity(Text, Units);
+      Number && *Number > 0)
+    return static_cast<std::size_t>(*Number);
+  return invalid(*this, "option '" + std::string(Key) +
+                            "': expected a number of 1 or more, found '" +
+                            printable(Text) + "'");
+}
+
 Expected<TransportOptions> ModelSpec::transportOptions() const {
   TransportOptions Result;
   Expected<Duration> Connect = duration("connect", Result.ConnectTimeout);

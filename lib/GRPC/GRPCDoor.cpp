@@ -47,10 +47,12 @@ private:
 
 Expected<std::unique_ptr<Door>> MLBridge::openGRPCDoor(std::string_view Text,
                                                        DoorOptions Options) {
-  Expected<ServerSpec> Spec = ServerSpec::parse(Text, Options.MaxMessage);
+  Expected<ServerSpec> Spec =
+      ServerSpec::parse(Text, Options.MaxMessage, Options.MaxSessions);
   if (!Spec)
     return Spec.takeError();
   Options.MaxMessage = Spec->MaxMessage;
+  Options.MaxSessions = Spec->MaxSessions;
   Expected<std::unique_ptr<Lobby>> Callers =
       Lobby::open(Spec->Address, Inference,
                   {Options.MaxMessage, Options.PeerTimeout, Spec->Credentials});
@@ -72,6 +74,8 @@ void GRPCDoor::admit(Span<const pollfd> Polled, Reception &Into) {
 
 Error GRPCDoor::take(const Arrival &Who, Reception &Into) {
   const ServerCall &Call = *Who.First;
+  if (Error E = Into.checkRoom(Options.MaxSessions))
+    return E;
   Expected<std::unique_ptr<BaseSerDes>> Codec = Options.Formats.create(
       Call.metadata(Metadata::SerDes, defaultSerDes(Options.Formats)),
       SerDes::Side::Model);

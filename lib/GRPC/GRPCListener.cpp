@@ -11,99 +11,15 @@
 #include "GRPC/GRPCClock.h"
 #include "GRPC/GRPCCredentials.h"
 #include "GRPC/GRPCProtocol.h"
+#include "Support/PrintableText.h"
 
-#include <cerrno>
-#include <cstdlib>
 #include <grpcpp/server_builder.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-//===----------------------------------------------------------------------===//
-// The name of a Unix socket
-//===----------------------------------------------------------------------===//
-
-// gRPC would remove whatever lies at the path, a live server's socket as well,
-// and leave it to the umask who may connect. So it listens in a folder that is
-// ours alone, and its socket gets its name when it is as it should be.
-
-Expected<SocketName> SocketName::reserve(std::string Path) {
-  std::string Folder = Path + ".XXXXXX";
-  if (!::mkdtemp(Folder.data()))
-    return Error::fromErrno(errno, "cannot make a socket at " + Path);
-  SocketName Name;
-  Name.Path = std::move(Path);
-  Name.Temporary = Folder + "/s";
-  Name.Folder = std::move(Folder);
-  return Name;
-}
-
-void SocketName::removeTemporary() {
-  if (Folder.empty())
-    return;
-  ::unlink(Temporary.c_str());
-  ::rmdir(Folder.c_str());
-  Folder.clear();
-}
-
-static bool somebodyListensAt(const std::string &Path) {
-  posix::UniqueFD Socket(
-      ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  Expected<posix::SocketAddress> Address = posix::SocketAddress::create(Path);
-  if (!Socket || !Address)
-    return false;
-  // A child that a dead server has forked may still hold its socket.
-  return Address->connect(Socket.get()) == 0
-             ? !posix::peerHasEnded(Socket.get())
-             : errno == EAGAIN;
-}
-
-Error SocketName::publish() {
-  if (::chmod(Temporary.c_str(), S_IRUSR | S_IWUSR) != 0)
-    return Error::fromErrno(errno, "cannot make " + Path + " private");
-  Error Taken(ErrorCode::InvalidArgument,
-              "another model already serves " + Path +
-                  "; stop it or choose another name");
-  Expected<posix::FileKind> Kind = posix::fileKind(Path);
-  if (!Kind)
-    return Kind.takeError();
-  switch (*Kind) {
-  case posix::FileKind::Missing:
-    break;
-  case posix::FileKind::Socket: {
-    const posix::FileIdentity Old = posix::FileIdentity::ofPath(Path);
-    if (somebodyListensAt(Path))
-      return Taken;
-    posix::unlinkIfSame(Path, Old);
-    break;
-  }
-  default:
-    return {ErrorCode::System, Path + ": expected a socket or nothing, found " +
-                                   posix::describeFile(Path) +
-                                   "; remove it or choose another name"};
-  }
-  // Unlike rename(2), it replaces nobody's.
-  if (::link(Temporary.c_str(), Path.c_str()) != 0)
-    return errno == EEXIST
-               ? Taken
-               : Error::fromErrno(errno, "cannot listen at " + Path);
-  Identity = posix::FileIdentity::ofPath(Path);
-  removeTemporary();
-  return Error::success();
-}
-
-SocketName::~SocketName() {
-  removeTemporary();
-  if (!Path.empty())
-    posix::unlinkIfSame(Path, Identity);
-}
-
-//===----------------------------------------------------------------------===//
-// The server
-//===----------------------------------------------------------------------===//
+/// How long a peer may take to acknowledge what it was sent.
+static constexpr std::chrono::seconds KeepaliveTimeout(20);
 
 static void setServerArguments(grpc::ServerBuilder &Builder,
                                const Listener::Options &Wishes) {
@@ -113,8 +29,6 @@ static void setServerArguments(grpc::ServerBuilder &Builder,
   for (std::size_t I = 0; I < All.num_args; ++I)
     if (All.args[I].type == GRPC_ARG_INTEGER)
       Builder.AddChannelArgument(All.args[I].key, All.args[I].value.integer);
-  // Two servers at one port would each get some of the compilers.
-  Builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   Builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              millisOf(Wishes.PeerTimeout));
   // Compilers may ask as often as they like whether we are still there, and are
@@ -123,56 +37,61 @@ static void setServerArguments(grpc::ServerBuilder &Builder,
   Builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 100);
   Builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-  Builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  Builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             millisOf(KeepaliveTimeout));
   Builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
 }
 
 Expected<std::unique_ptr<Listener>> Listener::listen(const std::string &Address,
                                                      const Options &Wishes,
                                                      Receive Received) {
-  constexpr std::string_view Local = "unix:";
-  const bool IsLocal = Address.starts_with(Local);
   auto Credentials = makeServerCredentials(Wishes.Credentials);
   if (!Credentials)
     return Credentials.takeError();
+  Expected<std::unique_ptr<Acceptor>> Connections =
+      Acceptor::listen(Address, KeepaliveTimeout);
+  if (!Connections)
+    return Connections.takeError();
   std::unique_ptr<Listener> Made(new Listener(std::move(Received)));
-  Made->Address = Address;
-  std::string Where = Address;
-  if (IsLocal) {
-    Expected<SocketName> Name =
-        SocketName::reserve(Address.substr(Local.size()));
-    if (!Name)
-      return Name.takeError();
-    Made->Socket = std::move(*Name);
-    Where = std::string(Local) + Made->Socket.temporary();
-  }
+  Made->Connections = std::move(*Connections);
+  Made->Refusals.emplace(
+      *Credentials,
+      grpc::Status(grpc::StatusCode::UNAVAILABLE,
+                   "the model side has no descriptors for more connections "
+                   "(ulimit -n); try again later"));
   grpc::ServerBuilder Builder;
   setServerArguments(Builder, Wishes);
-  int Port = 0;
-  Builder.AddListeningPort(Where, *Credentials, &Port);
+  Made->Entry = Builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      *Credentials);
   Builder.RegisterAsyncGenericService(&Made->Service);
   Made->Queue = Builder.AddCompletionQueue();
   Made->Server = Builder.BuildAndStart();
-  if (!Made->Server || (!IsLocal && Port == 0))
-    return Error(ErrorCode::System,
-                 "cannot listen at " + Address +
-                     ": is the port taken, or the address none of this "
-                     "machine's? (GRPC_VERBOSITY=debug says more)");
-  if (IsLocal) {
-    if (Error E = Made->Socket.publish())
-      return E;
-  } else {
-    Made->Address.replace(Address.rfind(':') + 1, std::string::npos,
-                          std::to_string(Port));
-  }
+  if (!Made->Server)
+    return Error(ErrorCode::System, "cannot start a gRPC server for " +
+                                        printable(Address) +
+                                        " (GRPC_VERBOSITY=debug says more)");
   Made->awaitCall();
   Made->Thread = std::thread([L = Made.get()] { L->run(); });
+  Made->Connections->start({[L = Made.get()](posix::UniqueFD Connection) {
+                              L->serve(std::move(Connection));
+                            },
+                            [L = Made.get()](posix::UniqueFD Connection) {
+                              L->Refusals->take(std::move(Connection));
+                            }});
   return Made;
+}
+
+void Listener::serve(posix::UniqueFD Connection) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters Given;
+  Given.fd = Connection.release();
+  Entry->HandleNewConnection(&Given);
 }
 
 Listener::~Listener() {
   if (!Queue)
     return;
+  Connections->stop();
   if (!Thread.joinable())
     Thread = std::thread([this] { run(); });
   {

@@ -7,15 +7,16 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Listener: a gRPC server at an address, and the one thread that attends to
-/// it. (That whoever spins for a question polls in its place saves nothing that
-/// can be measured.)
+/// Listener: a gRPC server at an address, and the thread that handles its
+/// calls.
 ///
 //===----------------------------------------------------------------------===//
 
 #ifndef MLBRIDGE_LIB_GRPC_GRPCLISTENER_H
 #define MLBRIDGE_LIB_GRPC_GRPCLISTENER_H
 
+#include "GRPC/GRPCAcceptor.h"
+#include "GRPC/GRPCRefusal.h"
 #include "GRPC/GRPCServerCall.h"
 #include "MLCompilerBridge/gRPCTransport.h"
 
@@ -25,58 +26,41 @@
 
 namespace MLBridge::GRPC {
 
-/// A Unix socket's name, made for a server that listens and removed with it.
-class SocketName {
-public:
-  /// Where the server is to listen in the meantime: nobody else can connect
-  /// there.
-  static Expected<SocketName> reserve(std::string Path);
-  const std::string &temporary() const { return Temporary; }
-  /// Gives the socket its name, mode 0600. A live server's stays its own.
-  Error publish();
-
-  SocketName() = default;
-  SocketName(SocketName &&) = default;
-  SocketName &operator=(SocketName &&) = default;
-  ~SocketName();
-
-private:
-  void removeTemporary();
-
-  std::string Path, Folder, Temporary;
-  posix::FileIdentity Identity;
-};
-
 class Listener final : public ServerCall::Owner {
 public:
   struct Options {
     std::size_t MaxMessage;
-    /// How long a newcomer may take until it speaks HTTP/2 (and TLS).
+    /// How long a peer may take until it speaks HTTP/2 (and TLS).
     Duration PeerTimeout;
     gRPCCredentials Credentials;
   };
   /// Called by gRPC's thread.
   using Receive = std::function<void(const std::shared_ptr<ServerCall> &)>;
 
-  /// Listens at \p Address (`host:port` or `unix:PATH`).
+  /// Listens at \p Address (`host:port` or `unix:PATH`). Call checkProcess()
+  /// before.
   static Expected<std::unique_ptr<Listener>>
   listen(const std::string &Address, const Options &Wishes, Receive Received);
-  /// Ends all calls. Whoever has one lets go of it before.
+  /// Ends all calls. Their owners let go of them before. Not in a forked
+  /// child, where the threads are missing: abandon() it there.
   ~Listener();
 
   /// Where it listens, with the port that was picked for port 0.
-  const std::string &address() const { return Address; }
+  const std::string &address() const { return Connections->address(); }
 
 private:
   explicit Listener(Receive Received) : Received(std::move(Received)) {}
   void run();
+  void serve(posix::UniqueFD Connection);
   void awaitCall();
   void hasArrived(std::shared_ptr<ServerCall> Call) override;
 
   Receive Received;
-  std::string Address;
-  SocketName Socket;
+  std::unique_ptr<Acceptor> Connections;
+  /// For connections that there is no room for.
+  std::optional<RefusingServer> Refusals;
   grpc::AsyncGenericService Service;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> Entry;
   std::unique_ptr<grpc::ServerCompletionQueue> Queue;
   std::unique_ptr<grpc::Server> Server;
   std::thread Thread;

@@ -8,11 +8,10 @@
 
 #include "GRPC/GRPCLobby.h"
 
+#include "GRPC/GRPCProcess.h"
 #include "GRPC/GRPCProtocol.h"
-
-#include <cerrno>
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include "Support/Abandon.h"
+#include "Support/PrintableText.h"
 
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
@@ -27,10 +26,12 @@ void Arrival::refuse(const std::string &Why) const {
 Expected<std::unique_ptr<Lobby>> Lobby::open(const std::string &Address,
                                              const Methods &Known,
                                              const Listener::Options &Options) {
-  posix::UniqueFD Doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!Doorbell)
-    return Error::fromErrno(errno, "cannot make an eventfd");
-  std::unique_ptr<Lobby> Made(new Lobby(Known, std::move(Doorbell)));
+  if (Error E = checkProcess())
+    return E;
+  Expected<std::shared_ptr<MailboxOwner>> Owner = MailboxOwner::create();
+  if (!Owner)
+    return Owner.takeError();
+  std::unique_ptr<Lobby> Made(new Lobby(Known, std::move(*Owner)));
   Expected<std::unique_ptr<Listener>> Calls =
       Listener::listen(Address, Options, [L = Made.get()](const auto &Call) {
         L->receive(Call);
@@ -42,15 +43,18 @@ Expected<std::unique_ptr<Lobby>> Lobby::open(const std::string &Address,
 }
 
 Lobby::~Lobby() {
+  if (Owner->Made.isForked()) {
+    abandon(std::move(Arrivals));
+    abandon(std::move(Calls));
+    return;
+  }
   // The listener waits for the last call to go.
   for (const Arrival &Who : takeArrivals())
     Who.refuse("the model side is closing");
 }
 
 std::vector<Arrival> Lobby::takeArrivals() {
-  std::uint64_t Rings;
-  if (::read(Doorbell.get(), &Rings, sizeof(Rings)) < 0)
-    return {};
+  Owner->hearRings();
   std::scoped_lock Lock(Mutex);
   return std::exchange(Arrivals, {});
 }
@@ -60,50 +64,60 @@ void Lobby::announce(Arrival Who) {
     std::scoped_lock Lock(Mutex);
     Arrivals.push_back(std::move(Who));
   }
-  const std::uint64_t Ring = 1;
-  (void)!::write(Doorbell.get(), &Ring, sizeof(Ring));
+  Owner->ring();
 }
 
 void Lobby::receive(const std::shared_ptr<ServerCall> &Call) {
-  Error Failure;
   if (Call->method() == Known.Unary)
-    Failure = receiveUnary(Call);
+    receiveUnary(Call);
   else if (Call->method() == Known.Stream)
-    Failure = receiveStream(Call);
+    receiveStream(Call);
   else
-    return Call->finish({grpc::StatusCode::UNIMPLEMENTED,
-                         std::string("expected ") + Known.Stream + " or " +
-                             Known.Unary + ", found " + Call->method()});
-  // Out of descriptors: it may come back.
-  if (Failure)
-    Call->finish({grpc::StatusCode::UNAVAILABLE, Failure.message()});
+    Call->finish({grpc::StatusCode::UNIMPLEMENTED,
+                  std::string("expected ") + Known.Stream + " or " +
+                      Known.Unary + ", found " + printable(Call->method())});
 }
 
-Error Lobby::receiveStream(const std::shared_ptr<ServerCall> &Call) {
-  Expected<std::shared_ptr<Mailbox>> Box = Mailbox::create();
-  if (!Box)
-    return Box.takeError();
-  Call->read(*Box, /*IsStream=*/true);
-  announce({std::move(*Box), Call, Call});
-  return Error::success();
+void Lobby::receiveStream(const std::shared_ptr<ServerCall> &Call) {
+  auto Box = std::make_shared<Mailbox>(Owner);
+  Call->read(Box, /*IsStream=*/true);
+  announce({std::move(Box), Call, Call});
 }
 
 /// Stock clients give their sessions no name; then it is their connection's.
-Error Lobby::receiveUnary(const std::shared_ptr<ServerCall> &Call) {
+void Lobby::receiveUnary(const std::shared_ptr<ServerCall> &Call) {
   const std::string Name = Call->metadata(Metadata::Session, Call->peer()) +
                            " " + Call->metadata(Metadata::SerDes, {});
-  std::erase_if(Unary,
-                [](const auto &Known) { return Known.second.expired(); });
   std::shared_ptr<Mailbox> Box = Unary[Name].lock();
   const bool IsNew = !Box || Box->isClosed();
   if (IsNew) {
-    Expected<std::shared_ptr<Mailbox>> Made = Mailbox::create();
-    if (!Made)
-      return Made.takeError();
-    Unary[Name] = Box = std::move(*Made);
+    endIdle();
+    Unary[Name] = Box = std::make_shared<Mailbox>(Owner);
   }
   Call->read(Box, /*IsStream=*/false);
   if (IsNew)
     announce({std::move(Box), Call, nullptr});
-  return Error::success();
+}
+
+/// Ends the unary session that has been idle the longest, if there are many.
+/// Its client may be gone, or begin another session by its next call.
+void Lobby::endIdle() {
+  constexpr std::size_t MaxIdle = 64;
+  std::erase_if(Unary,
+                [](const auto &Known) { return Known.second.expired(); });
+  if (Unary.size() <= MaxIdle)
+    return;
+  auto Longest = Unary.end();
+  std::optional<Deadline::Clock::time_point> Since;
+  for (auto Next = Unary.begin(); Next != Unary.end(); ++Next)
+    if (auto Box = Next->second.lock())
+      if (auto Idle = Box->idleSince(); Idle && (!Since || *Idle < *Since)) {
+        Since = Idle;
+        Longest = Next;
+      }
+  if (Longest == Unary.end())
+    return;
+  if (auto Box = Longest->second.lock())
+    Box->end();
+  Unary.erase(Longest);
 }

@@ -1,5 +1,4 @@
-//===- GRPCLobby.h - From calls to sessions -------------------------*- C++
-//-*-===//
+//===- GRPCLobby.h - From calls to sessions ---------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -46,22 +45,25 @@ public:
 
   ~Lobby();
 
-  /// Readable when there are arrivals.
-  int doorbell() const { return Doorbell.get(); }
+  /// Readable when there are arrivals, or a mailbox that was asleep has
+  /// changed.
+  int doorbell() const { return Owner->Doorbell.get(); }
+  /// Also hears the doorbell.
   std::vector<Arrival> takeArrivals();
   /// Where it listens, with the port that was picked for port 0.
   const std::string &address() const { return Calls->address(); }
 
 private:
-  Lobby(const Methods &Known, posix::UniqueFD Doorbell)
-      : Known(Known), Doorbell(std::move(Doorbell)) {}
+  Lobby(const Methods &Known, std::shared_ptr<const MailboxOwner> Owner)
+      : Known(Known), Owner(std::move(Owner)) {}
   void receive(const std::shared_ptr<ServerCall> &Call);
-  Error receiveStream(const std::shared_ptr<ServerCall> &Call);
-  Error receiveUnary(const std::shared_ptr<ServerCall> &Call);
+  void receiveStream(const std::shared_ptr<ServerCall> &Call);
+  void receiveUnary(const std::shared_ptr<ServerCall> &Call);
+  void endIdle();
   void announce(Arrival Who);
 
   const Methods &Known;
-  posix::UniqueFD Doorbell;
+  std::shared_ptr<const MailboxOwner> Owner;
   std::mutex Mutex;
   std::vector<Arrival> Arrivals;
   /// By the names that clients give their unary sessions; gRPC's thread's own.

@@ -19,26 +19,30 @@ using namespace MLBridge::GRPC;
 // Mailbox
 //===----------------------------------------------------------------------===//
 
-Expected<std::shared_ptr<Mailbox>> Mailbox::create() {
-  posix::UniqueFD Doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!Doorbell)
+Expected<std::shared_ptr<MailboxOwner>> MailboxOwner::create() {
+  auto Made = std::make_shared<MailboxOwner>();
+  Made->Doorbell = posix::UniqueFD(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!Made->Doorbell)
     return Error::fromErrno(errno, "cannot make an eventfd");
-  return std::make_shared<Mailbox>(std::move(Doorbell));
+  return Made;
+}
+
+void MailboxOwner::ring() const {
+  const std::uint64_t Ring = 1;
+  // It cannot be full: each sleep is rung for once by each mailbox.
+  (void)!::write(Doorbell.get(), &Ring, sizeof(Ring));
+}
+
+void MailboxOwner::hearRings() const {
+  std::uint64_t Rings;
+  (void)!::read(Doorbell.get(), &Rings, sizeof(Rings));
 }
 
 /// The flags are sequentially consistent: who sets Sleeps looks at the mailbox
 /// after it, and who changes the mailbox looks at Sleeps after that.
 void Mailbox::ring() {
-  if (!Sleeps.exchange(false))
-    return;
-  const std::uint64_t Ring = 1;
-  // It cannot be full: each ring is heard before the next sleep.
-  (void)!::write(Doorbell.get(), &Ring, sizeof(Ring));
-}
-
-void Mailbox::hearRing() {
-  std::uint64_t Rings;
-  (void)!::read(Doorbell.get(), &Rings, sizeof(Rings));
+  if (Sleeps.exchange(false))
+    Owner->ring();
 }
 
 grpc::Status Mailbox::put(std::shared_ptr<ServerCall> From) {
@@ -51,6 +55,17 @@ grpc::Status Mailbox::put(std::shared_ptr<ServerCall> From) {
   }
   ring();
   return grpc::Status::OK;
+}
+
+void Mailbox::endCall() {
+  LastEnd.store(Deadline::Clock::now());
+  --Unanswered;
+}
+
+std::optional<Deadline::Clock::time_point> Mailbox::idleSince() const {
+  if (Unanswered.load() != 0)
+    return std::nullopt;
+  return LastEnd.load();
 }
 
 void Mailbox::end() {
@@ -138,7 +153,14 @@ void ServerCall::read(std::shared_ptr<Mailbox> Into, bool IsStream) {
   std::scoped_lock Lock(Mutex);
   Box = std::move(Into);
   this->IsStream = IsStream;
+  if (!IsStream)
+    Box->beginCall();
   readNext();
+}
+
+void ServerCall::endUnary() {
+  if (Box && !IsStream && !std::exchange(HasEnded, true))
+    Box->endCall();
 }
 
 void ServerCall::readNext() {
@@ -158,6 +180,10 @@ void ServerCall::hasRead(bool Ok) {
       finish(S);
   } else if (IsStream) {
     To->end();
+  } else {
+    // Its client has cancelled it.
+    std::scoped_lock Lock(Mutex);
+    endUnary();
   }
 }
 
@@ -172,6 +198,7 @@ void ServerCall::answer(const grpc::ByteBuffer &Message) {
   Answering.store(true);
   if (!IsStream) {
     HasStatus = true;
+    endUnary();
     Stream.WriteAndFinish(Message, grpc::WriteOptions(), grpc::Status::OK,
                           begin(Written));
     return;
@@ -191,5 +218,6 @@ void ServerCall::finish(const grpc::Status &Status) {
   std::scoped_lock Lock(Mutex);
   if (std::exchange(HasStatus, true))
     return;
+  endUnary();
   Stream.Finish(Status, begin(Finished));
 }

@@ -16,6 +16,8 @@
 #ifndef MLBRIDGE_LIB_GRPC_GRPCSERVERCALL_H
 #define MLBRIDGE_LIB_GRPC_GRPCSERVERCALL_H
 
+#include "MLCompilerBridge/Deadline.h"
+#include "Support/ForkDetector.h"
 #include "Transport/Posix.h"
 
 #include <atomic>
@@ -24,20 +26,42 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace MLBridge::GRPC {
 
 class ServerCall;
 
+/// What the mailboxes of one listener share: the eventfd by which gRPC's thread
+/// wakes the server's, and whether this is the process that made them. A
+/// session has no descriptor of its own.
+struct MailboxOwner {
+  static Expected<std::shared_ptr<MailboxOwner>> create();
+
+  /// Makes doorbell readable.
+  void ring() const;
+  /// Until the next ring.
+  void hearRings() const;
+
+  posix::UniqueFD Doorbell;
+  ForkDetector Made;
+};
+
 /// Used by two threads: gRPC's puts in, the server's takes out.
 class Mailbox {
 public:
-  static Expected<std::shared_ptr<Mailbox>> create();
+  explicit Mailbox(std::shared_ptr<const MailboxOwner> Owner)
+      : Owner(std::move(Owner)) {}
 
   /// \name gRPC's thread
   /// @{
 
+  /// A call has begun, or has ended, by an answer or without one.
+  void beginCall() { ++Unanswered; }
+  void endCall();
+  /// Since when there has been no call; nothing where there is one.
+  std::optional<Deadline::Clock::time_point> idleSince() const;
   /// The question of \p From. Where nobody will take it any more, not OK: how
   /// its call is to end.
   grpc::Status put(std::shared_ptr<ServerCall> From);
@@ -58,19 +82,17 @@ public:
   /// From now on, put() returns \p Why. Returns what nobody will take any more.
   std::deque<std::shared_ptr<ServerCall>> close(const grpc::Status &Why);
 
-  int doorbell() const { return Doorbell.get(); }
   /// Whether changes are rung for.
   void setSleeping(bool IsSleeping) { Sleeps.store(IsSleeping); }
-  void hearRing();
+  /// Whether this is a copy in a forked child, whose calls are its parent's.
+  bool isForked() const { return Owner->Made.isForked(); }
 
   /// @}
-
-  explicit Mailbox(posix::UniqueFD Doorbell) : Doorbell(std::move(Doorbell)) {}
 
 private:
   void ring();
 
-  posix::UniqueFD Doorbell;
+  std::shared_ptr<const MailboxOwner> Owner;
   std::mutex Mutex;
   std::deque<std::shared_ptr<ServerCall>> Questions;
   bool IsClosed = false;
@@ -78,6 +100,8 @@ private:
   std::atomic<bool> HasQuestions = false;
   std::atomic<bool> HasEnded = false;
   std::atomic<bool> Sleeps = false;
+  std::atomic<unsigned> Unanswered = 0;
+  std::atomic<Deadline::Clock::time_point> LastEnd = Deadline::Clock::now();
 };
 
 /// Kept alive by its operations.
@@ -139,6 +163,8 @@ private:
   void hasRead(bool Ok);
   void hasWritten(bool Ok);
   void finished(bool) {}
+  /// Tells the mailbox of a unary call that it has ended. Under the lock.
+  void endUnary();
 
   Owner &Listener;
   grpc::GenericServerContext Context;
@@ -154,6 +180,7 @@ private:
   std::shared_ptr<ServerCall> Self;
   unsigned Pending = 0;
   bool HasStatus = false;
+  bool HasEnded = false;
   bool IsStream = false;
   bool IsReading = false;
   std::shared_ptr<Mailbox> Box;

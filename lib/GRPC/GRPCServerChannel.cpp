@@ -8,6 +8,7 @@
 
 #include "GRPC/GRPCServerChannel.h"
 
+#include "Support/Abandon.h"
 #include "Transport/MessageLimit.h"
 
 using namespace MLBridge;
@@ -23,6 +24,12 @@ GRPCServerChannel::GRPCServerChannel(std::shared_ptr<Mailbox> Box,
 }
 
 GRPCServerChannel::~GRPCServerChannel() {
+  if (Box->isForked()) {
+    abandon(std::move(Current));
+    abandon(std::move(Stream));
+    abandon(std::move(Box));
+    return;
+  }
   const grpc::Status Over(grpc::StatusCode::UNAVAILABLE,
                           "the model side has ended the session");
   for (const std::shared_ptr<ServerCall> &Unanswered : Box->close(Over))
@@ -104,8 +111,8 @@ Error GRPCServerChannel::flush() {
 //===----------------------------------------------------------------------===//
 
 void GRPCServerChannel::fillPoll(pollfd *FDs) const {
-  FDs[0] = {Box->doorbell(), POLLIN, 0};
-  for (std::size_t I = 1; I < NumPollFDs; ++I)
+  // The listener's doorbell is the session's as well.
+  for (std::size_t I = 0; I < NumPollFDs; ++I)
     FDs[I] = {-1, 0, 0};
 }
 
@@ -114,11 +121,7 @@ bool GRPCServerChannel::prepareToSleep() {
   return !hasNext() && !Box->hasEnded();
 }
 
-void GRPCServerChannel::wakeUp(const pollfd *FDs) {
-  Box->setSleeping(false);
-  if (FDs[0].revents != 0)
-    Box->hearRing();
-}
+void GRPCServerChannel::wakeUp(const pollfd *) { Box->setSleeping(false); }
 
 bool GRPCServerChannel::peerIsGone(const pollfd *) const {
   return Box->hasEnded() && Box->isEmpty();

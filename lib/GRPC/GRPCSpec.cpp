@@ -69,11 +69,13 @@ std::string GRPC::nameOf(const std::string &Address) {
 
 Expected<ServerSpec> ServerSpec::parse(std::string_view Text,
                                        std::size_t MaxMessage,
+                                       std::size_t MaxSessions,
                                        bool IsTraining) {
-  static constexpr std::string_view Known[] = {
+  static constexpr std::string_view OfInference[] = {
+      "tls", "cert", "key", "max-message", "max-sessions"};
+  static constexpr std::string_view OfTraining[] = {
       "tls",     "cert",     "key",  "max-message", "serdes",
       "connect", "announce", "call", "keepalive"};
-  constexpr std::size_t NumOfDoors = 4;
   Expected<ModelSpec> Spec = ModelSpec::parse(Text);
   if (!Spec)
     return Spec.takeError();
@@ -85,8 +87,8 @@ Expected<ServerSpec> ServerSpec::parse(std::string_view Text,
   Expected<std::string> Address = addressOf(*Spec);
   if (!Address)
     return Address.takeError();
-  if (Error E = Spec->checkOptions(
-          IsTraining ? Span(Known) : Span(Known).subspan(0, NumOfDoors)))
+  if (Error E = IsTraining ? Spec->checkOptions(OfTraining)
+                           : Spec->checkOptions(OfInference))
     return E;
   Expected<gRPCCredentials> Credentials = credentialsOf(*Spec);
   if (!Credentials)
@@ -97,8 +99,11 @@ Expected<ServerSpec> ServerSpec::parse(std::string_view Text,
   Expected<std::size_t> Limit = Spec->bytes("max-message", MaxMessage);
   if (!Limit)
     return Limit.takeError();
+  Expected<std::size_t> Sessions = Spec->number("max-sessions", MaxSessions);
+  if (!Sessions)
+    return Sessions.takeError();
   return ServerSpec{std::move(*Address), std::move(*Credentials), *Limit,
-                    std::string(Spec->option("announce", {}))};
+                    *Sessions, std::string(Spec->option("announce", {}))};
 }
 
 std::string_view GRPC::defaultSerDes(const SerDesFactory &Formats) {

@@ -39,14 +39,17 @@ struct ServerSpec {
   std::string Address;
   gRPCCredentials Credentials;
   std::size_t MaxMessage;
+  std::size_t MaxSessions;
   /// The file that tells where it listens, in training.
   std::string Announce;
 
-  /// \p MaxMessage is what holds where the spec does not say.
-  /// In training, the options of the trainer's end are let through: both ends
-  /// may be told the same spec.
-  static Expected<ServerSpec>
-  parse(std::string_view Text, std::size_t MaxMessage, bool IsTraining = false);
+  /// \p MaxMessage and \p MaxSessions hold where the spec does not say.
+  /// In training, there is one session, and the options of the trainer's end
+  /// are let through: both ends may be told the same spec.
+  static Expected<ServerSpec> parse(std::string_view Text,
+                                    std::size_t MaxMessage,
+                                    std::size_t MaxSessions,
+                                    bool IsTraining = false);
 };
 
 /// What stock clients and servers speak, if it is among \p Formats.

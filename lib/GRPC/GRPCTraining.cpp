@@ -13,6 +13,7 @@
 #include "GRPC/GRPCServerChannel.h"
 #include "GRPC/GRPCSpec.h"
 #include "MLCompilerBridge/AdaptiveWait.h"
+#include "Support/ForkDetector.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -32,7 +33,9 @@ public:
 
   Expected<SessionTerms> connect(const SessionRequest &Request,
                                  Deadline Until) override;
-  bool isConnected() const override { return Channel != nullptr; }
+  bool isConnected() const override {
+    return Channel != nullptr && !Made.isForked();
+  }
   void close() override { Channel.reset(); }
 
   Expected<Span<std::byte>> acquire(std::size_t Size) override;
@@ -47,6 +50,8 @@ private:
   Error sleep(Deadline Until);
 
   std::string Where;
+  /// The trainer is the parent's.
+  ForkDetector Made;
   std::unique_ptr<Lobby> Callers;
   std::size_t MaxMessage;
   bool IsUnary = false;
@@ -61,6 +66,10 @@ private:
 
 Expected<SessionTerms> CompilerTransport::connect(const SessionRequest &Request,
                                                   Deadline Until) {
+  if (Made.isForked())
+    return Error(ErrorCode::Unsupported,
+                 Where + " is where the parent of this process listens; gRPC "
+                         "does not work in a forked child");
   close();
   for (;;) {
     for (const Arrival &Who : Callers->takeArrivals()) {
@@ -84,7 +93,7 @@ Expected<SessionTerms> CompilerTransport::connect(const SessionRequest &Request,
     if (Channel)
       return SessionTerms();
     pollfd FD{Callers->doorbell(), POLLIN, 0};
-    if (::poll(&FD, 1, Until.pollTimeout()) == 0 && Until.expired())
+    if (::poll(&FD, 1, Until.pollTimeout()) <= 0 && Until.expired())
       return Error(ErrorCode::Timeout,
                    "no trainer came to " + Where +
                        " before the deadline; start one, or wait longer "
@@ -162,7 +171,7 @@ static Error announce(const std::string &Path, const std::string &Text) {
 Expected<std::unique_ptr<Transport>>
 MLBridge::listenForTrainer(std::string_view Text) {
   Expected<ServerSpec> Spec =
-      ServerSpec::parse(Text, TransportOptions().MaxMessage,
+      ServerSpec::parse(Text, TransportOptions().MaxMessage, /*MaxSessions=*/1,
                         /*IsTraining=*/true);
   if (!Spec)
     return Spec.takeError();

@@ -20,8 +20,11 @@
 #include "GRPC/GRPCCompletions.h"
 #include "GRPC/GRPCCredentials.h"
 #include "GRPC/GRPCMessage.h"
+#include "GRPC/GRPCProcess.h"
 #include "GRPC/GRPCProtocol.h"
 #include "GRPC/GRPCStatus.h"
+#include "Support/Abandon.h"
+#include "Support/ForkDetector.h"
 #include "Support/PrintableText.h"
 #include "Transport/Meeting.h"
 #include "Transport/MessageLimit.h"
@@ -86,6 +89,18 @@ private:
   bool HasStatus = false;
 };
 
+/// A connection, and the call that is under way on it.
+struct Session {
+  Session(const std::shared_ptr<grpc::Channel> &Channel)
+      : Channel(Channel), Stub(Channel) {}
+
+  /// Before the calls that wait here.
+  Completions Waiting;
+  std::shared_ptr<grpc::Channel> Channel;
+  grpc::GenericStub Stub;
+  std::unique_ptr<Call> Open;
+};
+
 class GRPCTransport final : public Transport {
 public:
   GRPCTransport(std::string Address, gRPCOptions Options, const Methods &Known)
@@ -117,7 +132,6 @@ private:
   Error awaitChannel(Deadline Until);
   grpc::Status tryStream(Deadline Until);
   std::unique_ptr<Call> makeCall();
-  Error ask(grpc::ByteBuffer Question, Deadline Until);
   Expected<Span<const std::byte>> take();
   Expected<Span<const std::byte>> receiveUnary(Deadline Until);
 
@@ -130,11 +144,9 @@ private:
 
   /// What the calls of this session say of it.
   std::string SerDesName, AdviceType, SessionName;
-  std::shared_ptr<grpc::Channel> Channel;
-  /// Before the calls that wait here.
-  mutable Completions Waiting;
-  std::optional<grpc::GenericStub> Stub;
-  std::unique_ptr<Call> Open;
+  std::unique_ptr<Session> Live;
+  /// By the process that has met the peer.
+  ForkDetector Made;
   OutgoingMessage Out;
   IncomingMessage In;
 };
@@ -183,35 +195,36 @@ Error GRPCTransport::openChannel() {
   Arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, millisOf(Options.Keepalive));
   Arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, millisOf(KeepaliveAnswer));
   Arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  Channel = grpc::CreateCustomChannel(IsLocal ? Address : "dns:" + Address,
-                                      *Credentials, Arguments);
-  Stub.emplace(Channel);
+  Live = std::make_unique<Session>(grpc::CreateCustomChannel(
+      IsLocal ? Address : "dns:" + Address, *Credentials, Arguments));
+  Made.claim();
   return Error::success();
 }
 
 std::unique_ptr<Call> GRPCTransport::makeCall() {
-  auto Made = std::make_unique<Call>(Waiting);
-  grpc::ClientContext &Context = Made->Context;
+  auto Begun = std::make_unique<Call>(Live->Waiting);
+  grpc::ClientContext &Context = Begun->Context;
   Context.AddMetadata(Metadata::Protocol, std::to_string(ProtocolVersion));
   Context.AddMetadata(Metadata::SerDes, SerDesName);
   Context.AddMetadata(Metadata::AdviceType, AdviceType);
   Context.AddMetadata(Metadata::Session, SessionName);
   Context.AddMetadata(Metadata::Pid, std::to_string(::getpid()));
-  return Made;
+  return Begun;
 }
 
 /// Starts the session's stream, if there is a connection; else why there is
 /// none.
 grpc::Status GRPCTransport::tryStream(Deadline Until) {
+  Completions &Waiting = Live->Waiting;
   std::unique_ptr<Call> Begun = makeCall();
   Begun->Stream =
-      Stub->PrepareCall(&Begun->Context, Known.Stream, Waiting.queue());
+      Live->Stub.PrepareCall(&Begun->Context, Known.Stream, Waiting.queue());
   Begun->Stream->StartCall(Waiting.begin(Completions::Start));
   if (!Waiting.wait(Completions::Start, Until))
     return {grpc::StatusCode::DEADLINE_EXCEEDED, ""};
   if (!Waiting.wentWell(Completions::Start))
     return Begun->awaitStatus(Until);
-  Open = std::move(Begun);
+  Live->Open = std::move(Begun);
   return grpc::Status::OK;
 }
 
@@ -226,13 +239,14 @@ Error GRPCTransport::awaitChannel(Deadline Until) {
       "no connection was made, or something that is no gRPC server accepted it";
   for (;;) {
     const grpc_connectivity_state State =
-        Channel->GetState(/*try_to_connect=*/true);
+        Live->Channel->GetState(/*try_to_connect=*/true);
     if (State == GRPC_CHANNEL_READY)
       return Error::success();
     if (State == GRPC_CHANNEL_TRANSIENT_FAILURE) {
       // Only a call is told why.
-      const std::string Why = tryStream(Until).error_message();
-      Open.reset();
+      const std::string Why =
+          printable(tryStream(Until).error_message(), /*MaxBytes=*/1000);
+      Live->Open.reset();
       if (Error E = certificateError(Why, Peer))
         return E;
       if (!Options.Credentials.empty() &&
@@ -251,8 +265,9 @@ Error GRPCTransport::awaitChannel(Deadline Until) {
       Look = Until.orEarlier(Deadline::in(Pause));
       Pause = std::min(2 * Pause, MaxReconnect);
     }
-    Channel->NotifyOnStateChange(State, timeOf(Look), Waiting.queue(),
-                                 Waiting.begin(Completions::Watch));
+    Completions &Waiting = Live->Waiting;
+    Live->Channel->NotifyOnStateChange(State, timeOf(Look), Waiting.queue(),
+                                       Waiting.begin(Completions::Watch));
     Waiting.wait(Completions::Watch, Deadline::never());
     if (!Waiting.wentWell(Completions::Watch) && Until.expired())
       return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout);
@@ -265,6 +280,8 @@ Expected<SessionTerms> GRPCTransport::connect(const SessionRequest &Request,
   SerDesName = Request.SerDes;
   AdviceType = Request.AdviceType;
   SessionName = newSessionName();
+  if (Error E = checkProcess())
+    return E;
   if (IsLocal)
     if (Error E = checkSocket())
       return E;
@@ -286,26 +303,29 @@ Expected<SessionTerms> GRPCTransport::connect(const SessionRequest &Request,
                                Options.ConnectTimeout);
     }
   }
-  Open->Stream->Read(&Open->Answer, Waiting.begin(Completions::Read));
+  Live->Open->Stream->Read(&Live->Open->Answer,
+                           Live->Waiting.begin(Completions::Read));
   return SessionTerms();
 }
 
 /// Whether the next question may be asked: a server that has gone since the
 /// last one has not seen it, so it is asked of the one that came after.
 bool GRPCTransport::isConnected() const {
-  if (!Stub)
+  if (!Live || Made.isForked())
     return false;
+  Completions &Waiting = Live->Waiting;
   Waiting.poll();
   if (isUnary())
-    return Channel->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
+    return Live->Channel->GetState(/*try_to_connect=*/false) ==
+           GRPC_CHANNEL_READY;
   return Waiting.isPending(Completions::Read) ||
          Waiting.wentWell(Completions::Read);
 }
 
 void GRPCTransport::close() {
-  Open.reset();
-  Stub.reset();
-  Channel.reset();
+  if (Live && Made.isForked())
+    abandon(std::move(Live));
+  Live.reset();
 }
 
 //===----------------------------------------------------------------------===//
@@ -313,21 +333,23 @@ void GRPCTransport::close() {
 //===----------------------------------------------------------------------===//
 
 Expected<Span<std::byte>> GRPCTransport::acquire(std::size_t Size) {
-  if (!Stub)
+  if (!Live)
     return notConnected();
   return Out.acquire(Size);
 }
 
 Error GRPCTransport::commit(std::size_t Size, Deadline Until) {
-  if (!Stub)
+  if (!Live)
     return notConnected();
   if (Error E = checkMessageSize(Size, Options.MaxMessage, Peer))
     return E;
+  Completions &Waiting = Live->Waiting;
+  std::unique_ptr<Call> &Open = Live->Open;
   if (isUnary()) {
     Open = makeCall();
     Open->Context.set_deadline(timeOf(Until));
-    Open->Unary = Stub->PrepareUnaryCall(&Open->Context, Known.Unary,
-                                         Out.lend(Size), Waiting.queue());
+    Open->Unary = Live->Stub.PrepareUnaryCall(&Open->Context, Known.Unary,
+                                              Out.lend(Size), Waiting.queue());
     Open->Unary->StartCall();
     Open->Unary->Finish(&Open->Answer, &Open->Status,
                         Waiting.begin(Completions::Finish));
@@ -346,6 +368,7 @@ Error GRPCTransport::commit(std::size_t Size, Deadline Until) {
 
 /// The answer that is in Open.
 Expected<Span<const std::byte>> GRPCTransport::take() {
+  std::unique_ptr<Call> &Open = Live->Open;
   if (Open->Answer.Length() > Options.MaxMessage)
     return Error(ErrorCode::Malformed,
                  Peer + " sent a message of " +
@@ -358,17 +381,19 @@ Expected<Span<const std::byte>> GRPCTransport::take() {
 }
 
 Expected<Span<const std::byte>> GRPCTransport::receiveUnary(Deadline Until) {
-  Waiting.waitForPeer(Completions::Finish, Until);
-  if (grpc::Status S = Open->awaitStatus(Until); !S.ok())
+  Live->Waiting.waitForPeer(Completions::Finish, Until);
+  if (grpc::Status S = Live->Open->awaitStatus(Until); !S.ok())
     return errorOf(S, Peer);
   return take();
 }
 
 Expected<Span<const std::byte>> GRPCTransport::receive(Deadline Until) {
-  if (!Open)
+  if (!Live || !Live->Open)
     return notConnected();
   if (isUnary())
     return receiveUnary(Until);
+  Completions &Waiting = Live->Waiting;
+  std::unique_ptr<Call> &Open = Live->Open;
   if (!Waiting.waitForPeer(Completions::Read, Until))
     return Error(ErrorCode::Timeout,
                  Peer + " did not answer before the deadline");

@@ -23,7 +23,7 @@ namespace {
 
 class LocalDoor final : public Door {
 public:
-  LocalDoor(std::string Name, DoorOptions Options, MeetingPoint Meeting,
+  LocalDoor(std::string Name, DoorOptions Options, UnixListener Meeting,
             std::optional<BareDoor> Bare)
       : Name(std::move(Name)), Options(std::move(Options)),
         Meeting(std::move(Meeting)), Bare(std::move(Bare)) {}
@@ -54,7 +54,7 @@ private:
 
   std::string Name;
   DoorOptions Options;
-  MeetingPoint Meeting;
+  UnixListener Meeting;
   std::optional<BareDoor> Bare;
   std::vector<Guest> Guests;
   /// Until then no connection is accepted: descriptors have run out.
@@ -69,7 +69,7 @@ Expected<std::unique_ptr<Door>> MLBridge::openLocalDoor(std::string Name,
   if (Name.empty())
     return Error(ErrorCode::InvalidArgument,
                  "a server needs a name, such as /tmp/advisor");
-  Expected<MeetingPoint> Meeting = MeetingPoint::listen(Name + ".sock");
+  Expected<UnixListener> Meeting = UnixListener::listen(Name + ".sock");
   if (!Meeting)
     return Meeting.takeError();
   // After the socket, which a compiler of ours looks for first.
@@ -158,6 +158,8 @@ Error LocalDoor::meet(Guest &G, const Hello &H, Reception &Into) {
   Expected<int> Version = H.chooseVersion();
   if (!Version)
     return Version.takeError();
+  if (Error E = Into.checkRoom(Options.MaxSessions))
+    return E;
   Expected<std::unique_ptr<BaseSerDes>> Codec =
       Options.Formats.create(H.SerDes, SerDes::Side::Model);
   if (!Codec)

@@ -117,6 +117,7 @@ private:
 
   /// Waits for anything to happen, at most until \p Until.
   Error watch(Deadline Until);
+  void collectPolls();
   void attend(ServerSession &Session, const pollfd *FDs);
   Deadline wakeUp(Deadline Until) const;
 
@@ -148,7 +149,8 @@ private:
   bool MeasuresLatencies = false;
   /// Not a session's own: the session may end while it is waited for.
   AdaptiveWait Wait;
-  std::vector<pollfd> Watched;
+  /// What poll(2) watches, and what of it each session has asked for.
+  std::vector<pollfd> Watched, OfSessions;
   std::vector<Leaver> Leavers;
   Statistics Counts;
   LatencyHistogram Latencies;
@@ -349,20 +351,32 @@ Deadline Server::wakeUp(Deadline Until) const {
   return Until;
 }
 
-Error Server::watch(Deadline Until) {
+/// Makes Watched of what the sessions and doors want to be watched.
+void Server::collectPolls() {
   constexpr std::size_t FDsOfSession = ServerChannel::NumPollFDs;
-  Watched.clear();
+  OfSessions.clear();
   // One whose question is with the model has to be there for its answer.
   for (const auto &Session : Open) {
-    Watched.resize(Watched.size() + FDsOfSession, pollfd{-1, 0, 0});
+    OfSessions.resize(OfSessions.size() + FDsOfSession, pollfd{-1, 0, 0});
     if (!Session->awaitsReply())
-      Session->channel().fillPoll(&Watched[Watched.size() - FDsOfSession]);
+      Session->channel().fillPoll(
+          &OfSessions[OfSessions.size() - FDsOfSession]);
   }
+  // poll(2) fails when it gets more entries than the process may have
+  // descriptors, those that it would ignore included.
+  Watched.clear();
+  for (const pollfd &FD : OfSessions)
+    if (FD.fd >= 0)
+      Watched.push_back(FD);
   for (Entrance &D : Doors) {
     const std::size_t Before = Watched.size();
     D.Where->addPolls(Watched);
     D.NumPolls = Watched.size() - Before;
   }
+}
+
+Error Server::watch(Deadline Until) {
+  collectPolls();
 
   // Rung for only where it is slept: a ring costs the compiler a system call.
   int Timeout = Until.pollTimeout();
@@ -378,13 +392,17 @@ Error Server::watch(Deadline Until) {
     for (pollfd &FD : Watched)
       FD.revents = 0;
 
-  Leavers.clear();
   const pollfd *FDs = Watched.data();
+  for (pollfd &FD : OfSessions)
+    if (FD.fd >= 0)
+      FD.revents = FDs++->revents;
+  Leavers.clear();
+  const pollfd *OfSession = OfSessions.data();
   for (const auto &Session : Open) {
     if (MaySleep && Session->isListening())
-      Session->channel().wakeUp(FDs);
-    attend(*Session, FDs);
-    FDs += FDsOfSession;
+      Session->channel().wakeUp(OfSession);
+    attend(*Session, OfSession);
+    OfSession += ServerChannel::NumPollFDs;
   }
   for (Leaver &L : Leavers)
     end(*L.Session, std::move(L.Why));

@@ -27,6 +27,15 @@ public:
             std::uint64_t &Met, Error &LastError)
       : Open(Open), Met(Met), LastError(LastError) {}
 
+  /// Whether one more may be admitted, where there may be \p MaxSessions.
+  Error checkRoom(std::size_t MaxSessions) const {
+    if (Open.size() < MaxSessions)
+      return Error::success();
+    return {ErrorCode::Unsupported,
+            "the model has " + std::to_string(Open.size()) +
+                " sessions, and takes no more than " +
+                std::to_string(MaxSessions) + " (max-sessions)"};
+  }
   /// The number of the session that is admitted next.
   std::uint64_t nextNumber() const { return Met + 1; }
   /// Begins a session, whose number is nextNumber().

@@ -22,6 +22,7 @@
 #include "MLCompilerBridge/Error.h"
 #include "MLCompilerBridge/Transport.h"
 #include "Transport/Posix.h"
+#include "Transport/UnixListener.h"
 
 #include <optional>
 #include <string>
@@ -88,14 +89,6 @@ Error sendPacket(int Socket, std::string_view Text,
 enum class PacketState { None, Arrived, Ended };
 Expected<PacketState> receivePacket(int Socket, Packet &Into);
 
-/// The compiler's half: connects to \p Path. A missing or stale socket is no
-/// error, only an empty descriptor: the model side may still start.
-Expected<posix::UniqueFD> tryConnect(const std::string &Path);
-
-/// Whether the process that listened at \p Path has ended, and a child that it
-/// has forked still holds the socket, and with it whatever else it held.
-bool isOrphaned(const std::string &Path);
-
 /// A meeting that went well: the socket, and what the terms brought.
 struct Met {
   posix::UniqueFD Socket;
@@ -130,30 +123,6 @@ public:
 
 private:
   std::chrono::milliseconds Next{1};
-};
-
-/// The model's half.
-class MeetingPoint {
-public:
-  /// Listens at \p Path, mode 0600. A socket that a dead server left is taken
-  /// over; a live server there is an error.
-  static Expected<MeetingPoint> listen(std::string Path);
-  MeetingPoint(MeetingPoint &&) = default;
-  ~MeetingPoint();
-
-  int socket() const { return Listener.get(); }
-  /// The next connection, or an empty descriptor.
-  posix::UniqueFD accept();
-
-private:
-  MeetingPoint(std::string Path, posix::UniqueFD Listener,
-               posix::FileIdentity Identity)
-      : Path(std::move(Path)), Listener(std::move(Listener)),
-        Identity(Identity) {}
-
-  std::string Path;
-  posix::UniqueFD Listener;
-  posix::FileIdentity Identity;
 };
 
 } // namespace MLBridge

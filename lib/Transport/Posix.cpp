@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <vector>
 
 // Newer than Debian 12's headers; checked for at run time.
 #ifndef SO_PEERPIDFD
@@ -233,6 +234,19 @@ void posix::unlinkIfSame(const std::string &Path,
   if (Identity.Process == ::getpid() &&
       FileIdentity::ofPath(Path).isSameAs(Identity))
     ::unlink(Path.c_str());
+}
+
+std::size_t posix::countFreeDescriptors(std::size_t AtMost) {
+  std::vector<UniqueFD> Opened;
+  Opened.reserve(AtMost);
+  while (Opened.size() < AtMost) {
+    // Unlike dup(2), this needs no descriptor that is open.
+    UniqueFD FD(::open("/", O_PATH | O_CLOEXEC));
+    if (!FD)
+      break;
+    Opened.push_back(std::move(FD));
+  }
+  return Opened.size();
 }
 
 std::string posix::formatDuration(Duration D) {

@@ -43,6 +43,8 @@ public:
   int get() const { return FD; }
   explicit operator bool() const { return FD >= 0; }
   void reset() { *this = UniqueFD(); }
+  /// Leaves the descriptor to the caller.
+  int release() { return std::exchange(FD, -1); }
 
 private:
   int FD = -1;
@@ -130,6 +132,9 @@ struct FileIdentity {
 /// Removes \p Path if it still is the file of that identity, and this process
 /// has taken that.
 void unlinkIfSame(const std::string &Path, const FileIdentity &Identity);
+
+/// How many descriptors this process may still open; counts up to \p AtMost.
+std::size_t countFreeDescriptors(std::size_t AtMost);
 
 /// "30 s", "50 ms".
 std::string formatDuration(Duration D);

@@ -28,7 +28,8 @@ static nb::tuple serverSpec(std::string_view Text) {
            "a model is served at pipe:NAME or shm:NAME, not at '" +
                std::string(Text) + "'"});
   // Foreign compilers, whom the first two are for, know pipes only.
-  const std::string_view Known[] = {"serdes", "bare", "max-message"};
+  const std::string_view Known[] = {"serdes", "bare", "max-message",
+                                    "max-sessions"};
   if (Error E = Spec.checkOptions(Span(Known).subspan(IsPipe ? 0 : 2)))
     raise(E);
   std::string_view Bare = Spec.option("bare", IsPipe ? "yes" : "no");
@@ -37,17 +38,20 @@ static nb::tuple serverSpec(std::string_view Text) {
            "option 'bare' is yes or no, found '" + std::string(Bare) + "'"});
   std::size_t MaxMessage =
       valueOrRaise(Spec.bytes("max-message", TransportOptions().MaxMessage));
+  std::size_t MaxSessions =
+      valueOrRaise(Spec.number("max-sessions", DoorOptions().MaxSessions));
   return nb::make_tuple(toStr(Spec.Path),
                         toStr(Spec.option("serdes", "bitstream")),
-                        Bare == "yes", MaxMessage);
+                        Bare == "yes", MaxMessage, MaxSessions);
 }
 
 static DoorInPython localDoor(std::string Name, std::string BareFormat,
-                              std::size_t MaxMessage, double PeerTimeout,
-                              nb::handle Formats) {
+                              std::size_t MaxMessage, std::size_t MaxSessions,
+                              double PeerTimeout, nb::handle Formats) {
   DoorOptions Options;
   Options.Formats = formatsWith(Formats);
   Options.MaxMessage = MaxMessage;
+  Options.MaxSessions = MaxSessions;
   Options.PeerTimeout = durationOf(PeerTimeout);
   return {valueOrRaise(openLocalDoor(std::move(Name), std::move(BareFormat),
                                      std::move(Options)))};
@@ -55,18 +59,20 @@ static DoorInPython localDoor(std::string Name, std::string BareFormat,
 
 void bindDoors(nb::module_ &M) {
   M.def("server_spec", serverSpec, nb::arg("spec"),
-        nb::sig("def server_spec(spec: str) -> tuple[str, str, bool, int]"),
+        nb::sig("def server_spec(spec: str) -> tuple[str, str, bool, int, "
+                "int]"),
         "The spec of a place on this machine to serve at: name, SerDes of bare "
-        "compilers, whether those are welcome, longest message in bytes.");
+        "compilers, whether those are welcome, longest message in bytes, most "
+        "sessions.");
   nb::class_<DoorInPython> Bound(
       M, "Door",
       "A place where compilers come to a model, until a "
       "server takes it.");
   M.def("local_door", localDoor, nb::arg("name"), nb::kw_only(),
-        nb::arg("bare_format"), nb::arg("max_message"), nb::arg("peer_timeout"),
-        nb::arg("formats") = nb::tuple(),
+        nb::arg("bare_format"), nb::arg("max_message"), nb::arg("max_sessions"),
+        nb::arg("peer_timeout"), nb::arg("formats") = nb::tuple(),
         nb::sig("def local_door(name: str, *, bare_format: str, max_message: "
-                "int, peer_timeout: float, formats: "
+                "int, max_sessions: int, peer_timeout: float, formats: "
                 "collections.abc.Sequence[Format] = ()) -> Door"),
         "Listens at NAME.sock and, with a SerDes for bare compilers, at "
         "NAME.in and NAME.out.");

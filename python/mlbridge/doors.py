@@ -18,6 +18,9 @@ MAX_MESSAGE = 1 << 30
 PEER_TIMEOUT = 10.0
 """Seconds that a compiler may take to accept an answer, unless told otherwise."""
 
+MAX_SESSIONS = 4096
+"""How many compilers a server may have at a time, unless told otherwise."""
+
 Place = str | PathLike[str]
 """Where to serve: a model spec such as ``pipe:/tmp/advisor``, or a path."""
 
@@ -27,6 +30,7 @@ def local_door(
     serdes: str | None,
     *,
     max_message: int = MAX_MESSAGE,
+    max_sessions: int = MAX_SESSIONS,
     peer_timeout: float = PEER_TIMEOUT,
     formats: Sequence[_core.Format] = (),
 ) -> _core.Door:
@@ -35,6 +39,7 @@ def local_door(
         name,
         bare_format=serdes or "",
         max_message=max_message,
+        max_sessions=max_sessions,
         peer_timeout=peer_timeout,
         formats=formats,
     )
@@ -49,27 +54,33 @@ def open_doors(
         InvalidArgument: a spec has a mistake, or two contradict each other.
         OSFailure: a name is taken by a live server, or not writable.
     """
-    # By the local name: who is welcome there, and how much they may say.
-    local: dict[str, tuple[str | None, int]] = {}
+    # By the local name: what bare compilers speak there, and the limits.
+    local: dict[str, tuple[str | None, tuple[int, int]]] = {}
     remote: list[str] = []
     for place in places:
         spec = place if isinstance(place, str) else f"pipe:{fspath(place)}"
         if grpc.is_named_in(spec):
             remote.append(spec)
             continue
-        name, serdes, bare, max_message = _core.server_spec(spec)
-        wanted = (serdes if bare else None, max_message)
+        name, serdes, bare, *limits = _core.server_spec(spec)
+        wanted = (serdes if bare else None, (limits[0], limits[1]))
         known = local.get(name, wanted)
         # Whether bare compilers are welcome is for the pipe to say.
-        if known[1] != max_message or (known[0] and wanted[0] not in (known[0], None)):
+        if known[1] != wanted[1] or (known[0] and wanted[0] not in (known[0], None)):
             raise InvalidArgument(
                 f"'{spec}' contradicts another place of the same name; give both the "
                 f"same options"
             )
-        local[name] = (known[0] or wanted[0], max_message)
+        local[name] = (known[0] or wanted[0], wanted[1])
     return [
-        local_door(name, serdes, max_message=max_message, formats=formats)
-        for name, (serdes, max_message) in local.items()
+        local_door(
+            name,
+            serdes,
+            max_message=max_message,
+            max_sessions=max_sessions,
+            formats=formats,
+        )
+        for name, (serdes, (max_message, max_sessions)) in local.items()
     ] + [grpc.door(spec, peer_timeout=PEER_TIMEOUT, formats=formats) for spec in remote]
 
 

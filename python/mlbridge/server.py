@@ -300,7 +300,8 @@ def serve(
             may return. The arrays it gets show the question until it returns. One that
             is marked as `batched` is called with a list of them.
         at: where to serve, one place or several: ``pipe:NAME``, with the options
-            ``serdes`` (what bare compilers speak), ``bare=no`` and ``max-message``;
+            ``serdes`` (what bare compilers speak), ``bare=no``, ``max-message`` and
+            ``max-sessions`` (how many compilers the server has at a time: 4096);
             ``shm:NAME``, which has no bare compilers; or a path. Our own compilers come
             to each of them by pipe or by shm, as they like.
         sessions: return when so many compilers have come and gone.

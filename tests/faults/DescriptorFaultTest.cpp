@@ -132,7 +132,7 @@ class WrongDescriptor : public DescriptorFault,
                         public testing::WithParamInterface<Wrong> {};
 
 /// Meets a compiler, and hands \p Descriptors over in the newest version.
-void meetWith(MeetingPoint &Point, const std::vector<int> &Descriptors) {
+void meetWith(UnixListener &Point, const std::vector<int> &Descriptors) {
   pollfd P{Point.socket(), POLLIN, 0};
   ::poll(&P, 1, 60'000);
   posix::UniqueFD Socket = Point.accept();
@@ -148,7 +148,7 @@ void meetWith(MeetingPoint &Point, const std::vector<int> &Descriptors) {
 TEST_P(WrongDescriptor, IsNoPipe) {
   for (bool IsFirst : {true, false}) {
     Child Model([&] {
-      auto Point = MeetingPoint::listen(Name + ".sock");
+      auto Point = UnixListener::listen(Name + ".sock");
       int Ends[2];
       if (!Point || ::pipe2(Ends, O_NONBLOCK) != 0)
         return 5;
@@ -169,7 +169,7 @@ TEST_P(WrongDescriptor, IsNoPipe) {
 
 TEST_P(WrongDescriptor, IsNoDoorbell) {
   Child Model([&] {
-    auto Point = MeetingPoint::listen(Name + ".sock");
+    auto Point = UnixListener::listen(Name + ".sock");
     auto Ends = SharedMemoryEnds::create();
     if (!Point || !Ends)
       return 5;
@@ -194,7 +194,7 @@ TEST_F(DescriptorFault, NoDoorbellMakesACompilerWaitOrEndsIt) {
   for (bool HasReader : {true, false}) {
     SCOPED_TRACE(HasReader ? "full" : "no reader");
     Child Model([&] {
-      auto Point = MeetingPoint::listen(Name + ".sock");
+      auto Point = UnixListener::listen(Name + ".sock");
       auto Ends = SharedMemoryEnds::create();
       if (!Point || !Ends)
         return 5;

@@ -50,7 +50,10 @@ enum class Then { Die, Hang };
 
 class GRPCFault : public FaultTest {
 protected:
-  void SetUp() override { MLBRIDGE_SKIP_GRPC_UNDER_TSAN(); }
+  void SetUp() override {
+    MLBRIDGE_SKIP_GRPC_UNDER_TSAN();
+    awaitEndOfGRPC();
+  }
   /// gRPC's own descriptors stay; DescriptorsAreNotLeftBehind counts them.
   void TearDown() override { Runner.reset(); }
 

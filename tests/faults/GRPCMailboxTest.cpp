@@ -28,20 +28,21 @@ static std::shared_ptr<ServerCall> anyCall() {
 }
 
 /// As a server does it; false when nobody rings for ten seconds.
-static bool sleepAt(Mailbox &Box) {
+static bool sleepAt(const MailboxOwner &Owner, Mailbox &Box) {
   Box.setSleeping(true);
-  pollfd FD{Box.doorbell(), POLLIN, 0};
+  pollfd FD{Owner.Doorbell.get(), POLLIN, 0};
   const bool IsQuiet = Box.isEmpty() && !Box.hasEnded();
   const int Ready = ::poll(&FD, 1, IsQuiet ? 10'000 : 0);
   Box.setSleeping(false);
   if (FD.revents != 0)
-    Box.hearRing();
+    Owner.hearRings();
   return Ready > 0 || !IsQuiet;
 }
 
 TEST(GRPCMailbox, NoRingIsMissed) {
   constexpr int Count = 20'000;
-  auto Box = *Mailbox::create();
+  auto Owner = *MailboxOwner::create();
+  auto Box = std::make_shared<Mailbox>(Owner);
   std::thread GRPC([&] {
     for (int I = 0; I < Count; ++I) {
       ASSERT_TRUE(Box->put(anyCall()).ok());
@@ -58,7 +59,7 @@ TEST(GRPCMailbox, NoRingIsMissed) {
       ++Taken;
     else if (HasEnded)
       break;
-    else if (!sleepAt(*Box))
+    else if (!sleepAt(*Owner, *Box))
       break;
   }
   GRPC.join();
@@ -66,11 +67,48 @@ TEST(GRPCMailbox, NoRingIsMissed) {
 }
 
 TEST(GRPCMailbox, AClosedOneTakesNothing) {
-  auto Box = *Mailbox::create();
+  auto Box = std::make_shared<Mailbox>(*MailboxOwner::create());
   ASSERT_TRUE(Box->put(anyCall()).ok());
   EXPECT_EQ(Box->close({grpc::StatusCode::ABORTED, "closed"}).size(), 1U);
   EXPECT_TRUE(Box->isEmpty());
   // What comes too late ends as those did that came in time.
   EXPECT_EQ(Box->put(anyCall()).error_code(), grpc::StatusCode::ABORTED);
   EXPECT_EQ(Box->take(), nullptr);
+}
+
+TEST(GRPCMailbox, ManyShareOneDoorbell) {
+  auto Owner = *MailboxOwner::create();
+  Mailbox First(Owner), Second(Owner);
+  auto Rings = [&] {
+    pollfd FD{Owner->Doorbell.get(), POLLIN, 0};
+    return ::poll(&FD, 1, 0) == 1;
+  };
+  for (Mailbox *Box : {&First, &Second}) {
+    ASSERT_TRUE(Box->put(anyCall()).ok());
+    EXPECT_FALSE(Rings()) << "nobody sleeps";
+    First.setSleeping(true);
+    Second.setSleeping(true);
+    ASSERT_TRUE(Box->put(anyCall()).ok());
+    EXPECT_TRUE(Rings());
+    Owner->hearRings();
+    EXPECT_FALSE(Rings());
+    First.setSleeping(false);
+    Second.setSleeping(false);
+  }
+  for (Mailbox *Box : {&First, &Second})
+    Box->close({});
+}
+
+TEST(GRPCMailbox, IsIdleWhileNoCallIsUnderWay) {
+  Mailbox Box(*MailboxOwner::create());
+  EXPECT_TRUE(Box.idleSince());
+  Box.beginCall();
+  Box.beginCall();
+  EXPECT_FALSE(Box.idleSince());
+  Box.endCall();
+  EXPECT_FALSE(Box.idleSince());
+  const auto Before = Deadline::Clock::now();
+  Box.endCall();
+  ASSERT_TRUE(Box.idleSince());
+  EXPECT_GE(*Box.idleSince(), Before);
 }

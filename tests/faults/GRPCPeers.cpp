@@ -10,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <grpc/grpc.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/server_builder.h>
 #include <netinet/in.h>
@@ -57,6 +58,11 @@ static UniqueFD connectTo(int Port) {
                 sizeof(Address)) != 0)
     return {};
   return Socket;
+}
+
+void test::awaitEndOfGRPC() {
+  for (int I = 0; grpc_is_initialized() != 0 && I < 500; ++I)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 int test::freePort() {

@@ -28,6 +28,10 @@
 
 namespace MLBridge::test {
 
+/// gRPC ends a moment after the last of its objects. Until then, a child that
+/// is forked cannot use it.
+void awaitEndOfGRPC();
+
 /// A port of the loopback that nobody listens at.
 int freePort();
 

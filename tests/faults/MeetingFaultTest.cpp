@@ -208,7 +208,7 @@ class BadTermsFault : public FaultTest,
 TEST_P(BadTermsFault, AreATypedError) {
   for (const char *Scheme : {"pipe:", "shm:"}) {
     Child Model([&] {
-      auto Point = MeetingPoint::listen(Name + ".sock");
+      auto Point = UnixListener::listen(Name + ".sock");
       pollfd P{Point->socket(), POLLIN, 0};
       ::poll(&P, 1, 60'000);
       posix::UniqueFD Socket = Point->accept();

@@ -80,7 +80,7 @@ static std::string framed(std::string_view Message, std::uint64_t Announced) {
 }
 
 RawModel::RawModel(const std::string &Name, int Version)
-    : Version(Version), Door(must(MeetingPoint::listen(Name + ".sock"))) {}
+    : Version(Version), Door(must(UnixListener::listen(Name + ".sock"))) {}
 
 void RawModel::awaitConnection() {
   awaitReadable(Door.socket());

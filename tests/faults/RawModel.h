@@ -67,7 +67,7 @@ private:
   int Version;
   bool KeepsCompilersEnds = false;
   std::uint64_t Request = 0;
-  MeetingPoint Door;
+  UnixListener Door;
   posix::UniqueFD Guest;
   posix::Pipe ToCompiler, FromCompiler;
 };

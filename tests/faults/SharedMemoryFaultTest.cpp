@@ -38,7 +38,7 @@ namespace {
 class RawSharedModel {
 public:
   explicit RawSharedModel(const std::string &Name)
-      : Door(must(MeetingPoint::listen(Name + ".sock"))) {}
+      : Door(must(UnixListener::listen(Name + ".sock"))) {}
 
   void meet() {
     awaitReadable(Door.socket());
@@ -94,7 +94,7 @@ private:
       ::_exit(4);
   }
 
-  MeetingPoint Door;
+  UnixListener Door;
 };
 
 class SharedMemoryFault : public FaultTest {

@@ -83,6 +83,8 @@ def test_compilers_choose_how_they_come(name: str, at: str) -> None:
         ("pipe:/tmp/x?color=red", mlbridge.InvalidArgument, "color"),
         ("pipe:/tmp/x?bare=maybe", mlbridge.InvalidArgument, "maybe"),
         ("pipe:/tmp/x?max-message=much", mlbridge.InvalidArgument, "much"),
+        ("pipe:/tmp/x?max-sessions=0", mlbridge.InvalidArgument, "1 or more"),
+        ("shm:/tmp/x?max-sessions=-1", mlbridge.InvalidArgument, "'-1'"),
         ("pipe:/tmp/x?serdes=morse", mlbridge.Error, "morse"),
         ("%", mlbridge.InvalidArgument, "%"),
     ],
@@ -162,6 +164,21 @@ def test_a_policy_that_is_hard_to_understand(
         with pytest.raises(kind, match=says):
             runner.evaluate({"x": 1}, int)
         assert runner.evaluate({"x": 0}, int) == 7
+
+
+@pytest.mark.parametrize("scheme", ["pipe", "shm", "grpc+unix"])
+def test_no_more_sessions_than_allowed(name: str, scheme: str) -> None:
+    with serving(lambda f: 7, f"{scheme}:{name}?max-sessions=2"):
+        at = f"{scheme}:{name}?timeout=20s"
+        with create_model_runner(at) as first, create_model_runner(at) as second:
+            assert first.evaluate({"x": 0}) == 7
+            assert second.evaluate({"x": 0}) == 7
+            with (
+                create_model_runner(at) as third,
+                pytest.raises(mlbridge.Unsupported, match="no more than 2"),
+            ):
+                third.evaluate({"x": 0})
+            assert first.evaluate({"x": 0}) == 7
 
 
 UNSENDABLE = {

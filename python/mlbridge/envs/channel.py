@@ -110,7 +110,7 @@ class LocalChannel:
         try:
             # Of the compiler's options, one is ours too.
             ours = [o for o in options.split("&") if o.startswith("max-message=")]
-            path, _, _, max_message = _core.server_spec(
+            path, _, _, max_message, _ = _core.server_spec(
                 f"{scheme}:{name}" + ("?" + ours[0] if ours else "")
             )
             self._server = _core.Server(

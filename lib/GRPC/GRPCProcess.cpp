@@ -1,0 +1,84 @@
+//===- GRPCProcess.cpp - Whether gRPC works in this process -----*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GRPC/GRPCProcess.h"
+
+#include "Support/ForkDetector.h"
+#include "Transport/Posix.h"
+
+#include <grpc/grpc.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+using namespace MLBridge;
+
+static Error checkFork() {
+  // gRPC's state is one for the whole process, and so is this.
+  static ForkDetector FirstUse;
+  if (!FirstUse.isForked())
+    return Error::success();
+  if (grpc_is_initialized() == 0) {
+    FirstUse.claim();
+    return Error::success();
+  }
+  return {ErrorCode::Unsupported,
+          "this process was forked from one that used gRPC, and gRPC does not "
+          "work in a forked child: start the child by exec (Python's "
+          "multiprocessing: the method 'spawn'), fork before the first use of "
+          "grpc:, or use pipe: or shm:, which survive a fork"};
+}
+
+static Error checkDescriptors() {
+  // It opens five for itself and one or two for a connection; a resolver of
+  // host names needs some more.
+  constexpr std::size_t Needed = 12;
+  const std::size_t Free = posix::countFreeDescriptors(Needed);
+  if (Free == Needed)
+    return Error::success();
+  return {ErrorCode::System,
+          "gRPC needs " + std::to_string(Needed) +
+              " descriptors, and this process may open only " +
+              std::to_string(Free) + " more (ulimit -n)"};
+}
+
+static Error checkAddressSpace() {
+  rlimit Limit{};
+  if (::getrlimit(RLIMIT_AS, &Limit) != 0 || Limit.rlim_cur == RLIM_INFINITY)
+    return Error::success();
+  // As many threads as it has started in our clients and servers, and as much
+  // memory as it has taken beside their stacks. A thread that it cannot start
+  // is one that its shutdown waits for.
+  constexpr std::size_t Threads = 8;
+  constexpr std::size_t Others = std::size_t(16) << 20;
+  std::size_t StackSize = std::size_t(8) << 20;
+  pthread_attr_t Attributes;
+  if (::pthread_attr_init(&Attributes) == 0) {
+    ::pthread_attr_getstacksize(&Attributes, &StackSize);
+    ::pthread_attr_destroy(&Attributes);
+  }
+  const std::size_t Needed = Threads * StackSize + Others;
+  void *Room = ::mmap(nullptr, Needed, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (Room != MAP_FAILED) {
+    ::munmap(Room, Needed);
+    return Error::success();
+  }
+  return {ErrorCode::System,
+          "gRPC needs " + std::to_string(Needed >> 20) +
+              " MiB of address space for its threads, and this process has "
+              "less left (ulimit -v)"};
+}
+
+Error GRPC::checkProcess() {
+  if (Error E = checkFork())
+    return E;
+  if (Error E = checkDescriptors())
+    return E;
+  return checkAddressSpace();
+}

@@ -1,0 +1,346 @@
+//===- GRPCLoadTest.cpp - More compilers than descriptors -------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Sessions, connections and short compilers in such numbers that the server's
+/// process has no descriptors for them. Each is served or refused in words; the
+/// server goes on. A tenth of each number, unless MLBRIDGE_TEST_FULL is set.
+///
+//===----------------------------------------------------------------------===//
+
+#include "FaultTest.h"
+#include "GRPCPeers.h"
+#include "MLCompilerBridge/gRPCDoor.h"
+#include "MLCompilerBridge/gRPCModelRunner.h"
+#include "support/GRPCSanitizers.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <sys/resource.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace MLBridge::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+int tenthOf(int Count) {
+  return std::getenv("MLBRIDGE_TEST_FULL") ? Count : Count / 10;
+}
+
+void setDescriptorLimit(rlim_t Most) {
+  rlimit Limit{};
+  ::getrlimit(RLIMIT_NOFILE, &Limit);
+  Limit.rlim_cur = std::min(Most, Limit.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &Limit);
+}
+
+class GRPCLoad : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    MLBRIDGE_SKIP_GRPC_UNDER_TSAN();
+    awaitEndOfGRPC();
+    Port = freePort();
+    Spec = isTCP() ? "grpc://127.0.0.1:" + std::to_string(Port)
+                   : "grpc+unix:" + Name;
+  }
+  void TearDown() override {
+    if (!Server)
+      return;
+    // Within two seconds of the last one's end.
+    Expected<float> Answer = Error();
+    for (Deadline Until = Deadline::in(2s); !Answer && !Until.expired();)
+      Answer = ask(*runner("connect=1s"), 7);
+    EXPECT_TRUE(Answer) << Answer.message();
+    EXPECT_EQ(::kill(Server->pid(), 0), 0);
+  }
+  static bool isTCP() { return GetParam() == std::string("TCP"); }
+
+  /// A model in a process of its own that may open \p Descriptors.
+  void serve(rlim_t Descriptors = 256, const std::string &Options = {}) {
+    Server = std::make_unique<Child>([=, this] {
+      setDescriptorLimit(Descriptors);
+      auto Opened = openGRPCDoor(Spec + Options);
+      if (!Opened) {
+        std::fprintf(stderr, "the server: %s\n",
+                     Opened.takeError().str().c_str());
+        return 5;
+      }
+      std::vector<std::unique_ptr<Door>> Doors;
+      Doors.push_back(std::move(*Opened));
+      auto Model = ModelServer::create(std::move(Doors));
+      for (;;)
+        if (auto Q = Model->next(Deadline::in(60s)))
+          (void)bool(Model->reply(Q->Features));
+        else
+          std::fprintf(stderr, "the server: %s\n", Q.takeError().str().c_str());
+    });
+    setDescriptorLimit(16'384);
+    ASSERT_TRUE(ask(*runner("connect=10s"), 1)) << "the server is not there";
+  }
+
+  std::unique_ptr<MLModelRunner> runner(const std::string &Options) const {
+    RunnerFactory Factory;
+    addGRPC(Factory);
+    return std::move(*Factory.create(Spec + "?serdes=json&" + Options));
+  }
+  static Expected<float> ask(MLModelRunner &Runner, float X) {
+    Runner.populateFeatures(std::pair{"x", X});
+    return Runner.tryEvaluate<float>();
+  }
+
+  TemporaryDirectory Directory;
+  std::string Name = Directory.path("model");
+  int Port = 0;
+  std::string Spec;
+  std::unique_ptr<Child> Server;
+};
+
+TEST_P(GRPCLoad, SessionsOverOneConnection) {
+  if (!isTCP())
+    GTEST_SKIP() << "the raw client knows TCP only";
+  serve();
+  const int Count = tenthOf(1000);
+  std::vector<std::unique_ptr<RawCall>> Sessions;
+  for (int I = 0; I < Count; ++I)
+    Sessions.push_back(std::make_unique<RawCall>(
+        Port, "session",
+        std::vector<std::pair<std::string, std::string>>{
+            {"mlbridge-serdes", "json"}}));
+  for (int Round = 0; Round < 2; ++Round) {
+    for (int I = 0; I < Count; ++I)
+      ASSERT_TRUE(Sessions[I]->write("{\"x\":" + std::to_string(I) + "}"));
+    for (int I = 0; I < Count; ++I)
+      ASSERT_EQ(Sessions[I]->read(), "{\"x\":" + std::to_string(I) + "}");
+  }
+}
+
+TEST_P(GRPCLoad, ManyConnections) {
+  // So many are more than there are descriptors, even where a tenth is tried.
+  const int Count = tenthOf(1000);
+  serve(Count < 256 ? 96 : 256);
+  std::vector<std::unique_ptr<MLModelRunner>> Runners;
+  int NumServed = 0;
+  for (int I = 0; I < Count; ++I) {
+    Runners.push_back(runner("connect=10s"));
+    const Clock::time_point Start = Clock::now();
+    Expected<float> Answer = ask(*Runners.back(), float(I));
+    EXPECT_LT(Clock::now() - Start, 5s);
+    if (Answer) {
+      EXPECT_EQ(*Answer, float(I));
+      ++NumServed;
+      continue;
+    }
+    ASSERT_EQ(Answer.code(), ErrorCode::PeerClosed) << Answer.message();
+    ASSERT_NE(Answer.message().find("ulimit -n"), std::string_view::npos)
+        << Answer.message();
+  }
+  EXPECT_GT(NumServed, 20);
+  EXPECT_LT(NumServed, Count);
+  // Those that have a session keep it.
+  for (int I = 0; I < 20; ++I) {
+    Expected<float> Answer = ask(*Runners[I], 0.5F);
+    ASSERT_TRUE(Answer) << Answer.message();
+    EXPECT_EQ(*Answer, 0.5F);
+  }
+}
+
+TEST_P(GRPCLoad, ShortUnaryCompilers) {
+  serve();
+  for (int I = 0; I < tenthOf(10'000); ++I) {
+    Expected<float> Answer = ask(*runner("call=unary&connect=10s"), float(I));
+    ASSERT_TRUE(Answer) << I << ": " << Answer.message();
+    EXPECT_EQ(*Answer, float(I));
+  }
+}
+
+TEST_P(GRPCLoad, AUnaryCompilerThatPausesIsStillServed) {
+  serve();
+  auto Pausing = runner("call=unary&connect=10s");
+  ASSERT_TRUE(ask(*Pausing, 1));
+  // More than the idle sessions that are kept.
+  for (int I = 0; I < 100; ++I)
+    ASSERT_TRUE(ask(*runner("call=unary&connect=10s"), float(I)));
+  Expected<float> Answer = ask(*Pausing, 2);
+  ASSERT_TRUE(Answer) << Answer.message();
+  EXPECT_EQ(*Answer, 2.0F);
+}
+
+TEST_P(GRPCLoad, ALimitOnSessionsRefusesInWords) {
+  serve(256, "?max-sessions=2");
+  auto First = runner("connect=10s"), Second = runner("connect=10s");
+  // The one that looked for the server may not have ended yet.
+  Expected<float> Answer = Error();
+  for (Deadline Until = Deadline::in(2s); !Answer && !Until.expired();)
+    Answer = ask(*First, 1);
+  ASSERT_TRUE(Answer) << Answer.message();
+  for (Deadline Until = Deadline::in(2s); !ask(*Second, 1) && !Until.expired();)
+    ;
+  Answer = ask(*runner("connect=10s"), 1);
+  EXPECT_EQ(Answer.code(), ErrorCode::Unsupported);
+  EXPECT_NE(Answer.message().find("no more than 2 (max-sessions)"),
+            std::string_view::npos)
+      << Answer.message();
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, GRPCLoad, testing::Values("TCP", "Unix"),
+                         [](const auto &Info) { return Info.param; });
+
+//===----------------------------------------------------------------------===//
+// The compiler's process
+//===----------------------------------------------------------------------===//
+
+/// What becomes of a question in a process with little to spare.
+class GRPCScarcity : public testing::Test {
+protected:
+  void SetUp() override {
+    MLBRIDGE_SKIP_GRPC_UNDER_TSAN();
+    awaitEndOfGRPC();
+  }
+
+  /// Exits with 0 if a question and the server that it might have gone to fail
+  /// with System, in words that have \p Mentions.
+  static int fails(int Port, std::string_view Mentions) {
+    const std::string Spec = "grpc://127.0.0.1:" + std::to_string(Port);
+    {
+      RunnerFactory Factory;
+      addGRPC(Factory);
+      auto Runner = std::move(*Factory.create(Spec + "?connect=2s"));
+      Runner->populateFeatures(std::pair{"x", 1.0F});
+      Expected<float> Answer = Runner->tryEvaluate<float>();
+      if (!isThat(Answer.takeError(), Mentions))
+        return 1;
+    }
+    return isThat(openGRPCDoor(Spec).takeError(), Mentions) ? 0 : 2;
+  }
+
+private:
+  static bool isThat(const Error &E, std::string_view Mentions) {
+    if (E.code() == ErrorCode::System &&
+        E.message().find(Mentions) != std::string::npos)
+      return true;
+    std::fprintf(stderr, "found: %s\n", E.str().c_str());
+    return false;
+  }
+};
+
+TEST_F(GRPCScarcity, TooFewDescriptorsAreAnError) {
+  const int Port = freePort();
+  for (rlim_t Left = 0; Left < 12; ++Left) {
+    Child Compiler([&] {
+      const int Next = ::dup(0);
+      ::close(Next);
+      setDescriptorLimit(static_cast<rlim_t>(Next) + Left);
+      return fails(Port, "ulimit -n");
+    });
+    EXPECT_EQ(Compiler.wait(), 0) << Left << " left";
+  }
+}
+
+TEST_F(GRPCScarcity, TooLittleAddressSpaceIsAnError) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "ASan's shadow memory is terabytes of address space";
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  GTEST_SKIP() << "ASan's shadow memory is terabytes of address space";
+#endif
+#endif
+  const int Port = freePort();
+  for (rlim_t MiB : {8, 20, 40, 60}) {
+    Child Compiler([&] {
+      std::size_t Pages = 0;
+      if (std::FILE *Statm = std::fopen("/proc/self/statm", "r")) {
+        if (std::fscanf(Statm, "%zu", &Pages) != 1)
+          return 9;
+        std::fclose(Statm);
+      }
+      const rlim_t Most = Pages * 4096 + (MiB << 20);
+      const rlimit Limit{Most, Most};
+      ::setrlimit(RLIMIT_AS, &Limit);
+      return fails(Port, "ulimit -v");
+    });
+    EXPECT_EQ(Compiler.wait(), 0) << MiB << " MiB left";
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Forks
+//===----------------------------------------------------------------------===//
+
+class GRPCFork : public GRPCLoad {};
+
+TEST_P(GRPCFork, AChildIsToldAndLeavesItsParentAlone) {
+  serve();
+  for (const char *Style : {"call=stream", "call=unary"}) {
+    auto Runner = runner(std::string(Style) + "&connect=10s");
+    ASSERT_TRUE(ask(*Runner, 1));
+    Child Forked([&] {
+      auto IsTold = [&](MLModelRunner &R) {
+        Expected<float> Answer = ask(R, 2);
+        return Answer.code() == ErrorCode::Unsupported &&
+               Answer.message().find("forked") != std::string_view::npos;
+      };
+      if (!IsTold(*Runner) || !IsTold(*runner("connect=10s")))
+        return 1;
+      if (openGRPCDoor("grpc://127.0.0.1:0").code() != ErrorCode::Unsupported)
+        return 2;
+      Runner.reset();
+      return 0;
+    });
+    const Clock::time_point Start = Clock::now();
+    for (int I = 0; I < 100; ++I) {
+      Expected<float> Answer = ask(*Runner, float(I));
+      ASSERT_TRUE(Answer) << Answer.message();
+      ASSERT_EQ(*Answer, float(I));
+    }
+    EXPECT_EQ(Forked.wait(), 0);
+    EXPECT_LT(Clock::now() - Start, 5s);
+    EXPECT_TRUE(ask(*Runner, 3));
+  }
+}
+
+TEST_P(GRPCFork, AServersChildDestroysNothing) {
+  Server = std::make_unique<Child>([&] {
+    auto Opened = openGRPCDoor(Spec);
+    if (!Opened)
+      return 5;
+    std::vector<std::unique_ptr<Door>> Doors;
+    Doors.push_back(std::move(*Opened));
+    auto Model = ModelServer::create(std::move(Doors));
+    for (int I = 1;; ++I) {
+      auto Q = Model->next(Deadline::in(60s));
+      if (!Q || Model->reply(Q->Features))
+        return 6;
+      // With both sessions open.
+      if (I != 2)
+        continue;
+      Child Forked([&] {
+        Model.reset();
+        return 0;
+      });
+      if (Forked.wait() != 0)
+        return 7;
+    }
+  });
+  auto Stream = runner("connect=10s"), Unary = runner("call=unary&connect=10s");
+  ASSERT_TRUE(ask(*Stream, 1));
+  ASSERT_TRUE(ask(*Unary, 1));
+  const Clock::time_point Start = Clock::now();
+  EXPECT_TRUE(ask(*Stream, 2));
+  EXPECT_TRUE(ask(*Unary, 2));
+  if (!isTCP()) {
+    EXPECT_TRUE(std::filesystem::exists(Name));
+  }
+  EXPECT_LT(Clock::now() - Start, 5s);
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, GRPCFork, testing::Values("TCP", "Unix"),
+                         [](const auto &Info) { return Info.param; });
+
+} // namespace
