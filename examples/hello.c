@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 // Run `.venv/bin/python examples/hello.py`, then this, in any order:
-//   build/release/examples/hello-c [SPEC]      (default: pipe:/tmp/hello)
+//   build/release/examples/hello-c [SPEC]      (default: fallback|pipe:/tmp/hello)
+// `fallback|` gives up after the first failure: no later question waits for a
+// model that is not there.
 #include "MLCompilerBridge-C/MLCompilerBridge.h"
 
 #include <stdio.h>
@@ -32,7 +34,7 @@ static bool shouldInline(MLBridgeModelRunnerRef Model, int CalleeSize) {
 
 int main(int argc, char **argv) {
   MLBridgeModelRunnerRef Model;
-  const char *Spec = argc > 1 ? argv[1] : "pipe:/tmp/hello";
+  const char *Spec = argc > 1 ? argv[1] : "fallback|pipe:/tmp/hello";
   if (mlbridgeCreateModelRunner(Spec, &Model) != MLBridgeStatusSuccess) {
     fprintf(stderr, "hello: %s\n", mlbridgeGetLastErrorMessage());
     return 1;
