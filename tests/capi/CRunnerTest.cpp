@@ -25,6 +25,7 @@
 #endif
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -150,6 +151,15 @@ TEST_F(CRunnerTest, NobodyThereIsATimeoutAndFallbackDefersFromThenOn) {
   RunnerHandle Fallback = makeRunner("fallback|" + spec("shm", "connect=50ms"));
   EXPECT_EQ(ask(Fallback, 1, &Found), MLBridgeStatusDeferred);
   EXPECT_EQ(ask(Fallback, 1, &Found), MLBridgeStatusDeferred);
+}
+
+TEST_F(CRunnerTest, AnAbsentModelIsWaitedForOnce) {
+  RunnerHandle Model = makeRunner(spec("pipe", "connect=300ms"));
+  const auto Start = std::chrono::steady_clock::now();
+  std::int32_t Found = 0;
+  for (int I = 0; I < 309; ++I)
+    EXPECT_EQ(ask(Model, I, &Found), MLBridgeStatusTimeout);
+  EXPECT_LT(std::chrono::steady_clock::now() - Start, std::chrono::seconds(1));
 }
 
 TEST_F(CRunnerTest, TimeoutsAreKeptToTheNanosecond) {

@@ -131,6 +131,16 @@ TEST_F(GRPCFault, TheModelMayStartLater) {
   ::close(Ends[1]);
 }
 
+TEST_F(GRPCFault, AReplyThatComesTwiceAnswersNoOtherRequest) {
+  TwiceServer Model("{\"out\":1}");
+  connectTo(Model.spec() + "?serdes=json&connect=10s&timeout=5s");
+  Expected<int> First = ask<int>(1);
+  ASSERT_TRUE(First) << First.message();
+  EXPECT_EQ(*First, 1);
+  std::this_thread::sleep_for(100ms);
+  expectFailure<int>(ErrorCode::Malformed, "nobody asked for");
+}
+
 TEST_F(GRPCFault, SomethingListensThatSpeaksNoHTTP2) {
   for (std::string_view Greeting : {"", "220 mail.example ESMTP\r\n"}) {
     RawListener Silent(Port, std::string(Greeting));

@@ -192,6 +192,57 @@ StatusServer::CreateReactor(grpc::GenericCallbackServerContext *) {
 }
 
 //===----------------------------------------------------------------------===//
+// TwiceServer
+//===----------------------------------------------------------------------===//
+
+TwiceServer::TwiceServer(std::string Answer) : Answer(std::move(Answer)) {
+  grpc::ServerBuilder Builder;
+  Builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                           &Port);
+  Builder.RegisterCallbackGenericService(this);
+  Server = Builder.BuildAndStart();
+}
+
+TwiceServer::~TwiceServer() {
+  Server->Shutdown(std::chrono::system_clock::now());
+}
+
+std::string TwiceServer::spec() const {
+  return "grpc://127.0.0.1:" + std::to_string(Port);
+}
+
+grpc::ServerGenericBidiReactor *
+TwiceServer::CreateReactor(grpc::GenericCallbackServerContext *) {
+  class Twice final : public grpc::ServerGenericBidiReactor {
+  public:
+    explicit Twice(const std::string &Answer) {
+      grpc::Slice Bytes(Answer);
+      Reply = grpc::ByteBuffer(&Bytes, 1);
+      StartRead(&Question);
+    }
+    void OnReadDone(bool Ok) override {
+      if (!Ok)
+        return Finish(grpc::Status::OK);
+      StartWrite(&Reply);
+    }
+    void OnWriteDone(bool Ok) override {
+      if (!Ok)
+        return Finish(grpc::Status::OK);
+      if (std::exchange(IsSecond, !IsSecond))
+        StartRead(&Question);
+      else
+        StartWrite(&Reply);
+    }
+    void OnDone() override { delete this; }
+
+  private:
+    bool IsSecond = false;
+    grpc::ByteBuffer Question, Reply;
+  };
+  return new Twice(Answer);
+}
+
+//===----------------------------------------------------------------------===//
 // RawCall
 //===----------------------------------------------------------------------===//
 

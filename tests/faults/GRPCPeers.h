@@ -88,6 +88,23 @@ private:
   std::unique_ptr<grpc::Server> Server;
 };
 
+/// A gRPC server that answers each message of any stream twice.
+class TwiceServer final : grpc::CallbackGenericService {
+public:
+  explicit TwiceServer(std::string Answer);
+  ~TwiceServer() override;
+  /// Where it is.
+  std::string spec() const;
+
+private:
+  grpc::ServerGenericBidiReactor *
+  CreateReactor(grpc::GenericCallbackServerContext *) override;
+
+  std::string Answer;
+  int Port = 0;
+  std::unique_ptr<grpc::Server> Server;
+};
+
 /// One call by a client that waits for each thing it does, for 10 s at most.
 class RawCall {
 public:
