@@ -160,6 +160,13 @@ Error LocalDoor::meet(Guest &G, const Hello &H, Reception &Into) {
     return Version.takeError();
   if (Error E = Into.checkRoom(Options.MaxSessions))
     return E;
+  // A session takes five descriptors. Some stay free, for the model's own files
+  // and for connections that are refused.
+  constexpr std::size_t KeptFree = 16;
+  if (posix::countFreeDescriptors(KeptFree) < KeptFree)
+    return Error(ErrorCode::System,
+                 "the model side has no descriptors for another session "
+                 "(ulimit -n); try again later");
   Expected<std::unique_ptr<BaseSerDes>> Codec =
       Options.Formats.create(H.SerDes, SerDes::Side::Model);
   if (!Codec)

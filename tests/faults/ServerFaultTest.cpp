@@ -31,6 +31,7 @@
 #include <numeric>
 #include <poll.h>
 #include <set>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
@@ -364,6 +365,57 @@ TEST_F(ServerFault, NonsenseEndsThatSessionOnly) {
     EXPECT_EQ(Liar.wait(), 0) << "the liar was told nothing";
     EXPECT_EQ(Server->lastSessionError().code(), ErrorCode::Malformed);
   }
+}
+
+TEST_F(ServerFault, ShortOfDescriptorsItRefusesInWordsAndGoesOn) {
+  Server.reset();
+  Expected<posix::Pipe> UntilClosed = posix::makePipe();
+  ASSERT_TRUE(UntilClosed) << UntilClosed.message();
+  Child Model([&] {
+    UntilClosed->Write.reset();
+    rlimit Limit{};
+    ::getrlimit(RLIMIT_NOFILE, &Limit);
+    Limit.rlim_cur = 64;
+    ::setrlimit(RLIMIT_NOFILE, &Limit);
+    EchoModel Echo(Name);
+    pollfd End{UntilClosed->Read.get(), 0, 0};
+    ::poll(&End, 1, 60'000);
+    return 0;
+  });
+  for (const char *Scheme : {"pipe:", "shm:"}) {
+    std::vector<std::unique_ptr<MLModelRunner>> Runners;
+    int NumServed = 0, NumRefused = 0;
+    for (int I = 0; I < 40; ++I) {
+      Runners.push_back(
+          std::move(*createModelRunner(Scheme + Name + "?connect=10s")));
+      Runners.back()->populateFeatures(std::pair{"x", I});
+      const Clock::time_point Start = Clock::now();
+      Expected<int> Answer = Runners.back()->tryEvaluate<int>();
+      EXPECT_LT(Clock::now() - Start, 5s);
+      if (Answer) {
+        EXPECT_EQ(*Answer, I);
+        ++NumServed;
+        continue;
+      }
+      ++NumRefused;
+      EXPECT_EQ(Answer.code(), ErrorCode::Unsupported);
+      EXPECT_NE(Answer.message().find("ulimit -n"), std::string_view::npos)
+          << Answer.message();
+    }
+    EXPECT_GT(NumServed, 5);
+    EXPECT_GT(NumRefused, 5);
+  }
+  // When those have gone, there is room again.
+  auto R = std::move(*createModelRunner("pipe:" + Name));
+  Expected<int> Answer = Error();
+  for (Deadline Until = Deadline::in(2s); !Answer && !Until.expired();) {
+    R->populateFeatures(std::pair{"x", 7});
+    Answer = R->tryEvaluate<int>();
+  }
+  ASSERT_TRUE(Answer) << Answer.message();
+  EXPECT_EQ(*Answer, 7);
+  UntilClosed->Write.reset();
+  EXPECT_EQ(Model.wait(), 0);
 }
 
 TEST_F(ServerFault, AnotherServerOfThatNameIsRefused) {
