@@ -55,17 +55,29 @@ std::unique_ptr<ModelSession> ModelSession::open(StringRef Optimization,
       new ModelSession(Optimization, M, std::move(*Runner)));
 }
 
-void ModelSession::fail(const Error &E) {
-  // Set first: with no handler in the context, an error does not return.
-  Failed = true;
+ModelSession::~ModelSession() { flush(); }
+
+void ModelSession::report(const std::string &Failure, StringRef WhatNow) {
+  Reported = Failure;
   if (onModelError() == OnError::Fatal)
-    emitError(M, Prefix + E.str());
+    emitError(M, Prefix + Failure);
   else
     // Not through the diagnostics engine: clang makes an error of a warning
     // under -Werror, as lld does under --fatal-warnings, and shows neither a
     // remark nor a note of a plug-in by itself.
-    printLine("remark: " + Prefix + E.str() +
-              "; using LLVM's heuristic for the rest of this module");
+    printLine("remark: " + Prefix + Failure + WhatNow);
+}
+
+void ModelSession::fail(const Error &E) {
+  // Set first: with no handler in the context, an error does not return.
+  Failed = true;
+  report(E.str(), "; using LLVM's heuristic for the rest of this module");
+}
+
+void ModelSession::flush() {
+  if (Error E = Runner->flush())
+    if (std::string Failure = E.str(); Failure != Reported)
+      report(Failure, "");
 }
 
 } // namespace MLBridge

@@ -43,6 +43,9 @@ public:
   static std::unique_ptr<ModelSession>
   open(llvm::StringRef Optimization, llvm::StringRef Spec, llvm::Module &M);
 
+  /// Flushes.
+  ~ModelSession();
+
   MLModelRunner &runner() { return *Runner; }
 
   /// Reports \p E as -mlbridge-on-error says: a remark, which no option of the
@@ -51,6 +54,11 @@ public:
   void fail(const Error &E);
   bool hasFailed() const { return Failed; }
 
+  /// Has the runner write what it keeps back, such as the end of a log; reports
+  /// a failure as fail() does, but once, and asks on. Call it while the module
+  /// has not been written: an error then leaves no output behind.
+  void flush();
+
 private:
   ModelSession(llvm::StringRef Optimization, llvm::Module &M,
                std::unique_ptr<MLModelRunner> Runner)
@@ -58,11 +66,14 @@ private:
 
   /// "mlbridge-inliner: a.c: "
   static std::string prefix(llvm::StringRef Optimization, llvm::Module &M);
+  void report(const std::string &Failure, llvm::StringRef WhatNow);
 
   llvm::Module &M;
   const std::string Prefix;
   const std::unique_ptr<MLModelRunner> Runner;
   bool Failed = false;
+  /// What the user has been told last.
+  std::string Reported;
 };
 
 } // namespace MLBridge

@@ -120,7 +120,12 @@ void UnrollPass::fallBack(const char *Status, const char *Why) {
 }
 
 static void dispose(void *, void *Model) {
-  mlbridgeDisposeModelRunner(static_cast<MLBridgeModelRunnerRef>(Model));
+  auto *Runner = static_cast<MLBridgeModelRunnerRef>(Model);
+  // After this, nobody could be told that record: has lost its log.
+  if (mlbridgeFlush(Runner) != MLBridgeStatusSuccess)
+    warning_at(UNKNOWN_LOCATION, 0, "unroll: %s",
+               mlbridgeGetLastErrorMessage());
+  mlbridgeDisposeModelRunner(Runner);
 }
 
 int plugin_init(plugin_name_args *Info, plugin_gcc_version *Version) {

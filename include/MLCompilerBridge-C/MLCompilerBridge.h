@@ -305,6 +305,11 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeCreateModelRunnerAt(
 /// it the libraries that the module links.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCheckModelSpec(const char *Spec);
 
+/// Writes what the runner keeps back of the questions so far, as `record:`
+/// does. mlbridgeDisposeModelRunner() writes it too, but can only print a
+/// failure: call this before, where nothing may be lost in silence.
+MLBRIDGE_C_API MLBridgeStatus mlbridgeFlush(MLBridgeModelRunnerRef Runner);
+
 MLBRIDGE_C_API void mlbridgeDisposeModelRunner(MLBridgeModelRunnerRef Runner);
 
 /// The features of the next question; the same handle for as long as the runner

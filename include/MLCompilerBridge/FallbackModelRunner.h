@@ -31,6 +31,8 @@ public:
   void switchContext(std::string_view Name) override;
   Error logOutcomeUntyped(const TensorView *Decision,
                           std::optional<double> Reward) override;
+  /// The runner's own: what it could not write is lost, whoever decided.
+  Error flush() override;
   std::string describe() const override;
   Expected<std::optional<std::string>> metadata(std::string_view Key) override;
 

@@ -131,6 +131,11 @@ public:
   /// if need be.
   virtual Expected<std::optional<std::string>> metadata(std::string_view Key);
 
+  /// Writes what the runner keeps back of the questions so far, as
+  /// RecordModelRunner does. The destructor writes it too, but can only print a
+  /// failure: call this before, where nothing may be lost in silence.
+  virtual Error flush();
+
   /// Called by evaluate() before the process ends with status 1. The default
   /// prints the error to stderr.
   void setErrorHandler(ErrorHandler Handler);

@@ -43,7 +43,7 @@ public:
   ~RecordModelRunner() override;
 
   /// Writes what is complete, the last observation included.
-  Error flush();
+  Error flush() override;
 
   void switchContext(std::string_view Name) override;
   Error logOutcomeUntyped(const TensorView *Decision,
@@ -63,6 +63,8 @@ private:
 
   std::unique_ptr<Log> Out;
   std::unique_ptr<MLModelRunner> Inner;
+  /// Whether no caller has been told why the log cannot be written.
+  bool HasUntoldFailure = false;
 };
 
 } // namespace MLBridge

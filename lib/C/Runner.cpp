@@ -75,6 +75,12 @@ MLBridgeStatus mlbridgeCheckModelSpec(const char *Spec) {
   });
 }
 
+MLBridgeStatus mlbridgeFlush(MLBridgeModelRunnerRef Runner) {
+  return call([&]() -> Error {
+    return Runner ? Runner->Runner->flush() : isNull("Runner");
+  });
+}
+
 void mlbridgeDisposeModelRunner(MLBridgeModelRunnerRef Runner) {
   delete Runner;
 }

@@ -44,6 +44,8 @@ Error MLModelRunner::logOutcomeUntyped(const TensorView *,
   return Error::success();
 }
 
+Error MLModelRunner::flush() { return Error::success(); }
+
 void MLModelRunner::setErrorHandler(ErrorHandler Handler) {
   OnError = std::move(Handler);
 }

@@ -39,6 +39,8 @@ Error FallbackModelRunner::logOutcomeUntyped(const TensorView *Decision,
   return Error::success();
 }
 
+Error FallbackModelRunner::flush() { return Inner->flush(); }
+
 Expected<std::optional<std::string>>
 FallbackModelRunner::metadata(std::string_view Key) {
   if (!Cause) {

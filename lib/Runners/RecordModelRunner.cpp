@@ -221,13 +221,18 @@ RecordModelRunner::RecordModelRunner(std::unique_ptr<Log> Out,
 }
 
 RecordModelRunner::~RecordModelRunner() {
-  // A log that failed before has said so to its caller.
-  if (Out->failure())
+  auto Print = [this](const Error &E) {
+    std::fprintf(stderr, "error: %s: %s\n", describe().c_str(),
+                 E.str().c_str());
+  };
+  if (Out->failure()) {
+    if (HasUntoldFailure)
+      Print(Out->failure());
     return;
+  }
   for (const Error &E : {Out->finish(), Out->flush()})
     if (E)
-      std::fprintf(stderr, "error: %s: %s\n", describe().c_str(),
-                   E.str().c_str());
+      Print(E);
 }
 
 std::string RecordModelRunner::describe() const {
@@ -239,7 +244,12 @@ RecordModelRunner::metadata(std::string_view Key) {
   return Inner->metadata(Key);
 }
 
-Error RecordModelRunner::flush() { return Out->blame(Out->flush()); }
+Error RecordModelRunner::flush() {
+  HasUntoldFailure = false;
+  Error Own = Out->blame(Out->flush());
+  Error Others = Inner->flush();
+  return Own ? Own : Others;
+}
 
 void RecordModelRunner::switchContext(std::string_view Name) {
   Out->Context = Name;
@@ -252,6 +262,7 @@ Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
   Error Unwritten = Out->finish();
   // Until there is an answer, there is nothing to decide.
   Out->abandon();
+  HasUntoldFailure = false;
   if (Unwritten)
     return Out->blame(std::move(Unwritten));
   if (Error E = Out->checkFeatures(Features.tensors()))
@@ -259,8 +270,8 @@ Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
   Expected<Advice> Answer = Inner->ask(Features, Wanted, Until);
   if (!Answer && Answer.code() != ErrorCode::Deferred) {
     // It may end the process, which is no reason to lose what was observed. A
-    // log that cannot be written says so at the next question.
-    (void)bool(Out->flush());
+    // log that cannot be written says so at the next question, if there is one.
+    HasUntoldFailure = bool(Out->flush());
     return Answer;
   }
   if (Error E = Out->ask(Features.tensors()))

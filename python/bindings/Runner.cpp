@@ -40,6 +40,7 @@ public:
   void logOutcome(std::optional<std::string_view> Name, nb::handle Value,
                   std::optional<double> Reward);
   void switchContext(std::string_view Name);
+  void flush();
   void close();
 
   const std::string &describe() const { return Description; }
@@ -87,11 +88,31 @@ void Runner::switchContext(std::string_view Name) {
   open().switchContext(Name);
 }
 
+void Runner::flush() {
+  ExclusiveUse Use(InUse, "this model runner");
+  MLModelRunner &Model = open();
+  Error Unwritten;
+  {
+    nb::gil_scoped_release Release;
+    Unwritten = Model.flush();
+  }
+  if (Unwritten)
+    raise(Unwritten);
+}
+
 void Runner::close() {
   ExclusiveUse Use(InUse, "this model runner");
+  if (!Impl)
+    return;
   std::unique_ptr<MLModelRunner> Closing = std::move(Impl);
-  nb::gil_scoped_release Release;
-  Closing.reset();
+  Error Unwritten;
+  {
+    nb::gil_scoped_release Release;
+    Unwritten = Closing->flush();
+    Closing.reset();
+  }
+  if (Unwritten)
+    raise(Unwritten);
 }
 
 //===----------------------------------------------------------------------===//
@@ -266,7 +287,9 @@ void bindRunner(nb::module_ &M) {
            "What was done in the end, and how good it was.")
       .def("switch_context", &Runner::switchContext, nb::arg("name"),
            "Names what the next questions are about.")
-      .def("close", &Runner::close, "Ends the session; flushes logs.")
+      .def("flush", &Runner::flush, "Writes what a recording runner holds.")
+      .def("close", &Runner::close,
+           "Flushes, ends the session, and raises what flushing did.")
       .def("describe", &Runner::describe)
       .def_prop_rw("timeout", &Runner::timeout, &Runner::setTimeout,
                    nb::arg("seconds").none(),

@@ -171,8 +171,11 @@ class Runner:
     def switch_context(self, name: str) -> None:
         """Names what the next questions are about."""
 
+    def flush(self) -> None:
+        """Writes what a recording runner holds."""
+
     def close(self) -> None:
-        """Ends the session; flushes logs."""
+        """Flushes, ends the session, and raises what flushing did."""
 
     def describe(self) -> str: ...
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from mlbridge import _core, grpc, inprocess
+from mlbridge.errors import Error
 from mlbridge.types import element_type_name
 
 
@@ -105,8 +106,20 @@ class ModelRunner:
     def timeout(self, seconds: float | None) -> None:
         self._runner.timeout = seconds
 
+    def flush(self) -> None:
+        """Writes what a recording runner still holds.
+
+        Raises:
+            OSFailure: the log cannot be written, such as on a full disk.
+        """
+        self._runner.flush()
+
     def close(self) -> None:
-        """Ends the session, and writes what a recording runner still holds."""
+        """Flushes, and ends the session, also where flushing raises.
+
+        A runner that is not closed writes its log when it is collected, where a
+        failure can only be printed.
+        """
         self._runner.close()
 
     def __enter__(self) -> Self:
@@ -118,7 +131,13 @@ class ModelRunner:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except Error as failure:
+            if error is None:
+                raise
+            # What went wrong first matters more.
+            error.add_note(f"closing {self!r}: {failure}")
 
     def __repr__(self) -> str:
         return f"<ModelRunner {self._runner.describe()}>"

@@ -145,6 +145,7 @@ protected:
         NULL_CASE(mlbridgeGetTimeout, "Runner", nullptr, &Time),
         NULL_CASE(mlbridgeGetTimeout, "Nanoseconds", R, nullptr),
         NULL_CASE(mlbridgeLogOutcome, "Runner", nullptr, &Number),
+        NULL_CASE(mlbridgeFlush, "Runner", nullptr),
         NULL_CASE(mlbridgeSwitchContext, "Runner", nullptr, "x"),
         NULL_CASE(mlbridgeSwitchContext, "Name", R, nullptr),
         NULL_CASE(mlbridgeDescribeModelRunner, "Runner", nullptr, &Text),

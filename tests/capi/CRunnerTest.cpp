@@ -209,6 +209,20 @@ TEST_F(CRunnerTest, ALogHasContextsDecisionsAndRewards) {
   EXPECT_THAT(Text, HasSubstr("{\"outcome\":0}"));
 }
 
+TEST_F(CRunnerTest, ALogThatCannotBeWrittenIsTold) {
+  RunnerHandle Model = makeRunner("record:/dev/full|none");
+  std::int32_t Found;
+  EXPECT_EQ(ask(Model, 12, &Found), MLBridgeStatusDeferred);
+  mlbridgeSetBool(mlbridgeGetDecision(Model.get()), "inlined", true);
+  ASSERT_EQ(mlbridgeLogOutcome(Model.get(), nullptr), MLBridgeStatusSuccess);
+  EXPECT_EQ(mlbridgeFlush(Model.get()), MLBridgeStatusSystem);
+  EXPECT_EQ(lastMessage(),
+            "cannot write the log '/dev/full': No space left on device");
+
+  EXPECT_EQ(mlbridgeFlush(makeRunner("none").get()), MLBridgeStatusSuccess);
+  EXPECT_EQ(mlbridgeFlush(nullptr), MLBridgeStatusInvalidArgument);
+}
+
 TEST_F(CRunnerTest, ARewardAloneIsForTheModelsOwnDecision) {
   EchoModel Served(Name);
   const std::string Log = Folder.path("x.log");

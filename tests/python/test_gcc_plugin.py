@@ -224,3 +224,12 @@ def test_clean_under_valgrind(kind: str, unrolled: str, tmp_path: Path) -> None:
         made, _ = compile_with(spec + options, tmp_path, valgrind=flags)
     assert log.read_text() == ""
     assert made == unrolled
+
+
+def test_a_log_that_cannot_be_written(tmp_path: Path, unrolled: str) -> None:
+    model = write_model(tmp_path / "unroll.onnx")
+    spec = f"record:/dev/full|onnx:{model}"
+    assembly, stderr = compile_with(spec, tmp_path)
+    assert "cc1: warning: unroll: cannot write the log '/dev/full'" in stderr
+    assert stderr.count("/dev/full") == 1
+    assert assembly == unrolled

@@ -209,6 +209,41 @@ def test_a_heuristic_recorded(tmp_path: Path) -> None:
     assert read_log(path).as_arrays().advice.tolist() == [[False], [False], [True]]
 
 
+def ask_once(runner: mlbridge.ModelRunner) -> None:
+    with pytest.raises(mlbridge.Deferred):
+        runner.evaluate({"x": 1}, int)
+    runner.log_outcome("inlined", True)
+
+
+def test_a_log_that_cannot_be_written(capfd: pytest.CaptureFixture[str]) -> None:
+    runner = mlbridge.create_model_runner("record:/dev/full|none")
+    ask_once(runner)
+    with pytest.raises(mlbridge.OSFailure, match="log '/dev/full': No space left"):
+        runner.flush()
+    with pytest.raises(mlbridge.OSFailure, match="No space left"):
+        runner.close()
+    runner.close()  # It is closed, though.
+    with pytest.raises(mlbridge.InvalidArgument, match="closed"):
+        runner.flush()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_with_block_says_that_its_log_cannot_be_written() -> None:
+    with (
+        pytest.raises(mlbridge.OSFailure, match="No space left"),
+        mlbridge.create_model_runner("record:/dev/full|none") as runner,
+    ):
+        ask_once(runner)
+    # What failed first stays what is raised.
+    with (
+        pytest.raises(KeyError) as raised,
+        mlbridge.create_model_runner("record:/dev/full|none") as runner,
+    ):
+        ask_once(runner)
+        raise KeyError("first")
+    assert "No space left" in raised.value.__notes__[0]
+
+
 def test_what_llvm_writes(tmp_path: Path) -> None:
     """LLVM's interactive runner announces its tensors with the same header."""
     opt = shutil.which("opt-22")

@@ -15,6 +15,7 @@
 #include "MLCompilerBridge/RecordModelRunner.h"
 
 #include "FunctionRunner.h"
+#include "MLCompilerBridge/FallbackModelRunner.h"
 #include "MLCompilerBridge/NoneModelRunner.h"
 #include "support/AllocationCounter.h"
 #include "support/EchoModel.h"
@@ -595,6 +596,47 @@ TEST_F(RecordModelRunnerTest, TheDestructorSaysWhatNobodyElseCould) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "error: record:/dev/full|function: System: cannot write the log "
             "'/dev/full': No space left on device\n");
+}
+
+TEST_F(RecordModelRunnerTest, AFullDiskThatAFailureOfTheModelHidIsSaid) {
+  Path = "/dev/full";
+  Error Next;
+  auto Failing = [&Next](const FeatureSet &, Deadline, FeatureSet &Out) {
+    Out.set("out", 1_i64);
+    return Next;
+  };
+  auto Runner = record(std::make_unique<FunctionRunner>(Failing));
+  Runner->populateFeatures(std::pair{"x", 1_i64});
+  EXPECT_TRUE(Runner->tryEvaluate<int>());
+  Next = Error(ErrorCode::PeerClosed, "gone");
+  Runner->populateFeatures(std::pair{"x", 2_i64});
+  EXPECT_EQ(Runner->tryEvaluate<int>().code(), ErrorCode::PeerClosed);
+  testing::internal::CaptureStderr();
+  Runner.reset();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "error: record:/dev/full|function: System: cannot write the log "
+            "'/dev/full': No space left on device\n");
+}
+
+TEST_F(RecordModelRunnerTest, AnyRunnerCanBeFlushed) {
+  auto None = std::make_unique<NoneModelRunner>();
+  EXPECT_FALSE(None->flush());
+  // What decorates a log, or is decorated, has it written.
+  auto Inner = record(doubling());
+  FallbackModelRunner Outer(std::move(Inner));
+  ask(Outer, 1);
+  EXPECT_FALSE(static_cast<MLModelRunner &>(Outer).flush());
+  EXPECT_THAT(log(),
+              EndsWith("{\"observation\":0}\n" + raw(1_i64, 2_i64) + "\n"));
+
+  Path = Directory.path("another log");
+  auto Full = RecordModelRunner::create("/dev/full", doubling());
+  ASSERT_TRUE(Full) << Full.message();
+  auto Written =
+      record(std::make_unique<FallbackModelRunner>(std::move(*Full)));
+  ask(*Written, 1);
+  EXPECT_EQ(Written->flush().message(),
+            "cannot write the log '/dev/full': No space left on device");
 }
 
 namespace {

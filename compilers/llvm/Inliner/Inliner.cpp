@@ -59,6 +59,7 @@ public:
   ModelInlineAdvisor(Module &M, ModuleAnalysisManager &MAM,
                      FunctionAnalysisManager &FAM, const InlineParams &Params,
                      InlineContext IC, InlinerState &State);
+  ~ModelInlineAdvisor() override;
 
   void onPassEntry(LazyCallGraph::SCC *SCC) override;
   void onPassExit(LazyCallGraph::SCC *SCC) override;
@@ -121,6 +122,10 @@ ModelInlineAdvisor::ModelInlineAdvisor(Module &M, ModuleAnalysisManager &MAM,
   if (Inputs.back().name() == DefaultDecisionName)
     DefaultFeature = Inputs.size() - 1;
 }
+
+/// LLVM destroys an advisor when the inliner has run, and the state of the
+/// module only when the module has been written.
+ModelInlineAdvisor::~ModelInlineAdvisor() { State.Session->flush(); }
 
 bool ModelInlineAdvisor::heuristicInlines(CallBase &CB) {
   std::unique_ptr<InlineAdvice> Advice = Heuristic.getAdvice(CB);
