@@ -27,6 +27,8 @@
 
 namespace MLBridge {
 
+class ForkDetector;
+
 /// What is made of a model's outputs (`?decide=...`).
 struct DecisionOptions {
   enum class Rule : std::uint8_t {
@@ -77,6 +79,9 @@ struct DecisionOptions {
 ///
 /// Nothing is loaded before the first question. Once a model has been asked
 /// with the same features, no question allocates.
+///
+/// **fork().** A runtime's threads and locks do not survive it: a child that
+/// asks a runner of its parent's loads the models for itself.
 class InProcessModelRunner : public MLModelRunner {
 public:
   using Load = std::function<Expected<std::shared_ptr<const Model>>()>;
@@ -104,10 +109,12 @@ private:
   struct Agent;
 
   Expected<Agent *> agent(std::string_view Label);
+  void abandonForked();
   Expected<Agent *> whomToAsk(Span<const TensorView> Features);
   std::string labels() const;
 
   std::string Name;
+  std::unique_ptr<ForkDetector> Fork;
   std::vector<std::unique_ptr<Agent>> Agents;
   /// Where the last question had `_agent`.
   std::size_t LabelSlot = 0;
@@ -136,6 +143,9 @@ struct ModelFormat {
   /// them has changed, so has the model.
   std::function<std::vector<std::string>(const std::string &File)> Parts =
       nullptr;
+  /// Whether FILE may be a folder, such as a SavedModel; then the model changes
+  /// with any file in it. Else a folder is refused.
+  bool MayBeFolder = false;
 };
 
 /// Adds the scheme. A file is loaded once, whatever number of runners \p

@@ -26,7 +26,8 @@ namespace MLBridge {
 
 /// Looks whether the file at \p Path is a shared library of this machine's
 /// kind, and not cut short. Call it before dlopen(). ErrorCode::System: it
-/// cannot be read; Malformed: it is no library, or not all of one.
+/// cannot be read; InvalidArgument: it is a folder, a FIFO or the like;
+/// Malformed: it is no library, or not all of one.
 Error checkLibrary(const std::string &Path);
 
 /// What dlopen() gives for \p Name, a path, or without a slash a name that the

@@ -30,6 +30,10 @@ namespace MLBridge {
 /// the call that finds it. The first decision gives the decision its name and
 /// type; later ones are converted to it, as advice is.
 ///
+/// **fork().** The log stays the parent's: a child that asks, or logs an
+/// outcome, gets an Unsupported that says so, and writes nothing. It may make a
+/// runner of its own, with another log.
+///
 /// A write that fails (a full disk) is a System error, and so is every call
 /// after it; the file then ends with the last observation that it holds whole.
 class RecordModelRunner final : public MLModelRunner {

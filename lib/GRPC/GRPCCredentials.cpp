@@ -8,26 +8,27 @@
 
 #include "GRPC/GRPCCredentials.h"
 
-#include <cerrno>
-#include <fstream>
-#include <iterator>
+#include "Support/PrintableText.h"
+#include "Support/RegularFile.h"
 
 using namespace MLBridge;
+
+/// A system's list of authorities has some 200 KiB.
+static constexpr std::size_t MaxPEM = std::size_t(16) << 20;
 
 /// The contents of \p Path; nothing where there is no path.
 static Expected<std::string> readPEM(const std::string &Path,
                                      std::string_view Option) {
   if (Path.empty())
     return std::string();
-  std::ifstream File(Path, std::ios::binary);
-  std::string Text(std::istreambuf_iterator<char>(File), {});
-  if (!File)
-    return Error::fromErrno(errno, "cannot read " + Path + " (" +
-                                       std::string(Option) + "=)");
-  if (Text.find("-----BEGIN ") == std::string::npos)
+  const std::string Name = printable(Path) + " (" + std::string(Option) + "=)";
+  Expected<std::string> Text =
+      readRegularFile(Path, "cannot read " + Name, MaxPEM);
+  if (!Text)
+    return Text;
+  if (Text->find("-----BEGIN ") == std::string::npos)
     return Error(ErrorCode::InvalidArgument,
-                 Path + " (" + std::string(Option) +
-                     "=): expected a PEM file, found no \"-----BEGIN\" in it");
+                 Name + ": expected a PEM file, found no \"-----BEGIN\" in it");
   return Text;
 }
 

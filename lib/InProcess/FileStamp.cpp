@@ -8,18 +8,24 @@
 
 #include "InProcess/FileStamp.h"
 
+#include "Support/PrintableText.h"
+#include "Support/RegularFile.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace MLBridge;
 using namespace MLBridge::inprocess;
 
-Expected<FileStamp> FileStamp::of(const std::string &Path) {
+/// A SavedModel has some ten files and as many folders; with its assets it may
+/// have hundreds. Looking at so many takes 20 ms.
+static constexpr std::size_t MostInFolder = 10'000;
+
+Expected<FileStamp> FileStamp::of(const std::string &Path, Folders Allowed) {
   FileStamp Stamp;
-  if (Error E = Stamp.add(Path))
+  if (Error E = Stamp.add(Path, Allowed))
     return E;
   return Stamp;
 }
@@ -29,23 +35,21 @@ Expected<FileStamp> FileStamp::ofParts(const std::vector<std::string> &Paths) {
   for (const std::string &Path : Paths) {
     if (::access(Path.c_str(), F_OK) != 0)
       Stamp.Files.emplace_back();
-    else if (Error E = Stamp.add(Path))
+    else if (Error E = Stamp.add(Path, Folders::Refused))
       return E;
   }
   return Stamp;
 }
 
-Error FileStamp::add(const std::string &Path) {
+Error FileStamp::add(const std::string &Path, Folders Allowed) {
+  const std::string What = "model file '" + printable(Path) + "'";
   struct stat Status = {};
   if (::stat(Path.c_str(), &Status) != 0)
-    return Error::fromErrno(errno, "model file '" + Path + "'");
-  if (S_ISDIR(Status.st_mode))
+    return Error::fromErrno(errno, What);
+  if (S_ISDIR(Status.st_mode) && Allowed == Folders::Allowed)
     return addFolder(Path);
-  if (!S_ISREG(Status.st_mode))
-    return {ErrorCode::InvalidArgument,
-            "model file '" + Path +
-                "': expected a file or a folder, found something else, such "
-                "as a pipe or a device"};
+  if (Error E = expectRegularFile(Status, What))
+    return E;
   Files.push_back({std::uint64_t(Status.st_dev), std::uint64_t(Status.st_ino),
                    std::uint64_t(Status.st_size),
                    std::uint64_t(Status.st_mtim.tv_sec),
@@ -55,18 +59,25 @@ Error FileStamp::add(const std::string &Path) {
 
 Error FileStamp::addFolder(const std::string &Path) {
   namespace fs = std::filesystem;
+  const std::string What = "model folder '" + printable(Path) + "'";
   std::error_code Failure;
   std::vector<std::string> Names;
+  std::size_t NumEntries = 0;
   for (fs::recursive_directory_iterator I(Path, Failure), End;
-       !Failure && I != End; I.increment(Failure))
+       !Failure && I != End; I.increment(Failure)) {
+    if (++NumEntries > MostInFolder)
+      return {ErrorCode::InvalidArgument, What +
+                                              ": expected a model of at most " +
+                                              std::to_string(MostInFolder) +
+                                              " files and folders, found more"};
     if (I->is_regular_file(Failure))
       Names.push_back(I->path());
+  }
   if (Failure)
-    return {ErrorCode::System,
-            "model folder '" + Path + "': " + Failure.message()};
+    return {ErrorCode::System, What + ": " + Failure.message()};
   std::ranges::sort(Names);
   for (const std::string &Name : Names)
-    if (Error E = add(Name))
+    if (Error E = add(Name, Folders::Refused))
       return E;
   return Error::success();
 }

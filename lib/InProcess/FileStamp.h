@@ -26,17 +26,23 @@ namespace MLBridge::inprocess {
 /// it.
 class FileStamp {
 public:
-  /// System where there is no such file, InvalidArgument where it is neither a
-  /// file nor a folder: to open a pipe may take for ever.
-  static Expected<FileStamp> of(const std::string &Path);
+  /// Whether a folder can be a model.
+  enum class Folders { Refused, Allowed };
 
-  /// Of several files; one that is not there is told from one that is.
+  /// System where there is no such file, InvalidArgument where it cannot be a
+  /// model: it is a folder where those are refused, a folder of more files than
+  /// any model has, or a FIFO, whose opening may wait for ever.
+  static Expected<FileStamp> of(const std::string &Path,
+                                Folders Allowed = Folders::Refused);
+
+  /// Of several files, no folders; one that is not there is told from one that
+  /// is.
   static Expected<FileStamp> ofParts(const std::vector<std::string> &Paths);
 
   friend bool operator==(const FileStamp &, const FileStamp &) = default;
 
 private:
-  Error add(const std::string &Path);
+  Error add(const std::string &Path, Folders Allowed);
   Error addFolder(const std::string &Path);
 
   /// Device, inode, size, seconds and nanoseconds of each file, in the order

@@ -18,6 +18,7 @@
 #include "InProcess/FeatureBinding.h"
 #include "InProcess/ModelMetadata.h"
 #include "MLCompilerBridge/EnvironmentSession.h"
+#include "Support/ForkDetector.h"
 
 using namespace MLBridge;
 using namespace MLBridge::inprocess;
@@ -73,18 +74,32 @@ Error InProcessModelRunner::Agent::load() {
 
 InProcessModelRunner::InProcessModelRunner(std::string Name, LoadMap Models,
                                            const DecisionOptions &Options)
-    : Name(std::move(Name)) {
+    : Name(std::move(Name)), Fork(std::make_unique<ForkDetector>()) {
   for (auto &[Label, LoadModel] : Models)
     Agents.push_back(
         std::make_unique<Agent>(Label, std::move(LoadModel), Options));
 }
 
-InProcessModelRunner::~InProcessModelRunner() = default;
+InProcessModelRunner::~InProcessModelRunner() {
+  if (Fork->isForked())
+    abandonForked();
+}
+
+/// Leaves what the parent has loaded as it is: to destroy a runtime's session
+/// may be to wait for threads that this process does not have. What is asked
+/// from here on is loaded for this process.
+void InProcessModelRunner::abandonForked() {
+  for (const std::unique_ptr<Agent> &A : Agents)
+    static_cast<void>(A->Loaded.release());
+  Fork->claim();
+}
 
 std::string InProcessModelRunner::describe() const { return Name; }
 
 Expected<InProcessModelRunner::Agent *>
 InProcessModelRunner::agent(std::string_view Label) {
+  if (Fork->isForked()) [[unlikely]]
+    abandonForked();
   for (const std::unique_ptr<Agent> &Candidate : Agents)
     if (Candidate->Label == Label) {
       if (!Candidate->Loaded)

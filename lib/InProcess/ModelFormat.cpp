@@ -153,7 +153,11 @@ void MLBridge::addModelFormat(RunnerFactory &Factory, ModelFormat NewFormat) {
       Loads[Label] = [Format, Store, Spec, File = File] {
         if (!Format->IsFile)
           return Format->Load(File, Spec);
-        return Store->get(storeKey(*Format, File, Spec), File, Format->Parts,
+        return Store->get(storeKey(*Format, File, Spec),
+                          {File,
+                           Format->MayBeFolder ? FileStamp::Folders::Allowed
+                                               : FileStamp::Folders::Refused,
+                           Format->Parts},
                           [&] { return Format->Load(File, Spec); });
       };
     return std::make_unique<InProcessModelRunner>(

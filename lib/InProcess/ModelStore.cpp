@@ -12,25 +12,25 @@ using namespace MLBridge;
 using namespace MLBridge::inprocess;
 
 Expected<std::shared_ptr<const Model>>
-ModelStore::get(const std::string &Key, const std::string &File,
-                const ListParts &Parts,
+ModelStore::get(const std::string &Key, const Source &From,
                 const InProcessModelRunner::Load &Load) {
+  Models &Known = Kept.get();
   Entry *Found;
   {
-    std::scoped_lock Lock(Mutex);
-    Found = &Entries[Key];
+    std::scoped_lock Lock(Known.Mutex);
+    Found = &Known.Entries[Key];
   }
   // Of this model only: another may be loaded meanwhile.
   std::scoped_lock Lock(Found->Mutex);
   // Before loading, so that a change in between is seen the next time.
-  Expected<FileStamp> Stamp = FileStamp::of(File);
+  Expected<FileStamp> Stamp = FileStamp::of(From.File, From.Folders);
   if (!Stamp)
     return Stamp.takeError();
   // What a file names stays the same as long as the file does.
   const bool IsSame = Found->Loaded && Found->Stamp == *Stamp;
   std::vector<std::string> Others;
-  if (!IsSame && Parts)
-    Others = Parts(File);
+  if (!IsSame && From.Parts)
+    Others = From.Parts(From.File);
   Expected<FileStamp> OthersStamp =
       FileStamp::ofParts(IsSame ? Found->Parts : Others);
   if (!OthersStamp)

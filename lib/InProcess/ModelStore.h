@@ -16,6 +16,7 @@
 
 #include "InProcess/FileStamp.h"
 #include "MLCompilerBridge/InProcessModelRunner.h"
+#include "Support/PerProcess.h"
 
 #include <map>
 #include <mutex>
@@ -23,18 +24,25 @@
 namespace MLBridge::inprocess {
 
 /// Used by any number of threads at a time.
+///
+/// A child of the process that made it begins with an empty store: models have
+/// locks, and may have threads, that fork(2) does not carry over.
 class ModelStore {
 public:
-  /// The files that belong to one, if any.
-  using ListParts =
-      std::function<std::vector<std::string>(const std::string &)>;
+  /// A model's file, and what belongs to it.
+  struct Source {
+    const std::string &File;
+    FileStamp::Folders Folders;
+    /// The other files that belong to it, if any.
+    const std::function<std::vector<std::string>(const std::string &)> &Parts;
+  };
 
-  /// The model in \p File, by whatever name it is kept (\p Key): the one that
-  /// is there if the file and its \p Parts are as they were, else what \p Load
-  /// gives. Threads that ask for the same one at the same time wait for one of
-  /// them to load it; a failure is not kept.
+  /// The model of \p From, by whatever name it is kept (\p Key): the one that
+  /// is there if its files are as they were, else what \p Load gives. Threads
+  /// that ask for the same one at the same time wait for one of them to load
+  /// it; a failure is not kept.
   Expected<std::shared_ptr<const Model>>
-  get(const std::string &Key, const std::string &File, const ListParts &Parts,
+  get(const std::string &Key, const Source &From,
       const InProcessModelRunner::Load &Load);
 
 private:
@@ -46,9 +54,14 @@ private:
     std::shared_ptr<const Model> Loaded;
   };
 
-  std::mutex Mutex;
-  /// Entries stay where they are, and are never removed.
-  std::map<std::string, Entry> Entries;
+  /// What one process has loaded.
+  struct Models {
+    std::mutex Mutex;
+    /// Entries stay where they are, and are never removed.
+    std::map<std::string, Entry> Entries;
+  };
+
+  PerProcess<Models> Kept;
 };
 
 } // namespace MLBridge::inprocess

@@ -8,12 +8,12 @@
 
 #include "MLCompilerBridge/LibraryCheck.h"
 
-#include <cerrno>
+#include "Support/PrintableText.h"
+#include "Support/RegularFile.h"
+
 #include <cstring>
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace MLBridge;
@@ -53,19 +53,6 @@ static std::string findDamage(int FD, std::uint64_t FileSize) {
   return {};
 }
 
-/// What is wrong with the file behind \p FD, which is called \p Path.
-static Error checkStatus(int FD, const struct stat &Status,
-                         const std::string &Path) {
-  if (!S_ISREG(Status.st_mode))
-    return {ErrorCode::Malformed,
-            "'" + Path + "': expected a file, found something else"};
-  std::string Damage =
-      findDamage(FD, static_cast<std::uint64_t>(Status.st_size));
-  if (!Damage.empty())
-    return {ErrorCode::Malformed, "'" + Path + "': " + Damage};
-  return Error::success();
-}
-
 /// A spelling of the path to \p FD that says which file it is. The linker tells
 /// libraries apart by name first, and keeps all names of one that is loaded;
 /// descriptors' numbers are used again, and so are the files' own names. What
@@ -80,16 +67,16 @@ static std::string nameOf(int FD, const struct stat &Status) {
 }
 
 Expected<LibraryFile> LibraryFile::open(const std::string &Path) {
-  // Whatever it is, opening it does not wait.
-  LibraryFile File(::open(Path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (File.FD < 0)
-    return Error::fromErrno(errno, "cannot open '" + Path + "'");
-  struct stat Status = {};
-  if (::fstat(File.FD, &Status) != 0)
-    return Error::fromErrno(errno, "cannot look at '" + Path + "'");
-  if (Error E = checkStatus(File.FD, Status, Path))
-    return E;
-  File.Name = nameOf(File.FD, Status);
+  const std::string Shown = "'" + printable(Path) + "'";
+  Expected<RegularFile> Opened = openRegularFile(Path, "cannot open " + Shown);
+  if (!Opened)
+    return Opened.takeError();
+  LibraryFile File(Opened->FD.release());
+  std::string Damage =
+      findDamage(File.FD, static_cast<std::uint64_t>(Opened->Status.st_size));
+  if (!Damage.empty())
+    return Error(ErrorCode::Malformed, Shown + ": " + Damage);
+  File.Name = nameOf(File.FD, Opened->Status);
   return File;
 }
 

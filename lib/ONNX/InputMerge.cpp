@@ -16,14 +16,12 @@
 
 #include "ONNX/ONNXModel.h"
 #include "ONNX/ProtobufFile.h"
-#include "Transport/Posix.h"
+#include "Support/RegularFile.h"
 
 #include <algorithm>
 #include <cstring>
-#include <fcntl.h>
 #include <map>
 #include <set>
-#include <sys/stat.h>
 
 using namespace MLBridge;
 using namespace MLBridge::onnx;
@@ -445,12 +443,11 @@ static std::optional<std::string> rewrite(const Window &File, Range Whole,
 
 std::optional<MergedModel> onnx::mergeInputs(const std::string &Path) {
   constexpr unsigned GraphOf = 7;
-  posix::UniqueFD FD(::open(Path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat Status = {};
-  if (!FD || ::fstat(FD.get(), &Status) != 0 || !S_ISREG(Status.st_mode))
+  Expected<RegularFile> Opened = openRegularFile(Path, Path);
+  if (!Opened)
     return std::nullopt;
-  Window File(FD.get());
-  const Range Model{0, static_cast<std::uint64_t>(Status.st_size)};
+  Window File(Opened->FD.get());
+  const Range Model{0, static_cast<std::uint64_t>(Opened->Status.st_size)};
   std::vector<std::pair<Range, Range>> Graphs;
   Fields F(File, Model);
   while (F.next())

@@ -15,11 +15,9 @@
 #include "ONNX/ONNXFile.h"
 
 #include "ONNX/ProtobufFile.h"
-#include "Transport/Posix.h"
+#include "Support/RegularFile.h"
 
-#include <fcntl.h>
 #include <filesystem>
-#include <sys/stat.h>
 
 using namespace MLBridge;
 using namespace MLBridge::onnx;
@@ -144,12 +142,11 @@ private:
 } // namespace
 
 FileSurvey onnx::survey(const std::string &Path) {
-  posix::UniqueFD FD(::open(Path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat Status = {};
-  if (!FD || ::fstat(FD.get(), &Status) != 0 || !S_ISREG(Status.st_mode))
+  Expected<RegularFile> File = openRegularFile(Path, Path);
+  if (!File)
     return {};
-  Surveyor Reader(FD.get());
-  Reader.readModel({0, static_cast<std::uint64_t>(Status.st_size)});
+  Surveyor Reader(File->FD.get());
+  Reader.readModel({0, static_cast<std::uint64_t>(File->Status.st_size)});
   return std::move(Reader.Found);
 }
 

@@ -45,9 +45,20 @@ static Error unsupported(const std::string &Why) {
   return {ErrorCode::Unsupported, "ONNX Runtime: " + Why};
 }
 
+/// Since 1.29, the library reports to its makers from a thread of its own,
+/// unless the environment says otherwise before it is loaded. A compiler is not
+/// to send anything anywhere. Nor would a child of it end: at its exit(3), the
+/// library waits for that thread, which only the parent has.
+static void refuseTelemetry() {
+  // Once, since others may read the environment meanwhile.
+  [[maybe_unused]] static const int Refused =
+      ::setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/0);
+}
+
 /// The library's table of functions. It stays loaded for good: what it has
 /// started or registered would else lead into nothing.
 static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
+  refuseTelemetry();
   std::string Reasons;
   for (const std::string &Path : candidates(Options)) {
     Expected<void *> Library =

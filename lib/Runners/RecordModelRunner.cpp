@@ -15,6 +15,8 @@
 #include "MLCompilerBridge/RecordModelRunner.h"
 
 #include "Runners/TrainingLog.h"
+#include "Support/ForkDetector.h"
+#include "Support/PrintableText.h"
 
 #include <cstdio>
 #include <cstring>
@@ -26,9 +28,21 @@ using ByteVector = std::vector<std::byte>;
 /// The log's file and the question that is not in it yet.
 class RecordModelRunner::Log {
 public:
-  explicit Log(TrainingLog File) : File(std::move(File)) {}
+  explicit Log(TrainingLog File)
+      : File(std::move(File)), Name("record:" + printable(this->File.path())) {}
+  ~Log() {
+    if (!isForked())
+      File.unlock();
+  }
+  Log(const Log &) = delete;
+  Log &operator=(const Log &) = delete;
 
-  const std::string &path() const { return File.path(); }
+  /// For messages.
+  const std::string &name() const { return Name; }
+  /// Whether the log is the parent's, which goes on writing it.
+  bool isForked() const { return Fork.isForked(); }
+  /// What a child is told that asks.
+  Error refuseChild() const;
   const Error &failure() const { return File.failure(); }
 
   /// A SchemaMismatch unless \p Features are those of the log.
@@ -60,6 +74,8 @@ private:
   };
 
   TrainingLog File;
+  const std::string Name;
+  const ForkDetector Fork;
   /// What the header says, or will say.
   std::vector<LoggedTensor> FeatureTypes;
   LoggedTensor DecisionType;
@@ -189,7 +205,14 @@ Error RecordModelRunner::Log::finish() {
 Error RecordModelRunner::Log::blame(Error E) const {
   if (!E || E.code() == ErrorCode::System)
     return E;
-  return {E.code(), "record:" + path() + ": " + E.message()};
+  return {E.code(), Name + ": " + E.message()};
+}
+
+Error RecordModelRunner::Log::refuseChild() const {
+  return {ErrorCode::Unsupported,
+          Name + ": this process was forked from the one that writes this log, "
+                 "and cannot write it too; make a runner after the fork, with "
+                 "another log"};
 }
 
 Error RecordModelRunner::Log::flush() {
@@ -221,6 +244,9 @@ RecordModelRunner::RecordModelRunner(std::unique_ptr<Log> Out,
 }
 
 RecordModelRunner::~RecordModelRunner() {
+  // What is kept back here is the parent's to write, once.
+  if (Out->isForked())
+    return;
   auto Print = [this](const Error &E) {
     std::fprintf(stderr, "error: %s: %s\n", describe().c_str(),
                  E.str().c_str());
@@ -236,7 +262,7 @@ RecordModelRunner::~RecordModelRunner() {
 }
 
 std::string RecordModelRunner::describe() const {
-  return "record:" + Out->path() + "|" + Inner->describe();
+  return Out->name() + "|" + Inner->describe();
 }
 
 Expected<std::optional<std::string>>
@@ -245,6 +271,8 @@ RecordModelRunner::metadata(std::string_view Key) {
 }
 
 Error RecordModelRunner::flush() {
+  if (Out->isForked())
+    return Inner->flush();
   HasUntoldFailure = false;
   Error Own = Out->blame(Out->flush());
   Error Others = Inner->flush();
@@ -259,6 +287,8 @@ void RecordModelRunner::switchContext(std::string_view Name) {
 Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
                                                     const AdviceSpec &Wanted,
                                                     Deadline Until) {
+  if (Out->isForked()) [[unlikely]]
+    return Out->refuseChild();
   Error Unwritten = Out->finish();
   // Until there is an answer, there is nothing to decide.
   Out->abandon();
@@ -283,6 +313,8 @@ Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
 
 Error RecordModelRunner::logOutcomeUntyped(const TensorView *Decision,
                                            std::optional<double> Reward) {
+  if (Out->isForked()) [[unlikely]]
+    return Out->refuseChild();
   if (Decision)
     if (Error E = Out->decide(*Decision))
       return Out->blame(std::move(E));

@@ -14,14 +14,14 @@
 #include "Runners/TrainingLog.h"
 
 #include "SerDes/JSONText.h"
+#include "Support/PrintableText.h"
+#include "Support/RegularFile.h"
 
 #include <simdjson.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace MLBridge;
@@ -206,23 +206,15 @@ Error TrainingLog::write(const Observation &O) {
 //===----------------------------------------------------------------------===//
 
 Expected<TrainingLog> TrainingLog::create(std::string Path) {
-  std::string What = "cannot create the log '" + Path + "'";
-  // Not blocking, since opening a FIFO would wait for its reader; not yet
-  // truncating, since the file may be another's.
-  posix::UniqueFD File(
-      ::open(Path.c_str(),
-             O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
-  if (!File && errno != ENXIO)
-    return Error::fromErrno(errno, What);
-  struct stat Info{};
-  bool IsFile = File && ::fstat(File.get(), &Info) == 0 &&
-                (S_ISREG(Info.st_mode) || S_ISCHR(Info.st_mode));
-  // A reader that stalls or goes away would stall or kill the compiler.
-  if (!IsFile)
-    return Error(ErrorCode::InvalidArgument, What + ": it is " +
-                                                 posix::describeFile(Path) +
-                                                 ", expected a regular file");
-  if (S_ISCHR(Info.st_mode)) {
+  const std::string What = "cannot create the log '" + printable(Path) + "'";
+  // Not yet truncating, since the file may be another's. A FIFO is refused: a
+  // reader that stalls or goes away would stall or kill the compiler.
+  Expected<RegularFile> Opened = openRegularFile(Path, What, O_WRONLY | O_CREAT,
+                                                 AlsoAllowed::CharacterDevice);
+  if (!Opened)
+    return Opened.takeError();
+  posix::UniqueFD &File = Opened->FD;
+  if (S_ISCHR(Opened->Status.st_mode)) {
     (void)::fcntl(File.get(), F_SETFL, 0);
     return TrainingLog(std::move(Path), std::move(File));
   }
@@ -234,6 +226,8 @@ Expected<TrainingLog> TrainingLog::create(std::string Path) {
   return TrainingLog(std::move(Path), std::move(File));
 }
 
+void TrainingLog::unlock() { (void)::flock(File.get(), LOCK_UN); }
+
 Error TrainingLog::flush() {
   std::string_view Left = Buffer;
   while (!Failure && !Left.empty()) {
@@ -241,8 +235,9 @@ Error TrainingLog::flush() {
     if (Count > 0) {
       Left.remove_prefix(static_cast<std::size_t>(Count));
     } else if (Count == 0 || errno != EINTR) {
-      Failure = Error::fromErrno(Count == 0 ? EIO : errno,
-                                 "cannot write the log '" + Path + "'");
+      Failure =
+          Error::fromErrno(Count == 0 ? EIO : errno,
+                           "cannot write the log '" + printable(Path) + "'");
       // Of what is cut off here, readers would see the half of something.
       (void)!::ftruncate(File.get(), static_cast<off_t>(Written));
     }

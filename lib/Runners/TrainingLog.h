@@ -87,6 +87,9 @@ public:
                    const LoggedTensor &Advice, bool WithScore);
   Error write(const Observation &O);
   Error flush();
+  /// Lets another recorder have the file. The lock is one that children of this
+  /// process share: it would stay as long as one of them lives.
+  void unlock();
 
 private:
   TrainingLog(std::string Path, posix::UniqueFD File);

@@ -74,5 +74,8 @@ void MLBridge::addTF(RunnerFactory &Factory, const TFOptions &Options) {
          return loadTFModel(Folder, Chosen);
        },
        {"runtime", "signature"},
-       nullptr});
+       /*Check=*/nullptr,
+       /*IsFile=*/true,
+       /*Parts=*/nullptr,
+       /*MayBeFolder=*/true});
 }

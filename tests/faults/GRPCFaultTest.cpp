@@ -19,8 +19,11 @@
 #include "MLCompilerBridge/gRPCModelRunner.h"
 #include "support/GRPCSanitizers.h"
 
+#include <gmock/gmock.h>
+
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <poll.h>
 #include <sys/stat.h>
 #include <thread>
@@ -29,6 +32,7 @@
 using namespace MLBridge;
 using namespace MLBridge::test;
 using namespace std::chrono_literals;
+using testing::HasSubstr;
 
 static std::unique_ptr<ModelServer> serverAt(const std::string &Spec,
                                              DoorOptions Options = {}) {
@@ -508,6 +512,42 @@ TEST_F(GRPCCertificates, ACompilerWithoutACertificateIsNotLetIn) {
   expectFailure(ErrorCode::Unsupported, "it wants one that", 1s + Slack);
   connectTo(local("connect=300ms"));
   expectFailure(ErrorCode::Timeout, "no model at", ShortWait + Slack);
+}
+
+TEST_F(GRPCCertificates, WhatIsNoFileIsNotReadForEver) {
+  ASSERT_EQ(::mkfifo(Directory.path("fifo").c_str(), 0600), 0);
+  ASSERT_EQ(::symlink("/dev/zero", Directory.path("zeros").c_str()), 0);
+  ASSERT_EQ(::mkdir(Directory.path("folder").c_str(), 0700), 0);
+  // A hole of 1 TiB, which is nothing to keep in memory.
+  std::ofstream(Directory.path("large")) << "-----BEGIN ";
+  std::filesystem::resize_file(Directory.path("large"), std::uintmax_t(1)
+                                                            << 40);
+  const std::pair<const char *, const char *> Wrong[] = {
+      {"fifo", "expected a regular file, found a FIFO"},
+      {"zeros", "expected a regular file, found a device"},
+      {"folder", "expected a regular file, found a folder"},
+      {"large", "expected at most 16777216 bytes, found more"},
+  };
+  for (const std::string Option : {"tls", "cert", "key"})
+    for (const auto &[Name, Why] : Wrong) {
+      std::string Options;
+      for (const std::string Other : {"tls", "cert", "key"})
+        Options += file(Other, Other == Option  ? Name
+                               : Other == "tls" ? "ca.pem"
+                               : Other == "key" ? "server.key"
+                                                : "server.pem");
+      const std::string Expected =
+          "cannot read " + Directory.path(Name) + " (" + Option + "=): " + Why;
+      // A question that waits is given up; the test fails by its own limit.
+      connectTo(local("connect=1s" + Options));
+      const auto Start = std::chrono::steady_clock::now();
+      auto Answer = ask(1.5);
+      EXPECT_THAT(std::string(Answer.message()), HasSubstr(Expected));
+      EXPECT_NE(Answer.code(), ErrorCode::Timeout);
+      auto Door = openGRPCDoor(listening() + "?max-message=1GiB" + Options);
+      EXPECT_THAT(std::string(Door.message()), HasSubstr(Expected));
+      EXPECT_LT(std::chrono::steady_clock::now() - Start, Slack);
+    }
 }
 
 TEST_F(GRPCCertificates, FilesThatAreNoneAreNamed) {

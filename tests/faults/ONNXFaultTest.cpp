@@ -246,7 +246,7 @@ TEST_F(ONNXFaultTest, OutOfMemory) {
   });
   EXPECT_EQ(Evaluating.wait(), 0);
 
-  constexpr std::int64_t N = 4 << 20;
+  constexpr std::int64_t N = 16 << 20;
   ONNXWriter Large;
   Large.input("x", ElementType::Float, {})
       .constant("w", {N}, std::vector<float>(N, 1))
@@ -254,7 +254,7 @@ TEST_F(ONNXFaultTest, OutOfMemory) {
       .output("out", ElementType::Float, {N});
   const std::string LargeFile = write(Large, "large.onnx");
   Child Loading([&] {
-    // 16 MiB of weights, in less than what they take.
+    // 64 MiB of weights, in less than what they take.
     if (failure(File).code() != ErrorCode::SchemaMismatch ||
         !limitAddressSpace(std::size_t(8) << 20))
       return 1;

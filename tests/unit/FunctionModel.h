@@ -18,6 +18,7 @@
 #include "MLCompilerBridge/Model.h"
 
 #include <functional>
+#include <unistd.h>
 
 namespace MLBridge::test {
 
@@ -32,6 +33,12 @@ public:
       : Model(std::move(Name), std::move(Inputs), std::move(Outputs),
               std::move(About)),
         Answer(std::move(Answer)) {}
+  /// As of a runtime whose threads only the maker's process has: another one
+  /// ends if it destroys it.
+  ~FunctionModel() override {
+    if (::getpid() != Maker)
+      ::_exit(9);
+  }
 
   Expected<std::unique_ptr<ModelCursor>> open() const override {
     return std::make_unique<Cursor>(
@@ -56,6 +63,7 @@ private:
   };
 
   Function Answer;
+  const pid_t Maker = ::getpid();
 };
 
 } // namespace MLBridge::test

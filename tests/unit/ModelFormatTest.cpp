@@ -14,6 +14,7 @@
 
 #include "FunctionModel.h"
 #include "MLCompilerBridge/InProcessModelRunner.h"
+#include "support/Child.h"
 #include "support/EchoModel.h"
 
 #include <gmock/gmock.h>
@@ -24,6 +25,7 @@
 #include <fstream>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace MLBridge;
 using namespace MLBridge::test;
@@ -183,19 +185,75 @@ TEST_F(ModelFormatTest, AFolderIsAllOfItsFiles) {
   addModelFormat(Folders, {"folder", "folder:FOLDER",
                            [&](const std::string &File, const ModelSpec &Spec) {
                              return load(File + "/variables/data", Spec);
-                           }});
+                           },
+                           /*Options=*/{},
+                           /*Check=*/nullptr,
+                           /*IsFile=*/true,
+                           /*Parts=*/nullptr,
+                           /*MayBeFolder=*/true});
   EXPECT_EQ(*ask(Folders, "folder:" + Folder, 1), 2);
   EXPECT_EQ(*ask(Folders, "folder:" + Folder, 1), 2);
   EXPECT_EQ(Loads, 1);
   write("saved/variables/data", "10");
   EXPECT_EQ(*ask(Folders, "folder:" + Folder, 1), 11);
+
+  // One that holds more than a model would be looked at for long.
+  const auto Start = std::chrono::steady_clock::now();
+  Expected<int> Answer = ask(Folders, "folder:/usr", 1);
+  EXPECT_EQ(Answer.code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(Answer.message(), "model folder '/usr': expected a model of at "
+                              "most 10000 files and folders, found more");
+  EXPECT_LT(std::chrono::steady_clock::now() - Start, std::chrono::seconds(2));
+  EXPECT_EQ(Loads, 2);
+}
+
+TEST_F(ModelFormatTest, AFolderIsNoFile) {
+  const auto Start = std::chrono::steady_clock::now();
+  EXPECT_EQ(failure("add:/usr", ErrorCode::InvalidArgument),
+            "model file '/usr': expected a regular file, found a folder");
+  EXPECT_LT(std::chrono::steady_clock::now() - Start, std::chrono::seconds(1));
+  EXPECT_EQ(Loads, 0);
+}
+
+TEST_F(ModelFormatTest, AChildLoadsForItself) {
+  const std::string Spec = "add:" + write("five", "5");
+  auto Runner = Factory.create(Spec);
+  ASSERT_TRUE(Runner) << Runner.message();
+  auto Ask = [&](int X) {
+    (*Runner)->populateFeatures(std::pair{"x", X});
+    return (*Runner)->tryEvaluate<int>();
+  };
+  EXPECT_EQ(*Ask(1), 6);
+  EXPECT_EQ(Loads, 1);
+  Child Forked([&] {
+    for (int X : {2, 3})
+      if (Expected<int> Answer = Ask(X); !Answer || *Answer != X + 5)
+        return 1;
+    if (Loads != 2)
+      return 2;
+    // The child's runners share what the child has loaded.
+    if (ask(Spec, 4) != 9 || Loads != 2)
+      return 3;
+    // Models of the parent's end the process where a child destroys them.
+    Runner = Error(ErrorCode::Model, "none");
+    Factory = RunnerFactory();
+    return 0;
+  });
+  EXPECT_EQ(Forked.wait(), 0);
+  EXPECT_EQ(*Ask(4), 9);
+  EXPECT_EQ(Loads, 1);
+  Child Unused([&] {
+    Runner = Error(ErrorCode::Model, "none");
+    return 0;
+  });
+  EXPECT_EQ(Unused.wait(), 0);
 }
 
 TEST_F(ModelFormatTest, WhatIsNoFileIsNotOpened) {
   const std::string Pipe = Directory.path("pipe");
   ASSERT_EQ(::mkfifo(Pipe.c_str(), 0600), 0);
   EXPECT_THAT(failure("add:" + Pipe, ErrorCode::InvalidArgument),
-              HasSubstr("expected a file or a folder"));
+              HasSubstr("expected a regular file, found a FIFO"));
   EXPECT_EQ(Loads, 0);
 }
 

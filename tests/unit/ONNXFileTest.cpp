@@ -147,7 +147,7 @@ TEST_F(ONNXFileTest, ALibraryThatIsNoneIsRefusedBeforeItIsLoaded) {
   const std::string File = write(add(1));
   const std::pair<const char *, const char *> Cases[] = {
       {"cut.so", "it was cut short"},
-      {"pipe.so", "expected a file, found something else"},
+      {"pipe.so", "expected a regular file, found a FIFO"},
       {"none.so", "No such file"}};
   for (auto [Name, Why] : Cases) {
     ONNXOptions Wrong;

@@ -18,6 +18,7 @@
 #include "MLCompilerBridge/FallbackModelRunner.h"
 #include "MLCompilerBridge/NoneModelRunner.h"
 #include "support/AllocationCounter.h"
+#include "support/Child.h"
 #include "support/EchoModel.h"
 
 #include <gmock/gmock.h>
@@ -28,6 +29,7 @@
 #include <fstream>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace MLBridge;
 using namespace MLBridge::test;
@@ -533,13 +535,16 @@ TEST_F(RecordModelRunnerTest, AFileThatCannotBeAnErrorNamesIt) {
   EXPECT_EQ(Missing.message(), "cannot create the log '" +
                                    Directory.path("no/such/log") +
                                    "': No such file or directory");
-  EXPECT_EQ(CreateError(Directory.path()).code(), ErrorCode::System);
+  EXPECT_EQ(CreateError(Directory.path()).message(),
+            "cannot create the log '" + Directory.path() +
+                "': expected a regular file, found a folder");
 
   // Opening it would wait for a reader, and writing might kill the compiler.
   ASSERT_EQ(::mkfifo(Path.c_str(), 0600), 0);
   Error Fifo = CreateError(Path);
   EXPECT_EQ(Fifo.code(), ErrorCode::InvalidArgument);
-  EXPECT_THAT(Fifo.message(), HasSubstr("a FIFO, expected a regular file"));
+  EXPECT_THAT(Fifo.message(),
+              HasSubstr("expected a regular file, found a FIFO"));
 }
 
 TEST_F(RecordModelRunnerTest, TwoRecordersDoNotShareALog) {
@@ -637,6 +642,64 @@ TEST_F(RecordModelRunnerTest, AnyRunnerCanBeFlushed) {
   ask(*Written, 1);
   EXPECT_EQ(Written->flush().message(),
             "cannot write the log '/dev/full': No space left on device");
+}
+
+TEST_F(RecordModelRunnerTest, AChildDoesNotWriteTheParentsLog) {
+  auto Runner = record(doubling());
+  ask(*Runner, 1);
+  ASSERT_FALSE(Runner->flush());
+  ask(*Runner, 2); // Which is not in the file yet.
+  Child Forked([&] {
+    Runner->populateFeatures(std::pair{"x", 7_i64});
+    Error E = Runner->tryEvaluate<int>().takeError();
+    if (E.code() != ErrorCode::Unsupported ||
+        E.message() != "record:" + Path +
+                           ": this process was forked from the one that "
+                           "writes this log, and cannot write it too; make a "
+                           "runner after the fork, with another log")
+      return 1;
+    if (Runner->logOutcome(std::pair{"out", 5_i64}).code() !=
+        ErrorCode::Unsupported)
+      return 2;
+    // What the parent keeps back is the parent's to write.
+    if (Runner->flush())
+      return 3;
+    Runner.reset();
+    // Another log is a child's own.
+    Path = Directory.path("child");
+    ask(*record(doubling()), 8);
+    return 0;
+  });
+  EXPECT_EQ(Forked.wait(), 0);
+  ask(*Runner, 3);
+  Runner.reset();
+  EXPECT_THAT(log(),
+              EndsWith("{\"observation\":0}\n" + raw(1_i64, 2_i64) +
+                       "\n{\"observation\":1}\n" + raw(2_i64, 4_i64) +
+                       "\n{\"observation\":2}\n" + raw(3_i64, 6_i64) + "\n"));
+  Path = Directory.path("child");
+  EXPECT_THAT(log(),
+              EndsWith("{\"observation\":0}\n" + raw(8_i64, 16_i64) + "\n"));
+}
+
+TEST_F(RecordModelRunnerTest, AChildThatLivesOnDoesNotKeepTheLogLocked) {
+  auto Runner = record(doubling());
+  ask(*Runner, 1);
+  Child Forked([] { return ::pause(); });
+  Runner.reset();
+  EXPECT_NE(record(), nullptr);
+}
+
+TEST_F(RecordModelRunnerTest, AChildDoesNotUnlockTheParentsLog) {
+  auto Runner = record(doubling());
+  Child Forked([&] {
+    Runner.reset();
+    return 0;
+  });
+  EXPECT_EQ(Forked.wait(), 0);
+  EXPECT_EQ(RecordModelRunner::create(Path, std::make_unique<NoneModelRunner>())
+                .code(),
+            ErrorCode::System);
 }
 
 namespace {
