@@ -14,8 +14,10 @@
 
 #include "MLCompilerBridge/AOTModel.h"
 
+#include "AOT/AOTDescriptor.h"
 #include "AOT/SharedLibrary.h"
 #include "Core/WithNumber.h"
+#include "Support/PrintableText.h"
 
 #include <algorithm>
 #include <new>
@@ -23,12 +25,6 @@
 
 using namespace MLBridge;
 using namespace MLBridge::aot;
-
-static_assert(int(ElementType::Int8) == MLBRIDGE_AOT_INT8 &&
-              int(ElementType::UInt8) == MLBRIDGE_AOT_UINT8 &&
-              int(ElementType::Float) == MLBRIDGE_AOT_FLOAT &&
-              int(ElementType::Bool) == MLBRIDGE_AOT_BOOL);
-static_assert(TensorSpec::AnyExtent == MLBRIDGE_AOT_COMPUTED);
 
 //===----------------------------------------------------------------------===//
 // The model
@@ -181,6 +177,8 @@ Error AOTCursor::measure() {
   if (!Workspace.reserve(WorkspaceBytes))
     return outOfMemory(WorkspaceBytes);
 
+  // As the header promises; a computed extent may be anything.
+  constexpr std::size_t MostBytes = std::size_t(1) << 47;
   std::uint64_t ResultBytes = 0;
   const std::int64_t *Extent = OutputExtents.data();
   for (std::size_t I = 0; I < Views.size(); ++I) {
@@ -188,8 +186,14 @@ Error AOTCursor::measure() {
     View.Dims = {};
     for (std::size_t D = 0; D < M->outputs()[I].Dims.rank(); ++D)
       View.Dims.push(*Extent++);
-    View.NumBytes =
-        View.Dims.numElements().value_or(0) * elementSize(View.Type);
+    const std::optional<std::size_t> Count = View.Dims.numElements();
+    if (!Count || *Count >= MostBytes / elementSize(View.Type))
+      return {ErrorCode::Malformed,
+              M->name() + ": output '" + printable(View.Name) +
+                  "': expected extents of a tensor of less than 2^47 bytes, "
+                  "found " +
+                  View.Dims.str()};
+    View.NumBytes = *Count * elementSize(View.Type);
     ResultBytes +=
         (View.NumBytes + MLBRIDGE_AOT_ALIGNMENT - 1) & -MLBRIDGE_AOT_ALIGNMENT;
   }
@@ -274,93 +278,17 @@ AOTCursor::run(Span<const TensorView> NewInputs) {
 // From a descriptor to a model
 //===----------------------------------------------------------------------===//
 
-/// What a descriptor says of \p Count tensors, whose extents that are below 0
-/// are at most \p MostFree.
-static Expected<std::vector<TensorSpec>>
-readTensors(const MLBridgeAOTModel &Descriptor,
-            const MLBridgeAOTTensor *Tensors, std::uint32_t Count,
-            std::int64_t MostFree) {
-  std::vector<TensorSpec> Specs;
-  for (std::uint32_t I = 0; I < Count; ++I) {
-    const MLBridgeAOTTensor &Tensor = Tensors[I];
-    TensorSpec Spec;
-    Spec.Name = Tensor.name;
-    auto Unsupported = [&](const std::string &What) {
-      return Error(ErrorCode::Unsupported, "'" + Spec.Name + "': " + What);
-    };
-    if (Tensor.type > MLBRIDGE_AOT_BOOL)
-      return Unsupported("this build knows no elements of type " +
-                         std::to_string(Tensor.type));
-    Spec.Type = static_cast<ElementType>(Tensor.type);
-    for (std::uint32_t D = 0; D < Tensor.rank; ++D) {
-      const std::int64_t Extent = Tensor.extents[D];
-      if (Extent < MLBRIDGE_AOT_FREE(std::int64_t(Descriptor.num_free_extents) -
-                                     1) ||
-          (Extent < 0 && Extent > MostFree))
-        return Unsupported("this build knows no extent " +
-                           std::to_string(Extent));
-      if (!Spec.Dims.push(Extent))
-        return Unsupported("expected a rank of at most " +
-                           std::to_string(Shape::MaxRank) + ", found " +
-                           std::to_string(Tensor.rank));
-    }
-    Specs.push_back(std::move(Spec));
-  }
-  return Specs;
-}
-
-/// The variant for \p CPU, or the widest that this CPU can run.
-static Expected<const MLBridgeAOTVariant *>
-chooseVariant(const MLBridgeAOTModel &Descriptor, std::string_view CPU) {
-  if (CPU.empty())
-    return &Descriptor.variants[mlbridge_aot_choose(&Descriptor)];
-  std::string Possible;
-  for (std::uint32_t I = 0; I < Descriptor.num_variants; ++I) {
-    const MLBridgeAOTVariant &Variant = Descriptor.variants[I];
-    if (!Variant.supported())
-      continue;
-    if (Variant.cpu == CPU)
-      return &Variant;
-    Possible += (Possible.empty() ? "" : ", ") + std::string(Variant.cpu);
-  }
-  return Error(ErrorCode::Unsupported,
-               "it has no code for '" + std::string(CPU) +
-                   "' that this CPU can run; it has " + Possible);
-}
-
 static Expected<std::shared_ptr<const Model>>
 makeModel(const MLBridgeAOTModel &Descriptor, std::string Name,
           std::string_view CPU, std::optional<SharedLibrary> Library) {
-  auto Refuse = [&](const Error &E) {
-    return Error(E.code(), Name + ": " + E.message());
-  };
-  if (Descriptor.magic != MLBRIDGE_AOT_MAGIC)
-    return Refuse({ErrorCode::Malformed,
-                   "its descriptor is none that `mlbridge compile` made"});
-  if (Descriptor.abi != MLBRIDGE_AOT_ABI)
-    return Refuse(
-        {ErrorCode::Unsupported,
-         "expected ABI version " + std::to_string(MLBRIDGE_AOT_ABI) +
-             ", found " + std::to_string(Descriptor.abi) +
-             ": compile the model again with the `mlbridge` of this version"});
-  auto Inputs = readTensors(Descriptor, Descriptor.inputs,
-                            Descriptor.num_inputs, MLBRIDGE_AOT_FREE(0));
-  if (!Inputs)
-    return Refuse(Inputs.takeError());
-  auto Outputs = readTensors(Descriptor, Descriptor.outputs,
-                             Descriptor.num_outputs, MLBRIDGE_AOT_COMPUTED);
-  if (!Outputs)
-    return Refuse(Outputs.takeError());
-  Model::Metadata About;
-  for (std::uint32_t I = 0; I < Descriptor.num_properties; ++I)
-    About.emplace_back(Descriptor.properties[I].key,
-                       Descriptor.properties[I].value);
-  auto Variant = chooseVariant(Descriptor, CPU);
-  if (!Variant)
-    return Refuse(Variant.takeError());
+  Expected<DescribedModel> Said = readDescriptor(Descriptor, CPU);
+  if (!Said) {
+    Error E = Said.takeError();
+    return Error(E.code(), printable(Name) + ": " + E.message());
+  }
   return std::make_shared<const AOTModel>(
-      std::move(Name), std::move(*Inputs), std::move(*Outputs),
-      std::move(About), Descriptor, **Variant, std::move(Library));
+      std::move(Name), std::move(Said->Inputs), std::move(Said->Outputs),
+      std::move(Said->About), Descriptor, *Said->Variant, std::move(Library));
 }
 
 Expected<std::shared_ptr<const Model>>
@@ -371,7 +299,7 @@ MLBridge::wrapAOTModel(const MLBridgeAOTModel &Descriptor, std::string Name,
 
 Expected<std::shared_ptr<const Model>>
 MLBridge::loadAOTModel(const std::string &File, std::string_view CPU) {
-  std::string Name = "aot:" + File;
+  std::string Name = "aot:" + printable(File);
   Expected<SharedLibrary> Library = SharedLibrary::open(File);
   if (!Library) {
     Error E = Library.takeError();
@@ -403,6 +331,10 @@ void MLBridge::addAOT(RunnerFactory &Factory) {
 
 void MLBridge::addBuiltinModels(RunnerFactory &Factory,
                                 std::vector<const MLBridgeAOTModel *> Models) {
+  // One without a name cannot be meant.
+  std::erase_if(Models, [](const MLBridgeAOTModel *Descriptor) {
+    return !Descriptor || !Descriptor->name;
+  });
   std::string Names;
   for (const MLBridgeAOTModel *Descriptor : Models)
     Names += (Names.empty() ? "" : ", ") + std::string(Descriptor->name);
@@ -415,7 +347,7 @@ void MLBridge::addBuiltinModels(RunnerFactory &Factory,
         return wrapAOTModel(*Descriptor, "builtin:" + Name,
                             Spec.option("cpu", {}));
     return Error(ErrorCode::InvalidArgument,
-                 "builtin:" + Name +
+                 "builtin:" + printable(Name) +
                      ": there is no model of that name in "
                      "this program, which has " +
                      (Names.empty() ? "none" : Names));

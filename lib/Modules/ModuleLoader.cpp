@@ -10,6 +10,7 @@
 
 #include "MLCompilerBridge/LibraryCheck.h"
 #include "Modules/OpenLibrary.h"
+#include "Support/PrintableText.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -83,9 +84,15 @@ Expected<const RunnerModule *> modules::loadModule(std::string_view Scheme) {
   if (!Module)
     return Unusable("expected a module of this library, which exports "
                     "MLBridgeRunnerModule");
+  if (!Module->Version)
+    return Unusable("expected a version, found a null pointer",
+                    ErrorCode::Malformed);
   if (std::string_view(Module->Version) != MLBRIDGE_VERSION)
     return Unusable("expected version " MLBRIDGE_VERSION ", found " +
-                    std::string(Module->Version));
+                    printable(Module->Version));
+  if (!Module->AddRunners)
+    return Unusable("expected the function AddRunners, found a null pointer",
+                    ErrorCode::Malformed);
   return Module;
 }
 

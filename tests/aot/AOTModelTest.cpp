@@ -32,6 +32,7 @@
 #include <fstream>
 #include <random>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <thread>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -39,6 +40,7 @@
 
 using namespace MLBridge;
 using namespace MLBridge::test;
+using testing::AllOf;
 using testing::HasSubstr;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -449,6 +451,170 @@ TEST(AOTModel, ALibraryOfAnotherABI) {
   Error E = failureOf(MLBRIDGE_OTHER_ABI);
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);
   EXPECT_THAT(E.message(), HasSubstr("expected ABI version 1, found 2"));
+}
+
+namespace {
+
+/// A copy of a model's descriptor, whose parts may be changed.
+struct Descriptor {
+  explicit Descriptor(const MLBridgeAOTModel &Of)
+      : Model(Of), Inputs(Of.inputs, Of.inputs + Of.num_inputs),
+        Outputs(Of.outputs, Of.outputs + Of.num_outputs),
+        Properties(Of.properties, Of.properties + Of.num_properties),
+        Variants(Of.variants, Of.variants + Of.num_variants) {
+    Model.inputs = Inputs.data();
+    Model.outputs = Outputs.data();
+    Model.properties = Properties.data();
+    Model.variants = Variants.data();
+  }
+  Descriptor(const Descriptor &) = delete;
+  Descriptor &operator=(const Descriptor &) = delete;
+
+  Error failure(std::string_view CPU = {}) const {
+    return wrapAOTModel(Model, "builtin:x", CPU).takeError();
+  }
+
+  MLBridgeAOTModel Model;
+  std::vector<MLBridgeAOTTensor> Inputs, Outputs;
+  std::vector<MLBridgeAOTProperty> Properties;
+  std::vector<MLBridgeAOTVariant> Variants;
+};
+
+} // namespace
+
+TEST(AOTModel, ADescriptorIsNotBelieved) {
+  using Change = void (*)(Descriptor &);
+  const std::pair<const char *, Change> Wrong[] = {
+      {"expected the model's name, found a null pointer",
+       [](Descriptor &D) { D.Model.name = nullptr; }},
+      {"expected inputs, found a null pointer",
+       [](Descriptor &D) { D.Model.inputs = nullptr; }},
+      {"expected 0 to 65536 inputs, found 4294967295",
+       [](Descriptor &D) { D.Model.num_inputs = ~0U; }},
+      {"expected outputs, found a null pointer",
+       [](Descriptor &D) { D.Model.outputs = nullptr; }},
+      {"expected 1 to 65536 outputs, found 0",
+       [](Descriptor &D) { D.Model.num_outputs = 0; }},
+      {"expected properties, found a null pointer",
+       [](Descriptor &D) { D.Model.properties = nullptr; }},
+      {"expected 0 to 65536 properties, found 65537",
+       [](Descriptor &D) { D.Model.num_properties = 65'537; }},
+      {"expected variants, found a null pointer",
+       [](Descriptor &D) { D.Model.variants = nullptr; }},
+      {"expected 1 to 64 variants, found 0",
+       [](Descriptor &D) { D.Model.num_variants = 0; }},
+      {"expected 1 to 64 variants, found 4294967295",
+       [](Descriptor &D) { D.Model.num_variants = ~0U; }},
+      {"expected 0 to 65536 free extents, found 4294967295",
+       [](Descriptor &D) { D.Model.num_free_extents = ~0U; }},
+      {"expected the function measure, found a null pointer",
+       [](Descriptor &D) { D.Model.measure = nullptr; }},
+      {"expected the name of input 0, found a null pointer",
+       [](Descriptor &D) { D.Inputs[0].name = nullptr; }},
+      {"expected the name of output 0, found a null pointer",
+       [](Descriptor &D) { D.Outputs[0].name = nullptr; }},
+      {"expected the extents of 'nodes', found a null pointer",
+       [](Descriptor &D) { D.Inputs[0].extents = nullptr; }},
+      {"'nodes': expected a rank of at most 8, found 4294967295",
+       [](Descriptor &D) { D.Inputs[0].rank = ~0U; }},
+      {"'nodes': this build knows no elements of type 11",
+       [](Descriptor &D) { D.Inputs[0].type = 11; }},
+      {"'nodes': this build knows no extent -2",
+       [](Descriptor &D) { D.Model.num_free_extents = 0; }},
+      {"expected the key of property 0, found a null pointer",
+       [](Descriptor &D) { D.Properties[0].key = nullptr; }},
+      {"expected the value of property 0, found a null pointer",
+       [](Descriptor &D) { D.Properties[0].value = nullptr; }},
+      {"expected the CPU of variant 0, found a null pointer",
+       [](Descriptor &D) { D.Variants[0].cpu = nullptr; }},
+      {"expected the function supported of variant 0, found a null pointer",
+       [](Descriptor &D) { D.Variants[0].supported = nullptr; }},
+      {"expected the function run of variant 0, found a null pointer",
+       [](Descriptor &D) { D.Variants[0].run = nullptr; }},
+      {"expected the function run of variant 1, found a null pointer",
+       [](Descriptor &D) {
+         D.Variants.push_back(D.Variants[0]);
+         D.Variants.push_back(D.Variants[0]);
+         D.Variants[1].run = nullptr;
+         D.Model.variants = D.Variants.data();
+         D.Model.num_variants = 2;
+       }},
+  };
+  ASSERT_FALSE(Descriptor(mlbridge_aot_model_ggnn).failure());
+  for (const auto &[Why, Apply] : Wrong)
+    for (const char *CPU : {"", "baseline"}) {
+      Descriptor Changed(mlbridge_aot_model_ggnn);
+      Apply(Changed);
+      Error E = Changed.failure(CPU);
+      EXPECT_TRUE(E) << Why;
+      EXPECT_THAT(E.message(),
+                  AllOf(testing::StartsWith("builtin:x: "), HasSubstr(Why)));
+      EXPECT_TRUE(E.code() == ErrorCode::Malformed ||
+                  E.code() == ErrorCode::Unsupported)
+          << E.str();
+    }
+}
+
+TEST(AOTModel, AModelWithoutCodeForThisCPU) {
+  Descriptor Changed(mlbridge_aot_model_mlp);
+  for (MLBridgeAOTVariant &Variant : Changed.Variants)
+    Variant.supported = [] { return 0; };
+  for (const char *CPU : {"", "baseline"}) {
+    Error E = Changed.failure(CPU);
+    EXPECT_EQ(E.code(), ErrorCode::Unsupported);
+    EXPECT_THAT(E.message(), HasSubstr("that this CPU can run"));
+  }
+}
+
+TEST(AOTModel, AMeasureThatCannotBe) {
+  static std::int64_t Extent;
+  Descriptor Changed(mlbridge_aot_model_ggnn);
+  Changed.Model.measure = [](const std::int64_t *, std::int64_t *Extents,
+                             std::uint64_t *Bytes) {
+    std::fill_n(Extents, 4, Extent); // Of both outputs.
+    *Bytes = 64;
+    return int(MLBRIDGE_AOT_OK);
+  };
+  RunnerFactory Factory;
+  addBuiltinModels(Factory, {&Changed.Model});
+  for (std::int64_t Wrong :
+       {std::int64_t(-1), INT64_MIN, INT64_MAX, std::int64_t(1) << 25}) {
+    Extent = Wrong;
+    auto Runner = Factory.create("builtin:ggnn");
+    ASSERT_TRUE(Runner) << Runner.message();
+    Nodes(4).populate(**Runner);
+    Error E = (*Runner)->tryEvaluate<Advice>().takeError();
+    EXPECT_EQ(E.code(), ErrorCode::Malformed) << Wrong;
+    EXPECT_THAT(E.message(),
+                HasSubstr("builtin:ggnn: output 'logits': expected extents of "
+                          "a tensor of less than 2^47 bytes, found [" +
+                          std::to_string(Wrong)));
+  }
+}
+
+TEST(AOTModel, ABuiltinModelWithoutAName) {
+  Descriptor Nameless(mlbridge_aot_model_mlp);
+  Nameless.Model.name = nullptr;
+  RunnerFactory Factory;
+  addBuiltinModels(Factory,
+                   {nullptr, &Nameless.Model, &mlbridge_aot_model_ggnn});
+  EXPECT_FALSE(Factory.check("builtin:ggnn"));
+  Error E = Factory.check("builtin:mlp");
+  EXPECT_EQ(E.code(), ErrorCode::InvalidArgument);
+  EXPECT_THAT(E.message(), testing::EndsWith("which has ggnn"));
+}
+
+TEST(AOTModel, WhatIsNoRegularFileIsNotOpened) {
+  TemporaryDirectory Directory;
+  const std::string Fifo = Directory.path("fifo");
+  ASSERT_EQ(::mkfifo(Fifo.c_str(), 0600), 0);
+  EXPECT_EQ(failureOf(Fifo).code(), ErrorCode::InvalidArgument);
+  EXPECT_THAT(loadAOTModel(Fifo).takeError().message(),
+              HasSubstr("expected a regular file, found a FIFO"));
+  EXPECT_THAT(loadAOTModel("/dev/zero").takeError().message(),
+              HasSubstr("expected a regular file, found a device"));
+  EXPECT_THAT(failureOf("/usr").message(),
+              HasSubstr("expected a regular file, found a folder"));
 }
 
 TEST(AOTModel, ACPUThatThisIsNot) {

@@ -121,6 +121,18 @@ TEST_F(ModuleLoaderTest, WhatCannotBeUsedIsSaid) {
   E = Factory.check("nosymbol:x");
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);
   EXPECT_THAT(E.message(), HasSubstr("MLBridgeRunnerModule"));
+  E = Factory.check("noversion:x");
+  EXPECT_EQ(E.code(), ErrorCode::Malformed);
+  EXPECT_THAT(E.message(), HasSubstr("MLBridge-noversion.so: expected a "
+                                     "version, found a null pointer"));
+  E = Factory.check("norunners:x");
+  EXPECT_EQ(E.code(), ErrorCode::Malformed);
+  EXPECT_THAT(E.message(), HasSubstr("MLBridge-norunners.so: expected the "
+                                     "function AddRunners, found a null "
+                                     "pointer"));
+  NoEnvironment Env;
+  EXPECT_EQ(serveEnvironment(Env, "noversion:here").code(),
+            ErrorCode::Malformed);
   std::ofstream(MLBRIDGE_TEST_MODULES "/MLBridge-text.so") << "text";
   E = Factory.check("text:x");
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);

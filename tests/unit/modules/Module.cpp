@@ -10,7 +10,8 @@
 /// MLBridge-test.so: `test:NUMBER` answers that number, `test+counted:` how
 /// many runners one factory and its copies have made, and `test+model:FILE` how
 /// many models were loaded when its own was. With WRONG_VERSION it is a module
-/// of another version, with NO_SYMBOL none at all.
+/// of another version, with NO_VERSION or NO_RUNNERS one with a null pointer,
+/// with NO_SYMBOL none at all.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +61,7 @@ Expected<std::shared_ptr<const Model>> loadModel(const std::string &File,
       });
 }
 
-void addRunners(RunnerFactory &Factory) {
+[[maybe_unused]] void addRunners(RunnerFactory &Factory) {
   Factory.add(
       {"test", "test:NUMBER",
        [](const ModelSpec &Spec,
@@ -88,6 +89,13 @@ void addTraining(EnvironmentServer &Server) {
 #if defined(WRONG_VERSION)
 extern "C" __attribute__((visibility("default")))
 const RunnerModule MLBridgeRunnerModule = {"0.0.0", addRunners, addTraining};
+#elif defined(NO_VERSION)
+extern "C" __attribute__((visibility("default")))
+const RunnerModule MLBridgeRunnerModule = {nullptr, addRunners, addTraining};
+#elif defined(NO_RUNNERS)
+extern "C" __attribute__((visibility("default")))
+const RunnerModule MLBridgeRunnerModule = {MLBRIDGE_VERSION, nullptr,
+                                           addTraining};
 #elif defined(NO_SYMBOL)
 extern "C" __attribute__((visibility("default")))
 const RunnerModule SomethingElse = {MLBRIDGE_VERSION, addRunners, addTraining};
