@@ -38,6 +38,8 @@ public:
   }
   static Deadline never() { return Deadline(Clock::time_point::max()); }
 
+  /// For what waits by the clock itself; time_point::max() for never.
+  Clock::time_point time() const { return When; }
   bool isNever() const { return When == Clock::time_point::max(); }
   bool expired() const { return !isNever() && Clock::now() >= When; }
   /// What is left, at least zero.

@@ -18,6 +18,7 @@
 #ifndef MLCOMPILERBRIDGE_MODEL_H
 #define MLCOMPILERBRIDGE_MODEL_H
 
+#include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Error.h"
 #include "MLCompilerBridge/Tensor.h"
 
@@ -61,6 +62,12 @@ public:
   /// ErrorCode::System.
   virtual Expected<Span<const TensorView>>
   run(Span<const TensorView> Inputs) = 0;
+
+  /// As run(), but where the runtime can be interrupted, an evaluation that is
+  /// not done by \p Until is given up: ErrorCode::Timeout. The cursor can be
+  /// asked again. The default calls run(), however long that takes.
+  virtual Expected<Span<const TensorView>>
+  runUntil(Span<const TensorView> Inputs, Deadline Until);
 };
 
 /// A loaded model: immutable, and used by any number of threads at a time, each

@@ -163,7 +163,7 @@ InProcessModelRunner::whomToAsk(Span<const TensorView> Features) {
 
 Expected<Advice>
 InProcessModelRunner::evaluateUntyped(const FeatureSet &Features,
-                                      const AdviceSpec &, Deadline) {
+                                      const AdviceSpec &, Deadline Until) {
   Expected<Agent *> Asked = whomToAsk(Features.tensors());
   if (!Asked)
     return Asked.takeError();
@@ -172,7 +172,8 @@ InProcessModelRunner::evaluateUntyped(const FeatureSet &Features,
       Ready.Binding.bind(Features.tensors());
   if (!Inputs)
     return Inputs.takeError();
-  Expected<Span<const TensorView>> Outputs = Ready.Cursor->run(*Inputs);
+  Expected<Span<const TensorView>> Outputs =
+      Ready.Cursor->runUntil(*Inputs, Until);
   if (!Outputs)
     return Outputs.takeError();
   return Ready.Decide.decide(*Outputs, Features.tensors());

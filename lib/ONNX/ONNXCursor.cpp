@@ -56,6 +56,12 @@ ONNXCursor::ONNXCursor(std::shared_ptr<const ONNXModel> TheModel,
 
 Expected<Span<const TensorView>>
 ONNXCursor::run(Span<const TensorView> Features) {
+  return runUntil(Features, Deadline::never());
+}
+
+Expected<Span<const TensorView>>
+ONNXCursor::runUntil(Span<const TensorView> Features, Deadline When) {
+  Until = When;
   for (std::size_t I = 0; I < Inputs.size(); ++I) {
     Input &In = Inputs[I];
     const SessionInput &What = M->sessionInputs()[I];
@@ -85,6 +91,19 @@ ONNXCursor::run(Span<const TensorView> Features) {
     if (Outputs[I].From)
       handThrough(Features[*Outputs[I].From], Outputs[I], Views[I]);
   return Span<const TensorView>(Views);
+}
+
+//===----------------------------------------------------------------------===//
+// Deadlines
+//===----------------------------------------------------------------------===//
+
+void ONNXCursor::interrupt() {
+  // Neither can fail; what they return is null.
+  static_cast<void>(check(API.RunOptionsSetTerminate(Options.get())));
+}
+
+void ONNXCursor::resume() {
+  static_cast<void>(check(API.RunOptionsUnsetTerminate(Options.get())));
 }
 
 //===----------------------------------------------------------------------===//
@@ -240,15 +259,25 @@ void ONNXCursor::handThrough(const TensorView &Feature, Output &Out,
 Error ONNXCursor::run() {
   for (std::size_t I = 0; I < Computed.size(); ++I)
     OutputValues[I] = Outputs[Computed[I]].Value.get();
+  if (Error E = Clock.begin(Until))
+    return {E.code(), M->name() + ": " + E.message()};
   OrtStatus *Status = API.Run(
       M->session(), Options.get(), InputNames.data(), InputValues.data(),
       Inputs.size(), OutputNames.data(), Computed.size(), OutputValues.data());
-  if (Status)
-    return check(Status);
+  const bool WasLate = Clock.end();
+  if (Status) {
+    Error Why = check(Status);
+    if (!WasLate)
+      return Why;
+  }
   // All of them, before anything is said of one: that may fail.
   for (std::size_t I = 0; I < Computed.size(); ++I)
     if (Output &Out = Outputs[Computed[I]]; !Out.Value)
       Out.Value = Handle<OrtValue>(OutputValues[I], Release{&API});
+  // An answer that came all the same came too late.
+  if (WasLate)
+    return {ErrorCode::Timeout,
+            M->name() + " did not answer before the deadline"};
   return Error::success();
 }
 
@@ -260,7 +289,7 @@ Error ONNXCursor::evaluate() {
   ShapesChanged = false;
   const bool HadOutputs = Outputs[Computed.front()].Value != nullptr;
   Error E = run();
-  if (E && HadOutputs) {
+  if (E && HadOutputs && E.code() != ErrorCode::Timeout) {
     // Their shapes may depend on values; then this one goes well.
     forgetOutputs();
     E = run();

@@ -15,19 +15,22 @@
 #ifndef MLBRIDGE_LIB_ONNX_ONNXCURSOR_H
 #define MLBRIDGE_LIB_ONNX_ONNXCURSOR_H
 
+#include "InProcess/Watchdog.h"
 #include "ONNX/ONNXModel.h"
 
 #include <cstddef>
 
 namespace MLBridge::onnx {
 
-class ONNXCursor final : public ModelCursor {
+class ONNXCursor final : public ModelCursor, inprocess::Interruptible {
 public:
   static Expected<std::unique_ptr<ModelCursor>>
   open(std::shared_ptr<const ONNXModel> M);
 
   Expected<Span<const TensorView>>
   run(Span<const TensorView> Features) override;
+  Expected<Span<const TensorView>> runUntil(Span<const TensorView> Features,
+                                            Deadline Until) override;
 
 private:
   /// An input's tensor, and what it is a tensor of.
@@ -58,6 +61,9 @@ private:
   };
 
   ONNXCursor(std::shared_ptr<const ONNXModel> M, Handle<OrtRunOptions> Options);
+
+  void interrupt() override;
+  void resume() override;
 
   Error set(Input &In, const TensorView &Feature);
   /// Puts several features into one tensor, row by row.
@@ -99,6 +105,10 @@ private:
   bool ShapesChanged = false;
   /// Whether outputs depend on the inputs' shapes only, as far as is known.
   bool KeepOutputs = true;
+  /// Of the evaluation under way.
+  Deadline Until = Deadline::never();
+  /// Last, so that nothing is interrupted any more when the rest goes.
+  inprocess::Watch Clock{*this};
 };
 
 } // namespace MLBridge::onnx

@@ -51,6 +51,24 @@ protected:
     return Writer;
   }
 
+  /// A model that adds 1 to the float "x" as many times as the int64 "n" says.
+  static ONNXWriter addInALoop() {
+    ONNXWriter Body, Writer;
+    Body.input("i", ElementType::Int64, {})
+        .input("go", ElementType::Bool, {})
+        .input("sum", ElementType::Float, {})
+        .node("Identity", {"go"}, {"go on"})
+        .node("Add", {"sum", "one"}, {"new sum"})
+        .output("go on", ElementType::Bool, {})
+        .output("new sum", ElementType::Float, {});
+    Writer.input("x", ElementType::Float, {})
+        .input("n", ElementType::Int64, {})
+        .constant("one", {}, std::vector{1.0F})
+        .nodeWithBody("Loop", {"n", "", "x"}, {"out"}, Body)
+        .output("out", ElementType::Float, {});
+    return Writer;
+  }
+
   std::string path(const std::string &Name) const {
     return Directory.path(Name);
   }

@@ -97,16 +97,38 @@ ONNXWriter &ONNXWriter::sequenceOutput(const std::string &Name,
   return *this;
 }
 
-ONNXWriter &ONNXWriter::node(const std::string &Operator,
+/// A node, but for its attributes.
+static std::string plainNode(const std::string &Operator,
                              const std::vector<std::string> &Inputs,
-                             const std::vector<std::string> &Outputs,
-                             const std::vector<Attribute> &Attributes) {
+                             const std::vector<std::string> &Outputs) {
   std::string Node;
   for (const std::string &Input : Inputs)
     Node += field(1, Input);
   for (const std::string &Output : Outputs)
     Node += field(2, Output);
-  Node += field(4, Operator);
+  return Node += field(4, Operator);
+}
+
+static std::string graphOf(const std::string &Contents) {
+  return Contents + field(2, std::string("test"));
+}
+
+ONNXWriter &ONNXWriter::nodeWithBody(const std::string &Operator,
+                                     const std::vector<std::string> &Inputs,
+                                     const std::vector<std::string> &Outputs,
+                                     const ONNXWriter &Body) {
+  const std::string Attribute = field(1, std::string("body")) +
+                                field(6, graphOf(Body.Graph)) +
+                                field(20, std::int64_t(5)); // GRAPH
+  Graph += field(1, plainNode(Operator, Inputs, Outputs) + field(5, Attribute));
+  return *this;
+}
+
+ONNXWriter &ONNXWriter::node(const std::string &Operator,
+                             const std::vector<std::string> &Inputs,
+                             const std::vector<std::string> &Outputs,
+                             const std::vector<Attribute> &Attributes) {
+  std::string Node = plainNode(Operator, Inputs, Outputs);
   for (const auto &[Name, Value] : Attributes)
     Node += field(5, field(1, Name) +
                          (std::holds_alternative<std::int64_t>(Value)
@@ -177,8 +199,8 @@ ONNXWriter &ONNXWriter::metadata(const std::string &Key,
 
 std::string ONNXWriter::bytes() const {
   return field(1, std::int64_t(8)) + // The IR's version.
-         field(8, field(2, std::int64_t(Opset))) +
-         field(7, Graph + field(2, std::string("test"))) + Metadata;
+         field(8, field(2, std::int64_t(Opset))) + field(7, graphOf(Graph)) +
+         Metadata;
 }
 
 std::string ONNXWriter::write(const std::string &Path) const {

@@ -43,6 +43,11 @@ public:
                    const std::vector<std::string> &Inputs,
                    const std::vector<std::string> &Outputs,
                    const std::vector<Attribute> &Attributes = {});
+  /// A node whose attribute "body" is the graph of \p Body.
+  ONNXWriter &nodeWithBody(const std::string &Operator,
+                           const std::vector<std::string> &Inputs,
+                           const std::vector<std::string> &Outputs,
+                           const ONNXWriter &Body);
   ONNXWriter &constant(const std::string &Name, const Shape &Dims,
                        const std::vector<float> &Values);
   ONNXWriter &constant(const std::string &Name, const Shape &Dims,

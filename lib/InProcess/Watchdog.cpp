@@ -1,0 +1,241 @@
+//===- Watchdog.cpp - Ends evaluations that are late ----------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InProcess/Watchdog.h"
+
+#include "Support/PerProcess.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <pthread.h>
+#include <vector>
+
+using namespace MLBridge;
+using namespace MLBridge::inprocess;
+
+namespace MLBridge::inprocess {
+
+/// The thread, and whom it watches.
+class Watchdog {
+public:
+  using Ticks = Watch::Ticks;
+
+  /// The one of this process, which is made where there is none.
+  static Expected<std::shared_ptr<Watchdog>> ofProcess();
+
+  Watchdog() = default;
+  ~Watchdog();
+  Watchdog(const Watchdog &) = delete;
+  Watchdog &operator=(const Watchdog &) = delete;
+
+  void add(Watch &W);
+  void remove(Watch &W);
+  /// Has the thread look no later than \p When.
+  void lookBy(Ticks When);
+  /// Returns when no interrupt() is under way.
+  void waitForInterrupts() { const std::scoped_lock Lock(Mutex); }
+  bool isForked() const { return Fork.isForked(); }
+
+  /// When the thread looks next, which it does not wait for if it is Idle.
+  std::atomic<Ticks> NextLook = Watch::Idle;
+
+private:
+  Error start();
+  void watch();
+  /// Interrupts what is late; when the next evaluation is due.
+  Ticks look();
+
+  const ForkDetector Fork;
+  std::mutex Mutex;
+  std::condition_variable Changed;
+  std::vector<Watch *> Watches;
+  bool Stopping = false;
+  pthread_t Thread = {};
+  bool HasThread = false;
+};
+
+} // namespace MLBridge::inprocess
+
+//===----------------------------------------------------------------------===//
+// The thread
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Blocks all signals of the calling thread, and so of those that it starts: a
+/// handler of the compiler's is not to run in a thread that it knows nothing
+/// of.
+class NoSignals {
+public:
+  NoSignals() {
+    sigset_t All;
+    ::sigfillset(&All);
+    ::pthread_sigmask(SIG_BLOCK, &All, &Before);
+  }
+  ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &Before, nullptr); }
+  NoSignals(const NoSignals &) = delete;
+  NoSignals &operator=(const NoSignals &) = delete;
+
+private:
+  sigset_t Before;
+};
+
+} // namespace
+
+/// By pthread_create(), since std::thread throws where there is none to be had.
+Error Watchdog::start() {
+  constexpr std::size_t StackSize = std::size_t(256) << 10;
+  pthread_attr_t Attributes;
+  if (int Why = ::pthread_attr_init(&Attributes))
+    return Error::fromErrno(Why, "cannot start a thread");
+  ::pthread_attr_setstacksize(&Attributes, StackSize);
+  const NoSignals Blocked;
+  auto Main = [](void *Self) -> void * {
+    static_cast<Watchdog *>(Self)->watch();
+    return nullptr;
+  };
+  const int Why = ::pthread_create(&Thread, &Attributes, Main, this);
+  ::pthread_attr_destroy(&Attributes);
+  if (Why != 0)
+    return Error::fromErrno(Why, "cannot start the thread that ends late "
+                                 "evaluations, of which timeout=inf has none");
+  ::pthread_setname_np(Thread, "mlbridge-watch");
+  HasThread = true;
+  return Error::success();
+}
+
+Watchdog::~Watchdog() {
+  {
+    const std::scoped_lock Lock(Mutex);
+    Stopping = true;
+  }
+  Changed.notify_one();
+  if (HasThread)
+    ::pthread_join(Thread, nullptr);
+}
+
+Watchdog::Ticks Watchdog::look() {
+  const Ticks Now = Deadline::Clock::now().time_since_epoch().count();
+  Ticks Next = Watch::Idle;
+  for (Watch *W : Watches) {
+    Ticks Due = W->Due.load();
+    if (Due == Watch::Idle || Due == Watch::Interrupted)
+      continue;
+    if (Due > Now)
+      Next = std::min(Next, Due);
+    // If it is not done meanwhile.
+    else if (W->Due.compare_exchange_strong(Due, Watch::Interrupted))
+      W->Target.interrupt();
+  }
+  return Next;
+}
+
+void Watchdog::watch() {
+  std::unique_lock Lock(Mutex);
+  while (!Stopping) {
+    Ticks Next = look();
+    // What begins from here on finds NextLook, and wakes this thread if it is
+    // due before; what began until here is found by another look.
+    for (;;) {
+      NextLook.store(Next);
+      const Ticks Again = look();
+      if (Again >= Next)
+        break;
+      Next = Again;
+    }
+    if (Next == Watch::Idle)
+      Changed.wait(Lock);
+    else
+      Changed.wait_until(
+          Lock, Deadline::Clock::time_point(Deadline::Clock::duration(Next)));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Its Watches
+//===----------------------------------------------------------------------===//
+
+Expected<std::shared_ptr<Watchdog>> Watchdog::ofProcess() {
+  struct Known {
+    std::mutex Mutex;
+    std::weak_ptr<Watchdog> Dog;
+  };
+  // A thread for each model, or for each runner, would be many in a compiler
+  // with parallel back ends. This is never destroyed: runners may outlive the
+  // static objects of a program.
+  static PerProcess<Known> &Shared = *new PerProcess<Known>();
+  Known &Here = Shared.get();
+  const std::scoped_lock Lock(Here.Mutex);
+  if (std::shared_ptr<Watchdog> Running = Here.Dog.lock())
+    return Running;
+  auto Started = std::make_shared<Watchdog>();
+  if (Error E = Started->start())
+    return E;
+  Here.Dog = Started;
+  return Started;
+}
+
+void Watchdog::add(Watch &W) {
+  const std::scoped_lock Lock(Mutex);
+  Watches.push_back(&W);
+}
+
+void Watchdog::remove(Watch &W) {
+  const std::scoped_lock Lock(Mutex);
+  std::erase(Watches, &W);
+}
+
+void Watchdog::lookBy(Ticks When) {
+  {
+    const std::scoped_lock Lock(Mutex);
+    if (When >= NextLook.load())
+      return;
+    // Others that are due later need not wake it again.
+    NextLook.store(When);
+  }
+  Changed.notify_one();
+}
+
+Watch::~Watch() {
+  if (Dog && Dog->isForked())
+    abandonForked();
+  if (Dog)
+    Dog->remove(*this);
+}
+
+void Watch::abandonForked() {
+  // To end it would be to wait for a thread that this process does not have.
+  static_cast<void>(new std::shared_ptr<Watchdog>(std::move(Dog)));
+  Dog.reset();
+  NextLook = &NoLook;
+}
+
+Error Watch::alert(Ticks When) {
+  if (Dog && Dog->isForked())
+    abandonForked();
+  if (!Dog) {
+    Expected<std::shared_ptr<Watchdog>> Found = Watchdog::ofProcess();
+    if (!Found) {
+      Due.store(Idle);
+      return Found.takeError();
+    }
+    (*Found)->add(*this);
+    Dog = std::move(*Found);
+    NextLook = &Dog->NextLook;
+  }
+  Dog->lookBy(When);
+  return Error::success();
+}
+
+bool Watch::acknowledge() {
+  Dog->waitForInterrupts();
+  Target.resume();
+  return true;
+}

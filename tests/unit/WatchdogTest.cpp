@@ -1,0 +1,132 @@
+//===- WatchdogTest.cpp - Ends evaluations that are late ------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InProcess/Watchdog.h"
+#include "support/AllocationCounter.h"
+#include "support/Child.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+using namespace MLBridge;
+using namespace MLBridge::inprocess;
+using namespace std::chrono_literals;
+
+namespace {
+/// An evaluation that ends by interruption only.
+struct Endless final : Interruptible {
+  void interrupt() override { IsInterrupted = true; }
+  void resume() override {
+    IsInterrupted = false;
+    ++Resumed;
+  }
+  void run() const {
+    while (!IsInterrupted)
+      std::this_thread::yield();
+  }
+
+  std::atomic<bool> IsInterrupted = false;
+  int Resumed = 0;
+};
+} // namespace
+
+TEST(Watchdog, InterruptsWhatIsLate) {
+  Endless Evaluation;
+  Watch W(Evaluation);
+  for (int Round = 1; Round <= 3; ++Round) {
+    const Deadline Until = Deadline::in(20ms);
+    ASSERT_FALSE(W.begin(Until));
+    Evaluation.run();
+    EXPECT_TRUE(Until.expired());
+    EXPECT_TRUE(W.end());
+    EXPECT_EQ(Evaluation.Resumed, Round);
+    // What is in time is let be.
+    ASSERT_FALSE(W.begin(Deadline::in(1h)));
+    EXPECT_FALSE(W.end());
+    ASSERT_FALSE(W.begin(Deadline::never()));
+    EXPECT_FALSE(W.end());
+    EXPECT_FALSE(Evaluation.IsInterrupted);
+    EXPECT_EQ(Evaluation.Resumed, Round);
+  }
+}
+
+TEST(Watchdog, DoesNotAllocateOnceItRuns) {
+  Endless Evaluation;
+  Watch W(Evaluation);
+  auto Evaluate = [&] {
+    EXPECT_FALSE(W.begin(Deadline::in(1h)));
+    EXPECT_FALSE(W.end());
+  };
+  Evaluate();
+  test::AllocationCounter Counter;
+  for (int I = 0; I < 1000; ++I)
+    Evaluate();
+  EXPECT_EQ(Counter.count(), 0U);
+}
+
+TEST(Watchdog, ManyWatchesComeAndGo) {
+  std::vector<std::thread> Threads;
+  std::atomic<int> Interrupted = 0;
+  for (int T = 0; T < 8; ++T)
+    Threads.emplace_back([&Interrupted] {
+      for (int Round = 0; Round < 50; ++Round) {
+        Endless Evaluation;
+        Watch W(Evaluation);
+        EXPECT_FALSE(W.begin(Deadline::in(1h)));
+        EXPECT_FALSE(W.end());
+        EXPECT_FALSE(W.begin(Deadline::in(1ms)));
+        Evaluation.run();
+        Interrupted += W.end();
+      }
+    });
+  for (std::thread &Thread : Threads)
+    Thread.join();
+  EXPECT_EQ(Interrupted, 8 * 50);
+}
+
+TEST(Watchdog, EndingAndInterruptingAtOnce) {
+  // Whichever comes first, end() and the target agree.
+  Endless Evaluation;
+  Watch W(Evaluation);
+  int Late = 0;
+  for (int Round = 0; Round < 5000; ++Round) {
+    ASSERT_FALSE(W.begin(Deadline::in(std::chrono::microseconds(Round % 50))));
+    for (int Spin = 0; Spin < 50 * (Round % 7); ++Spin)
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    const int Before = Evaluation.Resumed;
+    const bool WasLate = W.end();
+    ASSERT_EQ(Evaluation.Resumed, Before + WasLate);
+    ASSERT_FALSE(Evaluation.IsInterrupted);
+    Late += WasLate;
+  }
+  RecordProperty("late", Late);
+}
+
+TEST(Watchdog, AChildLeavesTheParentsAlone) {
+  Endless Evaluation;
+  auto W = std::make_unique<Watch>(Evaluation);
+  ASSERT_FALSE(W->begin(Deadline::in(1h)));
+  EXPECT_FALSE(W->end());
+  test::Child Unused([&] {
+    W.reset();
+    return 0;
+  });
+  EXPECT_EQ(Unused.wait(), 0);
+  test::Child Used([&] {
+    if (W->begin(Deadline::in(10ms)))
+      return 1;
+    Evaluation.run();
+    if (!W->end())
+      return 2;
+    W.reset();
+    return 0;
+  });
+  EXPECT_EQ(Used.wait(), 0);
+}
