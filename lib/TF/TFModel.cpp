@@ -8,6 +8,8 @@
 
 #include "TF/TFModel.h"
 
+#include "Support/PrintableText.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -34,18 +36,26 @@ specsOf(const std::vector<SignatureTensor> &Tensors) {
   return Specs;
 }
 
-TFModel::TFModel(std::string Name, const Signature &S,
-                 std::shared_ptr<const Runtime> Library, Handle<TF_Graph> Graph,
-                 Handle<TF_Session> Session)
-    : Model(std::move(Name), specsOf(S.Inputs), specsOf(S.Outputs), {}),
-      Library(std::move(Library)), Graph(std::move(Graph)),
-      Session(std::move(Session)) {}
+/// Finds the tensors of a signature in the graph.
+static Error find(const std::vector<SignatureTensor> &Tensors, TF_Graph *Graph,
+                  const Runtime &API, const std::string &Name,
+                  std::vector<TF_Output> &Places) {
+  for (const SignatureTensor &T : Tensors) {
+    TF_Operation *Operation =
+        API.GraphOperationByName(Graph, T.Operation.c_str());
+    if (!Operation)
+      return {ErrorCode::Malformed,
+              Name + ": '" + printable(T.Spec.Name) + "' is an output of '" +
+                  printable(T.Operation) +
+                  "', and the graph has no such operation"};
+    Places.push_back({Operation, T.Index});
+  }
+  return Error::success();
+}
 
-Expected<std::shared_ptr<const Model>>
-TFModel::load(const std::string &Folder, const TFOptions &Options,
-              std::shared_ptr<const Runtime> Library) {
-  const std::string Name = "tf:" + Folder;
-  const Runtime &API = *Library;
+static Expected<std::shared_ptr<OpenModel>>
+openFolder(const std::string &Folder, const TFOptions &Options,
+           const Runtime &API, const std::string &Name) {
   const Release Give{&API};
   Handle<TF_Status> Status(API.NewStatus(), Give);
   Handle<TF_SessionOptions> Config(API.NewSessionOptions(), Give);
@@ -54,13 +64,15 @@ TFModel::load(const std::string &Folder, const TFOptions &Options,
   if (Error E = API.check(Status.get(), Name, ErrorCode::Model))
     return E;
 
-  Handle<TF_Graph> Graph(API.NewGraph(), Give);
+  auto Opened = std::make_shared<OpenModel>();
+  Opened->Graph = Handle<TF_Graph>(API.NewGraph(), Give);
   Handle<TF_Buffer> MetaGraph(API.NewBuffer(), Give);
   const char *Tags[] = {"serve"};
-  Handle<TF_Session> Session(API.LoadSessionFromSavedModel(
-                                 Config.get(), nullptr, Folder.c_str(), Tags, 1,
-                                 Graph.get(), MetaGraph.get(), Status.get()),
-                             Give);
+  Opened->Session = Handle<TF_Session>(
+      API.LoadSessionFromSavedModel(Config.get(), nullptr, Folder.c_str(), Tags,
+                                    1, Opened->Graph.get(), MetaGraph.get(),
+                                    Status.get()),
+      Give);
   if (Error E = API.check(Status.get(), Name, ErrorCode::Model))
     return E;
 
@@ -69,45 +81,92 @@ TFModel::load(const std::string &Folder, const TFOptions &Options,
       Options.Signature, Name);
   if (!Found)
     return Found.takeError();
-  std::shared_ptr<TFModel> Loaded(new TFModel(
-      Name, *Found, std::move(Library), std::move(Graph), std::move(Session)));
-  if (Error E = Loaded->find(Found->Inputs, Loaded->InputPlaces))
+  Opened->Said = std::move(*Found);
+  if (Error E = find(Opened->Said.Inputs, Opened->Graph.get(), API, Name,
+                     Opened->InputPlaces))
     return E;
-  if (Error E = Loaded->find(Found->Outputs, Loaded->OutputPlaces))
+  if (Error E = find(Opened->Said.Outputs, Opened->Graph.get(), API, Name,
+                     Opened->OutputPlaces))
     return E;
-  return std::shared_ptr<const Model>(std::move(Loaded));
+  return Opened;
 }
 
-Error TFModel::find(const std::vector<SignatureTensor> &Tensors,
-                    std::vector<TF_Output> &Places) const {
-  for (const SignatureTensor &T : Tensors) {
-    TF_Operation *Operation =
-        Library->GraphOperationByName(Graph.get(), T.Operation.c_str());
-    if (!Operation)
-      return {ErrorCode::Malformed,
-              name() + ": '" + T.Spec.Name + "' is an output of '" +
-                  T.Operation + "', and the graph has no such operation"};
-    Places.push_back({Operation, T.Index});
-  }
-  return Error::success();
+TFModel::TFModel(std::string Name, std::string Folder, TFOptions Options,
+                 std::shared_ptr<const Runtime> Library,
+                 std::shared_ptr<OpenModel> Opened)
+    : Model(std::move(Name), specsOf(Opened->Said.Inputs),
+            specsOf(Opened->Said.Outputs), {}),
+      Folder(std::move(Folder)), Options(std::move(Options)),
+      Library(std::move(Library)), Current(std::move(Opened)) {}
+
+Expected<std::shared_ptr<const Model>>
+TFModel::load(const std::string &Folder, const TFOptions &Options,
+              std::shared_ptr<const Runtime> Library) {
+  const std::string Name = "tf:" + printable(Folder);
+  Expected<std::shared_ptr<OpenModel>> Opened =
+      openFolder(Folder, Options, *Library, Name);
+  if (!Opened)
+    return Opened.takeError();
+  return std::shared_ptr<const Model>(new TFModel(
+      Name, Folder, Options, std::move(Library), std::move(*Opened)));
+}
+
+/// Whether \p Specs are those that a model has said before.
+static bool areSame(const std::vector<SignatureTensor> &Tensors,
+                    Span<const TensorSpec> Specs) {
+  return std::equal(Tensors.begin(), Tensors.end(), Specs.begin(), Specs.end(),
+                    [](const SignatureTensor &T, const TensorSpec &S) {
+                      return T.Spec.Name == S.Name && T.Spec.Type == S.Type &&
+                             T.Spec.Dims == S.Dims;
+                    });
+}
+
+Expected<std::shared_ptr<OpenModel>> TFModel::opened() const {
+  const std::scoped_lock Lock(Mutex);
+  if (!Current->IsClosed)
+    return Current;
+  Expected<std::shared_ptr<OpenModel>> Again =
+      openFolder(Folder, Options, *Library, name());
+  if (!Again)
+    return Again;
+  if (!areSame((*Again)->Said.Inputs, inputs()) ||
+      !areSame((*Again)->Said.Outputs, outputs()))
+    return Error(ErrorCode::SchemaMismatch,
+                 name() + ": the folder has a model with other inputs or "
+                          "outputs than when it was loaded; a new runner has "
+                          "that one");
+  Current = std::move(*Again);
+  return Current;
 }
 
 Expected<std::unique_ptr<ModelCursor>> TFModel::open() const {
+  Expected<std::shared_ptr<OpenModel>> Opened = opened();
+  if (!Opened)
+    return Opened.takeError();
   return std::unique_ptr<ModelCursor>(std::make_unique<TFCursor>(
-      std::static_pointer_cast<const TFModel>(shared_from_this())));
+      std::static_pointer_cast<const TFModel>(shared_from_this()),
+      std::move(*Opened)));
 }
 
 //===----------------------------------------------------------------------===//
 // TFCursor
 //===----------------------------------------------------------------------===//
 
-TFCursor::TFCursor(std::shared_ptr<const TFModel> TheModel)
+TFCursor::TFCursor(std::shared_ptr<const TFModel> TheModel,
+                   std::shared_ptr<OpenModel> TheOpened)
     : M(std::move(TheModel)), API(M->runtime()),
-      Status(API.NewStatus(), Release{&API}), Inputs(M->inputs().size()),
+      Status(API.NewStatus(), Release{&API}),
+      ClosingStatus(API.NewStatus(), Release{&API}),
+      Opened(std::move(TheOpened)), Inputs(M->inputs().size()),
       Outputs(M->outputs().size()), Views(M->outputs().size()),
       InputValues(M->inputs().size()), OutputValues(M->outputs().size()) {
   for (std::size_t I = 0; I < Views.size(); ++I)
     Views[I].Name = M->outputs()[I].Name;
+}
+
+void TFCursor::interrupt() {
+  Opened->IsClosed = true;
+  API.CloseSession(Opened->Session.get(), ClosingStatus.get());
 }
 
 Error TFCursor::set(std::size_t I, const TensorView &Feature) {
@@ -135,26 +194,60 @@ Error TFCursor::set(std::size_t I, const TensorView &Feature) {
 
 Expected<Span<const TensorView>>
 TFCursor::run(Span<const TensorView> Features) {
+  return runUntil(Features, Deadline::never());
+}
+
+Expected<Span<const TensorView>>
+TFCursor::runUntil(Span<const TensorView> Features, Deadline Until) {
   for (Handle<TF_Tensor> &Out : Outputs)
     Out.reset();
   for (std::size_t I = 0; I < Inputs.size(); ++I)
     if (Error E = set(I, Features[I]))
       return E;
-  std::ranges::fill(OutputValues, nullptr);
-  API.SessionRun(M->session(), /*run_options=*/nullptr, M->inputPlaces().data(),
-                 InputValues.data(), static_cast<int>(Inputs.size()),
-                 M->outputPlaces().data(), OutputValues.data(),
-                 static_cast<int>(Outputs.size()),
-                 /*target_opers=*/nullptr, /*ntargets=*/0,
-                 /*run_metadata=*/nullptr, Status.get());
-  for (std::size_t I = 0; I < Outputs.size(); ++I)
-    Outputs[I] = Handle<TF_Tensor>(OutputValues[I], Release{&API});
-  if (Error E = API.check(Status.get(), M->name(), ErrorCode::Model))
+  if (Error E = evaluate(Until))
     return E;
   for (std::size_t I = 0; I < Outputs.size(); ++I)
     if (Error E = look(I))
       return E;
   return Span<const TensorView>(Views);
+}
+
+Error TFCursor::evaluate(Deadline Until) {
+  // That one thread's question is late interrupts those of all.
+  constexpr int MostTries = 8;
+  Error Failure;
+  for (int Tries = 0; Tries < MostTries; ++Tries) {
+    if (Opened->IsClosed) [[unlikely]] {
+      Expected<std::shared_ptr<OpenModel>> Again = M->opened();
+      if (!Again)
+        return Again.takeError();
+      Opened = std::move(*Again);
+    }
+    bool WasLate = false;
+    Failure = runSession(Until, WasLate);
+    if (WasLate)
+      return {ErrorCode::Timeout,
+              M->name() + " did not answer before the deadline"};
+    if (!Failure || !Opened->IsClosed)
+      break;
+  }
+  return Failure;
+}
+
+Error TFCursor::runSession(Deadline Until, bool &WasLate) {
+  std::ranges::fill(OutputValues, nullptr);
+  if (Error E = Clock.begin(Until))
+    return {E.code(), M->name() + ": " + E.message()};
+  API.SessionRun(Opened->Session.get(), /*run_options=*/nullptr,
+                 Opened->InputPlaces.data(), InputValues.data(),
+                 static_cast<int>(Inputs.size()), Opened->OutputPlaces.data(),
+                 OutputValues.data(), static_cast<int>(Outputs.size()),
+                 /*target_opers=*/nullptr, /*ntargets=*/0,
+                 /*run_metadata=*/nullptr, Status.get());
+  WasLate = Clock.end();
+  for (std::size_t I = 0; I < Outputs.size(); ++I)
+    Outputs[I] = Handle<TF_Tensor>(OutputValues[I], Release{&API});
+  return API.check(Status.get(), M->name(), ErrorCode::Model);
 }
 
 Error TFCursor::look(std::size_t I) {

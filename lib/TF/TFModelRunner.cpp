@@ -9,6 +9,7 @@
 #include "MLCompilerBridge/TFModelRunner.h"
 
 #include "InProcess/ModelsByLabel.h"
+#include "Support/PrintableText.h"
 #include "TF/TFModel.h"
 
 #include <cerrno>
@@ -20,12 +21,12 @@ using namespace MLBridge::tf;
 /// Before the library is loaded, which takes its time.
 static Error checkFolder(const std::string &Folder) {
   if (::access(Folder.c_str(), F_OK) != 0)
-    return Error::fromErrno(errno, "model folder '" + Folder + "'");
+    return Error::fromErrno(errno, "model folder '" + printable(Folder) + "'");
   for (const char *Name : {"/saved_model.pb", "/saved_model.pbtxt"})
     if (::access((Folder + Name).c_str(), R_OK) == 0)
       return Error::success();
   return {ErrorCode::Malformed,
-          "model folder '" + Folder +
+          "model folder '" + printable(Folder) +
               "': expected a SavedModel, found no saved_model.pb in it"};
 }
 

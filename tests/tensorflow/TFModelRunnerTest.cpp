@@ -18,14 +18,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace MLBridge;
+using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -327,6 +334,121 @@ TEST_F(TFModelRunnerTest, NoTensorFlow) {
   Other.Runtime = "libm.so.6";
   TFModelRunner OfMath(model("linear"), {}, Other);
   EXPECT_THAT(failureOf(OfMath), HasSubstr("libm.so.6 has no function TF_"));
+}
+
+namespace {
+class TFDeadlineTest : public TFModelRunnerTest {
+protected:
+  static std::unique_ptr<TFModelRunner> makeRunner(Duration Timeout) {
+    auto Runner = std::make_unique<TFModelRunner>(model("loop").string(),
+                                                  DecisionOptions(), options());
+    Runner->setTimeout(Timeout);
+    return Runner;
+  }
+  static Expected<float> ask(MLModelRunner &Runner, float X, std::int64_t N) {
+    Runner.populateFeatures(std::pair{"x", X}, std::pair{"n", N});
+    return Runner.tryEvaluate<float>();
+  }
+  /// More than anybody waits for.
+  static constexpr std::int64_t Centuries = std::int64_t(1) << 62;
+};
+} // namespace
+
+TEST_F(TFDeadlineTest, ALoopWithoutAnEndIsInterrupted) {
+  auto Runner = makeRunner(200ms);
+  for (int Round = 0; Round < 3; ++Round) {
+    Runner->setTimeout(30s); // Which is for loading, too.
+    EXPECT_EQ(*ask(*Runner, 1, 3), 4);
+    Runner->setTimeout(200ms);
+    const auto Start = std::chrono::steady_clock::now();
+    Error E = ask(*Runner, 1, Centuries).takeError();
+    EXPECT_EQ(E.str(), "Timeout: tf:" + model("loop").string() +
+                           " did not answer before the deadline");
+    EXPECT_LT(std::chrono::steady_clock::now() - Start, 5s);
+  }
+}
+
+TEST_F(TFDeadlineTest, OthersThatShareTheModelGetTheirAnswers) {
+  RunnerFactory Factory;
+  addTF(Factory, options());
+  const std::string Spec = "tf:" + model("loop").string();
+  auto Late = Factory.create(Spec);
+  ASSERT_TRUE(Late) << Late.message();
+  ASSERT_EQ(*ask(**Late, 1, 3), 4);
+  std::atomic<bool> Stop = false;
+  std::atomic<int> Asked = 0, Wrong = 0;
+  std::vector<std::thread> Others;
+  for (int I = 0; I < 4; ++I)
+    Others.emplace_back([&] {
+      auto Runner = Factory.create(Spec);
+      for (; !Stop; ++Asked)
+        if (Expected<float> Answer = ask(**Runner, 1, 200);
+            !Answer || *Answer != 201) {
+          ++Wrong;
+          std::fprintf(stderr, "%s\n", Answer.takeError().str().c_str());
+        }
+    });
+  for (int Round = 0; Round < 5; ++Round) {
+    (*Late)->setTimeout(30s);
+    EXPECT_EQ(*ask(**Late, 1, 3), 4);
+    (*Late)->setTimeout(50ms);
+    EXPECT_EQ(ask(**Late, 1, Centuries).code(), ErrorCode::Timeout);
+  }
+  Stop = true;
+  for (std::thread &Other : Others)
+    Other.join();
+  EXPECT_EQ(Wrong, 0);
+  EXPECT_GT(Asked, 0);
+}
+
+TEST_F(TFDeadlineTest, AFolderWithAnotherModelIsNotTakenForTheSame) {
+  const fs::path Copy = Folder / "m";
+  fs::copy(model("loop"), Copy, fs::copy_options::recursive);
+  TFModelRunner Runner(Copy.string(), {}, options());
+  EXPECT_EQ(*ask(Runner, 1, 3), 4);
+  Runner.setTimeout(50ms);
+  EXPECT_EQ(ask(Runner, 1, Centuries).code(), ErrorCode::Timeout);
+  fs::remove_all(Copy);
+  fs::copy(model("linear"), Copy, fs::copy_options::recursive);
+  Runner.setTimeout(30s);
+  Error E = ask(Runner, 1, 3).takeError();
+  EXPECT_EQ(E.code(), ErrorCode::SchemaMismatch);
+  EXPECT_THAT(E.message(), HasSubstr("other inputs or outputs"));
+}
+
+TEST_F(TFDeadlineTest, ParentAndChildGoOnAsking) {
+  auto Runner = makeRunner(30s);
+  EXPECT_EQ(*ask(*Runner, 1, 3), 4);
+  const pid_t Child = ::fork();
+  if (Child == 0) {
+    ::alarm(60);
+    for (int I = 0; I < 10; ++I)
+      if (Expected<float> Answer = ask(*Runner, 1, I);
+          !Answer || *Answer != 1 + I)
+        ::_exit(1);
+    Runner->setTimeout(200ms);
+    if (ask(*Runner, 1, Centuries).code() != ErrorCode::Timeout)
+      ::_exit(2);
+    Runner.reset();
+    std::exit(7);
+  }
+  for (int I = 0; I < 10; ++I)
+    EXPECT_EQ(*ask(*Runner, 1, I), 1 + I);
+  int Status = 0;
+  EXPECT_EQ(::waitpid(Child, &Status, 0), Child);
+  EXPECT_TRUE(WIFEXITED(Status));
+  EXPECT_EQ(WEXITSTATUS(Status), 7);
+}
+
+TEST_F(TFModelRunnerTest, AFolderThatIsNoModelIsRefusedQuickly) {
+  RunnerFactory Factory;
+  addTF(Factory, options());
+  auto Runner = Factory.create("tf:/usr");
+  ASSERT_TRUE(Runner) << Runner.message();
+  const auto Start = std::chrono::steady_clock::now();
+  EXPECT_THAT(failureOf(**Runner),
+              HasSubstr("model folder '/usr': expected a model of at most "));
+  EXPECT_LT(std::chrono::steady_clock::now() - Start, 2s);
 }
 
 /// A MetaGraphDef out of a saved_model.pb, in which it is field 2.

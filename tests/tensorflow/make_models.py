@@ -96,6 +96,22 @@ def network(folder: Path, batch: int | None) -> None:
     np.asarray(run(tf.constant(questions))).tofile(folder / "answers")
 
 
+def loop(folder: Path) -> None:
+    """Adds 1 to x, n times."""
+    module = tf.Module()
+
+    @function(("x", tf.float32, []), ("n", tf.int64, []))
+    def serve(x: Any, n: Any) -> Any:
+        _, total = tf.while_loop(
+            lambda i, total: i < n,
+            lambda i, total: (i + 1, total + 1),
+            [tf.constant(0, tf.int64), x],
+        )
+        return {"out": total}
+
+    save(folder, module, serving_default=serve)
+
+
 def text(folder: Path) -> None:
     """An input that no feature can be."""
     module = tf.Module()
@@ -115,6 +131,7 @@ def main() -> None:
     network(folder / "network", batch)
     if batch is None:
         text(folder / "text")
+        loop(folder / "loop")
 
 
 if __name__ == "__main__":
