@@ -157,15 +157,16 @@ Error AOTCursor::outOfRange() const {
     }
     Spec.Dims = Dims;
     if (IsFree)
-      Found +=
-          (Found.empty() ? "'" : ", '") + Spec.Name + "' " + Spec.typeStr();
+      Found += (Found.empty() ? "'" : ", '") + printable(Spec.Name) + "' " +
+               Spec.typeStr();
   }
   const std::string *Limits = M->metadata("mlbridge.extents");
   return {ErrorCode::SchemaMismatch,
           M->name() +
               ": expected free extents of at least 1 that make tensors of "
               "less than 2^47 bytes" +
-              (Limits ? " (" + *Limits + ")" : "") + ", found " + Found};
+              (Limits ? " (" + printable(*Limits) + ")" : "") + ", found " +
+              Found};
 }
 
 Error AOTCursor::measure() {
@@ -220,7 +221,7 @@ static std::string rangeOf(const TensorView &Input, const TensorSpec &Spec) {
       return Error::success();
     const auto *First = static_cast<const T *>(Input.Data);
     auto [Least, Most] = std::minmax_element(First, First + Count);
-    Range = "'" + Spec.Name + "' has " + std::to_string(*Least);
+    Range = "'" + printable(Spec.Name) + "' has " + std::to_string(*Least);
     if (*Least != *Most)
       Range += " to " + std::to_string(*Most);
     return Error::success();

@@ -9,6 +9,7 @@
 #include "AOT/SharedLibrary.h"
 
 #include "MLCompilerBridge/LibraryCheck.h"
+#include "Support/PrintableText.h"
 
 #include <dlfcn.h>
 
@@ -31,10 +32,10 @@ Expected<SharedLibrary> SharedLibrary::open(const std::string &Path) {
     std::string_view Why = ::dlerror();
     if (Why.substr(0, Name.size() + 2) == Name + ": ")
       Why.remove_prefix(Name.size() + 2);
-    return Error(ErrorCode::Unsupported, "'" + Path +
+    return Error(ErrorCode::Unsupported, "'" + printable(Path) +
                                              "': the dynamic linker refuses "
                                              "it: " +
-                                             std::string(Why));
+                                             printable(Why));
   }
   return SharedLibrary(Handle);
 }

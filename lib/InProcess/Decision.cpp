@@ -11,6 +11,7 @@
 #include "Core/WithNumber.h"
 #include "InProcess/FeatureBinding.h"
 #include "InProcess/ModelMetadata.h"
+#include "Support/PrintableText.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,13 +31,13 @@ static Expected<std::size_t> findOutput(const Model &M,
   for (std::size_t I = 0; I < Outputs.size(); ++I) {
     if (Outputs[I].Name == Name || (Name.empty() && Outputs.size() == 1))
       return I;
-    Known += (Known.empty() ? "'" : ", '") + Outputs[I].Name + "' " +
+    Known += (Known.empty() ? "'" : ", '") + printable(Outputs[I].Name) + "' " +
              Outputs[I].typeStr();
   }
   return Error(ErrorCode::SchemaMismatch,
                M.name() + ": expected an output " +
                    (Name.empty() ? "to decide on; say which by ?output=NAME"
-                                 : "'" + Name + "'") +
+                                 : "'" + printable(Name) + "'") +
                    ", found " + (Known.empty() ? "none" : Known));
 }
 
@@ -77,7 +78,7 @@ Expected<Decision> Decision::create(const Model &M,
   const TensorSpec &Scores = M.outputs()[*Found];
   if (Made.Decide != Rule::Outputs && Scores.Type == ElementType::String)
     return Error(ErrorCode::SchemaMismatch,
-                 M.name() + ": output '" + Scores.Name +
+                 M.name() + ": output '" + printable(Scores.Name) +
                      "': expected numbers to choose from, found " +
                      Scores.typeStr());
   return Made;
@@ -145,10 +146,10 @@ Error Decision::readMask(const TensorView &Scores,
                          Span<const TensorView> Features) {
   auto Wrong = [&](const std::string &Found) {
     return Error(ErrorCode::SchemaMismatch,
-                 ModelName + ": the mask '" + Mask +
+                 ModelName + ": the mask '" + printable(Mask) +
                      "': expected a number or bool for each of " +
                      std::to_string(Scores.numElements()) +
-                     " actions of output '" + std::string(Scores.Name) + "' " +
+                     " actions of output '" + printable(Scores.Name) + "' " +
                      Scores.typeStr() + ", found " + Found);
   };
   const TensorView *Found = findFeature(Features, Mask, MaskSlot);
@@ -168,7 +169,7 @@ Error Decision::readMask(const TensorView &Scores,
 template <typename T> Error Decision::choose(const TensorView &Scores) {
   if (Scores.Dims.isScalar())
     return {ErrorCode::SchemaMismatch,
-            ModelName + ": output '" + std::string(Scores.Name) +
+            ModelName + ": output '" + printable(Scores.Name) +
                 "': expected numbers to choose from, found " +
                 Scores.typeStr()};
   const auto Width =
@@ -187,7 +188,7 @@ template <typename T> Error Decision::choose(const TensorView &Scores) {
                                         : sample(Values, RowLegal);
     if (!Chosen) {
       Error E = Chosen.takeError();
-      return {E.code(), ModelName + ": output '" + std::string(Scores.Name) +
+      return {E.code(), ModelName + ": output '" + printable(Scores.Name) +
                             "' " + Scores.typeStr() + ", row " +
                             std::to_string(Row) + ": " + E.message()};
     }

@@ -8,6 +8,8 @@
 
 #include "InProcess/FeatureBinding.h"
 
+#include "Support/PrintableText.h"
+
 #include <bit>
 #include <limits>
 
@@ -40,7 +42,7 @@ std::string inprocess::listFeatures(Span<const TensorView> Features) {
              " more";
     if (!Text.empty())
       Text += ", ";
-    Text += "'" + std::string(Feature.Name) + "' " + Feature.typeStr();
+    Text += "'" + printable(Feature.Name) + "' " + Feature.typeStr();
   }
   return Text.empty() ? "none" : Text;
 }
@@ -99,9 +101,9 @@ Error FeatureBinding::adopt(Wanted &W, TensorView &View,
                             Span<const TensorView> Offered) {
   if (!Found)
     return {ErrorCode::SchemaMismatch,
-            TheModel->name() + ": expected a feature '" + W.Spec->Name + "' " +
-                W.Spec->typeStr() + ", found none of that name among " +
-                listFeatures(Offered)};
+            TheModel->name() + ": expected a feature '" +
+                printable(W.Spec->Name) + "' " + W.Spec->typeStr() +
+                ", found none of that name among " + listFeatures(Offered)};
   const TensorView &Feature = *Found;
   if (Feature.Type != W.Spec->Type)
     return mismatch(*W.Spec, Feature);
@@ -126,9 +128,10 @@ Error FeatureBinding::adopt(Wanted &W, TensorView &View,
 Error FeatureBinding::mismatch(const TensorSpec &Expected,
                                const TensorView &Found,
                                const std::string &Why) const {
-  return {ErrorCode::SchemaMismatch,
-          TheModel->name() + ": feature '" + Expected.Name + "': expected " +
-              Expected.typeStr() + ", found " + Found.typeStr() + Why};
+  return {ErrorCode::SchemaMismatch, TheModel->name() + ": feature '" +
+                                         printable(Expected.Name) +
+                                         "': expected " + Expected.typeStr() +
+                                         ", found " + Found.typeStr() + Why};
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,7 +152,7 @@ Error FeatureBinding::checkSharedExtents() const {
         return mismatch(*Features[I].Spec, Views[I],
                         ": its extent " + std::to_string(D) +
                             " must be extent " + std::to_string(C) + " of '" +
-                            Features[J].Spec->Name + "', which is " +
+                            printable(Features[J].Spec->Name) + "', which is " +
                             Views[J].typeStr());
     }
   }
@@ -200,7 +203,7 @@ Error FeatureBinding::checkFinite() const {
       At = findNonFinite<double, std::uint64_t>(Views[I]);
     if (At)
       return {ErrorCode::SchemaMismatch,
-              TheModel->name() + ": feature '" + std::string(Views[I].Name) +
+              TheModel->name() + ": feature '" + printable(Views[I].Name) +
                   "' " + Views[I].typeStr() +
                   ": expected finite numbers, found NaN or an infinity at "
                   "element " +

@@ -19,6 +19,7 @@
 #include "InProcess/ModelMetadata.h"
 #include "MLCompilerBridge/EnvironmentSession.h"
 #include "Support/ForkDetector.h"
+#include "Support/PrintableText.h"
 
 using namespace MLBridge;
 using namespace MLBridge::inprocess;
@@ -74,7 +75,8 @@ Error InProcessModelRunner::Agent::load() {
 
 InProcessModelRunner::InProcessModelRunner(std::string Name, LoadMap Models,
                                            const DecisionOptions &Options)
-    : Name(std::move(Name)), Fork(std::make_unique<ForkDetector>()) {
+    : Name(printable(Name, 2 * MostPrinted)),
+      Fork(std::make_unique<ForkDetector>()) {
   for (auto &[Label, LoadModel] : Models)
     Agents.push_back(
         std::make_unique<Agent>(Label, std::move(LoadModel), Options));
@@ -109,21 +111,27 @@ InProcessModelRunner::agent(std::string_view Label) {
     }
   return Error(ErrorCode::SchemaMismatch, Name + ": expected one of " +
                                               labels() + ", found '" +
-                                              std::string(Label) + "'");
+                                              printable(Label) + "'");
 }
 
 /// "the models 'colour', 'node'", for messages.
 std::string InProcessModelRunner::labels() const {
   std::string Text;
   for (const std::unique_ptr<Agent> &A : Agents)
-    Text += (Text.empty() ? "the models '" : ", '") + A->Label + "'";
+    Text += (Text.empty() ? "the models '" : ", '") + printable(A->Label) + "'";
   return Text.empty() ? "no models" : Text;
+}
+
+/// \p E, whose message may be made of a runtime's and a model's own texts, as
+/// something to print.
+static Error bounded(const Error &E) {
+  return {E.code(), printable(E.message(), 20 * MostPrinted)};
 }
 
 Expected<const Model *> InProcessModelRunner::model(std::string_view Label) {
   Expected<Agent *> Found = agent(Label);
   if (!Found)
-    return Found.takeError();
+    return bounded(Found.takeError());
   return (*Found)->Loaded->TheModel.get();
 }
 
@@ -166,15 +174,15 @@ InProcessModelRunner::evaluateUntyped(const FeatureSet &Features,
                                       const AdviceSpec &, Deadline Until) {
   Expected<Agent *> Asked = whomToAsk(Features.tensors());
   if (!Asked)
-    return Asked.takeError();
+    return bounded(Asked.takeError());
   Agent::Ready &Ready = *(*Asked)->Loaded;
   Expected<Span<const TensorView>> Inputs =
       Ready.Binding.bind(Features.tensors());
   if (!Inputs)
-    return Inputs.takeError();
+    return bounded(Inputs.takeError());
   Expected<Span<const TensorView>> Outputs =
       Ready.Cursor->runUntil(*Inputs, Until);
   if (!Outputs)
-    return Outputs.takeError();
+    return bounded(Outputs.takeError());
   return Ready.Decide.decide(*Outputs, Features.tensors());
 }

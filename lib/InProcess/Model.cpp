@@ -8,6 +8,8 @@
 
 #include "MLCompilerBridge/Model.h"
 
+#include "Support/PrintableText.h"
+
 using namespace MLBridge;
 
 std::string TensorSpec::typeStr() const {
@@ -34,7 +36,7 @@ ModelCursor::runUntil(Span<const TensorView> Inputs, Deadline) {
 
 Model::Model(std::string Name, std::vector<TensorSpec> Inputs,
              std::vector<TensorSpec> Outputs, Metadata About)
-    : Name(std::move(Name)), Inputs(std::move(Inputs)),
+    : Name(printable(Name, 2 * MostPrinted)), Inputs(std::move(Inputs)),
       Outputs(std::move(Outputs)), About(std::move(About)) {}
 
 Model::~Model() = default;

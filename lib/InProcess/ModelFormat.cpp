@@ -14,6 +14,7 @@
 
 #include "InProcess/ModelMetadata.h"
 #include "InProcess/ModelStore.h"
+#include "Support/PrintableText.h"
 
 #include <charconv>
 
@@ -21,8 +22,8 @@ using namespace MLBridge;
 using namespace MLBridge::inprocess;
 
 static Error invalidOption(const ModelSpec &Spec, const std::string &Why) {
-  return {ErrorCode::InvalidArgument,
-          "model spec '" + Spec.Scheme + ":" + Spec.Path + "': " + Why};
+  return {ErrorCode::InvalidArgument, "model spec '" + Spec.Scheme + ":" +
+                                          printable(Spec.Path) + "': " + Why};
 }
 
 //===----------------------------------------------------------------------===//
@@ -37,7 +38,7 @@ Expected<DecisionOptions> DecisionOptions::parse(const ModelSpec &Spec) {
   auto Wrong = [&](std::string_view Key, std::string_view Wanted) {
     return invalidOption(Spec, "option '" + std::string(Key) + "': expected " +
                                    std::string(Wanted) + ", found '" +
-                                   std::string(Spec.option(Key, {})) + "'");
+                                   printable(Spec.option(Key, {})) + "'");
   };
   if (std::string_view Text = Spec.option("decide", {}); Text.data()) {
     Result.Decide = parseRule(Text);
@@ -97,10 +98,11 @@ static Expected<FileMap> parseFiles(const ModelSpec &Spec) {
       End = Left.find(',', End + 1);
     std::string File(Left.substr(0, End));
     if (File.empty())
-      return invalidOption(Spec, "expected a file behind '" + Label + "='");
+      return invalidOption(Spec, "expected a file behind '" + printable(Label) +
+                                     "='");
     if (!Files.try_emplace(Label, std::move(File)).second)
-      return invalidOption(Spec, "expected each label once, found '" + Label +
-                                     "' again");
+      return invalidOption(Spec, "expected each label once, found '" +
+                                     printable(Label) + "' again");
     if (Length)
       Left.remove_prefix(End + 1);
   }

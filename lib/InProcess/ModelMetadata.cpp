@@ -9,6 +9,7 @@
 #include "InProcess/ModelMetadata.h"
 
 #include "InProcess/TensorSpecParser.h"
+#include "Support/PrintableText.h"
 
 #include <simdjson.h>
 
@@ -51,7 +52,7 @@ Expected<DefaultDecision> inprocess::defaultDecision(const Model &M) {
     return malformed(M, Key,
                      "expected outputs, argmax or sample, and perhaps a colon "
                      "and an output's name, found '" +
-                         *Text + "'");
+                         printable(*Text) + "'");
   return DefaultDecision{
       *Found, Colon == Text->size() ? std::string() : Text->substr(Colon + 1)};
 }
@@ -63,7 +64,8 @@ Expected<bool> inprocess::refusesNonFinite(const Model &M) {
     return false;
   if (*Text == "true")
     return true;
-  return malformed(M, Key, "expected true or false, found '" + *Text + "'");
+  return malformed(M, Key,
+                   "expected true or false, found '" + printable(*Text) + "'");
 }
 
 //===----------------------------------------------------------------------===//
@@ -96,7 +98,7 @@ Expected<std::vector<TensorSpec>> inprocess::otherFeatures(const Model &M) {
       Others.push_back(std::move(*Feature));
     else if (Input->Type != Feature->Type)
       return malformed(M, Key,
-                       "feature '" + Feature->Name + "' is " +
+                       "feature '" + printable(Feature->Name) + "' is " +
                            Feature->typeStr() + ", but the graph takes " +
                            Input->typeStr());
   }

@@ -9,6 +9,7 @@
 #include "MLCompilerBridge/ModelSignature.h"
 
 #include "InProcess/TensorSpecParser.h"
+#include "Support/PrintableText.h"
 
 using namespace MLBridge;
 using namespace MLBridge::inprocess;
@@ -32,8 +33,8 @@ static Error parseTensors(const dom::object &Root, std::string_view Key,
                                 Spec.takeError().message());
     for (const TensorSpec &Other : Specs)
       if (Other.Name == Spec->Name)
-        return malformedSignature(std::string(Key) + ": '" + Spec->Name +
-                                  "' is there twice");
+        return malformedSignature(std::string(Key) + ": '" +
+                                  printable(Spec->Name) + "' is there twice");
     Specs.push_back(std::move(*Spec));
   }
   return Error::success();
@@ -61,7 +62,7 @@ Expected<ModelSignature> ModelSignature::parse(std::string_view JSON) {
   for (const dom::key_value_pair Pair : Pairs) {
     std::string_view Text;
     if (Pair.value.get(Text))
-      return malformedSignature("metadata '" + std::string(Pair.key) +
+      return malformedSignature("metadata '" + printable(Pair.key) +
                                 "': expected a string");
     Signature.About.emplace_back(Pair.key, Text);
   }
@@ -80,7 +81,7 @@ ModelSignature::parseNumeric(std::string_view JSON, const std::string &Name,
     for (const TensorSpec &S : *Specs)
       if (S.Type == ElementType::String)
         return Error(ErrorCode::Unsupported,
-                     Name + ": '" + S.Name + "': " + std::string(RuntimeName) +
-                         " has no strings");
+                     Name + ": '" + printable(S.Name) +
+                         "': " + std::string(RuntimeName) + " has no strings");
   return Signature;
 }

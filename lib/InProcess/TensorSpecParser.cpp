@@ -8,6 +8,8 @@
 
 #include "InProcess/TensorSpecParser.h"
 
+#include "Support/PrintableText.h"
+
 #include <algorithm>
 
 using namespace MLBridge;
@@ -40,13 +42,13 @@ Expected<TensorSpec> TensorSpecParser::parse(dom::element Item) {
   if (Item["name"].get(Name))
     return malformedSpec("expected each tensor to have a \"name\"");
   auto Wrong = [&](const std::string &Why) {
-    return malformedSpec("'" + std::string(Name) + "': " + Why);
+    return malformedSpec("'" + printable(Name) + "': " + Why);
   };
   if (Item["type"].get(TypeName))
     return Wrong("expected a \"type\"");
   std::optional<ElementType> Type = parseElementType(TypeName);
   if (!Type)
-    return Wrong("unknown type '" + std::string(TypeName) + "'");
+    return Wrong("unknown type '" + printable(TypeName) + "'");
   dom::array Extents;
   if (Item["shape"].get(Extents))
     return Wrong("expected a \"shape\"");

@@ -67,8 +67,8 @@ Expected<const RunnerModule *> modules::loadModule(std::string_view Scheme) {
   const std::string Path = pathOf(File);
   auto Unusable = [&](const std::string &Why,
                       ErrorCode Code = ErrorCode::Unsupported) {
-    return Error(Code,
-                 "scheme '" + std::string(Scheme) + "': " + Path + ": " + Why);
+    return Error(Code, "scheme '" + printable(Scheme) +
+                           "': " + printable(Path) + ": " + Why);
   };
   Expected<void *> Library =
       openLibrary(Path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

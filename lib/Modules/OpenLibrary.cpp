@@ -9,6 +9,7 @@
 #include "Modules/OpenLibrary.h"
 
 #include "MLCompilerBridge/LibraryCheck.h"
+#include "Support/PrintableText.h"
 
 #include <cerrno>
 #include <cstring>
@@ -56,7 +57,9 @@ Expected<void *> MLBridge::openLibrary(const std::string &Name, int Flags) {
   if (!Why)
     Why = "the dynamic linker gives no reason";
   if (saysOutOfMemory(Why, IsPath ? Name : std::string()))
-    return Error(ErrorCode::System, "'" + Name + "': memory has run out (" +
-                                        std::string(Why) + ")");
-  return Error(ErrorCode::Unsupported, Why);
+    return Error(ErrorCode::System, "'" + printable(Name) +
+                                        "': memory has run out (" +
+                                        printable(Why) + ")");
+  // It begins with the name, which may be long.
+  return Error(ErrorCode::Unsupported, printable(Why, 5 * MostPrinted));
 }

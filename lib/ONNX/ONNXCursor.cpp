@@ -8,6 +8,8 @@
 
 #include "ONNX/ONNXCursor.h"
 
+#include "Support/PrintableText.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -180,8 +182,8 @@ Error ONNXCursor::merge(Input &In, const SessionInput &What,
     if (!haveSameRows(Part.Dims, First.Dims, What.Axis) ||
         Part.NumBytes != NumRows * Bytes)
       return {ErrorCode::SchemaMismatch,
-              M->name() + ": feature '" + std::string(Part.Name) +
-                  "': expected as many rows as '" + std::string(First.Name) +
+              M->name() + ": feature '" + printable(Part.Name) +
+                  "': expected as many rows as '" + printable(First.Name) +
                   "' " + First.typeStr() + " has, found " + Part.typeStr()};
     const char *From = static_cast<const char *>(Part.Data);
     for (std::size_t Row = 0; Row < NumRows; ++Row)
@@ -331,7 +333,7 @@ Error ONNXCursor::look(Output &Out, TensorView &View) {
   std::optional<ElementType> Known = fromONNX(Type);
   if (!Known || Rank > Shape::MaxRank)
     return {ErrorCode::Unsupported, M->name() + ": output '" +
-                                        std::string(View.Name) +
+                                        printable(View.Name) +
                                         "': expected a rank of at most " +
                                         std::to_string(Shape::MaxRank) +
                                         ", found " + std::to_string(Rank)};

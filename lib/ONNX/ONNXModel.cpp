@@ -11,6 +11,7 @@
 #include "ONNX/InputMerge.h"
 #include "ONNX/ONNXCursor.h"
 #include "ONNX/ONNXFile.h"
+#include "Support/PrintableText.h"
 
 #include <algorithm>
 #include <iterator>
@@ -120,7 +121,7 @@ Error SessionReader::readDims(const OrtTensorTypeAndShapeInfo &Info,
   if (Error E = check(API.GetDimensionsCount(&Info, &Rank)))
     return E;
   if (Rank > Shape::MaxRank)
-    return {ErrorCode::Unsupported, Name + ": '" + Spec.Name +
+    return {ErrorCode::Unsupported, Name + ": '" + printable(Spec.Name) +
                                         "': expected a rank of at most " +
                                         std::to_string(Shape::MaxRank) +
                                         ", found " + std::to_string(Rank)};
@@ -148,7 +149,7 @@ Error SessionReader::readType(GetTypeInfo Get, std::size_t I,
     return E;
   if (!Info)
     return {ErrorCode::Unsupported,
-            Name + ": '" + Spec.Name +
+            Name + ": '" + printable(Spec.Name) +
                 "': expected a tensor, found a map, a sequence or an optional "
                 "value"};
   ONNXTensorElementDataType Element;
@@ -157,7 +158,7 @@ Error SessionReader::readType(GetTypeInfo Get, std::size_t I,
   std::optional<ElementType> Known = fromONNX(Element);
   if (!Known)
     return {ErrorCode::Unsupported,
-            Name + ": '" + Spec.Name +
+            Name + ": '" + printable(Spec.Name) +
                 "': expected a type that features have, found number " +
                 std::to_string(Element) +
                 " of ONNX's element types, such as float16 or complex"};
@@ -322,7 +323,7 @@ static Expected<Handle<OrtSession>> createSession(const std::string &File,
 Expected<std::shared_ptr<const Model>>
 ONNXModel::load(const std::string &File,
                 std::shared_ptr<const Runtime> Library) {
-  const std::string Name = "onnx:" + File;
+  const std::string Name = "onnx:" + printable(File);
   const FileSurvey Facts = survey(File);
   std::optional<MergedModel> Merged;
   if (Facts.ExternalFiles.empty())
@@ -347,7 +348,7 @@ ONNXModel::load(const std::string &File,
     if (Facts.InputsOfAnyRank.contains(Input.Name))
       return Error(
           ErrorCode::Unsupported,
-          Name + ": '" + Input.Name +
+          Name + ": '" + printable(Input.Name) +
               "': expected an input whose rank the graph says, found " +
               std::string(elementTypeName(Input.Type)) + " of any rank");
   return std::shared_ptr<const Model>(

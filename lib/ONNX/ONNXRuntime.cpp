@@ -10,6 +10,7 @@
 
 #include "MLCompilerBridge/LibraryCheck.h"
 #include "Modules/OpenLibrary.h"
+#include "Support/PrintableText.h"
 
 #include <algorithm>
 #include <charconv>
@@ -73,7 +74,7 @@ static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
     if (Get)
       return Get();
     Reasons += (Reasons.empty() ? "" : "; ") +
-               (Library ? Path + ": it has no OrtGetApiBase"
+               (Library ? printable(Path) + ": it has no OrtGetApiBase"
                         : std::string(Library.message()));
   }
   return unsupported("its library cannot be loaded (" + Reasons +
@@ -162,5 +163,8 @@ Error Runtime::describe(OrtStatus *Status, std::string_view What,
   std::string_view Message = API->GetErrorMessage(Status);
   Code = saysOutOfMemory(Message) ? ErrorCode::System
                                   : codeOf(API->GetErrorCode(Status), Code);
-  return {Code, std::string(What) + ": " + std::string(Message)};
+  // It may end with a newline, and quote all of a model's own text.
+  while (!Message.empty() && Message.back() == '\n')
+    Message.remove_suffix(1);
+  return {Code, std::string(What) + ": " + printable(Message, 5 * MostPrinted)};
 }

@@ -101,7 +101,7 @@ Error RecordModelRunner::Log::checkFeatures(
   for (std::size_t I = 0; I < Features.size(); ++I) {
     if (I == FeatureTypes.size())
       return {ErrorCode::SchemaMismatch,
-              "feature '" + std::string(Features[I].Name) +
+              "feature '" + printable(Features[I].Name) +
                   "': expected the log's " + std::to_string(I) +
                   " features, found one more"};
     if (Error E = FeatureTypes[I].check(Features[I]))
@@ -109,7 +109,7 @@ Error RecordModelRunner::Log::checkFeatures(
   }
   if (Features.size() < FeatureTypes.size())
     return {ErrorCode::SchemaMismatch,
-            "feature '" + FeatureTypes[Features.size()].Name +
+            "feature '" + printable(FeatureTypes[Features.size()].Name) +
                 "': the log has it, found no such feature"};
   return Error::success();
 }

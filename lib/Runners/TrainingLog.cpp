@@ -46,8 +46,8 @@ static Shape loggedShape(const TensorView &Tensor) {
 
 Error LoggedTensor::assign(const TensorView &Tensor) {
   if (!isUTF8(Tensor.Name))
-    return {ErrorCode::InvalidArgument, "feature '" + std::string(Tensor.Name) +
-                                            "': its name is not UTF-8"};
+    return {ErrorCode::InvalidArgument,
+            "feature '" + printable(Tensor.Name) + "': its name is not UTF-8"};
   Name = Tensor.Name;
   Type = Tensor.Type;
   Dims = loggedShape(Tensor);
@@ -62,12 +62,12 @@ Error LoggedTensor::check(const TensorView &Tensor) const {
       loggedShape(Tensor) == Dims && Tensor.isStringList() == IsStringList &&
       std::ranges::equal(Lengths, Tensor.Lengths))
     return Error::success();
-  std::string Message = "feature '" + std::string(Tensor.Name) + "': ";
+  std::string Message = "feature '" + printable(Tensor.Name) + "': ";
   LoggedTensor Found;
   if (Error E = Found.assign(Tensor))
     return E;
   if (Name != Tensor.Name)
-    Message += "the log has '" + Name + "' here";
+    Message += "the log has '" + printable(Name) + "' here";
   else
     Message += "the log has " + typeStr() + ", found " + Found.typeStr();
   return {ErrorCode::SchemaMismatch, std::move(Message)};

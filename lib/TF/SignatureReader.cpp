@@ -8,6 +8,8 @@
 
 #include "TF/SignatureReader.h"
 
+#include "Support/PrintableText.h"
+
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -144,7 +146,7 @@ private:
   }
   Error unsupported(const SignatureTensor &Of, const char *Found) const {
     return {ErrorCode::Unsupported,
-            What + ": '" + Of.Spec.Name +
+            What + ": '" + printable(Of.Spec.Name) +
                 "': expected a dense tensor of numbers or bools, found " +
                 Found};
   }
@@ -180,7 +182,7 @@ Expected<Signature> Reader::readMetaGraph(std::string_view Message,
       return readSignature(Found);
     // TensorFlow's own, without inputs.
     if (!Name.starts_with("__"))
-      Names += (Names.empty() ? "" : ", ") + std::string(Name);
+      Names += (Names.empty() ? "" : ", ") + printable(Name);
   }
   if (Parts.isBroken())
     return malformed("its MetaGraphDef");

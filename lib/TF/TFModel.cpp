@@ -179,7 +179,7 @@ Error TFCursor::set(std::size_t I, const TensorView &Feature) {
         Release{&API});
     if (!In.Value || API.TensorByteSize(In.Value.get()) != Feature.NumBytes) {
       In.Value.reset();
-      return {ErrorCode::System, M->name() + ": '" + std::string(Feature.Name) +
+      return {ErrorCode::System, M->name() + ": '" + printable(Feature.Name) +
                                      "': no memory for a tensor of " +
                                      std::to_string(Feature.NumBytes) +
                                      " bytes"};
@@ -257,14 +257,14 @@ Error TFCursor::look(std::size_t I) {
   for (int D = 0, Rank = API.NumDims(Value); D < Rank; ++D)
     if (!Dims.push(API.Dim(Value, D)))
       return {ErrorCode::Unsupported, M->name() + ": output '" +
-                                          std::string(View.Name) +
+                                          printable(View.Name) +
                                           "': expected a rank of at most 8, "
                                           "found " +
                                           std::to_string(Rank)};
   const ElementType Type = M->outputs()[I].Type;
   if (API.TensorType(Value) != toTF(Type))
     return {ErrorCode::Model,
-            M->name() + ": output '" + std::string(View.Name) + "': expected " +
+            M->name() + ": output '" + printable(View.Name) + "': expected " +
                 std::string(elementTypeName(Type)) + ", found another type"};
   View.Type = Type;
   View.Dims = Dims;

@@ -10,6 +10,7 @@
 
 #include "MLCompilerBridge/LibraryCheck.h"
 #include "Modules/OpenLibrary.h"
+#include "Support/PrintableText.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -64,15 +65,16 @@ Runtime::open(const TFOptions &Options) {
   Opened->NAME =                                                               \
       reinterpret_cast<decltype(&TF_##NAME)>(::dlsym(*Library, "TF_" #NAME));  \
   if (!Opened->NAME)                                                           \
-    return unsupported(Path + " has no function TF_" #NAME                     \
-                              "; expected TensorFlow 2, the library with its " \
-                              "C API");
+    return unsupported(printable(Path) +                                       \
+                       " has no function TF_" #NAME                            \
+                       "; expected TensorFlow 2, the library with its "        \
+                       "C API");
     MLBRIDGE_TF_FUNCTIONS(MLBRIDGE_TF_LOOK_UP)
 #undef MLBRIDGE_TF_LOOK_UP
     if (std::string_view Version = Opened->Version();
         !Version.starts_with("2."))
-      return unsupported("expected version 2, found " + std::string(Version) +
-                         " in " + Path);
+      return unsupported("expected version 2, found " + printable(Version) +
+                         " in " + printable(Path));
     return std::shared_ptr<const Runtime>(std::move(Opened));
   }
   return unsupported(
@@ -98,7 +100,9 @@ Error Runtime::check(const TF_Status *Status, const std::string &What,
   TF_Code Found = GetCode(Status);
   if (Found == TF_OK)
     return Error::success();
-  return {codeOf(Found, Code), What + ": " + Message(Status)};
+  // It may quote all of a model's own text, over several lines.
+  return {codeOf(Found, Code),
+          What + ": " + printable(Message(Status), 5 * MostPrinted)};
 }
 
 void Release::operator()(TF_Session *P) const {

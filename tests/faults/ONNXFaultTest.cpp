@@ -69,6 +69,37 @@ TEST_F(ONNXFaultTest, FilesThatAreNone) {
   }
 }
 
+TEST_F(ONNXFaultTest, NamesInAModelAreNotPrintedAsTheyAre) {
+  const std::string Name = "\x1b[31m" + std::string(100'000, 'a') + "\n";
+  ONNXWriter Writer;
+  Writer.input(Name, ElementType::Float, {})
+      .constant("c", {}, std::vector{1.0F})
+      .node("Add", {Name, "c"}, {"\x1b[2J" + Name})
+      .output("\x1b[2J" + Name, ElementType::Float, {});
+  const std::string File = write(Writer);
+  auto Check = [](const std::string &Message) {
+    EXPECT_NE(Message, "");
+    EXPECT_LT(Message.size(), 5'000U);
+    EXPECT_EQ(Message.find('\x1b'), std::string::npos) << Message;
+    EXPECT_EQ(Message.find('\n'), std::string::npos) << Message;
+  };
+  Check(failure(File).message()); // There is no feature of its input's name.
+  ONNXModelRunner Runner(File, {}, Options);
+  Runner.populateFeatures(std::pair{Name, 1});
+  Check(Runner.tryEvaluate<Advice>().takeError().message());
+  Runner.populateFeatures(std::pair{Name, 1.0F});
+  Check(Runner.tryEvaluate<std::string>().takeError().message());
+  DecisionOptions Other;
+  Other.Output = Name;
+  ONNXModelRunner Decided(File, Other, Options);
+  Check(failure(Decided).message());
+  Check(failure("/" + Name).message());
+  ONNXOptions NoLibrary;
+  NoLibrary.Runtime = "/" + Name;
+  ONNXModelRunner Unloaded(File, {}, NoLibrary);
+  Check(failure(Unloaded).message());
+}
+
 TEST_F(ONNXFaultTest, TruncatedAndDamagedModels) {
   // Large enough that a cut in the weights is a cut in the middle.
   ONNXWriter Writer;

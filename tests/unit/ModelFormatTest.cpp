@@ -215,6 +215,72 @@ TEST_F(ModelFormatTest, AFolderIsNoFile) {
   EXPECT_EQ(Loads, 0);
 }
 
+/// Fit for a terminal, and not longer than a reader bears.
+MATCHER(IsPrintable, "") {
+  return arg.size() < 5'000 &&
+         std::all_of(
+             arg.begin(), arg.end(),
+             [](char C) {
+               return static_cast<unsigned char>(C) >= 0x20 && C != 0x7F;
+             });
+}
+
+TEST_F(ModelFormatTest, MessagesAreBoundedWhateverTheyQuote) {
+  const std::string Long(100'000, 'a');
+  // No file's name has more than 255 bytes.
+  for (const std::string &Path :
+       {Long, Directory.path(std::string(256, 'b')), "/tmp/\x1b[31m\n" + Long,
+        Directory.path("\x1b[2J")}) {
+    const std::string Message = failure("add:" + Path, ErrorCode::System);
+    EXPECT_THAT(Message, IsPrintable());
+    EXPECT_LT(Message.size(), 400U);
+  }
+  EXPECT_THAT(failure("add:" + Directory.path(std::string(256, 'b')),
+                      ErrorCode::System),
+              testing::EndsWith("File name too long"));
+  EXPECT_THAT(checkFailure("add:\x1b" + Long + "?decide=\x1b" + Long),
+              IsPrintable());
+  EXPECT_THAT(checkFailure("add:\x1b" + Long + "=a," + "\x1b" + Long + "=b"),
+              IsPrintable());
+  auto Runner = Factory.create("add:/\x1b" + Long);
+  ASSERT_TRUE(Runner) << Runner.message();
+  EXPECT_THAT((*Runner)->describe(), IsPrintable());
+}
+
+TEST_F(ModelFormatTest, MessagesOfARuntimeAreBounded) {
+  // As of a runtime that quotes a model of megabytes.
+  const std::string Text = "first line\n\x1b[31m" + std::string(1 << 20, 'x');
+  Error Failure;
+  addModelFormat(Factory,
+                 {"wordy", "", [&](const std::string &, const auto &) {
+                    return Expected<std::shared_ptr<const Model>>(Failure);
+                  }});
+  const std::string Spec = "wordy:" + write("file", "");
+  Failure = Error(ErrorCode::Malformed, Text);
+  EXPECT_THAT(failure(Spec, ErrorCode::Malformed), IsPrintable());
+  addModelFormat(
+      Factory,
+      {"failing", "", [&](const std::string &, const auto &) {
+         return Expected<std::shared_ptr<const Model>>(
+             std::make_shared<FunctionModel>(
+                 Text, std::vector<TensorSpec>{{Text, ElementType::Int32, {}}},
+                 std::vector<TensorSpec>{},
+                 [&](Span<const TensorView>, FeatureSet &) {
+                   return Failure;
+                 }));
+       }});
+  auto Runner = Factory.create("failing:" + Directory.path("file"));
+  ASSERT_TRUE(Runner) << Runner.message();
+  EXPECT_THAT((*Runner)->tryEvaluate<int>().takeError().message(),
+              IsPrintable());
+  (*Runner)->populateFeatures(std::pair{Text, 1.0});
+  EXPECT_THAT((*Runner)->tryEvaluate<int>().takeError().message(),
+              IsPrintable());
+  (*Runner)->populateFeatures(std::pair{Text, 1});
+  EXPECT_THAT((*Runner)->tryEvaluate<int>().takeError().message(),
+              IsPrintable());
+}
+
 TEST_F(ModelFormatTest, AChildLoadsForItself) {
   const std::string Spec = "add:" + write("five", "5");
   auto Runner = Factory.create(Spec);
