@@ -167,6 +167,7 @@ namespace {
 /// TF_SessionRun, whose output is a tensor that TensorFlow makes each time.
 struct TFFloor {
   std::shared_ptr<const tf::TFModel> M;
+  std::shared_ptr<tf::OpenModel> Opened;
   tf::Handle<TF_Status> Status;
   tf::Handle<TF_Tensor> Input, Output;
   std::size_t NumOutputs = 0;
@@ -176,9 +177,9 @@ struct TFFloor {
     Output.reset();
     TF_Tensor *Inputs[] = {Input.get()};
     TF_Tensor *Outputs[] = {nullptr};
-    API.SessionRun(M->session(), nullptr, M->inputPlaces().data(), Inputs, 1,
-                   M->outputPlaces().data(), Outputs, 1, nullptr, 0, nullptr,
-                   Status.get());
+    API.SessionRun(Opened->Session.get(), nullptr, Opened->InputPlaces.data(),
+                   Inputs, 1, Opened->OutputPlaces.data(), Outputs, 1, nullptr,
+                   0, nullptr, Status.get());
     Output = tf::Handle<TF_Tensor>(Outputs[0], tf::Release{&API});
     if (Error E = API.check(Status.get(), M->name(), ErrorCode::Model))
       fail(E.str());
@@ -195,6 +196,7 @@ static InProcessSubject openTF(const std::string &Folder,
   const tf::Runtime &API = M->runtime();
   auto Floor = std::make_shared<TFFloor>();
   Floor->M = M;
+  Floor->Opened = orFail(M->opened());
   Floor->NumOutputs = countOutputs(*M);
   Floor->Status = tf::Handle<TF_Status>(API.NewStatus(), tf::Release{&API});
   const Shape &Dims = M->inputs().front().Dims;

@@ -18,6 +18,7 @@
 #include "InProcess/FeatureBinding.h"
 #include "InProcess/ModelMetadata.h"
 #include "MLCompilerBridge/EnvironmentSession.h"
+#include "Support/Abandon.h"
 #include "Support/ForkDetector.h"
 #include "Support/PrintableText.h"
 
@@ -92,7 +93,7 @@ InProcessModelRunner::~InProcessModelRunner() {
 /// from here on is loaded for this process.
 void InProcessModelRunner::abandonForked() {
   for (const std::unique_ptr<Agent> &A : Agents)
-    static_cast<void>(A->Loaded.release());
+    abandon(std::move(A->Loaded));
   Fork->claim();
 }
 

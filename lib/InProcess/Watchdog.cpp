@@ -8,6 +8,7 @@
 
 #include "InProcess/Watchdog.h"
 
+#include "Support/Abandon.h"
 #include "Support/PerProcess.h"
 
 #include <algorithm>
@@ -212,7 +213,7 @@ Watch::~Watch() {
 
 void Watch::abandonForked() {
   // To end it would be to wait for a thread that this process does not have.
-  static_cast<void>(new std::shared_ptr<Watchdog>(std::move(Dog)));
+  abandon(std::move(Dog));
   Dog.reset();
   NextLook = &NoLook;
 }

@@ -9,14 +9,36 @@
 ///
 /// \file
 /// Loads a plug-in, runs it with the rest of the arguments, and unloads it.
+/// Fails where a thread of the library's is left, whose code has gone.
 ///
 //===----------------------------------------------------------------------===//
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef int PluginMain(int, char **);
+
+/* The threads of this process whose names begin with "mlbridge". */
+static int countThreads(void) {
+  DIR *Tasks = opendir("/proc/self/task");
+  if (!Tasks)
+    return -1;
+  int Count = 0;
+  for (struct dirent *Task; (Task = readdir(Tasks));) {
+    char Path[300], Name[32] = "";
+    snprintf(Path, sizeof(Path), "/proc/self/task/%s/comm", Task->d_name);
+    FILE *File = fopen(Path, "r");
+    if (!File)
+      continue;
+    if (fgets(Name, sizeof(Name), File) && strncmp(Name, "mlbridge", 8) == 0)
+      ++Count;
+    fclose(File);
+  }
+  closedir(Tasks);
+  return Count;
+}
 
 int main(int argc, char **argv) {
   if (argc < 2) {
@@ -34,5 +56,9 @@ int main(int argc, char **argv) {
   memcpy((void *)&Main, (const void *)&Symbol, sizeof(Main));
   int Status = Main(argc - 1, argv + 1);
   dlclose(Plugin);
+  if (countThreads() != 0) {
+    fprintf(stderr, "host: the plug-in has left a thread behind\n");
+    return 3;
+  }
   return Status;
 }

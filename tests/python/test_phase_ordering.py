@@ -382,6 +382,7 @@ def test_an_action_is_a_whole_number(space: spaces.Space[Any], module: str) -> N
     ("option", "text"),
     [
         ("-actions=nothing", "it is none of oz, odg and passes"),
+        ("-actions=/dev/zero", "expected a regular file, found a device"),
         ("-reward=size:3", "expected 'none', or a list of text-size"),
         ("-reward=text-size:x", "found 'text-size:x'"),
         ("-observation=histogram,size", "found 'size'"),

@@ -17,15 +17,14 @@
 #include "IR2Vec/EmbeddingVocabulary.h"
 
 #include "ParseJSON.h"
+#include "ReadFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SHA256.h"
 
@@ -214,28 +213,13 @@ private:
 } // namespace
 
 Expected<EmbeddingVocabulary> EmbeddingVocabulary::load(StringRef Path) {
-  auto Failed = [&](std::error_code Code) {
+  Expected<std::unique_ptr<MemoryBuffer>> Buffer = readFile(Path, MaxFileSize);
+  if (!Buffer) {
+    Error E = Buffer.takeError();
     return Error(
-        ErrorCode::System,
-        ("cannot read the vocabulary '" + Path + "': " + Code.message()).str());
-  };
-  sys::fs::file_status Status;
-  if (std::error_code Code = sys::fs::status(Path, Status))
-    return Failed(Code);
-  // Reading a FIFO would wait for its writer.
-  if (!sys::fs::is_regular_file(Status))
-    return Failed(std::make_error_code(sys::fs::is_directory(Status)
-                                           ? std::errc::is_a_directory
-                                           : std::errc::invalid_argument));
-  if (Status.getSize() > MaxFileSize)
-    return Error(ErrorCode::Malformed,
-                 ("vocabulary '" + Path + "': expected at most " +
-                  Twine(MaxFileSize) + " bytes, found " +
-                  Twine(Status.getSize()))
-                     .str());
-  ErrorOr<std::unique_ptr<MemoryBuffer>> Buffer = MemoryBuffer::getFile(Path);
-  if (!Buffer)
-    return Failed(Buffer.getError());
+        E.code(),
+        ("cannot read the vocabulary '" + Path + "': " + E.message()).str());
+  }
   return parse((*Buffer)->getBuffer(), Path);
 }
 

@@ -15,10 +15,10 @@
 
 #include "ParseJSON.h"
 #include "PhaseOrdering/BuiltinActionSpaces.h"
+#include "ReadFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace llvm;
 
@@ -33,14 +33,17 @@ Expected<ActionSpace> ActionSpace::load(StringRef NameOrFile) {
   for (const BuiltinActionSpace &Known : BuiltinActionSpaces)
     if (Known.Name == NameOrFile)
       return parse(Known.Text, Known.Name);
-  auto File = MemoryBuffer::getFile(NameOrFile, /*IsText=*/true);
-  if (!File)
-    return Error(ErrorCode::System,
+  constexpr std::uint64_t MaxBytes = std::uint64_t(16) << 20;
+  auto File = readFile(NameOrFile, MaxBytes);
+  if (!File) {
+    Error E = File.takeError();
+    return Error(E.code(),
                  ("action space '" + NameOrFile +
                   "': it is none of oz, odg and passes, and no file that can "
                   "be read: " +
-                  File.getError().message())
+                  E.message())
                      .str());
+  }
   return parse((*File)->getBuffer(), NameOrFile);
 }
 

@@ -17,6 +17,7 @@
 #include "PhaseOrdering/ErrorCollector.h"
 #include "PhaseOrdering/MachineCode.h"
 #include "PhaseOrdering/PassRunner.h"
+#include "ReadFile.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
@@ -106,14 +107,15 @@ static StringRef targetCPU(const Module &M) {
 
 Expected<std::unique_ptr<Program>>
 Program::load(StringRef Path, const ProgramSettings &Settings) {
-  // Not mapped: a file that is changed would change under us.
-  auto File = MemoryBuffer::getFile(Path, /*IsText=*/false,
-                                    /*RequiresNullTerminator=*/true,
-                                    /*IsVolatile=*/true);
-  if (!File)
-    return Error(ErrorCode::System, ("module '" + Path + "': cannot be read: " +
-                                     File.getError().message())
-                                        .str());
+  // More than a compiler could have in memory.
+  constexpr std::uint64_t MaxBytes = std::uint64_t(4) << 30;
+  auto File = readFile(Path, MaxBytes);
+  if (!File) {
+    Error E = File.takeError();
+    return Error(
+        E.code(),
+        ("module '" + Path + "': cannot be read: " + E.message()).str());
+  }
   return create(std::move(*File), Settings);
 }
 
