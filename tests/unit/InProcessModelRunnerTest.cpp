@@ -17,6 +17,7 @@
 #include "FunctionModel.h"
 #include "MLCompilerBridge/Agent.h"
 #include "support/AllocationCounter.h"
+#include "support/Child.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -65,6 +66,34 @@ static std::string failure(InProcessModelRunner &Runner, ErrorCode Code,
   Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
   EXPECT_EQ(Answer.code(), Code) << Answer.message();
   return std::string(Answer.message());
+}
+
+//===----------------------------------------------------------------------===//
+// Processes
+//===----------------------------------------------------------------------===//
+
+TEST(InProcessModelRunnerTest, AChildDestroysNothingOfItsParents) {
+  InProcessModelRunner::LoadMap Loads;
+  // A process that destroys another one's model ends with status 9.
+  Loads[""] = [] { return echoModel({{"a", ElementType::Int32, {}}}); };
+  auto Runner = std::make_unique<InProcessModelRunner>("echo:m", Loads);
+  auto Ask = [&](int X) {
+    Runner->populateFeatures(std::pair{"a", X});
+    return *Runner->tryEvaluate<int>();
+  };
+  EXPECT_EQ(Ask(1), 1);
+  Child Unused([&] {
+    Runner.reset();
+    return 0;
+  });
+  EXPECT_EQ(Unused.wait(), 0);
+  Child Used([&] {
+    const bool IsRight = Ask(2) == 2;
+    Runner.reset();
+    return IsRight ? 0 : 1;
+  });
+  EXPECT_EQ(Used.wait(), 0);
+  EXPECT_EQ(Ask(3), 3);
 }
 
 //===----------------------------------------------------------------------===//

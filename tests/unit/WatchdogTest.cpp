@@ -12,7 +12,11 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace MLBridge;
@@ -107,6 +111,45 @@ TEST(Watchdog, EndingAndInterruptingAtOnce) {
     Late += WasLate;
   }
   RecordProperty("late", Late);
+}
+
+TEST(Watchdog, AnInterruptionIsOverWhenAnEvaluationHasEnded) {
+  // One that takes its time, during which the evaluation ends.
+  struct Slow final : Interruptible {
+    void interrupt() override {
+      HasBegun = true;
+      std::this_thread::sleep_for(50ms);
+      HasEnded = true;
+    }
+    void resume() override { WasOver = HasEnded.load(); }
+    std::atomic<bool> HasBegun = false, HasEnded = false;
+    bool WasOver = false;
+  } Evaluation;
+  Watch W(Evaluation);
+  ASSERT_FALSE(W.begin(Deadline::in(10ms)));
+  while (!Evaluation.HasBegun)
+    std::this_thread::yield();
+  EXPECT_TRUE(W.end());
+  EXPECT_TRUE(Evaluation.WasOver);
+}
+
+TEST(Watchdog, AChildThatTheCLibraryDoesNotSeeLeavesTheParentsAlone) {
+  Endless Evaluation;
+  auto W = std::make_unique<Watch>(Evaluation);
+  ASSERT_FALSE(W->begin(Deadline::in(1h)));
+  EXPECT_FALSE(W->end());
+  const auto Pid = static_cast<pid_t>(
+      ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  ASSERT_GE(Pid, 0);
+  if (Pid == 0) {
+    // Waiting for the parent's thread would be for ever.
+    ::alarm(10);
+    W.reset();
+    ::_exit(0);
+  }
+  int Status = 0;
+  ASSERT_EQ(::waitpid(Pid, &Status, 0), Pid);
+  EXPECT_TRUE(WIFEXITED(Status));
 }
 
 TEST(Watchdog, AChildLeavesTheParentsAlone) {
