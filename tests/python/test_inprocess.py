@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Models in this process, ``onnx:FILE``; ONNX Runtime's own Python is the judge."""
 
+import multiprocessing
 import subprocess
 import sys
 import threading
@@ -16,12 +17,15 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from mlbridge import (
+    Deferred,
     ModelRunner,
     OSFailure,
     SchemaMismatch,
+    Timeout,
     Unsupported,
     create_model_runner,
     inprocess,
+    read_log,
 )
 from mlbridge.doctor import checks
 
@@ -226,3 +230,82 @@ def test_the_process_ends_quietly(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.strip().isdigit()
+
+
+def ask_in_child(runner: ModelRunner, results: Any) -> None:
+    x = np.zeros(300, np.float32)
+    results.put([runner.evaluate({"x": x}, int) for _ in range(20)])
+
+
+def test_parent_and_forked_child_go_on_asking(tmp_path: Path) -> None:
+    path = mlp(tmp_path / "mlp.onnx")
+    fork = multiprocessing.get_context("fork")
+    results = fork.SimpleQueue()
+    with create_model_runner(f"onnx:{path}?decide=argmax") as runner:
+        x = np.zeros(300, np.float32)
+        expected = runner.evaluate({"x": x}, int)
+        children = [
+            fork.Process(target=ask_in_child, args=(runner, results)) for _ in range(4)
+        ]
+        for child in children:
+            child.start()
+        assert all(runner.evaluate({"x": x}, int) == expected for _ in range(20))
+        for child in children:
+            assert results.get() == [expected] * 20
+            child.join(30)
+            assert child.exitcode == 0
+
+
+def record_in_child(runner: ModelRunner, results: Any) -> None:
+    with runner:
+        try:
+            runner.evaluate({"x": 1}, int)
+        except Unsupported as error:
+            results.put(str(error))
+
+
+def test_a_forked_child_does_not_write_the_log(tmp_path: Path) -> None:
+    fork = multiprocessing.get_context("fork")
+    results = fork.SimpleQueue()
+    log = tmp_path / "log"
+    with create_model_runner(f"record:{log}|none") as runner:
+        with pytest.raises(Deferred):
+            runner.evaluate({"x": 1}, int)
+        runner.log_outcome("y", 2)
+        child = fork.Process(target=record_in_child, args=(runner, results))
+        child.start()
+        assert "forked from the one that writes this log" in results.get()
+        child.join(30)
+        assert child.exitcode == 0
+    assert [o.advice.item() for o in read_log(log)] == [2]
+
+
+def test_a_loop_without_an_end_is_interrupted(tmp_path: Path) -> None:
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["go"], ["on"]),
+            helper.make_node("Add", ["sum", "sum"], ["twice"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", INT64, []),
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("sum", FLOAT, []),
+        ],
+        [
+            helper.make_tensor_value_info("on", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("twice", FLOAT, []),
+        ],
+    )
+    path = save(
+        tmp_path / "loop.onnx",
+        [helper.make_node("Loop", ["n", "", "x"], ["out"], body=body)],
+        {"x": (FLOAT, []), "n": (INT64, [])},
+        {"out": (FLOAT, [])},
+        {},
+    )
+    with create_model_runner(f"onnx:{path}?timeout=200ms") as runner:
+        one = np.float32(1)
+        with pytest.raises(Timeout, match=r"loop\.onnx did not answer before"):
+            runner.evaluate({"x": one, "n": 2**62}, float)
+        assert runner.evaluate({"x": one, "n": 3}, float) == 8

@@ -228,6 +228,12 @@ def test_a_log_that_cannot_be_written(capfd: pytest.CaptureFixture[str]) -> None
     assert capfd.readouterr().err == ""
 
 
+def fail_while_recording() -> None:
+    with mlbridge.create_model_runner("record:/dev/full|none") as runner:
+        ask_once(runner)
+        raise KeyError("first")
+
+
 def test_a_with_block_says_that_its_log_cannot_be_written() -> None:
     with (
         pytest.raises(mlbridge.OSFailure, match="No space left"),
@@ -235,12 +241,8 @@ def test_a_with_block_says_that_its_log_cannot_be_written() -> None:
     ):
         ask_once(runner)
     # What failed first stays what is raised.
-    with (
-        pytest.raises(KeyError) as raised,
-        mlbridge.create_model_runner("record:/dev/full|none") as runner,
-    ):
-        ask_once(runner)
-        raise KeyError("first")
+    with pytest.raises(KeyError) as raised:
+        fail_while_recording()
     assert "No space left" in raised.value.__notes__[0]
 
 
