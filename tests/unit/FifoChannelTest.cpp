@@ -33,7 +33,7 @@ std::filesystem::path pathOf(const char *Name) {
   return std::filesystem::path(MLBRIDGE_GOLDEN_DIR) / Name;
 }
 
-std::string read(const char *Name) {
+std::string readGolden(const char *Name) {
   std::ifstream File(pathOf(Name), std::ios::binary);
   EXPECT_TRUE(File) << Name;
   return {std::istreambuf_iterator<char>(File), {}};
@@ -61,7 +61,7 @@ protected:
   static const char *golden() {
     return isNumbered() ? "numbered.pipe" : "scalars.bin";
   }
-  static std::string message() { return read("scalars.bin").substr(8); }
+  static std::string message() { return readGolden("scalars.bin").substr(8); }
 
   std::string sent() {
     std::string Bytes(4096, '\0');
@@ -91,20 +91,20 @@ TEST_P(Frames, AreWrittenFromTheRegionAndFromPieces) {
       continue;
     if (isNumbered() && std::getenv("MLBRIDGE_UPDATE_GOLDEN"))
       std::ofstream(pathOf(golden()), std::ios::binary) << Bytes;
-    EXPECT_EQ(Bytes, read(golden()));
+    EXPECT_EQ(Bytes, readGolden(golden()));
   }
   const auto *Start = reinterpret_cast<const std::byte *>(Message.data());
   const Span<const std::byte> Pieces[] = {
       {Start, 5}, {Start + 5, 0}, {Start + 5, Message.size() - 5}};
   ASSERT_FALSE(Channel->sendPieces(Pieces, Deadline::in(1s)));
-  std::string Fourth = read(golden());
+  std::string Fourth = readGolden(golden());
   if (isNumbered())
     Fourth[0] = 4;
   EXPECT_EQ(sent(), Fourth);
 }
 
 TEST_P(Frames, AreReadInOneAndInParts) {
-  const std::string Frame = read(golden());
+  const std::string Frame = readGolden(golden());
   std::byte Nothing{};
   for (std::size_t Part : {Frame.size(), std::size_t(1), std::size_t(7)}) {
     Channel.reset();
@@ -125,14 +125,14 @@ TEST_P(Frames, AreReadInOneAndInParts) {
 }
 
 TEST_P(Frames, OfAModelRepeatTheRequestsNumber) {
-  arrive(read(golden()));
+  arrive(readGolden(golden()));
   Expected<ServerChannel::Progress> P = Channel->advance();
   ASSERT_TRUE(P) << P.message();
   ASSERT_EQ(*P, ServerChannel::Progress::Complete);
   EXPECT_EQ(textOf(Channel->message()), message());
   const Span<const std::byte> Whole = Channel->message();
   ASSERT_FALSE(Channel->send({&Whole, 1}, 1s));
-  EXPECT_EQ(sent(), read(golden()));
+  EXPECT_EQ(sent(), readGolden(golden()));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Frames, testing::Bool(), [](const auto &Info) {
