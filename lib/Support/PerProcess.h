@@ -40,6 +40,7 @@ public:
     Made *Known = Current.load();
     while (Known->Fork.isForked()) {
       auto Own = std::make_unique<Made>();
+      Own->Parents = Known;
       // Another thread of the child may have been first; it is in Known then.
       if (Current.compare_exchange_strong(Known, Own.get()))
         Known = Own.release();
@@ -51,6 +52,8 @@ private:
   struct Made {
     const ForkDetector Fork;
     T Value;
+    /// Left as it is. Kept here, where leak checkers find it.
+    const Made *Parents = nullptr;
   };
 
   /// Owned by the process that made it.

@@ -175,7 +175,7 @@ TEST_F(ONNXDeadlineTest, AProcessEndsWhileItIsWatched) {
     if (!ask(*Left, 1, 3))
       return 1;
     // Not destroyed at all.
-    ONNXModelRunner *const Leaked = makeRunner(1h).release();
+    static ONNXModelRunner *const Leaked = makeRunner(1h).release();
     if (!ask(*Leaked, 1, 3))
       return 1;
     std::exit(7);
