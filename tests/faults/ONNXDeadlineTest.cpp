@@ -14,6 +14,7 @@
 
 #include "support/Child.h"
 #include "support/ONNXTest.h"
+#include "support/Sanitizers.h"
 
 #include <gmock/gmock.h>
 
@@ -184,6 +185,7 @@ TEST_F(ONNXDeadlineTest, AProcessEndsWhileItIsWatched) {
 }
 
 TEST_F(ONNXDeadlineTest, AChildIsWatchedByAThreadOfItsOwn) {
+  MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   auto Runner = makeRunner(200ms);
   EXPECT_EQ(ask(*Runner, 1, Centuries).code(), ErrorCode::Timeout);
   Child Forked([&] {

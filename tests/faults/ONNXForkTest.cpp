@@ -13,6 +13,7 @@
 
 #include "support/Child.h"
 #include "support/ONNXTest.h"
+#include "support/Sanitizers.h"
 
 #include <gmock/gmock.h>
 
@@ -24,14 +25,6 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define MLBRIDGE_LEAKS_ARE_FOUND 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define MLBRIDGE_LEAKS_ARE_FOUND 1
-#endif
-#endif
 
 using namespace MLBridge;
 using namespace MLBridge::test;
@@ -74,6 +67,7 @@ protected:
 } // namespace
 
 TEST_F(ONNXForkTest, ParentAndChildGoOnAsking) {
+  MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   auto Runner = makeRunner("onnx:" + write(add(1)));
   ASSERT_TRUE(answers(*Runner, 10));
   Child Forked([&] {
@@ -116,14 +110,14 @@ TEST_F(ONNXForkTest, AChildHasASessionOfItsOwn) {
 }
 
 TEST_F(ONNXForkTest, AChildComesToAnEnd) {
+  MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   auto Runner = makeRunner("onnx:" + write(add(1)));
   ASSERT_TRUE(answers(*Runner, 10));
   // By exit(3), where libraries take leave of threads.
   Child Idle([]() -> int { std::exit(7); });
   EXPECT_EQ(endOf(Idle), 7);
-#ifdef MLBRIDGE_LEAKS_ARE_FOUND
-  GTEST_SKIP() << "what a child leaves alone is a leak";
-#endif
+  if (MLBRIDGE_UNDER_ASAN)
+    GTEST_SKIP() << "what a child leaves alone is a leak";
   Child Asking([&]() -> int {
     const bool IsRight = answers(*Runner, 10);
     Runner.reset();
@@ -133,6 +127,7 @@ TEST_F(ONNXForkTest, AChildComesToAnEnd) {
 }
 
 TEST_F(ONNXForkTest, AForkAmidTheQuestionsOfOtherThreads) {
+  MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   const std::string Spec = "onnx:" + write(add(1));
   auto Runner = makeRunner(Spec);
   ASSERT_TRUE(answers(*Runner, 10));

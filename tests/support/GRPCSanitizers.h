@@ -15,14 +15,7 @@
 #ifndef MLBRIDGE_TESTS_SUPPORT_GRPCSANITIZERS_H
 #define MLBRIDGE_TESTS_SUPPORT_GRPCSANITIZERS_H
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define MLBRIDGE_UNDER_TSAN 1
-#endif
-#endif
-#ifndef MLBRIDGE_UNDER_TSAN
-#define MLBRIDGE_UNDER_TSAN 0
-#endif
+#include "support/Sanitizers.h"
 
 #define MLBRIDGE_SKIP_GRPC_UNDER_TSAN()                                        \
   if (MLBRIDGE_UNDER_TSAN)                                                     \

@@ -9,6 +9,7 @@
 #include "InProcess/Watchdog.h"
 #include "support/AllocationCounter.h"
 #include "support/Child.h"
+#include "support/Sanitizers.h"
 
 #include <gtest/gtest.h>
 
@@ -134,6 +135,7 @@ TEST(Watchdog, AnInterruptionIsOverWhenAnEvaluationHasEnded) {
 }
 
 TEST(Watchdog, AChildThatTheCLibraryDoesNotSeeLeavesTheParentsAlone) {
+  MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   Endless Evaluation;
   auto W = std::make_unique<Watch>(Evaluation);
   ASSERT_FALSE(W->begin(Deadline::in(1h)));
@@ -153,6 +155,7 @@ TEST(Watchdog, AChildThatTheCLibraryDoesNotSeeLeavesTheParentsAlone) {
 }
 
 TEST(Watchdog, AChildLeavesTheParentsAlone) {
+  MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   Endless Evaluation;
   auto W = std::make_unique<Watch>(Evaluation);
   ASSERT_FALSE(W->begin(Deadline::in(1h)));

@@ -1,0 +1,37 @@
+//===- tests/support/Sanitizers.h - What they cannot see --------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Which sanitizer a test runs under, where it matters.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_TESTS_SUPPORT_SANITIZERS_H
+#define MLBRIDGE_TESTS_SUPPORT_SANITIZERS_H
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MLBRIDGE_UNDER_TSAN 1
+#endif
+#if __has_feature(address_sanitizer)
+#define MLBRIDGE_UNDER_ASAN 1
+#endif
+#endif
+#ifndef MLBRIDGE_UNDER_TSAN
+#define MLBRIDGE_UNDER_TSAN 0
+#endif
+#ifndef MLBRIDGE_UNDER_ASAN
+#define MLBRIDGE_UNDER_ASAN 0
+#endif
+
+/// For tests whose children start threads, or fork where threads are.
+#define MLBRIDGE_SKIP_FORKS_UNDER_TSAN()                                       \
+  if (MLBRIDGE_UNDER_TSAN)                                                     \
+  GTEST_SKIP() << "TSan ends a child that starts threads"
+
+#endif // MLBRIDGE_TESTS_SUPPORT_SANITIZERS_H
