@@ -22,6 +22,7 @@
 #include <c10/core/InferenceMode.h>
 #include <thread>
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+#include <unistd.h>
 
 using namespace MLBridge;
 
@@ -185,9 +186,22 @@ static Expected<ModelSignature> signatureOf(const std::string &Name,
   return ModelSignature::parseNumeric(Text->second, Name, "PyTorch");
 }
 
+/// Whether a process that this one was forked from has used PyTorch. Compiled
+/// code shares its work among threads that were started then, and would wait
+/// for ever for theirs.
+static bool wasUsedBeforeFork() {
+  static const pid_t FirstUser = ::getpid();
+  return FirstUser != ::getpid();
+}
+
 static Expected<std::shared_ptr<const Model>> load(const std::string &File,
                                                    const ModelSpec &Spec) {
   const std::string Name = Spec.Scheme + ":" + File;
+  if (wasUsedBeforeFork())
+    return Error(ErrorCode::Unsupported,
+                 Name + ": PyTorch was used before this process was forked, "
+                        "and cannot be used in it; ask such models in the "
+                        "parent or in its children, not in both");
   return guarded(ErrorCode::Malformed, Name,
                  [&]() -> Expected<std::shared_ptr<const Model>> {
                    auto Package = std::make_unique<Loader>(

@@ -6,6 +6,7 @@
 import importlib.util
 import os
 import shutil
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,29 @@ def test_one_package_in_many_threads(policy: tuple[Path, GraphPolicy]) -> None:
         thread.join()
     assert len(answers) == 800
     assert all(np.array_equal(answer, answers[0]) for answer in answers)
+
+
+@needs("MLBridge-aoti.so")
+def test_a_forked_child_is_told_that_it_cannot_ask(
+    policy: tuple[Path, GraphPolicy],
+) -> None:
+    asked = {
+        **aot_models.graph_inputs(4, np.random.default_rng(4)),
+        "scale": np.int64(1),
+    }
+    with ModelRunner(f"aoti:{policy[0]}") as runner:
+        expected = runner.evaluate(asked)["scores"]
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)  # It would wait for threads for ever.
+            try:
+                runner.evaluate(asked)
+            except Unsupported as error:
+                said = "used before this process was forked" in str(error)
+                os._exit(0 if said else 1)
+            os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert np.array_equal(runner.evaluate(asked)["scores"], expected)
 
 
 @needs("MLBridge-aoti.so")
