@@ -62,11 +62,11 @@ loadTFModel(const std::string &Folder, const TFOptions &Options = {});
 class TFModelRunner final : public InProcessModelRunner {
 public:
   explicit TFModelRunner(const std::string &Folder,
-                         DecisionOptions Decisions = {},
+                         const DecisionOptions &Decisions = {},
                          const TFOptions &Options = {});
   /// The folders by label: for the agents of an environment, see runEpisode().
   explicit TFModelRunner(const std::map<std::string, std::string> &Folders,
-                         DecisionOptions Decisions = {},
+                         const DecisionOptions &Decisions = {},
                          const TFOptions &Options = {});
 };
 

@@ -74,10 +74,10 @@ Error InProcessModelRunner::Agent::load() {
   return Error::success();
 }
 
-InProcessModelRunner::InProcessModelRunner(std::string Name, LoadMap Models,
+InProcessModelRunner::InProcessModelRunner(std::string Given, LoadMap Models,
                                            const DecisionOptions &Options)
-    : Name(printable(Name, 2 * MostPrinted)),
-      Fork(std::make_unique<ForkDetector>()) {
+    : Name(std::move(Given)), Fork(std::make_unique<ForkDetector>()) {
+  Name = printable(Name, 2 * MostPrinted);
   for (auto &[Label, LoadModel] : Models)
     Agents.push_back(
         std::make_unique<Agent>(Label, std::move(LoadModel), Options));

@@ -34,10 +34,13 @@ ModelCursor::runUntil(Span<const TensorView> Inputs, Deadline) {
   return run(Inputs);
 }
 
-Model::Model(std::string Name, std::vector<TensorSpec> Inputs,
+Model::Model(std::string Given, std::vector<TensorSpec> Inputs,
              std::vector<TensorSpec> Outputs, Metadata About)
-    : Name(printable(Name, 2 * MostPrinted)), Inputs(std::move(Inputs)),
-      Outputs(std::move(Outputs)), About(std::move(About)) {}
+    : Name(std::move(Given)), Inputs(std::move(Inputs)),
+      Outputs(std::move(Outputs)), About(std::move(About)) {
+  // All messages have it.
+  Name = printable(Name, 2 * MostPrinted);
+}
 
 Model::~Model() = default;
 

@@ -114,11 +114,11 @@ TFModel::load(const std::string &Folder, const TFOptions &Options,
 /// Whether \p Specs are those that a model has said before.
 static bool areSame(const std::vector<SignatureTensor> &Tensors,
                     Span<const TensorSpec> Specs) {
-  return std::equal(Tensors.begin(), Tensors.end(), Specs.begin(), Specs.end(),
-                    [](const SignatureTensor &T, const TensorSpec &S) {
-                      return T.Spec.Name == S.Name && T.Spec.Type == S.Type &&
-                             T.Spec.Dims == S.Dims;
-                    });
+  return std::ranges::equal(
+      Tensors, Specs, [](const SignatureTensor &T, const TensorSpec &S) {
+        return T.Spec.Name == S.Name && T.Spec.Type == S.Type &&
+               T.Spec.Dims == S.Dims;
+      });
 }
 
 Expected<std::shared_ptr<OpenModel>> TFModel::opened() const {

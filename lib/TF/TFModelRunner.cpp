@@ -48,18 +48,18 @@ static auto loadWith(const TFOptions &Options) {
 }
 
 TFModelRunner::TFModelRunner(const std::string &Folder,
-                             DecisionOptions Decisions,
+                             const DecisionOptions &Decisions,
                              const TFOptions &Options)
     : InProcessModelRunner(
           "tf:" + Folder, inprocess::loadsOf({{"", Folder}}, loadWith(Options)),
-          std::move(Decisions)) {}
+          Decisions) {}
 
 TFModelRunner::TFModelRunner(const std::map<std::string, std::string> &Folders,
-                             DecisionOptions Decisions,
+                             const DecisionOptions &Decisions,
                              const TFOptions &Options)
     : InProcessModelRunner(inprocess::nameOf("tf", Folders),
                            inprocess::loadsOf(Folders, loadWith(Options)),
-                           std::move(Decisions)) {}
+                           Decisions) {}
 
 void MLBridge::addTF(RunnerFactory &Factory, const TFOptions &Options) {
   addModelFormat(

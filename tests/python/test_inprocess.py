@@ -277,7 +277,7 @@ def test_a_forked_child_does_not_write_the_log(tmp_path: Path) -> None:
         assert "forked from the one that writes this log" in results.get()
         child.join(30)
         assert child.exitcode == 0
-    assert [o.advice.item() for o in read_log(log)] == [2]
+    assert [np.asarray(o.advice).item() for o in read_log(log)] == [2]
 
 
 def test_a_loop_without_an_end_is_interrupted(tmp_path: Path) -> None:
