@@ -104,6 +104,22 @@ _BY_CODE: dict[str, type[Error]] = {
 }
 
 
+_LONGEST_CODE = 64
+"""How much of an unknown code a text shows: a peer may send any."""
+
+
 def error_for(code: str, message: str) -> Error:
-    """The exception for an error of the C++ library."""
-    return _BY_CODE[code](message)
+    """The exception for an error of the C++ library, or of a peer with its own codes.
+
+    Args:
+        code: the name of an error code.
+        message: what happened.
+
+    Returns:
+        The exception of that code. A code that this release does not know is a plain
+        `Error`, whose text ends with the code.
+    """
+    kind = _BY_CODE.get(code)
+    if kind is not None:
+        return kind(message)
+    return Error(f"{message} (error code {code[:_LONGEST_CODE]!r}, which is unknown)")

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from mlbridge.envs.channel import EnvironmentChannel, open_channel
 from mlbridge.envs.process import CompilerProcess
 from mlbridge.errors import (
@@ -60,7 +62,8 @@ class Outcome:
     agent: str = ""
     info: dict[str, Any] = field(default_factory=dict)
     error: Error | None = None
-    """What befell the compiler instead. There are no features then."""
+    """What befell the compiler instead, or what it has answered that with. There are no
+    features then."""
 
 
 class _Running:
@@ -216,7 +219,7 @@ class CompilerSession:
                 if not running.met:
                     running.channel.connect(_left(until), running.alive)
                     running.met = self.has_met = True
-                return self._ask(message, _left(until))
+                outcome = self._ask(message, _left(until))
             except (Timeout, PeerClosed) as error:
                 failure = self._fail(error)
                 # One that has left between two episodes may do so.
@@ -225,6 +228,10 @@ class CompilerSession:
                     continue
                 if self.failures > self._settings.max_restarts:
                     raise failure from None
+            else:
+                if outcome.error is not None:
+                    raise outcome.error
+                return outcome
 
     def send_step(self, action: Mapping[str, Any]) -> None:
         """Sends an action; `receive_step` waits for what it leads to."""
@@ -258,15 +265,13 @@ class CompilerSession:
                 outcome = self._receive(
                     self._settings.timeout if timeout is None else timeout
                 )
-            except _CALLERS_FAULT:
-                raise
             except (Timeout, PeerClosed) as error:
                 failure = self._fail(error)
-            except Error as error:
-                # The compiler's own words: it is there, its episode is over.
-                return Outcome({}, truncated=True, error=error)
             else:
-                self.failures = 0
+                if isinstance(outcome.error, _CALLERS_FAULT):
+                    raise outcome.error
+                if outcome.error is None:
+                    self.failures = 0
                 return outcome
         if self.failures > self._settings.max_restarts:
             raise failure
@@ -302,8 +307,6 @@ class CompilerSession:
             # Ctrl-C, for one: an answer is on its way that nobody waits for.
             self._slot.clear()
             raise
-        if "_error" in message:
-            raise error_for(message.get("_code", "Model"), message["_error"])
         try:
             return _outcome(message)
         except (KeyError, TypeError, ValueError) as error:
@@ -331,14 +334,47 @@ def _left(until: float | None) -> float | None:
 
 
 def _outcome(message: Features) -> Outcome:
-    info = json.loads(message["_info"]) if "_info" in message else {}
+    """What a message says.
+
+    Raises:
+        KeyError, TypeError, ValueError: a reserved tensor is missing, or has another
+            type.
+    """
+    if "_error" in message:
+        # The compiler's own words: it is there, its episode is over. Its code is that
+        # of what it did, such as a Timeout there, and says nothing of this end.
+        code = _text(message, "_code", "Model")
+        return Outcome(
+            {}, truncated=True, error=error_for(code, _text(message, "_error"))
+        )
+    info = json.loads(_text(message, "_info", "{}"))
     if not isinstance(info, dict):
         raise TypeError("_info is a JSON object")
     return Outcome(
         {name: value for name, value in message.items() if name[:1] != "_"},
-        float(message["_reward"]),
-        bool(message["_terminated"]),
-        bool(message["_truncated"]),
-        message.get("_agent", ""),
+        float(_scalar(message, "_reward", "fiu")),
+        bool(_scalar(message, "_terminated", "b")),
+        bool(_scalar(message, "_truncated", "b")),
+        _text(message, "_agent", ""),
         info,
     )
+
+
+def _text(message: Features, name: str, default: str | None = None) -> str:
+    value = message[name] if default is None else message.get(name, default)
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a string")
+    return value
+
+
+def _scalar(message: Features, name: str, kinds: str) -> Any:
+    """A reserved tensor: one element of a dtype of one of these kinds."""
+    value = message[name]
+    if (
+        not isinstance(value, np.ndarray)
+        or value.shape
+        or value.dtype.kind not in kinds
+    ):
+        wanted = "bool" if kinds == "b" else "number"
+        raise TypeError(f"{name} is one {wanted}")
+    return value
