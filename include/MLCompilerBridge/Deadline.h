@@ -23,7 +23,25 @@ namespace MLBridge {
 
 using Duration = std::chrono::nanoseconds;
 
+/// A reason to end a wait before its time: Ctrl-C in an interactive host, say.
+/// A host derives from it and gives it to a Deadline.
+class Interrupt {
+public:
+  /// How often a wait asks. A host that answers rarely loses nothing by it.
+  static constexpr std::chrono::milliseconds Interval{50};
+
+  virtual ~Interrupt() = default;
+
+  /// Whether the wait is to end. The thread that waits calls this where it
+  /// would go on sleeping, once an Interval or more often. A request stays: the
+  /// waits that follow under the same Deadline end too.
+  virtual bool isRequested() = 0;
+};
+
 /// A point on the monotonic clock. Spec options write "never" as `inf`.
+///
+/// A Deadline may carry an Interrupt. Whoever waits under it need not know: it
+/// sleeps for pollTimeout() or until nextLook(), and then looks at expired().
 class Deadline {
 public:
   using Clock = std::chrono::steady_clock;
@@ -38,32 +56,53 @@ public:
   }
   static Deadline never() { return Deadline(Clock::time_point::max()); }
 
+  /// The same point; \p Reason, which outlives all waits under it, may end them
+  /// earlier.
+  Deadline unless(Interrupt &Reason) const { return Deadline(When, &Reason); }
+  /// \p Wait from now, with the Interrupt of this one.
+  Deadline restartedFor(Duration Wait) const {
+    return Deadline(in(Wait).When, Stop);
+  }
+
   /// For what waits by the clock itself; time_point::max() for never.
   Clock::time_point time() const { return When; }
   bool isNever() const { return When == Clock::time_point::max(); }
-  bool expired() const { return !isNever() && Clock::now() >= When; }
+  /// Whether to wait no longer.
+  bool expired() const {
+    return (!isNever() && Clock::now() >= When) || isInterrupted();
+  }
+  /// Whether that is by request and not by the clock.
+  bool isInterrupted() const { return Stop && Stop->isRequested(); }
   /// What is left, at least zero.
   Duration remaining() const {
     if (isNever())
       return Duration::max();
     return std::max(Duration::zero(), Duration(When - Clock::now()));
   }
-  /// The remaining time as poll(2) wants it: rounded up, -1 for never.
+  /// How long to sleep at once, as poll(2) wants it: rounded up, -1 for ever.
   int pollTimeout() const {
-    if (isNever())
-      return -1;
     using Millis = std::chrono::milliseconds;
+    const Millis Most = Stop ? Interrupt::Interval : Millis(1 << 30);
+    if (isNever())
+      return Stop ? static_cast<int>(Most.count()) : -1;
     auto Left = std::chrono::ceil<Millis>(remaining());
-    return static_cast<int>(std::min(Left, Millis(1 << 30)).count());
+    return static_cast<int>(std::min(Left, Most).count());
   }
-  /// The earlier of the two.
+  /// Until when to sleep at once.
+  Deadline nextLook() const {
+    return Stop ? orEarlier(in(Interrupt::Interval)) : *this;
+  }
+  /// The earlier of the two, with the Interrupt of this one.
   Deadline orEarlier(Deadline Other) const {
-    return Deadline(std::min(When, Other.When));
+    return Deadline(std::min(When, Other.When), Stop);
   }
 
 private:
-  explicit Deadline(Clock::time_point When) : When(When) {}
+  explicit Deadline(Clock::time_point When, Interrupt *Stop = nullptr)
+      : When(When), Stop(Stop) {}
+
   Clock::time_point When;
+  Interrupt *Stop;
 };
 
 } // namespace MLBridge

@@ -53,8 +53,8 @@ protected:
 
 private:
   Error connectUntil(const AdviceSpec &Wanted, Deadline Until);
-  /// For a question: waits the first time only.
-  Error connectOrBackOff(const AdviceSpec &Wanted);
+  /// For a question, whose deadline \p Until is: waits the first time only.
+  Error connectOrBackOff(const AdviceSpec &Wanted, Deadline Until);
 
   /// A peer that did not appear.
   struct Absence {

@@ -35,11 +35,9 @@ bool Completions::take(gpr_timespec Until) {
 }
 
 bool Completions::wait(Operation Which, Deadline Until) {
-  if (!isPending(Which))
-    return true;
-  const gpr_timespec End = timeOf(Until);
-  while (isPending(Which) && take(End))
-    ;
+  while (isPending(Which))
+    if (!take(timeOf(Until.nextLook())) && Until.expired())
+      break;
   return !isPending(Which);
 }
 

@@ -266,9 +266,12 @@ Error GRPCTransport::awaitChannel(Deadline Until) {
       Pause = std::min(2 * Pause, MaxReconnect);
     }
     Completions &Waiting = Live->Waiting;
-    Live->Channel->NotifyOnStateChange(State, timeOf(Look), Waiting.queue(),
-                                       Waiting.begin(Completions::Watch));
-    Waiting.wait(Completions::Watch, Deadline::never());
+    do {
+      Live->Channel->NotifyOnStateChange(State, timeOf(Look.nextLook()),
+                                         Waiting.queue(),
+                                         Waiting.begin(Completions::Watch));
+      Waiting.wait(Completions::Watch, Deadline::never());
+    } while (!Waiting.wentWell(Completions::Watch) && !Look.expired());
     if (!Waiting.wentWell(Completions::Watch) && Until.expired())
       return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout);
   }

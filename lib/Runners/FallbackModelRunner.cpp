@@ -20,7 +20,8 @@ FallbackModelRunner::evaluateUntyped(const FeatureSet &Features,
                                      const AdviceSpec &Wanted, Deadline Until) {
   if (!Cause) {
     Expected<Advice> Answer = Inner->ask(Features, Wanted, Until);
-    if (Answer || Answer.code() == ErrorCode::Deferred)
+    // Who has ended the wait has not heard the model fail.
+    if (Answer || Answer.code() == ErrorCode::Deferred || Until.isInterrupted())
       return Answer;
     Cause = Answer.takeError();
   }

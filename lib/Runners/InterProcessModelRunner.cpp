@@ -45,13 +45,18 @@ Error InterProcessModelRunner::connectUntil(const AdviceSpec &Wanted,
   return Error::success();
 }
 
-Error InterProcessModelRunner::connectOrBackOff(const AdviceSpec &Wanted) {
+Error InterProcessModelRunner::connectOrBackOff(const AdviceSpec &Wanted,
+                                                Deadline Until) {
   constexpr Duration FirstPause = std::chrono::seconds(1);
   constexpr Duration LastPause = std::chrono::seconds(30);
   if (Absent && !Absent->NextLook.expired())
     return Absent->Why;
-  Error Failure = connectUntil(
-      Wanted, Deadline::in(Absent ? Channel->timeToLook() : ConnectTimeout));
+  Error Failure =
+      connectUntil(Wanted, Until.restartedFor(Absent ? Channel->timeToLook()
+                                                     : ConnectTimeout));
+  // Who was interrupted has not waited long enough to know.
+  if (Until.isInterrupted())
+    return Failure;
   // Other failures are found without waiting.
   if (Failure.code() == ErrorCode::Timeout) {
     Duration Pause =
@@ -69,9 +74,9 @@ Expected<Advice> InterProcessModelRunner::evaluateUntyped(
     // Waiting for the model to start is not waiting for its answer, for which
     // there is as much time as the caller has given.
     Duration ForTheAnswer = Until.remaining();
-    if (Error E = connectOrBackOff(Wanted))
+    if (Error E = connectOrBackOff(Wanted, Until))
       return E;
-    Until = Deadline::in(ForTheAnswer);
+    Until = Until.restartedFor(ForTheAnswer);
   }
   if (Error E = sendMessage(*Codec, *Channel, Features.tensors(), Until)) {
     Channel->close();

@@ -15,6 +15,7 @@
 #include "Errors.h"
 #include "Formats.h"
 #include "FromPython.h"
+#include "Signals.h"
 #include "ToPython.h"
 
 #include "MLCompilerBridge/ModelSpec.h"
@@ -210,12 +211,16 @@ nb::object Runner::evaluate(const nb::dict &Named,
     nb::object Backing;
     Features.add(toText(Name, Backing), Value);
   }
+  Signals Heard;
   std::optional<Expected<Advice>> Answer;
   {
     nb::gil_scoped_release Release;
-    Answer.emplace(Model.ask(Features.features(), Wanted));
+    Answer.emplace(Model.ask(Features.features(), Wanted,
+                             Deadline::in(Model.timeout()).unless(Heard)));
   }
   Features.clear();
+  // Whatever the runner made of it: a fallback has deferred, say.
+  Heard.rethrow();
   Advice Outputs = valueOrRaise(std::move(*Answer));
   if (Type)
     return takeAs(Model, Outputs, Wanted.Type, Many);

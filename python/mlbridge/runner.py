@@ -48,8 +48,11 @@ class ModelRunner:
     ) -> Any:
         """Asks about the features, and returns the answer.
 
-        Other Python threads run meanwhile, but signals wait: Ctrl-C is noticed when
-        the question has ended, which may take `timeout` seconds.
+        Other Python threads run meanwhile. Signal handlers run too, within 0.1 s, if
+        this is the main thread: what they raise, such as KeyboardInterrupt, gives the
+        question up. The model's answer to it is dropped, and the next question meets
+        the model in a new session. A model in this process (``onnx:``) computes to
+        its end first.
 
         Args:
             features: values by name: numbers, bools, strings, lists of those, or

@@ -74,6 +74,22 @@ TEST_F(FallbackModelRunnerTest, FailsOnceAndThenDefers) {
   EXPECT_EQ(Asked, 1) << "a model that failed is not asked again";
 }
 
+TEST_F(FallbackModelRunnerTest, AnInterruptIsNoFailure) {
+  struct Stopped final : Interrupt {
+    bool isRequested() override { return true; }
+  } Stop;
+  Next = Error(ErrorCode::Timeout, "no answer");
+  FeatureSet Features;
+  EXPECT_EQ(
+      Runner->ask(Features, AdviceSpec::any(), Deadline::never().unless(Stop))
+          .code(),
+      ErrorCode::Timeout);
+  EXPECT_FALSE(Runner->cause());
+
+  Next = Error::success();
+  EXPECT_EQ(Runner->evaluate<int>(), 1) << "it is asked again";
+}
+
 TEST_F(FallbackModelRunnerTest, ADeferralIsNoFailure) {
   Next = Error::deferred("this one is yours");
   Expected<int> First = Runner->tryEvaluate<int>();

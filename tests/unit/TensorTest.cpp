@@ -175,3 +175,50 @@ TEST(DeadlineTest, ComesInTime) {
   // What is left is rounded up: a poll must not wake before the deadline.
   EXPECT_EQ(Deadline::in(std::chrono::hours(24 * 365)).pollTimeout(), 1 << 30);
 }
+
+namespace {
+/// Requests an end after it was asked so often.
+struct CountedInterrupt final : Interrupt {
+  explicit CountedInterrupt(int Most) : Most(Most) {}
+  bool isRequested() override { return ++Asked > Most; }
+
+  int Most;
+  int Asked = 0;
+};
+} // namespace
+
+TEST(DeadlineTest, AnInterruptEndsItEarlier) {
+  const int Slice = static_cast<int>(Interrupt::Interval.count());
+  for (Deadline Until :
+       {Deadline::never(), Deadline::in(std::chrono::hours(1))}) {
+    CountedInterrupt Stop(2);
+    Deadline Interrupted = Until.unless(Stop);
+    EXPECT_EQ(Interrupted.isNever(), Until.isNever());
+    EXPECT_EQ(Interrupted.pollTimeout(), Slice);
+    EXPECT_LE(Interrupted.nextLook().remaining(), Interrupt::Interval);
+    EXPECT_EQ(Stop.Asked, 0);
+    EXPECT_FALSE(Interrupted.expired());
+    EXPECT_FALSE(Interrupted.isInterrupted());
+    EXPECT_TRUE(Interrupted.expired());
+    EXPECT_TRUE(Interrupted.isInterrupted());
+    EXPECT_FALSE(Until.expired()) << "the other has none";
+  }
+}
+
+TEST(DeadlineTest, AnInterruptStaysWithWhatIsMadeOfADeadline) {
+  CountedInterrupt Stop(0);
+  Deadline Until = Deadline::in(std::chrono::hours(1)).unless(Stop);
+  EXPECT_TRUE(Until.restartedFor(Duration::max()).isInterrupted());
+  EXPECT_TRUE(Until.restartedFor(Duration::max()).isNever());
+  EXPECT_TRUE(Until.orEarlier(Deadline::never()).isInterrupted());
+  EXPECT_TRUE(Until.nextLook().isInterrupted());
+}
+
+TEST(DeadlineTest, ADeadlineThatIsNearIsNotPutOffByAnInterrupt) {
+  CountedInterrupt Stop(1000);
+  Deadline Until = Deadline::in(std::chrono::milliseconds(3)).unless(Stop);
+  EXPECT_LE(Until.pollTimeout(), 3);
+  EXPECT_LE(Until.nextLook().remaining(), std::chrono::milliseconds(3));
+  EXPECT_FALSE(Deadline::never().isInterrupted());
+  EXPECT_TRUE(Deadline::never().nextLook().isNever());
+}

@@ -11,6 +11,7 @@
 #include "../Bindings.h"
 #include "../Errors.h"
 #include "../FromPython.h"
+#include "../Signals.h"
 #include "../ToPython.h"
 
 #include "MLCompilerBridge/gRPCModelRunner.h"
@@ -67,7 +68,8 @@ Trainer::Trainer(std::string_view Text, nb::handle Formats)
 
 void Trainer::connect(std::optional<double> Timeout) {
   ExclusiveUse Use(InUse, What);
-  Deadline Until = Deadline::in(durationOf(Timeout));
+  Signals Heard;
+  Deadline Until = Deadline::in(durationOf(Timeout)).unless(Heard);
   SessionRequest Request;
   Request.SerDes = Parts.Codec->name();
   Error Failure;
@@ -75,6 +77,7 @@ void Trainer::connect(std::optional<double> Timeout) {
     nb::gil_scoped_release Release;
     Failure = Channel->connect(Request, Until).takeError();
   }
+  Heard.rethrow();
   if (Failure)
     raise(Failure);
 }
@@ -86,25 +89,29 @@ void Trainer::send(const nb::dict &Message) {
     nb::object Backing;
     Tensors.add(toText(Name, Backing), Value);
   }
+  Signals Heard;
   Error Failure;
   {
     nb::gil_scoped_release Release;
     Failure = sendMessage(*Parts.Codec, *Channel, Tensors.features().tensors(),
-                          Deadline::never());
+                          Deadline::never().unless(Heard));
   }
   Tensors.clear();
+  Heard.rethrow();
   if (Failure)
     raise(Failure);
 }
 
 nb::object Trainer::receive(std::optional<double> Timeout) {
   ExclusiveUse Use(InUse, What);
-  Deadline Until = Deadline::in(durationOf(Timeout));
+  Signals Heard;
+  Deadline Until = Deadline::in(durationOf(Timeout)).unless(Heard);
   std::optional<Expected<Span<const std::byte>>> Message;
   {
     nb::gil_scoped_release Release;
     Message.emplace(Channel->receive(Until));
   }
+  Heard.rethrow();
   if (Message->code() == ErrorCode::Timeout)
     return nb::none();
   Span<const std::byte> Bytes = valueOrRaise(std::move(*Message));

@@ -1,0 +1,277 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ctrl-C while a model runner waits: it is heard at once, whatever is waited for."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlbridge
+from mlbridge import create_model_runner, serving
+
+SOON = 0.25
+"""Seconds within which a signal is heard, on a machine that others use too."""
+LATE = 5.0
+"""Seconds after which an answer comes in any case, so that no test hangs."""
+
+HAS_GRPC = find_spec("mlbridge._grpc") is not None
+TRANSPORTS = ["pipe:{}", "shm:{}"]
+if HAS_GRPC:
+    TRANSPORTS += ["grpc+unix:{}", "grpc+unix:{}?call=unary"]
+DECORATORS = ["", "fallback|", "record:/dev/null|"]
+
+
+class Gate:
+    """A policy that answers when it is let, or late."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.open = threading.Event()
+
+    def __call__(self, features: mlbridge.Features) -> Any:
+        self.asked.set()
+        if features["slow"]:
+            self.open.wait(LATE)
+        return features["x"]
+
+
+@contextmanager
+def signal_after(seconds: float, number: int = signal.SIGINT) -> Iterator[list[float]]:
+    """Sends this process a signal; yields when that was."""
+    sent: list[float] = []
+
+    def send() -> None:
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), number)
+
+    timer = threading.Timer(seconds, send)
+    timer.start()
+    try:
+        yield sent
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+@contextmanager
+def interrupted() -> Iterator[None]:
+    """That Ctrl-C ends the body soon after it was pressed."""
+    with signal_after(0.3) as sent:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+        assert sent
+        assert time.monotonic() - sent[0] < SOON
+
+
+def at(spec: str, name: str, **options: str) -> str:
+    spec = spec.format(name)
+    for key, value in options.items():
+        spec += f"{'&' if '?' in spec else '?'}{key}={value}"
+    return spec
+
+
+def ask(runner: mlbridge.ModelRunner, x: int, *, slow: bool = False) -> Any:
+    return runner.evaluate({"x": x, "slow": slow}, int)
+
+
+def place(spec: str, name: str) -> str:
+    return spec.format(name).partition("?")[0]
+
+
+@pytest.mark.parametrize("decorator", DECORATORS)
+@pytest.mark.parametrize("spec", TRANSPORTS)
+def test_while_the_model_thinks(name: str, spec: str, decorator: str) -> None:
+    gate = Gate()
+    with (
+        serving(gate, place(spec, name)),
+        create_model_runner(decorator + at(spec, name, timeout="inf")) as runner,
+    ):
+        assert ask(runner, 1) == 1
+        with interrupted():
+            ask(runner, 2, slow=True)
+        gate.open.set()
+        # The question was given up: its answer is not taken for the next one's.
+        assert ask(runner, 3) == 3
+
+
+@pytest.mark.parametrize("spec", TRANSPORTS)
+def test_while_nobody_is_there(name: str, spec: str) -> None:
+    with create_model_runner(at(spec, name, connect="inf")) as runner:
+        with interrupted():
+            ask(runner, 1)
+        with serving(Gate(), place(spec, name)):
+            assert ask(runner, 2) == 2
+
+
+SERVER = """
+import sys, mlbridge
+mlbridge.serve(lambda features: features["x"].size, sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("spec", TRANSPORTS)
+def test_while_a_server_is_stopped(name: str, spec: str) -> None:
+    """It holds its socket and takes nothing: neither a hello nor a question."""
+    server = subprocess.Popen([sys.executable, "-c", SERVER, place(spec, name)])
+    try:
+        large = np.zeros(8 << 20, np.uint8)
+        with (
+            create_model_runner(at(spec, name, timeout="inf", connect="inf")) as first,
+            create_model_runner(at(spec, name, timeout="inf", connect="inf")) as second,
+        ):
+            assert first.evaluate({"x": [1.5]}, int) == 1
+            server.send_signal(signal.SIGSTOP)
+            with interrupted():
+                first.evaluate({"x": large}, int)
+            with interrupted():
+                second.evaluate({"x": large}, int)
+            server.send_signal(signal.SIGCONT)
+            assert first.evaluate({"x": [1.5, 2.5]}, int) == 2
+            assert second.evaluate({"x": [1.5]}, int) == 1
+    finally:
+        server.send_signal(signal.SIGCONT)
+        server.terminate()
+        server.wait(LATE)
+
+
+@pytest.mark.parametrize("spec", TRANSPORTS)
+def test_a_signal_that_another_thread_gets(name: str, spec: str) -> None:
+    """No system call of the main thread ends by it."""
+    gate, started = Gate(), threading.Event()
+
+    def take_signals() -> None:
+        started.set()
+        gate.open.wait(LATE)
+
+    # Python lets a thread that is made by it take signals, as the main one does.
+    taker = threading.Thread(target=take_signals)
+    taker.start()
+    started.wait()
+    with (
+        serving(gate, place(spec, name)),
+        create_model_runner(at(spec, name, timeout="inf")) as runner,
+    ):
+
+        def send() -> None:
+            gate.asked.wait(LATE)
+            time.sleep(0.2)
+            sent.append(time.monotonic())
+            assert taker.ident is not None
+            signal.pthread_kill(taker.ident, signal.SIGINT)
+
+        sent: list[float] = []
+        sender = threading.Thread(target=send)
+        sender.start()
+        with pytest.raises(KeyboardInterrupt):
+            ask(runner, 1, slow=True)
+        assert time.monotonic() - sent[0] < SOON
+        gate.open.set()
+        sender.join()
+        taker.join()
+
+
+@pytest.mark.parametrize("spec", TRANSPORTS)
+def test_a_handler_that_raises_nothing(name: str, spec: str) -> None:
+    """The question goes on, and the handler has run meanwhile."""
+    gate, heard = Gate(), list[float]()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        heard.append(time.monotonic())
+        if len(heard) == 2:
+            gate.open.set()
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        with (
+            serving(gate, place(spec, name)),
+            create_model_runner(at(spec, name, timeout="20s")) as runner,
+            signal_after(0.2, signal.SIGUSR1) as first,
+            signal_after(0.5, signal.SIGUSR1) as second,
+        ):
+            assert ask(runner, 7, slow=True) == 7
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert heard[0] - first[0] < SOON
+    assert heard[1] - second[0] < SOON
+
+
+@pytest.mark.parametrize("spec", TRANSPORTS)
+def test_what_a_handler_raises_is_raised(name: str, spec: str) -> None:
+    class Enough(Exception):
+        pass
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        raise Enough
+
+    gate = Gate()
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        with (
+            serving(gate, place(spec, name)),
+            create_model_runner(at(spec, name, timeout="inf")) as runner,
+            signal_after(0.2, signal.SIGUSR1),
+        ):
+            with pytest.raises(Enough):
+                ask(runner, 7, slow=True)
+            gate.open.set()
+            assert ask(runner, 8) == 8
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize("spec", TRANSPORTS)
+def test_other_threads_go_on(name: str, spec: str) -> None:
+    gate, answers = Gate(), list[int]()
+    with (
+        serving(gate, place(spec, name)),
+        create_model_runner(at(spec, name, timeout="20s")) as runner,
+    ):
+
+        def ask_slowly() -> None:
+            answers.append(ask(runner, 5, slow=True))
+
+        asker = threading.Thread(target=ask_slowly)
+        asker.start()
+        with interrupted():
+            time.sleep(LATE)
+        assert asker.is_alive()
+        gate.open.set()
+        asker.join()
+    assert answers == [5]
+
+
+@pytest.mark.parametrize("spec", TRANSPORTS)
+def test_deadlines_hold_all_the_same(name: str, spec: str) -> None:
+    gate = Gate()
+    with (
+        serving(gate, place(spec, name)),
+        create_model_runner(at(spec, name, timeout="300ms")) as runner,
+    ):
+        started = time.monotonic()
+        with pytest.raises(mlbridge.Timeout, match="deadline"):
+            ask(runner, 7, slow=True)
+        assert 0.29 < time.monotonic() - started < 1.0
+        gate.open.set()
+
+
+@pytest.mark.skipif(not HAS_GRPC, reason="this build has no gRPC")
+def test_a_trainer_that_connects(name: str) -> None:
+    """Where connecting is tried for seconds at once."""
+    channel = mlbridge.grpc.TrainingChannel("grpc://127.0.0.1:1?serdes=bitstream")
+    try:
+        with interrupted():
+            channel.connect(LATE, alive=lambda: True)
+    finally:
+        channel.close()
