@@ -14,7 +14,7 @@ using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
 Completions::~Completions() {
-  drain();
+  drain(Deadline::never());
   Queue.Shutdown();
   void *Tag;
   bool Ok;
@@ -54,7 +54,9 @@ bool Completions::waitForPeer(Operation Which, Deadline Until) {
   return Spin.spin(Probe, /*ProbesPerClock=*/1) || wait(Which, Until);
 }
 
-void Completions::drain() {
+bool Completions::drain(Deadline Until) {
   while (Pending != 0)
-    take(timeOf(Deadline::never()));
+    if (!take(timeOf(Until)) && Until.expired())
+      break;
+  return Pending == 0;
 }

@@ -49,9 +49,10 @@ public:
   bool waitForPeer(Operation Which, Deadline Until);
   /// Takes what has completed, without waiting.
   void poll();
-  /// Waits for all of them. They have been cancelled: then they complete on
-  /// this side, whatever the network does.
-  void drain();
+  /// Waits until none is pending; false when \p Until passes before. What has
+  /// been cancelled completes on this side, whatever the network does; but one
+  /// that gRPC is writing to a full connection waits for its peer.
+  bool drain(Deadline Until);
 
 private:
   static unsigned bit(Operation Which) { return 1U << Which; }

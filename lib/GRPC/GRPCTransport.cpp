@@ -35,6 +35,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <optional>
 #include <unistd.h>
+#include <vector>
 
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
@@ -51,6 +52,10 @@ static constexpr std::chrono::milliseconds MaxReconnect(1000);
 /// For a connection and its handshakes, where the server is there.
 static constexpr std::chrono::milliseconds TimeToLook(200);
 
+/// How long the operations of a cancelled call may take to end. They do at once
+/// where gRPC is not just writing to a connection whose peer reads nothing.
+static constexpr std::chrono::milliseconds CancelTimeout(50);
+
 namespace {
 
 /// One call: a session's stream, or a unary question. Its operations are
@@ -58,24 +63,23 @@ namespace {
 class Call {
 public:
   explicit Call(Completions &Waiting) : Waiting(Waiting) {}
-  ~Call() {
-    Context.TryCancel();
-    if (Stream && !HasStatus && !Waiting.isPending(Completions::Finish))
-      finish();
-    Waiting.drain();
-  }
+  ~Call() { cancel(Deadline::never()); }
   Call(const Call &) = delete;
   Call &operator=(const Call &) = delete;
 
-  /// Asks for the status with which the stream ends.
-  void finish() { Stream->Finish(&Status, Waiting.begin(Completions::Finish)); }
-  /// The same, and waits for it.
+  /// Whether all of its operations have ended by \p Until.
+  bool cancel(Deadline Until) {
+    Context.TryCancel();
+    finish();
+    return Waiting.drain(Until);
+  }
+
+  /// Waits for the status with which the call ends.
   grpc::Status awaitStatus(Deadline Until) {
-    if (Stream && !HasStatus && !Waiting.isPending(Completions::Finish))
-      finish();
-    HasStatus = Waiting.wait(Completions::Finish, Until);
-    return HasStatus ? Status
-                     : grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "");
+    finish();
+    return Waiting.wait(Completions::Finish, Until)
+               ? Status
+               : grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "");
   }
 
   grpc::ClientContext Context;
@@ -85,8 +89,14 @@ public:
   grpc::Status Status;
 
 private:
+  /// Asks for the status of a stream, which may be done once.
+  void finish() {
+    if (Stream && !std::exchange(IsFinishing, true))
+      Stream->Finish(&Status, Waiting.begin(Completions::Finish));
+  }
+
   Completions &Waiting;
-  bool HasStatus = false;
+  bool IsFinishing = false;
 };
 
 /// A connection, and the call that is under way on it.
@@ -108,7 +118,7 @@ public:
         Address(std::move(Address)),
         Peer(printable((IsLocal ? "grpc+" : "grpc://") + this->Address)),
         Options(std::move(Options)) {}
-  ~GRPCTransport() override { close(); }
+  ~GRPCTransport() override;
 
   Expected<SessionTerms> connect(const SessionRequest &Request,
                                  Deadline Until) override;
@@ -145,6 +155,8 @@ private:
   /// What the calls of this session say of it.
   std::string SerDesName, AdviceType, SessionName;
   std::unique_ptr<Session> Live;
+  /// Those whose calls were cancelled and have not ended.
+  std::vector<std::unique_ptr<Session>> Ending;
   /// By the process that has met the peer.
   ForkDetector Made;
   OutgoingMessage Out;
@@ -326,9 +338,26 @@ bool GRPCTransport::isConnected() const {
 }
 
 void GRPCTransport::close() {
-  if (Live && Made.isForked())
+  if (Made.isForked()) {
     abandon(std::move(Live));
+    abandon(std::move(Ending));
+    return;
+  }
+  std::erase_if(Ending, [](const auto &Old) {
+    return Old->Waiting.drain(Deadline::in(Duration::zero()));
+  });
+  if (Live && Live->Open && !Live->Open->cancel(Deadline::in(CancelTimeout)))
+    Ending.push_back(std::move(Live));
   Live.reset();
+}
+
+GRPCTransport::~GRPCTransport() {
+  close();
+  // gRPC may still write to what they own. Who destroys a runner is not to wait
+  // for a peer that has stopped, so this memory stays with the process.
+  for (std::unique_ptr<Session> &Old : Ending)
+    if (!Old->Waiting.drain(Deadline::in(CancelTimeout)))
+      abandon(std::move(Old));
 }
 
 //===----------------------------------------------------------------------===//
