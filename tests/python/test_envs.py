@@ -37,7 +37,7 @@ from compilers import (
     zombies,
 )
 from mlbridge.envs import CompilerEnv
-from mlbridge.envs.spaces import ObservationReader
+from mlbridge.envs.spaces import ActionWriter, ObservationReader
 
 SPECS = ["pipe", "shm", "pipe:?serdes=json", "shm:?serdes=json&max-message=1MiB"]
 if find_spec("mlbridge._grpc"):
@@ -243,6 +243,30 @@ def test_actions_of_another_form(action: Any) -> None:
         with pytest.raises(mlbridge.SchemaMismatch, match="'action'"):
             env.step(action)
         assert env.step(1)[0] == {"count": 1}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "actions", "others"),
+    [
+        (np.int8, [2, 2.0, True, np.float32(2), [3]], [300, 1.5, np.int64(300), -129]),
+        (np.uint8, [255], [-1, 256]),
+        (np.int64, [2**62], [2**63, 2**70, np.inf, np.nan, "1.5"]),
+        (np.float32, [0.1, np.nan, np.inf, 3], [1e300, np.float64(-1e39), 1j]),
+        (np.float64, [1e300, 2**70], [2**5000]),
+    ],
+)
+def test_an_action_is_not_changed(
+    dtype: Any, actions: list[Any], others: list[Any]
+) -> None:
+    """It is rounded where the space has fewer digits, and nothing else."""
+    write = ActionWriter(spaces.Box(0, 1, (), dtype))
+    for action in actions:
+        written = write(action)["action"]
+        assert written.dtype == dtype
+        np.testing.assert_allclose(written, float(np.ravel(action)[0]))
+    for action in others:
+        with pytest.raises(mlbridge.SchemaMismatch, match="'action'"):
+            write(action)
 
 
 # Failures of the compiler

@@ -183,6 +183,19 @@ def test_agents_take_turns() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_values_of_agents_are_checked(caplog: pytest.LogCaptureFixture) -> None:
+    env = multi_agent(check=True)
+    observations, _ = env.reset(seed=2)
+    (agent,) = observations
+    env.step({agent: 2})
+    assert env.check is not None
+    assert (env.check.observations, env.check.rewards) == (2, 1)
+    assert (env.check.outside, env.check.non_finite) == (0, 0)
+    env.close()
+    assert caplog.records == []
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_whose_turn_it_is() -> None:
     env = multi_agent()
     ((agent, _),) = env.reset(seed=2)[0].items()

@@ -3,6 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """CompilerEnv against compilers whose messages this library would not write."""
 
+import logging
+import os
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,13 +20,15 @@ pytest.importorskip("gymnasium", reason="needs scripts/make-venv train")
 from gymnasium import spaces
 
 import mlbridge
-from mlbridge.envs import CompilerEnv
+from mlbridge.envs import CompilerEnv, make_vec
+from mlbridge.envs.check import ValueCheck
 from mlbridge.errors import error_for
 
 SPEAKER = """
 import os, sys
 import numpy as np
 import mlbridge
+from math import inf, nan
 
 runner = mlbridge.create_model_runner(os.environ["MLBRIDGE_SPEC"])
 runner.timeout = None
@@ -57,6 +63,7 @@ def speaker(*messages: dict[str, Any], **settings: Any) -> Iterator[CompilerEnv]
 
 def _spelt(message: dict[str, Any]) -> str:
     # NumPy 2 writes np.float32(1.0), but array([1]).
+    # nan and inf are the SPEAKER's own names.
     items = ", ".join(
         f"{name!r}: {'np.' if isinstance(value, np.ndarray) else ''}{value!r}"
         for name, value in message.items()
@@ -133,3 +140,162 @@ def test_a_reserved_tensor_that_is_missing(name: str) -> None:
     message = {key: value for key, value in GOOD.items() if key != name}
     with speaker(message) as env, pytest.raises(mlbridge.Malformed, match=name):
         env.reset()
+
+
+# Values
+
+
+def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "mlbridge.envs" and record.levelno == logging.WARNING
+    ]
+
+
+def end_with(**change: Any) -> dict[str, Any]:
+    return {**GOOD, "_terminated": True, **change}
+
+
+def test_values_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    nan, infinity = float("nan"), float("inf")
+    messages = [
+        {**GOOD, "x": 9.5},
+        {**GOOD, "_reward": nan},
+        {**GOOD, "x": nan, "_reward": infinity},
+        end_with(x=-1.0),
+        GOOD,
+        end_with(_reward=-infinity),
+    ]
+    with speaker(*messages, check=True) as env:
+        assert env.reset()[0] == 9.5, "the learner gets it as it is"
+        (first,) = warnings_in(caplog)
+        assert "observation 1 " in first
+        assert "found 9.5" in first
+        assert np.isnan(env.step(0)[1])
+        assert "reward 1 is nan" in warnings_in(caplog)[1]
+        for _ in range(2):
+            env.step(0)
+        env.reset()
+        env.step(0)
+        assert len(warnings_in(caplog)) == 2, "each kind is told of once"
+        assert env.check is not None
+        check = env.check
+        assert (check.observations, check.outside) == (6, 3)
+        assert (check.rewards, check.non_finite) == (4, 3)
+        env.close()
+        assert "3 of 6 observations" in warnings_in(caplog)[2]
+        assert "3 of 4 rewards" in warnings_in(caplog)[2]
+    assert len(warnings_in(caplog)) == 3, "the counts are told of once"
+
+
+def test_values_are_not_looked_at_by_default(caplog: pytest.LogCaptureFixture) -> None:
+    with speaker({**GOOD, "x": float("nan")}) as env:
+        env.reset()
+        assert env.check is None
+    assert warnings_in(caplog) == []
+
+
+def test_values_that_are_as_they_should_be(caplog: pytest.LogCaptureFixture) -> None:
+    with speaker(GOOD, end_with(x=9.0), check=True) as env:
+        env.reset()
+        env.step(0)
+        assert env.check is not None
+        assert env.check.observations == 2
+    assert warnings_in(caplog) == []
+
+
+@pytest.mark.parametrize(
+    ("space", "features", "says"),
+    [
+        (
+            spaces.Dict({"a": spaces.Box(0, 1, (2, 2)), "b": spaces.Discrete(3)}),
+            {"a": np.array([[0, 1], [2, -1]], np.float32), "b": 2},
+            r"'a': expected Box.*found 2.0 at \[1, 0\], and 2 such numbers",
+        ),
+        (
+            spaces.Dict({"a": spaces.Box(0, 1, (1,)), "b": spaces.Discrete(3)}),
+            {"a": np.array([1], np.float32), "b": 3},
+            r"'b': expected Discrete\(3\), found .*3",
+        ),
+        (
+            spaces.Tuple((spaces.Discrete(2), spaces.Text(3))),
+            {"0": 1, "1": "long"},
+            r"'1': expected Text.*found 'long'",
+        ),
+        (
+            spaces.Dict({"n": spaces.Tuple((spaces.MultiBinary(2),))}),
+            {"n.0": np.array([0, 2], np.int8)},
+            r"'n.0': expected MultiBinary.*found array",
+        ),
+        (spaces.MultiDiscrete([3, 4]), {"x": [2, 4]}, r"expected MultiDiscrete"),
+    ],
+)
+def test_where_a_value_is_outside(
+    space: spaces.Space[Any],
+    features: dict[str, Any],
+    says: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    message = {name: value for name, value in GOOD.items() if name != "x"}
+    with speaker({**message, **features}, check=True, observation_space=space) as env:
+        env.reset()
+        assert env.check is not None
+        assert env.check.outside == 1
+    assert re.search(says, warnings_in(caplog)[0])
+
+
+def test_counts_of_an_environment_that_is_forgotten(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with speaker({**GOOD, "x": 10.0}, check=True) as env:
+        env.reset()
+    check = ValueCheck("other (worker 0)")
+    check.reward(float("nan"))
+    child = os.fork()
+    if child == 0:
+        caplog.clear()
+        check.report()
+        os._exit(len(warnings_in(caplog)))
+    assert os.waitpid(child, 0)[1] == 0, "a child has counted nothing"
+    check.report()
+    assert "1 of 1 rewards" in warnings_in(caplog)[-1]
+
+
+FORGETFUL = """
+import sys
+import gymnasium, numpy as np
+from mlbridge.envs import CompilerEnv
+env = CompilerEnv([sys.executable, "-c", sys.argv[1], sys.argv[2]],
+                  observation_space=gymnasium.spaces.Box(0, 9, (), np.float64),
+                  action_space=gymnasium.spaces.Discrete(2), check=True)
+env.reset()
+"""
+
+
+def test_counts_of_a_program_that_closes_nothing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORGETFUL, SPEAKER, f"[{_spelt({**GOOD, 'x': -1.0})}]"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "1 of 1 observations" in done.stderr
+
+
+def test_several_compilers_are_checked(caplog: pytest.LogCaptureFixture) -> None:
+    messages = [GOOD, end_with(_reward=float("nan"))]
+    envs = make_vec(
+        2,
+        [sys.executable, "-c", SPEAKER, f"[{', '.join(map(_spelt, messages))}]"],
+        observation_space=spaces.Box(0, 9, (), np.float64),
+        action_space=spaces.Discrete(2),
+        check=True,
+    )
+    envs.reset()
+    envs.step(np.zeros(2, np.int64))
+    envs.close()
+    told = [line for line in warnings_in(caplog) if "1 of 1 rewards" in line]
+    assert len(told) == 2
+    assert "worker 1" in told[1]

@@ -4,6 +4,7 @@
 """CompilerEnv: a compiler as a Gymnasium environment."""
 
 import copy
+import weakref
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import gymnasium
 from gymnasium import spaces
 
+from mlbridge.envs.check import ValueCheck, describe
 from mlbridge.envs.session import CompilerSession, CompilerSettings, Outcome
 from mlbridge.envs.spaces import ActionWriter, ObservationReader
 
@@ -51,6 +53,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         variables: Mapping[str, str] | None = None,
         folder: str | PathLike[str] | None = None,
         worker: int = 0,
+        check: bool = False,
     ) -> None:
         """Describes the compiler; nothing is started before the first reset.
 
@@ -76,6 +79,10 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
             variables: environment variables for the compiler.
             folder: where it runs.
             worker: its number, where there are several.
+            check: whether to look at values, too: at each observation, whether it is in
+                its space, and at each reward, whether it is finite. Then `check` counts
+                those that are not. The first is logged as a warning (of the logger
+                ``mlbridge.envs``), and `close` logs how many there were.
 
         Raises:
             TypeError: a space that has no form as tensors.
@@ -98,6 +105,11 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
                 worker,
             )
         )
+        self.check = ValueCheck(describe(command, worker)) if check else None
+        """What was found; None where nobody has asked for that."""
+        if self.check is not None:
+            # Also when this is forgotten, and when the interpreter ends.
+            weakref.finalize(self, self.check.report)
         self._is_seeded = False
         self._last: Any = None
         self._running = False
@@ -192,6 +204,8 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
             last = copy.deepcopy(self._last)
             return last, self.failure_reward, False, True, {"error": error}
         observation, info = self._observe(outcome)
+        if self.check is not None:
+            self.check.reward(outcome.reward)
         self._running = not (outcome.terminated or outcome.truncated)
         return (
             observation,
@@ -205,8 +219,12 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         """Ends the compiler: it is asked to first, and killed 2 s later."""
         self._running = False
         self._session.close()
+        if self.check is not None:
+            self.check.report()
 
     def _observe(self, outcome: Outcome) -> tuple[Any, dict[str, Any]]:
         observation, rest = self._read(outcome.features)
+        if self.check is not None:
+            self.check.observation(self.observation_space, observation)
         self._last = observation
         return observation, {**rest, **outcome.info}

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A compiler with several agents, who take turns, for RLlib."""
 
+import weakref
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -11,6 +12,7 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 
+from mlbridge.envs.check import ValueCheck, describe
 from mlbridge.envs.session import CompilerSession, CompilerSettings, Outcome
 from mlbridge.envs.spaces import ActionWriter, ObservationReader
 from mlbridge.errors import InvalidArgument, SchemaMismatch
@@ -38,6 +40,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         variables: Mapping[str, str] | None = None,
         folder: str | PathLike[str] | None = None,
         worker: int = 0,
+        check: bool = False,
     ) -> None:
         """Describes the compiler; nothing is started before the first reset.
 
@@ -53,6 +56,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             variables: environment variables for the compiler.
             folder: where it runs.
             worker: its number.
+            check: whether to look at values, too.
 
         Raises:
             InvalidArgument: the spaces are not of the same agents.
@@ -69,6 +73,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         self.observation_spaces = dict(observation_spaces.items())
         self.action_spaces = dict(action_spaces.items())
         self.failure_reward = failure_reward
+        self._spaces = dict(observation_spaces)
         self._readers = {
             agent: ObservationReader(space)
             for agent, space in observation_spaces.items()
@@ -88,6 +93,11 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
                 worker,
             )
         )
+        self.check = ValueCheck(describe(command, worker)) if check else None
+        """What was found; None where nobody has asked for that."""
+        if self.check is not None:
+            # Also when this is forgotten, and when the interpreter ends.
+            weakref.finalize(self, self.check.report)
         self._turn: str | None = None
         self._last: Any = None
 
@@ -145,6 +155,8 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             return {actor: self._last}, rewards, *over, {actor: error}
 
         agent, observation, info = self._observe(outcome, actor)
+        if self.check is not None:
+            self.check.reward(outcome.reward)
         if not (outcome.terminated or outcome.truncated):
             self._turn = agent
         return (
@@ -159,6 +171,8 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         """Ends the compiler: it is asked to first, and killed 2 s later."""
         self._turn = None
         self._session.close()
+        if self.check is not None:
+            self.check.report()
 
     def _observe(
         self, outcome: Outcome, default: str = ""
@@ -170,5 +184,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
                 f" {', '.join(self._readers)}"
             )
         observation, rest = self._readers[agent](outcome.features)
+        if self.check is not None:
+            self.check.observation(self._spaces[agent], observation)
         self._last = observation
         return agent, observation, {**rest, **outcome.info}

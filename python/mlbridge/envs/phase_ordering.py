@@ -70,6 +70,7 @@ class PhaseOrderingEnv(CompilerEnv):
         times: bool = False,
         render_mode: str | None = None,
         worker: int = 0,
+        check: bool = False,
     ) -> None:
         """Describes the environment; the compiler is started at the first reset.
 
@@ -107,6 +108,7 @@ class PhaseOrderingEnv(CompilerEnv):
                 wants it.
             render_mode: ``ansi`` or ``human``, which show the times in any case.
             worker: its number, where there are several.
+            check: as for `CompilerEnv`.
 
         Raises:
             InvalidArgument: there is no such corpus, module, feature or action space.
@@ -159,6 +161,7 @@ class PhaseOrderingEnv(CompilerEnv):
             timeout=timeout,
             failure_reward=failure_reward,
             worker=worker,
+            check=check,
         )
         if is_row:
             self._read = _row(ObservationReader(by_name), list(boxes))  # type: ignore[assignment]

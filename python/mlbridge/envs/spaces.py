@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from mlbridge.errors import SchemaMismatch
 from mlbridge.types import Features
@@ -15,7 +16,7 @@ from mlbridge.types import Features
 _ARRAYS = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
 
 
-def _children(space: spaces.Space[Any]) -> list[tuple[str, spaces.Space[Any]]] | None:
+def parts_of(space: spaces.Space[Any]) -> list[tuple[str, spaces.Space[Any]]] | None:
     """The parts of a composite space by name; None for one that is a tensor."""
     if isinstance(space, spaces.Dict):
         return list(space.spaces.items())
@@ -33,7 +34,7 @@ def leaves(
     space: spaces.Space[Any], name: str = ""
 ) -> Iterator[tuple[str, spaces.Space[Any]]]:
     """The tensors of a space by name: those of a Dict have its keys, joined by dots."""
-    parts = _children(space)
+    parts = parts_of(space)
     if parts is None:
         if name.startswith("_"):
             raise ValueError(
@@ -61,12 +62,12 @@ class ObservationReader:
 
     def __init__(self, space: spaces.Space[Any]) -> None:
         """For observations of that space; TypeError where it has no tensors."""
-        self._alone = _children(space) is None
+        self._alone = parts_of(space) is None
         self._names = {name for name, _ in leaves(space, "")}
         self._read = self._reader(space, "")
 
     def _reader(self, space: spaces.Space[Any], name: str) -> Callable[[Features], Any]:
-        parts = _children(space)
+        parts = parts_of(space)
         if parts is None:
             return self._leaf_reader(space, name)
         prefix = f"{name}." if name else ""
@@ -137,6 +138,28 @@ class ObservationReader:
         return observation, rest
 
 
+def _converted(action: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
+    """The action as an array of a dtype, rounded where that has fewer digits.
+
+    Raises:
+        TypeError, ValueError, OverflowError: it has no form there, or another value.
+    """
+    found = np.asarray(action)
+    if found.dtype == dtype:
+        return found
+    if found.dtype.kind == "c":
+        raise TypeError("complex numbers have no form as a tensor")
+    with np.errstate(all="ignore"):
+        converted = found.astype(dtype)
+    if converted.dtype.kind != "f":
+        is_kept = np.array_equal(converted, found)
+    else:
+        is_kept = bool((np.isinf(converted) == np.isinf(found.astype(float))).all())
+    if not is_kept:
+        raise ValueError(f"{action!r:.200} has no form as {dtype}")
+    return converted
+
+
 class ActionWriter:
     """Turns an action of a space into tensors: ``action``, or those of a Dict."""
 
@@ -144,7 +167,7 @@ class ActionWriter:
         """For actions of that space; TypeError where it has no tensors."""
         list(leaves(space, ""))
         self._space = space
-        self._alone = _children(space) is None
+        self._alone = parts_of(space) is None
 
     def __call__(self, action: Any) -> dict[str, Any]:
         """The tensors by name.
@@ -163,7 +186,7 @@ class ActionWriter:
         action: Any,
         tensors: dict[str, Any],
     ) -> None:
-        parts = _children(space)
+        parts = parts_of(space)
         if parts is not None:
             by_key: Mapping[str, Any] = (
                 action
@@ -180,8 +203,8 @@ class ActionWriter:
             tensors[name] = str(action)
         else:
             try:
-                tensors[name] = np.asarray(action, space.dtype).reshape(space.shape)
-            except (TypeError, ValueError) as error:
+                tensors[name] = _converted(action, space.dtype).reshape(space.shape)
+            except (TypeError, ValueError, OverflowError) as error:
                 raise SchemaMismatch(
                     f"action {name!r}: expected {space}, found {action!r}"
                 ) from error
