@@ -17,7 +17,7 @@
 ///     Reply.clear();
 ///     Reply.set("out", decide(Question->Features));
 ///     if (Error E = (*Server)->reply(Reply.tensors()))
-///       std::cerr << E.str() << '\n'; // This compiler has gone.
+///       std::cerr << E.str() << '\n'; // This compiler did not get it.
 ///   }
 /// \endcode
 ///
@@ -114,15 +114,21 @@ public:
   Expected<Question> next(Deadline Until);
 
   /// Answers the question at \p Index of the last batch. An error means that
-  /// this compiler did not get it; its session is over, the server goes on.
+  /// this compiler did not get it; the server goes on. Advice that has no form
+  /// in the session's format, or is longer than max-message: the compiler is
+  /// told that instead, as by replyError(), and its session goes on. It is over
+  /// where that could not be sent, or the compiler is gone.
   virtual Error reply(std::size_t Index, Span<const TensorView> Advice) = 0;
   /// Answers the last question that next() returned.
   Error reply(Span<const TensorView> Advice) { return reply(0, Advice); }
-  /// Answers that the model failed: the compiler sees ErrorCode::Model.
+  /// Answers that the model failed: the compiler sees ErrorCode::Model. Of a
+  /// text longer than 4096 bytes it gets the beginning, as of the next one's.
   Error replyError(std::string_view Message, std::size_t Index = 0);
   /// Leaves the decision to the compiler: it sees ErrorCode::Deferred.
   Error replyDeferred(std::string_view Why, std::size_t Index = 0);
 
+  /// Whether that session goes on.
+  virtual bool isOpen(std::uint64_t Session) const = 0;
   virtual Statistics statistics() const = 0;
   /// From now on, notes how long questions take.
   virtual void measureLatencies() = 0;

@@ -54,11 +54,12 @@ Error InterProcessModelRunner::connectOrBackOff(const AdviceSpec &Wanted,
   Error Failure =
       connectUntil(Wanted, Until.restartedFor(Absent ? Channel->timeToLook()
                                                      : ConnectTimeout));
-  // Who was interrupted has not waited long enough to know.
-  if (Until.isInterrupted())
-    return Failure;
   // Other failures are found without waiting.
-  if (Failure.code() == ErrorCode::Timeout) {
+  const bool IsTimeout = Failure.code() == ErrorCode::Timeout;
+  // Who was interrupted has not waited long enough to know.
+  if (IsTimeout && Until.isInterrupted())
+    return Failure;
+  if (IsTimeout) {
     Duration Pause =
         Absent ? std::min(2 * Absent->Pause, LastPause) : FirstPause;
     Absent = {Failure, Deadline::in(Pause), Pause};

@@ -11,6 +11,7 @@
 #include "Server/LatencyHistogram.h"
 #include "Server/Reception.h"
 #include "Server/ServerSession.h"
+#include "Support/PrintableText.h"
 
 #include "MLCompilerBridge/AdaptiveWait.h"
 
@@ -56,13 +57,25 @@ static TensorView namedText(std::string_view Name, std::string_view Text) {
   return View;
 }
 
+/// The beginning of \p Text, in whole characters of UTF-8. A compiler shows no
+/// more, and a longer one might exceed max-message.
+static std::string_view beginning(std::string_view Text) {
+  constexpr std::size_t MaxBytes = 4096;
+  if (Text.size() <= MaxBytes)
+    return Text;
+  std::size_t End = MaxBytes;
+  while (End > 0 && (static_cast<unsigned char>(Text[End]) & 0xC0) == 0x80)
+    --End;
+  return Text.substr(0, End);
+}
+
 Error ModelServer::replyError(std::string_view Message, std::size_t Index) {
-  TensorView View = namedText(ReplyNames::Error, Message);
+  TensorView View = namedText(ReplyNames::Error, beginning(Message));
   return reply(Index, Span<const TensorView>(&View, 1));
 }
 
 Error ModelServer::replyDeferred(std::string_view Why, std::size_t Index) {
-  TensorView View = namedText(ReplyNames::Deferred, Why);
+  TensorView View = namedText(ReplyNames::Deferred, beginning(Why));
   return reply(Index, Span<const TensorView>(&View, 1));
 }
 
@@ -80,6 +93,7 @@ public:
                                            Duration Within) override;
   using ModelServer::reply;
   Error reply(std::size_t Index, Span<const TensorView> Advice) override;
+  bool isOpen(std::uint64_t Session) const override;
   Statistics statistics() const override;
   void measureLatencies() override { MeasuresLatencies = true; }
   std::vector<Duration> latencies(Span<const double> Quantiles) const override;
@@ -113,6 +127,7 @@ private:
   TimePoint now() const {
     return MeasuresLatencies ? Deadline::Clock::now() : TimePoint();
   }
+  void endUnlessTold(ServerSession &Session, Error Why);
   void end(ServerSession &Session, Error Why);
 
   /// Waits for anything to happen, at most until \p Until.
@@ -172,6 +187,11 @@ Server::Server(std::vector<std::unique_ptr<Door>> TheDoors) {
     Name += (Name.empty() ? "" : ", ") + D->name();
     Doors.push_back({std::move(D)});
   }
+}
+
+bool Server::isOpen(std::uint64_t Session) const {
+  return std::ranges::any_of(
+      Open, [&](const auto &S) { return S->who().Number == Session; });
 }
 
 ModelServer::Statistics Server::statistics() const {
@@ -314,11 +334,23 @@ Error Server::reply(std::size_t Index, Span<const TensorView> Advice) {
   Error E = Session->reply(Advice);
   if (MeasuresLatencies)
     Latencies.record(Deadline::Clock::now() - Askers[Index].Arrived);
-  // An advice that this format cannot carry leaves the compiler waiting, and
-  // only the end of the session tells it so.
   if (E)
-    end(*Session, E);
+    endUnlessTold(*Session, E);
   return E;
+}
+
+/// Answers in place of an advice that was not sent, so that the compiler does
+/// not wait for it. Where that cannot be sent either, only the end of the
+/// session tells it.
+void Server::endUnlessTold(ServerSession &Session, Error Why) {
+  const bool IsLost = Why.code() == ErrorCode::PeerClosed ||
+                      Why.code() == ErrorCode::Timeout ||
+                      Session.channel().isInsideAnswer();
+  const std::string Text =
+      "the model's answer could not be sent: " + printable(Why.message(), 1024);
+  const TensorView View = namedText(ReplyNames::Error, Text);
+  if (IsLost || Session.reply(Span<const TensorView>(&View, 1)))
+    end(Session, std::move(Why));
 }
 
 void Server::end(ServerSession &Session, Error Why) {

@@ -182,8 +182,10 @@ Error FifoChannel::commit(std::size_t Size, Duration Within) {
   if (Error E = frame(Size))
     return E;
   Span<iovec> Left = Gathered;
+  IsInsideAnswer = true;
   if (Error E = writeSome(Left, &PipeWriter::write))
     return E;
+  IsInsideAnswer = false;
   if (!Left.empty()) {
     Unsent = Left.front();
     UnsentWithin = Within;
@@ -197,10 +199,13 @@ Error FifoChannel::send(Span<const Span<const std::byte>> Pieces,
   if (Error E = gather(Pieces))
     return E;
   Span<iovec> Left = Gathered;
+  IsInsideAnswer = true;
   if (Error E = writeSome(Left, &PipeWriter::write))
     return E;
-  if (Left.empty())
+  if (Left.empty()) {
+    IsInsideAnswer = false;
     return Error::success();
+  }
   std::size_t NumLeft = 0;
   for (const iovec &Piece : Left)
     NumLeft += Piece.iov_len;
@@ -211,6 +216,7 @@ Error FifoChannel::send(Span<const Span<const std::byte>> Pieces,
     std::memcpy(Next, Piece.iov_base, Piece.iov_len);
     Next += Piece.iov_len;
   }
+  IsInsideAnswer = false;
   Unsent = {Out.data(), NumLeft};
   UnsentWithin = Within;
   UnsentUntil = Deadline::in(Within);

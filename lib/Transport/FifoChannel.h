@@ -74,6 +74,7 @@ public:
   Error send(Span<const Span<const std::byte>> Pieces,
              Duration Within) override;
   bool isSending() const override { return Unsent.iov_len != 0; }
+  bool isInsideAnswer() const override { return IsInsideAnswer; }
   Deadline unsentUntil() const override { return UnsentUntil; }
   Error flush() override;
 
@@ -140,6 +141,7 @@ private:
     std::uint64_t Size = 0;
   } GatheredPrefix;
   /// What is left of it in Out, for flush().
+  bool IsInsideAnswer = false;
   iovec Unsent{};
   Duration UnsentWithin{};
   Deadline UnsentUntil = Deadline::never();

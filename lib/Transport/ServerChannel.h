@@ -62,6 +62,9 @@ public:
   /// Sends one that lies in pieces, which are not used after the call. Unless
   /// overridden, this copies them to the region.
   virtual Error send(Span<const Span<const std::byte>> Pieces, Duration Within);
+  /// Whether an answer was sent in part and its rest is lost: no other may
+  /// follow it.
+  virtual bool isInsideAnswer() const { return false; }
   /// Whether something is kept: then flush() has to be called as often as
   /// poll(2) wakes, and when unsentUntil() has passed.
   virtual bool isSending() const { return false; }

@@ -27,6 +27,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
+#include <unordered_set>
 
 namespace nb = nanobind;
 
@@ -67,6 +68,8 @@ public:
   std::uint64_t open() const { return Counts.Open; }
   std::uint64_t questions() const { return Counts.Questions; }
   std::uint64_t batches() const { return Counts.Batches; }
+  std::uint64_t refused() const { return NumRefused; }
+  std::uint64_t mistyped() const { return NumMistyped; }
   void measureLatencies();
   std::vector<double> latencies(const std::vector<double> &Quantiles) const;
 
@@ -89,19 +92,25 @@ private:
       Answer Kind;
       std::uint64_t Session;
       int Pid;
-      /// Why it could not be sent; that session is over.
+      /// Why it could not be sent.
       MLBridge::Error Why;
+      /// Its session is, since the compiler could not be told.
+      bool IsOver;
 
       bool isAuthorsFault() const;
       nb::object exception() const;
     };
     std::vector<Failed> Failures;
 
-    const Failed *authorsFault() const;
+    bool isAuthorsFault() const {
+      return std::ranges::any_of(Failures, &Failed::isAuthorsFault);
+    }
+    void raiseAuthorsFaults() const;
   };
 
   /// How long a signal may have to wait.
   static constexpr std::chrono::milliseconds Slice{100};
+  static constexpr std::size_t MaxMistyped = 4096;
 
   /// Sends, and waits: whether there are questions.
   bool advance(const BatchLimits &Limits, std::optional<double> Timeout);
@@ -137,6 +146,11 @@ private:
   bool InUse = false;
   std::atomic<bool> Stopped = false;
   ModelServer::Statistics Counts;
+  std::uint64_t NumRefused = 0;
+  std::uint64_t NumMistyped = 0;
+  /// Of the open sessions, those of which each answer so far could not be
+  /// converted to what the session's first question wants.
+  std::unordered_set<std::uint64_t> Mistyped;
   std::string LastReported;
 };
 
@@ -211,7 +225,7 @@ bool Server::advance(const BatchLimits &Limits, std::optional<double> Timeout) {
     {
       nb::gil_scoped_release Release;
       Last = sendAnswers();
-      if (!Last.authorsFault())
+      if (!Last.isAuthorsFault())
         Next.emplace(Listener->nextBatch(Limits, Wait));
     }
     settle(Last);
@@ -260,11 +274,13 @@ void Server::forget() {
     E->Question = {};
   Shown.clear();
   Views.clear();
+  Mistyped.clear();
 }
 
 /// Answers a question that has no form in Python with an error.
 void Server::refuse(const ModelServer::Question &Question, std::size_t Index,
                     const std::string &Why) {
+  ++NumRefused;
   std::string Text = "the features cannot be shown in Python: " + Why;
   warn("a question was refused",
        exceptionFor({ErrorCode::Unsupported,
@@ -285,7 +301,7 @@ void Server::warn(std::string_view What, const nb::object &Why) {
 /// the last answers.
 void Server::report(const Sent &Last) {
   // The server's messages name the session, so that each is told once. An
-  // answer's failure is one of them, and is told by itself or raised.
+  // answer's failure may be one of them, and is told by itself.
   const MLBridge::Error &End = Listener->lastSessionError();
   if (End && End.message() != LastReported) {
     LastReported = End.message();
@@ -294,10 +310,10 @@ void Server::report(const Sent &Last) {
         }))
       warn("a session ended", exceptionFor(End));
   }
-  const Sent::Failed *Raised = Last.authorsFault();
   for (const Sent::Failed &Failure : Last.Failures)
-    if (&Failure != Raised)
-      warn("a session ended", Failure.exception());
+    if (!Failure.isAuthorsFault())
+      warn(Failure.IsOver ? "a session ended" : "an answer was not sent",
+           Failure.exception());
 }
 
 //===----------------------------------------------------------------------===//
@@ -349,6 +365,8 @@ void Server::setText(Exchange &E, Answer Kind, std::string Text) {
   E.Reply.clear();
   E.Text = std::move(Text);
   E.Pending = Kind;
+  if (Kind == Answer::Deferred)
+    Mistyped.erase(E.Question.Session);
 }
 
 /// Adds one output of the reply; \p IsTaken where it is the one that a compiler
@@ -361,12 +379,24 @@ void Server::addOutput(Exchange &E, std::string_view Name, nb::handle Value,
   try {
     E.Reply.add(Name, Value, Wanted);
   } catch (nb::python_error &Failure) {
-    // The compiler has said what its first question wants. Of a later one it
-    // is a guess only, and the compiler itself is who knows.
-    if (!Wanted || E.Question.IsFirst || !Failure.matches(PyExc_TypeError))
+    if (!Wanted || !Failure.matches(PyExc_TypeError))
       throw;
+    // The compiler has said what its first question wants, and may want another
+    // type later. A policy that has answered none in that type is at fault.
+    const std::uint64_t Session = E.Question.Session;
+    if (E.Question.IsFirst || Mistyped.contains(Session)) {
+      // Most of so many have ended.
+      if (Mistyped.size() >= MaxMistyped)
+        Mistyped.clear();
+      Mistyped.insert(Session);
+      throw;
+    }
     E.Reply.add(Name, Value);
+    ++NumMistyped;
+    return;
   }
+  if (Wanted && !Mistyped.empty())
+    Mistyped.erase(E.Question.Session);
 }
 
 void Server::setReply(nb::handle Value, std::size_t Index) {
@@ -449,26 +479,39 @@ Server::Sent Server::sendAnswers() {
       break;
     }
     if (Failure)
-      Result.Failures.push_back(
-          {Kind, E.Question.Session, E.Question.Pid, std::move(Failure)});
+      Result.Failures.push_back({Kind, E.Question.Session, E.Question.Pid,
+                                 std::move(Failure),
+                                 !Listener->isOpen(E.Question.Session)});
   }
   return Result;
 }
 
-/// Whether the one who made the answer has to know. That a compiler has left is
-/// no affair of the model's, nor is that a bare one has no ear for reasons.
+/// Whether the author of the answer has to know. A compiler that has left is no
+/// affair of the model's, nor is a bare one that cannot be told of a failure.
 bool Server::Sent::Failed::isAuthorsFault() const {
-  return Kind == Answer::Advice && (Why.code() == ErrorCode::SchemaMismatch ||
-                                    Why.code() == ErrorCode::InvalidArgument ||
-                                    Why.code() == ErrorCode::Unsupported);
+  return Kind == Answer::Advice && Why.code() != ErrorCode::PeerClosed &&
+         Why.code() != ErrorCode::Timeout;
 }
 
-const Server::Sent::Failed *Server::Sent::authorsFault() const {
-  auto Found = std::ranges::find_if(Failures, &Failed::isAuthorsFault);
-  return Found == Failures.end() ? nullptr : &*Found;
+/// Raises the first one, which has the others, if there is one.
+void Server::Sent::raiseAuthorsFaults() const {
+  nb::object First;
+  nb::list Others;
+  for (const Failed &Failure : Failures) {
+    if (!Failure.isAuthorsFault())
+      continue;
+    if (!First.is_valid())
+      First = Failure.exception();
+    else
+      Others.append(Failure.exception());
+  }
+  if (!First.is_valid())
+    return;
+  First.attr("others") = nb::tuple(Others);
+  raise(First);
 }
 
-/// The failure, and whose session it has ended.
+/// The failure, and whose session it was.
 nb::object Server::Sent::Failed::exception() const {
   std::string Number = "session " + std::to_string(Session);
   std::string Text(Why.message());
@@ -479,6 +522,7 @@ nb::object Server::Sent::Failed::exception() const {
   nb::object Exception = exceptionFor({Why.code(), std::move(Text)});
   Exception.attr("session") = Session;
   Exception.attr("pid") = Pid;
+  Exception.attr("session_ended") = IsOver;
   return Exception;
 }
 
@@ -488,8 +532,7 @@ void Server::settle(const Sent &Last) {
     E->Reply.clear();
   Counts = Listener->statistics();
   report(Last);
-  if (const Sent::Failed *Failure = Last.authorsFault())
-    raise(Failure->exception());
+  Last.raiseAuthorsFaults();
 }
 
 void Server::send() {
@@ -540,7 +583,8 @@ void bindServer(nb::module_ &M) {
            "Sends the replies that are set, if any, and waits for the next "
            "question. Returns its features by name, or None when timeout "
            "seconds have passed or stop() was called. Of what it raises, only "
-           "a reply that cannot be sent has a session.")
+           "a reply that cannot be sent has a session; "
+           "the others of its batch that cannot be sent are its others.")
       .def("exchange_batch", &Server::exchangeBatch, nb::arg("max_size"),
            nb::arg("max_delay"), nb::arg("timeout").none() = nb::none(),
            nb::sig("def exchange_batch(self, max_size: int, max_delay: float, "
@@ -590,6 +634,12 @@ void bindServer(nb::module_ &M) {
       .def_prop_ro("questions", &Server::questions, "Questions so far.")
       .def_prop_ro("batches", &Server::batches,
                    "In how many batches they came.")
+      .def_prop_ro("refused", &Server::refused,
+                   "Questions that have no form in Python, which were answered "
+                   "with an error.")
+      .def_prop_ro("mistyped", &Server::mistyped,
+                   "Answers of another type than their compilers' first "
+                   "questions want.")
       .def("measure_latencies", &Server::measureLatencies,
            "From now on, notes how long questions take.")
       .def("latencies", &Server::latencies, nb::arg("quantiles"),

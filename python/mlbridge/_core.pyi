@@ -56,7 +56,7 @@ class Server:
 
     def exchange(self, timeout: float | None = None) -> dict[str, Any] | None:
         """
-        Sends the replies that are set, if any, and waits for the next question. Returns its features by name, or None when timeout seconds have passed or stop() was called. Of what it raises, only a reply that cannot be sent has a session.
+        Sends the replies that are set, if any, and waits for the next question. Returns its features by name, or None when timeout seconds have passed or stop() was called. Of what it raises, only a reply that cannot be sent has a session; the others of its batch that cannot be sent are its others.
         """
 
     def exchange_batch(self, max_size: int, max_delay: float, timeout: float | None = None) -> list[dict[str, Any]] | None:
@@ -131,6 +131,16 @@ class Server:
     @property
     def batches(self) -> int:
         """In how many batches they came."""
+
+    @property
+    def refused(self) -> int:
+        """
+        Questions that have no form in Python, which were answered with an error.
+        """
+
+    @property
+    def mistyped(self) -> int:
+        """Answers of another type than their compilers' first questions want."""
 
     def measure_latencies(self) -> None:
         """From now on, notes how long questions take."""

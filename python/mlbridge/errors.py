@@ -16,9 +16,13 @@ class Error(Exception):
     code: ClassVar[str] = "Error"
 
     session: int = 0
-    """Where an answer could not be sent: the session that has ended by that. Else 0."""
+    """Where an answer could not be sent: the session that it was for. Else 0."""
     pid: int = 0
     """The process of that session's compiler; 0 for a bare one."""
+    session_ended: bool = False
+    """Whether that session is over: its compiler could not be told of the failure."""
+    others: "tuple[Error, ...]" = ()
+    """Of a batch, the further answers that could not be sent, one error each."""
 
 
 class Timeout(Error, TimeoutError):

@@ -146,13 +146,14 @@ class PipeCompilerInterface(BaseCompilerInterface):
 
         Raises:
             Timeout: nobody asked in time.
-            SchemaMismatch, Unsupported, InvalidArgument: the answer cannot be sent in
-                this session's format, or is longer than ``max_message``. Its
-                compiler has not been told: its session, which the exception's
-                ``session`` and ``pid`` name, is over. The next call serves the
-                others. (Of an error or a deferral that cannot be sent, only the log
-                tells.)
-            OSFailure: this end is broken.
+            SchemaMismatch, Unsupported, InvalidArgument, OSFailure: the answer cannot
+                be sent in this session's format, is longer than ``max_message``, or
+                there is no memory for it. Its compiler, whose session the exception's
+                ``session`` and ``pid`` name, has got an error of code ``Model``
+                instead, and may ask again; or, where it cannot be told, as a bare one
+                that speaks the bitstream, that session is over (``session_ended``).
+                The next call serves all that are open.
+            OSFailure, with a ``session`` of 0: this end is broken.
         """
         if mode == "exit":
             self._server.send()

@@ -45,7 +45,11 @@ class Statistics:
     deferred: int = 0
     """Of these, left to the compiler."""
     errors: int = 0
-    """Of these, on which the policy failed."""
+    """Of these, without an answer to use: the policy raised, or what it returned could
+    not be sent."""
+    mistyped: int = 0
+    """Of these, answered in another type than the compiler's first question wanted.
+    Whether the compiler could use that is not known here."""
     policy_seconds: float = 0.0
     """Time spent in the policy."""
     latencies: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -68,12 +72,65 @@ class Statistics:
             f"{self.deferred} deferred, {self.errors} failed, "
             f"{self.policy_microseconds:.1f} us each in the policy"
         )
+        if self.mistyped:
+            text += f", {self.mistyped} in another type than the first"
         if self.batches and self.questions > self.batches:
             text += f", {self.batch_size:.1f} at once"
         if any(self.latencies):
             median, p90, p99 = (1e6 * seconds for seconds in self.latencies)
             text += f"; latency {median:.0f} us, p90 {p90:.0f}, p99 {p99:.0f}"
         return text
+
+
+class _FailureLog:
+    """Tells of a policy's failures without a line for each.
+
+    The first of a kind is an error with its traceback. The others are counted, and
+    told every few seconds at most, and in the end.
+    """
+
+    _INTERVAL = 5.0
+    _KINDS = 16
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._silent = 0
+        self._kinds: set[tuple[type[Exception], str, int]] = set()
+        self._next = 0.0
+        self._last = ""
+
+    def note(self, failure: Exception, session: int, pid: int) -> None:
+        """Counts a failure, and tells of it or keeps it."""
+        self.total += 1
+        self._last = (
+            f"a question of session {session} (process {pid}): "
+            f"{_description_of(failure)}"
+        )
+        now = time.monotonic()
+        # An answer that could not be sent is the policy's, wherever that is noticed.
+        is_unsent = isinstance(failure, Error) and failure.session != 0
+        kind = (type(failure), *(("", 0) if is_unsent else _origin_of(failure)))
+        if kind not in self._kinds and len(self._kinds) < self._KINDS:
+            self._kinds.add(kind)
+            self._next = now + self._INTERVAL
+            logger.error("the policy failed on %s", self._last, exc_info=failure)
+            return
+        self._silent += 1
+        if now >= self._next:
+            self.tell()
+
+    def tell(self) -> None:
+        """Tells how many there were since the last line, if any."""
+        if self._silent:
+            logger.error(
+                "the policy failed on %d more question%s, %d in all; the last was %s",
+                self._silent,
+                "" if self._silent == 1 else "s",
+                self.total,
+                self._last,
+            )
+        self._silent = 0
+        self._next = time.monotonic() + self._INTERVAL
 
 
 class _PolicyServer:
@@ -112,7 +169,7 @@ class _PolicyServer:
             self.server.measure_latencies()
         self._next_note = 0.0
         self._stopping = False
-        self._last_failure = ""
+        self._failures = _FailureLog()
 
     def stop(self) -> None:
         """Makes run() return soon; may be called by any thread."""
@@ -121,6 +178,12 @@ class _PolicyServer:
 
     def run(self, sessions: int | None = None, timeout: float | None = None) -> None:
         """Answers until stopped, or as `serve` says."""
+        try:
+            self._run(sessions, timeout)
+        finally:
+            self._failures.tell()
+
+    def _run(self, sessions: int | None, timeout: float | None) -> None:
         # That a session has ended is noticed between two waits.
         wait = timeout if sessions is None else min(0.05, timeout or 0.05)
         idle_since = time.monotonic()
@@ -128,11 +191,7 @@ class _PolicyServer:
             try:
                 questions = self._next(wait)
             except Error as unsent:
-                # An answer that does not fit the session's format has ended it;
-                # what names no session is the server's own failure.
-                if not unsent.session:
-                    raise
-                self._fail(unsent, unsent.session, unsent.pid)
+                self._fail_unsent(unsent)
                 continue
             self._count()
             if questions is not None:
@@ -140,7 +199,7 @@ class _PolicyServer:
                 # The wait for the next question may be long.
                 del questions
                 if self._stopping:
-                    self.server.send()
+                    self._send()
                     return
                 idle_since = time.monotonic()
             elif self._stopping or self._are_gone(sessions):
@@ -163,6 +222,8 @@ class _PolicyServer:
         statistics.open = server.open
         statistics.questions = server.questions
         statistics.batches = server.batches
+        statistics.errors = self._failures.total + server.refused
+        statistics.mistyped = server.mistyped
         if self._measures and time.monotonic() >= self._next_note:
             self._next_note = time.monotonic() + LATENCY_INTERVAL
             self.note_latencies()
@@ -215,23 +276,34 @@ class _PolicyServer:
             self.server.set_error(_description_of(failure), index)
             self._fail(failure, *self.server.asker(index))
 
+    def _send(self) -> None:
+        """Sends the last answers."""
+        try:
+            self.server.send()
+        except Error as unsent:
+            self._fail_unsent(unsent)
+        self._count()
+
+    def _fail_unsent(self, unsent: Error) -> None:
+        """Counts the answers that could not be sent, of which there is one at least."""
+        # What names no session is the server's own failure.
+        if not unsent.session:
+            raise unsent
+        for one in (unsent, *unsent.others):
+            if one.session_ended:
+                logger.warning("a session ended: %s", one)
+            self._fail(one, one.session, one.pid)
+
     def _fail(self, failure: Exception, session: int, pid: int) -> None:
-        """Raises the failure, or logs it: the same one with its traceback once."""
-        self.statistics.errors += 1
+        """Raises the failure, or counts it."""
         if self._raises:
+            self._failures.total += 1
             try:
                 self.server.send()
             finally:
+                self._count()
                 raise failure
-        text = _description_of(failure)
-        logger.error(
-            "the policy failed on a question of session %d (process %d): %s",
-            session,
-            pid,
-            text,
-            exc_info=None if text == self._last_failure else failure,
-        )
-        self._last_failure = text
+        self._failures.note(failure, session, pid)
 
 
 def _answers_of(policy: BatchPolicy, questions: list[Features]) -> Sequence[Any]:
@@ -257,6 +329,16 @@ def _raising(failure: Exception) -> Policy:
         raise failure
 
     return policy
+
+
+def _origin_of(failure: Exception) -> tuple[str, int]:
+    """The file and the line that have raised it."""
+    place = failure.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if place is None:
+        return "", 0
+    return place.tb_frame.f_code.co_filename, place.tb_lineno
 
 
 def _text_of(failure: Exception) -> str:
@@ -307,12 +389,13 @@ def serve(
         sessions: return when so many compilers have come and gone.
         timeout: seconds without a question after which to give up.
         on_error: what happens when the policy raises, or returns what cannot be
-            sent: ``"reply"`` logs the exception and goes on; ``"raise"`` raises it
+            sent (a type that is no tensor, a bool of 2, text that is not UTF-8, more
+            than ``max-message`` bytes): ``"reply"`` goes on, and logs the first
+            exception of a kind, and how many more there are; ``"raise"`` raises it
             here. The compiler decides by itself in either case. It sees the error
-            code ``Model`` with the exception's text, but where there is no way to
-            tell it, its session ends: a bare compiler that speaks the bitstream
-            (which can be told of no deferral either), or any one when the answer
-            does not fit its format or ``max-message``.
+            code ``Model`` with the exception's text, and its session goes on. Only a
+            bare compiler that speaks the bitstream cannot be told: its session ends
+            (as when it is deferred to).
         max_batch: the most questions that a batched policy gets at once.
         max_delay: seconds that a question may wait for others to join its batch.
         measure_latency: whether the statistics tell how long questions took.

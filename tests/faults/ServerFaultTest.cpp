@@ -135,6 +135,65 @@ TEST_F(ServerFault, QuestionWithoutAReplyIsAnsweredWithAnError) {
   EXPECT_EQ(Compiler.wait(), 0);
 }
 
+TEST_F(ServerFault, AdviceThatCannotBeSentIsReplacedByTheReason) {
+  const std::uint8_t Two = 2;
+  TensorView NoBool;
+  NoBool.Name = "out";
+  NoBool.Type = ElementType::Bool;
+  NoBool.Data = &Two;
+  NoBool.NumBytes = 1;
+  for (auto Format : {SerDes::Kind::Bitstream, SerDes::Kind::JSON}) {
+    Child Compiler([&] {
+      PipeModelRunner R(Name, Format);
+      R.populateFeatures(std::pair{"x", 1});
+      Expected<bool> First = R.tryEvaluate<bool>();
+      if (First.code() != ErrorCode::Model ||
+          First.message().find("could not be sent") == std::string_view::npos)
+        return 1;
+      R.populateFeatures(std::pair{"x", 2});
+      Expected<int> Second = R.tryEvaluate<int>();
+      return Second && *Second == 2 ? 0 : 2;
+    });
+    auto Q = next();
+    ASSERT_TRUE(Q) << Q.takeError().str();
+    const std::uint64_t Session = Q->Session;
+    EXPECT_TRUE(Server->reply(Span<const TensorView>(&NoBool, 1)));
+    EXPECT_TRUE(Server->isOpen(Session));
+    Q = next();
+    ASSERT_TRUE(Q) << Q.takeError().str();
+    EXPECT_EQ(Q->Session, Session);
+    ASSERT_FALSE(Server->reply(Q->Features));
+    EXPECT_EQ(Compiler.wait(), 0);
+    EXPECT_EQ(next(50ms).code(), ErrorCode::Timeout);
+    EXPECT_FALSE(Server->isOpen(Session));
+    EXPECT_FALSE(Server->lastSessionError())
+        << Server->lastSessionError().str();
+  }
+}
+
+TEST_F(ServerFault, ALongReasonIsCutBetweenTwoCharacters) {
+  Child Compiler([&] {
+    PipeModelRunner R(Name);
+    for (int Offset = 0; Offset < 3; ++Offset) {
+      R.populateFeatures(std::pair{"x", Offset});
+      Expected<int> Answer = R.tryEvaluate<int>();
+      if (Answer.code() != ErrorCode::Model ||
+          Answer.message().find("\u20ac\u20ac") == std::string_view::npos)
+        return 1;
+    }
+    return 0;
+  });
+  for (int Offset = 0; Offset < 3; ++Offset) {
+    auto Q = next();
+    ASSERT_TRUE(Q) << Q.takeError().str();
+    std::string Long(static_cast<std::size_t>(Offset), 'a');
+    while (Long.size() < 100'000)
+      Long += "\u20ac";
+    EXPECT_FALSE(Server->replyError(Long));
+  }
+  EXPECT_EQ(Compiler.wait(), 0);
+}
+
 TEST_F(ServerFault, TwoCompilersAtOnceAreNotMixedUp) {
   std::vector<std::unique_ptr<Child>> Compilers;
   for (int I = 0; I < 8; ++I)

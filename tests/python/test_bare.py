@@ -276,10 +276,12 @@ def test_what_they_cannot_be_told(
                 assert is_dropped(peer, question(0))
             assert runner.evaluate({"x": 1}, int) == 7
             told = [record.getMessage() for record in caplog.records]
-            # That the policy raised is one thing, that the session ended another.
-            assert len(told) == (2 if serves.startswith("raises") else 1)
-            assert says in told[0]
-            assert all(f"session {session} (process 0)" in text for text in told)
+            # That the policy failed is one thing, and is told of once; that the
+            # session ended is another.
+            assert len(told) == (2 if serves in FAILURES and session == 1 else 1)
+            (ended,) = [text for text in told if text.startswith("a session ended: ")]
+            assert says.encode(errors="backslashreplace").decode() in ended
+            assert all(f"session {session}" in text for text in told)
             caplog.clear()
     assert served.statistics.deferred == (2 if serves in DEFERRALS else 0)
     assert served.statistics.errors == (2 if serves in FAILURES else 0)
@@ -346,6 +348,7 @@ def test_a_failure_in_the_papers_loop(
         with pytest.raises(mlbridge.Unsupported, match="session 2") as caught:
             interface.evaluate()
         assert (caught.value.session, caught.value.pid) == (2, 0)
+        assert caught.value.session_ended
         assert dropped.result(20)
         assert len(caplog.records) == 1
 

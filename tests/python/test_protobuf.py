@@ -217,11 +217,15 @@ def test_a_reply_that_does_not_fit(name: str, pb2: Any) -> None:
     question = {"inline": True, "scores": np.ones(1, np.float32)}
     spec = f"pipe:{name}?serdes={messages.name}&timeout=20s"
     with (
-        serving(lambda f: {"inline": True}, f"pipe:{name}", formats=[messages]),
+        serving(
+            lambda f: {"inline": True}, f"pipe:{name}", formats=[messages]
+        ) as served,
         create_model_runner(spec, formats=[messages]) as runner,
-        pytest.raises(mlbridge.PeerClosed),
     ):
-        runner.evaluate(question)
+        for _ in range(2):
+            with pytest.raises(mlbridge.ModelError, match=r"field 'scores'.*Decision"):
+                runner.evaluate(question)
+    assert served.statistics.sessions == 1
 
 
 def test_a_failure_and_a_deferral(name: str, pb2: Any) -> None:

@@ -14,6 +14,8 @@
 
 #include "Transport/FifoChannel.h"
 
+#include "support/Child.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,7 +24,17 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <sys/resource.h>
 #include <unistd.h>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MLBRIDGE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MLBRIDGE_SANITIZED 1
+#endif
+#endif
 
 using namespace MLBridge;
 using namespace std::chrono_literals;
@@ -133,6 +145,38 @@ TEST_P(Frames, OfAModelRepeatTheRequestsNumber) {
   const Span<const std::byte> Whole = Channel->message();
   ASSERT_FALSE(Channel->send({&Whole, 1}, 1s));
   EXPECT_EQ(sent(), readGolden(golden()));
+}
+
+/// Whose rest there is no memory for: the reader takes the next bytes for it.
+TEST_P(Frames, OfAModelThatAreCutOffAreKnown) {
+  const std::vector<std::byte> Long(std::size_t(64) << 20);
+  const Span<const std::byte> Piece(Long);
+  EXPECT_EQ(Channel->send({&Piece, 1}, 1s).code(), ErrorCode::InvalidArgument);
+  EXPECT_FALSE(Channel->isInsideAnswer()) << "nothing was sent";
+  EXPECT_EQ(sent(), "");
+#ifdef MLBRIDGE_SANITIZED
+  GTEST_SKIP() << "sanitizers need more address space than any limit";
+#endif
+  // In a process of its own: what is taken from it is not given back.
+  test::Child Poor([&] {
+    FifoEnds Ends;
+    Expected<posix::Pipe> Out = posix::makePipe(), In = posix::makePipe();
+    Ends.Read = std::move(In->Read);
+    Ends.Write = std::move(Out->Write);
+    Ends.IsNumbered = isNumbered();
+    FifoChannel Large(std::move(Ends), "the peer", /*MaxMessage=*/1 << 30);
+    std::size_t Pages = 0;
+    std::ifstream("/proc/self/statm") >> Pages;
+    const rlim_t Most =
+        Pages * std::size_t(::sysconf(_SC_PAGESIZE)) + (16U << 20);
+    const rlimit Limit{Most, Most};
+    if (::setrlimit(RLIMIT_AS, &Limit) != 0)
+      return 1;
+    if (Large.send({&Piece, 1}, 1s).code() != ErrorCode::System)
+      return 2;
+    return Large.isInsideAnswer() ? 0 : 3;
+  });
+  EXPECT_EQ(Poor.wait(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Frames, testing::Bool(), [](const auto &Info) {

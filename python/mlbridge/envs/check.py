@@ -4,8 +4,7 @@
 """What ``check=True`` looks at: values that a learner does not expect.
 
 Names, shapes and dtypes of an observation are always looked at: what is wrong with them
-is a SchemaMismatch. Its values are not, since that takes about as long as all else that
-an environment does for a step in Python.
+is a SchemaMismatch. Its values are not, since that takes 5 to 15 µs a step.
 """
 
 import logging
