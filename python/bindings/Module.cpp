@@ -15,6 +15,7 @@
 #include "Bindings.h"
 #include "Errors.h"
 #include "NumPy.h"
+#include "Signals.h"
 #include "ToPython.h"
 
 #include "MLCompilerBridge/ModelSpec.h"
@@ -43,9 +44,12 @@ NB_MODULE(_core, M) {
   M.def("schemes", schemes, nb::sig("def schemes() -> dict[str, str]"),
         "The model specs that this build understands: a line of help by "
         "scheme.");
+  M.def("set_leak_warnings", nb::set_leak_warnings, nb::arg("value"),
+        "Whether objects that are left when the interpreter ends are told of.");
   bindFormats(M);
   bindDoors(M);
   bindServer(M);
+  bindSignals(M);
   bindRunner(M);
   bindInProcess(M);
   bindCodec(M);

@@ -17,6 +17,7 @@
 #include "Errors.h"
 #include "FeatureViews.h"
 #include "FromPython.h"
+#include "Signals.h"
 #include "ToPython.h"
 
 #include "MLCompilerBridge/ModelServer.h"
@@ -216,6 +217,7 @@ nb::object Server::exchangeBatch(std::size_t MaxSize, double MaxDelay,
 bool Server::advance(const BatchLimits &Limits, std::optional<double> Timeout) {
   checkOpen();
   ExclusiveUse Use(InUse, Description);
+  Signals Heard;
   // Counted down by what was waited, which spares looks at the clock.
   Duration Left = durationOf(Timeout);
   while (true) {
@@ -229,6 +231,7 @@ bool Server::advance(const BatchLimits &Limits, std::optional<double> Timeout) {
         Next.emplace(Listener->nextBatch(Limits, Wait));
     }
     settle(Last);
+    Heard.rethrow();
     if (*Next) {
       if (take(**Next))
         return true;

@@ -8,12 +8,40 @@
 
 #include "Signals.h"
 
+#include <atomic>
+#include <unordered_set>
+
 namespace nb = nanobind;
 
 namespace MLBridge::Python {
 
+/// State of the interpreter, which there is one of.
+namespace {
+struct {
+  /// The threads that have waited in this module, to be joined in the end.
+  std::unordered_set<unsigned long> Users;
+  unsigned long LastUser = 0;
+  /// The thread that ends the interpreter; 0 before.
+  std::atomic<unsigned long> Ender = 0;
+} State;
+} // namespace
+
+static bool isEnding() {
+  const unsigned long Ender = State.Ender.load(std::memory_order_relaxed);
+  return Ender != 0 && Ender != PyThread_get_thread_ident();
+}
+
+Signals::Signals() {
+  const unsigned long Thread = PyThread_get_thread_ident();
+  if (Thread == State.LastUser)
+    return;
+  State.LastUser = Thread;
+  State.Users.insert(Thread);
+}
+
 bool Signals::isRequested() {
-  if (Raised)
+  // From then on, the GIL may never be had again.
+  if (Raised || isEnding())
     return true;
   // A long message arrives in many pieces. The GIL is not taken for each:
   // another thread may hold it for 5 ms every time.
@@ -31,6 +59,25 @@ bool Signals::isRequested() {
 void Signals::rethrow() {
   if (Raised)
     throw *std::exchange(Raised, std::nullopt);
+  if (!isEnding())
+    return;
+  PyErr_SetNone(PyExc_SystemExit);
+  throw nb::python_error();
+}
+
+/// Ends the waits of all other threads, now and from now on.
+static nb::list endWaits() {
+  State.Ender = PyThread_get_thread_ident();
+  nb::list Users;
+  for (unsigned long Thread : State.Users)
+    Users.append(Thread);
+  return Users;
+}
+
+void bindSignals(nb::module_ &M) {
+  M.def("end_waits", endWaits, nb::sig("def end_waits() -> list[int]"),
+        "The interpreter ends: a call that waits in another thread raises "
+        "SystemExit there. Returns the threads that have ever waited.");
 }
 
 } // namespace MLBridge::Python

@@ -8,8 +8,9 @@
 ///
 /// \file
 /// Signals: ends a wait of the library when a signal handler of Python raises
-/// an exception. Python runs its handlers in the main thread, where it would
-/// otherwise have to wait for the library.
+/// an exception, or when the interpreter ends. Python runs its handlers in the
+/// main thread, which would otherwise be in the library; and a thread that is
+/// there when the interpreter ends keeps for ever what it uses.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,14 +35,20 @@ namespace MLBridge::Python {
 /// \endcode
 class Signals final : public Interrupt {
 public:
+  /// With the GIL, as all but isRequested().
+  Signals();
   bool isRequested() override;
-  /// Raises what a handler has raised, if one has. With the GIL.
+  /// Raises what a handler has raised, if one has; SystemExit where the
+  /// interpreter ends, which ends this thread without a word.
   void rethrow();
 
 private:
   Deadline::Clock::time_point LastLook;
   std::optional<nanobind::python_error> Raised;
 };
+
+/// Binds end_waits(), for mlbridge.ending. Each module has its own.
+void bindSignals(nanobind::module_ &M);
 
 } // namespace MLBridge::Python
 

@@ -15,6 +15,9 @@ SIMDJSON_VERSION: str = '3.0.1'
 def schemes() -> dict[str, str]:
     """The model specs that this build understands: a line of help by scheme."""
 
+def set_leak_warnings(value: bool) -> None:
+    """Whether objects that are left when the interpreter ends are told of."""
+
 class Format:
     """A SerDes by its name; for serving, asking and mlbridge.codec."""
 
@@ -149,6 +152,11 @@ class Server:
         """
         Seconds from a question's arrival until its answer is on the way: the values below which each of the quantiles (0 to 1) lies. May be called by any thread.
         """
+
+def end_waits() -> list[int]:
+    """
+    The interpreter ends: a call that waits in another thread raises SystemExit there. Returns the threads that have ever waited.
+    """
 
 class Scheme:
     """A way to reach a model, of an optional part of the library."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, cast
 
-from mlbridge import _core
+from mlbridge import _core, ending
 from mlbridge.batching import Batched, BatchPolicy
 from mlbridge.doors import Place, open_doors, open_server
 from mlbridge.errors import Deferred, Error, Timeout
@@ -452,8 +452,8 @@ class Serving:
         try:
             self._loop.run()
         except BaseException as failure:
-            # Raised again by finish().
-            self._failure = failure
+            # Raised again by finish(), which nobody waits for in the end.
+            self._failure = None if ending.has_begun else failure
         finally:
             # Who still asks is not to wait for the end of the `with`.
             self._loop.server.close()

@@ -16,6 +16,7 @@
 #include "../Bindings.h"
 #include "../Errors.h"
 #include "../NumPy.h"
+#include "../Signals.h"
 #include "Trainer.h"
 
 #include "MLCompilerBridge/gRPCDoor.h"
@@ -61,5 +62,6 @@ NB_MODULE(_grpc, M) {
   M.def("schemes", schemes,
         nb::sig("def schemes() -> list[mlbridge._core.Scheme]"),
         "The schemes of model specs that this module adds.");
+  bindSignals(M);
   bindTrainer(M);
 }

@@ -1,0 +1,167 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""An interpreter that ends while other threads of it are in the library."""
+
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+
+import pytest
+
+import mlbridge
+from mlbridge import serving
+
+PLACES = ["pipe:{}"]
+if find_spec("mlbridge._grpc"):
+    PLACES.append("grpc+unix:{}")
+
+PROGRAM = """
+import sys, threading, time
+import mlbridge
+
+where, name = sys.argv[1], sys.argv[2]
+begun = threading.Event()
+
+def in_thread(function):
+    thread = threading.Thread(target=function, daemon=True)
+    thread.start()
+    return thread
+
+{body}
+"""
+"""Ends at the end of its body."""
+
+SERVERS = {
+    "serve": """
+in_thread(lambda: mlbridge.serve(lambda f: f["x"], where))
+with mlbridge.create_model_runner(where) as runner:
+    assert runner.evaluate({"x": 7}, int) == 7
+""",
+    "serving that is not ended": """
+context = mlbridge.serving(lambda f: f["x"], where)
+context.__enter__()
+""",
+    "the paper's loop": """
+def loop():
+    make = mlbridge.PipeCompilerInterface
+    if where.startswith("grpc"):
+        make = mlbridge.GRPCCompilerInterface
+    with make(where.removeprefix("pipe:")) as interface:
+        for features in interface:
+            interface.populate_buffer(features["x"])
+
+in_thread(loop)
+runner = mlbridge.create_model_runner(where)
+assert runner.evaluate({"x": 7}, int) == 7
+""",
+    "many": """
+for i in range(8):
+    spec = f"{where}{i}" if i else where
+    in_thread(lambda: mlbridge.serve(lambda f: f["x"], spec))
+    with mlbridge.create_model_runner(spec) as runner:
+        assert runner.evaluate({"x": 7}, int) == 7
+""",
+    "an end that takes time": """
+class Slow:
+    def __del__(self):
+        sleep(0.5)
+
+slow, sleep = Slow(), time.sleep
+in_thread(lambda: mlbridge.serve(lambda f: f["x"], where))
+with mlbridge.create_model_runner(where) as runner:
+    assert runner.evaluate({"x": 7}, int) == 7
+""",
+}
+
+COMPUTES = """
+def policy(features):
+    begun.set()
+    time.sleep(60)
+
+in_thread(lambda: mlbridge.serve(policy, where))
+runner = mlbridge.create_model_runner(where)
+in_thread(lambda: runner.evaluate({"x": 1}))
+begun.wait()
+"""
+
+RUNNERS = {
+    "while nobody is there": """
+runner = mlbridge.create_model_runner(where + "no?connect=inf")
+in_thread(lambda: runner.evaluate({"x": 1}))
+time.sleep(0.3)
+""",
+    "while the model thinks": """
+runner = mlbridge.create_model_runner(where + "?timeout=inf")
+assert runner.evaluate({"slow": False}, int) == 1
+in_thread(lambda: runner.evaluate({"slow": True}))
+time.sleep(0.3)
+""",
+}
+
+
+def run(place: str, name: str, body: str, timeout: float = 20.0) -> float:
+    """The seconds that the program takes; it says nothing, and leaves nothing."""
+    started = time.monotonic()
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            PROGRAM.replace("{body}", body),
+            place.format(name),
+            name,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.returncode == 0
+    return time.monotonic() - started
+
+
+@pytest.mark.parametrize("what", SERVERS)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_thread_that_serves(name: str, place: str, what: str) -> None:
+    """The fixture `name` sees that no file is left."""
+    assert run(place, name, SERVERS[what]) < 10
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_policy_that_computes(
+    tmp_path_factory: pytest.TempPathFactory, place: str
+) -> None:
+    """Nobody can end it: the interpreter ends all the same, soon."""
+    name = str(tmp_path_factory.mktemp("m") / "model")
+    assert run(place, name, COMPUTES) < 10
+
+
+@pytest.mark.parametrize("what", RUNNERS)
+@pytest.mark.parametrize("place", [*PLACES, "shm:{}"])
+def test_a_thread_that_asks(name: str, place: str, what: str) -> None:
+    def policy(features: mlbridge.Features) -> int:
+        if features["slow"]:
+            time.sleep(3)
+        return 1
+
+    with serving(policy, place.format(name)):
+        assert run(place, name, RUNNERS[what]) < 10
+
+
+def test_a_leak_is_told_of() -> None:
+    """Else the other tests here would see none."""
+    leak = (
+        "import ctypes, mlbridge\n"
+        "runner = mlbridge.create_model_runner('none')\n"
+        "ctypes.pythonapi.Py_IncRef(ctypes.py_object(runner._runner))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", leak],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
+    )
+    assert "nanobind: leaked 1 instances" in done.stderr
