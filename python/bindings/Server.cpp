@@ -21,6 +21,8 @@
 #include "ToPython.h"
 
 #include "MLCompilerBridge/ModelServer.h"
+#include "Support/Abandon.h"
+#include "Support/ForkDetector.h"
 
 #include <algorithm>
 #include <atomic>
@@ -39,6 +41,9 @@ namespace {
 class Server {
 public:
   Server(const nb::sequence &Doors, nb::object OnWarning);
+  ~Server();
+  Server(const Server &) = delete;
+  Server &operator=(const Server &) = delete;
 
   /// Sends the replies that are set, waits for the next question, and returns
   /// its features; None when \p Timeout seconds pass or stop() is called.
@@ -132,6 +137,7 @@ private:
   void warn(std::string_view What, const nb::object &Why);
   void report(const Sent &Last);
 
+  ForkDetector Process;
   std::unique_ptr<ModelServer> Listener;
   std::string Name;
   /// For messages.
@@ -160,6 +166,10 @@ private:
 void Server::checkOpen() const {
   if (!Listener)
     raise({ErrorCode::InvalidArgument, Description + " is closed"});
+  if (Process.isForked())
+    raise({ErrorCode::InvalidArgument,
+           Description + " belongs to the process from which this one was "
+                         "forked; a child listens at a name of its own"});
 }
 
 Server::Server(const nb::sequence &Doors, nb::object OnWarning)
@@ -179,8 +189,15 @@ Server::Server(const nb::sequence &Doors, nb::object OnWarning)
   Description = "the server at " + Name;
 }
 
+/// Also of a forked child's copy, whose sessions are its parent's and which has
+/// none of the threads that would have to end.
+Server::~Server() {
+  if (Process.isForked())
+    abandon(std::move(Listener));
+}
+
 void Server::close() {
-  if (!Listener)
+  if (!Listener || Process.isForked())
     return;
   ExclusiveUse Use(InUse, Description);
   NumAsked = 0;

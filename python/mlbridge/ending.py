@@ -8,6 +8,7 @@ use: sockets and FIFOs would be left behind, and nanobind tells of each object.
 """
 
 import atexit
+import os
 import sys
 import threading
 import time
@@ -18,6 +19,8 @@ GRACE = 1.5
 """Seconds that these threads have to end; more than a batch may wait (`MAX_DELAY`)."""
 
 
+_PROCESS = os.getpid()
+
 has_begun = False
 """Whether the interpreter ends."""
 
@@ -27,6 +30,10 @@ def _end_waits() -> None:
     """Ends what waits, and then the threads that waited."""
     global has_begun
     has_begun = True
+    if os.getpid() != _PROCESS:
+        # A forked child has the threads of its parent no more, but what they use.
+        _core.set_leak_warnings(value=False)
+        return
     others = [t for t in threading.enumerate() if t is not threading.current_thread()]
     if not others:
         return

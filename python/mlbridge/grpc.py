@@ -10,11 +10,8 @@ spec; nothing of this module has to be called for that.
 import importlib
 import math
 import re
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +23,7 @@ from mlbridge.errors import (
     Timeout,
     Unsupported,
 )
+from mlbridge.folders import OwnFolder
 from mlbridge.types import Features
 
 _SCHEME = re.compile(r"(?:^|\|)grpc(?:\+unix)?(?=[:?|]|$)")
@@ -124,10 +122,10 @@ class TrainingChannel:
                 the bitstream unless ``serdes`` says otherwise.
         """
         place, _, options = spec.partition("?")
-        self._folder: Path | None = None
+        self._folder: OwnFolder | None = None
         if place.rstrip(":/") in ("grpc", "grpc+unix"):
-            self._folder = Path(tempfile.mkdtemp(prefix="mlbridge-"))
-            name = str(self._folder / "env").replace("%", "%25")
+            self._folder = OwnFolder("mlbridge-")
+            name = str(self._folder.path / "env").replace("%", "%25")
             # What a compiler speaks unless it is told may depend on what it links;
             # this one is told, and every one has the bitstream.
             if "serdes=" not in options:
@@ -184,7 +182,7 @@ class TrainingChannel:
         A call that is made just when the compiler begins to listen is not to be given
         up in the same moment: the compiler may have taken it.
         """
-        while self._folder is not None and not (self._folder / "env").exists():
+        while self._folder is not None and not (self._folder.path / "env").exists():
             if not alive() or time.monotonic() > until:
                 return
             time.sleep(_LOOK)
@@ -224,5 +222,5 @@ class TrainingChannel:
 
     def _forget_name(self) -> None:
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.close()
             self._folder = None

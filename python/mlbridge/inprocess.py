@@ -37,10 +37,11 @@ def onnxruntime() -> Path | None:
 
 
 @functools.cache
-def _schemes(library: str) -> tuple[_core.Scheme, ...]:
+def _schemes(library: str, process: int) -> tuple[_core.Scheme, ...]:
+    """They hold what they have loaded, which a forked child cannot use."""
     return tuple(_core.in_process_schemes(library))
 
 
 def schemes() -> list[_core.Scheme]:
     """The schemes of model specs for models in this process."""
-    return [*_schemes(str(onnxruntime() or ""))]
+    return [*_schemes(str(onnxruntime() or ""), os.getpid())]

@@ -15,11 +15,14 @@ from mlbridge.types import element_type_name
 
 
 @functools.cache
-def _factory(onnxruntime: str, modules: str | None, with_grpc: bool) -> _core.Factory:
+def _factory(
+    onnxruntime: str, modules: str | None, with_grpc: bool, process: int
+) -> _core.Factory:
     """One for all runners, so that they share the models that they load.
 
     What is looked up in the environment is that at the time of the first runner:
-    where it has changed, there is another factory.
+    where it has changed, there is another factory. So there is in a forked child,
+    which has not the threads of its parent's models.
     """
     schemes = inprocess.schemes()
     return _core.Factory(schemes + grpc.schemes() if with_grpc else schemes)
@@ -40,6 +43,7 @@ class ModelRunner:
             str(inprocess.onnxruntime() or ""),
             os.environ.get("MLBRIDGE_MODULES"),
             grpc.is_named_in(spec),
+            os.getpid(),
         )
         self._runner = _core.Runner(spec, formats, factory)
 

@@ -4,6 +4,7 @@
 """Serving a policy: a function from features to a decision, and nothing else."""
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -439,6 +440,7 @@ class Serving:
     def __init__(self, loop: _PolicyServer) -> None:
         self._loop = loop
         self._failure: BaseException | None = None
+        self._process = os.getpid()
         self._thread = threading.Thread(
             target=self._run, name=f"mlbridge {loop.server.name}", daemon=True
         )
@@ -463,7 +465,12 @@ class Serving:
         self._thread.start()
 
     def finish(self) -> None:
-        """Stops answering, cleans up, and raises what the thread ended with."""
+        """Stops answering, cleans up, and raises what the thread ended with.
+
+        Does nothing in a forked child, which has no such thread.
+        """
+        if os.getpid() != self._process:
+            return
         self._loop.stop()
         self._thread.join()
         self._loop.server.close()

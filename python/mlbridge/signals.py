@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ending a server by Ctrl-C or a service manager, without cutting anybody off."""
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -31,8 +32,11 @@ def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
         return
     ours = [n for n, default in defaults.items() if signal.getsignal(n) == default]
     caught: list[int] = []
+    process = os.getpid()
 
     def handle(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != process:
+            _default(number)
         caught.append(number)
         if len(caught) > 1:
             raise _exception_for(number)
@@ -61,7 +65,11 @@ def sigterm_exits() -> Iterator[None]:
         yield
         return
 
+    process = os.getpid()
+
     def handle(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != process:
+            _default(number)
         raise _exception_for(number)
 
     signal.signal(signal.SIGTERM, handle)
@@ -69,6 +77,17 @@ def sigterm_exits() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _default(number: int) -> None:
+    """Ends a forked child as a signal does that nobody handles.
+
+    What it has inherited is its parent's: it must not end that in order.
+    """
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def _exception_for(number: int) -> BaseException:

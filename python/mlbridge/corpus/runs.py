@@ -19,6 +19,7 @@ from pathlib import Path
 from mlbridge.corpus import inputs, toolchain
 from mlbridge.corpus.manifest import Corpus, Program
 from mlbridge.errors import CompilerFailed, Error, InvalidArgument, Timeout
+from mlbridge.folders import OwnFolder
 
 SECONDS = 300.0
 """A program that takes longer is stopped: it hangs. Unoptimised ones take 20 s."""
@@ -369,9 +370,9 @@ class Tester:
         self.program = program
         self._test = test_of(program)
         self.expected = expected_outputs(corpus, program)
-        self._inputs = tempfile.TemporaryDirectory(prefix="mlbridge-inputs-")
+        self._inputs = OwnFolder("mlbridge-inputs-")
         try:
-            self._test.make(Path(self._inputs.name))
+            self._test.make(self._inputs.path)
         except BaseException:
             self.close()
             raise
@@ -383,7 +384,7 @@ class Tester:
             executable: of the program.
             seconds: that each step may take; `SECONDS` if not given.
         """
-        name, inputs_folder = self.program.name, Path(self._inputs.name)
+        name, inputs_folder = self.program.name, self._inputs.path
         try:
             found, used = _outputs(
                 self._test, self.program, executable, inputs_folder, seconds
@@ -397,7 +398,7 @@ class Tester:
 
     def close(self) -> None:
         """Removes the inputs."""
-        self._inputs.cleanup()
+        self._inputs.close()
 
     def __enter__(self) -> "Tester":
         return self

@@ -3,17 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How a trainer and a compiler talk: one small interface, one class a transport."""
 
-import shutil
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 from mlbridge import _core, grpc
 from mlbridge.doors import local_door
 from mlbridge.errors import InvalidArgument, PeerClosed, SchemaMismatch, Timeout
+from mlbridge.folders import OwnFolder
 from mlbridge.types import Features
 
 Alive = Callable[[], bool]
@@ -99,10 +97,10 @@ class LocalChannel:
         """Listens. See `open_channel`."""
         place, question_mark, options = spec.partition("?")
         scheme, _, name = place.partition(":")
-        self._folder: Path | None = None
+        self._folder: OwnFolder | None = None
         if not name:
-            self._folder = Path(tempfile.mkdtemp(prefix="mlbridge-"))
-            name = str(self._folder / "env").replace("%", "%25")
+            self._folder = OwnFolder("mlbridge-")
+            name = str(self._folder.path / "env").replace("%", "%25")
         self._spec = f"{scheme}:{name}{question_mark}{options}"
         # By value: the server must not hold who holds it.
         warnings: deque[Exception] = deque(maxlen=1)
@@ -133,7 +131,7 @@ class LocalChannel:
         ends.
         """
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.close()
             self._folder = None
 
     def connect(self, timeout: float | None, alive: Alive) -> None:

@@ -32,6 +32,8 @@ from mlbridge.types import Features
 _CALLERS_FAULT = (InvalidArgument, Malformed, SchemaMismatch, Unsupported)
 """What no compiler suffers by itself: an action, or a space, is wrong."""
 
+_NO_COMPILER = "a step before the first reset of this process"
+
 _GRACE = 2.0
 """Seconds that a compiler has to end after `close`."""
 
@@ -94,8 +96,6 @@ class _Running:
         return self.process.alive()
 
     def end(self, grace: float = 0.0) -> None:
-        if not self.process.is_ours:
-            return
         try:
             if grace and self.met and not self.asked and self.alive():
                 self.channel.send({"_command": "close"})
@@ -114,9 +114,18 @@ class _Slot:
     """Where the running compiler is, for whoever has to end it."""
 
     running: _Running | None = None
+    inherited: _Running | None = None
+    """That of the process that forked this one. Nothing of it may be ended here."""
+
+    def own(self) -> _Running | None:
+        """The compiler, if this process has started it."""
+        if self.running is not None and not self.running.process.is_ours:
+            self.running, self.inherited = None, self.running
+        return self.running
 
     def clear(self, grace: float = 0.0) -> None:
-        running, self.running = self.running, None
+        running = self.own()
+        self.running = None
         if running is not None:
             running.end(grace)
 
@@ -146,13 +155,14 @@ class CompilerSession:
     @property
     def pid(self) -> int | None:
         """The process of the compiler that runs."""
-        running = self._slot.running
+        running = self._slot.own()
         return running.process.pid if running else None
 
     @property
     def fresh(self) -> bool:
         """Whether the next reset is the first of its compiler."""
-        return self._slot.running is None or not self._slot.running.met
+        running = self._slot.own()
+        return running is None or not running.met
 
     @property
     def is_interrupted(self) -> bool:
@@ -162,7 +172,7 @@ class CompilerSession:
     def interrupt(self) -> None:
         """From another thread: ends the compiler, and no other is started."""
         self._interrupted.set()
-        running = self._slot.running
+        running = self._slot.own()
         if running is not None:
             running.process.kill()
 
@@ -174,15 +184,16 @@ class CompilerSession:
         """
         if self._interrupted.is_set():
             raise OSFailure("the compiler was ended, and no other is to be started")
-        running = self._slot.running
+        running = self._slot.own()
         if running is not None and not running.alive():
             self._slot.clear()
-        if self._slot.running is None:
+        if self._slot.own() is None:
             self._slot.running = _Running(self._settings)
             self.starts += 1
-        if self._interrupted.is_set():
+        running = self._slot.own()
+        if self._interrupted.is_set() and running is not None:
             # Meanwhile: it may not have been seen.
-            self._slot.running.process.kill()
+            running.process.kill()
 
     def reset(
         self,
@@ -214,7 +225,7 @@ class CompilerSession:
             until = None if timeout is None else time.monotonic() + timeout
             try:
                 self.launch()
-                running = self._slot.running
+                running = self._slot.own()
                 assert running is not None
                 if not running.met:
                     running.channel.connect(_left(until), running.alive)
@@ -235,9 +246,9 @@ class CompilerSession:
 
     def send_step(self, action: Mapping[str, Any]) -> None:
         """Sends an action; `receive_step` waits for what it leads to."""
-        running = self._slot.running
+        running = self._slot.own()
         if running is None:
-            raise InvalidArgument("a step before the first reset")
+            raise InvalidArgument(_NO_COMPILER)
         self._stepping = None
         try:
             running.channel.send({"_command": "step", **action})
@@ -282,7 +293,7 @@ class CompilerSession:
         self._slot.clear(_GRACE)
 
     def _ask(self, message: Mapping[str, Any], timeout: float | None) -> Outcome:
-        running = self._slot.running
+        running = self._slot.own()
         assert running is not None
         try:
             running.channel.send(message)
@@ -295,9 +306,9 @@ class CompilerSession:
         return self._receive(timeout)
 
     def _receive(self, timeout: float | None) -> Outcome:
-        running = self._slot.running
+        running = self._slot.own()
         if running is None:
-            raise InvalidArgument("a step before the first reset")
+            raise InvalidArgument(_NO_COMPILER)
         try:
             message = running.channel.receive(timeout, running.alive)
             running.asked = False
@@ -318,7 +329,7 @@ class CompilerSession:
 
     def _fail(self, error: Error) -> Error:
         """Ends the compiler, and tells how it ended."""
-        running = self._slot.running
+        running = self._slot.own()
         self.failures += 1
         assert running is not None
         # Who has closed its end is about to say with what status.

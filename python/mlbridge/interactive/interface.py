@@ -162,6 +162,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         chosen = advisors(advisor, kind := tool or tool_of(words[0]), include_default)
         self.timeout = timeout
         self.decision_timeout = decision_timeout
+        self._owner = os.getpid()
         self._result: CompileResult | None = None
         self._asking: _Channel | None = None
         self._answer: bytes | None = None
@@ -192,7 +193,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             self._poll.register(self._process.fd, select.POLLIN)
             # Runs once: by close(), when nobody has this object, or at exit.
             self._finalizer = weakref.finalize(
-                self, _release, stack.pop_all(), os.getpid()
+                self, _release, stack.pop_all(), self._owner
             )
 
     @overload
@@ -222,7 +223,8 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             Malformed, SchemaMismatch: what it writes is not LLVM's protocol, or not of
                 the version that this library knows.
             OSFailure: the command cannot be run.
-            InvalidArgument: the question at hand has no answer yet.
+            InvalidArgument: the question at hand has no answer yet, or this process was
+                forked from that of the compile.
         """
         if mode == "exit":
             self._send()
@@ -250,6 +252,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             SchemaMismatch, Unsupported: LLVM must not get this; the compile is ended.
             InvalidArgument: there is no question at hand.
         """
+        self._check_process()
         if self._asking is None:
             raise InvalidArgument(f"{self.name} has no question to answer")
         channel = self._asking
@@ -310,7 +313,15 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         state = "running" if self._result is None else f"{self._result.returncode}"
         return f"<{type(self).__name__} {self.name} ({state})>"
 
+    def _check_process(self) -> None:
+        if os.getpid() != self._owner:
+            raise InvalidArgument(
+                f"{self.name} was started by process {self._owner}, from which this one"
+                " was forked; it answers that one only"
+            )
+
     def _send(self) -> None:
+        self._check_process()
         if self._asking is None:
             return
         if self._answer is None:
@@ -327,6 +338,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
     def _next(self) -> Features | None:
         """The next question; None when the compile has ended well."""
+        self._check_process()
         if self._result is not None:
             return None
         # Its descriptors may be another one's by now.

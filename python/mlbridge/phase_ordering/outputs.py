@@ -12,7 +12,6 @@ once. What is not as expected is tried again, and then it is looked whose fault 
 import json
 import shlex
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -27,6 +26,7 @@ from mlbridge.corpus import toolchain
 from mlbridge.corpus.manifest import Corpus, Program, sha256
 from mlbridge.corpus.runs import Run, Tester, tests_digest
 from mlbridge.errors import CompilerFailed, Error, OSFailure, Timeout
+from mlbridge.folders import OwnFolder
 from mlbridge.phase_ordering.actions import ActionSpace
 from mlbridge.phase_ordering.compiler import (
     TIMED_OUT,
@@ -263,8 +263,8 @@ class _Trial:
             corpus.folder.resolve() / module.path for module in program.modules
         ]
         self._tester = Tester(corpus, program)
-        self._made = tempfile.TemporaryDirectory(prefix="mlbridge-outputs-")
-        self._folder = Path(self._made.name)
+        self._made = OwnFolder("mlbridge-outputs-")
+        self._folder = self._made.path
         # Far more than any optimised program needs, on a busy machine, too.
         self._limit = LEAST_SECONDS + 20 * self._tester.expected.seconds
         self._runs: dict[tuple[str, ...], Run] = {}
@@ -277,7 +277,7 @@ class _Trial:
 
     def __exit__(self, *_: object) -> None:
         self._tester.close()
-        self._made.cleanup()
+        self._made.close()
 
     def run(self, outcome: Outcome) -> None:
         """Tries all policies."""
