@@ -25,8 +25,8 @@ function(mlbridge_add_aot_model TARGET MODEL)
   cmake_parse_arguments(ARG "SOURCE" "NAME" "PIN;DEPENDS" ${ARGN})
   if(NOT MLBRIDGE_PROGRAM)
     message(FATAL_ERROR "mlbridge_add_aot_model(${TARGET}): there is no "
-      "`mlbridge` here; `pip install mlbridge[compile]`, or set "
-      "MLBRIDGE_PROGRAM to it")
+      "`mlbridge` here; `pip install '.[compile]'` in the folder of "
+      "ML-Compiler-Bridge's checkout, or set MLBRIDGE_PROGRAM to it")
   endif()
   get_filename_component(_model ${MODEL} ABSOLUTE)
   if(NOT ARG_NAME)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from mlbridge import _core, grpc, inprocess
 from mlbridge.errors import Unsupported
+from mlbridge.extras import how_to_install
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _python_checks() -> list[Check]:
         _package(
             group,
             "emx-onnx-cgen",
-            "pip install 'mlbridge[compile]': mlbridge compile",
+            f"{how_to_install('compile')}: mlbridge compile",
         ),
         _package(
             group,

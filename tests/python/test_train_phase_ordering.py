@@ -546,7 +546,7 @@ def test_what_is_asked_for_is_checked_first(
 
 def test_packages_are_looked_for_first() -> None:
     need("this", ("json", "numpy"), "train")
-    with pytest.raises(Unsupported, match=r"no_such_package.*mlbridge\[train\]"):
+    with pytest.raises(Unsupported, match=r"no_such_package.*'\.\[train\]'"):
         need("this", ("json", "no_such_package"), "train")
 
 

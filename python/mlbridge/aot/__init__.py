@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.extras import how_to_install
 
 Kind = Literal["shared", "object", "archive", "c"]
 KINDS: Mapping[str, Kind] = {
@@ -82,7 +83,7 @@ def compile_model(
     except ModuleNotFoundError as error:
         raise Unsupported(
             f"compiling a model needs the package {error.name}: "
-            "pip install 'mlbridge[compile]'"
+            f"{how_to_install('compile')}"
         ) from error
 
     model, output = Path(model), Path(output)

@@ -25,6 +25,7 @@ from mlbridge.bench.report import Bound, number, plain_table, shown
 from mlbridge.bench.workers import ENVIRONMENT
 from mlbridge.bench.workload import LENGTHS, Workload
 from mlbridge.errors import PeerClosed
+from mlbridge.extras import how_to_install
 
 RUNTIMES = ("onnx", "aot", "tf")
 """In the order of the tables; each by its scheme."""
@@ -148,7 +149,7 @@ def available(build: Path) -> dict[str, str]:
     if not client.exists():
         return dict.fromkeys(RUNTIMES, "this build has no inprocess-client")
     if find_spec("onnx") is None or find_spec("emx_onnx_cgen") is None:
-        return dict.fromkeys(RUNTIMES, "`pip install 'mlbridge[compile]'`")
+        return dict.fromkeys(RUNTIMES, f"needs {how_to_install('compile')}")
     with _client(build, 1, Path(os.devnull)) as ask:
         kinds = ask("kinds")
     missing = {name: "" if name in kinds else "not in this build" for name in RUNTIMES}

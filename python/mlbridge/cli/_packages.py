@@ -6,6 +6,7 @@
 from importlib.util import find_spec
 
 from mlbridge.errors import Unsupported
+from mlbridge.extras import how_to_install
 
 
 def need(what: str, packages: tuple[str, ...], extra: str) -> None:
@@ -23,6 +24,5 @@ def need(what: str, packages: tuple[str, ...], extra: str) -> None:
     if missing:
         raise Unsupported(
             f"{what} needs the Python packages {', '.join(missing)}, which are not "
-            f"installed: pip install 'mlbridge[{extra}]', or in a checkout "
-            "scripts/make-venv dev train"
+            f"installed: {how_to_install(extra)}, or there scripts/make-venv dev train"
         )

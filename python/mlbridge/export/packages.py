@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mlbridge.errors import Unsupported
+from mlbridge.extras import how_to_install
 
 
 @contextmanager
@@ -24,6 +25,6 @@ def needed(what: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise Unsupported(
             f"{what} needs the Python package '{error.name}', which is not installed: "
-            "pip install 'mlbridge[export]' (or scripts/make-venv export) has what "
+            f"{how_to_install('export')} (or scripts/make-venv export there) has what "
             "exporting needs; the policy's own framework and modules come from you"
         ) from error
