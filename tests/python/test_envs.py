@@ -108,6 +108,16 @@ def test_a_name_of_ones_own(name: str) -> None:
         env.step(0)
 
 
+def test_a_compiler_that_is_started_by_hand(name: str) -> None:
+    with compiler_env(f"shm:{name}", command=["sleep", "60"]) as env:
+        env.launch()
+        with subprocess.Popen([PROGRAM, f"shm:{name}"]) as compiler:
+            assert env.reset()[0] == {"count": 0}
+            assert env.step(0)[0] == {"count": 1}
+            env.close()
+            assert compiler.wait(10) == 0
+
+
 def test_an_episode_is_over(tag: str) -> None:
     with compiler_env() as env:
         with pytest.raises(gymnasium.error.ResetNeeded):
@@ -329,8 +339,9 @@ def test_the_seed_of_a_compiler_that_takes_anothers_place() -> None:
     assert first[2] == first[3], "it goes on with what it has"
 
 
-def test_a_failure_of_the_environment_itself() -> None:
-    with compiler_env() as env:
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_failure_of_the_environment_itself(spec: str) -> None:
+    with compiler_env(spec) as env:
         env.reset(options=trouble(2, "fail"))
         pid = env.pid
         env.step(0)
@@ -356,8 +367,11 @@ def test_a_failure_of_the_environment_itself() -> None:
         ("noise", mlbridge.Malformed, "JSON"),
     ],
 )
-def test_mistakes_are_raised(what: str, kind: type[Exception], says: str) -> None:
-    with compiler_env() as env:
+@pytest.mark.parametrize("spec", SPECS)
+def test_mistakes_are_raised(
+    spec: str, what: str, kind: type[Exception], says: str
+) -> None:
+    with compiler_env(spec) as env:
         env.reset(options=trouble(1, what))
         with pytest.raises(kind, match=says):
             env.step(0)

@@ -72,6 +72,7 @@ void Trainer::connect(std::optional<double> Timeout) {
   Deadline Until = Deadline::in(durationOf(Timeout)).unless(Heard);
   SessionRequest Request;
   Request.SerDes = Parts.Codec->name();
+  Request.Peer = PeerRole::Compiler;
   Error Failure;
   {
     nb::gil_scoped_release Release;
@@ -116,7 +117,9 @@ nb::object Trainer::receive(std::optional<double> Timeout) {
     return nb::none();
   Span<const std::byte> Bytes = valueOrRaise(std::move(*Message));
   nb::dict ByName;
-  for (const TensorView &Tensor : valueOrRaise(Parts.Codec->deserialize(Bytes)))
+  // An `_error` there is the environment's, with a code of its own.
+  for (const TensorView &Tensor :
+       valueOrRaise(Parts.Codec->deserializeQuestion(Bytes)))
     ByName[toStr(Tensor.Name)] = Tensor.Type == ElementType::String
                                      ? textObject(Tensor)
                                      : copyArray(Tensor);
