@@ -503,7 +503,9 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeRunEpisode(
 
 /// The training direction, in which the model asks: meets the trainer that \p
 /// Spec names (`pipe:NAME`, `shm:NAME`, `grpc://HOST:PORT`; docs/training.md)
-/// and does what it says, until it closes, ends or dies, which is Success.
+/// and does what it says, until it closes, ends or dies, which is Success. The
+/// trainer says so in MLBRIDGE_SPEC; where \p Spec is null, the InvalidArgument
+/// says how such a program is started.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
 

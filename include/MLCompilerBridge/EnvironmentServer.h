@@ -51,6 +51,9 @@ struct EnvironmentOptions {
 /// spoken in time; InvalidArgument for the spec; Malformed and others when the
 /// two sides do not understand each other.
 Error serveEnvironment(Environment &Env, std::string_view Spec);
+/// The same of a variable of the environment, which the trainer sets: where
+/// \p Spec is null, the InvalidArgument says how such a program is started.
+Error serveEnvironment(Environment &Env, const char *Spec);
 
 /// The same over a transport and a SerDes of your own.
 Error serveEnvironment(Environment &Env, Transport &Channel, BaseSerDes &Codec,
@@ -79,6 +82,7 @@ public:
   SerDesFactory &formats() { return Formats; }
   /// serveEnvironment() with these schemes.
   Error serve(Environment &Env, std::string_view Spec) const;
+  Error serve(Environment &Env, const char *Spec) const;
 
 private:
   const Scheme *find(std::string_view Name) const;

@@ -175,6 +175,8 @@ private:
 /// own, so a model in this process is loaded for this runner alone.
 Expected<std::unique_ptr<MLModelRunner>>
 createModelRunner(std::string_view Spec);
+/// The same of a variable of the environment, which may be null.
+Expected<std::unique_ptr<MLModelRunner>> createModelRunner(const char *Spec);
 
 } // namespace MLBridge
 

@@ -24,9 +24,20 @@
 #include "MLCompilerBridge/Span.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace MLBridge {
+
+/// Whom a transport meets, so that a message can say what to start.
+enum class PeerRole : std::uint8_t {
+  /// Answers a compiler's questions.
+  Model,
+  /// Drives a compiler's environment, and listens as a model does.
+  Trainer,
+  /// Serves an environment, and listens for its trainer.
+  Compiler,
+};
 
 /// What the two sides tell each other when they meet.
 struct SessionRequest {
@@ -34,6 +45,8 @@ struct SessionRequest {
   std::string_view SerDes;
   /// elementTypeName() of the advice that the first question wants, or empty.
   std::string_view AdviceType;
+  /// For messages; the peer is not told.
+  PeerRole Peer = PeerRole::Model;
 };
 
 /// What they have agreed on.

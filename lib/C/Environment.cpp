@@ -221,8 +221,8 @@ MLBridgeStatus mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment,
   return call([&]() -> Error {
     if (!Environment)
       return isNull("Environment");
-    if (!Spec)
-      return isNull("Spec");
-    return makeEnvironmentServer().serve(*Environment, Spec);
+    Error E = makeEnvironmentServer().serve(*Environment, Spec);
+    return Spec ? std::move(E)
+                : Error(E.code(), "'Spec' is null: " + E.message());
   });
 }

@@ -154,6 +154,7 @@ private:
 
   /// What the calls of this session say of it.
   std::string SerDesName, AdviceType, SessionName;
+  PeerRole Role = PeerRole::Model;
   std::unique_ptr<Session> Live;
   /// Those whose calls were cancelled and have not ended.
   std::vector<std::unique_ptr<Session>> Ending;
@@ -285,7 +286,7 @@ Error GRPCTransport::awaitChannel(Deadline Until) {
       Waiting.wait(Completions::Watch, Deadline::never());
     } while (!Waiting.wentWell(Completions::Watch) && !Look.expired());
     if (!Waiting.wentWell(Completions::Watch) && Until.expired())
-      return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout);
+      return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout, Role);
   }
 }
 
@@ -293,6 +294,7 @@ Expected<SessionTerms> GRPCTransport::connect(const SessionRequest &Request,
                                               Deadline Until) {
   close();
   SerDesName = Request.SerDes;
+  Role = Request.Peer;
   AdviceType = Request.AdviceType;
   SessionName = newSessionName();
   if (Error E = checkProcess())
@@ -315,7 +317,7 @@ Expected<SessionTerms> GRPCTransport::connect(const SessionRequest &Request,
     if (Until.expired()) {
       close();
       return Lookout::nobodyAt(Peer, "it does not keep its connections",
-                               Options.ConnectTimeout);
+                               Options.ConnectTimeout, Role);
     }
   }
   Live->Open->Stream->Read(&Live->Open->Answer,

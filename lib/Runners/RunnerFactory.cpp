@@ -204,6 +204,19 @@ RunnerOrError RunnerFactory::create(std::string_view Text) const {
   return Runner;
 }
 
+RunnerOrError RunnerFactory::create(const char *Text) const {
+  if (!Text)
+    return Error(ErrorCode::InvalidArgument,
+                 "the model spec is missing: expected one such as "
+                 "pipe:/tmp/advisor, found a null pointer; is a variable of "
+                 "the environment not set?");
+  return create(std::string_view(Text));
+}
+
 RunnerOrError MLBridge::createModelRunner(std::string_view Spec) {
+  return RunnerFactory().create(Spec);
+}
+
+RunnerOrError MLBridge::createModelRunner(const char *Spec) {
   return RunnerFactory().create(Spec);
 }

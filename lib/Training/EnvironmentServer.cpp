@@ -47,6 +47,7 @@ Error MLBridge::serveEnvironment(Environment &Env, Transport &Channel,
   CloseAtExit Guard{Channel};
   SessionRequest Request;
   Request.SerDes = Codec.name();
+  Request.Peer = PeerRole::Trainer;
   Expected<SessionTerms> Terms =
       Channel.connect(Request, Deadline::in(Options.ConnectTimeout));
   if (!Terms)
@@ -87,6 +88,10 @@ Error MLBridge::serveEnvironment(Environment &Env, std::string_view Spec) {
   return EnvironmentServer().serve(Env, Spec);
 }
 
+Error MLBridge::serveEnvironment(Environment &Env, const char *Spec) {
+  return EnvironmentServer().serve(Env, Spec);
+}
+
 static Error serveInterProcess(Environment &Env, std::string_view Text,
                                const SerDesFactory &Formats) {
   Expected<ModelSpec> Spec = ModelSpec::parse(Text);
@@ -124,7 +129,26 @@ EnvironmentServer::find(std::string_view Name) const {
   return nullptr;
 }
 
+/// Where \p Found is all that says where the trainer is.
+static Error noTrainer(const char *Found) {
+  return {
+      ErrorCode::InvalidArgument,
+      std::string("the spec of the trainer is ") + Found +
+          ": the trainer starts this program, and sets MLBRIDGE_SPEC for it "
+          "(Python: mlbridge.envs.CompilerEnv([PROGRAM], ...)); to start it "
+          "by hand, set MLBRIDGE_SPEC to the spec of a trainer that "
+          "listens, such as shm:/tmp/trainer"};
+}
+
+Error EnvironmentServer::serve(Environment &Env, const char *Text) const {
+  if (!Text)
+    return noTrainer("missing");
+  return serve(Env, std::string_view(Text));
+}
+
 Error EnvironmentServer::serve(Environment &Env, std::string_view Text) const {
+  if (Text.empty())
+    return noTrainer("empty");
   Expected<ModelSpec> Spec = ModelSpec::parse(Text);
   if (!Spec)
     return Spec.takeError();

@@ -327,13 +327,33 @@ void Lookout::pause(Deadline Until) {
   Next = std::min(2 * Next, std::chrono::milliseconds(20));
 }
 
+/// How a peer is started that is missed at \p Peer.
+static std::string howToStart(PeerRole Role, const std::string &Peer) {
+  switch (Role) {
+  case PeerRole::Model:
+    return "start the model side (Python: mlbridge.serve(policy, \"" + Peer +
+           "\"))";
+  case PeerRole::Trainer:
+    return "start the trainer, which starts this program (Python: "
+           "mlbridge.envs.CompilerEnv([PROGRAM], \"" +
+           Peer + "\", ...))";
+  case PeerRole::Compiler:
+    return "start the compiler, which serves its environment there (C++: "
+           "serveEnvironment(Env, \"" +
+           Peer + "\"))";
+  }
+  return {};
+}
+
 Error Lookout::nobodyAt(const std::string &Peer, const std::string &Found,
-                        Duration Waited) {
-  return {ErrorCode::Timeout,
-          "no model at " + Peer + " within " + posix::formatDuration(Waited) +
-              ": " + Found +
-              "; start the model side (Python: mlbridge.serve(policy, \"" +
-              Peer + "\")) or wait longer (connect=)"};
+                        Duration Waited, PeerRole Role) {
+  const char *Missing = Role == PeerRole::Model     ? "no model"
+                        : Role == PeerRole::Trainer ? "no trainer"
+                                                    : "no compiler";
+  return {ErrorCode::Timeout, std::string(Missing) + " at " + Peer +
+                                  " within " + posix::formatDuration(Waited) +
+                                  ": " + Found + "; " + howToStart(Role, Peer) +
+                                  " or wait longer (connect=)"};
 }
 
 std::string Lookout::whyNobodyAt(const std::string &Path) {

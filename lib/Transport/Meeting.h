@@ -117,7 +117,7 @@ public:
   void pause(Deadline Until);
   /// That it was in vain, and what to do.
   static Error nobodyAt(const std::string &Peer, const std::string &Found,
-                        Duration Waited);
+                        Duration Waited, PeerRole Role);
   /// What is wrong with the socket at \p Path; empty where there is none.
   static std::string whyNobodyAt(const std::string &Path);
 

@@ -76,7 +76,7 @@ private:
   SessionTerms begin(FifoEnds Ends, bool Bare);
   Expected<std::optional<FifoEnds>> tryMeet(const SessionRequest &Request,
                                             Deadline Until);
-  Error nobodyThere() const;
+  Error nobodyThere(PeerRole Role) const;
 
   std::string Name;
   /// For messages.
@@ -115,7 +115,7 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
                   : begin(std::move(**Opened), /*Bare=*/true);
     }
     if (Until.expired())
-      return nobodyThere();
+      return nobodyThere(Request.Peer);
   }
 }
 
@@ -155,7 +155,7 @@ PipeTransport::tryMeet(const SessionRequest &Request, Deadline Until) {
                /*IsNumbered=*/Version >= ProtocolVersions::NumberedFrames});
 }
 
-Error PipeTransport::nobodyThere() const {
+Error PipeTransport::nobodyThere(PeerRole Role) const {
   std::string Found = Lookout::whyNobodyAt(Name + ".sock");
   if (Found.empty())
     Found = posix::isFifo(Name + ".in")
@@ -164,7 +164,7 @@ Error PipeTransport::nobodyThere() const {
                       "another compiler uses it"
                 : "there is neither " + printable(Name) + ".sock nor " +
                       printable(Name) + ".in";
-  return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout);
+  return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout, Role);
 }
 
 std::unique_ptr<Transport>

@@ -130,7 +130,8 @@ SharedMemoryTransport::connect(const SessionRequest &Request, Deadline Until) {
       std::string Found = Lookout::whyNobodyAt(Name + ".sock");
       if (Found.empty())
         Found = "there is no " + printable(Name) + ".sock";
-      return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout);
+      return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout,
+                               Request.Peer);
     }
   }
 }

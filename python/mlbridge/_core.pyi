@@ -34,15 +34,15 @@ class Format:
 def formats() -> list[Format]:
     """The formats of this build."""
 
-def server_spec(spec: str) -> tuple[str, str, bool, int]:
+def server_spec(spec: str) -> tuple[str, str, bool, int, int]:
     """
-    The spec of a place on this machine to serve at: name, SerDes of bare compilers, whether those are welcome, longest message in bytes.
+    The spec of a place on this machine to serve at: name, SerDes of bare compilers, whether those are welcome, longest message in bytes, most sessions.
     """
 
 class Door:
     """A place where compilers come to a model, until a server takes it."""
 
-def local_door(name: str, *, bare_format: str, max_message: int, peer_timeout: float, formats: Sequence[Format] = ()) -> Door:
+def local_door(name: str, *, bare_format: str, max_message: int, max_sessions: int, peer_timeout: float, formats: Sequence[Format] = ()) -> Door:
     """
     Listens at NAME.sock and, with a SerDes for bare compilers, at NAME.in and NAME.out.
     """

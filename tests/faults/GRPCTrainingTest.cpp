@@ -107,6 +107,21 @@ TEST_F(GRPCTraining, AStreamBeginsWithTheCompiler) {
   }
 }
 
+TEST_F(GRPCTraining, AMissingCompilerIsToBeStarted) {
+  gRPCOptions Options;
+  Options.ConnectTimeout = std::chrono::milliseconds(50);
+  auto Trainer =
+      createGRPCTrainerTransport("unix:" + Directory.path("nobody"), Options);
+  Request.Peer = PeerRole::Compiler;
+  Error E = Trainer->connect(Request, Deadline::in(Options.ConnectTimeout))
+                .takeError();
+  EXPECT_EQ(E.code(), ErrorCode::Timeout) << E.str();
+  EXPECT_NE(E.message().find("no compiler at "), std::string_view::npos)
+      << E.str();
+  EXPECT_NE(E.message().find("serveEnvironment"), std::string_view::npos)
+      << E.str();
+}
+
 TEST_F(GRPCTraining, AUnaryTrainerIsNotGreeted) {
   IsUnary = true;
   listen("grpc://:0");

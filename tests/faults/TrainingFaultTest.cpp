@@ -22,6 +22,7 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -288,6 +289,23 @@ TEST_P(TrainingFaultTest, ATrainerIsKilledWhileTheCompilerWorks) {
   EXPECT_FALSE(E) << E.str();
 }
 
+TEST_P(TrainingFaultTest, AMissingTrainerIsToBeStarted) {
+  class Idle final : public Environment {
+    Error reset(FeatureSet &) override { return {}; }
+    Error step(const Advice &, FeatureSet &) override { return {}; }
+  } Env;
+  const std::string Spec = spec();
+  const char *Connect = Spec.find('?') == std::string::npos ? "?" : "&";
+  Error E = serveEnvironment(Env, Spec + Connect + "connect=50ms");
+  EXPECT_EQ(E.code(), ErrorCode::Timeout) << E.str();
+  const std::string Text(E.message());
+  EXPECT_NE(Text.find("no trainer at " + Spec.substr(0, Spec.find('?'))),
+            std::string::npos)
+      << Text;
+  EXPECT_NE(Text.find("CompilerEnv"), std::string::npos) << Text;
+  EXPECT_EQ(Text.find("mlbridge.serve("), std::string::npos) << Text;
+}
+
 TEST_P(TrainingFaultTest, ACompilerIsKilledAtEachStep) {
   for (int At = 0; At <= 2; ++At) {
     Child Compiler([&] {
@@ -413,7 +431,7 @@ TEST(TrainingServerTest, SpecsThatCannotBe) {
   auto Serve = [&](std::string_view Spec) {
     return serveEnvironment(Env, Spec);
   };
-  for (auto [Spec, Mentions] : {std::pair{"", "scheme"},
+  for (auto [Spec, Mentions] : {std::pair{"", "empty"},
                                 {"none", "pipe, shm"},
                                 {"pipe:", "name"},
                                 {"shm", "name"},
@@ -424,5 +442,24 @@ TEST(TrainingServerTest, SpecsThatCannotBe) {
     Error E = Serve(Spec);
     EXPECT_EQ(E.code(), ErrorCode::InvalidArgument) << Spec << E.str();
     EXPECT_THAT(E.message(), HasSubstr(Mentions));
+  }
+}
+
+/// The documented main(), as it is started by hand.
+TEST(TrainingSpec, AMissingVariableSaysHowTheProgramIsStarted) {
+  class Idle final : public Environment {
+    Error reset(FeatureSet &) override { return {}; }
+    Error step(const Advice &, FeatureSet &) override { return {}; }
+  } Env;
+  const char *Missing = std::getenv("MLBRIDGE_NO_SUCH_VARIABLE");
+  for (const Error &E :
+       {serveEnvironment(Env, Missing), serveEnvironment(Env, ""),
+        EnvironmentServer().serve(Env, Missing),
+        EnvironmentServer().serve(Env, std::string())}) {
+    EXPECT_EQ(E.code(), ErrorCode::InvalidArgument) << E.str();
+    EXPECT_NE(E.message().find("MLBRIDGE_SPEC"), std::string_view::npos)
+        << E.str();
+    EXPECT_NE(E.message().find("CompilerEnv"), std::string_view::npos)
+        << E.str();
   }
 }

@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -118,6 +119,17 @@ TEST(RunnerFactoryTest, PathsAndOptionsAreChecked) {
       createModelRunner("pipe:x?serdes=yaml");
   ASSERT_FALSE(NoCodec);
   EXPECT_THAT(std::string(NoCodec.message()), HasSubstr("yaml"));
+}
+
+TEST(RunnerFactoryTest, AVariableThatIsNotSetIsAnError) {
+  const char *Missing = std::getenv("MLBRIDGE_NO_SUCH_VARIABLE");
+  for (auto &Made : {createModelRunner(Missing).takeError(),
+                     RunnerFactory().create(Missing).takeError()}) {
+    EXPECT_EQ(Made.code(), ErrorCode::InvalidArgument);
+    EXPECT_THAT(std::string(Made.message()), HasSubstr("null"));
+  }
+  EXPECT_TRUE(createModelRunner("none"));
+  EXPECT_TRUE(createModelRunner(std::string("none")));
 }
 
 TEST(RunnerFactoryTest, AWrongSpecDoesNotTouchAnOldLog) {
