@@ -74,7 +74,7 @@ class Statistics:
             f"{self.policy_microseconds:.1f} us each in the policy"
         )
         if self.mistyped:
-            text += f", {self.mistyped} in another type than the first"
+            text += f", {self.mistyped} of another type than first asked for"
         if self.batches and self.questions > self.batches:
             text += f", {self.batch_size:.1f} at once"
         if any(self.latencies):

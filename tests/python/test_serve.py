@@ -211,7 +211,7 @@ def test_a_policy_that_returns_another_type_now_and_then(name: str) -> None:
             runner.evaluate({"answer": "yes"}, int)
     assert (served.statistics.errors, served.statistics.mistyped) == (1, 2)
     assert "1 failed" in str(served.statistics)
-    assert "2 in another type" in str(served.statistics)
+    assert "2 of another type" in str(served.statistics)
 
 
 class Mute(Exception):
