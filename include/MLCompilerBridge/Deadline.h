@@ -23,18 +23,18 @@ namespace MLBridge {
 
 using Duration = std::chrono::nanoseconds;
 
-/// A reason to end a wait before its time: Ctrl-C in an interactive host, say.
-/// A host derives from it and gives it to a Deadline.
+/// A reason to end a wait early: Ctrl-C in an interactive host, for one. The
+/// host derives from this and gives it to a Deadline.
 class Interrupt {
 public:
-  /// How often a wait asks. A host that answers rarely loses nothing by it.
+  /// The longest that a wait sleeps between two questions.
   static constexpr std::chrono::milliseconds Interval{50};
 
   virtual ~Interrupt() = default;
 
-  /// Whether the wait is to end. The thread that waits calls this where it
-  /// would go on sleeping, once an Interval or more often. A request stays: the
-  /// waits that follow under the same Deadline end too.
+  /// Whether the wait is to end. The thread that waits asks before it goes on
+  /// sleeping. Once true, this stays true: the waits that follow under the same
+  /// Deadline end too.
   virtual bool isRequested() = 0;
 };
 
