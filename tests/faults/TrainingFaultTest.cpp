@@ -298,7 +298,7 @@ TEST_P(TrainingFaultTest, AMissingTrainerIsToBeStarted) {
   const char *Connect = Spec.find('?') == std::string::npos ? "?" : "&";
   Error E = serveEnvironment(Env, Spec + Connect + "connect=50ms");
   EXPECT_EQ(E.code(), ErrorCode::Timeout) << E.str();
-  const std::string Text(E.message());
+  const std::string &Text = E.message();
   EXPECT_NE(Text.find("no trainer at " + Spec.substr(0, Spec.find('?'))),
             std::string::npos)
       << Text;
