@@ -41,9 +41,9 @@ def _end_waits() -> None:
     if "mlbridge._grpc" in sys.modules:
         users += sys.modules["mlbridge._grpc"].end_waits()
     until = time.monotonic() + GRACE
-    for thread in others:
-        if thread.ident in users:
-            thread.join(max(0.0, until - time.monotonic()))
+    waiters = [thread for thread in others if thread.ident in users]
+    for thread in waiters:
+        thread.join(max(0.0, until - time.monotonic()))
     # A thread that computes on keeps what it has, which is no fault of the library's.
-    if any(thread.is_alive() for thread in others):
+    if any(thread.is_alive() for thread in waiters):
         _core.set_leak_warnings(value=False)
