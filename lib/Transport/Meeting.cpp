@@ -223,7 +223,15 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
         ErrorCode::Malformed,
         "the peer at the socket sent a handshake packet of more than " +
             std::to_string(MaxPacket) + " bytes");
-  Into.HasLostDescriptors = (Message.msg_flags & MSG_CTRUNC) != 0;
+  // The kernel says the same of a peer that sent more than fit here, and of a
+  // process that may open no more.
+  const bool HasLost = (Message.msg_flags & MSG_CTRUNC) != 0;
+  if (HasLost && Into.Descriptors.size() == MaxDescriptors)
+    return Error(ErrorCode::Malformed,
+                 "the peer at the socket sent a handshake packet with more "
+                 "than " +
+                     std::to_string(MaxDescriptors) + " descriptors");
+  Into.HasLostDescriptors = HasLost;
   Into.Text.assign(Text, static_cast<std::size_t>(Got));
   return PacketState::Arrived;
 }

@@ -20,6 +20,7 @@
 #include "Transport/SharedMemoryChannel.h"
 
 #include <csignal>
+#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -231,6 +232,46 @@ TEST_F(DescriptorFault, ACompilerThatClosesItsDoorbellCostsNoTime) {
             ErrorCode::Timeout);
   EXPECT_EQ((*Server)->statistics().Sessions, 1u);
   EXPECT_EQ((*Server)->statistics().Open, 0u) << "poll(2) returns at once";
+}
+
+/// A packet with \p Count descriptors, which sendPacket() would not send.
+void sendTermsWith(int Socket, std::size_t Count) {
+  std::string Text = Terms().encode();
+  const std::vector<int> Attached(Count, STDERR_FILENO);
+  std::vector<std::byte> Control(CMSG_SPACE(Count * sizeof(int)));
+  iovec Vector{Text.data(), Text.size()};
+  msghdr Message{};
+  Message.msg_iov = &Vector;
+  Message.msg_iovlen = 1;
+  Message.msg_control = Control.data();
+  Message.msg_controllen = Control.size();
+  cmsghdr *Header = CMSG_FIRSTHDR(&Message);
+  Header->cmsg_level = SOL_SOCKET;
+  Header->cmsg_type = SCM_RIGHTS;
+  Header->cmsg_len = CMSG_LEN(Count * sizeof(int));
+  std::memcpy(CMSG_DATA(Header), Attached.data(), Count * sizeof(int));
+  if (::sendmsg(Socket, &Message, MSG_NOSIGNAL) < 0)
+    ::_exit(6);
+}
+
+/// The kernel tells the receiver no more than when it may open no more files.
+TEST_F(DescriptorFault, MoreDescriptorsThanExpectedAreThePeersFault) {
+  for (std::size_t Count : {3, 4, 5, 6}) {
+    SCOPED_TRACE(Count);
+    Child Model([&] {
+      auto Point = UnixListener::listen(Name + ".sock");
+      if (!Point)
+        return 5;
+      pollfd P{Point->socket(), POLLIN, 0};
+      ::poll(&P, 1, 60'000);
+      posix::UniqueFD Socket = Point->accept();
+      sendTermsWith(Socket.get(), Count);
+      ::poll(nullptr, 0, 60'000);
+      return 0;
+    });
+    connect("pipe:" + Name);
+    expectFailure(ErrorCode::Malformed, "descriptors");
+  }
 }
 
 //===----------------------------------------------------------------------===//
