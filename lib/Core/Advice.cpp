@@ -86,14 +86,27 @@ static std::string nameOf(const TensorView &Tensor) {
   return "advice '" + printable(Tensor.Name) + "'";
 }
 
-/// Bytes are read as such, since a bool that is neither 0 nor 1 must not even
-/// be looked at.
-static Error checkBools(const TensorView &Tensor) {
-  for (std::byte B : Tensor.bytes())
-    if (B > std::byte(1))
-      return {ErrorCode::Malformed, nameOf(Tensor) +
-                                        ": a bool is 0 or 1, found " +
-                                        toText(std::to_integer<int>(B))};
+/// A byte of a bool, which must not be looked at as one before it is known to
+/// be 0 or 1. It is read once: another process may be changing it.
+static Error readBool(const TensorView &Tensor, std::size_t I,
+                      std::uint8_t &Out) {
+  const auto *Bytes = static_cast<const volatile std::uint8_t *>(Tensor.Data);
+  Out = Bytes[I];
+  if (Out <= 1)
+    return Error::success();
+  return {ErrorCode::Malformed,
+          nameOf(Tensor) + ": a bool is 0 or 1, found " + toText(int(Out))};
+}
+
+/// Bools as numbers, or as bytes of 0 and 1.
+template <typename To>
+static Error convertBools(const TensorView &Tensor, To *Out) {
+  for (std::size_t I = 0; I != Tensor.NumBytes; ++I) {
+    std::uint8_t Value = 0;
+    if (Error E = readBool(Tensor, I, Value))
+      return E;
+    Out[I] = static_cast<To>(Value);
+  }
   return Error::success();
 }
 
@@ -118,18 +131,19 @@ Error detail::convertElements(const TensorView &Tensor, ElementType To,
                               void *Out) {
   if (Tensor.Type == ElementType::String || To == ElementType::String)
     return adviceMismatch(Tensor, elementTypeName(To));
-  if (Tensor.Type == ElementType::Bool)
-    if (Error E = checkBools(Tensor))
-      return E;
+  if (Tensor.Type == ElementType::Bool) {
+    if (To == ElementType::Bool)
+      return convertBools(Tensor, static_cast<std::uint8_t *>(Out));
+    return withNumber(To, [&](auto Target) {
+      return convertBools(Tensor, static_cast<decltype(Target) *>(Out));
+    });
+  }
   if (Tensor.Type == To) {
     if (Tensor.NumBytes != 0)
       std::memcpy(Out, Tensor.Data, Tensor.NumBytes);
     return Error::success();
   }
-  // Bools that have been checked are bytes like any other.
-  ElementType From =
-      Tensor.Type == ElementType::Bool ? ElementType::UInt8 : Tensor.Type;
-  return withNumber(From, [&](auto Source) {
+  return withNumber(Tensor.Type, [&](auto Source) {
     using FromType = decltype(Source);
     if (To == ElementType::Bool)
       return convertAll<FromType>(Tensor, static_cast<bool *>(Out));

@@ -93,6 +93,12 @@ Expected<SharedRegion> SharedRegion::create(std::size_t Capacity) {
   return SharedRegion(std::move(*Held), Capacity);
 }
 
+/// A word that the peer can change at any time: what is checked must be what is
+/// used.
+template <typename T> static T readOnce(const T &Word) {
+  return const_cast<const volatile T &>(Word);
+}
+
 Expected<SharedRegion> SharedRegion::open(UniqueFD Memory,
                                           const std::string &Peer) {
   auto Wrong = [&](const std::string &What) {
@@ -114,15 +120,16 @@ Expected<SharedRegion> SharedRegion::open(UniqueFD Memory,
   if (!Held)
     return Held.takeError();
   const auto &W = *static_cast<const Words *>((*Held)->Address);
-  // Read once: the peer can change it at any time.
-  const std::uint64_t Capacity = W.Capacity;
+  const std::uint32_t FoundVersion = readOnce(W.Version);
+  const std::uint32_t HeaderSize = readOnce(W.HeaderSize);
+  const std::uint64_t Capacity = readOnce(W.Capacity);
   if (std::memcmp(W.Magic, Magic, sizeof(Magic)) != 0)
     return Wrong("is none of this library's");
-  if (W.Version != Version)
-    return Wrong("is of version " + std::to_string(W.Version) + ", expected " +
-                 std::to_string(Version));
-  if (W.HeaderSize != offsetof(Words, Length) || Capacity > Size ||
-      sizeFor(W.HeaderSize, Capacity) > Size)
+  if (FoundVersion != Version)
+    return Wrong("is of version " + std::to_string(FoundVersion) +
+                 ", expected " + std::to_string(Version));
+  if (HeaderSize != offsetof(Words, Length) || Capacity > Size ||
+      sizeFor(HeaderSize, Capacity) > Size)
     return Wrong("has " + std::to_string(Size) +
                  " bytes, and claims room for messages of " +
                  std::to_string(Capacity));

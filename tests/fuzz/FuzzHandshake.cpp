@@ -54,7 +54,7 @@ struct Flags {
 
   static constexpr std::size_t Lengths[] = {0, LongestPacket, LongestPacket + 1,
                                             2 * LongestPacket};
-  static constexpr std::size_t Rooms[] = {64, 0, 1, 5};
+  static constexpr std::size_t Rooms[] = {8, 0, 1, 5};
 };
 
 /// What all inputs share: the two ends of a connection, and the file whose
@@ -72,24 +72,31 @@ struct Connection {
   }
 };
 
+/// The number that the next descriptor will have. It grows when one stays open.
+UniqueFD lowestFree() {
+  UniqueFD Next(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
+  require(bool(Next), "there is room for a descriptor");
+  return Next;
+}
+
 /// While it exists, the process has room for so many more descriptors.
 class RoomFor {
 public:
   explicit RoomFor(std::size_t Count) {
     require(::getrlimit(RLIMIT_NOFILE, &Before) == 0, "there is a limit");
+    if (Count >= Enough)
+      return;
+    // Descriptors that are open may lie between those that are free.
+    UniqueFD Free[Enough];
+    for (std::size_t I = 0; I <= Count; ++I)
+      Free[I] = lowestFree();
     rlimit Limit = Before;
-    Limit.rlim_cur = static_cast<rlim_t>(lowestFree()) + Count;
+    Limit.rlim_cur = static_cast<rlim_t>(Free[Count].get());
     require(::setrlimit(RLIMIT_NOFILE, &Limit) == 0, "it can be lower");
   }
   ~RoomFor() { ::setrlimit(RLIMIT_NOFILE, &Before); }
 
-  /// The number that the next descriptor will have. It grows when one stays
-  /// open.
-  static int lowestFree() {
-    UniqueFD Next(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
-    require(bool(Next), "there is room for a descriptor");
-    return Next.get();
-  }
+  static constexpr std::size_t Enough = 8;
 
 private:
   rlimit Before{};
@@ -250,7 +257,7 @@ template <typename Kind> static void testMessage(std::string_view Text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
                                       std::size_t Size) {
   static const Connection Through;
-  const int Before = RoomFor::lowestFree();
+  const int Before = lowestFree().get();
   {
     Packet Into;
     for (const Message &M :
@@ -267,6 +274,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
       testMessage<Terms>(Into.Text);
     }
   }
-  require(RoomFor::lowestFree() == Before, "no descriptor stays open");
+  require(lowestFree().get() == Before, "no descriptor stays open");
   return 0;
 }

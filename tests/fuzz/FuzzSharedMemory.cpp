@@ -1,0 +1,680 @@
+//===- FuzzSharedMemory.cpp - A shared memory that a peer writes to -------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The model's end of a session in shared memory, and a compiler that writes
+/// whatever it likes there: before a message is read, and between any two loads
+/// of the code that reads it. That code calls back before each load (the flag
+/// trace-loads in lib/CMakeLists.txt), so that a race is an input like any
+/// other, and fails each time.
+///
+/// Every input is a program: see Compiler::step().
+///
+//===----------------------------------------------------------------------===//
+
+#include "Core/TensorForm.h"
+#include "Fuzz.h"
+#include "MLCompilerBridge/Advice.h"
+#include "Server/ServerSession.h"
+#include "Transport/Meeting.h"
+#include "Transport/SharedMemoryChannel.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <optional>
+#include <sanitizer/asan_interface.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+using namespace MLBridge::fuzz;
+using posix::UniqueFD;
+
+static constexpr std::size_t Page = 4096;
+/// Where docs/wire-format.md has the parts of a memory.
+static constexpr std::size_t VersionAt = 8, CapacityAt = 16, SequenceAt = 64,
+                             SleepsAt = 128, LengthAt = 192, MessageAt = 200;
+static constexpr std::size_t MaxMessage = 64 * Page;
+
+//===----------------------------------------------------------------------===//
+// Loads from shared memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Memory of a compiler that the code under test has mapped.
+struct Mapping {
+  std::byte *Start;
+  std::size_t Size;
+
+  bool contains(const void *At, std::size_t Bytes) const {
+    const auto *First = static_cast<const std::byte *>(At);
+    return First >= Start && Bytes <= Size &&
+           First - Start <= std::ptrdiff_t(Size - Bytes);
+  }
+};
+std::vector<Mapping> Mappings;
+
+/// The mapping that the \p Bytes at \p At are in.
+const Mapping *mappingOf(const void *At, std::size_t Bytes) {
+  for (const Mapping &M : Mappings)
+    if (M.contains(At, Bytes))
+      return &M;
+  return nullptr;
+}
+
+/// What the compiler writes right before a load from its memory.
+struct Trap {
+  unsigned LoadsLeft;
+  std::size_t Offset;
+  std::uint64_t Value;
+  std::size_t NumBytes;
+};
+std::vector<Trap> Traps;
+bool HasSprung = false;
+
+} // namespace
+
+namespace {
+
+/// While it exists, no trap springs: these are a fuzzer's own loads.
+class Disarmed {
+public:
+  Disarmed() { Kept.swap(Traps); }
+  ~Disarmed() { Kept.swap(Traps); }
+
+private:
+  std::vector<Trap> Kept;
+};
+
+} // namespace
+
+/// Whatever ASan knows of the memory, another process can write to all of it.
+[[clang::no_sanitize("address")]] static void spring(const Trap &T,
+                                                     const Mapping &Into) {
+  if (T.Offset > Into.Size || T.NumBytes > Into.Size - T.Offset)
+    return;
+  volatile std::byte *To = Into.Start + T.Offset;
+  for (std::size_t I = 0; I < T.NumBytes; ++I)
+    To[I] = static_cast<std::byte>(T.Value >> (8 * I));
+  HasSprung = true;
+}
+
+static void beforeLoad(const void *At, std::size_t Bytes) {
+  if (Traps.empty())
+    return;
+  const Mapping *Memory = mappingOf(At, Bytes);
+  if (!Memory)
+    return;
+  std::erase_if(Traps, [&](Trap &T) {
+    if (T.LoadsLeft-- != 0)
+      return false;
+    spring(T, *Memory);
+    return true;
+  });
+}
+
+extern "C" {
+void __sanitizer_cov_load1(std::uint8_t *At) { beforeLoad(At, 1); }
+void __sanitizer_cov_load2(std::uint16_t *At) { beforeLoad(At, 2); }
+void __sanitizer_cov_load4(std::uint32_t *At) { beforeLoad(At, 4); }
+void __sanitizer_cov_load8(std::uint64_t *At) { beforeLoad(At, 8); }
+void __sanitizer_cov_load16(__int128 *At) { beforeLoad(At, 16); }
+
+// What reads memory, and is no load: the linker puts these in their places.
+void *__real___asan_memcpy(void *To, const void *From, std::size_t Bytes);
+void *__wrap___asan_memcpy(void *To, const void *From, std::size_t Bytes) {
+  beforeLoad(From, Bytes);
+  return __real___asan_memcpy(To, From, Bytes);
+}
+int __real_memcmp(const void *A, const void *B, std::size_t Bytes);
+int __wrap_memcmp(const void *A, const void *B, std::size_t Bytes) {
+  beforeLoad(A, Bytes);
+  beforeLoad(B, Bytes);
+  return __real_memcmp(A, B, Bytes);
+}
+void *__real_memchr(const void *In, int Byte, std::size_t Bytes);
+void *__wrap_memchr(const void *In, int Byte, std::size_t Bytes) {
+  beforeLoad(In, Bytes);
+  return __real_memchr(In, Byte, Bytes);
+}
+
+// A mapping of a file lies between two pages that nobody may touch.
+void *__real_mmap(void *At, std::size_t Size, int Protection, int Flags, int FD,
+                  off_t Offset);
+void *__wrap_mmap(void *At, std::size_t Size, int Protection, int Flags, int FD,
+                  off_t Offset) {
+  if (FD < 0 || At)
+    return __real_mmap(At, Size, Protection, Flags, FD, Offset);
+  const std::size_t Room = (Size + Page - 1) / Page * Page + 2 * Page;
+  void *Guard = __real_mmap(nullptr, Room, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (Guard == MAP_FAILED)
+    return Guard;
+  auto *Start = static_cast<std::byte *>(Guard) + Page;
+  void *Mapped =
+      __real_mmap(Start, Size, Protection, Flags | MAP_FIXED, FD, Offset);
+  if (Mapped == MAP_FAILED) {
+    const int Why = errno;
+    ::munmap(Guard, Room);
+    errno = Why;
+  } else {
+    Mappings.push_back({Start, Size});
+  }
+  return Mapped;
+}
+int __real_munmap(void *At, std::size_t Size);
+int __wrap_munmap(void *At, std::size_t Size) {
+  auto Found = std::ranges::find(Mappings, At, &Mapping::Start);
+  if (Found == Mappings.end())
+    return __real_munmap(At, Size);
+  require(Found->Size == Size, "all of a memory is given back");
+  Mappings.erase(Found);
+  return __real_munmap(static_cast<std::byte *>(At) - Page,
+                       (Size + Page - 1) / Page * Page + 2 * Page);
+}
+}
+
+//===----------------------------------------------------------------------===//
+// What must hold
+//===----------------------------------------------------------------------===//
+
+/// Reads all of \p Bytes, so that ASan looks at each.
+static unsigned touch(Span<const std::byte> Bytes) {
+  unsigned Sum = 0;
+  for (std::byte B : Bytes)
+    Sum += std::to_integer<unsigned>(B);
+  return Sum;
+}
+static volatile unsigned Sink;
+
+namespace {
+
+/// While it exists, ASan knows what of a memory may be read: a message and the
+/// padding behind it.
+class ReadableOnly {
+public:
+  explicit ReadableOnly(Span<const std::byte> Message) {
+    const Mapping *Memory = mappingOf(Message.data(), Message.size());
+    require(Memory && Memory->contains(Message.data(),
+                                       Message.size() + BaseSerDes::Padding),
+            "a message and its padding lie in the memory");
+    const std::byte *End = Message.end() + BaseSerDes::Padding;
+    // More would take too long to mark, and is far away from all mistakes.
+    Size = std::min<std::size_t>(
+        std::size_t(Memory->Start + Memory->Size - End), 4 * Page);
+    Rest = End;
+    __asan_poison_memory_region(Rest, Size);
+    Sink = touch({Message.data(), Message.size() + BaseSerDes::Padding});
+  }
+  ~ReadableOnly() { __asan_unpoison_memory_region(Rest, Size); }
+
+private:
+  const std::byte *Rest;
+  std::size_t Size;
+};
+
+} // namespace
+
+/// Requires that the conversions of \p Tensor, whose elements the compiler may
+/// be changing, make values or errors.
+static void requireConversions(const TensorView &Tensor) {
+  const Advice Whole({&Tensor, 1});
+  if (Expected<bool> Value = Whole.get<bool>(Tensor.Name)) {
+    unsigned char Byte;
+    std::memcpy(&Byte, &*Value, 1);
+    require(Byte <= 1, "a bool is 0 or 1");
+  }
+  if (auto Values = Whole.get<std::vector<bool>>(Tensor.Name))
+    require(Values->size() == Tensor.numElements(), "all bools are there");
+  if (auto Values = Whole.get<std::vector<std::int64_t>>(Tensor.Name)) {
+    require(Values->size() == Tensor.numElements(), "all numbers are there");
+    if (Tensor.Type == ElementType::Bool)
+      for (std::int64_t Value : *Values)
+        require(Value == 0 || Value == 1, "a bool's number is 0 or 1");
+  }
+  if (auto Text = Whole.get<std::string>(Tensor.Name))
+    require(Text->size() == Tensor.NumBytes, "all of a text is there");
+  if (auto Texts = Whole.get<std::vector<std::string>>(Tensor.Name))
+    require(Texts->size() == Tensor.numElements(), "all texts are there");
+}
+
+/// Requires that \p Views can be used, whatever is in \p Message by now.
+static void requireSound(Span<const TensorView> Views,
+                         Span<const std::byte> Message) {
+  for (const TensorView &View : Views) {
+    require(!View.Name.empty(), "tensors have names");
+    const std::string Wrong = detail::contradiction(View);
+    require(Wrong.empty(), "tensors agree with themselves", Wrong);
+    const auto *Data = static_cast<const std::byte *>(View.Data);
+    if (mappingOf(Data, View.NumBytes) && View.NumBytes != 0)
+      require(Data >= Message.begin() && Data + View.NumBytes <= Message.end(),
+              "tensors lie in their message");
+    Sink = touch(View.bytes());
+    requireConversions(View);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The two sides
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The input, from front to back; 0 behind its end.
+class Program {
+public:
+  explicit Program(std::string_view Bytes) : Rest(Bytes) {}
+
+  bool isOver() const { return Rest.empty(); }
+  std::uint8_t byte() { return static_cast<std::uint8_t>(number(1)); }
+  std::uint64_t number(std::size_t NumBytes) {
+    std::uint64_t Value = 0;
+    const std::string_view Taken = bytes(NumBytes);
+    std::memcpy(&Value, Taken.data(), Taken.size());
+    return Value;
+  }
+  std::string_view bytes(std::size_t NumBytes) {
+    const std::string_view Taken = Rest.substr(0, NumBytes);
+    Rest.remove_prefix(Taken.size());
+    return Taken;
+  }
+  template <typename T, std::size_t N> const T &oneOf(const T (&Choices)[N]) {
+    return Choices[byte() % N];
+  }
+
+private:
+  std::string_view Rest;
+};
+
+/// A memory that a compiler has made, as that sees it.
+class Memory {
+public:
+  Memory(UniqueFD Made, std::size_t Size)
+      : FD(std::move(Made)), Size(std::min(Size, 2 * MaxMessage)) {
+    void *Mapped = __real_mmap(nullptr, this->Size + 1, PROT_READ | PROT_WRITE,
+                               MAP_SHARED, FD.get(), 0);
+    // Of what is no memory, there is nothing to write to.
+    if (Mapped == MAP_FAILED)
+      this->Size = 0;
+    else
+      Start = static_cast<std::byte *>(Mapped);
+  }
+  Memory(Memory &&Other) noexcept
+      : FD(std::move(Other.FD)), Start(std::exchange(Other.Start, nullptr)),
+        Size(Other.Size) {}
+  Memory &operator=(Memory &&Other) noexcept {
+    std::swap(FD, Other.FD);
+    std::swap(Start, Other.Start);
+    std::swap(Size, Other.Size);
+    return *this;
+  }
+  ~Memory() {
+    if (Start)
+      __real_munmap(Start, Size + 1);
+  }
+
+  int descriptor() const { return FD.get(); }
+  UniqueFD duplicate() const {
+    return UniqueFD(::fcntl(FD.get(), F_DUPFD_CLOEXEC, 0));
+  }
+  std::size_t size() const { return Size; }
+  void write(std::size_t Offset, std::string_view Bytes) {
+    if (Offset < Size)
+      std::memcpy(Start + Offset, Bytes.data(),
+                  std::min(Bytes.size(), Size - Offset));
+  }
+  template <typename T> void write(std::size_t Offset, T Value) {
+    write(Offset, {reinterpret_cast<const char *>(&Value), sizeof(T)});
+  }
+  std::string_view read(std::size_t Offset, std::size_t NumBytes) const {
+    if (Offset > Size || NumBytes > Size - Offset)
+      return {};
+    return {reinterpret_cast<const char *>(Start) + Offset, NumBytes};
+  }
+
+private:
+  UniqueFD FD;
+  std::byte *Start = nullptr;
+  std::size_t Size;
+};
+
+} // namespace
+
+/// A memory of the right form, one that claims to be, or something else.
+static Memory makeMemory(Program &Next) {
+  static constexpr std::size_t Sizes[] = {Page,
+                                          2 * Page,
+                                          3 * Page,
+                                          16 * Page,
+                                          2 * Page - 1,
+                                          2 * Page + 1,
+                                          LengthAt,
+                                          255,
+                                          MessageAt + 8,
+                                          0,
+                                          1,
+                                          std::size_t(1) << 40};
+  static constexpr int Seals[] = {
+      F_SEAL_SHRINK, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, 0, F_SEAL_GROW,
+      F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE};
+  // What a memory of each size has room for, and a little more or less.
+  static constexpr int Off[] = {0, 0, 0, -1, 1, 8, 64, 192};
+  const std::uint8_t Kind = Next.byte() % 8;
+  if (Kind == 0)
+    return {UniqueFD(::open("/dev/zero", O_RDWR | O_CLOEXEC)), 0};
+  const std::size_t Size = Next.oneOf(Sizes);
+  UniqueFD Made(::memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  require(::ftruncate(Made.get(), static_cast<off_t>(Size)) == 0,
+          "there is memory", std::strerror(errno));
+  const int Sealed = Kind <= 2 ? Next.oneOf(Seals) : Seals[1];
+  Memory Result(std::move(Made), Size);
+  require(::fcntl(Result.descriptor(), F_ADD_SEALS, Sealed) == 0,
+          "it can be sealed", std::strerror(errno));
+  const std::uint64_t Room =
+      Size < MessageAt + BaseSerDes::Padding
+          ? 0
+          : Size / Page * Page - MessageAt - BaseSerDes::Padding;
+  Result.write(0, std::string_view("MLBridge"));
+  Result.write<std::uint32_t>(VersionAt, 1);
+  Result.write<std::uint32_t>(VersionAt + 4, LengthAt);
+  Result.write<std::uint64_t>(
+      CapacityAt, Room + std::uint64_t(Kind <= 4 ? Next.oneOf(Off) : 0));
+  return Result;
+}
+
+namespace {
+
+/// Writes to its memories as the input says, and has the model's end read what
+/// came of it.
+class Compiler {
+public:
+  explicit Compiler(Program &Next)
+      : Next(Next), Questions(makeMemory(Next)), Answers(makeMemory(Next)) {
+    int Ends[2];
+    require(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, Ends) == 0,
+            "there is a connection", std::strerror(errno));
+    Socket = UniqueFD(Ends[0]);
+    ModelsSocket = UniqueFD(Ends[1]);
+  }
+
+  /// Until the input or the session is over.
+  void run() {
+    maybeSetTraps();
+    if (!connect())
+      return;
+    constexpr int MaxSteps = 24;
+    for (int I = 0; I < MaxSteps && !Next.isOver() && step(); ++I)
+      ;
+    // Who keeps the memory of a question can go on to read it.
+    for (const Kept &K : Keepsakes)
+      Sink = touch(K.Data);
+  }
+
+private:
+  bool connect();
+  bool step();
+  void maybeSetTraps();
+  void writeMessage();
+  void sendMemory();
+  bool ask();
+  bool decode(std::string_view Sent);
+  bool answer(Span<const TensorView> Tensors);
+
+  static std::uint64_t special(Program &Next) {
+    static constexpr std::uint64_t Values[] = {0,
+                                               1,
+                                               8,
+                                               LengthAt,
+                                               Page,
+                                               2 * Page,
+                                               MaxMessage,
+                                               MaxMessage + 1,
+                                               2 * Page - MessageAt - 64,
+                                               2 * Page - MessageAt - 63,
+                                               2 * Page - MessageAt,
+                                               ~std::uint64_t(0),
+                                               ~std::uint64_t(0) - 1,
+                                               std::uint64_t(1) << 63,
+                                               0x0202020202020202,
+                                               0xffffff00ffffff00,
+                                               0x0a0a0a0a0a0a0a0a};
+    return Next.oneOf(Values);
+  }
+  std::size_t place() {
+    static constexpr std::size_t Places[] = {
+        VersionAt, VersionAt + 4, CapacityAt, SequenceAt, SleepsAt, LengthAt};
+    const std::uint8_t Where = Next.byte();
+    return Where < 64 ? Places[Where % std::size(Places)]
+                      : MessageAt + (Where - 64u) * 2u;
+  }
+
+  Program &Next;
+  Memory Questions, Answers;
+  /// Where the next question is announced, if it lies in a larger memory.
+  std::optional<Memory> Outgrown;
+  UniqueFD Socket, ModelsSocket;
+  std::uint32_t Asked = 0;
+
+  std::unique_ptr<ServerSession> Session;
+  SerDes::Kind Format = SerDes::Kind::Bitstream;
+  /// Whether only the model's end has written to the answers.
+  bool AnswersAreTheirs = true;
+  std::vector<TensorView> Last;
+  ModelServer::Question::LayoutId LastLayout;
+  struct Kept {
+    Span<const std::byte> Data;
+    std::shared_ptr<const void> Memory;
+  };
+  std::vector<Kept> Keepsakes;
+};
+
+} // namespace
+
+/// Whether the model's end takes the memories, and can then use all of them.
+bool Compiler::connect() {
+  auto Open = [](const Memory &M) -> std::optional<SharedRegion> {
+    Expected<SharedRegion> Region = SharedRegion::open(M.duplicate(), "peer");
+    if (!Region) {
+      require(Region.code() == ErrorCode::Malformed ||
+                  Region.code() == ErrorCode::System,
+              "errors have their code", Region.message());
+      return std::nullopt;
+    }
+    const int Seals = ::fcntl(Region->descriptor(), F_GET_SEALS);
+    require(Seals >= 0 && (Seals & F_SEAL_SHRINK),
+            "nobody can make a memory smaller");
+    require(mappingOf(Region->message() - MessageAt,
+                      MessageAt + Region->capacity() + BaseSerDes::Padding),
+            "a memory has room for what it claims");
+    return std::move(*Region);
+  };
+  std::optional<SharedRegion> In = Open(Questions), Out = Open(Answers);
+  Expected<posix::Pipe> Doorbell = posix::makePipe();
+  if (!In || !Out || !Doorbell)
+    return false;
+  Asked = In->sequence();
+  SharedMemoryEnds Ends{std::move(*In), std::move(*Out), std::move(*Doorbell),
+                        std::move(ModelsSocket), UniqueFD()};
+  if (Next.byte() % 4 == 0)
+    Format = SerDes::Kind::JSON;
+  Session = std::make_unique<ServerSession>(
+      ServerSession::Identity(),
+      std::make_unique<SharedMemoryChannel>(std::move(Ends), "peer",
+                                            MaxMessage),
+      SerDes::create(Format), std::chrono::seconds(1));
+  return true;
+}
+
+/// One step of the compiler; false once the session is over.
+bool Compiler::step() {
+  switch (Next.byte() % 8) {
+  case 0: { // Any bytes, anywhere.
+    const std::size_t Offset = Next.number(2);
+    Questions.write(Offset, Next.bytes(Next.byte()));
+    return true;
+  }
+  case 1: // A word that matters.
+    Questions.write(place(), special(Next));
+    return true;
+  case 2:
+    AnswersAreTheirs = false;
+    Answers.write(place(), special(Next));
+    return true;
+  case 3:
+    sendMemory();
+    return true;
+  case 4: // Another number than that of the next question.
+    Asked = static_cast<std::uint32_t>(Next.number(1));
+    return true;
+  case 5:
+    maybeSetTraps();
+    return true;
+  default:
+    writeMessage();
+    return ask();
+  }
+}
+
+void Compiler::maybeSetTraps() {
+  constexpr std::size_t Most = 3;
+  for (std::size_t I = Next.byte() % (Most + 1); I != 0; --I) {
+    unsigned Loads = Next.byte();
+    // Most of what is worth it happens at the first few.
+    if (Loads < 192)
+      Loads %= 24;
+    const std::size_t Offset = place();
+    Traps.push_back({Loads, Offset, special(Next), Next.byte() % 2 ? 8u : 1u});
+  }
+}
+
+void Compiler::writeMessage() {
+  // The same message as the last one's, too.
+  if (Next.byte() % 4 == 0)
+    return;
+  const std::string_view Message = Next.bytes(Next.number(2) % 2048);
+  Questions.write(MessageAt, Message);
+  Questions.write<std::uint64_t>(LengthAt, Message.size());
+}
+
+/// Sends a descriptor, or none, or several, of a larger memory.
+void Compiler::sendMemory() {
+  Memory Larger = makeMemory(Next);
+  const std::size_t Count = Next.byte() % 8;
+  const int Descriptors[] = {Larger.descriptor(), Larger.descriptor()};
+  const std::string_view Text = Next.byte() % 4 ? R"({"mlbridge":2})" : "x";
+  (void)bool(sendPacket(Socket.get(), Text,
+                        {Descriptors, Count == 0   ? 0u
+                                      : Count == 1 ? 2u
+                                                   : 1u}));
+  if (Outgrown || Next.byte() % 4 == 0)
+    return;
+  Larger.write<std::uint32_t>(SequenceAt, Asked + 1);
+  Questions.write(LengthAt, SharedRegion::Moved);
+  Outgrown = std::exchange(Questions, std::move(Larger));
+}
+
+/// Asks what is in the memory; false once the session is over.
+bool Compiler::ask() {
+  ++Asked;
+  HasSprung = false;
+  if (Outgrown) {
+    Questions.write(SequenceAt, Asked);
+    Outgrown->write(SequenceAt, Asked);
+  } else {
+    Questions.write(SequenceAt, Asked);
+  }
+  Expected<ServerChannel::Progress> Progress = Session->channel().advance();
+  Outgrown.reset();
+  if (!Progress) {
+    require(Progress.code() == ErrorCode::Malformed ||
+                Progress.code() == ErrorCode::System,
+            "errors have their code", Progress.message());
+    return false;
+  }
+  if (*Progress == ServerChannel::Progress::Incomplete)
+    return true;
+  const Span<const std::byte> Message = Session->channel().message();
+  require(Message.size() <= MaxMessage, "the limit holds");
+  const std::string Sent(
+      Questions.read(MessageAt, HasSprung ? 0 : Message.size()));
+  return decode(Sent);
+}
+
+/// As a server does it, and answers with what was asked. \p Sent is empty if
+/// the message changed meanwhile.
+bool Compiler::decode(std::string_view Sent) {
+  const Span<const std::byte> Message = Session->channel().message();
+  const bool HadSprung = HasSprung;
+  std::optional<ReadableOnly> Readable(Message);
+  Expected<ModelServer::Question> Q = Session->decode();
+  Readable.reset();
+  if (!Q) {
+    require(!Q.message().empty(), "errors are words");
+    return false;
+  }
+  requireSound(Q->Features, Message);
+  if (!HadSprung && !HasSprung) {
+    Disarmed Here;
+    test::Message Copy(Sent);
+    std::unique_ptr<BaseSerDes> Fresh = SerDes::create(Format);
+    Result Again = Fresh->deserializeQuestion(Copy.bytes());
+    require(bool(Again), "a private copy can be read", Again.message());
+    const std::string Changed = test::difference(*Again, Q->Features);
+    require(Changed.empty(), "a private copy has the same tensors", Changed);
+  }
+  if (!Last.empty() && Q->Layout.Memory == LastLayout.Memory &&
+      Q->Layout.Schema == LastLayout.Schema)
+    requireSameViews(Last, Q->Features, /*InMessage=*/false);
+  Last.assign(Q->Features.begin(), Q->Features.end());
+  LastLayout = Q->Layout;
+  for (const TensorView &View : Q->Features)
+    Keepsakes.push_back({View.bytes(), Q->Memory});
+  // Once it was read, the compiler may write what it likes there, too.
+  if (Next.byte() % 2)
+    Questions.write(MessageAt, std::string(Message.size(), char(Next.byte())));
+  if (Next.byte() % 2)
+    maybeSetTraps();
+  requireSound(Q->Features, Message);
+  return answer(Q->Features);
+}
+
+/// Has the model's end answer; false once the session is over.
+bool Compiler::answer(Span<const TensorView> Tensors) {
+  if (Session->reply(Tensors))
+    return false;
+  std::uint64_t Length = 0;
+  std::memcpy(&Length, Answers.read(LengthAt, 8).data(), sizeof(Length));
+  if (!AnswersAreTheirs || HasSprung)
+    return true;
+  // In another memory, and no longer here.
+  if (Length == SharedRegion::Moved) {
+    AnswersAreTheirs = false;
+    return true;
+  }
+  Disarmed Here;
+  test::Message Copy(Answers.read(MessageAt, Length));
+  std::unique_ptr<BaseSerDes> Reader = SerDes::create(Format);
+  Result Read = Reader->deserializeQuestion(Copy.bytes());
+  require(bool(Read), "an answer can be read", Read.message());
+  const std::string Changed = test::difference(Tensors, *Read);
+  require(Changed.empty(), "an answer has the model's tensors", Changed);
+  return true;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
+                                      std::size_t Size) {
+  Program Next({reinterpret_cast<const char *>(Data), Size});
+  Compiler(Next).run();
+  Traps.clear();
+  require(Mappings.empty(), "no memory stays mapped");
+  return 0;
+}
