@@ -48,9 +48,25 @@ namespace {
 
 /// A field of a message: a number, or bytes.
 struct Field {
+  enum class Type : std::uint8_t {
+    Varint = 0,
+    Fixed64 = 1,
+    Bytes = 2,
+    Fixed32 = 5
+  };
+
   std::uint64_t Number = 0;
+  Type Kind = Type::Varint;
   std::uint64_t Value = 0;
   std::string_view Bytes;
+
+  // A field of another type than its number has is unknown, and skipped.
+  bool isNumber(std::uint64_t Wanted) const {
+    return Number == Wanted && Kind == Type::Varint;
+  }
+  bool isBytes(std::uint64_t Wanted) const {
+    return Number == Wanted && Kind == Type::Bytes;
+  }
 };
 
 /// Takes a message apart; whatever its bytes are, it ends within them.
@@ -99,17 +115,18 @@ bool Fields::next(Field &Out) {
   Out = {};
   Broken = !readVarint(Tag);
   Out.Number = Tag >> 3;
-  switch (Tag & 7) {
-  case 0:
+  Out.Kind = static_cast<Field::Type>(Tag & 7);
+  switch (Out.Kind) {
+  case Field::Type::Varint:
     Broken |= !readVarint(Out.Value);
     break;
-  case 1:
+  case Field::Type::Fixed64:
     Broken |= !take(8, Out.Bytes);
     break;
-  case 2:
+  case Field::Type::Bytes:
     Broken |= !readVarint(Size) || !take(Size, Out.Bytes);
     break;
-  case 5:
+  case Field::Type::Fixed32:
     Broken |= !take(4, Out.Bytes);
     break;
   default: // No message of TensorFlow's has groups.
@@ -161,9 +178,9 @@ static bool readMapEntry(std::string_view Message, std::string_view &Key,
                          std::string_view &Value) {
   Fields Parts(Message);
   for (Field F; Parts.next(F);)
-    if (F.Number == 1)
+    if (F.isBytes(1))
       Key = F.Bytes;
-    else if (F.Number == 2)
+    else if (F.isBytes(2))
       Value = F.Bytes;
   return !Parts.isBroken();
 }
@@ -173,7 +190,7 @@ Expected<Signature> Reader::readMetaGraph(std::string_view Message,
   Fields Parts(Message);
   std::string Names;
   for (Field F; Parts.next(F);) {
-    if (F.Number != 5) // signature_def
+    if (!F.isBytes(5)) // signature_def
       continue;
     std::string_view Name, Found;
     if (!readMapEntry(F.Bytes, Name, Found))
@@ -188,7 +205,7 @@ Expected<Signature> Reader::readMetaGraph(std::string_view Message,
     return malformed("its MetaGraphDef");
   return Error(ErrorCode::InvalidArgument,
                What + ": expected the signature '" + std::string(Wanted) +
-                   "', found " + (Names.empty() ? "none" : Names));
+                   "', found " + (Names.empty() ? "none" : printable(Names)));
 }
 
 Expected<Signature> Reader::readSignature(std::string_view Message) {
@@ -196,8 +213,8 @@ Expected<Signature> Reader::readSignature(std::string_view Message) {
   Error OfOutputs;
   Fields Parts(Message);
   for (Field F; Parts.next(F);) {
-    const bool IsInput = F.Number == 1;
-    if (!IsInput && F.Number != 2)
+    const bool IsInput = F.isBytes(1);
+    if (!IsInput && !F.isBytes(2))
       continue;
     Expected<SignatureTensor> Tensor = readEntry(F.Bytes);
     if (Tensor)
@@ -235,41 +252,41 @@ Expected<SignatureTensor> Reader::readEntry(std::string_view Message) {
 }
 
 Error Reader::readInfo(std::string_view Message, SignatureTensor &Out) {
+  constexpr const char *OtherType = "another type";
   Fields Parts(Message);
+  bool HasType = false;
   for (Field F; Parts.next(F);) {
     Error E;
-    switch (F.Number) {
-    case 1: // name
+    if (F.isBytes(1)) { // name
       E = setPlace(F.Bytes, Out);
-      break;
-    case 2: { // dtype
+    } else if (F.isNumber(2)) { // dtype
       std::optional<ElementType> Type = fromTF(static_cast<int>(F.Value));
       if (!Type || *Type == ElementType::String)
-        return unsupported(Out, Type ? "strings" : "another type");
+        return unsupported(Out, Type ? "strings" : OtherType);
       Out.Spec.Type = *Type;
-      break;
-    }
-    case 3: // tensor_shape
+      HasType = true;
+    } else if (F.isBytes(3)) { // tensor_shape
       E = readShape(F.Bytes, Out);
-      break;
-    case 4: // coo_sparse
-    case 5: // composite_tensor
+    } else if (F.isBytes(4) || F.isBytes(5)) { // coo_sparse, composite_tensor
       return unsupported(Out, "a sparse or composite one");
-    default:
-      break;
     }
     if (E)
       return E;
   }
-  return Parts.isBroken() ? malformed("a TensorInfo") : Error::success();
+  if (Parts.isBroken())
+    return malformed("a TensorInfo");
+  // Protobuf leaves out what is empty or 0, which is the invalid type.
+  if (Out.Operation.empty())
+    return malformed("the name of a tensor");
+  return HasType ? Error::success() : unsupported(Out, OtherType);
 }
 
 Error Reader::readShape(std::string_view Message, SignatureTensor &Out) {
   Fields Parts(Message);
   for (Field F; Parts.next(F);) {
-    if (F.Number == 3 && F.Value != 0) // unknown_rank
+    if (F.isNumber(3) && F.Value != 0) // unknown_rank
       return unsupported(Out, "one of any rank");
-    if (F.Number != 2) // dim
+    if (!F.isBytes(2)) // dim
       continue;
     if (Error E = readExtent(F.Bytes, Out))
       return E;
@@ -281,7 +298,7 @@ Error Reader::readExtent(std::string_view Message, SignatureTensor &Out) {
   std::int64_t Extent = 0;
   Fields Parts(Message);
   for (Field F; Parts.next(F);)
-    if (F.Number == 1) // size
+    if (F.isNumber(1)) // size
       Extent = static_cast<std::int64_t>(F.Value);
   if (Parts.isBroken())
     return malformed("a TensorShapeProto");
@@ -295,10 +312,10 @@ Error Reader::setPlace(std::string_view Name, SignatureTensor &Out) {
   if (Colon == std::string_view::npos || Colon == 0)
     return malformed("the name of a tensor");
   Out.Operation = std::string(Name.substr(0, Colon));
-  const char *End = Name.data() + Name.size();
-  auto [Rest, Failure] =
-      std::from_chars(Name.data() + Colon + 1, End, Out.Index);
-  if (Failure != std::errc() || Rest != End || Out.Index < 0)
+  const std::string_view Digits = Name.substr(Colon + 1);
+  const char *End = Digits.data() + Digits.size();
+  auto [Rest, Failure] = std::from_chars(Digits.data(), End, Out.Index);
+  if (Failure != std::errc() || Rest != End || Digits.front() == '-')
     return malformed("the name of a tensor");
   return Error::success();
 }

@@ -20,12 +20,12 @@
 #include "ONNX/InputMerge.h"
 
 #include "Fuzz.h"
+#include "MutateMessage.h"
 #include "Transport/Posix.h"
 #include "onnx.pb.h"
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 #include <set>
 #include <sys/mman.h>
 
@@ -262,169 +262,28 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
 // Changing models
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
-using google::protobuf::Reflection;
-
-/// Changes a thing or a few in a model, by what else is in it where it can.
-class Mutator {
-public:
-  explicit Mutator(unsigned Seed) : Random(Seed) {}
-
-  void change(ModelProto &Model) {
-    do
-      changeOnce(Model);
-    while (below(2) == 0);
-  }
-
-private:
-  void changeOnce(ModelProto &Model) {
-    Messages.clear();
-    Strings.clear();
-    Named.clear();
-    collect(Model);
-    // Who is called what is most of what a graph is.
-    if (below(2) == 0 && !Named.empty()) {
-      auto [M, Field] = Named[below(Named.size())];
-      return set(*M, *Field);
-    }
-    Message &M = *Messages[below(Messages.size())];
-    const google::protobuf::Descriptor &Type = *M.GetDescriptor();
-    const FieldDescriptor &Field =
-        *Type.field(static_cast<int>(below(std::size_t(Type.field_count()))));
-    if (below(2) == 0)
-      set(M, Field);
-    else
-      removeOrSwap(M, Field);
-  }
-
-  void removeOrSwap(Message &M, const FieldDescriptor &Field) {
-    const Reflection &R = *M.GetReflection();
-    const int Count = Field.is_repeated() ? R.FieldSize(M, &Field) : 0;
-    if (Count == 0)
-      return R.ClearField(&M, &Field);
-    const int Element = static_cast<int>(below(std::size_t(Count)));
-    const int Other = static_cast<int>(below(std::size_t(Count)));
-    R.SwapElements(&M, &Field, Element, Other);
-    if (below(2) == 0)
-      R.RemoveLast(&M, &Field);
-  }
-
-  /// 0 where there is nothing to choose from.
-  std::size_t below(std::size_t End) { return End ? Random() % End : 0; }
-
-  void collect(Message &M) {
-    Messages.push_back(&M);
-    const Reflection &R = *M.GetReflection();
-    std::vector<const FieldDescriptor *> Fields;
-    R.ListFields(M, &Fields);
-    for (const FieldDescriptor *Field : Fields) {
-      const bool IsMany = Field->is_repeated();
-      const int Count = IsMany ? R.FieldSize(M, Field) : 1;
-      for (int I = 0; I < Count; ++I)
-        if (Field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-          collect(IsMany ? *R.MutableRepeatedMessage(&M, Field, I)
-                         : *R.MutableMessage(&M, Field));
-        } else if (Field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
-          Strings.push_back(IsMany ? R.GetRepeatedString(M, Field, I)
-                                   : R.GetString(M, Field));
-          Named.emplace_back(&M, Field);
-        }
-    }
-  }
-
-  /// Sets it, or one of it, or adds one.
-  void set(Message &M, const FieldDescriptor &Field) {
-    const Reflection &R = *M.GetReflection();
-    const bool IsMany = Field.is_repeated();
-    const int Count = IsMany ? R.FieldSize(M, &Field) : 0;
-    const int At = static_cast<int>(below(std::size_t(Count) + 1));
-    const bool IsNew = At == Count;
-    if (Field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      std::vector<const Message *> Alike;
-      for (const Message *Other : Messages)
-        if (Other->GetDescriptor() == Field.message_type())
-          Alike.push_back(Other);
-      if (Alike.empty())
-        return;
-      // It may be within what is written to.
-      std::unique_ptr<Message> Copy(Alike.front()->New());
-      Copy->CopyFrom(*Alike[below(Alike.size())]);
-      Message &To = !IsMany ? *R.MutableMessage(&M, &Field)
-                    : IsNew ? *R.AddMessage(&M, &Field)
-                            : *R.MutableRepeatedMessage(&M, &Field, At);
-      To.CopyFrom(*Copy);
-    } else if (Field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
-      const std::string Text = string();
-      if (!IsMany)
-        R.SetString(&M, &Field, Text);
-      else if (IsNew)
-        R.AddString(&M, &Field, Text);
-      else
-        R.SetRepeatedString(&M, &Field, At, Text);
-    } else if (Field.cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
-      if (!IsMany)
-        R.SetInt64(&M, &Field, number());
-      else if (IsNew)
-        R.AddInt64(&M, &Field, number());
-      else
-        R.SetRepeatedInt64(&M, &Field, At, number());
-    } else {
-      R.SetInt32(&M, &Field, static_cast<std::int32_t>(number()));
-    }
-  }
-
-  std::string string() {
-    static const char *const Known[] = {"",          "axis",    "Concat",
-                                        "Unsqueeze", "ai.onnx", "N"};
-    const std::size_t Choice = below(Strings.size() + std::size(Known));
-    return Choice < Strings.size() ? Strings[Choice]
-                                   : Known[Choice - Strings.size()];
-  }
-  std::int64_t number() {
-    static constexpr std::int64_t Known[] = {-2,
-                                             -1,
-                                             0,
-                                             1,
-                                             2,
-                                             3,
-                                             6,
-                                             7,
-                                             8,
-                                             9,
-                                             std::int64_t(1) << 31,
-                                             (std::int64_t(1) << 31) + 1,
-                                             (std::int64_t(1) << 32) + 1,
-                                             INT64_MAX,
-                                             INT64_MIN};
-    return Known[below(std::size(Known))];
-  }
-
-  std::minstd_rand Random;
-  std::vector<Message *> Messages;
-  std::vector<std::pair<Message *, const FieldDescriptor *>> Named;
-  std::vector<std::string> Strings;
-};
-
-} // namespace
-
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t *Data, std::size_t Size,
-                                        std::size_t MaxSize);
+static const char *const Strings[] = {"",          "axis",    "Concat",
+                                      "Unsqueeze", "ai.onnx", "N"};
+static constexpr std::int64_t Numbers[] = {-2,
+                                           -1,
+                                           0,
+                                           1,
+                                           2,
+                                           3,
+                                           6,
+                                           7,
+                                           8,
+                                           9,
+                                           std::int64_t(1) << 31,
+                                           (std::int64_t(1) << 31) + 1,
+                                           (std::int64_t(1) << 32) + 1,
+                                           INT64_MAX,
+                                           INT64_MIN};
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t *Data,
                                                std::size_t Size,
                                                std::size_t MaxSize,
                                                unsigned Seed) {
-  ModelProto Model;
-  if (Seed % 4 != 0 && Model.ParseFromArray(Data, static_cast<int>(Size))) {
-    Mutator(Seed).change(Model);
-    std::string Changed;
-    if (Model.SerializeToString(&Changed) && Changed.size() <= MaxSize) {
-      std::ranges::copy(Changed, Data);
-      return Changed.size();
-    }
-  }
-  return LLVMFuzzerMutate(Data, Size, MaxSize);
+  return mutateMessage<ModelProto>({Strings, Numbers}, Data, Size, MaxSize,
+                                   Seed);
 }

@@ -1,0 +1,204 @@
+//===- MutateMessage.h - Changes Protobuf messages for libFuzzer *- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// mutateMessage(): for fuzzers of what reads a Protobuf message by its own
+/// code. Bytes that are changed at random are rarely a message with anything of
+/// interest in it.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_TESTS_FUZZ_MUTATEMESSAGE_H
+#define MLBRIDGE_TESTS_FUZZ_MUTATEMESSAGE_H
+
+#include "MLCompilerBridge/Span.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t *Data, std::size_t Size,
+                                        std::size_t MaxSize);
+
+namespace MLBridge::fuzz {
+
+/// What means something to the reader, to be put into messages.
+struct KnownValues {
+  Span<const char *const> Strings;
+  Span<const std::int64_t> Numbers;
+};
+
+/// Changes a thing or a few in a message, by what else is in it where it can.
+/// It may have fields of messages, strings, bytes, int32, int64 and bool.
+class MessageMutator {
+public:
+  MessageMutator(KnownValues Known, unsigned Seed)
+      : Known(Known), Random(Seed) {}
+
+  void change(google::protobuf::Message &Root) {
+    do
+      changeOnce(Root);
+    while (below(2) == 0);
+  }
+
+private:
+  using FieldDescriptor = google::protobuf::FieldDescriptor;
+  using Message = google::protobuf::Message;
+  using Reflection = google::protobuf::Reflection;
+
+  void changeOnce(Message &Root) {
+    Messages.clear();
+    Strings.clear();
+    Named.clear();
+    collect(Root);
+    // Who is called what is most of what a graph is.
+    if (below(2) == 0 && !Named.empty()) {
+      auto [M, Field] = Named[below(Named.size())];
+      return set(*M, *Field);
+    }
+    Message &M = *Messages[below(Messages.size())];
+    const google::protobuf::Descriptor &Type = *M.GetDescriptor();
+    if (Type.field_count() == 0)
+      return;
+    const FieldDescriptor &Field =
+        *Type.field(static_cast<int>(below(std::size_t(Type.field_count()))));
+    if (below(2) == 0)
+      set(M, Field);
+    else
+      removeOrSwap(M, Field);
+  }
+
+  void removeOrSwap(Message &M, const FieldDescriptor &Field) {
+    const Reflection &R = *M.GetReflection();
+    const int Count = Field.is_repeated() ? R.FieldSize(M, &Field) : 0;
+    if (Count == 0)
+      return R.ClearField(&M, &Field);
+    const int Element = static_cast<int>(below(std::size_t(Count)));
+    const int Other = static_cast<int>(below(std::size_t(Count)));
+    R.SwapElements(&M, &Field, Element, Other);
+    if (below(2) == 0)
+      R.RemoveLast(&M, &Field);
+  }
+
+  /// 0 where there is nothing to choose from.
+  std::size_t below(std::size_t End) { return End ? Random() % End : 0; }
+
+  void collect(Message &M) {
+    Messages.push_back(&M);
+    const Reflection &R = *M.GetReflection();
+    std::vector<const FieldDescriptor *> Fields;
+    R.ListFields(M, &Fields);
+    for (const FieldDescriptor *Field : Fields) {
+      const bool IsMany = Field->is_repeated();
+      const int Count = IsMany ? R.FieldSize(M, Field) : 1;
+      for (int I = 0; I < Count; ++I)
+        if (Field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+          collect(IsMany ? *R.MutableRepeatedMessage(&M, Field, I)
+                         : *R.MutableMessage(&M, Field));
+        } else if (Field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+          Strings.push_back(IsMany ? R.GetRepeatedString(M, Field, I)
+                                   : R.GetString(M, Field));
+          Named.emplace_back(&M, Field);
+        }
+    }
+  }
+
+  /// Sets it, or one of it, or adds one.
+  void set(Message &M, const FieldDescriptor &Field) {
+    const Reflection &R = *M.GetReflection();
+    const bool IsMany = Field.is_repeated();
+    const int Count = IsMany ? R.FieldSize(M, &Field) : 0;
+    const int At = static_cast<int>(below(std::size_t(Count) + 1));
+    const bool IsNew = At == Count;
+    if (Field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      setMessage(M, Field, At, IsNew);
+    } else if (Field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      const std::string Text = string();
+      if (!IsMany)
+        R.SetString(&M, &Field, Text);
+      else if (IsNew)
+        R.AddString(&M, &Field, Text);
+      else
+        R.SetRepeatedString(&M, &Field, At, Text);
+    } else if (Field.cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
+      if (!IsMany)
+        R.SetInt64(&M, &Field, number());
+      else if (IsNew)
+        R.AddInt64(&M, &Field, number());
+      else
+        R.SetRepeatedInt64(&M, &Field, At, number());
+    } else if (Field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
+      R.SetBool(&M, &Field, below(2) == 0);
+    } else {
+      R.SetInt32(&M, &Field, static_cast<std::int32_t>(number()));
+    }
+  }
+
+  void setMessage(Message &M, const FieldDescriptor &Field, int At,
+                  bool IsNew) {
+    std::vector<const Message *> Alike;
+    for (const Message *Other : Messages)
+      if (Other->GetDescriptor() == Field.message_type())
+        Alike.push_back(Other);
+    // It may be within what is written to.
+    std::unique_ptr<Message> Copy;
+    if (!Alike.empty()) {
+      Copy.reset(Alike.front()->New());
+      Copy->CopyFrom(*Alike[below(Alike.size())]);
+    }
+    const Reflection &R = *M.GetReflection();
+    Message &To = !Field.is_repeated() ? *R.MutableMessage(&M, &Field)
+                  : IsNew ? *R.AddMessage(&M, &Field)
+                          : *R.MutableRepeatedMessage(&M, &Field, At);
+    if (Copy)
+      To.CopyFrom(*Copy);
+  }
+
+  std::string string() {
+    const std::size_t Choice = below(Strings.size() + Known.Strings.size());
+    return Choice < Strings.size() ? Strings[Choice]
+                                   : Known.Strings[Choice - Strings.size()];
+  }
+  std::int64_t number() { return Known.Numbers[below(Known.Numbers.size())]; }
+
+  KnownValues Known;
+  std::minstd_rand Random;
+  std::vector<Message *> Messages;
+  std::vector<std::pair<Message *, const FieldDescriptor *>> Named;
+  std::vector<std::string> Strings;
+};
+
+/// For LLVMFuzzerCustomMutator(): changes the message in \p Data most of the
+/// time, else its bytes.
+template <typename MessageT>
+std::size_t mutateMessage(KnownValues Known, std::uint8_t *Data,
+                          std::size_t Size, std::size_t MaxSize,
+                          unsigned Seed) {
+  MessageT Root;
+  if (Seed % 4 != 0 && Root.ParseFromArray(Data, static_cast<int>(Size))) {
+    MessageMutator(Known, Seed).change(Root);
+    std::string Changed;
+    if (Root.SerializeToString(&Changed) && Changed.size() <= MaxSize) {
+      std::ranges::copy(Changed, Data);
+      return Changed.size();
+    }
+  }
+  return LLVMFuzzerMutate(Data, Size, MaxSize);
+}
+
+} // namespace MLBridge::fuzz
+
+#endif // MLBRIDGE_TESTS_FUZZ_MUTATEMESSAGE_H
