@@ -39,6 +39,10 @@ _DTYPES = {
 }
 # A line that announces a tensor or a context; a header lists all features.
 _MAX_LINE = 1 << 24
+# The product of all extents, as NumPy has it; and of those that are not 0 in a tensor
+# without elements, any number of which are one array.
+_MAX = (1 << 60) - 1
+_MAX_EMPTY = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,8 @@ class LogArrays:
     """A whole log, ready for training: n observations, in the log's order."""
 
     features: dict[str, NDArray[Any]]
-    """By name, each of shape [n, *shape in the header]; text is [n] or [n, k]."""
+    """By name, each of shape [n, *shape in the header]; text is [n] or [n, k], of
+    str, since NumPy's own text has no zeros at its end."""
     advice: NDArray[Any]
     """The decisions, as the features."""
     rewards: NDArray[np.float64] | None
@@ -150,14 +155,21 @@ class TrainingLog:
             Malformed: a part of the file does not follow the format.
         """
         records = list(self._records())
+        count = len(records)
+        data = np.frombuffer(b"".join(data for _, _, data, _ in records), np.uint8)
         specs = [*self.features, self.advice]
-        row = np.dtype([(f"{i}", s.dtype, s.shape) for i, s in enumerate(specs)])
-        table = np.frombuffer(b"".join(data for _, _, data, _ in records), row)
-        columns = {}
-        for i, spec in enumerate(specs):
-            column = np.ascontiguousarray(table[f"{i}"])
-            if spec.lengths is not None:
-                column = np.array([spec.decode(bytes(text)) for text in column], str)
+        table = data.reshape(count, sum(spec.nbytes for spec in specs))
+        columns: dict[str, NDArray[Any]] = {}
+        offset = 0
+        for spec in specs:
+            column = np.ascontiguousarray(table[:, offset : offset + spec.nbytes])
+            offset += spec.nbytes
+            if spec.lengths is None:
+                column = column.view(spec.dtype).reshape(count, *spec.shape)
+            else:
+                texts = [spec.decode(text.tobytes()) for text in column]
+                shape = (count, len(spec.lengths))
+                column = np.array(texts, object).reshape(shape[: 1 + spec.is_list])
             columns[spec.name] = column
         return LogArrays(
             features=columns,
@@ -191,10 +203,30 @@ def parse_tensor_spec(value: Any) -> TensorSpec | None:
     """A tensor as a header describes it; None where it describes none."""
     match value:
         case {"name": str(name), "type": str(kind), "shape": list(shape)} if (
-            kind in _DTYPES and len(shape) <= 32 and _are_sizes(shape)
+            name
+            and is_text(name)
+            and kind in _DTYPES
+            and len(shape) <= 32
+            and _are_sizes(shape)
+            and prod(filter(None, shape)) <= (_MAX if all(shape) else _MAX_EMPTY)
         ):
             return TensorSpec(name, np.dtype(_DTYPES[kind]), tuple(shape))
     return None
+
+
+def is_text(value: str) -> bool:
+    """Whether a string of JSON has characters only, so that it can be printed."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        # JSON's escapes can stand for one half of a pair.
+        return False
+    return True
+
+
+def is_count(value: Any) -> bool:
+    """Whether something out of JSON is a number that a compiler can have counted to."""
+    return type(value) is int and 0 <= value < 1 << 63
 
 
 def _are_sizes(values: list[Any]) -> bool:
@@ -285,7 +317,9 @@ class _Reader:
                 return replace(spec, lengths=(spec.nbytes,))
             case {"semantics": "strings", "type": "uint8_t", "lengths": list(lengths)}:
                 if not _are_sizes(lengths) or sum(lengths) != spec.nbytes:
-                    raise self.malformed(f"'{spec.name}' is longer than its strings", 0)
+                    raise self.malformed(
+                        f"{spec.name!r:.200} is longer than its strings", 0
+                    )
                 return replace(spec, lengths=tuple(lengths), is_list=True)
         return spec
 
@@ -295,13 +329,12 @@ class _Reader:
         start = self._offset
         while (line := self._line("an observation or a context")) is not None:
             match line:
-                case {"context": str(name)}:
+                case {"context": str(name)} if is_text(name):
                     context = name
-                case {"observation": int(index)}:
-                    data = self._bytes(
-                        self._record_size, f"observation {index} of {context!r}"
-                    )
-                    yield context, index, data[:-1], self._outcome(context, index)
+                case {"observation": index} if is_count(index):
+                    what = f"observation {index} of {context!r:.200}"
+                    data = self._bytes(self._record_size, what)
+                    yield context, index, data[:-1], self._outcome(what, index)
                 case _:
                     raise self.malformed(
                         f"expected an observation or a context, found {line!r:.200}",
@@ -309,11 +342,11 @@ class _Reader:
                     )
             start = self._offset
 
-    def _outcome(self, context: str, index: int) -> float | None:
+    def _outcome(self, observation: str, index: int) -> float | None:
         if self.score is None:
             return None
         start = self._offset
-        what = f"the outcome of observation {index} of {context!r}"
+        what = f"the outcome of {observation}"
         line = self._line(what)
         if line is None:
             raise self.malformed(f"{what} is missing", start)

@@ -5,6 +5,7 @@
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -139,11 +140,15 @@ LIES = {
     "a negative shape": (header(spec(shape=[-1])), "a tensor"),
     "a shape of words": (header(spec(shape=["1"])), "a tensor"),
     "many dimensions": (header(spec(shape=[1] * 33)), "a tensor"),
-    "an enormous shape": (header(spec(shape=[1 << 40, 1 << 40])), "bytes, found"),
+    "an enormous shape": (header(spec(shape=[1 << 40])), "bytes, found"),
+    "a shape of no array": (header(spec(shape=[1 << 40, 1 << 40])), "a tensor"),
     "too much": (header(spec(shape=[MAX_OBSERVATION // 8 + 1])), "bytes, found"),
     "nothing at all": (header(spec(shape=[0])), "bytes, found 0"),
     "a name twice": (header(SIZE, SIZE), "'size' again"),
     "no name": (header(spec(name=3)), "a tensor"),
+    "an empty name": (header(spec(name="")), "a tensor"),
+    "half a character": (header(spec(name="\ud800")), "a tensor"),
+    "half a character's context": (header() + b'{"context":"\\ud800"}\n', "a header"),
     "advice is no tensor": (header(advice=3), "a tensor"),
     "a shorter shape": (
         header(SIZE) + observation(0, 1),
@@ -155,6 +160,15 @@ LIES = {
     ),
     "no number": (header() + b'{"observation":x}\n', "a line of JSON"),
     "a negative number": (header() + b'{"observation":-1}\n', "a header"),
+    "a number that nobody counts to": (
+        header() + b'{"observation":%d}\n' % (1 << 63),
+        "a header",
+    ),
+    "a number that is none": (header() + b'{"observation":true}\n', "a header"),
+    "a long context": (
+        header() + b'{"context":"%b"}\n' % (b"x" * 5000) + b'{"observation":x}\n',
+        "a line of JSON",
+    ),
     "a context of numbers": (header() + b'{"context":3}\n', "a header"),
 }
 
@@ -166,6 +180,30 @@ def test_lies(peer: Peer, lie: str) -> None:
         peer.write(data)
     # However long the lie is.
     assert len(str(caught.value)) < 600
+
+
+def test_a_bad_header_of_a_second_process(peer: Peer) -> None:
+    """The place in the message counts from its own start."""
+    peer.write(header() + observation(0, 1))
+    with pytest.raises(Malformed, match=r"llc: byte 0 of the message: .* a tensor"):
+        peer.write(observation(1, 1) + header(3))
+
+
+def test_what_has_not_arrived_is_not_shown(peer: Peer) -> None:
+    """Errors have no bytes of earlier messages, which the buffer still holds."""
+    # One write, so that the next one comes to lie in its place.
+    peer.write(header() + observation(0, 0x41414141) + observation(1, 0x41414141))
+    wrong = observation(2, 0)[:-1] + b"x"
+    with pytest.raises(Malformed, match=r"found b'x'$"):
+        peer.write(wrong)
+
+
+def test_a_header_of_many_names_takes_no_time(peer: Peer) -> None:
+    names = [spec(name=f"f{i}", shape=[], type="int8_t") for i in range(15_000)]
+    start = time.process_time()
+    peer.write(header(*names))
+    assert time.process_time() - start < 0.8
+    assert len(peer.decoder.features) == 15_000
 
 
 @pytest.mark.parametrize("size", range(1, 120, 7))

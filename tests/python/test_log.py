@@ -17,7 +17,15 @@ from hypothesis import strategies as st
 import mlbridge
 from conftest import assert_same
 from mlbridge import create_model_runner, read_log
-from training_logs import FEATURES, context, header, observation, outcome, write_log
+from training_logs import (
+    ADVICE,
+    FEATURES,
+    context,
+    header,
+    observation,
+    outcome,
+    write_log,
+)
 
 
 def test_observations(tmp_path: Path) -> None:
@@ -112,6 +120,17 @@ def test_a_log_cut_anywhere(tmp_path: Path) -> None:
         (header(advice=FEATURES[0]), 0, "last tensor"),
         (header() + b'{"outcome":0}\n', len(header()), "outcome"),
         (header() + b'{"observation":"0"}\n', len(header()), "observation"),
+        (header() + b'{"observation":true}\n', len(header()), "observation"),
+        (header() + b'{"observation":-1}\n', len(header()), "observation"),
+        (header() + b'{"observation":%d}\n' % (1 << 63), len(header()), "observation"),
+        (header() + b'{"context":"\\ud800"}\n', len(header()), "context"),
+        (b'{"features":[{"name":"","type":"float","shape":[]}]}\n', 0, "''"),
+        (b'{"features":[{"name":"\\ud800","type":"float","shape":[]}]}\n', 0, "ud800"),
+        (
+            b'{"features":[{"name":"x","type":"float","shape":[0,4294967296]}]}\n',
+            0,
+            "4294967296",
+        ),
         (
             header() + observation(0, 1, 1)[:-1] + b"x",
             len(header() + observation(0, 1, 1)) - 1,
@@ -143,6 +162,69 @@ def test_a_header_that_lies_about_sizes(tmp_path: Path) -> None:
     path.write_bytes(header(features=[huge]) + b'{"observation":0}\n')
     with pytest.raises(mlbridge.Malformed, match="8796093022209 bytes, and 0 are left"):
         list(read_log(path))
+
+
+def test_text_that_ends_with_zeros(tmp_path: Path) -> None:
+    """As arrays, too: NumPy's own text drops them."""
+    texts = [
+        {"name": "kind", "type": "uint8_t", "shape": [2], "semantics": "string"},
+        {
+            **{"name": "names", "type": "uint8_t", "shape": [4]},
+            **{"semantics": "strings", "lengths": [2, 0, 2]},
+        },
+    ]
+    path = tmp_path / "log"
+    path.write_bytes(
+        header(features=[*texts, ADVICE])
+        + b'{"observation":0}\na\0b\0\0\0'
+        + bytes(8)
+        + b"\n"
+    )
+    (observed,) = read_log(path)
+    arrays = read_log(path).as_arrays()
+    assert observed.features["kind"] == "a\0"
+    assert observed.features["names"] == ["b\0", "", "\0\0"]
+    assert arrays.features["kind"].tolist() == ["a\0"]
+    assert arrays.features["names"].tolist() == [["b\0", "", "\0\0"]]
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_tensors_without_elements(tmp_path: Path, count: int) -> None:
+    nothing = {"name": "x", "type": "double", "shape": [2, 0, 1 << 30]}
+    texts = {**nothing, "name": "texts", "type": "uint8_t", "semantics": "strings"}
+    path = tmp_path / "log"
+    path.write_bytes(
+        header(features=[{**texts, "lengths": []}, nothing])
+        + b'{"observation":0}\n\n' * count
+    )
+    log = read_log(path)
+    assert len(list(log)) == count
+    arrays = log.as_arrays()
+    assert arrays.advice.shape == (count, 2, 0, 1 << 30)
+    assert arrays.features["texts"].shape == (count, 0)
+
+
+def test_as_arrays_of_a_header_that_lies(tmp_path: Path) -> None:
+    huge = {"name": "x", "type": "double", "shape": [1 << 40]}
+    path = tmp_path / "log"
+    path.write_bytes(header(features=[huge]))
+    assert read_log(path).as_arrays().advice.shape == (0, 1 << 40)
+
+
+def test_errors_are_a_line(tmp_path: Path) -> None:
+    """However long what they speak of is, and whatever is in it."""
+    path = tmp_path / "log"
+    texts = {"name": "\x1b" * 9999, "type": "uint8_t", "shape": [1]}
+    for data in (
+        header(features=[{**texts, "semantics": "strings", "lengths": [2]}]),
+        header() + context("\x1b" * 9999) + b'{"observation":0}\n',
+        header(rewards=True) + context("\n" * 9999) + observation(0, 1, 1),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(mlbridge.Malformed) as caught:
+            list(read_log(path))
+        assert len(str(caught.value)) < 700
+        assert str(caught.value).isprintable()
 
 
 @given(st.binary(max_size=200))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from mlbridge.errors import Malformed, SchemaMismatch
-from mlbridge.log import TensorSpec, parse_tensor_spec
+from mlbridge.log import TensorSpec, is_count, is_text, parse_tensor_spec
 from mlbridge.types import Features
 
 MAX_LINE = 1 << 20
@@ -28,6 +28,8 @@ MAX_OBSERVATION = 1 << 26
 """Bytes of all tensors of one question; LLVM's have up to 3,436, without embeddings."""
 
 _OBSERVATION = b'{"observation":'
+# A number that is_count() whatever its digits are.
+_MAX_DIGITS = 18
 _NEWLINE = ord("\n")
 _CAPACITY = 1 << 16
 
@@ -119,34 +121,39 @@ class Decoder:
             if self._buffer.startswith(_OBSERVATION, start):
                 # All but the number is the same in every such line.
                 digits = self._buffer[start + len(_OBSERVATION) : newline - 1]
-                if digits.isdigit() and self._buffer[newline - 1] == ord("}"):
-                    return self._take_question(newline + 1, digits)
-            if self._take_line(newline):
-                return self._take_question(newline + 1, b"%d" % self.index)
+                if (
+                    digits.isdigit()
+                    and len(digits) <= _MAX_DIGITS
+                    and self._buffer[newline - 1] == ord("}")
+                ):
+                    return self._take_question(newline + 1, int(digits))
+            index = self._take_line(newline)
+            if index is not None:
+                return self._take_question(newline + 1, index)
 
     @property
     def has_rest(self) -> bool:
         """Whether there are bytes of a question or line whose end has not come."""
         return self._start != self._end
 
-    def _take_question(self, start: int, digits: bytes | bytearray) -> bool:
+    def _take_question(self, start: int, index: int) -> bool:
         if self.header is None:
             raise self._malformed("a header", "an observation", self._start)
         stop = start + self._size
         if stop >= self._end:
             return False
         if self._buffer[stop] != _NEWLINE:
-            found = bytes(self._buffer[stop : stop + 20])
+            found = bytes(self._buffer[stop : min(stop + 20, self._end)])
             raise self._malformed(
                 f"a newline behind {self._size} bytes of tensors", repr(found), stop
             )
         self._place[:] = self._view[start:stop]
-        self.index = int(digits[:20])
+        self.index = index
         self._consume(stop + 1)
         return True
 
-    def _take_line(self, newline: int) -> bool:
-        """Acts on a line of another kind; whether it announces an observation.
+    def _take_line(self, newline: int) -> int | None:
+        """Acts on a line of another kind; the number of the observation it announces.
 
         That is still there then, since its tensors belong to it.
         """
@@ -156,19 +163,18 @@ class Decoder:
         except (ValueError, RecursionError):
             raise self._malformed("a line of JSON", repr(line), self._start) from None
         match value:
-            case {"context": str(name)}:
+            case {"context": str(name)} if is_text(name):
                 self.context = name
                 self.contexts.append(name)
-            case {"observation": int(index)} if index >= 0:
-                self.index = index
-                return True
+            case {"observation": index} if is_count(index):
+                return int(index)
             case {"features": list(features), "advice": advice}:
                 self._set_header(line, features, advice)
             case _:
                 expected = "a header, a context or an observation"
                 raise self._malformed(expected, repr(line), self._start)
         self._consume(newline + 1)
-        return False
+        return None
 
     def _set_header(self, line: bytes, features: list[Any], advice: Any) -> None:
         if line != self._header_line:
@@ -191,18 +197,23 @@ class Decoder:
         for value in (*features, advice):
             spec = parse_tensor_spec(value)
             if spec is None:
-                raise self._malformed("a tensor in the header", repr(value), 0)
+                raise self._malformed(
+                    "a tensor in the header", repr(value), self._start
+                )
             specs.append(spec)
         header = Header(tuple(specs[:-1]), specs[-1])
-        names = [spec.name for spec in header.features]
-        for name in names:
-            if names.count(name) > 1:
+        names: set[str] = set()
+        for spec in header.features:
+            if spec.name in names:
                 raise self._malformed(
-                    "features of different names", f"'{name}' again", 0
+                    "features of different names", f"{spec.name!r} again", self._start
                 )
+            names.add(spec.name)
         if not 0 < header.nbytes <= MAX_OBSERVATION:
             raise self._malformed(
-                f"a question of 1 to {MAX_OBSERVATION} bytes", f"{header.nbytes}", 0
+                f"a question of 1 to {MAX_OBSERVATION} bytes",
+                f"{header.nbytes}",
+                self._start,
             )
         return header
 
@@ -222,7 +233,7 @@ class Decoder:
         self._start, self._end = 0, rest
 
     def _malformed(self, expected: str, found: str, offset: int) -> Malformed:
-        where = f"context {self.context!r}, " if self.contexts else ""
+        where = f"context {self.context!r:.200}, " if self.contexts else ""
         return Malformed(
             f"{self._peer}: {where}byte {offset - self._start} of the message:"
             f" expected {expected}, found {found:.200}"
@@ -236,7 +247,7 @@ def expect_spec(peer: str, expected: TensorSpec, found: TensorSpec | None) -> No
         SchemaMismatch: it is missing, or has another name, type or shape.
     """
     if found != expected:
-        there = f"{found} '{found.name}'" if found else "none of that name"
+        there = f"{found} {found.name!r:.200}" if found else "none of that name"
         raise SchemaMismatch(
             f"{peer}: expected {expected} '{expected.name}', found {there}:"
             " this is no LLVM 22"

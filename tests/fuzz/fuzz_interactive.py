@@ -1,0 +1,106 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reads any bytes as LLVM's interactive channel, all at once and in pieces.
+
+The first byte of an input says which of LLVM's advisors reads, and how long the pieces
+are at least. However they are cut, the questions are the same, or the error is, which
+is Malformed or SchemaMismatch. No more comes out than went in.
+"""
+
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fuzzing import fuzz, require, require_printable
+from mlbridge import log
+from mlbridge.errors import Malformed, SchemaMismatch
+from mlbridge.interactive import advisors, channel
+
+_MOST = 1 << 15
+"""Bytes of an input, which a pipe holds."""
+
+
+@dataclass
+class _Conversation:
+    """What a decoder made of its bytes."""
+
+    questions: list[tuple[str, int, dict[str, bytes]]] = field(default_factory=list)
+    contexts: list[str] = field(default_factory=list)
+    has_rest: bool = False
+    error: str = ""
+
+
+def check(data: bytes) -> None:
+    """Raises if a property does not hold for these bytes."""
+    kind = data[0] if data else 0
+    # Each of them, and one that takes any header.
+    advisor = [None, advisors.Inliner(True), advisors.Eviction(), advisors.Priority()][
+        kind % 4
+    ]
+    text = data[1:_MOST]
+    whole = _read(text, _MOST, advisor)
+    # Each costs some calls of the system.
+    pieces = _read(text, max(1 + kind // 4, len(text) // 16), advisor)
+    require(whole == pieces, "pieces make no difference", (whole, pieces))
+    size = sum(len(v) for _, _, q in whole.questions for v in q.values())
+    shortest = len(b'{"observation":0}\n\n')
+    require(size + shortest * len(whole.questions) <= len(text), "questions take bytes")
+
+
+def _read(text: bytes, piece: int, advisor: advisors.Advisor | None) -> _Conversation:
+    """The conversation that arrives in pieces of so many bytes."""
+    found = _Conversation()
+    reader, writer = os.pipe2(os.O_NONBLOCK)
+    decoder = channel.Decoder("opt", reader, advisor.check if advisor else _take_any)
+    try:
+        for start in range(0, len(text), piece):
+            os.write(writer, text[start : start + piece])
+            while decoder.receive():
+                while decoder.advance():
+                    _add_question(found, decoder, advisor)
+        found.has_rest = decoder.has_rest
+    except (Malformed, SchemaMismatch) as error:
+        require_printable(error)
+        # What stands behind it may not have arrived.
+        found.error = f"{type(error).__name__}: {str(error).partition(', found ')[0]}"
+    finally:
+        os.close(reader)
+        os.close(writer)
+    found.contexts = decoder.contexts
+    return found
+
+
+def _add_question(
+    found: _Conversation, decoder: channel.Decoder, advisor: advisors.Advisor | None
+) -> None:
+    features = decoder.features
+    require(type(decoder.index) is int and decoder.index >= 0, "an index is a number")
+    values = {}
+    for name, value in features.items():
+        require(isinstance(value, np.ndarray), "features are arrays", name)
+        assert isinstance(value, np.ndarray)
+        values[name] = value.tobytes()
+    found.questions.append((decoder.context, decoder.index, values))
+    if advisor is None:
+        return
+    # What LLVM must not be told is refused, whatever it has asked.
+    try:
+        answer = advisor.encode(0, features)
+    except SchemaMismatch as error:
+        require(isinstance(advisor, advisors.Eviction), "0 is legal", error)
+    else:
+        require(len(answer) == advisor.advice.nbytes, "an answer has its size", answer)
+        if isinstance(advisor, advisors.Eviction):
+            mask = features["mask"]
+            assert isinstance(mask, np.ndarray)
+            require(mask[0, 0], "only what may be evicted is", mask)
+
+
+def _take_any(_: channel.Header) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    fuzz(check, log, channel, advisors)
