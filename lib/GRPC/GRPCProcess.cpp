@@ -11,7 +11,6 @@
 #include "Support/ForkDetector.h"
 #include "Transport/Posix.h"
 
-#include <grpc/grpc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -19,14 +18,12 @@
 using namespace MLBridge;
 
 static Error checkFork() {
-  // gRPC's state is one for the whole process, and so is this.
-  static ForkDetector FirstUse;
+  // gRPC's state is one for the whole process, and so is this. A child does not
+  // ask gRPC whether it is in use: the answer takes a lock, which a thread that
+  // the child does not have may hold for ever.
+  static const ForkDetector FirstUse;
   if (!FirstUse.isForked())
     return Error::success();
-  if (grpc_is_initialized() == 0) {
-    FirstUse.claim();
-    return Error::success();
-  }
   return {ErrorCode::Unsupported,
           "this process was forked from one that used gRPC, and gRPC does not "
           "work in a forked child: start the child by exec (Python's "
