@@ -5,6 +5,7 @@
 # ruff: noqa: F821
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -13,15 +14,40 @@ import lit.formats
 source_root = Path(__file__).parent
 plugin = config.mlbridge_plugin
 
+
+def sanitized_tools() -> Path:
+    """A folder of LLVM's tools, each with the sanitizers' runtime loaded first.
+
+    The stock tools are not linked with it, and a plug-in cannot bring it: what it
+    replaces (malloc) is in use by then. Other programs of the tests have their own, or
+    should not be slower.
+    """
+    folder = Path(config.test_exec_root) / "sanitized-tools"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = {
+        name: f"LD_PRELOAD={config.mlbridge_sanitizer_runtime}"
+        f" exec {config.llvm_tools_dir}/{name}"
+        for name in ("clang", "clang++", "ld.lld", "llc", "opt")
+    }
+    # clang starts it with its own environment, and GNU's linker leaks.
+    lines["ld"] = f"env -u LD_PRELOAD {shutil.which('ld')}"
+    for name, line in lines.items():
+        tool = folder / name
+        tool.write_text(f'#!/bin/sh\n{line} "$@"\n')
+        tool.chmod(0o755)
+    return folder
+
+
 config.name = "MLBridgeLLVM"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".test"]
 config.excludes = ["Inputs"]
 config.test_source_root = str(source_root)
 
-config.environment["PATH"] = os.pathsep.join(
-    [config.mlbridge_tools_dir, config.llvm_tools_dir, os.environ["PATH"]]
-)
+tools = [config.mlbridge_tools_dir, config.llvm_tools_dir]
+if config.mlbridge_sanitizer_runtime:
+    tools.insert(0, str(sanitized_tools()))
+config.environment["PATH"] = os.pathsep.join([*tools, os.environ["PATH"]])
 
 if config.mlbridge_has_grpc.lower() in ("1", "on", "true", "yes"):
     config.available_features.add("grpc")
