@@ -5,6 +5,7 @@
 
 import contextlib
 import shutil
+import signal
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -27,6 +28,14 @@ TOLERANCE = 1e-5
 # The machine may be busy with other tests: time is no failure here.
 settings.register_profile("mlbridge", deadline=None)
 settings.load_profile("mlbridge")
+
+
+def pytest_configure() -> None:
+    """Let tests be interrupted, and what they start, also in the background.
+
+    A shell ignores SIGINT for what it starts there, and children inherit that.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
