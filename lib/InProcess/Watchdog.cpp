@@ -205,22 +205,17 @@ void Watchdog::lookBy(Ticks When) {
 }
 
 Watch::~Watch() {
-  if (Dog && Dog->isForked())
-    abandonForked();
-  if (Dog)
+  if (!Dog)
+    return;
+  // To end the parent's would be to wait for a thread that a child does not
+  // have.
+  if (Dog->isForked())
+    abandon(std::move(Dog));
+  else
     Dog->remove(*this);
 }
 
-void Watch::abandonForked() {
-  // To end it would be to wait for a thread that this process does not have.
-  abandon(std::move(Dog));
-  Dog.reset();
-  NextLook = &NoLook;
-}
-
 Error Watch::alert(Ticks When) {
-  if (Dog && Dog->isForked())
-    abandonForked();
   if (!Dog) {
     Expected<std::shared_ptr<Watchdog>> Found = Watchdog::ofProcess();
     if (!Found) {

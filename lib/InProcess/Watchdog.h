@@ -84,8 +84,6 @@ private:
 
   Error alert(Ticks When);
   bool acknowledge();
-  /// Leaves the thread of a process that this one was forked from.
-  void abandonForked();
 
   Interruptible &Target;
   /// When the evaluation is due, Idle, or Interrupted.
