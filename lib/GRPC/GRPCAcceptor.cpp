@@ -191,11 +191,12 @@ void Acceptor::run(const Handlers &Handle) {
     // Without room, only the end is watched for a while.
     const int Ready = ::poll(Watched.data(), HasRoom ? Watched.size() : 1,
                              HasRoom ? -1 : static_cast<int>(Pause.count()));
-    if (Ready < 0 && errno != EINTR)
-      return;
     if (Ready > 0 && Watched.front().revents != 0)
       return;
-    HasRoom = true;
+    // poll(2) fails for a while only: memory or descriptors have run out.
+    HasRoom = Ready >= 0 || errno == EINTR;
+    if (!HasRoom)
+      continue;
     for (std::size_t I = 1; I < Watched.size(); ++I)
       HasRoom &= acceptAll(Watched[I].fd, Handle);
   }

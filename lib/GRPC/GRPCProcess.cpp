@@ -21,7 +21,8 @@ static Error checkFork() {
   // gRPC's state is one for the whole process, and so is this. A child does not
   // ask gRPC whether it is in use: the answer takes a lock, which a thread that
   // the child does not have may hold for ever.
-  static const ForkDetector FirstUse;
+  // It is never destroyed: runners may outlive the static objects of a program.
+  static const ForkDetector &FirstUse = *new ForkDetector();
   if (!FirstUse.isForked())
     return Error::success();
   return {ErrorCode::Unsupported,
