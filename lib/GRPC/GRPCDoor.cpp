@@ -16,6 +16,7 @@
 
 #include <charconv>
 #include <poll.h>
+#include <utility>
 
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
@@ -65,8 +66,13 @@ Expected<std::unique_ptr<Door>> MLBridge::openGRPCDoor(std::string_view Text,
 void GRPCDoor::admit(Span<const pollfd> Polled, Reception &Into) {
   if (Polled.front().revents == 0)
     return;
-  for (const Arrival &Who : Callers->takeArrivals())
+  for (Arrival &Who : Callers->takeArrivals())
     if (Error E = take(Who, Into)) {
+      // The session that is ended for it has gone when it is taken again.
+      if (Into.checkRoom(Options.MaxSessions) && Callers->endIdle()) {
+        Callers->announce(std::move(Who));
+        continue;
+      }
       Who.refuse(E.message());
       Into.note(std::move(E));
     }

@@ -86,27 +86,32 @@ void Lobby::receiveStream(const std::shared_ptr<ServerCall> &Call) {
 
 /// Stock clients give their sessions no name; then it is their connection's.
 void Lobby::receiveUnary(const std::shared_ptr<ServerCall> &Call) {
+  constexpr std::size_t MaxUnarySessions = 64;
   const std::string Name = Call->metadata(Metadata::Session, Call->peer()) +
                            " " + Call->metadata(Metadata::SerDes, {});
-  std::shared_ptr<Mailbox> Box = Unary[Name].lock();
-  const bool IsNew = !Box || Box->isClosed();
-  if (IsNew) {
-    endIdle();
-    Unary[Name] = Box = std::make_shared<Mailbox>(Owner);
+  std::shared_ptr<Mailbox> Box;
+  bool IsNew = false, HasMany = false;
+  {
+    std::scoped_lock Lock(Mutex);
+    Box = Unary[Name].lock();
+    IsNew = !Box || Box->isClosed();
+    if (IsNew) {
+      Unary[Name] = Box = std::make_shared<Mailbox>(Owner);
+      std::erase_if(Unary,
+                    [](const auto &Known) { return Known.second.expired(); });
+      HasMany = Unary.size() > MaxUnarySessions;
+    }
+    // From here on it is not idle.
+    Call->read(Box, /*IsStream=*/false);
   }
-  Call->read(Box, /*IsStream=*/false);
+  if (HasMany)
+    endIdle();
   if (IsNew)
     announce({std::move(Box), Call, nullptr});
 }
 
-/// Ends the unary session that has been idle the longest, if there are many.
-/// Its client may be gone, or begin another session by its next call.
-void Lobby::endIdle() {
-  constexpr std::size_t MaxIdle = 64;
-  std::erase_if(Unary,
-                [](const auto &Known) { return Known.second.expired(); });
-  if (Unary.size() <= MaxIdle)
-    return;
+bool Lobby::endIdle() {
+  std::scoped_lock Lock(Mutex);
   auto Longest = Unary.end();
   std::optional<Deadline::Clock::time_point> Since;
   for (auto Next = Unary.begin(); Next != Unary.end(); ++Next)
@@ -116,8 +121,9 @@ void Lobby::endIdle() {
         Longest = Next;
       }
   if (Longest == Unary.end())
-    return;
+    return false;
   if (auto Box = Longest->second.lock())
     Box->end();
   Unary.erase(Longest);
+  return true;
 }

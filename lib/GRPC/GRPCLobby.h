@@ -50,6 +50,12 @@ public:
   int doorbell() const { return Owner->Doorbell.get(); }
   /// Also hears the doorbell.
   std::vector<Arrival> takeArrivals();
+  /// Has \p Who among the next ones that are taken.
+  void announce(Arrival Who);
+  /// Ends the unary session that has been idle the longest; false if none is
+  /// idle. Its client may be gone, which it does not say, or begin another
+  /// session by its next call.
+  bool endIdle();
   /// Where it listens, with the port that was picked for port 0.
   const std::string &address() const { return Calls->address(); }
 
@@ -59,14 +65,12 @@ private:
   void receive(const std::shared_ptr<ServerCall> &Call);
   void receiveStream(const std::shared_ptr<ServerCall> &Call);
   void receiveUnary(const std::shared_ptr<ServerCall> &Call);
-  void endIdle();
-  void announce(Arrival Who);
 
   const Methods &Known;
   std::shared_ptr<const MailboxOwner> Owner;
   std::mutex Mutex;
   std::vector<Arrival> Arrivals;
-  /// By the names that clients give their unary sessions; gRPC's thread's own.
+  /// By the names that clients give their unary sessions.
   std::unordered_map<std::string, std::weak_ptr<Mailbox>> Unary;
   /// Last: its thread uses the others.
   std::unique_ptr<Listener> Calls;

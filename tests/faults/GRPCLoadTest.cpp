@@ -172,6 +172,22 @@ TEST_P(GRPCLoad, AUnaryCompilerThatPausesIsStillServed) {
   EXPECT_EQ(*Answer, 2.0F);
 }
 
+TEST_P(GRPCLoad, UnaryCompilersThatAreGoneMakeRoom) {
+  serve(256, "?max-sessions=3");
+  auto Last = runner("call=unary&connect=10s");
+  for (int I = 0; I < 10; ++I) {
+    Expected<float> Answer = ask(*runner("call=unary&connect=10s"), float(I));
+    ASSERT_TRUE(Answer) << I << ": " << Answer.message();
+    Answer = ask(*runner("connect=10s"), float(I));
+    ASSERT_TRUE(Answer) << I << ": " << Answer.message();
+    // It is the one that has been idle the longest; its calls begin others.
+    if (I % 5 == 0) {
+      Answer = ask(*Last, float(I));
+      ASSERT_TRUE(Answer) << I << ": " << Answer.message();
+    }
+  }
+}
+
 TEST_P(GRPCLoad, ALimitOnSessionsRefusesInWords) {
   serve(256, "?max-sessions=2");
   auto First = runner("connect=10s"), Second = runner("connect=10s");
