@@ -208,6 +208,9 @@ LocalDoor::makePipes(Guest &G, int Version, UniqueFD Process,
   if (!FromCompiler)
     return FromCompiler.takeError();
   const int TheirEnds[] = {ToCompiler->Read.get(), FromCompiler->Write.get()};
+  for (int End : TheirEnds)
+    if (Error E = posix::letOthersOpen(End))
+      return E;
   if (Error E = sendTerms(G, Version, TheirEnds))
     return E;
   FifoEnds Ends{std::move(FromCompiler->Read), std::move(ToCompiler->Write),

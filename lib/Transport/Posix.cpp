@@ -49,15 +49,23 @@ Expected<Pipe> posix::makeLargePipe() {
   return Made;
 }
 
+Error posix::letOthersOpen(int End) {
+  if (::fchmod(End, 0666) != 0)
+    return Error::fromErrno(errno, "cannot let another user open a pipe");
+  return Error::success();
+}
+
 static Expected<UniqueFD> openAnew(const UniqueFD &Pipe, int Mode,
                                    const std::string &What) {
   std::string Path = "/proc/self/fd/" + std::to_string(Pipe.get());
   UniqueFD Own(::open(Path.c_str(), Mode | O_NONBLOCK | O_CLOEXEC));
-  if (!Own)
-    return Error::fromErrno(errno,
-                            "cannot open " + What +
-                                " anew, which needs /proc to be mounted");
-  return Own;
+  if (Own)
+    return Own;
+  const int Why = errno;
+  const char *Hint = Why == ENOENT ? ", which needs /proc to be mounted"
+                     : Why == EMFILE || Why == ENFILE ? " (ulimit -n)"
+                                                      : "";
+  return Error::fromErrno(Why, "cannot open " + What + " anew" + Hint);
 }
 
 Expected<UniqueFD> posix::openOwnPipeEnd(const UniqueFD &Received, int Mode,
@@ -237,16 +245,19 @@ void posix::unlinkIfSame(const std::string &Path,
 }
 
 std::size_t posix::countFreeDescriptors(std::size_t AtMost) {
-  std::vector<UniqueFD> Opened;
-  Opened.reserve(AtMost);
-  while (Opened.size() < AtMost) {
-    // Unlike dup(2), this needs no descriptor that is open.
-    UniqueFD FD(::open("/", O_PATH | O_CLOEXEC));
-    if (!FD)
+  // It has the lowest free number.
+  const UniqueFD First(::open("/", O_PATH | O_CLOEXEC));
+  if (!First)
+    return 0;
+  std::size_t Count = 1;
+  // Each further one is closed at once: other threads need them meanwhile.
+  for (int Last = First.get(); Count < AtMost; ++Count) {
+    const UniqueFD Next(::fcntl(First.get(), F_DUPFD_CLOEXEC, Last + 1));
+    if (!Next)
       break;
-    Opened.push_back(std::move(FD));
+    Last = Next.get();
   }
-  return Opened.size();
+  return Count;
 }
 
 std::string posix::formatDuration(Duration D) {

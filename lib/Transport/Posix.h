@@ -58,6 +58,10 @@ struct Pipe {
 Expected<Pipe> makePipe();
 /// The same for messages: as large as this user may have.
 Expected<Pipe> makeLargePipe();
+/// Lets a process of another user open \p End anew, once it has been given it:
+/// openOwnPipeEnd() in a compiler, where root runs the model. Nobody else can,
+/// since a pipe has no name.
+Error letOthersOpen(int End);
 
 /// The end of a pipe that a peer has handed over as \p Received, opened anew:
 /// its flags are then this process's own, while those of \p Received are the
@@ -134,6 +138,7 @@ struct FileIdentity {
 void unlinkIfSame(const std::string &Path, const FileIdentity &Identity);
 
 /// How many descriptors this process may still open; counts up to \p AtMost.
+/// It opens no more than two at a time itself, so that other threads find theirs.
 std::size_t countFreeDescriptors(std::size_t AtMost);
 
 /// "30 s", "50 ms".

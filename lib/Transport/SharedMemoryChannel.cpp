@@ -119,6 +119,8 @@ Expected<SharedMemoryEnds> SharedMemoryEnds::create() {
   Expected<posix::Pipe> Doorbell = posix::makePipe();
   if (!Doorbell)
     return Doorbell.takeError();
+  if (Error E = posix::letOthersOpen(Doorbell->Write.get()))
+    return E;
   return SharedMemoryEnds{std::move(*Questions), std::move(*Answers),
                           std::move(*Doorbell), UniqueFD(), UniqueFD()};
 }

@@ -22,10 +22,12 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace MLBridge;
@@ -304,15 +306,51 @@ int failsWith(MLModelRunner &Runner, const std::vector<double> &X,
 
 TEST_F(DescriptorFault, NoRoomForASessionsDescriptorsIsSaid) {
   EchoModel Model(Name);
+  for (const char *Scheme : {"pipe:", "shm:"})
+    for (int Free = 1;; ++Free) {
+      SCOPED_TRACE(Scheme + (" with " + std::to_string(Free)));
+      Child Compiler([&] {
+        auto Made = createModelRunner(Scheme + Name + "?connect=5s");
+        // The first is for the socket.
+        const int Next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        setLimit(RLIMIT_NOFILE, static_cast<rlim_t>(Next + Free));
+        ::close(Next);
+        (**Made).populateFeatures(std::pair{"x", 1.0});
+        if ((**Made).tryEvaluate<double>())
+          return 100;
+        return failsWith(**Made, {1.0}, ErrorCode::System, "ulimit -n");
+      });
+      const int Status = Compiler.wait();
+      if (Status == 100) {
+        EXPECT_GT(Free, 3);
+        break;
+      }
+      ASSERT_EQ(Status, 0);
+    }
+}
+
+TEST_F(DescriptorFault, AModelOfRootsServesCompilersOfOtherUsers) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "only root can become another user";
+  EchoModel Model(Name);
   for (const char *Scheme : {"pipe:", "shm:"}) {
     SCOPED_TRACE(Scheme);
+    auto Made = createModelRunner(Scheme + Name);
+    // The folder and the socket are let be used, as its user would do it.
+    (**Made).populateFeatures(std::pair{"x", 1.0});
+    ASSERT_TRUE((**Made).tryEvaluate<double>());
+    ::chmod(std::filesystem::path(Name).parent_path().c_str(), 0755);
+    ::chmod((Name + ".sock").c_str(), 0666);
     Child Compiler([&] {
-      auto Made = createModelRunner(Scheme + Name + "?connect=5s");
-      // The next descriptor, for the socket, and one more.
-      const int Next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-      setLimit(RLIMIT_NOFILE, static_cast<rlim_t>(Next) + 2);
-      ::close(Next);
-      return failsWith(**Made, {1.0}, ErrorCode::System, "ulimit -n");
+      constexpr uid_t Nobody = 65534;
+      if (::setresuid(Nobody, Nobody, Nobody) != 0)
+        return 3;
+      auto Own = createModelRunner(Scheme + Name + "?connect=5s");
+      (**Own).populateFeatures(std::pair{"x", 2.0});
+      Expected<double> Answer = (**Own).tryEvaluate<double>();
+      if (!Answer)
+        ADD_FAILURE() << Answer.message();
+      return Answer ? 0 : 4;
     });
     EXPECT_EQ(Compiler.wait(), 0);
   }
