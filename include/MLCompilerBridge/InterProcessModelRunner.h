@@ -33,6 +33,9 @@ class PrivateCopy;
 /// fail at once, and look for the peer without waiting: 1 s after the first
 /// failure, then 2, 4, ... 30 s apart, until it is there.
 ///
+/// After a question that timed out the peer is there, but may still be busy
+/// with it: meeting it anew then is part of the next question's time.
+///
 /// A child that was forked has a session of its own: its first question meets
 /// the peer anew.
 class InterProcessModelRunner : public MLModelRunner {
@@ -53,7 +56,7 @@ protected:
 
 private:
   Error connectUntil(const AdviceSpec &Wanted, Deadline Until);
-  /// For a question, whose deadline \p Until is: waits the first time only.
+  /// For a question, whose deadline is \p Until: waits the first time only.
   Error connectOrBackOff(const AdviceSpec &Wanted, Deadline Until);
 
   /// A peer that did not appear.
@@ -61,12 +64,16 @@ private:
     Error Why;
     Deadline NextLook;
     Duration Pause;
+    /// The failure for a question before NextLook.
+    Error notNow() const;
   };
 
   std::unique_ptr<Transport> Channel;
   std::unique_ptr<BaseSerDes> Codec;
   Duration ConnectTimeout;
   std::optional<Absence> Absent;
+  /// The last question timed out.
+  bool MayBeBusy = false;
   /// Of answers in memory that the peer can write to, for a SerDes that cannot
   /// read there.
   std::unique_ptr<PrivateCopy> Copy;

@@ -8,10 +8,12 @@
 
 #include "MLCompilerBridge/InterProcessModelRunner.h"
 
+#include "Transport/Posix.h"
 #include "Transport/PrivateCopy.h"
 #include "Transport/SendMessage.h"
 
 #include <algorithm>
+#include <chrono>
 
 using namespace MLBridge;
 
@@ -45,18 +47,30 @@ Error InterProcessModelRunner::connectUntil(const AdviceSpec &Wanted,
   return Error::success();
 }
 
+Error InterProcessModelRunner::Absence::notNow() const {
+  const Duration Left = NextLook.remaining();
+  auto InWords = [](Duration D) {
+    return posix::formatDuration(
+        std::chrono::duration_cast<std::chrono::milliseconds>(D));
+  };
+  return {Why.code(), std::string(Why.message()) + " (looked " +
+                          InWords(Pause - Left) + " ago, looks again in " +
+                          InWords(Left) + ")"};
+}
+
 Error InterProcessModelRunner::connectOrBackOff(const AdviceSpec &Wanted,
                                                 Deadline Until) {
   constexpr Duration FirstPause = std::chrono::seconds(1);
   constexpr Duration LastPause = std::chrono::seconds(30);
   if (Absent && !Absent->NextLook.expired())
-    return Absent->Why;
+    return Absent->notNow();
+  Deadline ToMeet =
+      Until.restartedFor(Absent ? Channel->timeToLook() : ConnectTimeout);
   Error Failure =
-      connectUntil(Wanted, Until.restartedFor(Absent ? Channel->timeToLook()
-                                                     : ConnectTimeout));
+      connectUntil(Wanted, MayBeBusy ? ToMeet.orEarlier(Until) : ToMeet);
   // Other failures are found without waiting.
   const bool IsTimeout = Failure.code() == ErrorCode::Timeout;
-  // Who was interrupted has not waited long enough to know.
+  // A wait that was interrupted was too short to tell.
   if (IsTimeout && Until.isInterrupted())
     return Failure;
   if (IsTimeout) {
@@ -65,6 +79,7 @@ Error InterProcessModelRunner::connectOrBackOff(const AdviceSpec &Wanted,
     Absent = {Failure, Deadline::in(Pause), Pause};
   } else {
     Absent.reset();
+    MayBeBusy = false;
   }
   return Failure;
 }
@@ -73,14 +88,18 @@ Expected<Advice> InterProcessModelRunner::evaluateUntyped(
     const FeatureSet &Features, const AdviceSpec &Wanted, Deadline Until) {
   if (!Channel->isConnected()) {
     // Waiting for the model to start is not waiting for its answer, for which
-    // there is as much time as the caller has given.
-    Duration ForTheAnswer = Until.remaining();
+    // there is as much time as the caller has given. Waiting for one that is
+    // busy is.
+    const Duration ForTheAnswer = Until.remaining();
+    const bool WasBusy = MayBeBusy;
     if (Error E = connectOrBackOff(Wanted, Until))
       return E;
-    Until = Until.restartedFor(ForTheAnswer);
+    if (!WasBusy)
+      Until = Until.restartedFor(ForTheAnswer);
   }
   if (Error E = sendMessage(*Codec, *Channel, Features.tensors(), Until)) {
     Channel->close();
+    MayBeBusy = E.code() == ErrorCode::Timeout;
     return E;
   }
   Expected<Span<const std::byte>> Reply = Channel->receive(Until);
@@ -89,6 +108,7 @@ Expected<Advice> InterProcessModelRunner::evaluateUntyped(
     Error E = Reply.takeError();
     if (E.code() != ErrorCode::Timeout)
       return E;
+    MayBeBusy = true;
     return Error(E.code(), E.message() + "; timeout= gives it longer");
   }
   Reply = Copy->unlessSafe(*Reply, *Channel, *Codec);
