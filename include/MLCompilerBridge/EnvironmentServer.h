@@ -51,7 +51,8 @@ struct EnvironmentOptions {
 /// spoken in time; InvalidArgument for the spec; Malformed and others when the
 /// two sides do not understand each other.
 Error serveEnvironment(Environment &Env, std::string_view Spec);
-/// The same of a variable of the environment, which the trainer sets: where
+/// The same for the value of an environment variable, which the trainer sets:
+/// where
 /// \p Spec is null, the InvalidArgument says how such a program is started.
 Error serveEnvironment(Environment &Env, const char *Spec);
 

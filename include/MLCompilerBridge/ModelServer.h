@@ -121,8 +121,8 @@ public:
   virtual Error reply(std::size_t Index, Span<const TensorView> Advice) = 0;
   /// Answers the last question that next() returned.
   Error reply(Span<const TensorView> Advice) { return reply(0, Advice); }
-  /// Answers that the model failed: the compiler sees ErrorCode::Model. Of a
-  /// text longer than 4096 bytes it gets the beginning, as of the next one's.
+  /// Answers that the model failed: the compiler sees ErrorCode::Model. Only
+  /// the first 4096 bytes are sent; the same holds for replyDeferred().
   Error replyError(std::string_view Message, std::size_t Index = 0);
   /// Leaves the decision to the compiler: it sees ErrorCode::Deferred.
   Error replyDeferred(std::string_view Why, std::size_t Index = 0);

@@ -91,7 +91,8 @@ public:
   /// scheme; a decorator without one has that of what it decorates. The option
   /// `serdes`, where a scheme has one, names one of formats().
   Expected<std::unique_ptr<MLModelRunner>> create(std::string_view Spec) const;
-  /// The same of a variable of the environment; null is an InvalidArgument.
+  /// The same for the value of an environment variable; null is an
+  /// InvalidArgument.
   Expected<std::unique_ptr<MLModelRunner>> create(const char *Spec) const;
   /// What create() would find wrong with the text of \p Spec: its form, and
   /// the schemes, paths and options in it. Nothing is made, no file and no

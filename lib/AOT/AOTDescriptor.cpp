@@ -58,15 +58,22 @@ static Error nullPointer(const std::string &What) {
           "its descriptor: expected " + What + ", found a null pointer"};
 }
 
+static Error checkCount(const char *What, std::uint32_t Count,
+                        std::uint32_t Least, std::uint32_t Most) {
+  if (Count >= Least && Count <= Most)
+    return Error::success();
+  return {ErrorCode::Malformed, "its descriptor: expected " +
+                                    std::to_string(Least) + " to " +
+                                    std::to_string(Most) + " " + What +
+                                    ", found " + std::to_string(Count)};
+}
+
 /// \p Count of \p What lie at \p Array.
 static Error checkArray(const char *What, const void *Array,
                         std::uint32_t Count, std::uint32_t Least,
                         std::uint32_t Most) {
-  if (Count < Least || Count > Most)
-    return {ErrorCode::Malformed, "its descriptor: expected " +
-                                      std::to_string(Least) + " to " +
-                                      std::to_string(Most) + " " + What +
-                                      ", found " + std::to_string(Count)};
+  if (Error E = checkCount(What, Count, Least, Most))
+    return E;
   return Count != 0 && !Array ? nullPointer(What) : Error::success();
 }
 
@@ -101,8 +108,8 @@ Error DescriptorReader::checkCounts() const {
   if (Error E = checkArray("properties", Descriptor.properties,
                            Descriptor.num_properties, 0, MostTensors))
     return E;
-  if (Error E = checkArray("free extents", &Descriptor,
-                           Descriptor.num_free_extents, 0, MostTensors))
+  if (Error E = checkCount("free extents", Descriptor.num_free_extents, 0,
+                           MostTensors))
     return E;
   return checkArray("variants", Descriptor.variants, Descriptor.num_variants, 1,
                     MostVariants);

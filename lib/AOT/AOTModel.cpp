@@ -332,7 +332,7 @@ void MLBridge::addAOT(RunnerFactory &Factory) {
 
 void MLBridge::addBuiltinModels(RunnerFactory &Factory,
                                 std::vector<const MLBridgeAOTModel *> Models) {
-  // One without a name cannot be meant.
+  // A model without a name cannot be asked for: skip it.
   std::erase_if(Models, [](const MLBridgeAOTModel *Descriptor) {
     return !Descriptor || !Descriptor->name;
   });

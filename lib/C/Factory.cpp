@@ -11,6 +11,7 @@
 #include "C/CreateRunner.h"
 #include "C/Handles.h"
 #include "C/Schemes.h"
+#include "Support/InvalidSpec.h"
 
 using namespace MLBridge;
 using namespace MLBridge::C;
@@ -85,9 +86,7 @@ struct CallbackScheme {
 
   Error check(const ModelSpec &Spec) const {
     if (!Callbacks.Create && !Spec.Path.empty())
-      return {ErrorCode::InvalidArgument, "model spec '" + Spec.Scheme + ":" +
-                                              Spec.Path + "': '" + Spec.Scheme +
-                                              "' takes no path"};
+      return invalidSpec(Spec, "'" + Spec.Scheme + "' takes no path");
     return Spec.checkOptions({});
   }
 

@@ -19,6 +19,7 @@
 
 #include "MLCompilerBridge/ModelSpec.h"
 
+#include "Support/InvalidSpec.h"
 #include "Support/PrintableText.h"
 
 #include <algorithm>
@@ -193,15 +194,6 @@ Expected<ModelSpec> ModelSpec::parse(std::string_view Text) {
 // Options
 //===----------------------------------------------------------------------===//
 
-/// "model spec 'pipe:/tmp/advisor': <Why>".
-static Error invalid(const ModelSpec &Spec, const std::string &Why) {
-  std::string Name = Spec.Scheme;
-  if (!Spec.Path.empty())
-    Name += ":" + Spec.Path;
-  return {ErrorCode::InvalidArgument,
-          "model spec '" + printable(Name) + "': " + Why};
-}
-
 Error ModelSpec::checkOptions(Span<const std::string_view> Known) const {
   for (const auto &Option : Options) {
     const std::string &Key = Option.first;
@@ -210,7 +202,7 @@ Error ModelSpec::checkOptions(Span<const std::string_view> Known) const {
     std::string Why = "unknown option '" + printable(Key) + "'; known: ";
     for (std::string_view Name : Known)
       Why.append(Name) += ", ";
-    return invalid(*this, Why + "timeout");
+    return invalidSpec(*this, Why + "timeout");
   }
   return Error::success();
 }
@@ -263,10 +255,11 @@ Expected<Duration> ModelSpec::duration(std::string_view Key,
     return Duration::max();
   if (std::optional<std::int64_t> Nanoseconds = parseQuantity(Text, Units))
     return Duration(*Nanoseconds);
-  return invalid(*this, "option '" + std::string(Key) +
-                            "': expected a duration such as 5s, 200ms, 50us, "
-                            "10ns, 2m or inf, found '" +
-                            printable(Text) + "'");
+  return invalidSpec(*this,
+                     "option '" + std::string(Key) +
+                         "': expected a duration such as 5s, 200ms, 50us, "
+                         "10ns, 2m or inf, found '" +
+                         printable(Text) + "'");
 }
 
 Expected<std::size_t> ModelSpec::bytes(std::string_view Key,
@@ -278,10 +271,10 @@ Expected<std::size_t> ModelSpec::bytes(std::string_view Key,
     return Default;
   if (std::optional<std::int64_t> Bytes = parseQuantity(Text, Units))
     return static_cast<std::size_t>(*Bytes);
-  return invalid(*this, "option '" + std::string(Key) +
-                            "': expected a number of bytes such as 65536, "
-                            "64KiB, 16MiB or 1GiB, found '" +
-                            printable(Text) + "'");
+  return invalidSpec(*this, "option '" + std::string(Key) +
+                                "': expected a number of bytes such as 65536, "
+                                "64KiB, 16MiB or 1GiB, found '" +
+                                printable(Text) + "'");
 }
 
 Expected<std::size_t> ModelSpec::number(std::string_view Key,
@@ -293,9 +286,9 @@ Expected<std::size_t> ModelSpec::number(std::string_view Key,
   if (std::optional<std::int64_t> Number = parseQuantity(Text, Units);
       Number && *Number > 0)
     return static_cast<std::size_t>(*Number);
-  return invalid(*this, "option '" + std::string(Key) +
-                            "': expected a number of 1 or more, found '" +
-                            printable(Text) + "'");
+  return invalidSpec(*this, "option '" + std::string(Key) +
+                                "': expected a number of 1 or more, found '" +
+                                printable(Text) + "'");
 }
 
 Expected<TransportOptions> ModelSpec::transportOptions() const {

@@ -43,7 +43,7 @@ Expected<std::unique_ptr<Lobby>> Lobby::open(const std::string &Address,
 }
 
 Lobby::~Lobby() {
-  if (Owner->Made.isForked()) {
+  if (Owner->Fork.isForked()) {
     abandon(std::move(Arrivals));
     abandon(std::move(Calls));
     return;

@@ -39,13 +39,13 @@ class ServerCall;
 struct MailboxOwner {
   static Expected<std::shared_ptr<MailboxOwner>> create();
 
-  /// Makes doorbell readable.
+  /// Makes Doorbell readable.
   void ring() const;
-  /// Until the next ring.
+  /// Makes Doorbell unreadable until the next ring().
   void hearRings() const;
 
   posix::UniqueFD Doorbell;
-  ForkDetector Made;
+  ForkDetector Fork;
 };
 
 /// Used by two threads: gRPC's puts in, the server's takes out.
@@ -85,7 +85,7 @@ public:
   /// Whether changes are rung for.
   void setSleeping(bool IsSleeping) { Sleeps.store(IsSleeping); }
   /// Whether this is a copy in a forked child, whose calls are its parent's.
-  bool isForked() const { return Owner->Made.isForked(); }
+  bool isForked() const { return Owner->Fork.isForked(); }
 
   /// @}
 

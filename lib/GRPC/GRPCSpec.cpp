@@ -8,19 +8,13 @@
 
 #include "GRPC/GRPCSpec.h"
 
-#include "Support/PrintableText.h"
+#include "Support/InvalidSpec.h"
 
 #include <charconv>
 #include <sys/un.h>
 
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
-
-Error GRPC::invalidSpec(const ModelSpec &Spec, const std::string &Why) {
-  return {ErrorCode::InvalidArgument,
-          "model spec '" + printable(Spec.Scheme + ":" + Spec.Path) +
-              "': " + Why};
-}
 
 Expected<std::string> GRPC::addressOf(const ModelSpec &Spec) {
   if (Spec.Scheme == "grpc+unix") {

@@ -25,8 +25,6 @@ namespace MLBridge::GRPC {
 
 /// `host:port`, or `unix:PATH`.
 Expected<std::string> addressOf(const ModelSpec &Spec);
-/// "model spec 'grpc://host:50051': <Why>".
-Error invalidSpec(const ModelSpec &Spec, const std::string &Why);
 
 /// The options `tls`, `cert` and `key`. The files are not looked at.
 Expected<gRPCCredentials> credentialsOf(const ModelSpec &Spec);

@@ -14,6 +14,7 @@
 #include "GRPC/GRPCSpec.h"
 #include "MLCompilerBridge/AdaptiveWait.h"
 #include "Support/ForkDetector.h"
+#include "Support/PrintableText.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -34,7 +35,7 @@ public:
   Expected<SessionTerms> connect(const SessionRequest &Request,
                                  Deadline Until) override;
   bool isConnected() const override {
-    return Channel != nullptr && !Made.isForked();
+    return Channel != nullptr && !Fork.isForked();
   }
   void close() override { Channel.reset(); }
 
@@ -51,7 +52,7 @@ private:
 
   std::string Where;
   /// The trainer is the parent's.
-  ForkDetector Made;
+  ForkDetector Fork;
   std::unique_ptr<Lobby> Callers;
   std::size_t MaxMessage;
   bool IsUnary = false;
@@ -66,7 +67,7 @@ private:
 
 Expected<SessionTerms> CompilerTransport::connect(const SessionRequest &Request,
                                                   Deadline Until) {
-  if (Made.isForked())
+  if (Fork.isForked())
     return Error(ErrorCode::Unsupported,
                  Where + " is where the parent of this process listens; gRPC "
                          "does not work in a forked child");
@@ -164,7 +165,8 @@ static Error announce(const std::string &Path, const std::string &Text) {
   if (!File || std::fputs(Text.c_str(), File.get()) < 0 ||
       std::fclose(File.release()) != 0 ||
       std::rename(Fresh.c_str(), Path.c_str()) != 0)
-    return Error::fromErrno(errno, "cannot write " + Path + " (announce=)");
+    return Error::fromErrno(errno,
+                            "cannot write " + printable(Path) + " (announce=)");
   return Error::success();
 }
 

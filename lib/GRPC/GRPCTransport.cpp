@@ -158,8 +158,8 @@ private:
   std::unique_ptr<Session> Live;
   /// Those whose calls were cancelled and have not ended.
   std::vector<std::unique_ptr<Session>> Ending;
-  /// By the process that has met the peer.
-  ForkDetector Made;
+  /// Tells a forked child that the session is its parent's.
+  ForkDetector Fork;
   OutgoingMessage Out;
   IncomingMessage In;
 };
@@ -185,7 +185,7 @@ Error GRPCTransport::checkSocket() const {
   posix::UniqueFD File(::open(Path.c_str(), O_PATH | O_CLOEXEC));
   if (!File || posix::isTrustedFile(File.get()))
     return Error::success();
-  return {ErrorCode::System, "another user has made " + Path +
+  return {ErrorCode::System, "another user has made " + printable(Path) +
                                  ", whose model is not asked; choose another "
                                  "name"};
 }
@@ -210,7 +210,7 @@ Error GRPCTransport::openChannel() {
   Arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   Live = std::make_unique<Session>(grpc::CreateCustomChannel(
       IsLocal ? Address : "dns:" + Address, *Credentials, Arguments));
-  Made.claim();
+  Fork.claim();
   return Error::success();
 }
 
@@ -328,7 +328,7 @@ Expected<SessionTerms> GRPCTransport::connect(const SessionRequest &Request,
 /// Whether the next question may be asked: a server that has gone since the
 /// last one has not seen it, so it is asked of the one that came after.
 bool GRPCTransport::isConnected() const {
-  if (!Live || Made.isForked())
+  if (!Live || Fork.isForked())
     return false;
   Completions &Waiting = Live->Waiting;
   Waiting.poll();
@@ -340,7 +340,7 @@ bool GRPCTransport::isConnected() const {
 }
 
 void GRPCTransport::close() {
-  if (Made.isForked()) {
+  if (Fork.isForked()) {
     abandon(std::move(Live));
     abandon(std::move(Ending));
     return;

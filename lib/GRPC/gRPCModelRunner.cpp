@@ -9,6 +9,7 @@
 #include "MLCompilerBridge/gRPCModelRunner.h"
 
 #include "GRPC/GRPCSpec.h"
+#include "Support/InvalidSpec.h"
 
 using namespace MLBridge;
 using namespace MLBridge::GRPC;

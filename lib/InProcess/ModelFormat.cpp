@@ -14,17 +14,13 @@
 
 #include "InProcess/ModelMetadata.h"
 #include "InProcess/ModelStore.h"
+#include "Support/InvalidSpec.h"
 #include "Support/PrintableText.h"
 
 #include <charconv>
 
 using namespace MLBridge;
 using namespace MLBridge::inprocess;
-
-static Error invalidOption(const ModelSpec &Spec, const std::string &Why) {
-  return {ErrorCode::InvalidArgument, "model spec '" + Spec.Scheme + ":" +
-                                          printable(Spec.Path) + "': " + Why};
-}
 
 //===----------------------------------------------------------------------===//
 // Options
@@ -36,9 +32,9 @@ static constexpr std::string_view DecisionNames[] = {"decide", "output", "mask",
 Expected<DecisionOptions> DecisionOptions::parse(const ModelSpec &Spec) {
   DecisionOptions Result;
   auto Wrong = [&](std::string_view Key, std::string_view Wanted) {
-    return invalidOption(Spec, "option '" + std::string(Key) + "': expected " +
-                                   std::string(Wanted) + ", found '" +
-                                   printable(Spec.option(Key, {})) + "'");
+    return invalidSpec(Spec, "option '" + std::string(Key) + "': expected " +
+                                 std::string(Wanted) + ", found '" +
+                                 printable(Spec.option(Key, {})) + "'");
   };
   if (std::string_view Text = Spec.option("decide", {}); Text.data()) {
     Result.Decide = parseRule(Text);
@@ -80,9 +76,9 @@ static std::optional<std::size_t> labelLength(std::string_view Text) {
 static Expected<FileMap> parseFiles(const ModelSpec &Spec) {
   std::string_view Left = Spec.Path;
   if (Left.empty())
-    return invalidOption(Spec,
-                         "expected a file, or label=FILE,label=FILE, behind '" +
-                             Spec.Scheme + ":'");
+    return invalidSpec(Spec,
+                       "expected a file, or label=FILE,label=FILE, behind '" +
+                           Spec.Scheme + ":'");
   FileMap Files;
   std::optional<std::size_t> Length = labelLength(Left);
   if (!Length)
@@ -98,11 +94,11 @@ static Expected<FileMap> parseFiles(const ModelSpec &Spec) {
       End = Left.find(',', End + 1);
     std::string File(Left.substr(0, End));
     if (File.empty())
-      return invalidOption(Spec, "expected a file behind '" + printable(Label) +
-                                     "='");
+      return invalidSpec(Spec,
+                         "expected a file behind '" + printable(Label) + "='");
     if (!Files.try_emplace(Label, std::move(File)).second)
-      return invalidOption(Spec, "expected each label once, found '" +
-                                     printable(Label) + "' again");
+      return invalidSpec(Spec, "expected each label once, found '" +
+                                   printable(Label) + "' again");
     if (Length)
       Left.remove_prefix(End + 1);
   }

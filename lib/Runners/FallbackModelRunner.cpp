@@ -20,7 +20,7 @@ FallbackModelRunner::evaluateUntyped(const FeatureSet &Features,
                                      const AdviceSpec &Wanted, Deadline Until) {
   if (!Cause) {
     Expected<Advice> Answer = Inner->ask(Features, Wanted, Until);
-    // Who has ended the wait has not heard the model fail.
+    // If the host interrupted the wait, the model has not failed.
     if (Answer || Answer.code() == ErrorCode::Deferred || Until.isInterrupted())
       return Answer;
     Cause = Answer.takeError();

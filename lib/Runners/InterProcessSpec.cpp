@@ -10,6 +10,7 @@
 
 #include "MLCompilerBridge/PipeTransport.h"
 #include "MLCompilerBridge/SharedMemoryTransport.h"
+#include "Support/InvalidSpec.h"
 
 using namespace MLBridge;
 
@@ -32,10 +33,9 @@ Error MLBridge::checkInterProcess(const ModelSpec &Spec) {
   static constexpr std::string_view Known[] = {"serdes", "connect",
                                                "max-message"};
   if (Spec.Path.empty())
-    return {ErrorCode::InvalidArgument,
-            "model spec '" + Spec.Scheme +
-                "': expected the name at which the model listens behind '" +
-                Spec.Scheme + ":'"};
+    return invalidSpec(Spec, "expected the name at which the model listens "
+                             "behind '" +
+                                 Spec.Scheme + ":'");
   if (Error E = Spec.checkOptions(Known))
     return E;
   return Spec.transportOptions().takeError();

@@ -276,6 +276,8 @@ Error RecordModelRunner::flush() {
   HasUntoldFailure = false;
   Error Own = Out->blame(Out->flush());
   Error Others = Inner->flush();
+  if (Own && Others)
+    return {Own.code(), Own.message() + "; " + Others.message()};
   return Own ? Own : Others;
 }
 

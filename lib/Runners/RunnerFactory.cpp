@@ -21,6 +21,7 @@
 #include "MLCompilerBridge/RecordModelRunner.h"
 #include "Modules/ModuleLoader.h"
 #include "Runners/InterProcessSpec.h"
+#include "Support/InvalidSpec.h"
 #include "Support/PrintableText.h"
 
 #include <algorithm>
@@ -28,11 +29,6 @@
 using namespace MLBridge;
 
 using RunnerOrError = Expected<std::unique_ptr<MLModelRunner>>;
-
-static Error invalid(std::string_view Spec, const std::string &Why) {
-  return {ErrorCode::InvalidArgument,
-          "model spec '" + printable(Spec) + "': " + Why};
-}
 
 //===----------------------------------------------------------------------===//
 // The schemes
@@ -42,15 +38,15 @@ static Error invalid(std::string_view Spec, const std::string &Why) {
 static Error checkNoPath(const ModelSpec &Spec) {
   if (Spec.Path.empty())
     return Error::success();
-  return invalid(Spec.Scheme + ":" + Spec.Path,
-                 "'" + Spec.Scheme + "' takes no path");
+  return invalidSpec(Spec.Scheme + ":" + Spec.Path,
+                     "'" + Spec.Scheme + "' takes no path");
 }
 
 static Error checkPath(const ModelSpec &Spec, std::string_view What) {
   if (!Spec.Path.empty())
     return Error::success();
-  return invalid(Spec.Scheme, "expected " + std::string(What) + " behind '" +
-                                  Spec.Scheme + ":'");
+  return invalidSpec(Spec.Scheme, "expected " + std::string(What) +
+                                      " behind '" + Spec.Scheme + ":'");
 }
 
 /// For a scheme that is complete by its name.
@@ -129,8 +125,8 @@ RunnerFactory::resolve(std::string_view Text) const {
   // Decorators are made from the inside out, by recursion.
   constexpr auto MaxDecorators = 32;
   if (std::ranges::count(Text, '|') > MaxDecorators)
-    return invalid(Text, "more than " + std::to_string(MaxDecorators) +
-                             " decorators");
+    return invalidSpec(Text, "more than " + std::to_string(MaxDecorators) +
+                                 " decorators");
 
   Expected<ModelSpec> Spec = ModelSpec::parse(Text);
   if (!Spec)
@@ -150,22 +146,22 @@ RunnerFactory::resolve(std::string_view Text) const {
     Found = *InModule;
   }
   if (!Found) {
-    Error E =
-        invalid(Text, "unknown scheme '" + Spec->Scheme + "'; this build has " +
-                          Known + ", and there is no module " +
-                          modules::moduleFileFor(Spec->Scheme));
+    Error E = invalidSpec(Text, "unknown scheme '" + printable(Spec->Scheme) +
+                                    "'; this build has " + Known +
+                                    ", and there is no module " +
+                                    modules::moduleFileFor(Spec->Scheme));
     return modules::isComponentScheme(Spec->Scheme)
                ? Error(ErrorCode::Unsupported, E.message())
                : E;
   }
   if (Found->IsDecorator && Spec->Inner.empty())
-    return invalid(Text, "'" + Spec->Scheme +
-                             "' stands before the spec of another model: "
-                             "expected '|' and a spec behind it");
+    return invalidSpec(Text, "'" + Spec->Scheme +
+                                 "' stands before the spec of another model: "
+                                 "expected '|' and a spec behind it");
   if (!Found->IsDecorator && !Spec->Inner.empty())
-    return invalid(Text, "'" + Spec->Scheme +
-                             "' stands before no other spec, found '|" +
-                             printable(Spec->Inner) + "'");
+    return invalidSpec(Text, "'" + Spec->Scheme +
+                                 "' stands before no other spec, found '|" +
+                                 printable(Spec->Inner) + "'");
   if (Error E = Spec->duration("timeout", Duration::zero()).takeError())
     return E;
   if (Found->Check)

@@ -24,7 +24,7 @@ static constexpr std::string_view Ellipsis = "...";
 
 namespace {
 
-/// One character of UTF-8, or one byte that is none.
+/// One character of UTF-8, or one byte that is not valid UTF-8.
 struct Character {
   std::uint32_t Code = 0;
   std::size_t NumBytes = 1;
@@ -65,8 +65,9 @@ static Character decode(std::string_view Text) {
 /// Whether a terminal would act on it instead of showing it.
 static bool isControl(std::uint32_t Code) {
   return Code < 0x20 || (Code >= 0x7F && Code < 0xA0) ||
-         // Line and paragraph separators, and what embeds or overrides a
-         // direction: these show a text in another order than it has.
+         // Line and paragraph separators, and what marks, embeds or overrides
+         // a direction: these show a text in another order than it has.
+         Code == 0x061C || Code == 0x200E || Code == 0x200F ||
          (Code >= 0x2028 && Code <= 0x202E) ||
          (Code >= 0x2066 && Code <= 0x2069);
 }

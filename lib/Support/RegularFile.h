@@ -52,7 +52,7 @@ Expected<std::string> readRegularFile(const std::string &Path,
                                       const std::string &What,
                                       std::size_t MaxBytes);
 
-/// For who has looked at a file without opening it: an InvalidArgument unless
+/// For callers that have called stat() themselves: an InvalidArgument unless
 /// \p Status is that of a regular file.
 Error expectRegularFile(const struct stat &Status, const std::string &What);
 

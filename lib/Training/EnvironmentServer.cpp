@@ -20,6 +20,8 @@
 #include "MLCompilerBridge/EnvironmentSession.h"
 #include "Modules/ModuleLoader.h"
 #include "Runners/InterProcessSpec.h"
+#include "Support/InvalidSpec.h"
+#include "Support/PrintableText.h"
 #include "Transport/PrivateCopy.h"
 #include "Transport/SendMessage.h"
 
@@ -153,9 +155,8 @@ Error EnvironmentServer::serve(Environment &Env, std::string_view Text) const {
   if (!Spec)
     return Spec.takeError();
   if (!Spec->Inner.empty())
-    return {ErrorCode::InvalidArgument,
-            "model spec '" + std::string(Text) +
-                "': a trainer stands alone, found '|" + Spec->Inner + "'"};
+    return invalidSpec(Text, "a trainer stands alone, found '|" +
+                                 printable(Spec->Inner) + "'");
   if (const Scheme *Found = find(Spec->Scheme))
     return Found->Serve(Env, Text, Formats);
   Expected<const RunnerModule *> Module = modules::loadModule(Spec->Scheme);
@@ -171,10 +172,12 @@ Error EnvironmentServer::serve(Environment &Env, std::string_view Text) const {
   for (const Scheme &S : Schemes)
     Known += (Known.empty() ? "" : ", ") + S.Name;
   const bool IsMissing = !*Module && modules::isComponentScheme(Spec->Scheme);
-  return {IsMissing ? ErrorCode::Unsupported : ErrorCode::InvalidArgument,
-          "model spec '" + std::string(Text) + "': a trainer is met by " +
-              Known + ", not by '" + Spec->Scheme + "'" +
-              (IsMissing ? "; there is no module " +
-                               modules::moduleFileFor(Spec->Scheme)
-                         : std::string())};
+  const Error NotMet =
+      invalidSpec(Text, "a trainer is met by " + Known + ", not by '" +
+                            printable(Spec->Scheme) + "'");
+  if (!IsMissing)
+    return NotMet;
+  return {ErrorCode::Unsupported, std::string(NotMet.message()) +
+                                      "; there is no module " +
+                                      modules::moduleFileFor(Spec->Scheme)};
 }

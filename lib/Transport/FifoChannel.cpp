@@ -50,9 +50,8 @@ Expected<Span<std::byte>> FifoChannel::acquire(std::size_t Size) {
 }
 
 Error FifoChannel::frame(std::size_t Size) {
-  const std::uint64_t Prefix[2] = {Request, Size};
-  static_assert(sizeof(Prefix) ==
-                FrameBuffer::LeadSize + FrameBuffer::PrefixSize);
+  Prefix[0] = Request;
+  Prefix[1] = Size;
   std::byte *Start = Out.data() - FrameBuffer::LeadSize;
   std::memcpy(Start, Prefix, sizeof(Prefix));
   Gathered.assign(1, {Out.data() - leadSize(), prefixSize() + Size});
@@ -60,15 +59,14 @@ Error FifoChannel::frame(std::size_t Size) {
 }
 
 Error FifoChannel::gather(Span<const Span<const std::byte>> Pieces) {
-  GatheredPrefix = {Request, 0};
-  Gathered.assign(1,
-                  {IsNumbered ? &GatheredPrefix.Number : &GatheredPrefix.Size,
-                   prefixSize()});
+  Prefix[0] = Request;
+  Prefix[1] = 0;
+  Gathered.assign(1, {IsNumbered ? &Prefix[0] : &Prefix[1], prefixSize()});
   for (Span<const std::byte> Piece : Pieces) {
     Gathered.push_back({const_cast<std::byte *>(Piece.data()), Piece.size()});
-    GatheredPrefix.Size += Piece.size();
+    Prefix[1] += Piece.size();
   }
-  return checkMessageSize(GatheredPrefix.Size, MaxMessage, Peer);
+  return checkMessageSize(Prefix[1], MaxMessage, Peer);
 }
 
 /// What follows the first \p NumBytes of \p Pieces.
@@ -150,9 +148,8 @@ Error FifoChannel::lend(Span<const Span<const std::byte>> Pieces,
   ++Request;
   if (Error E = gather(Pieces))
     return E;
-  return writeAll(GatheredPrefix.Size < WorthLending ? &PipeWriter::write
-                                                     : &PipeWriter::lend,
-                  Until);
+  return writeAll(
+      Prefix[1] < WorthLending ? &PipeWriter::write : &PipeWriter::lend, Until);
 }
 
 Error FifoChannel::waitWritable(Deadline Until) {
@@ -262,13 +259,20 @@ std::uint64_t FifoChannel::numberRead() const {
 }
 
 Expected<FifoChannel::Progress> FifoChannel::advance() {
-  Expected<Progress> P = readFrame();
+  Expected<Progress> P = readFrame(Content::Request);
   if (P && *P == Progress::Complete)
     Request = numberRead();
   return P;
 }
 
-Error FifoChannel::checkPrefix() {
+Error FifoChannel::checkPrefix(Content What) {
+  // Before the length, which is none where a peer leaves out the number.
+  if (What == Content::Reply && IsNumbered && numberRead() != Request)
+    return Error(
+        ErrorCode::Malformed,
+        Peer + " answered request " + std::to_string(numberRead()) +
+            ", expected " + std::to_string(Request) +
+            ": a reply that came twice, or a frame without its number?");
   std::uint64_t Announced;
   std::memcpy(&Announced, In.data(), sizeof(Announced));
   if (Announced > MaxMessage)
@@ -280,7 +284,7 @@ Error FifoChannel::checkPrefix() {
   return Error::success();
 }
 
-Expected<FifoChannel::Progress> FifoChannel::readFrame() {
+Expected<FifoChannel::Progress> FifoChannel::readFrame(Content What) {
   if (Consumed) {
     Received = 0;
     FrameSize = 0;
@@ -317,7 +321,7 @@ Expected<FifoChannel::Progress> FifoChannel::readFrame() {
     if (FrameSize == 0) {
       if (Received < prefixSize())
         continue;
-      if (Error E = checkPrefix())
+      if (Error E = checkPrefix(What))
         return E;
     }
     if (Received == FrameSize) {
@@ -332,7 +336,7 @@ Expected<FifoChannel::Progress> FifoChannel::readFrame() {
                    Peer + " sent " + std::to_string(Received - FrameSize) +
                        " bytes more than the " +
                        std::to_string(FrameSize - prefixSize()) +
-                       " it announced");
+                       " it announced: the same message twice?");
     if (FrameSize > Room) {
       std::size_t Wanted =
           std::min(FrameSize, std::max(TrustedSize, 2 * Received));
@@ -345,7 +349,7 @@ Expected<FifoChannel::Progress> FifoChannel::readFrame() {
 Expected<Span<const std::byte>> FifoChannel::receive(Deadline Until) {
   Expected<Progress> P = Progress::Incomplete;
   auto Look = [&] {
-    P = readFrame();
+    P = readFrame(Content::Reply);
     return !P || *P == Progress::Complete;
   };
   auto Probe = [&] { return isReadable() && Look(); };
@@ -366,10 +370,6 @@ Expected<Span<const std::byte>> FifoChannel::receive(Deadline Until) {
   }
   if (!P)
     return P.takeError();
-  if (IsNumbered && numberRead() != Request)
-    return Error(ErrorCode::Malformed,
-                 Peer + " answered request " + std::to_string(numberRead()) +
-                     ", expected " + std::to_string(Request));
   // A peer that replies has read the request.
   Writer.noteReturn();
   return message();

@@ -107,12 +107,13 @@ private:
   Error frame(std::size_t Size);
   /// \p Pieces as a frame in Gathered.
   Error gather(Span<const Span<const std::byte>> Pieces);
-  /// Reads what has arrived of the next frame.
-  Expected<Progress> readFrame();
+  enum class Content { Request, Reply };
+  /// Reads what has arrived of the next frame, which is to be a \p What.
+  Expected<Progress> readFrame(Content What);
   /// The number of the frame that readFrame() has completed.
   std::uint64_t numberRead() const;
   /// What is wrong with the bytes that begin a frame, once they are there.
-  Error checkPrefix();
+  Error checkPrefix(Content What);
   using WriteFunction = ssize_t (PipeWriter::*)(Span<const iovec>);
   /// Writes of \p Pieces what the pipe takes, and leaves the rest in it.
   Error writeSome(Span<iovec> &Pieces, WriteFunction Write);
@@ -136,12 +137,11 @@ private:
   FrameBuffer Out;
   /// A frame that lies in pieces: the prefix, and the message.
   std::vector<iovec> Gathered;
-  struct {
-    std::uint64_t Number = 0;
-    std::uint64_t Size = 0;
-  } GatheredPrefix;
-  /// What is left of it in Out, for flush().
+  /// The number and the length that begin it.
+  std::uint64_t Prefix[2] = {};
+  /// Whether a reply was sent in part and its rest is lost.
   bool IsInsideAnswer = false;
+  /// What is left of a reply in Out, for flush().
   iovec Unsent{};
   Duration UnsentWithin{};
   Deadline UnsentUntil = Deadline::never();

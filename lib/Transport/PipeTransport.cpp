@@ -31,11 +31,11 @@ public:
   Expected<SessionTerms> connect(const SessionRequest &Request,
                                  Deadline Until) override;
   bool isConnected() const override {
-    return Channel.has_value() && !Session.isForked();
+    return Channel.has_value() && !Fork.isForked();
   }
   void close() override {
     // The parent's session goes on.
-    if (Channel && Session.isForked())
+    if (Channel && Fork.isForked())
       Channel->disown();
     Channel.reset();
   }
@@ -84,7 +84,7 @@ private:
   TransportOptions Options;
   std::optional<FifoChannel> Channel;
   /// Made by the process that has met the peer.
-  ForkDetector Session;
+  ForkDetector Fork;
   bool IsBare = false;
 };
 
@@ -121,7 +121,7 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
 
 SessionTerms PipeTransport::begin(FifoEnds Ends, bool Bare) {
   Channel.emplace(std::move(Ends), Peer, Options.MaxMessage);
-  Session.claim();
+  Fork.claim();
   IsBare = Bare;
   SessionTerms Terms;
   Terms.Bare = Bare;

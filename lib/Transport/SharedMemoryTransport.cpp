@@ -70,7 +70,7 @@ public:
   Expected<SessionTerms> connect(const SessionRequest &Request,
                                  Deadline Until) override;
   bool isConnected() const override {
-    return Open.has_value() && !Made.isForked();
+    return Open.has_value() && !Fork.isForked();
   }
   void close() override { Open.reset(); }
 
@@ -93,8 +93,8 @@ private:
   std::string Peer;
   TransportOptions Options;
   std::optional<Session> Open;
-  /// By the process that has met the peer.
-  ForkDetector Made;
+  /// Tells a forked child that the session is its parent's.
+  ForkDetector Fork;
   AdaptiveWait Wait;
 };
 
@@ -151,7 +151,7 @@ Error SharedMemoryTransport::begin(Met Meeting) {
     return Bell.takeError();
   pid_t Pid;
   UniqueFD Process = posix::processOfPeer(Socket.get(), Pid);
-  Made.claim();
+  Fork.claim();
   Open.emplace(Session{RegionWriter(std::move(*Questions), Options.MaxMessage),
                        RegionReader(std::move(*Answers), Options.MaxMessage),
                        std::move(*Bell), std::move(Socket),

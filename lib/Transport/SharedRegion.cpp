@@ -29,12 +29,16 @@ static constexpr char Magic[8] = {'M', 'L', 'B', 'r', 'i', 'd', 'g', 'e'};
 static constexpr std::uint32_t Version = 1;
 static constexpr int Seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-/// Of a region for messages of so many bytes.
+/// What a region for messages of \p Capacity bytes has to have.
+static std::size_t usedSizeFor(std::size_t HeaderSize, std::size_t Capacity) {
+  return HeaderSize + BaseSerDes::MessageOffset + Capacity +
+         BaseSerDes::Padding;
+}
+
+/// The same, in whole pages.
 static std::size_t sizeFor(std::size_t HeaderSize, std::size_t Capacity) {
   constexpr std::size_t Page = 4096;
-  std::size_t Size =
-      HeaderSize + BaseSerDes::MessageOffset + Capacity + BaseSerDes::Padding;
-  return (Size + Page - 1) / Page * Page;
+  return (usedSizeFor(HeaderSize, Capacity) + Page - 1) / Page * Page;
 }
 
 Expected<std::shared_ptr<SharedRegion::Mapping>>
@@ -56,8 +60,8 @@ SharedRegion::Mapping::~Mapping() {
     ::munmap(Address, Size);
 }
 
-/// The kernel counts a memfd as a file, and what makes one larger than files
-/// may be ends the process by SIGXFSZ.
+/// The kernel counts a memfd as a file: growing it past RLIMIT_FSIZE ends the
+/// process by SIGXFSZ.
 static Error checkFileSizeLimit(std::size_t Size) {
   rlimit Limit{};
   if (::getrlimit(RLIMIT_FSIZE, &Limit) != 0 || Size <= Limit.rlim_cur)
@@ -124,15 +128,18 @@ Expected<SharedRegion> SharedRegion::open(UniqueFD Memory,
   const std::uint32_t HeaderSize = readOnce(W.HeaderSize);
   const std::uint64_t Capacity = readOnce(W.Capacity);
   if (std::memcmp(W.Magic, Magic, sizeof(Magic)) != 0)
-    return Wrong("is none of this library's");
+    return Wrong("does not begin with 'MLBridge'");
   if (FoundVersion != Version)
     return Wrong("is of version " + std::to_string(FoundVersion) +
                  ", expected " + std::to_string(Version));
-  if (HeaderSize != offsetof(Words, Length) || Capacity > Size ||
-      sizeFor(HeaderSize, Capacity) > Size)
+  if (HeaderSize != offsetof(Words, Length))
+    return Wrong("has a header of " + std::to_string(HeaderSize) +
+                 " bytes, expected " + std::to_string(offsetof(Words, Length)));
+  if (Capacity > Size || usedSizeFor(HeaderSize, Capacity) > Size)
     return Wrong("has " + std::to_string(Size) +
                  " bytes, and claims room for messages of " +
-                 std::to_string(Capacity));
+                 std::to_string(Capacity) + ": it needs " +
+                 std::to_string(usedSizeFor(HeaderSize, 0)) + " bytes more");
   return SharedRegion(std::move(*Held), Capacity);
 }
 

@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef int PluginMain(int, char **);
 
@@ -56,6 +57,9 @@ int main(int argc, char **argv) {
   memcpy((void *)&Main, (const void *)&Symbol, sizeof(Main));
   int Status = Main(argc - 1, argv + 1);
   dlclose(Plugin);
+  /* A thread that was joined is still listed for a moment. */
+  for (int Wait = 0; Wait < 1000 && countThreads() != 0; ++Wait)
+    usleep(1000);
   if (countThreads() != 0) {
     fprintf(stderr, "host: the plug-in has left a thread behind\n");
     return 3;

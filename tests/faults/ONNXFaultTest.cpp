@@ -15,6 +15,7 @@
 
 #include "support/Child.h"
 #include "support/ONNXTest.h"
+#include "support/Sanitizers.h"
 
 #include <gmock/gmock.h>
 
@@ -233,14 +234,6 @@ TEST_F(ONNXFaultTest, NoRuntimeOrAnotherLibrary) {
   EXPECT_EQ(NamedByTheEnvironment.wait(), 0);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MLBRIDGE_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define MLBRIDGE_SANITIZED 1
-#endif
-#endif
-
 /// Allows this process no more than \p More bytes beyond what it has.
 static bool limitAddressSpace(std::size_t More) {
   std::size_t Pages = 0;
@@ -251,7 +244,7 @@ static bool limitAddressSpace(std::size_t More) {
 }
 
 TEST_F(ONNXFaultTest, OutOfMemory) {
-#ifdef MLBRIDGE_SANITIZED
+#if MLBRIDGE_UNDER_ASAN || MLBRIDGE_UNDER_TSAN
   GTEST_SKIP() << "sanitizers need more address space than any limit";
 #endif
   ONNXWriter Writer;
@@ -324,7 +317,7 @@ TEST_F(ONNXFaultTest, NothingLeaks) {
   Load(Loads);
   Evaluate(Evaluations);
   EXPECT_EQ(countOpenDescriptors(), Descriptors);
-#ifndef MLBRIDGE_SANITIZED
+#if !MLBRIDGE_UNDER_ASAN && !MLBRIDGE_UNDER_TSAN
   // A session is some 100 KiB.
   EXPECT_LT(residentBytes(), Before + (std::size_t(8) << 20));
 #else

@@ -235,7 +235,8 @@ TEST_F(PipeFault, AReplyThatComesTwiceAnswersNoOtherRequest) {
       Runner->setTimeout(2s);
       if (Expected<int> First = ask<int>()) {
         EXPECT_EQ(*First, 1);
-        std::this_thread::sleep_for(2 * Pause);
+        // Frames without numbers tell only what is there before a request.
+        std::this_thread::sleep_for(2 * Pause + 100ms);
         expectFailure<int>(ErrorCode::Malformed, "pipe:" + Name);
       } else {
         EXPECT_EQ(First.code(), ErrorCode::Malformed) << First.message();

@@ -296,8 +296,9 @@ TEST_F(SharedMemoryFault, OnlyASealedMemoryOfTheRightFormIsUsed) {
   for (const Case &C :
        {Case{"smaller", 1 << 16, 0, 4096, "MLBridge"},
         Case{"bytes, expected", 64, Sealed, 4096, "MLBridge"},
-        Case{"none of this library's", 1 << 16, Sealed, 4096, "Somebody"},
+        Case{"does not begin with", 1 << 16, Sealed, 4096, "Somebody"},
         Case{"claims room", 1 << 16, Sealed, 1 << 16, "MLBridge"},
+        Case{"claims room", 192 + 8 + 4000 + 63, Sealed, 4000, "MLBridge"},
         Case{"claims room", 1 << 16, Sealed, ~std::uint64_t(0), "MLBridge"}}) {
     SCOPED_TRACE(C.Mentions);
     Child Model([&] {

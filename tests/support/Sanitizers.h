@@ -14,6 +14,12 @@
 #ifndef MLBRIDGE_TESTS_SUPPORT_SANITIZERS_H
 #define MLBRIDGE_TESTS_SUPPORT_SANITIZERS_H
 
+#if defined(__SANITIZE_THREAD__)
+#define MLBRIDGE_UNDER_TSAN 1
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define MLBRIDGE_UNDER_ASAN 1
+#endif
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define MLBRIDGE_UNDER_TSAN 1

@@ -15,6 +15,7 @@
 #include "Transport/FifoChannel.h"
 
 #include "support/Child.h"
+#include "support/Sanitizers.h"
 
 #include <gtest/gtest.h>
 
@@ -27,14 +28,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MLBRIDGE_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define MLBRIDGE_SANITIZED 1
-#endif
-#endif
 
 using namespace MLBridge;
 using namespace std::chrono_literals;
@@ -154,7 +147,7 @@ TEST_P(Frames, OfAModelThatAreCutOffAreKnown) {
   EXPECT_EQ(Channel->send({&Piece, 1}, 1s).code(), ErrorCode::InvalidArgument);
   EXPECT_FALSE(Channel->isInsideAnswer()) << "nothing was sent";
   EXPECT_EQ(sent(), "");
-#ifdef MLBRIDGE_SANITIZED
+#if MLBRIDGE_UNDER_ASAN || MLBRIDGE_UNDER_TSAN
   GTEST_SKIP() << "sanitizers need more address space than any limit";
 #endif
   // In a process of its own: what is taken from it is not given back.
