@@ -18,6 +18,7 @@
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <unistd.h>
@@ -39,8 +40,23 @@ static void emitError(Module &M, const Twine &Message) {
   M.getContext().diagnose(DiagnosticInfoGeneric(Message, DS_Error));
 }
 
+/// A module is named by its file, which may have line breaks or what a terminal
+/// acts on in its name.
+static std::string withoutControls(StringRef Name) {
+  std::string Shown;
+  raw_string_ostream OS(Shown);
+  for (const char C : Name)
+    if (const auto Byte = static_cast<unsigned char>(C);
+        Byte < 0x20 || Byte == 0x7F)
+      OS << "\\x" << format_hex_no_prefix(Byte, 2);
+    else
+      OS << C;
+  return Shown;
+}
+
 std::string ModelSession::prefix(StringRef Optimization, Module &M) {
-  return (Optimization + ": " + M.getModuleIdentifier() + ": ").str();
+  return (Optimization + ": " + withoutControls(M.getModuleIdentifier()) + ": ")
+      .str();
 }
 
 std::unique_ptr<ModelSession> ModelSession::open(StringRef Optimization,

@@ -171,6 +171,8 @@ Error SpecParser::parseOptions() {
 }
 
 Expected<ModelSpec> SpecParser::parse() {
+  if (std::size_t At = Text.find('\0'); At != Text.npos)
+    return expected("a character other than NUL", At);
   if (Error E = parseScheme())
     return E;
   if (take(':'))

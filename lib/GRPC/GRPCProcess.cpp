@@ -11,6 +11,7 @@
 #include "Support/ForkDetector.h"
 #include "Transport/Posix.h"
 
+#include <mutex>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -73,10 +74,41 @@ static Error checkAddressSpace() {
               "less left (ulimit -v)"};
 }
 
+static Error checkThreads() {
+  // gRPC 1.51 waits for ever for a thread that it could not start, also when it
+  // is shut down. So many at a time were enough for our clients and servers.
+  constexpr std::size_t Threads = 10;
+  std::mutex AllStarted;
+  std::unique_lock Lock(AllStarted);
+  auto Main = [](void *Mutex) -> void * {
+    const std::scoped_lock Wait(*static_cast<std::mutex *>(Mutex));
+    return nullptr;
+  };
+  pthread_t Started[Threads];
+  std::size_t Count = 0;
+  int Why = 0;
+  for (; Count < Threads; ++Count)
+    if ((Why = ::pthread_create(&Started[Count], nullptr, Main, &AllStarted)))
+      break;
+  Lock.unlock();
+  for (std::size_t I = 0; I < Count; ++I)
+    ::pthread_join(Started[I], nullptr);
+  if (Count == Threads)
+    return Error::success();
+  return Error::fromErrno(Why,
+                          "gRPC needs " + std::to_string(Threads) +
+                              " threads, and this process may start only " +
+                              std::to_string(Count) +
+                              " more (ulimit -u, or a container's limit "
+                              "on processes)");
+}
+
 Error GRPC::checkProcess() {
   if (Error E = checkFork())
     return E;
   if (Error E = checkDescriptors())
     return E;
-  return checkAddressSpace();
+  if (Error E = checkAddressSpace())
+    return E;
+  return checkThreads();
 }

@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace MLBridge;
@@ -228,10 +229,26 @@ Expected<TrainingLog> TrainingLog::create(std::string Path) {
 
 void TrainingLog::unlock() { (void)::flock(File.get(), LOCK_UN); }
 
+/// write(2), except that a regular file of \p Written bytes that would grow
+/// past RLIMIT_FSIZE is an EFBIG, and no SIGXFSZ, which would end the compiler.
+static ssize_t writeBounded(int File, std::string_view Text,
+                            std::size_t Written) {
+  rlimit Limit{};
+  struct stat Status{};
+  if (::getrlimit(RLIMIT_FSIZE, &Limit) == 0 &&
+      Written + Text.size() > Limit.rlim_cur && ::fstat(File, &Status) == 0 &&
+      S_ISREG(Status.st_mode)) {
+    errno = EFBIG;
+    return -1;
+  }
+  return ::write(File, Text.data(), Text.size());
+}
+
 Error TrainingLog::flush() {
   std::string_view Left = Buffer;
   while (!Failure && !Left.empty()) {
-    ssize_t Count = ::write(File.get(), Left.data(), Left.size());
+    ssize_t Count =
+        writeBounded(File.get(), Left, Written + (Buffer.size() - Left.size()));
     if (Count > 0) {
       Left.remove_prefix(static_cast<std::size_t>(Count));
     } else if (Count == 0 || errno != EINTR) {

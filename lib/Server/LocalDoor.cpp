@@ -134,12 +134,13 @@ void LocalDoor::acceptGuests() {
 bool LocalDoor::welcome(Guest &G, Reception &Into) {
   Packet FromGuest;
   Expected<PacketState> State = receivePacket(G.Socket.get(), FromGuest);
-  if (!State || *State == PacketState::Ended)
+  if (State && *State == PacketState::Ended)
     return false;
-  if (*State == PacketState::None)
+  if (State && *State == PacketState::None)
     return !G.Until.expired();
 
-  Expected<Hello> H = Hello::decode(FromGuest.Text);
+  Expected<Hello> H = State ? Hello::decode(FromGuest.Text)
+                            : Expected<Hello>(State.takeError());
   Error Refusal = H ? meet(G, *H, Into) : H.takeError();
   if (Refusal) {
     Terms Answer;

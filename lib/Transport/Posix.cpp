@@ -35,11 +35,22 @@ UniqueFD::~UniqueFD() {
     ::close(FD);
 }
 
+int UniqueFD::moveAboveStandard(int FD) {
+  const int Moved = ::fcntl(FD, F_DUPFD_CLOEXEC, 3);
+  const int Why = errno;
+  ::close(FD);
+  errno = Why;
+  return Moved;
+}
+
 Expected<Pipe> posix::makePipe() {
   int Ends[2];
   if (::pipe2(Ends, O_CLOEXEC | O_NONBLOCK) != 0)
     return Error::fromErrno(errno, "cannot create a pipe");
-  return Pipe{UniqueFD(Ends[0]), UniqueFD(Ends[1])};
+  Pipe Made{UniqueFD(Ends[0]), UniqueFD(Ends[1])};
+  if (!Made.Read || !Made.Write)
+    return Error::fromErrno(errno, "cannot create a pipe");
+  return Made;
 }
 
 Expected<Pipe> posix::makeLargePipe() {
@@ -57,7 +68,9 @@ Error posix::letOthersOpen(int End) {
 
 static Expected<UniqueFD> openAnew(const UniqueFD &Pipe, int Mode,
                                    const std::string &What) {
-  std::string Path = "/proc/self/fd/" + std::to_string(Pipe.get());
+  // Not /proc/self: the process's first thread may have ended, and a thread may
+  // have descriptors of its own (unshare).
+  std::string Path = "/proc/thread-self/fd/" + std::to_string(Pipe.get());
   UniqueFD Own(::open(Path.c_str(), Mode | O_NONBLOCK | O_CLOEXEC));
   if (Own)
     return Own;

@@ -29,10 +29,16 @@ namespace MLBridge::posix {
 
 /// Owns a file descriptor. Every descriptor of this library is close-on-exec:
 /// a peer's death must not be hidden by a child that inherited our end.
+///
+/// It is none of 0, 1 and 2, even where the host has closed these: a host that
+/// prints would write into it.
 class UniqueFD {
 public:
   UniqueFD() = default;
-  explicit UniqueFD(int FD) : FD(FD) {}
+  /// Takes \p FD over; -1 is none. Of 0 to 2 it keeps a duplicate, or none,
+  /// with errno set, where there is no other number.
+  explicit UniqueFD(int FD)
+      : FD(FD < 0 || FD > 2 ? FD : moveAboveStandard(FD)) {}
   UniqueFD(UniqueFD &&Other) noexcept : FD(std::exchange(Other.FD, -1)) {}
   UniqueFD &operator=(UniqueFD &&Other) noexcept {
     std::swap(FD, Other.FD);
@@ -47,6 +53,8 @@ public:
   int release() { return std::exchange(FD, -1); }
 
 private:
+  static int moveAboveStandard(int FD);
+
   int FD = -1;
 };
 
@@ -138,7 +146,8 @@ struct FileIdentity {
 void unlinkIfSame(const std::string &Path, const FileIdentity &Identity);
 
 /// How many descriptors this process may still open; counts up to \p AtMost.
-/// It opens no more than two at a time itself, so that other threads find theirs.
+/// It opens no more than two at a time itself, so that other threads find
+/// theirs.
 std::size_t countFreeDescriptors(std::size_t AtMost);
 
 /// "30 s", "50 ms".

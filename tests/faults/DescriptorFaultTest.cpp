@@ -28,6 +28,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace MLBridge;
@@ -327,6 +329,70 @@ TEST_F(DescriptorFault, NoRoomForASessionsDescriptorsIsSaid) {
       }
       ASSERT_EQ(Status, 0);
     }
+}
+
+TEST_F(DescriptorFault, AThreadThatOutlivesTheFirstOneIsServed) {
+  EchoModel Model(Name);
+  for (const char *Scheme : {"pipe:", "shm:"}) {
+    SCOPED_TRACE(Scheme);
+    Child Compiler([&] {
+      const pthread_t First = ::pthread_self();
+      std::thread([&, First] {
+        ::pthread_join(First, nullptr);
+        auto Made = createModelRunner(Scheme + Name + "?connect=5s");
+        (**Made).populateFeatures(std::pair{"x", 1.0});
+        Expected<double> Answer = (**Made).tryEvaluate<double>();
+        if (!Answer)
+          std::fprintf(stderr, "%s\n", Answer.takeError().str().c_str());
+        ::_exit(Answer ? 0 : 4);
+      }).detach();
+      // Not by an exception, as pthread_exit() would.
+      ::syscall(SYS_exit, 0);
+      return 5;
+    });
+    EXPECT_EQ(Compiler.wait(), 0);
+  }
+}
+
+TEST_F(DescriptorFault, NothingIsOpenedInPlaceOfTheStandardStreams) {
+  EchoModel Model(Name);
+  for (const std::string &Spec : {"pipe:" + Name, "shm:" + Name,
+                                  "record:" + Name + ".log|pipe:" + Name}) {
+    SCOPED_TRACE(Spec);
+    Child Compiler([&] {
+      for (int FD : {0, 1, 2})
+        ::close(FD);
+      auto Made = createModelRunner(Spec + "?connect=5s");
+      if (!Made)
+        return 3;
+      (**Made).populateFeatures(std::pair{"x", 1.0});
+      if (!(**Made).tryEvaluate<double>())
+        return 4;
+      for (int FD : {0, 1, 2})
+        if (::fcntl(FD, F_GETFD) >= 0)
+          return 10 + FD;
+      return 0;
+    });
+    EXPECT_EQ(Compiler.wait(), 0);
+  }
+}
+
+TEST_F(DescriptorFault, ALogPastTheLimitOnFilesIsAnErrorAndNoSignal) {
+  EchoModel Model(Name);
+  Child Compiler([&] {
+    auto Made = createModelRunner("record:" + Name + ".log|pipe:" + Name);
+    setLimit(RLIMIT_FSIZE, 1000);
+    for (int I = 0; I < 100; ++I) {
+      (**Made).populateFeatures(std::pair{"x", 1.0});
+      if (!(**Made).tryEvaluate<double>())
+        return 3;
+    }
+    const Error E = (**Made).flush();
+    std::fprintf(stderr, "found: %s\n", E.str().c_str());
+    return E.code() == ErrorCode::System ? 0 : 4;
+  });
+  EXPECT_EQ(Compiler.wait(), 0);
+  EXPECT_LE(std::filesystem::file_size(Name + ".log"), 1000U);
 }
 
 TEST_F(DescriptorFault, AModelOfRootsServesCompilersOfOtherUsers) {

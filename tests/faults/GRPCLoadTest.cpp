@@ -258,6 +258,23 @@ TEST_F(GRPCScarcity, TooFewDescriptorsAreAnError) {
   }
 }
 
+TEST_F(GRPCScarcity, TooFewThreadsAreAnError) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "only root can become a user who has no process yet";
+  const int Port = freePort();
+  for (rlim_t More : {1, 3, 6}) {
+    Child Compiler([&] {
+      constexpr uid_t Nobodys = 64123;
+      rlimit Limit{1 + More, 1 + More};
+      if (::setrlimit(RLIMIT_NPROC, &Limit) != 0 ||
+          ::setresuid(Nobodys, Nobodys, Nobodys) != 0)
+        return 5;
+      return fails(Port, "threads");
+    });
+    EXPECT_EQ(Compiler.wait(), 0) << More;
+  }
+}
+
 TEST_F(GRPCScarcity, TooLittleAddressSpaceIsAnError) {
   if (MLBRIDGE_UNDER_ASAN)
     GTEST_SKIP() << "ASan's shadow memory is terabytes of address space";

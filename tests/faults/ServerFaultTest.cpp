@@ -364,10 +364,12 @@ std::string refusalFor(const std::string &Name, const std::string &HelloText) {
 }
 
 TEST_F(ServerFault, WrongHellosAreRefusedInWords) {
+  const std::string TooLong(5000, ' ');
   const struct {
     const char *Hello;
     const char *Mentions;
   } Cases[] = {
+      {TooLong.c_str(), "4096"},
       {R"({"mlbridge":3,"transport":"pipe","serdes":"json"})", "version 3"},
       {R"({"mlbridge":1,"transport":"shm","serdes":"json"})", "version 1"},
       {R"({"mlbridge":0,"transport":"pipe","serdes":"json"})", "version 0"},

@@ -107,6 +107,8 @@ TEST(ModelSpecTest, ErrorsSayWhatWasExpectedAndWhere) {
     EXPECT_THAT(parseError(Text), HasSubstr("two hexadecimal digits")) << Text;
   EXPECT_THAT(parseError("a:b?c=%zz"), HasSubstr("at position 7, found 'z'"));
   EXPECT_THAT(parseError("a:b%00"), HasSubstr("%00"));
+  EXPECT_THAT(parseError(std::string_view("a:b\0c", 5)), HasSubstr("NUL"));
+  EXPECT_THAT(parseError(std::string_view("a|b:\0", 5)), HasSubstr("NUL"));
 }
 
 TEST(ModelSpecTest, UnknownOptionsAreNamed) {
