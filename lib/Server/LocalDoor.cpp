@@ -75,8 +75,8 @@ Expected<std::unique_ptr<Door>> MLBridge::openLocalDoor(std::string Name,
   // After the socket, which a compiler of ours looks for first.
   std::optional<BareDoor> Bare;
   if (!BareFormat.empty()) {
-    Expected<BareDoor> Opened =
-        BareDoor::open(Name, std::move(BareFormat), Options);
+    Expected<BareDoor> Opened = BareDoor::open(posix::absolutePath(Name),
+                                               std::move(BareFormat), Options);
     if (!Opened)
       return Opened.takeError();
     Bare.emplace(std::move(*Opened));

@@ -14,11 +14,13 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <system_error>
 #include <unistd.h>
 #include <vector>
 
@@ -248,6 +250,13 @@ FileIdentity FileIdentity::ofPath(const std::string &Path) {
 FileIdentity FileIdentity::ofDescriptor(int FD) {
   struct stat Info{};
   return identityOf(::fstat(FD, &Info), Info);
+}
+
+std::string posix::absolutePath(const std::string &Path) {
+  std::error_code Failed;
+  const std::filesystem::path Absolute =
+      std::filesystem::absolute(Path, Failed);
+  return Failed ? Path : Absolute.string();
 }
 
 void posix::unlinkIfSame(const std::string &Path,

@@ -141,6 +141,9 @@ struct FileIdentity {
     return Inode != 0 && Device == Other.Device && Inode == Other.Inode;
   }
 };
+/// \p Path from the root: it stays the same file's when a policy changes the
+/// working directory.
+std::string absolutePath(const std::string &Path);
 /// Removes \p Path if it still is the file of that identity, and this process
 /// has taken that.
 void unlinkIfSame(const std::string &Path, const FileIdentity &Identity);

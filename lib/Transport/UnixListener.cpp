@@ -120,7 +120,7 @@ Expected<UnixListener> UnixListener::listen(std::string Path, int Type) {
       ::listen(Listener.get(), SOMAXCONN) != 0)
     return Error::fromErrno(errno, "cannot listen at " + printable(Path));
   posix::FileIdentity Identity = posix::FileIdentity::ofPath(Path);
-  return UnixListener(std::move(Path), std::move(Listener), Identity);
+  return UnixListener(posix::absolutePath(Path), std::move(Listener), Identity);
 }
 
 UnixListener::~UnixListener() {

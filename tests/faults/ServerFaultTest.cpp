@@ -348,6 +348,24 @@ TEST_F(ServerFault, ConnectionWithoutAHelloIsDropped) {
   EXPECT_EQ(next(2 * ShortWait).code(), ErrorCode::Timeout);
 }
 
+TEST_F(ServerFault, ARelativeNameIsRemovedFromWhereItWasMade) {
+  Child Elsewhere([&] {
+    const auto Folder = std::filesystem::path(Name).parent_path();
+    std::filesystem::current_path(Folder);
+    auto Relative = ModelServer::listen("relative");
+    if (!Relative || !std::filesystem::exists("relative.sock"))
+      return 5;
+    // As a policy may do.
+    std::filesystem::current_path("/");
+    Relative->reset();
+    for (const char *Suffix : {".sock", ".in", ".out"})
+      if (std::filesystem::exists(Folder / (std::string("relative") + Suffix)))
+        return 6;
+    return 0;
+  });
+  EXPECT_EQ(Elsewhere.wait(), 0);
+}
+
 /// What the server answers to a hello.
 std::string refusalFor(const std::string &Name, const std::string &HelloText) {
   Expected<posix::UniqueFD> Socket = tryConnect(Name + ".sock");
