@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 // Run `.venv/bin/python examples/hello.py`, then this, in any order:
-//   build/release/examples/hello-c [SPEC]      (default:
-//   fallback|pipe:/tmp/hello)
+//   build/release/examples/hello-c [SPEC]
+// (default: fallback|pipe:/tmp/hello)
 // `fallback|` gives up after the first failure: no later question waits for a
 // model that is not there.
 #include "MLCompilerBridge-C/MLCompilerBridge.h"
