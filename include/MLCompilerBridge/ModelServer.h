@@ -94,6 +94,7 @@ public:
     std::uint64_t Open = 0;      ///< Of these, now open.
     std::uint64_t Questions = 0; ///< Answered or not.
     std::uint64_t Batches = 0;   ///< In which they were handed out.
+    std::uint64_t Refused = 0;   ///< Compilers that got no session.
   };
 
   /// Listens at \p Name: see openLocalDoor().
@@ -139,6 +140,8 @@ public:
   latencies(Span<const double> Quantiles) const = 0;
   /// Why the last session that did not end well ended; success if none did.
   virtual const Error &lastSessionError() const = 0;
+  /// Why the last compiler that got no session got none; success if all did.
+  virtual const Error &lastRefusal() const = 0;
   /// The names of its doors.
   virtual const std::string &name() const = 0;
 };

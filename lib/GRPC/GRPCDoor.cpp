@@ -74,7 +74,7 @@ void GRPCDoor::admit(Span<const pollfd> Polled, Reception &Into) {
         continue;
       }
       Who.refuse(E.message());
-      Into.note(std::move(E));
+      Into.refuse(std::move(E));
     }
 }
 

@@ -78,11 +78,11 @@ void BareDoor::admit(Span<const pollfd> Polled, Reception &Into) {
 void BareDoor::begin(Newcomer Who, Reception &Into) {
   // It cannot be told why.
   if (Error E = Into.checkRoom(Options.MaxSessions))
-    return Into.note(std::move(E));
+    return Into.refuse(std::move(E));
   Expected<std::unique_ptr<BaseSerDes>> Codec =
       Options.Formats.create(Format, SerDes::Side::Model);
   if (!Codec)
-    return Into.note(Codec.takeError());
+    return Into.refuse(Codec.takeError());
   ServerSession::Identity Identity;
   Identity.Bare = true;
   Identity.Number = Into.nextNumber();

@@ -146,7 +146,7 @@ bool LocalDoor::welcome(Guest &G, Reception &Into) {
     Terms Answer;
     Answer.Refusal = Refusal.message();
     (void)bool(sendPacket(G.Socket.get(), Answer.encode(), {}));
-    Into.note(std::move(Refusal));
+    Into.refuse(std::move(Refusal));
   }
   return false;
 }

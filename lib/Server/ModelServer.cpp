@@ -98,6 +98,7 @@ public:
   void measureLatencies() override { MeasuresLatencies = true; }
   std::vector<Duration> latencies(Span<const double> Quantiles) const override;
   const Error &lastSessionError() const override { return LastError; }
+  const Error &lastRefusal() const override { return LastRefusal; }
   const std::string &name() const override { return Name; }
 
 private:
@@ -169,7 +170,7 @@ private:
   std::vector<Leaver> Leavers;
   Statistics Counts;
   LatencyHistogram Latencies;
-  Error LastError;
+  Error LastError, LastRefusal;
 };
 
 /// Nobody at a door may be kept waiting for more questions than this.
@@ -439,7 +440,7 @@ Error Server::watch(Deadline Until) {
   for (Leaver &L : Leavers)
     end(*L.Session, std::move(L.Why));
 
-  Reception NewSessions(Open, Counts.Sessions, LastError);
+  Reception NewSessions(Open, Counts, LastError, LastRefusal);
   for (Entrance &D : Doors) {
     D.Where->admit({FDs, D.NumPolls}, NewSessions);
     FDs += D.NumPolls;

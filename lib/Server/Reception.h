@@ -22,34 +22,41 @@ namespace MLBridge {
 
 class Reception {
 public:
-  /// Collects in \p Open; \p Met counts who was ever admitted.
+  /// Collects in \p Open, and counts in \p Counts who came.
   Reception(std::vector<std::unique_ptr<ServerSession>> &Open,
-            std::uint64_t &Met, Error &LastError)
-      : Open(Open), Met(Met), LastError(LastError) {}
+            ModelServer::Statistics &Counts, Error &LastError,
+            Error &LastRefusal)
+      : Open(Open), Counts(Counts), LastError(LastError),
+        LastRefusal(LastRefusal) {}
 
   /// Whether one more may be admitted, where there may be \p MaxSessions.
   Error checkRoom(std::size_t MaxSessions) const {
     if (Open.size() < MaxSessions)
       return Error::success();
     return {ErrorCode::Unsupported,
-            "the model has " + std::to_string(Open.size()) +
-                " sessions, and takes no more than " +
-                std::to_string(MaxSessions) + " (max-sessions)"};
+            "the model has as many sessions as it takes (max-sessions=" +
+                std::to_string(MaxSessions) + ")"};
   }
   /// The number of the session that is admitted next.
-  std::uint64_t nextNumber() const { return Met + 1; }
+  std::uint64_t nextNumber() const { return Counts.Sessions + 1; }
   /// Begins a session, whose number is nextNumber().
   void admit(std::unique_ptr<ServerSession> Session) {
-    ++Met;
+    ++Counts.Sessions;
     Open.push_back(std::move(Session));
   }
-  /// Notes why somebody was not admitted.
+  /// Counts a compiler that was not admitted.
+  void refuse(Error Why) {
+    ++Counts.Refused;
+    LastRefusal = std::move(Why);
+  }
+  /// Notes what went wrong at a door.
   void note(Error Why) { LastError = std::move(Why); }
 
 private:
   std::vector<std::unique_ptr<ServerSession>> &Open;
-  std::uint64_t &Met;
+  ModelServer::Statistics &Counts;
   Error &LastError;
+  Error &LastRefusal;
 };
 
 } // namespace MLBridge

@@ -175,12 +175,22 @@ Error FifoChannel::waitWritable(Deadline Until) {
 // The model's end
 //===----------------------------------------------------------------------===//
 
+Error FifoChannel::writeAnswer(Span<iovec> &Left) {
+  Error E = writeSome(Left, &PipeWriter::write);
+  // A compiler that gives a question up closes its session, and may live on.
+  if (E.code() == ErrorCode::PeerClosed)
+    return {ErrorCode::PeerClosed,
+            Peer + " no longer waits for the answer: it ended, or its "
+                   "`timeout` passed"};
+  return E;
+}
+
 Error FifoChannel::commit(std::size_t Size, Duration Within) {
   if (Error E = frame(Size))
     return E;
   Span<iovec> Left = Gathered;
   IsInsideAnswer = true;
-  if (Error E = writeSome(Left, &PipeWriter::write))
+  if (Error E = writeAnswer(Left))
     return E;
   IsInsideAnswer = false;
   if (!Left.empty()) {
@@ -197,7 +207,7 @@ Error FifoChannel::send(Span<const Span<const std::byte>> Pieces,
     return E;
   Span<iovec> Left = Gathered;
   IsInsideAnswer = true;
-  if (Error E = writeSome(Left, &PipeWriter::write))
+  if (Error E = writeAnswer(Left))
     return E;
   if (Left.empty()) {
     IsInsideAnswer = false;
@@ -223,7 +233,7 @@ Error FifoChannel::send(Span<const Span<const std::byte>> Pieces,
 Error FifoChannel::flush() {
   const std::size_t Before = Unsent.iov_len;
   Span<iovec> Left(&Unsent, 1);
-  if (Error E = writeSome(Left, &PipeWriter::write))
+  if (Error E = writeAnswer(Left))
     return E;
   if (Left.empty()) {
     Unsent = {};

@@ -122,6 +122,8 @@ private:
   /// Sleeps until something happens; true when that is the peer's end.
   Expected<bool> waitReadable(Deadline Until);
   Error waitWritable(Deadline Until);
+  /// writeSome() for the model's end.
+  Error writeAnswer(Span<iovec> &Left);
   Error closed(const char *While) const;
 
   posix::UniqueFD Read;

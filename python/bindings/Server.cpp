@@ -74,7 +74,8 @@ public:
   std::uint64_t open() const { return Counts.Open; }
   std::uint64_t questions() const { return Counts.Questions; }
   std::uint64_t batches() const { return Counts.Batches; }
-  std::uint64_t refused() const { return NumRefused; }
+  std::uint64_t refusedQuestions() const { return NumRefused; }
+  std::uint64_t refusedCompilers() const { return Counts.Refused; }
   std::uint64_t mistyped() const { return NumMistyped; }
   void measureLatencies();
   std::vector<double> latencies(const std::vector<double> &Quantiles) const;
@@ -100,7 +101,7 @@ private:
       int Pid;
       /// Why it could not be sent.
       MLBridge::Error Why;
-      /// Its session is, since the compiler could not be told.
+      /// Whether its session is over, because the compiler could not be told.
       bool IsOver;
 
       bool isAuthorsFault() const;
@@ -137,7 +138,7 @@ private:
   void warn(std::string_view What, const nb::object &Why);
   void report(const Sent &Last);
 
-  ForkDetector Process;
+  ForkDetector Fork;
   std::unique_ptr<ModelServer> Listener;
   std::string Name;
   /// For messages.
@@ -159,6 +160,7 @@ private:
   /// converted to what the session's first question wants.
   std::unordered_set<std::uint64_t> Mistyped;
   std::string LastReported;
+  std::uint64_t RefusalsReported = 0;
 };
 
 } // namespace
@@ -166,7 +168,7 @@ private:
 void Server::checkOpen() const {
   if (!Listener)
     raise({ErrorCode::InvalidArgument, Description + " is closed"});
-  if (Process.isForked())
+  if (Fork.isForked())
     raise({ErrorCode::InvalidArgument,
            Description + " belongs to the process from which this one was "
                          "forked; a child listens at a name of its own"});
@@ -189,15 +191,14 @@ Server::Server(const nb::sequence &Doors, nb::object OnWarning)
   Description = "the server at " + Name;
 }
 
-/// Also of a forked child's copy, whose sessions are its parent's and which has
-/// none of the threads that would have to end.
+/// A forked child abandons its copy: the sessions and threads are its parent's.
 Server::~Server() {
-  if (Process.isForked())
+  if (Fork.isForked())
     abandon(std::move(Listener));
 }
 
 void Server::close() {
-  if (!Listener || Process.isForked())
+  if (!Listener || Fork.isForked())
     return;
   ExclusiveUse Use(InUse, Description);
   NumAsked = 0;
@@ -317,9 +318,18 @@ void Server::warn(std::string_view What, const nb::object &Why) {
     OnWarning(toStr(What), Why);
 }
 
-/// Tells why sessions have ended since the last call; \p Last is what became of
-/// the last answers.
+/// Tells why sessions have ended and compilers were refused since the last
+/// call; \p Last is what became of the last answers.
 void Server::report(const Sent &Last) {
+  if (RefusalsReported != Counts.Refused) {
+    // Each is told of, since each is counted; those of one call for the reason
+    // of the last.
+    nb::object Why = exceptionFor(Listener->lastRefusal());
+    while (RefusalsReported != Counts.Refused) {
+      ++RefusalsReported;
+      warn("refused a compiler", Why);
+    }
+  }
   // The server's messages name the session, so that each is told once. An
   // answer's failure may be one of them, and is told by itself.
   const MLBridge::Error &End = Listener->lastSessionError();
@@ -602,9 +612,9 @@ void bindServer(nb::module_ &M) {
                    "dict[str, typing.Any] | None"),
            "Sends the replies that are set, if any, and waits for the next "
            "question. Returns its features by name, or None when timeout "
-           "seconds have passed or stop() was called. Of what it raises, only "
-           "a reply that cannot be sent has a session; "
-           "the others of its batch that cannot be sent are its others.")
+           "seconds have passed or stop() was called. An exception with a "
+           "`session` is a reply that could not be sent; `others` has the rest "
+           "of its batch.")
       .def("exchange_batch", &Server::exchangeBatch, nb::arg("max_size"),
            nb::arg("max_delay"), nb::arg("timeout").none() = nb::none(),
            nb::sig("def exchange_batch(self, max_size: int, max_delay: float, "
@@ -654,7 +664,9 @@ void bindServer(nb::module_ &M) {
       .def_prop_ro("questions", &Server::questions, "Questions so far.")
       .def_prop_ro("batches", &Server::batches,
                    "In how many batches they came.")
-      .def_prop_ro("refused", &Server::refused,
+      .def_prop_ro("refused_compilers", &Server::refusedCompilers,
+                   "Compilers that got no session.")
+      .def_prop_ro("refused_questions", &Server::refusedQuestions,
                    "Questions that have no form in Python, which were answered "
                    "with an error.")
       .def_prop_ro("mistyped", &Server::mistyped,

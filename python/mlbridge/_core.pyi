@@ -59,7 +59,7 @@ class Server:
 
     def exchange(self, timeout: float | None = None) -> dict[str, Any] | None:
         """
-        Sends the replies that are set, if any, and waits for the next question. Returns its features by name, or None when timeout seconds have passed or stop() was called. Of what it raises, only a reply that cannot be sent has a session; the others of its batch that cannot be sent are its others.
+        Sends the replies that are set, if any, and waits for the next question. Returns its features by name, or None when timeout seconds have passed or stop() was called. An exception with a `session` is a reply that could not be sent; `others` has the rest of its batch.
         """
 
     def exchange_batch(self, max_size: int, max_delay: float, timeout: float | None = None) -> list[dict[str, Any]] | None:
@@ -136,7 +136,11 @@ class Server:
         """In how many batches they came."""
 
     @property
-    def refused(self) -> int:
+    def refused_compilers(self) -> int:
+        """Compilers that got no session."""
+
+    @property
+    def refused_questions(self) -> int:
         """
         Questions that have no form in Python, which were answered with an error.
         """

@@ -4,7 +4,8 @@
 """Where compilers come to a model: from specs to a listening server."""
 
 import logging
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from os import PathLike, fspath
 
 from mlbridge import _core, grpc
@@ -62,8 +63,8 @@ def open_doors(
         if grpc.is_named_in(spec):
             remote.append(spec)
             continue
-        name, serdes, bare, *limits = _core.server_spec(spec)
-        wanted = (serdes if bare else None, (limits[0], limits[1]))
+        name, serdes, bare, max_message, max_sessions = _core.server_spec(spec)
+        wanted = (serdes if bare else None, (max_message, max_sessions))
         known = local.get(name, wanted)
         # Whether bare compilers are welcome is for the pipe to say.
         if known[1] != wanted[1] or (known[0] and wanted[0] not in (known[0], None)):
@@ -84,10 +85,79 @@ def open_doors(
     ] + [grpc.door(spec, peer_timeout=PEER_TIMEOUT, formats=formats) for spec in remote]
 
 
-def open_server(doors: list[_core.Door]) -> _core.Server:
-    """A listening server that reports broken sessions to the log."""
-    return _core.Server(doors, on_warning=_log_warning)
+class RareLog:
+    """Tells of events without a line for each.
+
+    The first of a kind is the caller's to tell of. The others are counted, and told
+    every few seconds at most, and in the end.
+    """
+
+    _INTERVAL = 5.0
+    _KINDS = 16
+
+    def __init__(self, tell_more: Callable[[int, int, str], None]) -> None:
+        """Makes one that tells of more events by a function.
+
+        Args:
+            tell_more: told how many there were since the last line, how many in all,
+                and what the last one was.
+        """
+        self.total = 0
+        self._tell_more = tell_more
+        self._silent = 0
+        self._kinds: set[Hashable] = set()
+        self._next = 0.0
+        self._last = ""
+
+    def is_first(self, kind: Hashable, what: str) -> bool:
+        """Counts an event: whether it is the first of its kind, or kept for later."""
+        self.total += 1
+        self._last = what
+        now = time.monotonic()
+        if kind not in self._kinds and len(self._kinds) < self._KINDS:
+            self._kinds.add(kind)
+            self._next = now + self._INTERVAL
+            return True
+        self._silent += 1
+        if now >= self._next:
+            self.tell()
+        return False
+
+    def tell(self) -> None:
+        """Tells how many there were since the last line, if any."""
+        if self._silent:
+            self._tell_more(self._silent, self.total, self._last)
+        self._silent = 0
+        self._next = time.monotonic() + self._INTERVAL
 
 
-def _log_warning(what: str, why: Exception) -> None:
-    logger.warning("%s: %s", what, why)
+class Warnings:
+    """Logs what befell compilers: broken sessions, and refusals without a line each."""
+
+    _REFUSAL = "refused a compiler"
+
+    def __init__(self) -> None:
+        self._refusals = RareLog(_tell_more_refusals)
+
+    def __call__(self, what: str, why: Exception) -> None:
+        """Takes what a server warns of."""
+        if what != self._REFUSAL or self._refusals.is_first(str(why), str(why)):
+            logger.warning("%s: %s", what, why)
+
+    def tell(self) -> None:
+        """Tells how many were refused since the last line, if any."""
+        self._refusals.tell()
+
+
+def _tell_more_refusals(count: int, total: int, last: str) -> None:
+    if count == 1:
+        logger.warning("refused a compiler, %d in all: %s", total, last)
+    else:
+        logger.warning("refused %d more compilers, %d in all: %s", count, total, last)
+
+
+def open_server(
+    doors: list[_core.Door], warnings: Warnings | None = None
+) -> _core.Server:
+    """A listening server that reports refusals and broken sessions to the log."""
+    return _core.Server(doors, on_warning=warnings or Warnings())

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 from mlbridge import _core, ending
 from mlbridge.batching import Batched, BatchPolicy
-from mlbridge.doors import Place, open_doors, open_server
+from mlbridge.doors import Place, RareLog, Warnings, open_doors, open_server
 from mlbridge.errors import Deferred, Error, Timeout
 from mlbridge.signals import stops_gracefully
 from mlbridge.types import Features, Policy
@@ -39,6 +39,8 @@ class Statistics:
     """Compilers met."""
     open: int = 0
     """Of these, still here."""
+    refused: int = 0
+    """Compilers that got no session, such as where ``max-sessions`` had one."""
     questions: int = 0
     """Questions asked."""
     batches: int = 0
@@ -73,6 +75,8 @@ class Statistics:
             f"{self.deferred} deferred, {self.errors} failed, "
             f"{self.policy_microseconds:.1f} us each in the policy"
         )
+        if self.refused:
+            text += f", {self.refused} compiler{'s' * (self.refused > 1)} refused"
         if self.mistyped:
             text += f", {self.mistyped} of another type than first asked for"
         if self.batches and self.questions > self.batches:
@@ -83,55 +87,33 @@ class Statistics:
         return text
 
 
-class _FailureLog:
-    """Tells of a policy's failures without a line for each.
-
-    The first of a kind is an error with its traceback. The others are counted, and
-    told every few seconds at most, and in the end.
-    """
-
-    _INTERVAL = 5.0
-    _KINDS = 16
+class _FailureLog(RareLog):
+    """Tells of a policy's failures: of the first of a kind with its traceback."""
 
     def __init__(self) -> None:
-        self.total = 0
-        self._silent = 0
-        self._kinds: set[tuple[type[Exception], str, int]] = set()
-        self._next = 0.0
-        self._last = ""
+        super().__init__(_tell_more_failures)
 
     def note(self, failure: Exception, session: int, pid: int) -> None:
         """Counts a failure, and tells of it or keeps it."""
-        self.total += 1
-        self._last = (
+        what = (
             f"a question of session {session} (process {pid}): "
             f"{_description_of(failure)}"
         )
-        now = time.monotonic()
         # An answer that could not be sent is the policy's, wherever that is noticed.
         is_unsent = isinstance(failure, Error) and failure.session != 0
         kind = (type(failure), *(("", 0) if is_unsent else _origin_of(failure)))
-        if kind not in self._kinds and len(self._kinds) < self._KINDS:
-            self._kinds.add(kind)
-            self._next = now + self._INTERVAL
-            logger.error("the policy failed on %s", self._last, exc_info=failure)
-            return
-        self._silent += 1
-        if now >= self._next:
-            self.tell()
+        if self.is_first(kind, what):
+            logger.error("the policy failed on %s", what, exc_info=failure)
 
-    def tell(self) -> None:
-        """Tells how many there were since the last line, if any."""
-        if self._silent:
-            logger.error(
-                "the policy failed on %d more question%s, %d in all; the last was %s",
-                self._silent,
-                "" if self._silent == 1 else "s",
-                self.total,
-                self._last,
-            )
-        self._silent = 0
-        self._next = time.monotonic() + self._INTERVAL
+
+def _tell_more_failures(count: int, total: int, last: str) -> None:
+    logger.error(
+        "the policy failed on %d more question%s, %d in all; the last was %s",
+        count,
+        "" if count == 1 else "s",
+        total,
+        last,
+    )
 
 
 class _PolicyServer:
@@ -157,7 +139,8 @@ class _PolicyServer:
                 f"seconds, found {max_batch} and {max_delay}"
             )
         places = [at] if isinstance(at, str | PathLike) else at
-        self.server = open_server(open_doors(places, formats))
+        self._warnings = Warnings()
+        self.server = open_server(open_doors(places, formats), self._warnings)
         self.statistics = statistics
         self._policy = policy
         self._is_batched = isinstance(policy, Batched)
@@ -170,6 +153,7 @@ class _PolicyServer:
             self.server.measure_latencies()
         self._next_note = 0.0
         self._stopping = False
+        self._is_answering = False
         self._failures = _FailureLog()
 
     def stop(self) -> None:
@@ -177,12 +161,21 @@ class _PolicyServer:
         self._stopping = True
         self.server.stop()
 
+    def interrupt(self) -> None:
+        """What the first Ctrl-C does: stop(), and a word where that takes a while."""
+        self.stop()
+        if self._is_answering:
+            logger.warning(
+                "ending after the question at hand; Ctrl-C again ends at once"
+            )
+
     def run(self, sessions: int | None = None, timeout: float | None = None) -> None:
         """Answers until stopped, or as `serve` says."""
         try:
             self._run(sessions, timeout)
         finally:
             self._failures.tell()
+            self._warnings.tell()
 
     def _run(self, sessions: int | None, timeout: float | None) -> None:
         # That a session has ended is noticed between two waits.
@@ -223,7 +216,8 @@ class _PolicyServer:
         statistics.open = server.open
         statistics.questions = server.questions
         statistics.batches = server.batches
-        statistics.errors = self._failures.total + server.refused
+        statistics.errors = self._failures.total + server.refused_questions
+        statistics.refused = server.refused_compilers
         statistics.mistyped = server.mistyped
         if self._measures and time.monotonic() >= self._next_note:
             self._next_note = time.monotonic() + LATENCY_INTERVAL
@@ -241,10 +235,12 @@ class _PolicyServer:
 
     def _answer(self, questions: list[Features]) -> None:
         started = time.perf_counter()
+        self._is_answering = True
         if self._is_batched:
             self._answer_together(questions)
         else:
             self._answer_one(cast("Policy", self._policy), questions[0], 0)
+        self._is_answering = False
         self.statistics.policy_seconds += time.perf_counter() - started
 
     def _answer_together(self, questions: list[Features]) -> None:
@@ -424,10 +420,11 @@ def serve(
         formats=formats,
     )
     try:
-        with stops_gracefully(loop.stop):
+        with stops_gracefully(loop.interrupt):
             loop.run(sessions, timeout)
     except KeyboardInterrupt:
-        logger.info("interrupted; %s", loop.statistics)
+        # What was done is for the caller to tell.
+        logger.info("interrupted")
     finally:
         loop.note_latencies()
         loop.server.close()

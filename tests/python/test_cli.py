@@ -213,6 +213,7 @@ def test_serve_until_a_signal(name: str, policies: str, number: signal.Signals) 
         output, errors = process.communicate(timeout=20)
     assert process.returncode == 0
     assert "1 questions" in output
+    assert "questions" not in errors
     assert "Traceback" not in errors
     assert os.listdir(Path(name).parent) == []  # noqa: PTH208
 

@@ -265,10 +265,50 @@ def test_no_more_sessions_than_allowed(name: str, scheme: str) -> None:
             assert second.evaluate({"x": 0}) == 7
             with (
                 create_model_runner(at) as third,
-                pytest.raises(mlbridge.Unsupported, match="no more than 2"),
+                pytest.raises(mlbridge.Unsupported, match="max-sessions=2"),
             ):
                 third.evaluate({"x": 0})
             assert first.evaluate({"x": 0}) == 7
+
+
+def test_refusals_are_counted_and_told_of_rarely(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    at = f"pipe:{name}?timeout=20s"
+    with (
+        serving(lambda f: 7, f"pipe:{name}?max-sessions=1") as served,
+        create_model_runner(at) as first,
+    ):
+        assert first.evaluate({"x": 0}) == 7
+        for _ in range(5):
+            with create_model_runner(at) as other, pytest.raises(mlbridge.Unsupported):
+                other.evaluate({"x": 0})
+    assert served.statistics.refused == 5
+    assert served.statistics.sessions == 1
+    assert "5 compilers refused" in str(served.statistics)
+    full = "the model has as many sessions as it takes (max-sessions=1)"
+    assert [record.getMessage() for record in caplog.records] == [
+        f"refused a compiler: {full}",
+        f"refused 4 more compilers, 5 in all: {full}",
+    ]
+
+
+def test_an_answer_that_comes_too_late(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    gave_up = threading.Event()
+    with (
+        serving(lambda f: gave_up.wait(20), f"pipe:{name}"),
+        create_model_runner(f"pipe:{name}?timeout=100ms") as runner,
+    ):
+        with pytest.raises(mlbridge.Timeout):
+            runner.evaluate({"x": 0})
+        gave_up.set()
+    (told,) = caplog.records
+    assert (
+        f"compiler {os.getpid()} (session 1) no longer waits for the answer: "
+        "it ended, or its `timeout` passed"
+    ) in told.getMessage()
 
 
 UNSENDABLE = {
@@ -507,6 +547,41 @@ def test_a_signal_ends_cleanly(
         assert process.stdout.read() == prints.format(questions=questions)
         assert process.stderr.read() == ""
     assert list(Path(name).parent.iterdir()) == []
+
+
+SLOW_SERVER = """
+import sys, time, mlbridge
+
+def policy(features):
+    print("asked", flush=True)
+    time.sleep(1)
+    return 7
+
+mlbridge.serve(policy, sys.argv[1])
+"""
+
+
+def test_ctrl_c_while_a_policy_computes(name: str) -> None:
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", SLOW_SERVER, f"pipe:{name}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        ThreadPoolExecutor() as executor,
+        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+    ):
+        assert process.stdout is not None
+        assert process.stderr is not None
+        answer = executor.submit(runner.evaluate, {"x": 0}, int)
+        assert process.stdout.readline() == "asked\n"
+        process.send_signal(signal.SIGINT)
+        assert answer.result(20) == 7
+        assert process.wait(20) == 0
+        assert process.stderr.read() == (
+            "ending after the question at hand; Ctrl-C again ends at once\n"
+        )
 
 
 def test_ctrl_c_in_the_papers_loop(name: str) -> None:
