@@ -11,7 +11,6 @@ header has a ``score``, the outcome.
 
 import json
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge.errors import Malformed
+from mlbridge.files import expect_regular_file
 from mlbridge.types import Feature, Features
 
 _DTYPES = {
@@ -128,6 +128,7 @@ class TrainingLog:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        expect_regular_file(self.path)
         with self.path.open("rb") as file:
             reader = _Reader(file, self.path)
             *self.features, self.advice = reader.read_header()
@@ -194,6 +195,7 @@ def read_log(path: str | os.PathLike[str]) -> TrainingLog:
 
     Raises:
         Malformed: it has no valid header.
+        InvalidArgument: it is no regular file.
         OSError: it cannot be read.
     """
     return TrainingLog(path)
@@ -248,10 +250,9 @@ class _Reader:
 
     def _bytes(self, size: int, what: str) -> bytes:
         """So many bytes, and the newline behind them."""
-        status = os.fstat(self._file.fileno())
-        left = status.st_size - self._offset
+        left = os.fstat(self._file.fileno()).st_size - self._offset
         # What a header claims is not worth an allocation before it is checked.
-        if stat.S_ISREG(status.st_mode) and left < size + 1:
+        if left < size + 1:
             raise self.malformed(
                 f"{what} takes {size + 1} bytes, and {left} are left", self._offset
             )

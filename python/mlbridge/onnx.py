@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mlbridge.batching import Batched, batched, stack
 from mlbridge.decision import Decision, refuses_non_finite
 from mlbridge.errors import SchemaMismatch, Unsupported
+from mlbridge.files import expect_regular_file
 from mlbridge.types import Features
 
 _DTYPES: dict[str, Any] = {
@@ -46,6 +47,8 @@ def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> 
         seed: for decisions that are drawn (``sample:OUTPUT``).
 
     Raises:
+        InvalidArgument: it is no regular file.
+        OSError: there is no such file.
         ImportError: onnxruntime is not installed.
         Unsupported: an input is no tensor of numbers.
         Malformed: the metadata say what is not known here.
@@ -55,6 +58,7 @@ def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> 
     that its input cannot take, or is not finite where ``mlbridge.finite`` wants that;
     and ModelError where scores are NaN.
     """
+    expect_regular_file(path)
     return batched(_OnnxModel(fspath(path), threads, seed))
 
 

@@ -176,7 +176,24 @@ def test_doctor_fails_without_what_is_required(
     assert "missing: numpy" in result.output
 
 
+@pytest.mark.parametrize("command", [["log"], ["inspect"], ["compile", "-o", "x.so"]])
+def test_a_fifo_is_no_file(command: list[str], tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    result = run(*command, str(fifo), cwd=tmp_path)
+    assert result.returncode == 1
+    assert "expected a regular file, found a FIFO" in " ".join(result.stderr.split())
+
+
 # serve
+
+
+def test_serve_a_fifo(cli: CliRunner, tmp_path: Path) -> None:
+    fifo = tmp_path / "model.onnx"
+    os.mkfifo(fifo)
+    result = cli.invoke(app, ["serve", str(fifo), "--at", "pipe:/tmp/never"])
+    assert result.exit_code == 2
+    assert "found a FIFO" in " ".join(result.output.replace("│", "").split())
 
 
 def start(spec: str, policy: str, *arguments: str) -> subprocess.Popen[str]:

@@ -4,6 +4,7 @@
 """Reading training logs: LLVM's own, those that `record:` writes, and damaged ones."""
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -240,6 +241,14 @@ def test_noise(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
 def test_no_such_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_log(tmp_path / "nothing")
+
+
+def test_no_regular_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(mlbridge.InvalidArgument, match="found a FIFO"):
+        read_log(tmp_path / "fifo")
+    with pytest.raises(mlbridge.InvalidArgument, match="found a device"):
+        read_log("/dev/zero")
 
 
 def test_what_record_writes(tmp_path: Path, name: str) -> None:

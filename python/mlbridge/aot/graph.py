@@ -13,6 +13,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from mlbridge.errors import InvalidArgument, Malformed, Unsupported
+from mlbridge.files import expect_regular_file
 
 # The numbers are those of AOTModel.h.
 ELEMENT_TYPES = {
@@ -60,11 +61,13 @@ class Graph:
         Raises:
             OSError: there is no such file.
             Malformed: it is no ONNX model.
-            InvalidArgument: there is no free extent of a name in `pinned`.
+            InvalidArgument: it is no regular file, or there is no free extent of a
+                name in `pinned`.
             Unsupported: an input or an output is no tensor of numbers, has more
                 dimensions than a runner has room for, or an output is an input.
         """
         self.path = path
+        expect_regular_file(path)
         try:
             self.model = onnx.load(path)
             onnx.checker.check_model(self.model)

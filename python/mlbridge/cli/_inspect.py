@@ -12,6 +12,7 @@ from rich.table import Table
 
 from mlbridge.cli._terminal import console
 from mlbridge.errors import Malformed
+from mlbridge.files import expect_regular_file
 from mlbridge.types import element_type_name
 
 
@@ -61,6 +62,7 @@ def _load(file: Path) -> Any:
         raise typer.BadParameter(
             "to look into an .onnx file takes onnx: pip install onnx"
         ) from None
+    expect_regular_file(file)
     try:
         model = onnx.load(file, load_external_data=False)
     except Exception as error:

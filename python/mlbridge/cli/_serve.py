@@ -6,7 +6,6 @@
 import logging
 import signal
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +17,7 @@ from rich.text import Text
 from mlbridge.batching import Batched
 from mlbridge.cli._objects import find_object
 from mlbridge.cli._terminal import console, errors
+from mlbridge.errors import InvalidArgument
 from mlbridge.onnx import load_onnx
 from mlbridge.server import Statistics
 from mlbridge.server import serve as serve_policy
@@ -131,10 +131,12 @@ def serve(
 def _load(name: str) -> Policy | Batched:
     """What MODULE:FUNCTION or FILE.onnx names."""
     if name.endswith(".onnx"):
-        if not Path(name).is_file():
-            raise typer.BadParameter(f"there is no file '{name}'")
         try:
             return load_onnx(name)
+        except FileNotFoundError:
+            raise typer.BadParameter(f"there is no file '{name}'") from None
+        except InvalidArgument as error:
+            raise typer.BadParameter(str(error)) from None
         except ImportError:
             raise typer.BadParameter(
                 "an .onnx model needs onnxruntime: pip install onnxruntime"
