@@ -25,7 +25,7 @@ function(mlbridge_add_aot_model TARGET MODEL)
   cmake_parse_arguments(ARG "SOURCE" "NAME" "PIN;DEPENDS" ${ARGN})
   if(NOT MLBRIDGE_PROGRAM)
     message(FATAL_ERROR "mlbridge_add_aot_model(${TARGET}): there is no "
-      "`mlbridge` here; `pip install '.[compile]'` in the folder of "
+      "`mlbridge` here; `python3 -m pip install '.[compile]'` in the folder of "
       "ML-Compiler-Bridge's checkout, or set MLBRIDGE_PROGRAM to it")
   endif()
   get_filename_component(_model ${MODEL} ABSOLUTE)

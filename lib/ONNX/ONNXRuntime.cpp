@@ -46,10 +46,10 @@ static Error unsupported(const std::string &Why) {
   return {ErrorCode::Unsupported, "ONNX Runtime: " + Why};
 }
 
-/// Since 1.29, the library reports to its makers from a thread of its own,
-/// unless the environment says otherwise before it is loaded. A compiler is not
-/// to send anything anywhere. Nor would a child of it end: at its exit(3), the
-/// library waits for that thread, which only the parent has.
+/// Since 1.29, the library sends telemetry to Microsoft from a thread of its
+/// own, unless the environment says otherwise before it is loaded. A compiler
+/// is not to send anything anywhere. Nor would a child of it end: at its
+/// exit(3), the library waits for that thread, which only the parent has.
 static void refuseTelemetry() {
   // Once, since others may read the environment meanwhile.
   [[maybe_unused]] static const int Refused =
@@ -77,11 +77,12 @@ static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
                (Library ? printable(Path) + ": it has no OrtGetApiBase"
                         : std::string(Library.message()));
   }
-  return unsupported("its library cannot be loaded (" + Reasons +
-                     "). Install it, such as by `pip install onnxruntime`, "
-                     "and name the file libonnxruntime.so.1... by "
-                     "?runtime=PATH or by the environment's "
-                     "MLBRIDGE_ONNXRUNTIME=PATH");
+  return unsupported(
+      "its library cannot be loaded (" + Reasons +
+      "). Install it, such as by `python3 -m pip install onnxruntime`, "
+      "and name the file libonnxruntime.so.1... by "
+      "?runtime=PATH or by the environment's "
+      "MLBRIDGE_ONNXRUNTIME=PATH");
 }
 
 /// The interface of the library, in the newest version that both sides have.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mlbridge import _core, grpc, inprocess
 from mlbridge.errors import Unsupported
-from mlbridge.extras import how_to_install
+from mlbridge.extras import how_to_install, pip_install
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ def _in_process_scheme(scheme: _core.Scheme) -> Check:
     library = inprocess.onnxruntime()
     if library is None or not library.is_file():
         named = f"{library}: no such file; " if library else ""
-        hint = f"{named}pip install onnxruntime, or MLBRIDGE_ONNXRUNTIME=ITS_LIBRARY"
+        install = pip_install("onnxruntime")
+        hint = f"{named}{install}, or MLBRIDGE_ONNXRUNTIME=ITS_LIBRARY"
         return Check(group, name, None, hint)
     return Check(group, name, str(library), scheme.help)
 
@@ -124,7 +125,7 @@ def _python_checks() -> list[Check]:
         _package(
             group,
             "matplotlib",
-            ".venv/bin/python -m pip install -r requirements/dev.txt: draws the plots",
+            f"{pip_install('matplotlib')}: draws the plots",
         ),
     ]
 

@@ -7,7 +7,18 @@ The distribution is called ml-compiler-bridge and not as the package that one im
 on PyPI that name belongs to somebody else, whose code an installer would run.
 """
 
+import shlex
+import sys
+
 DISTRIBUTION = "ml-compiler-bridge"
+
+
+def pip_install(what: str) -> str:
+    """What to type so that it lands in this Python.
+
+    Another one's pip would put it elsewhere, or refuse, as Debian's own does.
+    """
+    return f"{shlex.quote(sys.executable)} -m pip install {what}"
 
 
 def how_to_install(extra: str) -> str:
@@ -16,4 +27,5 @@ def how_to_install(extra: str) -> str:
     Args:
         extra: of pyproject.toml, or several with commas between.
     """
-    return f"pip install '.[{extra}]' in the folder of ML-Compiler-Bridge's checkout"
+    command = pip_install(f"'.[{extra}]'")
+    return f"{command} in the folder of ML-Compiler-Bridge's checkout"

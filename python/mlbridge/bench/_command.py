@@ -25,6 +25,7 @@ from mlbridge.bench.measurement import Results, measure, rounds_of, subjects
 from mlbridge.bench.runners import RUNNERS, kinds
 from mlbridge.bench.workers import find_build, placements
 from mlbridge.bench.workload import LENGTHS, Workload, parse_lengths
+from mlbridge.extras import pip_install
 from mlbridge.terminal import TableConsole
 
 SERDES = tuple(sorted({name for r in RUNNERS.values() for name in r.serdes}))
@@ -153,7 +154,8 @@ def rtt(
     if missing := set(wanted) - {p.name for p in where}:
         console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")
     if not (can_plot := plot.is_available()):
-        console.print("[yellow]no plot: `pip install matplotlib` for one[/]")
+        install = escape(pip_install("matplotlib"))
+        console.print(f"[yellow]no plot: `{install}` for one[/]")
 
     measured: list[Results] = []
     # It draws between sweeps.

@@ -25,7 +25,7 @@ from mlbridge.bench.report import Bound, number, plain_table, shown
 from mlbridge.bench.workers import ENVIRONMENT
 from mlbridge.bench.workload import LENGTHS, Workload
 from mlbridge.errors import PeerClosed
-from mlbridge.extras import how_to_install
+from mlbridge.extras import how_to_install, pip_install
 
 RUNTIMES = ("onnx", "aot", "tf")
 """In the order of the tables; each by its scheme."""
@@ -154,7 +154,7 @@ def available(build: Path) -> dict[str, str]:
         kinds = ask("kinds")
     missing = {name: "" if name in kinds else "not in this build" for name in RUNTIMES}
     missing["onnx"] = missing["onnx"] or (
-        "" if inprocess.onnxruntime() else "`pip install onnxruntime`"
+        "" if inprocess.onnxruntime() else f"`{pip_install('onnxruntime')}`"
     )
     missing["tf"] = missing["tf"] or savedmodel.missing(build)
     return missing

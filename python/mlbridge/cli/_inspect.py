@@ -12,6 +12,7 @@ from rich.table import Table
 
 from mlbridge.cli._terminal import console
 from mlbridge.errors import Malformed
+from mlbridge.extras import pip_install
 from mlbridge.files import expect_regular_file
 from mlbridge.types import element_type_name
 
@@ -60,7 +61,7 @@ def _load(file: Path) -> Any:
         import onnx
     except ImportError:
         raise typer.BadParameter(
-            "to look into an .onnx file takes onnx: pip install onnx"
+            f"to look into an .onnx file takes onnx: {pip_install('onnx')}"
         ) from None
     expect_regular_file(file)
     try:

@@ -18,6 +18,7 @@ from mlbridge.batching import Batched
 from mlbridge.cli._objects import find_object
 from mlbridge.cli._terminal import console, errors
 from mlbridge.errors import InvalidArgument
+from mlbridge.extras import pip_install
 from mlbridge.onnx import load_onnx
 from mlbridge.server import Statistics
 from mlbridge.server import serve as serve_policy
@@ -139,7 +140,7 @@ def _load(name: str) -> Policy | Batched:
             raise typer.BadParameter(str(error)) from None
         except ImportError:
             raise typer.BadParameter(
-                "an .onnx model needs onnxruntime: pip install onnxruntime"
+                f"an .onnx model needs onnxruntime: {pip_install('onnxruntime')}"
             ) from None
         except Exception as error:
             raise typer.BadParameter(f"'{name}' is no model: {error}") from error
