@@ -120,12 +120,12 @@ def test_a_compiler_that_is_started_by_hand(name: str) -> None:
 
 def test_an_episode_is_over(tag: str) -> None:
     with compiler_env() as env:
-        with pytest.raises(gymnasium.error.ResetNeeded):
+        with pytest.raises(gymnasium.error.ResetNeeded, match="has not begun"):
             env.step(0)
         assert processes(tag) == []
         env.reset(options=trouble(1, "done"))
         assert env.step(0)[2:4] == (True, False)
-        with pytest.raises(gymnasium.error.ResetNeeded):
+        with pytest.raises(gymnasium.error.ResetNeeded, match="is over"):
             env.step(0)
         env.reset(options=trouble(1, "truncate"))
         assert env.step(0)[2:4] == (False, True)

@@ -188,7 +188,6 @@ def test_values_of_agents_are_checked(caplog: pytest.LogCaptureFixture) -> None:
     observations, _ = env.reset(seed=2)
     (agent,) = observations
     env.step({agent: 2})
-    assert env.check is not None
     assert (env.check.observations, env.check.rewards) == (2, 1)
     assert (env.check.outside, env.check.non_finite) == (0, 0)
     env.close()
@@ -198,6 +197,8 @@ def test_values_of_agents_are_checked(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_whose_turn_it_is() -> None:
     env = multi_agent()
+    with pytest.raises(mlbridge.InvalidArgument, match="no episode has begun"):
+        env.step({"int": 0})
     ((agent, _),) = env.reset(seed=2)[0].items()
     other = "float" if agent == "int" else "int"
     for wrong in ({other: 0}, {agent: 0, other: 0}, {}):

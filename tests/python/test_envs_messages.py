@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """CompilerEnv against compilers whose messages this library would not write."""
 
+import gc
 import logging
 import os
 import re
@@ -43,11 +44,10 @@ except mlbridge.PeerClosed:
 GOOD = {"x": 1.0, "_reward": 0.5, "_terminated": False, "_truncated": False}
 
 
-@contextmanager
-def speaker(*messages: dict[str, Any], **settings: Any) -> Iterator[CompilerEnv]:
+def make_speaker(*messages: dict[str, Any], **settings: Any) -> CompilerEnv:
     """An environment whose compiler is a `SPEAKER`; the text of a value is NumPy's."""
     settings = {"timeout": 20.0, "reset_timeout": 20.0, "max_restarts": 0, **settings}
-    env = CompilerEnv(
+    return CompilerEnv(
         [sys.executable, "-c", SPEAKER, f"[{', '.join(map(_spelt, messages))}]"],
         observation_space=settings.pop(
             "observation_space", spaces.Box(0, 9, (), np.float64)
@@ -55,6 +55,12 @@ def speaker(*messages: dict[str, Any], **settings: Any) -> Iterator[CompilerEnv]
         action_space=spaces.Discrete(2),
         **settings,
     )
+
+
+@contextmanager
+def speaker(*messages: dict[str, Any], **settings: Any) -> Iterator[CompilerEnv]:
+    """The same, closed in the end."""
+    env = make_speaker(*messages, **settings)
     try:
         yield env
     finally:
@@ -179,10 +185,10 @@ def test_values_are_counted(caplog: pytest.LogCaptureFixture) -> None:
         env.reset()
         env.step(0)
         assert len(warnings_in(caplog)) == 2, "each kind is told of once"
-        assert env.check is not None
         check = env.check
         assert (check.observations, check.outside) == (6, 3)
         assert (check.rewards, check.non_finite) == (4, 3)
+        assert "3 of 6 observations outside, 3 of 4 rewards" in repr(check)
         env.close()
         assert "3 of 6 observations" in warnings_in(caplog)[2]
         assert "3 of 4 rewards" in warnings_in(caplog)[2]
@@ -192,7 +198,8 @@ def test_values_are_counted(caplog: pytest.LogCaptureFixture) -> None:
 def test_values_are_not_looked_at_by_default(caplog: pytest.LogCaptureFixture) -> None:
     with speaker({**GOOD, "x": float("nan")}) as env:
         env.reset()
-        assert env.check is None
+        assert env.check.observations == 0
+        assert repr(env.check) == "<ValueCheck: off>"
     assert warnings_in(caplog) == []
 
 
@@ -200,7 +207,6 @@ def test_values_that_are_as_they_should_be(caplog: pytest.LogCaptureFixture) -> 
     with speaker(GOOD, end_with(x=9.0), check=True) as env:
         env.reset()
         env.step(0)
-        assert env.check is not None
         assert env.check.observations == 2
     assert warnings_in(caplog) == []
 
@@ -240,7 +246,6 @@ def test_where_a_value_is_outside(
     message = {name: value for name, value in GOOD.items() if name != "x"}
     with speaker({**message, **features}, check=True, observation_space=space) as env:
         env.reset()
-        assert env.check is not None
         assert env.check.outside == 1
     assert re.search(says, warnings_in(caplog)[0])
 
@@ -248,8 +253,14 @@ def test_where_a_value_is_outside(
 def test_counts_of_an_environment_that_is_forgotten(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with speaker({**GOOD, "x": 10.0}, check=True) as env:
-        env.reset()
+    env = make_speaker({**GOOD, "x": 10.0}, check=True)
+    env.reset()
+    del env
+    gc.collect()
+    assert "1 of 1 observations" in warnings_in(caplog)[-1]
+
+
+def test_a_forked_child_reports_nothing(caplog: pytest.LogCaptureFixture) -> None:
     check = ValueCheck("other (worker 0)")
     check.reward(float("nan"))
     child = os.fork()

@@ -10,9 +10,10 @@ is a SchemaMismatch. Its values are not, since that takes 5 to 15 µs a step.
 import logging
 import math
 import os
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from gymnasium import spaces
@@ -22,16 +23,11 @@ from mlbridge.envs.spaces import parts_of
 logger = logging.getLogger("mlbridge.envs")
 
 
-def describe(command: Sequence[str], worker: int) -> str:
-    """A compiler, for messages."""
-    return f"{Path(command[0]).name if command else 'compiler'} (worker {worker})"
-
-
 class ValueCheck:
     """Counts observations outside of their space, and rewards that are not finite.
 
     The first of each kind is logged as a warning that says where it is. The learner
-    gets all of them as they are.
+    gets all of them as they are. One that nobody wants looks at nothing.
 
     Attributes:
         observations: how many were looked at.
@@ -40,19 +36,43 @@ class ValueCheck:
         non_finite: of these, NaN or infinite.
     """
 
-    def __init__(self, owner: str) -> None:
+    def __init__(self, owner: str, *, is_on: bool = True) -> None:
         """Nothing was looked at yet.
 
         Args:
             owner: the compiler, for messages.
+            is_on: whether anything is.
         """
         self.observations = self.outside = self.rewards = self.non_finite = 0
         self._owner = owner
+        self._is_on = is_on
         self._process = os.getpid()
         self._reported = (0, 0)
 
+    @classmethod
+    def of(
+        cls, environment: object, *, check: bool, command: Sequence[str], worker: int
+    ) -> Self:
+        """The check of an environment, whose arguments the others are."""
+        program = Path(command[0]).name if command else "compiler"
+        made = cls(f"{program} (worker {worker})", is_on=check)
+        if check:
+            # Also when the environment is forgotten, and when the interpreter ends.
+            weakref.finalize(environment, made.report)
+        return made
+
+    def __repr__(self) -> str:
+        if not self._is_on:
+            return "<ValueCheck: off>"
+        return (
+            f"<ValueCheck: {self.outside} of {self.observations} observations outside, "
+            f"{self.non_finite} of {self.rewards} rewards not finite>"
+        )
+
     def observation(self, space: spaces.Space[Any], value: Any) -> None:
         """Looks at an observation of the space's shapes and dtypes."""
+        if not self._is_on:
+            return
         self.observations += 1
         if space.contains(value):
             return
@@ -67,6 +87,8 @@ class ValueCheck:
 
     def reward(self, value: float) -> None:
         """Looks at a reward."""
+        if not self._is_on:
+            return
         self.rewards += 1
         if math.isfinite(value):
             return
@@ -121,4 +143,5 @@ def _outlier(space: spaces.Box, value: Any) -> str | None:
         return None
     place = tuple(int(index) for index in places[0])
     at = f" at [{', '.join(map(str, place))}]" if place else ""
-    return f"{value[place]}{at}, and {len(places)} such numbers in all"
+    numbers = "number" if len(places) == 1 else "numbers"
+    return f"{value[place]}{at}, and {len(places)} such {numbers} in all"

@@ -4,7 +4,6 @@
 """CompilerEnv: a compiler as a Gymnasium environment."""
 
 import copy
-import weakref
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import gymnasium
 from gymnasium import spaces
 
-from mlbridge.envs.check import ValueCheck, describe
+from mlbridge.envs.check import ValueCheck
 from mlbridge.envs.session import CompilerSession, CompilerSettings, Outcome
 from mlbridge.envs.spaces import ActionWriter, ObservationReader
 
@@ -105,14 +104,11 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
                 worker,
             )
         )
-        self.check = ValueCheck(describe(command, worker)) if check else None
-        """What was found; None where nobody has asked for that."""
-        if self.check is not None:
-            # Also when this is forgotten, and when the interpreter ends.
-            weakref.finalize(self, self.check.report)
+        self.check = ValueCheck.of(self, check=check, command=command, worker=worker)
+        """What was found, where somebody has asked for that."""
         self._is_seeded = False
         self._last: Any = None
-        self._running = False
+        self._running = self._has_begun = False
         # An episode may be over before there was anything to decide.
         self._over_at_once: Outcome | None = None
 
@@ -159,7 +155,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         observation, info = self._observe(outcome)
         is_over = outcome.terminated or outcome.truncated
         self._over_at_once = outcome if is_over else None
-        self._running = True
+        self._running = self._has_begun = True
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -171,7 +167,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
             ``info["error"]`` with the kind of the error and what happened.
 
         Raises:
-            gymnasium.error.ResetNeeded: the episode is over.
+            gymnasium.error.ResetNeeded: no episode is under way.
             SchemaMismatch, InvalidArgument: the action or the observation is not of
                 the form that the compiler, or the space, has.
             Timeout, PeerClosed: the compiler had to be started in vain too often.
@@ -182,8 +178,9 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
     def send(self, action: Any) -> None:
         """The first half of a step: several compilers may work at the same time."""
         if not self._running:
+            state = "is over" if self._has_begun else "has not begun"
             raise gymnasium.error.ResetNeeded(
-                "the compiler's episode is over; call reset() first"
+                f"the compiler's episode {state}; call reset() first"
             )
         tensors = self._write(action)
         if self._over_at_once is None:
@@ -204,8 +201,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
             last = copy.deepcopy(self._last)
             return last, self.failure_reward, False, True, {"error": error}
         observation, info = self._observe(outcome)
-        if self.check is not None:
-            self.check.reward(outcome.reward)
+        self.check.reward(outcome.reward)
         self._running = not (outcome.terminated or outcome.truncated)
         return (
             observation,
@@ -219,12 +215,10 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         """Ends the compiler: it is asked to first, and killed 2 s later."""
         self._running = False
         self._session.close()
-        if self.check is not None:
-            self.check.report()
+        self.check.report()
 
     def _observe(self, outcome: Outcome) -> tuple[Any, dict[str, Any]]:
         observation, rest = self._read(outcome.features)
-        if self.check is not None:
-            self.check.observation(self.observation_space, observation)
+        self.check.observation(self.observation_space, observation)
         self._last = observation
         return observation, {**rest, **outcome.info}

@@ -176,7 +176,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         """
         compiler = self._compiler
         if compiler is None:
-            raise gymnasium.error.ResetNeeded("the episode has ended: call reset()")
+            raise gymnasium.error.ResetNeeded("no question is at hand; call reset()")
         try:
             compiler.populate_buffer(self._advice(action))
         except SchemaMismatch as illegal:

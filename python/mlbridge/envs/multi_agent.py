@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A compiler with several agents, who take turns, for RLlib."""
 
-import weakref
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -12,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 
-from mlbridge.envs.check import ValueCheck, describe
+from mlbridge.envs.check import ValueCheck
 from mlbridge.envs.session import CompilerSession, CompilerSettings, Outcome
 from mlbridge.envs.spaces import ActionWriter, ObservationReader
 from mlbridge.errors import InvalidArgument, SchemaMismatch
@@ -73,7 +72,6 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         self.observation_spaces = dict(observation_spaces.items())
         self.action_spaces = dict(action_spaces.items())
         self.failure_reward = failure_reward
-        self._spaces = dict(observation_spaces)
         self._readers = {
             agent: ObservationReader(space)
             for agent, space in observation_spaces.items()
@@ -93,11 +91,8 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
                 worker,
             )
         )
-        self.check = ValueCheck(describe(command, worker)) if check else None
-        """What was found; None where nobody has asked for that."""
-        if self.check is not None:
-            # Also when this is forgotten, and when the interpreter ends.
-            weakref.finalize(self, self.check.report)
+        self.check = ValueCheck.of(self, check=check, command=command, worker=worker)
+        """What was found, where somebody has asked for that."""
         self._turn: str | None = None
         self._last: Any = None
 
@@ -136,15 +131,18 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             the episode is over (``"__all__"``), and the info.
 
         Raises:
-            InvalidArgument: it is another agent's turn, or the episode is over.
+            InvalidArgument: it is another agent's turn, or no episode is under way.
             SchemaMismatch: as for `CompilerEnv.step`.
         """
         actor = self._turn
         if actor is None or set(action_dict) != {actor}:
-            whose = f"the turn of {actor!r}" if actor else "over; call reset() first"
-            raise InvalidArgument(
-                f"the episode is {whose}; found an action of {sorted(action_dict)}"
-            )
+            if actor is not None:
+                why = f"it is the turn of {actor!r}"
+            elif self._last is None:
+                why = "no episode has begun; call reset() first"
+            else:
+                why = "the episode is over; call reset() first"
+            raise InvalidArgument(f"{why}; found an action of {sorted(action_dict)}")
         self._turn = None
         self._session.send_step(self._writers[actor](action_dict[actor]))
         outcome = self._session.receive_step()
@@ -155,8 +153,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             return {actor: self._last}, rewards, *over, {actor: error}
 
         agent, observation, info = self._observe(outcome, actor)
-        if self.check is not None:
-            self.check.reward(outcome.reward)
+        self.check.reward(outcome.reward)
         if not (outcome.terminated or outcome.truncated):
             self._turn = agent
         return (
@@ -171,8 +168,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         """Ends the compiler: it is asked to first, and killed 2 s later."""
         self._turn = None
         self._session.close()
-        if self.check is not None:
-            self.check.report()
+        self.check.report()
 
     def _observe(
         self, outcome: Outcome, default: str = ""
@@ -184,7 +180,6 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
                 f" {', '.join(self._readers)}"
             )
         observation, rest = self._readers[agent](outcome.features)
-        if self.check is not None:
-            self.check.observation(self._spaces[agent], observation)
+        self.check.observation(self.observation_spaces[agent], observation)
         self._last = observation
         return agent, observation, {**rest, **outcome.info}
