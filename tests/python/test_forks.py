@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Processes that fork: a child leaves alone what its parent has, and has its own.
 
-Each child here is one of os.fork or of multiprocessing, and ends as Python does: by
-SystemExit, so that all that it has inherited is finalized there.
+Children of `in_child` end by os._exit; the programs LEAVES, ENDS and STOCK by
+SystemExit.
 """
 
 import multiprocessing
@@ -128,6 +128,9 @@ def test_a_model_in_this_process(model: Path) -> None:
     assert run(ONNX, f"onnx:{model}") == ""
 
 
+ECHO = "import sys, mlbridge; mlbridge.serve(lambda f: f['x'], sys.argv[1])"
+
+
 @pytest.mark.parametrize("scheme", ["pipe", "shm"])
 def test_runners_of_multiprocessing(name: str, scheme: str) -> None:
     """Four children and their parent ask the same server by the same runner."""
@@ -151,6 +154,27 @@ def test_runners_of_multiprocessing(name: str, scheme: str) -> None:
         for child in children:
             child.join(PATIENCE)
             assert child.exitcode == 0
+
+
+def test_grpc_says_that_it_does_not_work_in_a_child(name: str) -> None:
+    if not find_spec("mlbridge._grpc"):
+        pytest.skip("this build has no gRPC")
+    spec = f"grpc+unix:{name}"
+    server = subprocess.Popen([sys.executable, "-c", ECHO, spec])
+    try:
+        with create_model_runner(f"{spec}?timeout=20s&connect=20s") as runner:
+            assert runner.evaluate({"x": 1}, int) == 1
+
+            def body() -> None:
+                with pytest.raises(mlbridge.Unsupported, match="forked"):
+                    runner.evaluate({"x": 1}, int)
+                runner.close()
+
+            in_child(body)
+            assert runner.evaluate({"x": 2}, int) == 2
+    finally:
+        server.terminate()
+        server.wait(PATIENCE)
 
 
 # Servers
