@@ -79,10 +79,9 @@ static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
   }
   return unsupported(
       "its library cannot be loaded (" + Reasons +
-      "). Install it, such as by `python3 -m pip install onnxruntime`, "
-      "and name the file libonnxruntime.so.1... by "
-      "?runtime=PATH or by the environment's "
-      "MLBRIDGE_ONNXRUNTIME=PATH");
+      "). Install it, such as by `python3 -m pip install onnxruntime`, and "
+      "name the file libonnxruntime.so.1... by ?runtime=PATH or by the "
+      "environment's MLBRIDGE_ONNXRUNTIME=PATH");
 }
 
 /// The interface of the library, in the newest version that both sides have.

@@ -80,9 +80,8 @@ Runtime::open(const TFOptions &Options) {
   return unsupported(
       "its library cannot be loaded (" + Reasons +
       "). Install it, such as by `python3 -m pip install tensorflow-cpu`, and "
-      "name the "
-      "file libtensorflow_cc.so.2 of that package by ?runtime=PATH or by the "
-      "environment's MLBRIDGE_TENSORFLOW=PATH");
+      "name the file libtensorflow_cc.so.2 of that package by ?runtime=PATH or "
+      "by the environment's MLBRIDGE_TENSORFLOW=PATH");
 }
 
 static ErrorCode codeOf(TF_Code Code, ErrorCode Default) {

@@ -31,7 +31,7 @@ def _end_waits() -> None:
     global has_begun
     has_begun = True
     if os.getpid() != _PROCESS:
-        # A forked child has the threads of its parent no more, but what they use.
+        # It no longer has its parent's threads, but still has the objects they use.
         _core.set_leak_warnings(value=False)
         return
     others = [t for t in threading.enumerate() if t is not threading.current_thread()]

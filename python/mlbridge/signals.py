@@ -82,7 +82,7 @@ def sigterm_exits() -> Iterator[None]:
 def _default(number: int) -> None:
     """Ends a forked child as a signal does that nobody handles.
 
-    What it has inherited is its parent's: it must not end that in order.
+    It must not run its parent's clean-up.
     """
     if number == signal.SIGINT:
         raise KeyboardInterrupt
