@@ -179,7 +179,8 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
                 f"the compiler asks for agent {agent!r}; there are"
                 f" {', '.join(self._readers)}"
             )
-        observation, rest = self._readers[agent](outcome.features)
-        self.check.observation(self.observation_spaces[agent], observation)
+        reader = self._readers[agent]
+        observation, rest = reader(outcome.features)
+        self.check.observation(reader.space, observation)
         self._last = observation
         return agent, observation, {**rest, **outcome.info}

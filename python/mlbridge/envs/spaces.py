@@ -62,6 +62,7 @@ class ObservationReader:
 
     def __init__(self, space: spaces.Space[Any]) -> None:
         """For observations of that space; TypeError where it has no tensors."""
+        self.space = space
         self._alone = parts_of(space) is None
         self._names = {name for name, _ in leaves(space, "")}
         self._read = self._reader(space, "")
