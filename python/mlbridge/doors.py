@@ -134,6 +134,7 @@ class RareLog:
 class Warnings:
     """Logs what befell compilers: broken sessions, and refusals without a line each."""
 
+    # The server's words for one.
     _REFUSAL = "refused a compiler"
 
     def __init__(self) -> None:

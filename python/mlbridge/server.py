@@ -40,7 +40,7 @@ class Statistics:
     open: int = 0
     """Of these, still here."""
     refused: int = 0
-    """Compilers that got no session, such as where ``max-sessions`` had one."""
+    """Compilers that got no session, such as those beyond ``max-sessions``."""
     questions: int = 0
     """Questions asked."""
     batches: int = 0
