@@ -125,7 +125,7 @@ def _python_checks() -> list[Check]:
         _package(
             group,
             "matplotlib",
-            f"{pip_install('matplotlib')}: draws the plots",
+            f"{pip_install('-r requirements/dev.txt')}: draws the plots",
         ),
     ]
 
