@@ -18,6 +18,7 @@
 #include "MLCompilerBridge/ModelSpec.h"
 #include "RawModel.h"
 #include "Transport/SharedMemoryChannel.h"
+#include "support/Sanitizers.h"
 
 #include <csignal>
 #include <cstring>
@@ -332,6 +333,7 @@ TEST_F(DescriptorFault, NoRoomForASessionsDescriptorsIsSaid) {
 }
 
 TEST_F(DescriptorFault, AThreadThatOutlivesTheFirstOneIsServed) {
+  MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   EchoModel Model(Name);
   for (const char *Scheme : {"pipe:", "shm:"}) {
     SCOPED_TRACE(Scheme);
