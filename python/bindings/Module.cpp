@@ -19,6 +19,7 @@
 #include "ToPython.h"
 
 #include "MLCompilerBridge/ModelSpec.h"
+#include "Support/PrintableText.h"
 
 namespace nb = nanobind;
 
@@ -31,6 +32,18 @@ static nb::dict schemes() {
   for (const RunnerFactory::Scheme &S : Factory.schemes())
     ByName[toStr(S.Name)] = toStr(S.Help);
   return ByName;
+}
+
+/// A lone surrogate is spelt out (\udcff): it may be the rest of any character.
+static nb::object printableText(const nb::str &Text, std::size_t Most) {
+  nb::object Bytes = nb::steal(
+      PyUnicode_AsEncodedString(Text.ptr(), "utf-8", "backslashreplace"));
+  if (!Bytes.is_valid())
+    throw nb::python_error();
+  return toStr(
+      printable({PyBytes_AS_STRING(Bytes.ptr()),
+                 static_cast<std::size_t>(PyBytes_GET_SIZE(Bytes.ptr()))},
+                Most));
 }
 
 NB_MODULE(_core, M) {
@@ -46,6 +59,12 @@ NB_MODULE(_core, M) {
         "scheme.");
   M.def("set_leak_warnings", nb::set_leak_warnings, nb::arg("value"),
         "Whether objects that are left when the interpreter ends are told of.");
+  M.def("printable", printableText, nb::arg("text"),
+        nb::arg("most") = MostPrinted,
+        nb::sig("def printable(text: str, most: int = 200) -> str"),
+        "Text from outside, for a message: one line of at most so many bytes "
+        "of UTF-8, without what a terminal would act on. Of a longer text, the "
+        "beginning and the end.");
   bindFormats(M);
   bindDoors(M);
   bindServer(M);

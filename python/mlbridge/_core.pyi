@@ -18,6 +18,11 @@ def schemes() -> dict[str, str]:
 def set_leak_warnings(value: bool) -> None:
     """Whether objects that are left when the interpreter ends are told of."""
 
+def printable(text: str, most: int = 200) -> str:
+    """
+    Text from outside, for a message: one line of at most so many bytes of UTF-8, without what a terminal would act on. Of a longer text, the beginning and the end.
+    """
+
 class Format:
     """A SerDes by its name; for serving, asking and mlbridge.codec."""
 
