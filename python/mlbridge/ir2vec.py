@@ -130,7 +130,7 @@ def convert(path: Path) -> Vocabulary:
                 f"{path}:{number}: expected the name of an entity of LLVM's IR, "
                 f"found {key[:40]!r}"
             ) from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Malformed(f"{path}:{number}: expected numbers: {error}") from error
     return _checked(path, sections)
 

@@ -124,6 +124,8 @@ def test_converts(tmp_path: Path) -> None:
         ir2vec.convert(write(tmp_path, "retrun:[1]"))
     with pytest.raises(Malformed, match=":2: expected numbers"):
         ir2vec.convert(write(tmp_path, "ret:[1],\nbr:[1"))
+    with pytest.raises(Malformed, match=":1: expected numbers"):
+        ir2vec.convert(write(tmp_path, "ret:" + "[" * 100_000))
 
 
 def test_export_notes_the_hash(tmp_path: Path) -> None:

@@ -224,6 +224,7 @@ def test_what_was_measured_before_is_not_measured_again(
     [
         (None, InvalidArgument),
         ("{", Malformed),
+        ("[" * 100_000, Malformed),
         ("[]", SchemaMismatch),
         ('{"prologue": "globaldce"}', SchemaMismatch),
     ],

@@ -214,7 +214,7 @@ def load(folder: str | os.PathLike[str]) -> Corpus:
             f"{folder} has no {NAME}: `mlbridge corpus fetch --folder {folder}` "
             "makes a corpus there"
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Malformed(f"{path}: expected JSON: {error}") from error
     if not isinstance(root, dict) or root.get("version") != VERSION:
         found = root.get("version") if isinstance(root, dict) else type(root).__name__

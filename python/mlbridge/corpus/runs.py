@@ -453,7 +453,7 @@ def expected_outputs(corpus: Corpus, program: Program) -> Expected:
         known = json.loads(kept.read_bytes())
         if known["key"] == key:
             return Expected(dict(known["outputs"]), float(known["seconds"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         # Not known yet, or not readable: it is found out, and written anew.
         pass
     with tempfile.TemporaryDirectory(prefix="mlbridge-run-") as folder:

@@ -77,7 +77,7 @@ class ActionSpace:
             found = cls(
                 root["name"], root.get("description", ""), root["prologue"], actions
             )
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Malformed(f"{source}: expected JSON: {error}") from error
         except (KeyError, TypeError, AttributeError) as error:
             raise SchemaMismatch(

@@ -69,7 +69,7 @@ class CoreSet:
             )
         except OSError as error:
             raise InvalidArgument(f"{path}: {error.strerror}") from None
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise Malformed(f"{path}: expected a core set: {error!r}") from error
         count = len(found.actions.actions)
         for sequence in found.sequences:

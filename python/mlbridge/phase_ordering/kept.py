@@ -90,6 +90,6 @@ class Kept:
                 try:
                     line = json.loads(text)
                     found.setdefault(line["module"], []).append(line)
-                except (ValueError, KeyError, TypeError):
+                except (ValueError, KeyError, TypeError, RecursionError):
                     continue
         return found

@@ -20,6 +20,7 @@ from mlbridge.phase_ordering.compiler import (
     SequenceFailed,
     SequenceRunner,
 )
+from mlbridge.printable import names
 
 KEY = "mlbridge.phase-ordering"
 """Of the metadata that say what a model is for: docs/phase-ordering.md."""
@@ -84,7 +85,7 @@ class Task:
                 names,
                 int(root.get("lookahead", 0)),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise SchemaMismatch(
                 f"{source}: '{KEY}' does not say what the model is for: {error!r}"
             ) from error
@@ -111,7 +112,7 @@ class Model:
         if KEY not in about or "mlbridge.decide" not in about:
             raise SchemaMismatch(
                 f"{path}: expected a model that `mlbridge train phase-ordering` made, "
-                f"whose metadata have '{KEY}'; found {', '.join(about) or 'none'}"
+                f"whose metadata have '{KEY}'; found {names(about) or 'none'}"
             )
         self.task = Task.parse(about[KEY], str(path))
         self._output = about["mlbridge.decide"].partition(":")[2]
@@ -122,7 +123,12 @@ class Model:
                 f"{path}: it wants the features {', '.join(sorted(unknown))}; phase "
                 f"ordering has {', '.join(FEATURES)}"
             )
-        self.vocabulary = json.loads(about.get("mlbridge.vocabulary", "null"))
+        try:
+            self.vocabulary = json.loads(about.get("mlbridge.vocabulary", "null"))
+        except (ValueError, RecursionError) as error:
+            raise SchemaMismatch(
+                f"{path}: 'mlbridge.vocabulary' is no JSON: {error}"
+            ) from error
         self.digest = sha256(path)
 
     def scores(self, features: dict[str, Any]) -> NDArray[np.float64]:

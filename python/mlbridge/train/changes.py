@@ -110,7 +110,7 @@ class Library:
             )
         except OSError as error:
             raise InvalidArgument(f"{path}: {error.strerror}") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Malformed(f"{path}: expected JSON: {error}") from error
         except (KeyError, TypeError, AttributeError) as error:
             raise SchemaMismatch(

@@ -131,7 +131,7 @@ class PolicySettings:
         path = self.out / "settings.json"
         try:
             saved: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InvalidArgument(
                 f"there is no {path} to go on from: {error}"
             ) from None
