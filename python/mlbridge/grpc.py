@@ -24,6 +24,7 @@ from mlbridge.errors import (
     Unsupported,
 )
 from mlbridge.folders import OwnFolder
+from mlbridge.printable import names
 from mlbridge.types import Features
 
 _SCHEME = re.compile(r"(?:^|\|)grpc(?:\+unix)?(?=[:?|]|$)")
@@ -172,7 +173,7 @@ class TrainingChannel:
         greeting = self.receive(timeout, alive)
         if "_ready" not in greeting:
             raise SchemaMismatch(
-                f"the compiler at {self._spec} said {', '.join(greeting) or 'nothing'};"
+                f"the compiler at {self._spec} said {names(greeting) or 'nothing'};"
                 " expected an environment, which it serves with serveEnvironment"
             )
 

@@ -44,7 +44,17 @@ except mlbridge.PeerClosed:
 GOOD = {"x": 1.0, "_reward": 0.5, "_terminated": False, "_truncated": False}
 
 
-def make_speaker(*messages: dict[str, Any], **settings: Any) -> CompilerEnv:
+class Spelt:
+    """An expression of the SPEAKER's, where its value is too long for a command."""
+
+    def __init__(self, expression: str) -> None:
+        self._expression = expression
+
+    def __repr__(self) -> str:
+        return self._expression
+
+
+def make_speaker(*messages: dict[str, Any] | Spelt, **settings: Any) -> CompilerEnv:
     """An environment whose compiler is a `SPEAKER`; the text of a value is NumPy's."""
     settings = {"timeout": 20.0, "reset_timeout": 20.0, "max_restarts": 0, **settings}
     return CompilerEnv(
@@ -58,7 +68,9 @@ def make_speaker(*messages: dict[str, Any], **settings: Any) -> CompilerEnv:
 
 
 @contextmanager
-def speaker(*messages: dict[str, Any], **settings: Any) -> Iterator[CompilerEnv]:
+def speaker(
+    *messages: dict[str, Any] | Spelt, **settings: Any
+) -> Iterator[CompilerEnv]:
     """The same, closed in the end."""
     env = make_speaker(*messages, **settings)
     try:
@@ -67,7 +79,9 @@ def speaker(*messages: dict[str, Any], **settings: Any) -> Iterator[CompilerEnv]
         env.close()
 
 
-def _spelt(message: dict[str, Any]) -> str:
+def _spelt(message: dict[str, Any] | Spelt) -> str:
+    if isinstance(message, Spelt):
+        return repr(message)
     # NumPy 2 writes np.float32(1.0), but array([1]).
     # nan and inf are the SPEAKER's own names.
     items = ", ".join(
@@ -146,6 +160,44 @@ def test_a_reserved_tensor_that_is_missing(name: str) -> None:
     message = {key: value for key, value in GOOD.items() if key != name}
     with speaker(message) as env, pytest.raises(mlbridge.Malformed, match=name):
         env.reset()
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_an_info_that_is_nested_too_deeply(opening: str) -> None:
+    info = Spelt(f"{opening!r} * 100_000")
+    with (
+        speaker({**GOOD, "_info": info}) as env,
+        pytest.raises(mlbridge.Malformed, match="RecursionError"),
+    ):
+        env.reset()
+
+
+ODD_NAMES = [r"'\x1b[2J\x07name'", "'n' * 100_000"]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("is_observation", [False, True])
+def test_names_of_a_compiler_are_spelt_out(name: str, is_observation: bool) -> None:
+    odd = f"{{**{GOOD if is_observation else {'x': 1}}, {name}: 1}}"
+    with speaker(Spelt(odd)) as env, pytest.raises(mlbridge.Error) as caught:
+        env.reset()
+    assert_short_and_printable(str(caught.value))
+
+
+@pytest.mark.parametrize("text", [r"'\x1b[2J\x07bad'", "'E' * 5_000_000"])
+def test_words_of_a_compiler_are_spelt_out(text: str) -> None:
+    failure = {"_error": Spelt(text), "_code": "Timeout"}
+    with speaker(failure, GOOD, failure) as env:
+        with pytest.raises(mlbridge.Timeout) as caught:
+            env.reset()
+        assert_short_and_printable(str(caught.value))
+        env.reset()
+        assert_short_and_printable(env.step(0)[4]["error"])
+
+
+def assert_short_and_printable(text: str) -> None:
+    assert text.isprintable()
+    assert len(text) < 1200
 
 
 # Values

@@ -12,6 +12,7 @@ from mlbridge import _core, grpc
 from mlbridge.doors import local_door
 from mlbridge.errors import InvalidArgument, PeerClosed, SchemaMismatch, Timeout
 from mlbridge.folders import OwnFolder
+from mlbridge.printable import names
 from mlbridge.types import Features
 
 Alive = Callable[[], bool]
@@ -143,7 +144,7 @@ class LocalChannel:
         if "_ready" not in greeting:
             raise SchemaMismatch(
                 f"process {self._server.pid} at {self._spec} asked for advice about"
-                f" {', '.join(greeting) or 'nothing'}; expected an environment, which"
+                f" {names(greeting) or 'nothing'}; expected an environment, which"
                 " a compiler serves with serveEnvironment"
             )
 

@@ -32,6 +32,7 @@ from mlbridge.interactive import AdvisorName, InteractiveCompilerInterface
 from mlbridge.interactive.advisors import Priority
 from mlbridge.interactive.channel import Header
 from mlbridge.log import TensorSpec
+from mlbridge.printable import names
 from mlbridge.types import Features
 
 Observation: TypeAlias = dict[str, NDArray[Any]]
@@ -221,7 +222,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
             self._stop()
             raise SchemaMismatch(
                 f"{module}: expected the features {', '.join(self._specs)}; found"
-                f" {', '.join(features)}"
+                f" {names(features)}"
             )
         return features
 

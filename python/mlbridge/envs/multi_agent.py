@@ -176,7 +176,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         agent = outcome.agent or default
         if agent not in self._readers:
             raise SchemaMismatch(
-                f"the compiler asks for agent {agent!r}; there are"
+                f"the compiler asks for agent {agent!r:.200}; there are"
                 f" {', '.join(self._readers)}"
             )
         reader = self._readers[agent]

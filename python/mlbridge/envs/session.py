@@ -27,6 +27,7 @@ from mlbridge.errors import (
     Unsupported,
     error_for,
 )
+from mlbridge.printable import names, words
 from mlbridge.types import Features
 
 _CALLERS_FAULT = (InvalidArgument, Malformed, SchemaMismatch, Unsupported)
@@ -320,11 +321,11 @@ class CompilerSession:
             raise
         try:
             return _outcome(message)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             self._slot.clear()
             raise Malformed(
                 f"the compiler's observation is none: {error!r}; it has"
-                f" {', '.join(message)}"
+                f" {names(message)}"
             ) from error
 
     def _fail(self, error: Error) -> Error:
@@ -350,14 +351,14 @@ def _outcome(message: Features) -> Outcome:
     Raises:
         KeyError, TypeError, ValueError: a reserved tensor is missing, or has another
             type.
+        RecursionError: the info is nested more deeply than Python reads.
     """
     if "_error" in message:
         # The compiler's own words: it is there, its episode is over. Its code is that
         # of what it did, such as a Timeout there, and says nothing of this end.
         code = _text(message, "_code", "Model")
-        return Outcome(
-            {}, truncated=True, error=error_for(code, _text(message, "_error"))
-        )
+        why = words(_text(message, "_error"))
+        return Outcome({}, truncated=True, error=error_for(code, why))
     info = json.loads(_text(message, "_info", "{}"))
     if not isinstance(info, dict):
         raise TypeError("_info is a JSON object")

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from mlbridge.errors import SchemaMismatch
+from mlbridge.printable import names
 from mlbridge.types import Features
 
 _ARRAYS = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
@@ -102,7 +103,7 @@ class ObservationReader:
             found = (
                 _describe(value)
                 if value is not None
-                else f"no such feature, only {', '.join(features) or 'none at all'}"
+                else f"no such feature, only {names(features) or 'none at all'}"
             )
             raise SchemaMismatch(
                 f"{name or 'observation'!r}: the observation space has"
@@ -127,7 +128,7 @@ class ObservationReader:
         else:
             raise SchemaMismatch(
                 "the observation space has one tensor, and the compiler sent"
-                f" {', '.join(features) or 'none'}; expected 'observation' among them,"
+                f" {names(features) or 'none'}; expected 'observation' among them,"
                 " or a Dict space"
             )
         observation = self._read({"": features[name]})
