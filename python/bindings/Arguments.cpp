@@ -9,18 +9,45 @@
 #include "Bindings.h"
 #include "Errors.h"
 
+#include "Support/ForkDetector.h"
+
 #include <algorithm>
 #include <cmath>
+#include <unistd.h>
 
 using namespace MLBridge;
 using namespace MLBridge::Python;
 
-ExclusiveUse::ExclusiveUse(bool &InUse, std::string_view What) : InUse(InUse) {
-  if (InUse)
+/// Of this process, and of none that it was forked from.
+static std::uint64_t processNumber() {
+  static ForkDetector Fork;
+  static std::uint64_t Number = 1;
+  if (Fork.isForked()) {
+    Fork.claim();
+    ++Number;
+  }
+  return Number;
+}
+
+/// Whether the caller is the thread that has forked: the only one that a child
+/// has from its parent, with the calls that it was in. A later thread may have
+/// the identifier of one that was not copied.
+static bool hasForked() { return ::gettid() == ::getpid(); }
+
+ExclusiveUse::ExclusiveUse(UseMark &Mark, std::string_view What) : Mark(Mark) {
+  const std::uint64_t Process = processNumber();
+  const unsigned long Thread = PyThread_get_thread_ident();
+  const bool IsOwn = Mark.Process != 0 && Mark.Thread == Thread;
+  if (IsOwn && (Mark.Process == Process || hasForked()))
+    raise({ErrorCode::InvalidArgument,
+           std::string(What) +
+               " is in use by another call of this thread, such "
+               "as one that a signal handler interrupted"});
+  if (Mark.Process == Process)
     raise({ErrorCode::InvalidArgument,
            std::string(What) +
                " is in use by another thread; each thread needs its own"});
-  InUse = true;
+  Mark = {Process, Thread};
 }
 
 Duration Python::durationOf(std::optional<double> Seconds) {

@@ -18,6 +18,7 @@
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Door.h"
 
+#include <cstdint>
 #include <memory>
 #include <nanobind/nanobind.h>
 #include <optional>
@@ -39,18 +40,26 @@ struct DoorInPython {
   std::unique_ptr<Door> Opened;
 };
 
+/// Who uses an object; nobody at first. Read and written with the GIL.
+struct UseMark {
+  /// 0 for nobody. A forked child has another number, and the threads of its
+  /// parent, which do not exist there, use nothing.
+  std::uint64_t Process = 0;
+  unsigned long Thread = 0;
+};
+
 /// Says that an object is in use while it lets go of the GIL, or runs Python
 /// code that may, so that a second thread gets an error and not a race.
 class ExclusiveUse {
 public:
   /// \p What is the object, for the message.
-  ExclusiveUse(bool &InUse, std::string_view What);
-  ~ExclusiveUse() { InUse = false; }
+  ExclusiveUse(UseMark &Mark, std::string_view What);
+  ~ExclusiveUse() { Mark = {}; }
   ExclusiveUse(const ExclusiveUse &) = delete;
   ExclusiveUse &operator=(const ExclusiveUse &) = delete;
 
 private:
-  bool &InUse;
+  UseMark &Mark;
 };
 
 /// Seconds as Python writes them; none and inf are for ever, and what is below

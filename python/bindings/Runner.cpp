@@ -57,7 +57,7 @@ private:
   /// Kept, so that a runner which is in use or closed can be shown.
   std::string Description;
   TensorsFromPython Features{"feature"};
-  bool InUse = false;
+  UseMark InUse;
 };
 
 } // namespace

@@ -151,7 +151,7 @@ private:
   std::size_t NumAsked = 0;
   /// What Python sees of them.
   std::vector<nb::dict> Shown;
-  bool InUse = false;
+  UseMark InUse;
   std::atomic<bool> Stopped = false;
   ModelServer::Statistics Counts;
   std::uint64_t NumRefused = 0;

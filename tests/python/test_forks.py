@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -82,6 +83,51 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "mlp.onnx"
     onnx.save(aot_models.MODELS["mlp"](), path)
     return path
+
+
+@pytest.mark.parametrize("scheme", ["pipe", "shm"])
+def test_a_runner_that_a_thread_of_the_parent_uses(name: str, scheme: str) -> None:
+    """That thread is not in the child, and uses nothing there."""
+    asked = threading.Event()
+
+    def policy(features: mlbridge.Features) -> int:
+        if features["x"] == 0:
+            asked.set()
+            time.sleep(1)
+        return int(features["x"])
+
+    answers: list[Any] = []
+    with (
+        serving(policy, f"pipe:{name}"),
+        create_model_runner(f"{scheme}:{name}?timeout=20s") as runner,
+    ):
+        asking = threading.Thread(
+            target=lambda: answers.append(runner.evaluate({"x": 0}, int))
+        )
+        asking.start()
+        assert asked.wait(PATIENCE)
+        with pytest.raises(mlbridge.InvalidArgument, match="by another thread"):
+            runner.evaluate({"x": 1}, int)
+
+        def ask(x: int) -> Any:
+            return runner.evaluate({"x": x}, int)
+
+        def body() -> None:
+            assert ask(5) == 5
+            threads = [
+                threading.Thread(target=lambda: answers.append(ask(6)))
+                for _ in range(2)
+            ]
+            for thread in threads:
+                thread.start()
+                thread.join(PATIENCE)
+            assert answers == [6, 6]
+            runner.close()
+
+        in_child(body)
+        asking.join(PATIENCE)
+        assert answers == [0]
+        assert runner.evaluate({"x": 2}, int) == 2
 
 
 ONNX = """
@@ -211,8 +257,6 @@ def test_a_child_does_not_serve_its_parents_compilers(name: str) -> None:
 
 
 def mlbridge_thread(function: Callable[[], Any]) -> Any:
-    import threading
-
     thread = threading.Thread(target=function)
     thread.start()
     return thread

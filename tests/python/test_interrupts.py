@@ -207,6 +207,29 @@ def test_a_handler_that_raises_nothing(name: str, spec: str) -> None:
     assert heard[1] - second[0] < SOON
 
 
+def test_a_handler_that_asks_by_the_runner_that_it_interrupts(name: str) -> None:
+    gate = Gate()
+    spec = "pipe:{}"
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        try:
+            ask(runner, 8)
+        finally:
+            gate.open.set()
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        with (
+            serving(gate, place(spec, name)),
+            create_model_runner(at(spec, name, timeout="20s")) as runner,
+            signal_after(0.2, signal.SIGUSR1),
+            pytest.raises(mlbridge.InvalidArgument, match="a signal handler"),
+        ):
+            ask(runner, 7, slow=True)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
 @pytest.mark.parametrize("spec", TRANSPORTS)
 def test_what_a_handler_raises_is_raised(name: str, spec: str) -> None:
     class Enough(Exception):

@@ -48,7 +48,7 @@ private:
   gRPCParts Parts;
   std::unique_ptr<Transport> Channel;
   TensorsFromPython Tensors{"message"};
-  bool InUse = false;
+  UseMark InUse;
 };
 
 } // namespace
