@@ -35,7 +35,7 @@ def _end_waits() -> None:
         _core.set_leak_warnings(value=False)
         return
     others = [t for t in threading.enumerate() if t is not threading.current_thread()]
-    if not others:
+    if not _has_other_threads():
         return
     users = _core.end_waits()
     if "mlbridge._grpc" in sys.modules:
@@ -44,6 +44,12 @@ def _end_waits() -> None:
     waiters = [thread for thread in others if thread.ident in users]
     for thread in waiters:
         thread.join(max(0.0, until - time.monotonic()))
-    # A thread that computes on keeps what it has, which is no fault of the library's.
-    if any(thread.is_alive() for thread in waiters):
+    # A thread that lives on keeps what it has, and what its module's globals are, which
+    # is no fault of the library's.
+    if _has_other_threads():
         _core.set_leak_warnings(value=False)
+
+
+def _has_other_threads() -> bool:
+    """Whether Python code is in any other thread, whoever has started it."""
+    return len(sys._current_frames()) > 1

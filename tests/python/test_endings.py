@@ -150,6 +150,21 @@ def test_a_thread_that_asks(name: str, place: str, what: str) -> None:
         assert run(place, name, RUNNERS[what]) < 10
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        "threading.Thread(target=wait, daemon=True).start()",
+        "threading.Thread(target=wait, args=(runner,), daemon=True).start()",
+        "_thread.start_new_thread(wait, ())",
+    ],
+)
+def test_a_thread_that_is_not_in_the_library(name: str, start: str) -> None:
+    """It lives on in the end, and with it what it can reach."""
+    body = "import _thread\nwait = lambda *_: (begun.set(), time.sleep(60))\n"
+    body += f"runner = mlbridge.create_model_runner('none')\n{start}\nbegun.wait()\n"
+    assert run("none", name, body) < 10
+
+
 def test_a_leak_is_told_of() -> None:
     """Else the other tests here would see none."""
     leak = (
