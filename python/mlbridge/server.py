@@ -17,10 +17,24 @@ from mlbridge import _core, ending
 from mlbridge.batching import Batched, BatchPolicy
 from mlbridge.doors import Place, RareLog, Warnings, open_doors, open_server
 from mlbridge.errors import Deferred, Error, Timeout
+from mlbridge.printable import lines, words
 from mlbridge.signals import stops_gracefully
 from mlbridge.types import Features, Policy
 
 logger = logging.getLogger("mlbridge")
+
+
+def _bound_traceback(record: logging.LogRecord) -> bool:
+    """Makes a record's traceback printable, whoever formats it.
+
+    It ends with the exception's text, which may quote all that a compiler has sent.
+    """
+    if record.exc_info and not record.exc_text:
+        record.exc_text = lines(logging.Formatter().formatException(record.exc_info))
+    return True
+
+
+logger.addFilter(_bound_traceback)
 
 OnError = Literal["reply", "raise"]
 
@@ -154,6 +168,7 @@ class _PolicyServer:
         self._next_note = 0.0
         self._stopping = False
         self._is_answering = False
+        self._failed: list[tuple[Exception, int, int]] = []
         self._failures = _FailureLog()
 
     def stop(self) -> None:
@@ -192,6 +207,7 @@ class _PolicyServer:
                 self._answer(questions)
                 # The wait for the next question may be long.
                 del questions
+                self._tell_failures()
                 if self._stopping:
                     self._send()
                     return
@@ -270,8 +286,21 @@ class _PolicyServer:
             self.server.set_deferred(_text_of(why), index)
             self.statistics.deferred += 1
         except Exception as failure:
-            self.server.set_error(_description_of(failure), index)
-            self._fail(failure, *self.server.asker(index))
+            self.server.set_error(_whole_description_of(failure), index)
+            self._failed.append((failure, *self.server.asker(index)))
+            if self._raises:
+                self._tell_failures()
+
+    def _tell_failures(self) -> None:
+        """Sends the answers, and then tells of the failures among them.
+
+        Compilers wait, and a log may be slow.
+        """
+        failed, self._failed = self._failed, []
+        if failed and not self._raises:
+            self._send()
+        for failure, session, pid in failed:
+            self._fail(failure, session, pid)
 
     def _send(self) -> None:
         """Sends the last answers."""
@@ -292,7 +321,7 @@ class _PolicyServer:
             self._fail(one, one.session, one.pid)
 
     def _fail(self, failure: Exception, session: int, pid: int) -> None:
-        """Raises the failure, or counts it."""
+        """Raises the failure, or counts it and tells of it."""
         if self._raises:
             self._failures.total += 1
             try:
@@ -346,8 +375,13 @@ def _text_of(failure: Exception) -> str:
         return f"a {type(failure).__name__} without a text"
 
 
-def _description_of(failure: Exception) -> str:
+def _whole_description_of(failure: Exception) -> str:
     return f"{type(failure).__name__}: {_text_of(failure)}"
+
+
+def _description_of(failure: Exception) -> str:
+    """What the log says of it."""
+    return words(_whole_description_of(failure))
 
 
 def serve(

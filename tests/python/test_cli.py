@@ -196,7 +196,9 @@ def test_serve_a_fifo(cli: CliRunner, tmp_path: Path) -> None:
     assert "found a FIFO" in " ".join(result.output.replace("│", "").split())
 
 
-def start(spec: str, policy: str, *arguments: str) -> subprocess.Popen[str]:
+def start(
+    spec: str, policy: str, *arguments: str, **environment: str
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [
             *(sys.executable, "-c", "from mlbridge.cli import main; main()"),
@@ -205,6 +207,7 @@ def start(spec: str, policy: str, *arguments: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, **environment},
     )
 
 
@@ -246,6 +249,22 @@ def test_serve_a_policy_that_fails(name: str, policies: str) -> None:
     assert process.returncode == 0
     assert "1 failed" in output
     assert "no weights" in errors
+
+
+def test_serve_colours_nothing_that_it_logs(name: str, policies: str) -> None:
+    """To find what to colour takes time, which compilers can make long."""
+    process = start(
+        *(f"pipe:{name}", f"{policies}:fail", "--sessions", "1"),
+        **{"FORCE_COLOR": "1", "COLUMNS": "300"},
+    )
+    with (
+        create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner,
+        pytest.raises(mlbridge.ModelError),
+    ):
+        runner.evaluate({"x": 3}, int)
+    _, errors = process.communicate(timeout=20)
+    assert f"session 1 (process {os.getpid()})" in errors
+    assert 'raise ValueError("no weights")' in errors
 
 
 def test_serve_strictly(name: str, policies: str) -> None:

@@ -181,6 +181,57 @@ def test_each_kind_of_failure_is_told_of(
     assert "on 8 more questions, 10 in all" in rest.getMessage()
 
 
+def test_what_compilers_send_is_not_logged_as_it_is(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A policy's failure may quote it: megabytes, and what a terminal obeys."""
+
+    def policy(features: mlbridge.Features) -> int:
+        raise ValueError(f"no callee {features['name']}")
+
+    with (
+        serving(policy, f"pipe:{name}"),
+        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+    ):
+        for text in ("\x1b[2J" * 100_000, "\n\x1b[2J" * 100_000):
+            with pytest.raises(mlbridge.ModelError, match="no callee"):
+                runner.evaluate({"name": text})
+    told = [logging.Formatter().format(record) for record in failures_in(caplog)]
+    assert "Traceback" in told[0]
+    assert r"no callee \x1b[2J" in told[0]
+    for line in told:
+        assert "\x1b" not in line
+        assert len(line) < 20_000
+
+
+def test_a_log_that_is_slow(name: str) -> None:
+    """No compiler waits for it."""
+    answered = threading.Event()
+    in_time: list[bool] = []
+
+    class Slow(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            in_time.append(answered.wait(20))
+
+    def policy(features: mlbridge.Features) -> int:
+        raise ValueError("no weights")
+
+    handler = Slow(logging.ERROR)
+    logging.getLogger("mlbridge").addHandler(handler)
+    try:
+        with (
+            serving(policy, f"pipe:{name}") as served,
+            create_model_runner(f"pipe:{name}?timeout=60s") as runner,
+        ):
+            with pytest.raises(mlbridge.ModelError, match="no weights"):
+                runner.evaluate({"x": 1})
+            answered.set()
+    finally:
+        logging.getLogger("mlbridge").removeHandler(handler)
+    assert in_time == [True]
+    assert served.statistics.errors == 1
+
+
 def test_a_policy_that_returns_another_type(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:

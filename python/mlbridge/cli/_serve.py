@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 from rich.console import RenderableType
+from rich.highlighter import NullHighlighter
 from rich.live import Live
 from rich.logging import RichHandler
 from rich.text import Text
@@ -101,7 +102,16 @@ def serve(
     logging.basicConfig(
         level=logging.INFO,
         format="%(message)s",
-        handlers=[RichHandler(console=errors, show_path=False)],
+        # Texts of policies quote what compilers send. There is nothing to colour in
+        # them, and to look for it takes time that grows with the square of a length.
+        handlers=[
+            RichHandler(
+                console=errors,
+                show_path=False,
+                highlighter=NullHighlighter(),
+                keywords=[],
+            )
+        ],
     )
     statistics = Statistics()
     try:
