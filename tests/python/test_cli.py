@@ -6,21 +6,25 @@
 import csv
 import importlib.metadata
 import io
+import json
 import os
+import re
 import signal
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import onnx
 import pytest
 from typer.testing import CliRunner
 
 import mlbridge
 from mlbridge import create_model_runner, doctor
 from mlbridge.cli import app
-from training_logs import header, write_log
+from training_logs import context, header, outcome, write_log
 
 POLICY = """
 def decide(features):
@@ -362,6 +366,68 @@ def test_log_csv(cli: CliRunner, tmp_path: Path) -> None:
     ]
     assert rows[2] == ["helper ☃", "0", "20", "20.0", "-1.5", "0.0", "10.0", "0", "5.0"]
     assert len(rows) == 4
+
+
+def test_log_shows_no_control_characters(cli: CliRunner, tmp_path: Path) -> None:
+    tensor = {"name": "a\x1b[2J", "port": 0, "type": "int64_t", "shape": [1]}
+    word = {**tensor, "name": "text", "type": "uint8_t", "shape": [4]}
+    word |= {"semantics": "string", "lengths": [4]}
+    advice = {**tensor, "name": "out\x1b[31m"}
+    score = {**tensor, "name": "\x9bm", "type": "float"}
+    first = {"features": [tensor, word, advice], "advice": advice, "score": score}
+    data = struct.pack("<q4sq", 5, b"\x1b[2J", 6)
+    path = tmp_path / "evil\x1b[2J.log"
+    path.write_bytes(
+        json.dumps(first).encode()
+        + b"\n"
+        + context("f\x1b[2J\x07\u202e")
+        # As LLVM writes it.
+        + b'{"observation":0}\n'
+        + data
+        + b"\n"
+        + outcome(0, 1.0)
+    )
+    for option in ("--head=1", "--stats"):
+        result = cli.invoke(app, ["log", str(path), option])
+        assert result.exit_code == 0
+        assert r"a\x1b[2J" in result.output
+        assert r"out\x1b[31m" in result.output
+        assert r"\u{9b}m" in result.output
+        assert not set(result.output) & set("\x1b\x07\x9b\u202e")
+    # Programs read it, and are to find what the log has.
+    raw = cli.invoke(app, ["log", str(path), "--csv"]).output
+    assert next(csv.reader(io.StringIO(raw)))[2] == "a\x1b[2J"
+
+
+def test_inspect_shows_no_control_characters(cli: CliRunner, tmp_path: Path) -> None:
+    make = onnx.helper.make_tensor_value_info
+    value = make("x\x1b[2J", onnx.TensorProto.FLOAT, ["n\x1b[2J"])
+    out = make("out", onnx.TensorProto.FLOAT, ["n\x1b[2J"])
+    node = onnx.helper.make_node("Identity", ["x\x1b[2J"], ["out"])
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [value], [out]))
+    metadata = {
+        "key\x1b[2J": "v",
+        "mlbridge.description": "one\x1b[2J\ntwo\x07" + "x" * 2000,
+        "object": '{"a": "\x1b[2J", "b": 2}'.replace("\x1b", r"\u001b"),
+        "deep": "[" * 100_000,
+    }
+    onnx.helper.set_model_props(model, metadata)
+    onnx.save(model, tmp_path / "m.onnx")
+    shown = cli.invoke(app, ["inspect", str(tmp_path / "m.onnx")]).output
+    assert not set(shown) & set("\x1b\x07")
+    for text in (r"x\x1b[2J", r"float[n\x1b[2J]", r"key\x1b[2J", r"a: \x1b[2J"):
+        assert text in shown
+    assert shown.count("x") > 2000, "all of a text is shown"
+    assert re.search(r"one\\x1b\[2J +\n +two\\x07", shown)
+
+
+def test_errors_show_no_control_characters(tmp_path: Path) -> None:
+    path = tmp_path / "evil\x1b[2J.log"
+    path.write_text("nonsense")
+    done = run("log", path.name, cwd=tmp_path)
+    assert done.returncode == 1
+    assert r"evil\x1b[2J.log" in done.stderr
+    assert "\x1b[2J" not in done.stderr
 
 
 def test_log_of_nothing(cli: CliRunner, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from mlbridge.cli._terminal import console, errors
 from mlbridge.cli._train import app as train
 from mlbridge.cli._vocabulary import app as vocabulary
 from mlbridge.errors import Error
+from mlbridge.printable import lines
 
 app = typer.Typer(
     name="mlbridge",
@@ -66,7 +67,7 @@ def main() -> None:
     try:
         app()
     except (Error, OSError) as error:
-        errors.print(Text.assemble(("error: ", "bold red"), str(error)))
+        errors.print(Text.assemble(("error: ", "bold red"), lines(str(error))))
         sys.exit(1)
 
 

@@ -14,6 +14,7 @@ from mlbridge.cli._terminal import console
 from mlbridge.errors import Malformed
 from mlbridge.extras import pip_install
 from mlbridge.files import expect_regular_file
+from mlbridge.printable import name, whole
 from mlbridge.types import element_type_name
 
 
@@ -34,25 +35,25 @@ def inspect(
     model = _load(file)
     weights = {tensor.name for tensor in model.graph.initializer}
     inputs = [value for value in model.graph.input if value.name not in weights]
-    table = Table(title=str(file), title_justify="left")
+    table = Table(title=name(str(file)), title_justify="left")
     for column in ("", "name", "type"):
         table.add_column(column, no_wrap=column != "name", overflow="fold")
     for what, values in (("input", inputs), ("output", model.graph.output)):
         for value in values:
-            table.add_row(what, value.name, _type(value, file))
+            table.add_row(what, name(value.name), name(_type(value, file)))
         table.add_section()
     console.print(table)
 
     about = Table(box=None, show_header=False, pad_edge=False)
     about.add_column(no_wrap=True, style="dim")
     about.add_column(overflow="fold")
-    versions = (f"{o.domain or 'onnx'} {o.version}" for o in model.opset_import)
+    versions = (f"{name(o.domain or 'onnx')} {o.version}" for o in model.opset_import)
     about.add_row("operators", f"{len(model.graph.node)} of {', '.join(versions)}")
     about.add_row("weights", f"{_count(model):,}")
     for entry in model.metadata_props:
         # The inputs say it already.
         if entry.key != "mlbridge.features":
-            about.add_row(entry.key, _value(entry.value))
+            about.add_row(name(entry.key), whole(_value(entry.value)))
     console.print(about)
 
 
@@ -88,12 +89,12 @@ def _type(value: Any, file: Path) -> str:
             f"{tensor.elem_type}"
         ) from None
     try:
-        name = "string" if dtype.kind == "O" else element_type_name(dtype)
+        element = "string" if dtype.kind == "O" else element_type_name(dtype)
     except TypeError:
-        name = str(dtype)
+        element = str(dtype)
     extents = (str(dim.dim_value or dim.dim_param or "?") for dim in tensor.shape.dim)
     shape = ",".join(extents)
-    return f"{name}[{shape}]" if shape else name
+    return f"{element}[{shape}]" if shape else element
 
 
 def _count(model: Any) -> int:
@@ -103,10 +104,13 @@ def _count(model: Any) -> int:
 
 
 def _value(text: str) -> str:
-    """A JSON object a line each, anything else as it is."""
+    """A JSON object a line each, anything else as it is.
+
+    What is nested more deeply than Python reads is text, too.
+    """
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     if isinstance(found, dict):
         return "\n".join(f"{key}: {value}" for key, value in found.items())

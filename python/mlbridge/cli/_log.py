@@ -18,6 +18,7 @@ from rich.table import Table
 
 from mlbridge.cli._terminal import console
 from mlbridge.log import Observation, TrainingLog, read_log
+from mlbridge.printable import name, words
 from mlbridge.types import Feature
 
 
@@ -30,7 +31,11 @@ def log(
         bool, typer.Option("--stats", help="Show what the whole log is like.")
     ] = False,
     as_csv: Annotated[
-        bool, typer.Option("--csv", help="Write the whole log as CSV, for other tools.")
+        bool,
+        typer.Option(
+            "--csv",
+            help="Write the whole log as CSV, for other tools: texts are as they are.",
+        ),
     ] = False,
 ) -> None:
     r"""Show a training log, as `record:FILE` and LLVM's `-training-log` write it.
@@ -59,39 +64,40 @@ def log(
 def _head_table(training_log: TrainingLog, count: int) -> Table:
     """The first observations side by side, since there are more features than them."""
     shown = list(itertools.islice(training_log, count))
-    table = Table(title=str(training_log.path), title_justify="left")
+    table = Table(title=name(str(training_log.path)), title_justify="left")
     table.add_column("feature", no_wrap=True)
     table.add_column("type", style="dim")
     for observation in shown:
         table.add_column(
-            f"{observation.context} {observation.index}",
+            f"{name(observation.context)} {observation.index}",
             justify="right",
             overflow="fold",
         )
     for spec in training_log.features:
         cells = (_shorten(observation.features[spec.name]) for observation in shown)
-        table.add_row(spec.name, str(spec), *cells)
+        table.add_row(name(spec.name), str(spec), *cells)
     table.add_section()
     advice = training_log.advice
     decisions = (_shorten(observation.advice) for observation in shown)
-    table.add_row(advice.name, str(advice), *decisions, style="bold")
+    table.add_row(name(advice.name), str(advice), *decisions, style="bold")
     if training_log.reward:
+        reward = training_log.reward
         rewards = (f"{observation.reward:g}" for observation in shown)
-        table.add_row(training_log.reward.name, str(training_log.reward), *rewards)
+        table.add_row(name(reward.name), str(reward), *rewards)
     return table
 
 
 def _shorten(value: Feature) -> str:
     if isinstance(value, np.ndarray):
         return np.array2string(value.squeeze(), threshold=4, edgeitems=2, precision=4)
-    return str(value)
+    return words(str(value))
 
 
 def _show_stats(training_log: TrainingLog) -> None:
     arrays = training_log.as_arrays()
     count = len(arrays.contexts)
     title = (
-        f"{training_log.path}: {count} observations of "
+        f"{name(str(training_log.path))}: {count} observations of "
         f"{len(set(arrays.contexts))} contexts"
     )
     console.print(title, soft_wrap=True)
@@ -101,25 +107,29 @@ def _show_stats(training_log: TrainingLog) -> None:
     for column in ("min", "mean", "max", "distinct"):
         table.add_column(column, justify="right")
     for spec in training_log.features:
-        table.add_row(spec.name, str(spec), *_summary(arrays.features[spec.name]))
+        table.add_row(name(spec.name), str(spec), *_summary(arrays.features[spec.name]))
     table.add_section()
     advice = training_log.advice
-    table.add_row(advice.name, str(advice), *_summary(arrays.advice), style="bold")
+    decided = name(advice.name)
+    table.add_row(decided, str(advice), *_summary(arrays.advice), style="bold")
     if training_log.reward is not None and arrays.rewards is not None:
         reward = training_log.reward
-        table.add_row(reward.name, str(reward), *_summary(arrays.rewards))
+        table.add_row(name(reward.name), str(reward), *_summary(arrays.rewards))
     console.print(table)
     if arrays.advice.size == count > 0:
         decisions = Counter(arrays.advice.ravel().tolist()).most_common(8)
-        shares = (f"{value} {100 * n / count:.1f} %" for value, n in decisions)
-        console.print(f"{advice.name}: {', '.join(shares)}")
+        shares = (
+            f"{name(str(value))} {100 * n / count:.1f} %" for value, n in decisions
+        )
+        console.print(f"{decided}: {', '.join(shares)}")
 
 
 def _summary(values: np.ndarray[Any, Any]) -> tuple[str, str, str, str]:
     if values.size == 0:
         return "", "", "", "0"
     distinct = str(len(np.unique(values)))
-    if values.dtype.kind == "U":
+    # Text is objects there.
+    if values.dtype.kind == "O":
         return "", "", "", distinct
     numbers = values.astype(float)
     return (
