@@ -9,6 +9,7 @@
 #include "Bindings.h"
 #include "Errors.h"
 #include "Formats.h"
+#include "FromPython.h"
 #include "ToPython.h"
 
 #include "MLCompilerBridge/ModelSpec.h"
@@ -20,13 +21,14 @@ namespace nb = nanobind;
 
 namespace MLBridge::Python {
 
-static nb::tuple serverSpec(std::string_view Text) {
+static nb::tuple serverSpec(const nb::str &Given) {
+  const std::string Text = toString(Given);
   ModelSpec Spec = valueOrRaise(ModelSpec::parse(Text));
   const bool IsPipe = Spec.Scheme == "pipe";
   if (!IsPipe && Spec.Scheme != "shm")
-    raise({ErrorCode::Unsupported,
-           "a model is served at pipe:NAME or shm:NAME, not at '" +
-               std::string(Text) + "'"});
+    raise(
+        {ErrorCode::Unsupported,
+         "a model is served at pipe:NAME or shm:NAME, not at '" + Text + "'"});
   // Foreign compilers, whom the first two are for, know pipes only.
   const std::string_view Known[] = {"serdes", "bare", "max-message",
                                     "max-sessions"};
@@ -45,7 +47,7 @@ static nb::tuple serverSpec(std::string_view Text) {
                         Bare == "yes", MaxMessage, MaxSessions);
 }
 
-static DoorInPython localDoor(std::string Name, std::string BareFormat,
+static DoorInPython localDoor(const nb::str &Name, std::string BareFormat,
                               std::size_t MaxMessage, std::size_t MaxSessions,
                               double PeerTimeout, nb::handle Formats) {
   DoorOptions Options;
@@ -53,7 +55,7 @@ static DoorInPython localDoor(std::string Name, std::string BareFormat,
   Options.MaxMessage = MaxMessage;
   Options.MaxSessions = MaxSessions;
   Options.PeerTimeout = durationOf(PeerTimeout);
-  return {valueOrRaise(openLocalDoor(std::move(Name), std::move(BareFormat),
+  return {valueOrRaise(openLocalDoor(toString(Name), std::move(BareFormat),
                                      std::move(Options)))};
 }
 

@@ -70,6 +70,11 @@ std::string_view toText(nb::handle Str, nb::object &Backing) {
           static_cast<std::size_t>(PyBytes_GET_SIZE(Backing.ptr()))};
 }
 
+std::string toString(const nb::str &Str) {
+  nb::object Backing;
+  return std::string(toText(Str, Backing));
+}
+
 //===----------------------------------------------------------------------===//
 // TensorsFromPython
 //===----------------------------------------------------------------------===//

@@ -92,6 +92,9 @@ private:
 /// holds it where Python has no UTF-8 form at hand.
 std::string_view toText(nanobind::handle Str, nanobind::object &Backing);
 
+/// The same as a string of its own: a spec, or a path, which need not be UTF-8.
+std::string toString(const nanobind::str &Str);
+
 } // namespace MLBridge::Python
 
 #endif // MLBRIDGE_PYTHON_FROMPYTHON_H

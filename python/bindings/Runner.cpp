@@ -32,19 +32,19 @@ namespace {
 
 class Runner {
 public:
-  Runner(std::string_view Spec, nb::handle Formats,
-         const RunnerFactory &Factory)
-      : Impl(make(Spec, Formats, Factory)), Description(Impl->describe()) {}
+  Runner(const nb::str &Spec, nb::handle Formats, const RunnerFactory &Factory)
+      : Impl(make(toString(Spec), Formats, Factory)),
+        Description(Impl->describe()) {}
 
   nb::object evaluate(const nb::dict &Features,
                       std::optional<std::string_view> Type, bool Many);
-  void logOutcome(std::optional<std::string_view> Name, nb::handle Value,
+  void logOutcome(std::optional<nb::str> Name, nb::handle Value,
                   std::optional<double> Reward);
-  void switchContext(std::string_view Name);
+  void switchContext(const nb::str &Name);
   void flush();
   void close();
 
-  const std::string &describe() const { return Description; }
+  nb::object describe() const { return toStr(Description); }
   double timeout();
   void setTimeout(std::optional<double> Seconds);
 
@@ -84,9 +84,9 @@ void Runner::setTimeout(std::optional<double> Seconds) {
   open().setTimeout(durationOf(Seconds));
 }
 
-void Runner::switchContext(std::string_view Name) {
+void Runner::switchContext(const nb::str &Name) {
   ExclusiveUse Use(InUse, "this model runner");
-  open().switchContext(Name);
+  open().switchContext(toString(Name));
 }
 
 void Runner::flush() {
@@ -230,14 +230,15 @@ nb::object Runner::evaluate(const nb::dict &Named,
   return ByName;
 }
 
-void Runner::logOutcome(std::optional<std::string_view> Name, nb::handle Value,
+void Runner::logOutcome(std::optional<nb::str> Name, nb::handle Value,
                         std::optional<double> Reward) {
   ExclusiveUse Use(InUse, "this model runner");
   MLModelRunner &Model = open();
   const TensorView *Decision = nullptr;
   TensorsFromPython Decided("outcome");
+  nb::object Backing;
   if (Name) {
-    Decided.add(*Name, Value);
+    Decided.add(toText(*Name, Backing), Value);
     Decision = &Decided.features().tensors().front();
   }
   if (Error E = Model.logOutcomeUntyped(Decision, Reward))
@@ -273,7 +274,7 @@ void bindRunner(nb::module_ &M) {
   nb::class_<Runner>(M, "Runner",
                      "A question to a model, from Python. Used by one thread "
                      "at a time.")
-      .def(nb::init<std::string_view, nb::handle, const RunnerFactory &>(),
+      .def(nb::init<const nb::str &, nb::handle, const RunnerFactory &>(),
            nb::arg("spec"), nb::arg("formats"), nb::arg("factory"),
            nb::sig("def __init__(self, spec: str, formats: "
                    "collections.abc.Sequence[Format], factory: Factory) -> "
@@ -295,7 +296,7 @@ void bindRunner(nb::module_ &M) {
       .def("flush", &Runner::flush, "Writes what a recording runner holds.")
       .def("close", &Runner::close,
            "Flushes, ends the session, and raises what flushing did.")
-      .def("describe", &Runner::describe)
+      .def("describe", &Runner::describe, nb::sig("def describe(self) -> str"))
       .def_prop_rw("timeout", &Runner::timeout, &Runner::setTimeout,
                    nb::arg("seconds").none(),
                    "Seconds that one evaluate may take.");

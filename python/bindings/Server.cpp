@@ -23,6 +23,7 @@
 #include "MLCompilerBridge/ModelServer.h"
 #include "Support/Abandon.h"
 #include "Support/ForkDetector.h"
+#include "Support/PrintableText.h"
 
 #include <algorithm>
 #include <atomic>
@@ -302,7 +303,8 @@ void Server::forget() {
 void Server::refuse(const ModelServer::Question &Question, std::size_t Index,
                     const std::string &Why) {
   ++NumRefused;
-  std::string Text = "the features cannot be shown in Python: " + Why;
+  std::string Text = "the features cannot be shown in Python: " +
+                     printable(Why, /*MaxBytes=*/1000);
   warn("a question was refused",
        exceptionFor({ErrorCode::Unsupported,
                      "session " + std::to_string(Question.Session) +
@@ -647,7 +649,9 @@ void bindServer(nb::module_ &M) {
       .def("close", &Server::close,
            "Ends all sessions and removes the server's files.")
       .def_prop_ro("closed", &Server::isClosed)
-      .def_prop_ro("name", &Server::name)
+      .def_prop_ro(
+          "name", [](const Server &S) { return toStr(S.name()); },
+          nb::sig("def name(self) -> str"))
       .def("asker", &Server::asker, nb::arg("index"),
            nb::sig("def asker(self, index: int) -> tuple[int, int]"),
            "The session and the process behind a question of the batch.")

@@ -17,7 +17,7 @@ from mlbridge import _core, ending
 from mlbridge.batching import Batched, BatchPolicy
 from mlbridge.doors import Place, RareLog, Warnings, open_doors, open_server
 from mlbridge.errors import Deferred, Error, Timeout
-from mlbridge.printable import lines, words
+from mlbridge.printable import lines, name, words
 from mlbridge.signals import stops_gracefully
 from mlbridge.types import Features, Policy
 
@@ -216,7 +216,7 @@ class _PolicyServer:
                 return
             elif timeout is not None and time.monotonic() - idle_since >= timeout:
                 raise Timeout(
-                    f"no compiler asked the model at {self.server.name} within "
+                    f"no compiler asked the model at {name(self.server.name)} within "
                     f"{timeout} s"
                 )
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,28 @@ def test_a_log_that_is_slow(name: str) -> None:
         logging.getLogger("mlbridge").removeHandler(handler)
     assert in_time == [True]
     assert served.statistics.errors == 1
+
+
+@pytest.mark.parametrize("scheme", ["pipe", "shm", "grpc+unix"])
+def test_a_name_that_is_not_utf_8(name: str, scheme: str) -> None:
+    """As os.fsdecode spells it, and as a spec may."""
+    if scheme == "grpc+unix" and not find_spec("mlbridge._grpc"):
+        pytest.skip("this build has no gRPC")
+    odd = name + os.fsdecode(b"\xff\x80")
+    place = Path(odd) if scheme == "pipe" else f"{scheme}:{odd}"
+    with serving(lambda f: f["x"], place) as served:
+        for spelt in (odd, f"{name}%ff%80"):
+            with create_model_runner(f"{scheme}:{spelt}?timeout=20s") as runner:
+                assert runner.evaluate({"x": 7}, int) == 7
+                assert name in repr(runner)
+    assert served.statistics.sessions == 2
+
+
+def test_nobody_comes_to_a_name_that_is_not_utf_8(name: str) -> None:
+    with pytest.raises(mlbridge.Timeout) as caught:
+        serve(lambda f: 0, f"pipe:{name}\udcff", timeout=0.1)
+    assert name in str(caught.value)
+    str(caught.value).encode()
 
 
 def test_a_policy_that_returns_another_type(

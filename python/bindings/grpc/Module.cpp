@@ -15,6 +15,7 @@
 #define MLBRIDGE_IMPORTS_NUMPY
 #include "../Bindings.h"
 #include "../Errors.h"
+#include "../FromPython.h"
 #include "../NumPy.h"
 #include "../Signals.h"
 #include "Trainer.h"
@@ -22,19 +23,17 @@
 #include "MLCompilerBridge/gRPCDoor.h"
 #include "MLCompilerBridge/gRPCModelRunner.h"
 
-#include <nanobind/stl/string_view.h>
-
 namespace nb = nanobind;
 
 using namespace MLBridge;
 using namespace MLBridge::Python;
 
-static DoorInPython door(std::string_view Spec, double PeerTimeout,
+static DoorInPython door(const nb::str &Spec, double PeerTimeout,
                          nb::handle Formats) {
   DoorOptions Options;
   Options.Formats = formatsOf(Formats);
   Options.PeerTimeout = durationOf(PeerTimeout);
-  return {valueOrRaise(openGRPCDoor(Spec, std::move(Options)))};
+  return {valueOrRaise(openGRPCDoor(toString(Spec), std::move(Options)))};
 }
 
 /// Those that the library adds to a factory.

@@ -32,7 +32,7 @@ namespace {
 /// Used by one thread at a time.
 class Trainer {
 public:
-  Trainer(std::string_view Spec, nb::handle Formats);
+  Trainer(const nb::str &Spec, nb::handle Formats);
 
   void connect(std::optional<double> Timeout);
   void send(const nb::dict &Message);
@@ -62,8 +62,9 @@ SerDesFactory Python::formatsOf(nb::handle Formats) {
   return All;
 }
 
-Trainer::Trainer(std::string_view Text, nb::handle Formats)
-    : Spec(Text), Parts(valueOrRaise(parseGRPC(Text, formatsOf(Formats)))),
+Trainer::Trainer(const nb::str &Text, nb::handle Formats)
+    : Spec(toString(Text)),
+      Parts(valueOrRaise(parseGRPC(Spec, formatsOf(Formats)))),
       Channel(createGRPCTrainerTransport(Parts.Address, Parts.Options)) {}
 
 void Trainer::connect(std::optional<double> Timeout) {
@@ -137,7 +138,7 @@ void Python::bindTrainer(nb::module_ &M) {
                       "The trainer's end of a conversation with a compiler "
                       "that serves an environment. Used by one thread at a "
                       "time.")
-      .def(nb::init<std::string_view, nb::handle>(), nb::arg("spec"),
+      .def(nb::init<const nb::str &, nb::handle>(), nb::arg("spec"),
            nb::arg("formats"),
            nb::sig("def __init__(self, spec: str, formats: "
                    "collections.abc.Sequence[mlbridge._core.Format]) -> None"))
