@@ -75,6 +75,16 @@ std::string toString(const nb::str &Str) {
   return std::string(toText(Str, Backing));
 }
 
+/// Whether an array says that some of its elements are not there. What stands
+/// in their places is no value.
+static bool hasMaskedValues(nb::handle Array) {
+  if (PyArray_CheckExact(Array.ptr()))
+    return false;
+  nb::object Masked = nb::module_::import_("numpy.ma");
+  return nb::isinstance(Array, Masked.attr("MaskedArray")) &&
+         nb::cast<bool>(Masked.attr("is_masked")(Array));
+}
+
 //===----------------------------------------------------------------------===//
 // TensorsFromPython
 //===----------------------------------------------------------------------===//
@@ -96,6 +106,12 @@ void TensorsFromPython::mismatch(const Entry &E,
                : std::string("a number, a str, a list of those or an array");
   raise({ErrorCode::SchemaMismatch,
          subject(E) + ": expected " + Expected + ", found " + Found});
+}
+
+void TensorsFromPython::refuseMasked(const Entry &E, nb::handle Array) const {
+  if (hasMaskedValues(Array))
+    mismatch(E, "an array with masked values; fill them first "
+                "(numpy.ma.filled)");
 }
 
 void *TensorsFromPython::allocate(std::size_t NumBytes) {
@@ -179,12 +195,14 @@ void TensorsFromPython::addArray(const Entry &E, nb::object Array) {
     // a type even where it is empty.
     if (PyArray_TYPE(asArray(Array)) == NPY_UNICODE &&
         PyArray_NDIM(asArray(Array)) <= 1) {
+      refuseMasked(E, Array);
       add(E.Name, Array.attr("tolist")(),
           E.Wanted ? E.Wanted : ElementType::String);
       return;
     }
     mismatch(E, "dtype " + textOf(Array.attr("dtype")));
   }
+  refuseMasked(E, Array);
   if (!PyArray_ISCARRAY_RO(asArray(Array))) {
     // Some strides, another byte order, or unaligned: NumPy makes it plain.
     PyArray_Descr *Native =
@@ -326,6 +344,11 @@ void TensorsFromPython::addList(const Entry &E, nb::handle Sequence) {
   }
   if (addStrings(E, Sequence) || addNumbers(E, Sequence))
     return;
+  // Of arrays in a list, NumPy would take what is under the masks.
+  for (Py_ssize_t I = 0; I < PySequence_Fast_GET_SIZE(Sequence.ptr()); ++I)
+    if (nb::handle Item = PySequence_Fast_GET_ITEM(Sequence.ptr(), I);
+        PyArray_Check(Item.ptr()))
+      refuseMasked(E, Item);
   // Nested lists, lists of NumPy scalars.
   nb::object Array = nb::steal(PyArray_FROM_O(Sequence.ptr()));
   if (!Array.is_valid())

@@ -75,6 +75,7 @@ private:
              bool Borrowed);
   void *allocate(std::size_t NumBytes);
   std::string subject(const Entry &E) const;
+  void refuseMasked(const Entry &E, nanobind::handle Array) const;
   [[noreturn]] void mismatch(const Entry &E, const std::string &Found) const;
 
   std::string Noun;

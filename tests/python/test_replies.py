@@ -120,6 +120,42 @@ def test_an_answer_that_cannot_be_sent(
         assert word in str(at_compiler.value)
 
 
+MASKED = np.ma.array([1, 2, 3], mask=[False, True, False])
+
+
+@pytest.mark.parametrize("dtype", [None, "double"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        MASKED,
+        np.ma.masked,
+        [MASKED, MASKED],
+        np.ma.array(["a", "b"], mask=[False, True]),
+    ],
+    ids=["array", "scalar", "list", "text"],
+)
+def test_what_is_under_a_mask_is_no_answer(name: str, answer: Any, dtype: Any) -> None:
+    if np.asarray(answer).dtype.kind == "U":
+        dtype = None
+    with pytest.raises(mlbridge.ModelError, match=r"masked .*numpy\.ma\.filled"):
+        ask(name, answer, dtype, **({} if dtype is None else {"many": True}))
+
+
+def test_arrays_of_other_classes(name: str) -> None:
+    np.testing.assert_array_equal(ask(name, np.ma.array([1, 2])), [1, 2])
+    np.testing.assert_array_equal(ask(name, np.ma.filled(MASKED, 0)), [1, 0, 3])
+    records = np.array([1, 2]).view(np.recarray)
+    np.testing.assert_array_equal(ask(name, records), [1, 2])
+
+
+def test_a_feature_under_a_mask(name: str) -> None:
+    with (
+        create_model_runner("none") as runner,
+        pytest.raises(mlbridge.SchemaMismatch, match=r"feature 'x'.*masked values"),
+    ):
+        runner.evaluate({"x": MASKED})
+
+
 def test_what_a_later_question_wants_is_the_compilers_affair(name: str) -> None:
     """A session says what its first question wants, and may then ask another."""
     with (
