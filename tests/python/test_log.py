@@ -287,6 +287,17 @@ def test_what_record_writes(tmp_path: Path, name: str) -> None:
     assert log.advice.name == "decision"
 
 
+def test_a_context_that_is_not_utf_8(tmp_path: Path) -> None:
+    """Nor is the file's name. The log is JSON, which has none of its bytes."""
+    path = tmp_path / os.fsdecode(b"odd\xff.log")
+    with create_model_runner(f"record:{path}|none") as runner:
+        runner.switch_context(os.fsdecode(b"f\xff"))
+        with pytest.raises(mlbridge.Deferred):
+            runner.evaluate({"x": 1})
+        runner.log_outcome("decision", 3)
+    assert [o.context for o in read_log(path)] == ["f\ufffd"]
+
+
 def test_a_heuristic_recorded(tmp_path: Path) -> None:
     """`record:` in front of a model that decides nothing logs the compiler's own."""
     path = tmp_path / "log"
