@@ -87,9 +87,11 @@ static Error checkThreads() {
   pthread_t Started[Threads];
   std::size_t Count = 0;
   int Why = 0;
-  for (; Count < Threads; ++Count)
-    if ((Why = ::pthread_create(&Started[Count], nullptr, Main, &AllStarted)))
+  for (; Count < Threads; ++Count) {
+    Why = ::pthread_create(&Started[Count], nullptr, Main, &AllStarted);
+    if (Why != 0)
       break;
+  }
   Lock.unlock();
   for (std::size_t I = 0; I < Count; ++I)
     ::pthread_join(Started[I], nullptr);

@@ -314,7 +314,7 @@ Error Reader::setPlace(std::string_view Name, SignatureTensor &Out) {
   Out.Operation = std::string(Name.substr(0, Colon));
   const std::string_view Digits = Name.substr(Colon + 1);
   const char *End = Digits.data() + Digits.size();
-  auto [Rest, Failure] = std::from_chars(Digits.data(), End, Out.Index);
+  auto [Rest, Failure] = std::from_chars(End - Digits.size(), End, Out.Index);
   if (Failure != std::errc() || Rest != End || Digits.front() == '-')
     return malformed("the name of a tensor");
   return Error::success();

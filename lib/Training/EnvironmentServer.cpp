@@ -172,7 +172,7 @@ Error EnvironmentServer::serve(Environment &Env, std::string_view Text) const {
   for (const Scheme &S : Schemes)
     Known += (Known.empty() ? "" : ", ") + S.Name;
   const bool IsMissing = !*Module && modules::isComponentScheme(Spec->Scheme);
-  const Error NotMet =
+  Error NotMet =
       invalidSpec(Text, "a trainer is met by " + Known + ", not by '" +
                             printable(Spec->Scheme) + "'");
   if (!IsMissing)

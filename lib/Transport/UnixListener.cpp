@@ -85,7 +85,7 @@ static UniqueFD lockDirectoryOf(const std::string &Path) {
   return Directory;
 }
 
-Expected<UnixListener> UnixListener::listen(std::string Path, int Type) {
+Expected<UnixListener> UnixListener::listen(const std::string &Path, int Type) {
   Expected<posix::SocketAddress> Address = posix::SocketAddress::create(Path);
   if (!Address)
     return Address.takeError();

@@ -35,7 +35,7 @@ class UnixListener {
 public:
   /// Listens at \p Path, mode 0600. A socket that a dead server left is taken
   /// over; a live server there is an error.
-  static Expected<UnixListener> listen(std::string Path,
+  static Expected<UnixListener> listen(const std::string &Path,
                                        int Type = SOCK_SEQPACKET);
   UnixListener(UnixListener &&) = default;
   /// Removes the socket, unless this is a child that was forked.
