@@ -37,7 +37,8 @@ struct Node {
   std::string Domain;
   std::vector<std::string> Inputs;
   std::vector<std::string> Outputs;
-  std::map<std::string, std::int64_t> Numbers;
+  /// By the attributes' names; none for one that is no number.
+  std::map<std::string, std::optional<std::int64_t>> Attributes;
   Range Whole;
 
   bool is(const char *Name) const {
@@ -196,7 +197,7 @@ bool Graph::readAttribute(Range Message, Node &Into, unsigned Depth) {
         return false;
   }
   // Of two by one name nobody knows which it is.
-  if (Value && !Into.Numbers.try_emplace(Name, *Value).second)
+  if (!Into.Attributes.try_emplace(Name, Value).second)
     return false;
   return F.atEnd();
 }
@@ -380,9 +381,9 @@ static bool isAlike(const std::vector<FileExtent> &A,
 }
 
 void Merger::consider(const Node &Concat) {
-  auto Given = Concat.Numbers.find("axis");
-  if (Concat.Inputs.size() < 2 || Given == Concat.Numbers.end() ||
-      G.Outputs.contains(Concat.Outputs.front()) ||
+  auto Given = Concat.Attributes.find("axis");
+  if (Concat.Inputs.size() < 2 || Given == Concat.Attributes.end() ||
+      !Given->second || G.Outputs.contains(Concat.Outputs.front()) ||
       !G.isMadeOnce(Concat.Outputs.front()))
     return;
   MergedInput Found;
@@ -394,7 +395,7 @@ void Merger::consider(const Node &Concat) {
       return;
   std::vector<FileExtent> Dims = Extents[0];
   const auto Rank = static_cast<std::int64_t>(Dims.size());
-  const std::int64_t Axis = Given->second + (Given->second < 0 ? Rank : 0);
+  const std::int64_t Axis = *Given->second + (*Given->second < 0 ? Rank : 0);
   if (!isOfNumbers(Found.Parts[0]) || Rank > std::int64_t(Shape::MaxRank) ||
       Axis < 0 || Axis >= Rank)
     return;
