@@ -20,12 +20,12 @@ from rich.console import Console
 from rich.table import Table
 
 import mlbridge
-from mlbridge import corpus
-from mlbridge.corpus import runs, toolchain
 from mlbridge.envs.machine_code import text_size
-from mlbridge.train import policy
-from mlbridge.train.curve import Curve
-from mlbridge.train.settings import PolicySettings
+from mlbridge_optimizations import corpus
+from mlbridge_optimizations.corpus import runs, toolchain
+from mlbridge_optimizations.training import policy
+from mlbridge_optimizations.training.curve import Curve
+from mlbridge_optimizations.training.settings import PolicySettings
 
 BUILD = Path(__file__).resolve().parents[2] / "build"
 CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where tables are written."""
+"""Where commands write."""
 
 import os
 
@@ -22,3 +22,8 @@ class TableConsole(Console):
         if self.is_terminal or "COLUMNS" in os.environ:
             return found
         return ConsoleDimensions(_IN_FILES, found.height)
+
+
+# Names from logs and specs are shown as they are, whatever they look like.
+console = TableConsole(markup=False, highlight=False)
+errors = TableConsole(stderr=True, markup=False, highlight=False)

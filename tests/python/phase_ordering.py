@@ -18,7 +18,7 @@ from mlbridge.envs.machine_code import text_size
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "build/release/lib/MLBridgeLLVM.so"
-PARTS = ROOT / "compilers/llvm/PhaseOrdering"
+PARTS = ROOT / "optimizations/phase_ordering"
 
 # Loops, a call to inline, one that must be inlined, a switch, memory, a recursion.
 PROGRAM = """
@@ -77,7 +77,9 @@ def run(*command: str) -> str:
 
 def actions(space: str = "oz") -> dict[str, Any]:
     """An action space of the plug-in."""
-    found: dict[str, Any] = json.loads((PARTS / f"actions/{space}.json").read_text())
+    found: dict[str, Any] = json.loads(
+        (PARTS / f"action_spaces/{space}.json").read_text()
+    )
     return found
 
 

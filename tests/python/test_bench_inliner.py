@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from bench_build import build_or_skip
 from mlbridge import ModelError
-from mlbridge.bench import app
-from mlbridge.bench._inliner import CLANG, RULE, Compile, measure, run
 from mlbridge.doctor import find_llvm_plugin
+from mlbridge_benchmarks.command import app
+from mlbridge_benchmarks.inliner.command import CLANG, RULE, Compile, measure, run
 from stock_llvm import full_tests
 
 PROGRAM = Path(__file__).resolve().parents[1] / "lit/Inputs/program.c"

@@ -15,10 +15,11 @@ from typer.testing import CliRunner
 
 from bench_build import build_or_skip, children
 from mlbridge import ModelError, ModelRunner
-from mlbridge.bench import app, inprocess
-from mlbridge.bench.models import MLP, InProcessModel, ModelCache
-from mlbridge.bench.report import bounds_table
-from mlbridge.bench.workload import LENGTHS, Workload
+from mlbridge_benchmarks.command import app
+from mlbridge_benchmarks.report import bounds_table
+from mlbridge_benchmarks.rtt import inprocess
+from mlbridge_benchmarks.rtt.models import MLP, InProcessModel, ModelCache
+from mlbridge_benchmarks.workload import LENGTHS, Workload
 
 
 @pytest.fixture(scope="module")

@@ -32,20 +32,22 @@ from mlbridge import (
     PeerClosed,
     Timeout,
     Unsupported,
+    extras,
 )
-from mlbridge.bench import app, compile_time, phase_ordering, training
-from mlbridge.bench._compile_time import need_packages
-from mlbridge.bench._options import find_plugin, find_vocabulary
-from mlbridge.bench.compile_time import Compiled
-from mlbridge.bench.gym_flow import GymFlow
-from mlbridge.bench.original import OriginalTools
-from mlbridge.bench.phase_ordering import SEEN, Sample, prepare
-from mlbridge.bench.training import Episode, Played
-from mlbridge.bench.workers import started
-from mlbridge.cli import _packages
-from mlbridge.corpus import manifest, toolchain
-from mlbridge.envs import PhaseOrderingEnv
-from mlbridge.phase_ordering import ActionSpace, CompilerOptions
+from mlbridge_benchmarks.command import app
+from mlbridge_benchmarks.options import find_plugin, find_vocabulary
+from mlbridge_benchmarks.phase_ordering import compile_time, training
+from mlbridge_benchmarks.phase_ordering import task as phase_ordering
+from mlbridge_benchmarks.phase_ordering.compile_time import Compiled
+from mlbridge_benchmarks.phase_ordering.compile_time_command import need_packages
+from mlbridge_benchmarks.phase_ordering.gym_flow import GymFlow
+from mlbridge_benchmarks.phase_ordering.original import OriginalTools
+from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
+from mlbridge_benchmarks.phase_ordering.training import Episode, Played
+from mlbridge_benchmarks.workers import started
+from mlbridge_optimizations.corpus import manifest, toolchain
+from mlbridge_optimizations.phase_ordering import ActionSpace, CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment import PhaseOrderingEnv
 from phase_ordering import PROGRAM, bitcode
 
 STEPS = 3
@@ -312,7 +314,7 @@ def test_machine_code_is_only_made_where_it_is_wanted(
     def find_spec(name: str) -> object:
         return None if name == "emx_onnx_cgen" else name
 
-    monkeypatch.setattr(_packages, "find_spec", find_spec)
+    monkeypatch.setattr(extras, "find_spec", find_spec)
     with pytest.raises(Unsupported, match=r"emx_onnx_cgen.*'\.\[train,compile\]'"):
         need_packages("bench gym", None, None)
     need_packages("bench gym", ["onnx"], None)

@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 
 from bench_build import build_or_skip, children
 from mlbridge import ModelError, OSFailure
-from mlbridge.bench import app, overhead, threads
-from mlbridge.bench.programs import PROGRAMS
-from mlbridge.bench.threads import Cell, Model, Round
+from mlbridge_benchmarks.command import app
+from mlbridge_benchmarks.overhead import overhead
+from mlbridge_benchmarks.programs import PROGRAMS
+from mlbridge_benchmarks.threads import threads
+from mlbridge_benchmarks.threads.threads import Cell, Model, Round
 
 PROGRAM = Path(__file__).resolve().parents[1] / "lit" / "Inputs" / "program.c"
 

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from mlbridge import corpus
 from mlbridge.cli import app
-from mlbridge.corpus import build, csmith, recipes, runs, toolchain
-from mlbridge.corpus.manifest import Module, Program, sha256
 from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, SchemaMismatch
+from mlbridge_optimizations import corpus
+from mlbridge_optimizations.corpus import build, csmith, recipes, runs, toolchain
+from mlbridge_optimizations.corpus.manifest import Module, Program, sha256
 
 FULL = pytest.mark.skipif(
     os.environ.get("MLBRIDGE_TEST_FULL") != "1",

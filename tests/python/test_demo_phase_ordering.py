@@ -18,11 +18,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import mlbridge
-from mlbridge import corpus
-from mlbridge.corpus import build, manifest
-from mlbridge.train import policy
-from mlbridge.train.curve import Curve
-from mlbridge.train.settings import PolicySettings
+from mlbridge_optimizations import corpus
+from mlbridge_optimizations.corpus import build, manifest
+from mlbridge_optimizations.training import policy
+from mlbridge_optimizations.training.curve import Curve
+from mlbridge_optimizations.training.settings import PolicySettings
 
 CURVE = Curve(
     list(range(100)), [0.0] * 100, [1.5] * 50 + [1.5 - n / 100 for n in range(50)]

@@ -32,13 +32,7 @@ from sklearn.tree import DecisionTreeRegressor
 from torch import Tensor, nn
 
 from exported import run
-from mlbridge import (
-    InvalidArgument,
-    ModelError,
-    SchemaMismatch,
-    Unsupported,
-    read_log,
-)
+from mlbridge import InvalidArgument, ModelError, SchemaMismatch, Unsupported, read_log
 from mlbridge.export import (
     FeatureSpec,
     Metadata,

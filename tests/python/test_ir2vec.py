@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from examples.inlining import corpus
 
-from mlbridge import ir2vec
 from mlbridge.cli._export import _vocabulary
 from mlbridge.errors import Malformed, SchemaMismatch
+from mlbridge_optimizations import ir2vec
 from stock_llvm import CLANG, OPT, full_tests, needs_llvm
 
 BUILD = corpus.ROOT / "build"

@@ -16,13 +16,16 @@ from urllib.parse import quote
 import pytest
 from typer.testing import CliRunner
 
-from mlbridge import corpus
 from mlbridge.cli import app
-from mlbridge.corpus import build, runs, toolchain
-from mlbridge.corpus.manifest import Program
 from mlbridge.errors import OSFailure
-from mlbridge.phase_ordering import Action, ActionSpace, outputs
-from mlbridge.phase_ordering.compiler import CompilerOptions, SequenceRunner
+from mlbridge_optimizations import corpus
+from mlbridge_optimizations.corpus import build, runs, toolchain
+from mlbridge_optimizations.corpus.manifest import Program
+from mlbridge_optimizations.phase_ordering import Action, ActionSpace, outputs
+from mlbridge_optimizations.phase_ordering.compiler import (
+    CompilerOptions,
+    SequenceRunner,
+)
 
 FULL = pytest.mark.skipif(
     os.environ.get("MLBRIDGE_TEST_FULL") != "1",
@@ -187,9 +190,9 @@ def random_network(folder: Path, space: str) -> Path:
     pytest.importorskip("torch", reason="needs scripts/make-venv train")
     import torch
 
-    from mlbridge.phase_ordering.model import Task
-    from mlbridge.train.export import export_model
-    from mlbridge.train.network import Normalised, Scores
+    from mlbridge_optimizations.phase_ordering.export import export_model
+    from mlbridge_optimizations.phase_ordering.model import Task
+    from mlbridge_optimizations.phase_ordering.network import Normalised, Scores
 
     torch.manual_seed(len(space))
     options = CompilerOptions(space, ("histogram", "counts", "step", "actions"))

@@ -69,7 +69,7 @@ def test_the_committed_actions_are_what_the_script_makes(tmp_path: Path) -> None
 
 def test_the_committed_changes_are_what_the_script_makes(tmp_path: Path) -> None:
     made = tmp_path / "changes.json"
-    script = "compilers.llvm.PhaseOrdering.derive_changes"
+    script = "mlbridge_optimizations.phase_ordering.derive_changes"
     subprocess.run([sys.executable, "-m", script, str(made)], check=True, cwd=ROOT)
     committed = (PARTS / "changes.json").read_text()
     version = run("clang-22", "-dumpversion").strip()

@@ -22,13 +22,12 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import mlbridge.envs
-from mlbridge import corpus
-from mlbridge.corpus import toolchain
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
-from mlbridge.envs.phase_ordering import PhaseOrderingEnv
 from mlbridge.errors import InvalidArgument, ModelError, OSFailure
-from mlbridge.phase_ordering import (
+from mlbridge_optimizations import corpus
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.phase_ordering import (
     Action,
     ActionSpace,
     CompilerOptions,
@@ -36,7 +35,8 @@ from mlbridge.phase_ordering import (
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge.phase_ordering.runners import Runners
+from mlbridge_optimizations.phase_ordering.environment import PhaseOrderingEnv
+from mlbridge_optimizations.phase_ordering.runners import Runners
 
 VOCABULARY = Path(__file__).resolve().parents[1] / "lit/Inputs/vocabulary.json"
 MADE = ["huffman.c.bc", "compress.c.bc", "crctable.c.bc"]
@@ -67,7 +67,8 @@ def episode(env: gymnasium.Env[Any, Any], actions: list[int]) -> list[dict[str, 
 
 @pytest.mark.filterwarnings("ignore:.*A Box observation space m")
 def test_it_is_an_environment_of_gymnasium(folder: Path) -> None:
-    assert mlbridge.envs.PhaseOrderingEnv is PhaseOrderingEnv
+    spec = gymnasium.spec("mlbridge/PhaseOrdering-v0")
+    assert spec.entry_point == f"{PhaseOrderingEnv.__module__}:PhaseOrderingEnv"
     env: Any = gymnasium.make(
         "mlbridge/PhaseOrdering-v0", corpus=folder, max_instructions=2000
     )

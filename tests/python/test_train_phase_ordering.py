@@ -21,41 +21,47 @@ pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
 from typer.testing import CliRunner
 
-from mlbridge import corpus
 from mlbridge.cli import app
-from mlbridge.cli._packages import need
-from mlbridge.corpus import toolchain
-from mlbridge.corpus.manifest import program_of
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, SchemaMismatch, Timeout, Unsupported
-from mlbridge.phase_ordering import (
+from mlbridge_optimizations import corpus
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.corpus.manifest import program_of
+from mlbridge_optimizations.extras import need
+from mlbridge_optimizations.phase_ordering import (
     Action,
     ActionSpace,
     CompilerOptions,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge.phase_ordering.coreset import CoreSet
-from mlbridge.phase_ordering.evaluate import (
+from mlbridge_optimizations.phase_ordering.coreset import CoreSet
+from mlbridge_optimizations.phase_ordering.evaluate import (
     Evaluation,
     EvaluationSettings,
     Way,
     evaluate,
     random_sequences,
 )
-from mlbridge.phase_ordering.kept import Kept
-from mlbridge.phase_ordering.model import Model, Task
-from mlbridge.phase_ordering.programs import run_programs
-from mlbridge.phase_ordering.report import Statistics
-from mlbridge.phase_ordering.runners import Runners
-from mlbridge.phase_ordering.stock import oz_size
-from mlbridge.train import coreset, policy, value
-from mlbridge.train import settings as train_settings
-from mlbridge.train.curve import Curve
-from mlbridge.train.evolve import EvolutionSettings
-from mlbridge.train.search import SearchSettings, Table, search, tabulate
-from mlbridge.train.settings import PolicySettings, TrainingEnv
+from mlbridge_optimizations.phase_ordering.kept import Kept
+from mlbridge_optimizations.phase_ordering.model import Model, Task
+from mlbridge_optimizations.phase_ordering.programs import run_programs
+from mlbridge_optimizations.phase_ordering.report import Statistics
+from mlbridge_optimizations.phase_ordering.runners import Runners
+from mlbridge_optimizations.phase_ordering.search import coreset, value
+from mlbridge_optimizations.phase_ordering.search.evolve import EvolutionSettings
+from mlbridge_optimizations.phase_ordering.search.search import (
+    SearchSettings,
+    Table,
+    search,
+    tabulate,
+)
+from mlbridge_optimizations.phase_ordering.stock import oz_size
+from mlbridge_optimizations.training import policy
+from mlbridge_optimizations.training import settings as train_settings
+from mlbridge_optimizations.training.curve import Curve
+from mlbridge_optimizations.training.settings import PolicySettings, TrainingEnv
 
 FULL = pytest.mark.skipif(
     os.environ.get("MLBRIDGE_TEST_FULL") != "1",
@@ -545,9 +551,9 @@ def test_what_is_asked_for_is_checked_first(
 
 
 def test_packages_are_looked_for_first() -> None:
-    need("this", ("json", "numpy"), "train")
+    need("this", ("json", "numpy"))
     with pytest.raises(Unsupported, match=r"no_such_package.*'\.\[train\]'"):
-        need("this", ("json", "no_such_package"), "train")
+        need("this", ("json", "no_such_package"))
 
 
 # Policies.
@@ -645,7 +651,7 @@ def test_an_algorithm_that_there_is_not(settings: PolicySettings) -> None:
 def ray_here() -> Iterator[None]:
     """One small Ray for the tests of a file: starting it takes seconds."""
     pytest.importorskip("ray", reason="needs scripts/make-venv train")
-    from mlbridge.train.rllib import cluster
+    from mlbridge_optimizations.training.rllib import cluster
 
     with cluster(3, None):
         yield
@@ -689,7 +695,7 @@ def test_rllib_gives_up_where_no_action_comes(
     settings: PolicySettings, monkeypatch: pytest.MonkeyPatch, hangs: bool
 ) -> None:
     pytest.importorskip("ray", reason="needs scripts/make-venv train")
-    from mlbridge.train import rllib
+    from mlbridge_optimizations.training import rllib
 
     class Stalled:
         """As RLlib with compilers that get nowhere: it waits, or has nothing."""
@@ -712,7 +718,7 @@ def test_rllib_gives_up_where_no_action_comes(
 
 def test_an_error_in_an_iteration_is_raised(settings: PolicySettings) -> None:
     pytest.importorskip("ray", reason="needs scripts/make-venv train")
-    from mlbridge.train import rllib
+    from mlbridge_optimizations.training import rllib
 
     class Broken:
         def train(self) -> dict[str, Any]:
@@ -745,7 +751,7 @@ def test_rllib_on_a_cluster_of_two_nodes(settings: PolicySettings) -> None:
 def test_tuning_takes_the_best_of_its_trials(
     settings: PolicySettings, ray_here: None
 ) -> None:
-    from mlbridge.train.tune import tune
+    from mlbridge_optimizations.training.tune import tune
 
     best, rows = tune(settings.changed(steps=256), 2)
     assert len(rows) == 2

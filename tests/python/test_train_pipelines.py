@@ -13,18 +13,32 @@ import pytest
 pytest.importorskip("elftools", reason="needs scripts/make-venv train")
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge.phase_ordering import (
+from mlbridge_optimizations.phase_ordering import (
     Action,
     ActionSpace,
     CompilerOptions,
     SequenceRunner,
 )
-from mlbridge.phase_ordering.measure import measure
-from mlbridge.phase_ordering.pipeline import managers, parse, passes, render
-from mlbridge.phase_ordering.stock import oz_size
-from mlbridge.train.changes import LIBRARY, Change, Kind, Library
-from mlbridge.train.evolve import EvolutionSettings, Evolved, evolve
-from mlbridge.train.measurements import Measurements
+from mlbridge_optimizations.phase_ordering.measure import measure
+from mlbridge_optimizations.phase_ordering.pipeline import (
+    managers,
+    parse,
+    passes,
+    render,
+)
+from mlbridge_optimizations.phase_ordering.search.changes import (
+    LIBRARY,
+    Change,
+    Kind,
+    Library,
+)
+from mlbridge_optimizations.phase_ordering.search.evolve import (
+    EvolutionSettings,
+    Evolved,
+    evolve,
+)
+from mlbridge_optimizations.phase_ordering.search.measurements import Measurements
+from mlbridge_optimizations.phase_ordering.stock import oz_size
 from phase_ordering import PROGRAM, bitcode, code_of
 
 SMALL = Library(

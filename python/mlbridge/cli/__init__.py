@@ -10,20 +10,16 @@ import typer
 from rich.text import Text
 
 from mlbridge import __version__
-from mlbridge.bench import app as bench
 from mlbridge.cli._compile import compile_
-from mlbridge.cli._corpus import app as corpus
 from mlbridge.cli._doctor import doctor
-from mlbridge.cli._evaluate import app as evaluate
 from mlbridge.cli._export import export
 from mlbridge.cli._inspect import inspect
 from mlbridge.cli._log import log
+from mlbridge.cli._others import add_commands
 from mlbridge.cli._serve import serve
-from mlbridge.cli._terminal import console, errors
-from mlbridge.cli._train import app as train
-from mlbridge.cli._vocabulary import app as vocabulary
 from mlbridge.errors import Error
 from mlbridge.printable import lines
+from mlbridge.terminal import console, errors
 
 app = typer.Typer(
     name="mlbridge",
@@ -55,11 +51,7 @@ Start here:
 for command in (doctor, serve, log, export, inspect):
     app.command()(command)
 app.command("compile")(compile_)
-app.add_typer(bench, name="bench")
-app.add_typer(corpus, name="corpus")
-app.add_typer(train, name="train")
-app.add_typer(evaluate, name="evaluate")
-app.add_typer(vocabulary, name="vocabulary")
+add_commands(app)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mlbridge import aot
-from mlbridge.cli._terminal import console
+from mlbridge.terminal import console
 
 
 class _Kind(StrEnum):

@@ -10,8 +10,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mlbridge.cli._terminal import console, errors
 from mlbridge.doctor import Check, checks
+from mlbridge.terminal import console, errors
 
 
 def doctor() -> None:

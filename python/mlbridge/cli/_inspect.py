@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from mlbridge.cli._terminal import console
 from mlbridge.errors import Malformed
 from mlbridge.extras import pip_install
 from mlbridge.files import expect_regular_file
 from mlbridge.printable import name, whole
+from mlbridge.terminal import console
 from mlbridge.types import element_type_name
 
 

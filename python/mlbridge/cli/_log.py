@@ -16,9 +16,9 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from mlbridge.cli._terminal import console
 from mlbridge.log import Observation, TrainingLog, read_log
 from mlbridge.printable import name, words
+from mlbridge.terminal import console
 from mlbridge.types import Feature
 
 

@@ -17,12 +17,12 @@ from rich.text import Text
 
 from mlbridge.batching import Batched
 from mlbridge.cli._objects import find_object
-from mlbridge.cli._terminal import console, errors
 from mlbridge.errors import InvalidArgument
 from mlbridge.extras import pip_install
 from mlbridge.onnx import load_onnx
 from mlbridge.server import Statistics
 from mlbridge.server import serve as serve_policy
+from mlbridge.terminal import console, errors
 from mlbridge.types import Policy
 
 

@@ -5,8 +5,7 @@
 
 `CompilerEnv` is a compiler that serves its Environment (docs/training.md), `make_vec`
 several of them at once, `CompilerVecEnv` the same for Stable-Baselines3,
-`MultiAgentCompilerEnv` one of several agents for RLlib. `PhaseOrderingEnv` is LLVM's
-passes in an order to be learned. `MLGOInliner`, `MLGOEviction`
+`MultiAgentCompilerEnv` one of several agents for RLlib. `MLGOInliner`, `MLGOEviction`
 and `MLGOPriority` are stock LLVM's advisors; ``gymnasium.make`` knows these by their
 ids, such as ``mlbridge/MLGOInliner-v0``, once ``mlbridge.envs`` is imported.
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from mlbridge.envs.compiler import CompilerEnv
     from mlbridge.envs.mlgo import MLGOEviction, MLGOInliner, MLGOPriority
     from mlbridge.envs.multi_agent import MultiAgentCompilerEnv
-    from mlbridge.envs.phase_ordering import PhaseOrderingEnv
     from mlbridge.envs.sb3 import CompilerVecEnv
     from mlbridge.envs.vector import CompilerVectorEnv, make_vec
 
@@ -36,7 +34,6 @@ _HOMES = {
     "MLGOInliner": "mlbridge.envs.mlgo",
     "MLGOPriority": "mlbridge.envs.mlgo",
     "MultiAgentCompilerEnv": "mlbridge.envs.multi_agent",
-    "PhaseOrderingEnv": "mlbridge.envs.phase_ordering",
     "make_vec": "mlbridge.envs.vector",
 }
 
@@ -52,7 +49,6 @@ __all__ = [
     "MLGOInliner",
     "MLGOPriority",
     "MultiAgentCompilerEnv",
-    "PhaseOrderingEnv",
     "make_vec",
 ]
 
@@ -74,10 +70,3 @@ with contextlib.suppress(ModuleNotFoundError):
     for _name in _REGISTERED:
         if f"mlbridge/{_name}-v0" not in registry:
             register(f"mlbridge/{_name}-v0", entry_point=f"{_HOMES[_name]}:{_name}")
-    if "mlbridge/PhaseOrdering-v0" not in registry:
-        _home = _HOMES["PhaseOrderingEnv"]
-        register(
-            "mlbridge/PhaseOrdering-v0",
-            entry_point=f"{_home}:PhaseOrderingEnv",
-            vector_entry_point=f"{_home}:make_vec",
-        )

@@ -1,0 +1,8 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What asking a model costs: docs/benchmarks.md.
+
+A folder a benchmark, with both of its sides; ``command.py`` joins them as ``mlbridge
+bench``.
+"""

@@ -1,0 +1,416 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge bench inliner``."""
+
+import os
+import re
+import resource
+import shlex
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+from rich.table import Table
+
+from mlbridge import aot
+from mlbridge.doctor import find_llvm_plugin
+from mlbridge.errors import ModelError, OSFailure
+from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks.options import Build, JsonFile, choice, progress_on, write_rows
+from mlbridge_benchmarks.programs import ROOT
+from mlbridge_benchmarks.workers import find_build
+
+CLANG = "clang-22"
+MODEL = ROOT / "models" / "inlining-imitation" / "inliner.onnx"
+LUA_FLAGS = "-std=gnu99 -DLUA_COMPAT_5_3 -DLUA_USE_LINUX"
+
+RULE = "cost-rule"
+"""The plug-in with nobody to ask: CostRuleModule.cpp beside this."""
+ASKING = "cost-rule+ask|"
+"""The same, which asks whoever is behind it before it decides by the rule."""
+
+LIMITS = {"builtin": 0.01, "aot": 0.01, "onnx": 0.05}
+"""How much more of a compile the questions may be, by the scheme of the model."""
+
+SECONDS = 3600.0
+"""More than the slowest compile takes, also where each instruction is counted."""
+
+# What is decided in these: nothing, and one call.
+NO_CALL = "int f(int x) { return x; }\n"
+ONE_CALL = "static int f(int x) { return x; }\nint g(int x) { return f(x); }\n"
+
+
+@dataclass(frozen=True)
+class Compile:
+    """A compile: what of, and by what clang."""
+
+    source: Path
+    flags: tuple[str, ...]
+    plugin: Path
+    modules: Path
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one compile said and took; what was not measured is 0."""
+
+    object_file: bytes
+    decisions: int
+    first_us: float
+    mean_us: float
+    cpu_ms: float
+    wall_ms: float
+    instructions: int = 0
+
+    @property
+    def asking(self) -> float:
+        """Its questions after the first, as a part of the compile.
+
+        On a busy machine both take longer alike.
+        """
+        return self.mean_us * self.decisions / 1000 / self.wall_ms
+
+
+@dataclass(frozen=True)
+class Row:
+    """What asking one model costs."""
+
+    scheme: str
+    source: str
+    decisions: int
+    runs: int
+    start_up_ms: float
+    """Of a process, in its first question."""
+    us_per_decision: float
+    time_share: float
+    """The questions after the first, as a part of the compile by the rule."""
+    cpu_ms_rule: float
+    cpu_ms_stock: float
+    cpu_ms: float
+    """With the model's own decisions, as the one for stock is clang's own."""
+    instructions_before_first: int = 0
+    """Of a compile that asks nothing, beside one by the rule."""
+    start_up_instructions: int = 0
+    instructions_per_decision: float = 0.0
+    instructions_rule: int = 0
+    instructions_stock: int = 0
+    instructions: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """The same by instructions, if these were counted."""
+        if not self.instructions_rule:
+            return None
+        asking = self.instructions_per_decision * self.decisions
+        return asking / self.instructions_rule
+
+
+def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
+    """Compiles once with the model that a spec names, or with clang alone.
+
+    Args:
+        what: to compile.
+        spec: of the model; None for a clang without the plug-in.
+        count: whether to count instructions (by valgrind, some thirty times as slow).
+
+    Raises:
+        ModelError: the compile failed, or a decision was not the model's.
+    """
+    environment = {**os.environ, "MLBRIDGE_MODULES": str(what.modules)}
+    with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
+        target, counted = Path(folder, "out.o"), Path(folder, "counted")
+        command = [CLANG, "-Oz", "-w", *what.flags]
+        if spec is not None:
+            command.append(f"-fpass-plugin={what.plugin}")
+            for option in (f"inliner={spec}", "on-error=fatal", "print-statistics"):
+                command += ["-mllvm", f"-mlbridge-{option}"]
+        command += ["-c", str(what.source), "-o", str(target)]
+        if count:
+            # Addresses that are random make hash tables differ from run to run.
+            command = [
+                *("setarch", "-R", "valgrind", "--tool=cachegrind", "--cache-sim=no"),
+                *(f"--log-file={counted}", "--cachegrind-out-file=/dev/null"),
+                *command,
+            ]
+        start = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=SECONDS
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        wall = time.perf_counter() - start
+        if done.returncode:
+            raise ModelError(f"{shlex.join(command)} failed:\n{done.stderr.strip()}")
+        instructions = _instructions(counted.read_text()) if count else 0
+        contents = target.read_bytes()
+    figures = {
+        key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", done.stderr)
+    }
+    if figures.get("deferred", 0) or figures.get("failed", 0):
+        raise ModelError(f"not all decisions are the model's: {done.stderr.strip()}")
+    user = after.ru_utime - before.ru_utime
+    system = after.ru_stime - before.ru_stime
+    return Run(
+        contents,
+        int(figures.get("asked", 0)),
+        figures.get("first_us", 0.0),
+        figures.get("mean_us", 0.0),
+        1000 * (user + system),
+        1000 * wall,
+        instructions,
+    )
+
+
+def _instructions(log: str) -> int:
+    found = re.search(r"I\s+refs:\s+([\d,]+)", log)
+    if found is None:
+        raise ModelError(f"valgrind counted nothing:\n{log.strip()}")
+    return int(found[1].replace(",", ""))
+
+
+def measure(
+    what: Compile,
+    specs: Mapping[str, str],
+    *,
+    runs: int,
+    count: bool,
+    advance: Callable[[], None],
+) -> list[Row]:
+    """Compiles in turn, by each model, by the rule, and by clang alone.
+
+    Args:
+        what: to compile.
+        specs: of the models, by their schemes.
+        runs: how often each is timed; they take turns.
+        count: whether to count instructions, too.
+        advance: called after each compile.
+
+    Raises:
+        ModelError: a compile failed, or asking changed what it makes.
+    """
+
+    def once(where: Compile, spec: str | None, counted: bool = False) -> Run:
+        made = run(where, spec, count=counted)
+        advance()
+        return made
+
+    subjects: list[str | None] = [None, RULE]
+    for spec in specs.values():
+        subjects += [spec, ASKING + spec]
+    timed: dict[str | None, list[Run]] = {subject: [] for subject in subjects}
+    for _ in range(runs):
+        for subject in subjects:
+            timed[subject].append(once(what, subject))
+    rule = timed[RULE][0]
+    for spec in specs.values():
+        asking = timed[ASKING + spec][0]
+        if (asking.object_file, asking.decisions) != (rule.object_file, rule.decisions):
+            raise ModelError(f"{spec}: to ask it has changed what is compiled")
+
+    def median(subject: str | None, of: Callable[[Run], float]) -> float:
+        return statistics.median(of(made) for made in timed[subject])
+
+    counts: dict[tuple[str | None, str], int] = {}
+    with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
+        programs = {"all": what}
+        for name, text in {"none": NO_CALL, "one": ONE_CALL}.items():
+            file = Path(folder, f"{name}.c")
+            file.write_text(text)
+            programs[name] = Compile(file, (), what.plugin, what.modules)
+        for subject in subjects if count else ():
+            is_held_against = subject == RULE or (subject or "").startswith(ASKING)
+            for name in programs if is_held_against else ("all",):
+                counted = once(programs[name], subject, True)
+                counts[subject, name] = counted.instructions
+                asked = {"none": 0, "one": 1, "all": rule.decisions}[name]
+                if is_held_against and counted.decisions != asked:
+                    raise ModelError(f"expected {asked} questions of {name}")
+
+    rows = []
+    for scheme, spec in specs.items():
+        asked_us = median(ASKING + spec, lambda r: r.mean_us)
+        row = Row(
+            scheme,
+            what.source.name,
+            rule.decisions,
+            runs,
+            median(ASKING + spec, lambda r: r.first_us - r.mean_us) / 1000,
+            asked_us - median(RULE, lambda r: r.mean_us),
+            median(ASKING + spec, lambda r: r.asking)
+            - median(RULE, lambda r: r.asking),
+            median(RULE, lambda r: r.cpu_ms),
+            median(None, lambda r: r.cpu_ms),
+            median(spec, lambda r: r.cpu_ms),
+        )
+        if count:
+            row = _with_counts(row, counts, spec)
+        rows.append(row)
+    return rows
+
+
+def _with_counts(
+    row: Row, counts: Mapping[tuple[str | None, str], int], spec: str
+) -> Row:
+    """The row, with what was counted."""
+    none, one, every = (
+        counts[ASKING + spec, name] - counts[RULE, name]
+        for name in ("none", "one", "all")
+    )
+    figures = asdict(row) | {
+        "instructions_before_first": none,
+        "start_up_instructions": one,
+        "instructions_per_decision": (every - one) / max(1, row.decisions - 1),
+        "instructions_rule": counts[RULE, "all"],
+        "instructions_stock": counts[None, "all"],
+        "instructions": counts[spec, "all"],
+    }
+    return Row(**figures)
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """The rows."""
+    first = rows[0]
+    shown = Table(
+        title=f"{first.source} at -Oz, {first.decisions} decisions, "
+        f"median of {first.runs}"
+    )
+    shown.add_column("")
+    for row in rows:
+        shown.add_column(row.scheme, justify="right", no_wrap=True)
+
+    def line(label: str, value: Callable[[Row], str]) -> None:
+        shown.add_row(label, *[value(row) for row in rows])
+
+    def percent(share: float) -> str:
+        return f"{share:+.2%}"
+
+    line("start-up of a process, ms", lambda r: f"{r.start_up_ms:.2f}")
+    line("µs a decision", lambda r: f"{r.us_per_decision:.2f}")
+    line("  of the compile by the rule", lambda r: percent(r.time_share))
+    line("CPU ms, stock clang", lambda r: f"{r.cpu_ms_stock:.0f}")
+    line("CPU ms, by the rule", lambda r: f"{r.cpu_ms_rule:.0f}")
+    line("CPU ms, by the model", lambda r: f"{r.cpu_ms:.0f}")
+    if first.instructions_rule:
+        thousand, million = 1000, 1_000_000
+        line(
+            "instructions before a question, 1000s",
+            lambda r: f"{r.instructions_before_first / thousand:.0f}",
+        )
+        line(
+            "instructions of start-up, millions",
+            lambda r: f"{r.start_up_instructions / million:.1f}",
+        )
+        line(
+            "instructions a decision, 1000s",
+            lambda r: f"{r.instructions_per_decision / thousand:.1f}",
+        )
+        line("  of the compile by the rule", lambda r: percent(r.share or 0.0))
+        line(
+            "all instructions, by the rule",
+            lambda r: f"{r.instructions_rule / million:,.0f} M",
+        )
+        line(
+            "  by the model, against stock",
+            lambda r: percent(r.instructions / r.instructions_stock - 1),
+        )
+    line("limit", lambda r: f"{LIMITS[r.scheme]:.0%}")
+    return shown
+
+
+def _default_source() -> tuple[Path, str]:
+    """Lua's parser, which Debian has; fetched where it is not there yet."""
+    workloads = ROOT / "build" / "workloads"
+    subprocess.run(
+        [ROOT / "scripts" / "fetch-workloads", workloads, "lua5.4"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    generated = workloads / "generated"
+    generated.mkdir(exist_ok=True)
+    header = generated / "lua5.4-deb-multiarch.h"
+    if not header.exists():
+        header.write_text('#define DEB_HOST_MULTIARCH ""\n')
+    return workloads / "lua5.4/src/lparser.c", f"{LUA_FLAGS} -I{generated}"
+
+
+def inliner_command(
+    source: Annotated[
+        Path | None,
+        typer.Argument(help="A C file. [default: Lua's lparser.c]", exists=True),
+    ] = None,
+    flags: Annotated[
+        str, typer.Option(help="What the file wants clang to be told.")
+    ] = "",
+    model: Annotated[Path, typer.Option(help="The inliner's model.")] = MODEL,
+    scheme: Annotated[
+        list[str] | None,
+        typer.Option(metavar="|".join(LIMITS), help="Only the model by this scheme."),
+    ] = None,
+    runs: Annotated[
+        int, typer.Option(min=1, help="Timed compiles of each kind, in turns.")
+    ] = 20,
+    count: Annotated[
+        bool,
+        typer.Option(
+            help="Count instructions, too, where valgrind is here: thirty times as "
+            "slow, and the same on a busy machine."
+        ),
+    ] = True,
+    plugin: Annotated[
+        Path | None, typer.Option(help="The LLVM plug-in. [default: the one built]")
+    ] = None,
+    json_file: JsonFile = None,
+    build: Build = None,
+) -> None:
+    """Measure what a model in the compiler costs clang's inliner.
+
+    A plug-in that asks the model and then decides by `cost < threshold` is held against
+    one that decides so without asking: the compiles are the same, so the difference is
+    the asking. It has two parts, what a process pays at its first question, and what
+    every question costs. A compile by the model itself is held against stock clang.
+    """
+    console = TableConsole(highlight=False)
+    modules = find_build(build)
+    plugin = plugin or find_llvm_plugin()
+    if plugin is None or not (modules / "MLBridge-cost-rule.so").exists():
+        raise OSFailure("there is no LLVM plug-in here; `make build` makes it")
+    if count and not (shutil.which("valgrind") and shutil.which("setarch")):
+        console.print("[yellow]no valgrind here: instructions are not counted[/]")
+        count = False
+    chosen = choice("--scheme", scheme, tuple(LIMITS))
+    if source is None:
+        source, flags = _default_source()
+    with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
+        specs = {}
+        for name in chosen:
+            file = model.resolve()
+            if name == "aot":
+                file = Path(folder, "libinliner.so")
+                aot.compile_model(model, file)
+            specs[name] = (
+                "builtin:imitation"
+                if name == "builtin"
+                else f"{name}:{quote(str(file))}"
+            )
+        what = Compile(source, tuple(shlex.split(flags)), plugin.resolve(), modules)
+        compiles = runs * (2 + 2 * len(specs)) + count * (4 + 4 * len(specs))
+        with progress_on(console) as progress:
+            task = progress.add_task(source.name, total=compiles)
+            rows = measure(
+                what,
+                specs,
+                runs=runs,
+                count=count,
+                advance=lambda: progress.advance(task),
+            )
+    console.print(table(rows))
+    write_rows(console, [asdict(row) | {"share": row.share} for row in rows], json_file)

@@ -1,0 +1,184 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the benchmarks' command lines have in common."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+from mlbridge.errors import OSFailure
+from mlbridge_benchmarks import plot
+from mlbridge_benchmarks.programs import ROOT
+
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the rows here.")
+]
+
+Build = Annotated[
+    Path | None,
+    typer.Option(help="The folder of the clients. [default: build/release/benchmarks]"),
+]
+
+
+HOW_TO_INSTALL = "`scripts/make-venv dev train` in the checkout has them"
+
+
+def only_runner(known: Sequence[str]) -> Any:
+    """The option ``--runner``, repeated; its value is for `choice`."""
+    return typer.Option("--runner", metavar="|".join(known), help="Only this runner.")
+
+
+LOCAL_RUNNERS = ("pipe", "shm")
+LocalRunner = Annotated[list[str] | None, only_runner(LOCAL_RUNNERS)]
+
+MODEL_RUNNERS = ("onnx", "aot")
+"""Of models that clang asks in its own process."""
+ModelRunner = Annotated[list[str] | None, only_runner(MODEL_RUNNERS)]
+
+Rounds = Annotated[
+    int, typer.Option(min=1, help="How often each is measured; medians are shown.")
+]
+
+Workloads = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="The programs' sources, which are fetched if they are not there. "
+        "[default: build/workloads]",
+    ),
+]
+
+Plugin = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="[default: build/release/lib/MLBridgeLLVM.so]"),
+]
+
+PlotFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", metavar="FILE", help="Where the plot goes. [default: in build]"
+    ),
+]
+
+CorpusFolder = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="The corpus. [default: build/corpus]"),
+]
+
+Vocabulary = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="IR2Vec's, in LLVM's form. [default: build/ir2vec/ir2vec-300d.json]",
+    ),
+]
+
+ModelFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.onnx",
+        exists=True,
+        help="What decides, as `mlbridge train phase-ordering` writes it. [default: a "
+        "network of random weights]",
+    ),
+]
+
+Modules = Annotated[
+    int, typer.Option(min=0, help="How many are drawn from the corpus; 0: all.")
+]
+
+Flows = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Only this flow; may be repeated."),
+]
+
+Seed = Annotated[
+    int, typer.Option(min=0, help="Of the modules that are drawn, and of weights.")
+]
+
+
+def choice(
+    option: str, given: list[str] | None, known: tuple[str, ...]
+) -> tuple[str, ...]:
+    """What was asked for, which must be among what there is; all, if nothing was."""
+    for name in given or ():
+        if name not in known:
+            raise typer.BadParameter(
+                f"{name!r}: there are {', '.join(known)}", param_hint=option
+            )
+    return tuple(given or known)
+
+
+def parse_counts(option: str, text: str) -> tuple[int, ...]:
+    """Numbers with commas between, each 1 or more."""
+    try:
+        found = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or min(found) < 1:
+        raise typer.BadParameter(f"{text!r}: expected N,N,...", param_hint=option)
+    return found
+
+
+def find_plugin(given: Path | None) -> Path:
+    """Where the LLVM plug-in is.
+
+    Raises:
+        OSFailure: it is not there.
+    """
+    plugin = given or ROOT / "build" / "release" / "lib" / "MLBridgeLLVM.so"
+    if not plugin.exists():
+        raise OSFailure(
+            f"there is no {plugin}; `make build` in a checkout makes it, and --plugin "
+            "says where it is otherwise"
+        )
+    return plugin.resolve()
+
+
+def find_vocabulary(given: Path | None) -> Path:
+    """Where the vocabulary of embeddings is.
+
+    Raises:
+        OSFailure: it is not there.
+    """
+    file = given or ROOT / "build" / "ir2vec" / "ir2vec-300d.json"
+    if not file.exists():
+        raise OSFailure(
+            f"there is no {file}; `make build` in a checkout fetches it, and "
+            "--vocabulary says where it is otherwise"
+        )
+    return file.resolve()
+
+
+def progress_on(console: Console, *, auto_refresh: bool = True) -> Progress:
+    """A progress bar; without auto_refresh it draws only when it is told to."""
+    return Progress(
+        "{task.description}",
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        auto_refresh=auto_refresh,
+    )
+
+
+def write_rows(
+    console: Console, rows: Sequence[dict[str, Any]], json_file: Path | None
+) -> None:
+    """Writes the rows to the file, if one is wanted, and says so."""
+    if json_file is not None:
+        json_file.write_text(json.dumps(rows, indent=2) + "\n")
+        console.print(f"rows: {json_file}")
+
+
+def write_plot(console: Console, path: Path, draw: Callable[[Path], None]) -> None:
+    """Draws to a file, where matplotlib is installed, and says so."""
+    if plot.is_available():
+        draw(path)
+        console.print(f"plot: {path}")

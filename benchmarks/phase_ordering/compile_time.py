@@ -1,0 +1,440 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whole compiles by a policy of phase ordering, in the original flow and in ours.
+
+As the paper's table 2. All flows compile the same modules by the same policy; that they
+take the same actions and make the same objects is looked at, not supposed.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import geometric_mean, median
+from types import TracebackType
+from typing import Any, Protocol
+
+from elftools.elf.elffile import ELFFile
+from rich.table import Table
+
+from mlbridge.errors import ModelError
+from mlbridge.onnx import load_onnx
+from mlbridge_benchmarks.phase_ordering.original import OriginalTools
+from mlbridge_benchmarks.phase_ordering.task import (
+    Deployed,
+    Sample,
+    Server,
+    in_process_specs,
+    need_grpc,
+    own_cpu_seconds,
+    served,
+    timed,
+)
+from mlbridge_benchmarks.report import Bound, number, plain_table
+from mlbridge_optimizations.corpus import toolchain
+
+ORIGINAL, STOCK = "original", "clang -Oz"
+
+SERVED = {
+    "gRPC": ("grpc+unix:{}", ""),
+    "pipe, JSON": ("pipe:{}", "?serdes=json"),
+    "pipe, bitstream": ("pipe:{}", "?serdes=bitstream"),
+    "shm": ("shm:{}", ""),
+}
+"""The place of the server, and what the compiler's spec has behind it."""
+
+INSIDE = (*SERVED, "onnx", "aot")
+"""In these, clang has the plug-in."""
+
+FLOWS = (ORIGINAL, *INSIDE, STOCK)
+
+LIMITS = {
+    "gRPC": 0.227,
+    "pipe, JSON": 0.213,
+    "pipe, bitstream": 0.213,
+    "shm": 0.213,
+    "onnx": 0.1,
+}
+"""How much of the original flow's time a compile may take: the paper's 1 / 4.4 and
+1 / 4.7, and for a model in the process less than its 1 / 7.2."""
+
+_ADDRSIG = 0x6FFF4C03
+_NOT_COMPARED = ("SHT_SYMTAB", "SHT_STRTAB", _ADDRSIG)
+
+DEPLOYED_LIMIT = 2.0
+"""How much longer than clang -Oz a compile by a model in machine code may take."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One compile.
+
+    Attributes:
+        seconds: from its start to the object.
+        cpu_seconds: of all processes that took part.
+        actions: that were taken, by name; empty where none are.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    actions: str = ""
+
+
+class Flow(Protocol):
+    """A way to compile. A context manager: what it needs lives in its body."""
+
+    start_seconds: float
+    """What had to be started once, for all modules."""
+
+    def __enter__(self) -> "Flow": ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+    def renew(self) -> None:
+        """Forgets what it may know of the modules; a round begins."""
+
+    def compile(self, module: Path, to: Path) -> Compiled:
+        """Makes an object of a bitcode file."""
+
+
+class OriginalFlow(AbstractContextManager["OriginalFlow"]):
+    """A driver that starts processes; this process is the driver."""
+
+    def __init__(self, deployed: Deployed, folder: Path) -> None:
+        """Loads the model, and keeps it for all modules."""
+        start = time.perf_counter()
+        self._deployed = deployed
+        self._policy = load_onnx(deployed.model)
+        self._tools = OriginalTools(
+            deployed.space, deployed.observation, folder, deployed.vocabulary
+        )
+        self._files = folder / "state.bc", folder / "next.bc"
+        self.start_seconds = time.perf_counter() - start
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def renew(self) -> None:
+        """It knows nothing."""
+
+    def compile(self, module: Path, to: Path) -> Compiled:
+        """As the policy decides, action by action."""
+        start, before = time.perf_counter(), own_cpu_seconds()
+        state, following = self._files
+        actions = self._deployed.space.actions
+        taken: list[int] = []
+        self._tools.begin(module, state)
+        while len(taken) < self._deployed.steps:
+            (answer,) = self._policy([self._tools.features(state, taken)])
+            if int(answer) >= len(actions):
+                break
+            taken.append(int(answer))
+            self._tools.act(taken[-1], state, following)
+            state, following = following, state
+        self._tools.emit(state, to)
+        seconds = time.perf_counter() - start
+        cpu_seconds = own_cpu_seconds() - before
+        return Compiled(seconds, cpu_seconds, self._deployed.names(taken))
+
+
+class ClangFlow(AbstractContextManager["ClangFlow"]):
+    """One clang, with the plug-in or without."""
+
+    def __init__(
+        self,
+        deployed: Deployed | None,
+        spec: str = "",
+        server: AbstractContextManager[Server] | None = None,
+    ) -> None:
+        """Starts nothing yet.
+
+        Args:
+            deployed: the model; None for a stock clang.
+            spec: of the model.
+            server: that has the model, if the spec wants one.
+        """
+        self.start_seconds = 0.0
+        self._server = server
+        self._running: Server | None = None
+        self._options: list[str] = []
+        if deployed is not None:
+            self._options.append(f"-fpass-plugin={deployed.plugin}")
+            for option in deployed.options(spec):
+                self._options += ["-mllvm", option]
+
+    def __enter__(self) -> "ClangFlow":
+        if self._server is not None:
+            self._running = self._server.__enter__()
+            self.start_seconds = self._running.start_seconds
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._server is not None:
+            self._server.__exit__(kind, error, traceback)
+
+    def renew(self) -> None:
+        """It knows nothing."""
+
+    def compile(self, module: Path, to: Path) -> Compiled:
+        """As anyone would."""
+        before = self._running.cpu_seconds() if self._running else 0.0
+        took = timed(
+            [
+                *(toolchain.CLANG, "-Oz", "-w", *self._options),
+                *("-x", "ir", "-c", module, "-o", to),
+            ]
+        )
+        served_for = self._running.cpu_seconds() - before if self._running else 0.0
+        said = re.search(r"asked=\d+ actions=\d+ \[(.*?)\]", took.stderr)
+        if bool(said) != bool(self._options):
+            raise ModelError(
+                f"{module}: expected a compile by the model: {took.stderr.strip()}"
+            )
+        cpu_seconds = took.cpu_seconds + served_for
+        return Compiled(took.seconds, cpu_seconds, said[1] if said else "")
+
+
+def flows(names: Sequence[str], deployed: Deployed, folder: Path) -> dict[str, Flow]:
+    """The flows by name; servers are started when they are entered.
+
+    Raises:
+        Unsupported: there is no gRPC, and a flow needs it.
+        mlbridge.Error: the model cannot be compiled, or is none of the original flow's.
+    """
+    inside = in_process_specs(names, deployed, folder)
+    made: dict[str, Flow] = {}
+    for number_, name in enumerate(names):
+        if name == ORIGINAL:
+            made[name] = OriginalFlow(deployed, folder)
+        elif name == STOCK:
+            made[name] = ClangFlow(None)
+        elif name in inside:
+            made[name] = ClangFlow(deployed, inside[name])
+        else:
+            place, options = SERVED[name]
+            need_grpc(place)
+            place = place.format(folder / f"model-{number_}")
+            server = served(deployed.model, place)
+            made[name] = ClangFlow(deployed, place + options, server)
+    return made
+
+
+@dataclass
+class Results:
+    """What was measured.
+
+    Attributes:
+        files: the modules, and the instructions of each.
+        start_seconds: by flow.
+        runs: by flow and module, a compile for each round.
+        actions: of each module, by name: the same in all flows.
+        others: by flow that drives the compiler from outside, the modules of which it
+            made another object than clang with the plug-in.
+        base: the flow that the others are to be faster than.
+    """
+
+    files: dict[Path, int]
+    start_seconds: dict[str, float] = field(default_factory=dict)
+    runs: dict[str, dict[Path, list[Compiled]]] = field(default_factory=dict)
+    actions: dict[Path, str] = field(default_factory=dict)
+    others: dict[str, set[Path]] = field(default_factory=dict)
+    base: str = ORIGINAL
+
+    def total(self, flow: str) -> float:
+        """Seconds for all modules: the sum of their medians."""
+        return sum(median(r.seconds for r in runs) for runs in self.runs[flow].values())
+
+    def total_cpu(self, flow: str) -> float:
+        """The same, of the cores' time."""
+        return sum(
+            median(r.cpu_seconds for r in runs) for runs in self.runs[flow].values()
+        )
+
+    def module_ratio(self, flow: str, base: str, module: Path) -> float:
+        """A module's time, relative to another flow's in the same round: the median."""
+        pairs = zip(self.runs[flow][module], self.runs[base][module], strict=True)
+        return median(one.seconds / other.seconds for one, other in pairs)
+
+    def ratio(self, flow: str, base: str) -> float:
+        """The geomean of that over the modules."""
+        return geometric_mean(
+            self.module_ratio(flow, base, module) for module in self.files
+        )
+
+
+def measure(
+    sample: Sample,
+    made: dict[str, Flow],
+    *,
+    base: str = ORIGINAL,
+    rounds: int,
+    folder: Path,
+    on_compile: Callable[[], None],
+) -> Results:
+    """Compiles each module by each flow, one after the other, in several rounds.
+
+    Raises:
+        ModelError: a compile failed, or two flows took other actions, or two of ours
+            made other objects of the same module.
+        mlbridge.Error: a server failed.
+    """
+    results = Results(sample.files, base=base)
+    with ExitStack() as stack:
+        for name, flow in made.items():
+            stack.enter_context(flow)
+            results.start_seconds[name] = flow.start_seconds
+            results.runs[name] = {module: [] for module in sample.files}
+        # Once for the disk's cache, and for what a model does at its first question.
+        for flow in made.values():
+            flow.compile(sample.modules[0], folder / "warm.o")
+        names = list(made)
+        for turn in range(rounds):
+            for flow in made.values():
+                flow.renew()
+            for module in sample.files:
+                found: dict[str, tuple[str, str]] = {}
+                # Whoever is the first after another module has no advantage for long.
+                start = turn % len(names)
+                for name in names[start:] + names[:start]:
+                    target = folder / "module.o"
+                    done = made[name].compile(module, target)
+                    results.runs[name][module].append(done)
+                    if name != STOCK:
+                        found[name] = done.actions, _digest(target)
+                    on_compile()
+                _note(module, found, results)
+    return results
+
+
+def _digest(file: Path) -> str:
+    """Of all sections of an object but its tables of symbols.
+
+    Clang adds one of those whose address counts, and the environment does not.
+    """
+    digest = hashlib.sha256()
+    with file.open("rb") as opened:
+        for section in ELFFile(opened).iter_sections():
+            if section["sh_type"] not in _NOT_COMPARED:
+                digest.update(section.name.encode() + b"\0" + section.data())
+    return digest.hexdigest()
+
+
+def _note(module: Path, found: dict[str, tuple[str, str]], results: Results) -> None:
+    """Looks whether all flows did the same.
+
+    What drives the compiler from outside may make another object: a module that was
+    written and read again is the same, but not all that passes know of it is.
+    """
+    if not found:
+        return
+    actions = {name: made[0] for name, made in found.items()}
+    inside = {name: made[1] for name, made in found.items() if name in INSIDE}
+    for what, each in (("actions", actions), ("object", inside)):
+        if len(set(each.values())) > 1:
+            told = "; ".join(f"{name}: {it}" for name, it in each.items())
+            raise ModelError(f"{module}: not all flows have the same {what}: {told}")
+    results.actions[module] = next(iter(actions.values()))
+    for name in found.keys() - inside.keys() if inside else ():
+        others = results.others.setdefault(name, set())
+        if found[name][1] not in inside.values():
+            others.add(module)
+
+
+def rows(results: Results) -> list[dict[str, Any]]:
+    """A row for each flow."""
+    made = []
+    for flow, runs in results.runs.items():
+        row: dict[str, Any] = {
+            "flow": flow,
+            "modules": len(results.files),
+            "rounds": len(next(iter(runs.values()))),
+            "seconds": round(results.total(flow), 4),
+            "cpu_seconds": round(results.total_cpu(flow), 4),
+            "start_seconds": round(results.start_seconds[flow], 3),
+            "other_objects": len(results.others.get(flow, ())),
+        }
+        for base, key in ((results.base, "faster"), (STOCK, "of_clang")):
+            if base not in results.runs:
+                continue
+            total = results.total(flow) / results.total(base)
+            cpu = results.total_cpu(flow) / results.total_cpu(base)
+            mean = results.ratio(flow, base)
+            if base == results.base:
+                total, cpu, mean = 1 / total, 1 / cpu, 1 / mean
+            row[key] = {
+                "total": round(total, 3),
+                "geomean": round(mean, 3),
+                "total_cpu": round(cpu, 3),
+            }
+        row["per_module"] = {
+            "/".join(module.parts[-2:]): {
+                "instructions": results.files[module],
+                "seconds": round(median(r.seconds for r in found), 5),
+                "cpu_seconds": round(median(r.cpu_seconds for r in found), 5),
+            }
+            for module, found in runs.items()
+        }
+        made.append(row)
+    return made
+
+
+def table(results: Results) -> Table:
+    """The rows, without those of each module."""
+    shown = plain_table("bitcode to object by a policy of phase ordering")
+    shown.add_column("", no_wrap=True)
+    columns = ["s", "CPU s"]
+    if results.base in results.runs:
+        columns += ["faster", "geomean"]
+    if STOCK in results.runs:
+        columns += ["/ -Oz", "geomean"]
+    for column in [*columns, "start"]:
+        shown.add_column(column, justify="right", no_wrap=True)
+    for row in rows(results):
+        cells = [number(row["seconds"]), number(row["cpu_seconds"])]
+        for key in ("faster", "of_clang"):
+            if key in row:
+                cells += [number(row[key][name]) for name in ("total", "geomean")]
+        start = row["start_seconds"]
+        shown.add_row(row["flow"], *cells, number(start) if start else "")
+    return shown
+
+
+def agreement(results: Results) -> str:
+    """How far the flows did the same, in words."""
+    words = "by the model: the same actions in all flows"
+    if any(name in INSIDE for name in results.runs):
+        words += "; the same objects in all that are clang with the plug-in"
+    for name, others in results.others.items():
+        words += f", and by {name} of {len(results.files) - len(others)}"
+    return f"{words} of {len(results.files)} modules" if results.others else words
+
+
+def bounds(results: Results) -> list[Bound]:
+    """What is expected of the flows, and what was found."""
+    found = []
+
+    def add(flow: str, base: str, limit: float) -> None:
+        if flow in results.runs and base in results.runs:
+            total = results.total(flow) / results.total(base)
+            found.append(Bound(flow, "all modules", base, total, limit))
+            mean = results.ratio(flow, base)
+            found.append(Bound(flow, "geomean", base, mean, limit))
+
+    for flow, limit in LIMITS.items():
+        add(flow, ORIGINAL, limit)
+    add("aot", STOCK, DEPLOYED_LIMIT)
+    return found

@@ -1,0 +1,139 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A policy that drives the compiler from outside, through Gymnasium.
+
+As the paper's figure 6: what a policy costs that stays in the environment it was
+trained in, against the same policy inside the compiler.
+"""
+
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+from mlbridge.errors import ModelError
+from mlbridge.onnx import load_onnx
+from mlbridge_benchmarks.phase_ordering.compile_time import STOCK, Compiled
+from mlbridge_benchmarks.phase_ordering.task import (
+    Deployed,
+    cpu_seconds_of,
+    own_cpu_seconds,
+)
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.phase_ordering.environment import PhaseOrderingEnv
+
+GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
+
+_TRIFLE = "int main(void) { return 0; }\n"
+"""A program that is none of those measured, so that the compiler knows none of them."""
+
+FLOWS = (GYM, KEPT, REWARDED, "onnx", "aot", STOCK)
+
+
+class GymFlow(AbstractContextManager["GymFlow"]):
+    """An environment, and the model in this process."""
+
+    def __init__(
+        self, deployed: Deployed, modules: list[Path], *, rewarded: bool, kept: bool
+    ) -> None:
+        """Starts nothing yet.
+
+        Args:
+            deployed: the model.
+            modules: those that will come.
+            rewarded: whether each step measures the size of the code, as in training.
+            kept: whether there is one compiler for all modules, and not one for each.
+        """
+        self._deployed = deployed
+        reward = "text-size:10" if rewarded else "none"
+        told: dict[str, Any] = deployed.environment("shm", reward)
+        self._told = {**told, "modules": modules}
+        self._kept = kept
+        self._env: gymnasium.Env[Any, Any] | None = None
+        self.start_seconds = 0.0
+
+    def __enter__(self) -> "GymFlow":
+        start = time.perf_counter()
+        self._policy = load_onnx(self._deployed.model)
+        self.renew()
+        self.start_seconds = time.perf_counter() - start
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def renew(self) -> None:
+        """Has another compiler, where one is kept: this one knows the modules.
+
+        It has answered when this returns, and does not start while others are timed.
+        """
+        self._close()
+        if not self._kept:
+            return
+        self._env = self._make()
+        with tempfile.TemporaryDirectory(prefix="mlb") as folder:
+            source, trifle = Path(folder, "trifle.c"), Path(folder, "trifle.bc")
+            source.write_text(_TRIFLE)
+            toolchain.run(
+                [
+                    *(toolchain.CLANG, *toolchain.UNOPTIMISED, "-emit-llvm"),
+                    *("-c", source, "-o", trifle),
+                ]
+            )
+            self._env.reset(options={"module": str(trifle)})
+
+    def compile(self, module: Path, to: Path) -> Compiled:
+        """An episode; the compiler writes the object at its end."""
+        start, before = time.perf_counter(), self._cpu_seconds()
+        env = self._env or self._make()
+        try:
+            sequence = self._play(env, module, to)
+        finally:
+            if not self._kept:
+                _compiler(env).close()
+        seconds = time.perf_counter() - start
+        names = self._deployed.names(sequence)
+        return Compiled(seconds, self._cpu_seconds() - before, names)
+
+    def _make(self) -> gymnasium.Env[Any, Any]:
+        env = gymnasium.make("mlbridge/PhaseOrdering-v0", **self._told)
+        _compiler(env).launch()
+        return env
+
+    def _close(self) -> None:
+        if self._env is not None:
+            _compiler(self._env).close()
+        self._env = None
+
+    def _play(
+        self, env: gymnasium.Env[Any, Any], module: Path, to: Path
+    ) -> Sequence[int]:
+        asked = {"module": str(module), "output": str(to)}
+        observation, info = env.reset(options=asked)
+        over = False
+        while not over:
+            if not isinstance(observation, dict):
+                observation = {self._deployed.observation[0]: observation}
+            (answer,) = self._policy([observation])
+            observation, _, over, truncated, info = env.step(int(answer))
+            if truncated:
+                raise ModelError(f"{module}: {info['error']}")
+        sequence: Sequence[int] = info["sequence"]
+        return sequence
+
+    def _cpu_seconds(self) -> float:
+        """Of this process, of those that have ended, and of the compiler kept."""
+        pid = _compiler(self._env).pid if self._env else None
+        return own_cpu_seconds() + (cpu_seconds_of(pid) if pid else 0.0)
+
+
+def _compiler(env: gymnasium.Env[Any, Any]) -> PhaseOrderingEnv:
+    """What is behind Gymnasium's wrappers."""
+    found = env.unwrapped
+    assert isinstance(found, PhaseOrderingEnv)
+    return found

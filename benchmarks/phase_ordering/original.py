@@ -1,0 +1,206 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The flow that the bridge takes the place of: POSET-RL's, as it was published.
+
+A driver in Python holds the model. For each action it starts an opt that reads the
+module, runs the action's passes and writes the module, and then llvm-ir2vec to see what
+came of it; at the end, clang makes the object. Only stock tools take part, and a file
+is what they hand over.
+
+It decides what the bridge decides, by the same model on the same features; so times can
+be compared.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.errors import Malformed, Unsupported
+from mlbridge.types import Features
+from mlbridge_optimizations import ir2vec
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.phase_ordering import ActionSpace
+
+IR2VEC = "llvm-ir2vec-22"
+ONE = 1024.0
+"""What stands for 1 in the tool's vocabulary: it prints two decimals, and a sum over
+many functions is not to be rounded in each."""
+
+WEIGHTS = {"Opcodes": 1.0, "Types": 0.5, "Arguments": 0.2}
+"""By which LLVM multiplies the vectors of each section."""
+
+_FIRST_TYPE, _FIRST_ARGUMENT = "FloatTy", "Function"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What llvm-ir2vec finds out about a module.
+
+    Attributes:
+        histogram: float32 [110], how often each entity occurs.
+        embedding: float32 [dimension] or None: the mean over instructions.
+    """
+
+    histogram: NDArray[np.float32] | None
+    embedding: NDArray[np.float32] | None
+
+
+def _run(command: Sequence[str | Path]) -> bytes:
+    """What a process printed: one that the scheduler treats as it treats ours."""
+    return toolchain.run(command, own_session=True)[0]
+
+
+class Embedder:
+    """llvm-ir2vec, with a vocabulary that also makes it count."""
+
+    def __init__(
+        self, folder: Path, vocabulary: Path | None, *, histogram: bool
+    ) -> None:
+        """Writes the tool's vocabulary.
+
+        Args:
+            folder: for it.
+            vocabulary: of embeddings, if they are wanted.
+            histogram: whether histograms are wanted.
+
+        Raises:
+            mlbridge.Error: there is no tool, or the file is no vocabulary.
+        """
+        self._file = folder / "vocabulary.json"
+        entities = toolchain.run([IR2VEC, "entities"])[0].decode().split("\n")[1:]
+        names = [line.split("\t")[0] for line in entities if line]
+        self._entities = len(names) if histogram else 0
+        found = ir2vec.load(vocabulary) if vocabulary else None
+        self._dimension = found.dimension if found else 0
+        made: dict[str, dict[str, list[float]]] = {name: {} for name in WEIGHTS}
+        section = "Opcodes"
+        for number, name in enumerate(names):
+            section = {_FIRST_TYPE: "Types", _FIRST_ARGUMENT: "Arguments"}.get(
+                name, section
+            )
+            vector = found.sections[section].get(name) if found else None
+            row = [ONE * x for x in vector] if vector else [0.0] * self._dimension
+            # Each instruction has one opcode.
+            row.append(ONE * (section == "Opcodes"))
+            counted = [0.0] * self._entities
+            if histogram:
+                counted[number] = ONE / WEIGHTS[section]
+            made[section][name] = row + counted
+        self._file.write_text(json.dumps(made))
+
+    def see(self, module: Path) -> Seen:
+        """Starts the tool, and reads what it prints.
+
+        Raises:
+            CompilerFailed: it refuses the module.
+            Malformed: it printed something else.
+        """
+        told = f"--ir2vec-vocab-path={self._file}"
+        printed = _run([IR2VEC, "embeddings", told, module]).decode()
+        # A function is a line with its name, and a line of numbers in brackets.
+        rows = [line[2:-1] for line in printed.split("\n") if line[:2] == " ["]
+        width = self._dimension + 1 + self._entities
+        numbers = np.fromstring(" ".join(rows), sep=" ")
+        if len(numbers) != width * len(rows):
+            raise Malformed(
+                f"{IR2VEC}: expected {width} numbers for each of {len(rows)} "
+                f"functions, found {len(numbers)} in all"
+            )
+        total = numbers.reshape(len(rows), width).sum(axis=0) / ONE
+        vector, instructions, counts = np.split(
+            total, [self._dimension, self._dimension + 1]
+        )
+        mean = vector / max(float(instructions[0]), 1.0)
+        return Seen(
+            np.rint(counts).astype(np.float32) if self._entities else None,
+            mean.astype(np.float32) if self._dimension else None,
+        )
+
+
+class OriginalTools:
+    """The processes of the original flow, one a call. A state is a bitcode file."""
+
+    def __init__(
+        self,
+        space: ActionSpace,
+        observation: Sequence[str],
+        folder: Path,
+        vocabulary: Path | None,
+    ) -> None:
+        """Prepares them.
+
+        Args:
+            space: what may be done.
+            observation: of `mlbridge_optimizations.phase_ordering.FEATURES`.
+            folder: for files.
+            vocabulary: of the feature ``embedding``.
+
+        Raises:
+            Unsupported: a feature is one that the stock tools do not tell.
+        """
+        if "counts" in observation:
+            raise Unsupported(
+                "the original flow has no stock tool that tells the feature 'counts'; "
+                "--flow leaves it out of a benchmark of a model that sees them"
+            )
+        self.space = space
+        self.observation = tuple(observation)
+        self._embedder = Embedder(
+            folder,
+            vocabulary if "embedding" in observation else None,
+            histogram="histogram" in observation,
+        )
+
+    def begin(self, module: Path, to: Path) -> None:
+        """What has to run first."""
+        self._opt(self.space.prologue, module, to)
+
+    def act(self, action: int, state: Path, to: Path) -> None:
+        """Takes an action."""
+        self._opt(self.space.actions[action].pipeline, state, to)
+
+    def features(self, state: Path, taken: Sequence[int]) -> Features:
+        """What a model sees of a state."""
+        seen = self._embedder.see(state)
+        count = len(self.space.actions)
+        actions = np.zeros(2 * count, np.float32)
+        for action in taken:
+            actions[action] += 1
+        if taken:
+            actions[count + taken[-1]] = 1
+        every = {
+            "histogram": seen.histogram,
+            "embedding": seen.embedding,
+            "step": np.array([len(taken)], np.float32),
+            "actions": actions,
+        }
+        return {
+            name: value
+            for name in self.observation
+            if (value := every[name]) is not None
+        }
+
+    @staticmethod
+    def emit(state: Path, to: Path) -> None:
+        """Makes the object."""
+        _run(
+            [
+                *(toolchain.CLANG, "-Oz", "-Xclang", "-disable-llvm-passes", "-w"),
+                *("-x", "ir", "-c", state, "-o", to),
+            ]
+        )
+
+    @staticmethod
+    def _opt(pipeline: str, source: Path, to: Path) -> None:
+        _run(
+            [
+                *(toolchain.OPT, "-relocation-model=pic", f"-passes={pipeline}"),
+                # What is read is then the same module, to passes, too.
+                *("--preserve-bc-uselistorder", source, "-o", to),
+            ]
+        )

@@ -1,0 +1,77 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The policy of phase ordering that benchmarks run: a network of random weights.
+
+What it decides is of no worth, but it costs what a trained one does, and it is the same
+in every run. It takes no action twice before it has taken all once, so that an
+episode of the space ``oz`` runs the passes of -Oz, in an order that follows from the
+module.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from mlbridge_optimizations.phase_ordering import CompilerOptions
+from mlbridge_optimizations.phase_ordering.export import export_model
+from mlbridge_optimizations.phase_ordering.model import Task
+from mlbridge_optimizations.phase_ordering.network import Normalised, Scores
+
+HIDDEN = (128, 128)
+"""The layers of the networks that `mlbridge train` makes."""
+
+_ONCE = 1e3
+"""By how much an action that was taken is worse than any other."""
+
+
+class RandomPolicy(nn.Module):
+    """What comes behind `Normalised`: random layers, and no action twice before all."""
+
+    def __init__(self, widths: Mapping[str, int], choices: int, seed: int) -> None:
+        """For features of these widths, of which the last are ``actions``."""
+        super().__init__()
+        self.choices = choices
+        generator = torch.Generator().manual_seed(seed)
+        sizes = [Normalised(widths, 1).out_features, *HIDDEN, choices]
+        layers: list[nn.Module] = []
+        for before, after in pairwise(sizes):
+            layer = nn.Linear(before, after)
+            # An embedding is of length 1, and modules differ in some of it.
+            spread = 4.0 if not layers else (2 / before) ** 0.5
+            with torch.no_grad():
+                nn.init.normal_(layer.weight, 0, spread, generator=generator)
+                nn.init.zeros_(layer.bias)
+            layers += [layer, nn.ReLU()]
+        self.layers = nn.Sequential(*layers[:-1])
+
+    def forward(self, normalised: Tensor) -> Tensor:
+        """[N, features] to [N, actions]."""
+        taken = normalised[:, -2 * self.choices : -self.choices]
+        scores: Tensor = self.layers(normalised) - _ONCE * taken
+        return scores
+
+
+def write_policy(path: Path, options: CompilerOptions, seed: int) -> Path:
+    """Writes a random policy as a model is written that was trained.
+
+    Args:
+        path: of the .onnx file.
+        options: what it sees, of which the last is ``actions``, and what it may do.
+        seed: of its weights.
+    """
+    normalised = Normalised(options.widths, options.steps)
+    policy = RandomPolicy(options.widths, options.choices, seed)
+    task = Task(options.space, options.steps, options.stop, tuple(options.widths))
+    export_model(
+        Scores(normalised, policy, "logits"),
+        path,
+        options,
+        task,
+        seed=seed,
+        decide="argmax:logits",
+    )
+    return path

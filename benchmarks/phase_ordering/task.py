@@ -1,0 +1,369 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the benchmarks of phase ordering have in common: modules, model, servers."""
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+import numpy as np
+
+from mlbridge import grpc
+from mlbridge.errors import (
+    Error,
+    InvalidArgument,
+    ModelError,
+    PeerClosed,
+    Timeout,
+    Unsupported,
+)
+from mlbridge_benchmarks.threads import threads
+from mlbridge_benchmarks.workers import started
+from mlbridge_optimizations.corpus import manifest, toolchain
+from mlbridge_optimizations.phase_ordering import ActionSpace, CompilerOptions
+from mlbridge_optimizations.phase_ordering.model import Model
+
+FEWEST, MOST = 300, 6000
+"""Instructions of the modules that are drawn: neither trifles nor giants."""
+
+SEEN = ("embedding", "actions")
+"""What the policies of the benchmarks observe."""
+
+START_SECONDS = 60.0
+"""In which a server of a model is there, also on a busy machine."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Modules to measure on, and the instructions of each."""
+
+    files: dict[Path, int]
+
+    @classmethod
+    def draw(
+        cls, corpus: Path, count: int, seed: int, most: int | None = MOST
+    ) -> "Sample":
+        """Modules of both splits of a corpus.
+
+        Args:
+            corpus: its folder.
+            count: how many; 0 for all there are.
+            seed: of what is drawn.
+            most: instructions of one; None for no limit.
+
+        Raises:
+            InvalidArgument: there is no such corpus, or too little in it.
+        """
+        found = {
+            path: size
+            for path, size in manifest.load(corpus.resolve())
+            .files(None, most=most)
+            .items()
+            if size >= FEWEST
+        }
+        if len(found) < max(count, 1):
+            raise InvalidArgument(
+                f"{corpus} has {len(found)} modules of {FEWEST} instructions or more"
+                f"{f' and {most} at most' if most else ''}, fewer than "
+                f"{max(count, 1)}: --modules asks for less, and `mlbridge corpus "
+                "fetch` gets what is not there yet"
+            )
+        paths = sorted(found)
+        order = np.random.default_rng(seed).permutation(len(paths))
+        chosen = [paths[i] for i in order[: count or None]]
+        return cls({path: found[path] for path in chosen})
+
+    @property
+    def modules(self) -> list[Path]:
+        """The files, in the order in which they were drawn."""
+        return list(self.files)
+
+    def __str__(self) -> str:
+        sizes = sorted(self.files.values())
+        return (
+            f"{len(sizes)} modules of {sizes[0]:,} to {sizes[-1]:,} instructions, "
+            f"{sum(sizes):,} in all"
+        )
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A model, and what a compiler is told beside its name.
+
+    Attributes:
+        model: the .onnx file.
+        space: what it may do.
+        space_file: the same, for a compiler whose model is elsewhere and cannot say.
+        observation: what it sees.
+        steps: how many actions it may take.
+        stop: whether the number after the last action is to stop.
+        vocabulary: of embeddings.
+        plugin: MLBridgeLLVM.so.
+    """
+
+    model: Path
+    space: ActionSpace
+    space_file: Path
+    observation: tuple[str, ...]
+    steps: int
+    stop: bool
+    vocabulary: Path | None
+    plugin: Path
+
+    @classmethod
+    def of(
+        cls, model: Path, folder: Path, plugin: Path, vocabulary: Path | None
+    ) -> "Deployed":
+        """What a model's file says.
+
+        Args:
+            model: that `mlbridge train phase-ordering` wrote, or `policies`.
+            folder: for files.
+            plugin: MLBridgeLLVM.so.
+            vocabulary: of embeddings, if it sees them.
+
+        Raises:
+            SchemaMismatch: it is another kind of model.
+        """
+        loaded = Model(model.resolve())
+        task = loaded.task
+        space_file = folder / "actions.json"
+        task.actions.save(space_file)
+        sees = "embedding" in loaded.features
+        return cls(
+            loaded.path,
+            task.actions,
+            space_file,
+            tuple(task.observation),
+            task.steps,
+            task.stop,
+            vocabulary if sees else None,
+            plugin,
+        )
+
+    def options(self, spec: str) -> list[str]:
+        """LLVM's options for the plug-in, with the model that a spec names.
+
+        They are those of opt; clang wants ``-mllvm`` before each.
+        """
+        name = "-mlbridge-phase-ordering"
+        return [
+            f"{name}={spec}",
+            f"{name}-actions={self.space_file}",
+            f"{name}-steps={self.steps}",
+            f"{name}-observation={','.join(self.observation)}",
+            *([f"{name}-stop"] if self.stop else []),
+            *(
+                [f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"]
+                if self.vocabulary
+                else []
+            ),
+            "-mlbridge-on-error=fatal",
+            "-mlbridge-print-statistics",
+        ]
+
+    def environment(self, spec: str, reward: str) -> dict[str, object]:
+        """The arguments of a `PhaseOrderingEnv` with the same task."""
+        return {
+            "observation": self.observation,
+            "action": str(self.space_file),
+            "reward": reward,
+            "steps": self.steps,
+            "stop": self.stop,
+            "vocabulary": self.vocabulary,
+            "plugin": self.plugin,
+            "spec": spec,
+        }
+
+    def names(self, sequence: Sequence[int]) -> str:
+        """The actions as the plug-in's statistics have them."""
+        return " ".join(self.space.actions[action].name for action in sequence)
+
+
+def prepare(
+    folder: Path,
+    model: Path | None,
+    options: CompilerOptions,
+    seed: int,
+) -> Deployed:
+    """The model to measure with.
+
+    Args:
+        folder: for files.
+        model: an .onnx file; None for a network of random weights.
+        options: the plug-in, the vocabulary, and of a random network the task.
+        seed: of its weights.
+
+    Raises:
+        mlbridge.Error: the file is no model of phase ordering.
+    """
+    if model is None:
+        from mlbridge_benchmarks.phase_ordering.policies import write_policy
+
+        model = write_policy(folder / "policy.onnx", options, seed)
+    return Deployed.of(model, folder, options.plugin_file(), options.vocabulary)
+
+
+def in_process_specs(
+    names: Sequence[str], deployed: Deployed, folder: Path
+) -> dict[str, str]:
+    """The specs of those runners that need no server; machine code goes to `folder`.
+
+    Raises:
+        mlbridge.Error: the model cannot be compiled.
+    """
+    specs = {}
+    if "onnx" in names:
+        specs["onnx"] = f"onnx:{quote(str(deployed.model))}"
+    if "aot" in names:
+        from mlbridge.aot import compile_model
+
+        library = folder / "libpolicy.so"
+        compile_model(deployed.model, library)
+        specs["aot"] = f"aot:{library}"
+    return specs
+
+
+def need_grpc(spec: str) -> None:
+    """Looks for gRPC, if a spec is for it.
+
+    Raises:
+        Unsupported: it is not there.
+    """
+    if not grpc.is_named_in(spec):
+        return
+    try:
+        grpc.schemes()
+    except Unsupported as missing:
+        raise Unsupported(f"{missing}; --flow NAME measures the others") from None
+
+
+@dataclass(frozen=True)
+class Server:
+    """A process that answers with the model; `mlbridge serve`, as anyone has it.
+
+    Attributes:
+        process: that was started.
+        start_seconds: until compilers could come.
+    """
+
+    process: "subprocess.Popen[bytes]"
+    start_seconds: float
+
+    def cpu_seconds(self) -> float:
+        """What it has taken so far."""
+        return cpu_seconds_of(self.process.pid)
+
+
+def cpu_seconds_of(process: int) -> float:
+    """What a process that runs has taken so far, by all its threads.
+
+    Raises:
+        PeerClosed: it does not run.
+    """
+    try:
+        # clock_getcpuclockid(3), which Python lacks: Linux has made the clock so of the
+        # number since 2.6.12; 2 is for the time that the scheduler counts.
+        return time.clock_gettime((~process << 3) | 2)
+    except OSError:
+        raise PeerClosed(f"process {process} is measured, but has ended") from None
+
+
+@contextmanager
+def served(model: Path, place: str) -> Iterator[Server]:
+    """Starts a server of a model; it does not outlive the body.
+
+    Raises:
+        PeerClosed: it has ended, also in the body; the text is its own.
+        Timeout: it does not come.
+    """
+    scheme, _, path = place.partition(":")
+    door = Path(path if scheme.startswith("grpc") else f"{path}.sock")
+    start = time.monotonic()
+    tool = "from mlbridge.cli import main; main()"
+    command = [sys.executable, "-c", tool, "serve", str(model), "--at", place]
+    # On our terminal it would draw how it is doing while it is measured.
+    with tempfile.TemporaryFile() as said, started(command, stderr=said) as process:
+
+        def ended() -> PeerClosed:
+            return PeerClosed(
+                f"the server of {place} ended with {process.returncode}: "
+                f"{_end_of(said)}"
+            )
+
+        while not door.exists():
+            if process.poll() is not None:
+                raise ended()
+            if time.monotonic() - start > START_SECONDS:
+                raise Timeout(f"no server at {place} after {START_SECONDS:g} s")
+            time.sleep(0.01)
+        try:
+            yield Server(process, time.monotonic() - start)
+        except Error as failure:
+            if process.poll() is not None:
+                raise ended() from failure
+            raise
+
+
+def _end_of(said: IO[bytes]) -> str:
+    """The end of what a process has written to a file."""
+    said.seek(0)
+    return said.read().decode(errors="replace").strip()[-2000:]
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a process took, of time and of the cores."""
+
+    seconds: float
+    cpu_seconds: float
+    stderr: str
+
+
+def timed(command: Sequence[str | Path]) -> Took:
+    """Runs a command.
+
+    Raises:
+        ModelError: its status is not 0.
+        Timeout: it did not end; it has been killed.
+    """
+    words = " ".join(map(str, command))
+    with tempfile.TemporaryFile() as said:
+        start = time.perf_counter()
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            env=threads.environment(),
+            # As environments' compilers are: Linux may share cores out by session.
+            start_new_session=True,
+        ) as process:
+            usage = toolchain.wait_for(process, words)
+        seconds = time.perf_counter() - start
+        if process.returncode:
+            raise ModelError(
+                f"status {process.returncode} from: {words}\n{_end_of(said)}"
+            )
+        said.seek(0)
+        text = said.read().decode(errors="replace")
+    return Took(seconds, usage.ru_utime + usage.ru_stime, text)
+
+
+def own_cpu_seconds() -> float:
+    """Of this process, and of those that it has started and that have ended."""
+    return sum(
+        usage.ru_utime + usage.ru_stime
+        for usage in map(
+            resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        )
+    )

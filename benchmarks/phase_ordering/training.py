@@ -1,0 +1,538 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Training of phase ordering: steps a second, and time to so many iterations.
+
+As the paper's figures 5a and 5b: in the original flow, and in ours over each transport,
+with one worker and with two. The same episodes are played everywhere, and that the same
+code comes of each action is looked at.
+"""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium import spaces
+from rich.table import Table
+from stable_baselines3 import DQN
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from mlbridge.errors import ModelError
+from mlbridge_benchmarks.phase_ordering.original_env import OriginalEnv
+from mlbridge_benchmarks.phase_ordering.task import Sample, need_grpc, own_cpu_seconds
+from mlbridge_benchmarks.report import Bound, number, plain_table
+from mlbridge_optimizations.phase_ordering import CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment import PhaseOrderingEnv
+from mlbridge_optimizations.phase_ordering.network import Normalised
+
+ORIGINAL = "original"
+SPECS = {
+    "gRPC": "grpc+unix",
+    "pipe, JSON": "pipe:?serdes=json",
+    "pipe, bitstream": "pipe:?serdes=bitstream",
+    "shm": "shm",
+}
+FLOWS = (ORIGINAL, *SPECS)
+
+REWARD = "text-size:10"
+
+THROUGHPUT_LIMIT = 0.25
+"""How much of the original flow's time a step may take."""
+SCALING_LIMIT = 0.588
+"""How much of the time with one worker a step may take with two: 1 / 1.7."""
+
+_SLACK = 0.01
+"""By how much the original flow's code may be larger or smaller."""
+
+Env = gymnasium.Env[Any, Any]
+Sizes = tuple[int, ...]
+"""Of machine code, after each action."""
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A module, and the actions that are taken."""
+
+    module: Path
+    actions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all flows have in common.
+
+    Attributes:
+        options: of the compiler.
+        folder: for files.
+    """
+
+    options: CompilerOptions
+    folder: Path
+
+    def make(self, flow: str, modules: Sequence[Path]) -> Env:
+        """An environment that knows nothing yet.
+
+        Raises:
+            Unsupported: there is no gRPC, and the flow needs it.
+        """
+        options = self.options
+        if flow == ORIGINAL:
+            count = sum(1 for _ in self.folder.iterdir())
+            return OriginalEnv(options, self.folder / f"original-{count}")
+        need_grpc(SPECS[flow])
+        return PhaseOrderingEnv(
+            observation=options.observation,
+            action=options.actions,
+            reward=options.reward,
+            modules=modules,
+            steps=options.steps,
+            stop=options.stop,
+            flat=True,
+            vocabulary=options.vocabulary,
+            plugin=options.plugin,
+            spec=SPECS[flow],
+        )
+
+
+def episodes(sample: Sample, count: int, setting: Setting, seed: int) -> list[Episode]:
+    """So many episodes on each module, the largest ones first.
+
+    Workers that take them one by one then end at nearly the same time.
+    """
+    draw = np.random.default_rng(seed)
+    options = setting.options
+    made = [
+        Episode(
+            module,
+            tuple(int(a) for a in draw.integers(0, options.choices, options.steps)),
+        )
+        for module in sample.files
+        for _ in range(count)
+    ]
+    return sorted(made, key=lambda episode: -sample.files[episode.module])
+
+
+@dataclass(frozen=True)
+class Played:
+    """Some episodes.
+
+    Attributes:
+        seconds: for all of them, the start of compilers included.
+        sizes: of each.
+        cpu_seconds: of all processes that took part.
+        known: the share of states that the original flow had in its cache.
+    """
+
+    seconds: float
+    sizes: dict[Episode, Sizes]
+    cpu_seconds: float = 0.0
+    known: float = 0.0
+
+
+def play(
+    setting: Setting, flow: str, workers: int, wanted: Sequence[Episode]
+) -> Played:
+    """Plays episodes in new environments: nobody learns.
+
+    Raises:
+        ModelError: a compiler failed.
+    """
+    left: queue.SimpleQueue[Episode] = queue.SimpleQueue()
+    for episode in wanted:
+        left.put(episode)
+    sizes: dict[Episode, Sizes] = {}
+    modules = sorted({episode.module for episode in wanted})
+    ending = threading.Event()
+
+    def work(env: Env) -> None:
+        while not ending.is_set():
+            try:
+                episode = left.get_nowait()
+            except queue.Empty:
+                return
+            env.reset(options={"module": str(episode.module)})
+            found = []
+            for action in episode.actions:
+                if ending.is_set():
+                    return
+                _, _, terminated, truncated, info = env.step(action)
+                if truncated:
+                    raise ModelError(f"{flow}, {episode.module}: {info}")
+                found.append(int(info["text_size"]))
+                if terminated:
+                    break
+            sizes[episode] = tuple(found)
+
+    before = own_cpu_seconds()
+    with ExitStack() as stack:
+        envs = [
+            stack.enter_context(closing(setting.make(flow, modules)))
+            for _ in range(workers)
+        ]
+        pool = stack.enter_context(ThreadPoolExecutor(workers))
+        start = time.perf_counter()
+        try:
+            working = [pool.submit(work, env) for env in envs]
+            for done in wait(working, return_when=FIRST_EXCEPTION).done:
+                done.result()
+        except BaseException:
+            # A failure, or Ctrl-C: nobody is to play what is left.
+            ending.set()
+            raise
+        seconds = time.perf_counter() - start
+        states = sum(len(found) for found in sizes.values())
+        known = sum(env.known for env in envs if isinstance(env, OriginalEnv))
+    # Compilers have ended by now, and count as this process's children.
+    return Played(seconds, sizes, own_cpu_seconds() - before, known / states)
+
+
+class _Learned(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment for a learner: one module after another, normalised."""
+
+    def __init__(
+        self,
+        env: Env,
+        modules: Sequence[Path],
+        options: CompilerOptions,
+        *,
+        first: int,
+    ) -> None:
+        super().__init__(env)
+        self._modules = modules
+        self._next = first
+        self._normalised = Normalised(options.widths, options.steps)
+        self.observation_space = spaces.Box(
+            -np.inf, np.inf, (self._normalised.out_features,), np.float32
+        )
+        self.sizes: list[int] = []
+        self.actions: list[int] = []
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        """Goes on with the next module."""
+        module = self._modules[self._next % len(self._modules)]
+        self._next += 1
+        row, info = self.env.reset(seed=seed, options={"module": str(module)})
+        return self._observe(row), info
+
+    def step(self, action: Any) -> Any:
+        """Takes notes, too."""
+        row, reward, terminated, truncated, info = self.env.step(int(action))
+        if truncated:
+            raise ModelError(f"a compiler failed: {info}")
+        self.actions.append(int(action))
+        self.sizes.append(int(info["text_size"]))
+        return self._observe(row), reward, terminated, truncated, info
+
+    def _observe(self, row: Any) -> Any:
+        with torch.no_grad():
+            return self._normalised(torch.from_numpy(row)[None])[0].numpy()
+
+
+class _Parallel(DummyVecEnv):
+    """Environments that wait for other processes: a thread each."""
+
+    def step_wait(self) -> Any:
+        """Takes all actions at the same time."""
+        with ThreadPoolExecutor(self.num_envs) as pool:
+            done = list(pool.map(self._step, range(self.num_envs)))
+        for number_, (observation, reward, is_over, info) in enumerate(done):
+            self._save_obs(number_, observation)
+            self.buf_rews[number_], self.buf_dones[number_] = reward, is_over
+            self.buf_infos[number_] = info
+        rewards, dones = np.copy(self.buf_rews), np.copy(self.buf_dones)
+        return self._obs_from_buf(), rewards, dones, list(self.buf_infos)
+
+    def _step(self, number_: int) -> tuple[Any, float, bool, dict[str, Any]]:
+        env = self.envs[number_]
+        observation, reward, terminated, truncated, info = env.step(
+            self.actions[number_]
+        )
+        is_over = bool(terminated or truncated)
+        info = {**info, "TimeLimit.truncated": bool(truncated and not terminated)}
+        if is_over:
+            info["terminal_observation"] = observation
+            observation, self.reset_infos[number_] = env.reset()
+        return observation, float(reward), is_over, info
+
+
+class _Clock(BaseCallback):
+    """Notes when each iteration ended."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self._steps = steps
+        self._start = time.perf_counter()
+        self.seconds: list[float] = []
+
+    def _on_step(self) -> bool:
+        while self.num_timesteps >= self._steps * (len(self.seconds) + 1):
+            self.seconds.append(time.perf_counter() - self._start)
+        return True
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A training.
+
+    Attributes:
+        seconds: until each iteration ended, the start of compilers included.
+        actions: of each worker.
+        sizes: of machine code, after each of these.
+    """
+
+    seconds: tuple[float, ...]
+    actions: tuple[tuple[int, ...], ...]
+    sizes: tuple[Sizes, ...]
+
+
+def learn(
+    setting: Setting,
+    flow: str,
+    workers: int,
+    modules: Sequence[Path],
+    iterations: int,
+    steps: int,
+    seed: int,
+) -> Learned:
+    """Trains a DQN that explores at random: its actions follow from the seed alone.
+
+    Args:
+        setting: the task.
+        flow: one of `FLOWS`.
+        workers: environments at once.
+        modules: for episodes, one after the other.
+        iterations: how many.
+        steps: of each, of all workers together.
+        seed: of the network and of its actions.
+
+    Raises:
+        ModelError: a compiler failed.
+    """
+    torch.set_num_threads(1)
+    envs = [
+        _Learned(setting.make(flow, modules), modules, setting.options, first=worker)
+        for worker in range(workers)
+    ]
+    with closing(_Parallel([lambda env=env: env for env in envs])) as together:  # type: ignore[misc]
+        model = DQN(
+            "MlpPolicy",
+            together,
+            buffer_size=50_000,
+            learning_starts=steps // 2,
+            batch_size=64,
+            train_freq=4,
+            exploration_initial_eps=1.0,
+            exploration_final_eps=1.0,
+            policy_kwargs={"net_arch": [128, 128]},
+            seed=seed,
+            device="cpu",
+        )
+        model.set_logger(Logger(folder=None, output_formats=[]))
+        clock = _Clock(steps)
+        model.learn(iterations * steps, callback=clock)
+    return Learned(
+        tuple(clock.seconds[:iterations]),
+        tuple(tuple(env.actions) for env in envs),
+        tuple(tuple(env.sizes) for env in envs),
+    )
+
+
+@dataclass
+class Results:
+    """What was measured.
+
+    Attributes:
+        states: of all episodes together.
+        played: by flow and number of workers, for each round.
+        learned: the same.
+        compared: sizes of machine code that were compared.
+        different: those that were others, all of the original flow.
+    """
+
+    states: int
+    played: dict[tuple[str, int], list[Played]] = field(default_factory=dict)
+    learned: dict[tuple[str, int], list[Learned]] = field(default_factory=dict)
+    compared: int = 0
+    different: int = 0
+
+    def rate(self, flow: str, workers: int) -> float:
+        """Steps a second, nobody learning: the median."""
+        return self.states / median(p.seconds for p in self.played[flow, workers])
+
+    def cpu_ms(self, flow: str, workers: int) -> float:
+        """Of the cores for a step, nobody learning: the median."""
+        spent = median(p.cpu_seconds for p in self.played[flow, workers])
+        return 1e3 * spent / self.states
+
+    def time_ratio(self, one: tuple[str, int], other: tuple[str, int]) -> float:
+        """The time of one, relative to another's of the same round: the median."""
+        pairs = zip(self.played[one], self.played[other], strict=True)
+        return median(a.seconds / b.seconds for a, b in pairs)
+
+    def learning_seconds(self, flow: str, workers: int) -> list[float]:
+        """Until each iteration ended: medians."""
+        curves = [run.seconds for run in self.learned[flow, workers]]
+        return [median(column) for column in zip(*curves, strict=True)]
+
+
+def measure(
+    setting: Setting,
+    names: Sequence[str],
+    workers: Sequence[int],
+    wanted: Sequence[Episode],
+    *,
+    rounds: int,
+    iterations: int,
+    iteration_steps: int,
+    seed: int,
+    on_part: Callable[[], None],
+) -> Results:
+    """Plays, and trains, by each flow with each number of workers, in turns.
+
+    Raises:
+        ModelError: a compiler failed, or other code came of the same actions.
+    """
+    results = Results(sum(len(episode.actions) for episode in wanted))
+    modules = list(dict.fromkeys(episode.module for episode in wanted))
+    for _ in range(rounds):
+        for count in workers:
+            for name in names:
+                done = play(setting, name, count, wanted)
+                results.played.setdefault((name, count), []).append(done)
+                on_part()
+    for _ in range(rounds if iterations else 0):
+        for count in workers:
+            for name in names:
+                run = learn(
+                    setting, name, count, modules, iterations, iteration_steps, seed
+                )
+                results.learned.setdefault((name, count), []).append(run)
+                on_part()
+    check(results)
+    return results
+
+
+def check(results: Results) -> None:
+    """That the same code came of the same actions, everywhere.
+
+    In the original flow some bytes may be others: a module that was written and read
+    again is the same, but not all that passes know of it is.
+    """
+    reference: dict[Any, Sizes] = {}
+
+    def compare(flow: str, what: Any, sizes: Sizes) -> None:
+        expected = reference.setdefault(what, sizes)
+        for one, other in zip(expected, sizes, strict=True):
+            results.compared += 1
+            results.different += one != other
+            if abs(one - other) > (_SLACK * one if flow == ORIGINAL else 0):
+                raise ModelError(
+                    f"{flow}: {what}: expected code of {expected} bytes after each "
+                    f"action, found {sizes}"
+                )
+
+    # What the original flow is compared with comes first.
+    for key in sorted(results.played, key=lambda key: key[0] == ORIGINAL):
+        for played in results.played[key]:
+            for episode, sizes in played.sizes.items():
+                compare(key[0], episode, sizes)
+    for key in sorted(results.learned, key=lambda key: key[0] == ORIGINAL):
+        for run in results.learned[key]:
+            for worker, (actions, sizes) in enumerate(
+                zip(run.actions, run.sizes, strict=True)
+            ):
+                compare(key[0], (key[1], worker, actions), sizes)
+    seeded: dict[int, tuple[tuple[int, ...], ...]] = {}
+    for (flow, count), runs in results.learned.items():
+        for run in runs:
+            if seeded.setdefault(count, run.actions) != run.actions:
+                raise ModelError(
+                    f"{flow}: a training with the same seed took other actions"
+                )
+
+
+def rows(results: Results) -> list[dict[str, Any]]:
+    """A row for each flow and number of workers."""
+    made = []
+    for (flow, count), runs in results.played.items():
+        row: dict[str, Any] = {
+            "flow": flow,
+            "workers": count,
+            "rounds": len(runs),
+            "states": results.states,
+            "steps_per_second": round(results.rate(flow, count), 2),
+            "cpu_ms_per_step": round(results.cpu_ms(flow, count), 3),
+        }
+        if (ORIGINAL, count) in results.played:
+            ratio = results.time_ratio((ORIGINAL, count), (flow, count))
+            row["faster_than_original"] = round(ratio, 3)
+        if (flow, 1) in results.played:
+            ratio = results.time_ratio((flow, 1), (flow, count))
+            row["faster_than_one_worker"] = round(ratio, 3)
+        if (flow, count) in results.learned:
+            row["iteration_seconds"] = [
+                round(s, 3) for s in results.learning_seconds(flow, count)
+            ]
+        made.append(row)
+    return made
+
+
+def table(results: Results) -> Table:
+    """The rows."""
+    shown = plain_table("training of phase ordering")
+    shown.add_column("", no_wrap=True)
+    columns = ["workers", "steps/s", "faster", "/ one", "CPU ms"]
+    if results.learned:
+        columns += ["learning s", "faster"]
+    for column in columns:
+        shown.add_column(column, justify="right", no_wrap=True)
+    for row in rows(results):
+        key = row["flow"], row["workers"]
+        cells = [
+            number(row[name]) if name in row else ""
+            for name in (
+                "steps_per_second",
+                "faster_than_original",
+                "faster_than_one_worker",
+                "cpu_ms_per_step",
+            )
+        ]
+        if key in results.learned:
+            last = row["iteration_seconds"][-1]
+            cells.append(number(last))
+            if (ORIGINAL, row["workers"]) in results.learned:
+                base = results.learning_seconds(ORIGINAL, row["workers"])[-1]
+                cells.append(number(base / last))
+        shown.add_row(row["flow"], str(row["workers"]), *cells)
+    return shown
+
+
+def bounds(results: Results) -> list[Bound]:
+    """What is expected of our flows, and what was found."""
+    found = []
+    for flow, count in results.played:
+        if flow == ORIGINAL:
+            continue
+        label = f"{count} worker{'s' * (count > 1)}"
+        if (ORIGINAL, count) in results.played:
+            ratio = results.time_ratio((flow, count), (ORIGINAL, count))
+            found.append(Bound(flow, label, ORIGINAL, ratio, THROUGHPUT_LIMIT))
+            ratio = results.cpu_ms(flow, count) / results.cpu_ms(ORIGINAL, count)
+            what = f"{ORIGINAL}, CPU"
+            found.append(Bound(flow, label, what, ratio, THROUGHPUT_LIMIT))
+        if count == 2 and (flow, 1) in results.played:
+            ratio = results.time_ratio((flow, 2), (flow, 1))
+            found.append(Bound(flow, label, "one worker", ratio, SCALING_LIMIT))
+    return found

@@ -1,0 +1,142 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge bench training``."""
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mlbridge.extras import need
+from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks import plot
+from mlbridge_benchmarks.options import (
+    HOW_TO_INSTALL,
+    CorpusFolder,
+    Flows,
+    JsonFile,
+    PlotFile,
+    Plugin,
+    Rounds,
+    Seed,
+    Vocabulary,
+    choice,
+    find_plugin,
+    find_vocabulary,
+    parse_counts,
+    progress_on,
+    write_plot,
+    write_rows,
+)
+from mlbridge_benchmarks.programs import ROOT
+from mlbridge_benchmarks.report import bounds_table
+
+PACKAGES = ("torch", "gymnasium", "stable_baselines3", "elftools", "onnxruntime")
+
+
+def training_command(
+    modules: Annotated[
+        int, typer.Option(min=1, help="How many are drawn from the corpus.")
+    ] = 8,
+    episodes: Annotated[
+        int, typer.Option(min=1, help="On each of them, where nobody learns.")
+    ] = 2,
+    rounds: Rounds = 3,
+    workers: Annotated[
+        str, typer.Option(metavar="N,N,...", help="Compilers at once.")
+    ] = "1,2",
+    flow: Flows = None,
+    iterations: Annotated[
+        int, typer.Option(min=0, help="Of the learner; 0: nobody learns.")
+    ] = 5,
+    iteration_steps: Annotated[
+        int, typer.Option(min=4, help="Actions of an iteration, of all workers.")
+    ] = 60,
+    steps: Annotated[int, typer.Option(min=1, help="Actions of an episode.")] = 15,
+    seed: Seed = 0,
+    corpus: CorpusFolder = None,
+    vocabulary: Vocabulary = None,
+    plugin: Plugin = None,
+    json_file: JsonFile = None,
+    plot_file: PlotFile = None,
+) -> None:
+    """Step environments of phase ordering, and train on them, in both flows.
+
+    In the original flow each step starts an opt that runs an action's passes, an
+    llvm-ir2vec that makes the observation, and a clang whose object is measured for the
+    reward. Ours is one opt with the plug-in, which stays. Both have the same caches: of
+    states by their sequence, of sizes by the hash of the IR, and of what -Oz makes.
+
+    First episodes of random actions, drawn once, are played and nobody learns. Workers
+    are threads with an environment each, which is new for each round: the caches are
+    empty, and compilers have to be started. Then a DQN of Stable-Baselines3 learns for
+    so many iterations. It explores at random, so that it takes the same actions in all
+    flows. The size of the machine code after each action is compared; in ours it has
+    to be the same.
+
+    "faster" is than the original flow with as many workers, "/ one" than the same flow
+    with one worker: medians of pairs of the same round. "CPU ms" is what a step takes
+    of the cores, in all processes together. Other work on the machine slows a flow that
+    starts processes more than one that does not; CPU is what it disturbs least.
+
+    ```sh
+    mlbridge bench training
+    mlbridge bench training --flow original --flow shm --iterations 0
+    ```
+    """
+    need("bench training", PACKAGES, HOW_TO_INSTALL)
+    from mlbridge_benchmarks.phase_ordering import training
+    from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample
+    from mlbridge_optimizations.phase_ordering import CompilerOptions
+
+    console = TableConsole(highlight=False)
+    names = choice("--flow", flow, training.FLOWS)
+    numbers = parse_counts("--workers", workers)
+    options = CompilerOptions(
+        observation=SEEN,
+        reward=training.REWARD,
+        steps=steps,
+        vocabulary=find_vocabulary(vocabulary),
+        plugin=find_plugin(plugin),
+    )
+    sample = Sample.draw(corpus or ROOT / "build" / "corpus", modules, seed)
+    with (
+        tempfile.TemporaryDirectory(prefix="mlb") as temporary,
+        progress_on(console) as progress,
+    ):
+        folder = Path(temporary)
+        setting = training.Setting(options, folder)
+        parts = rounds * len(numbers) * len(names) * (1 + bool(iterations))
+        task = progress.add_task("training", total=parts)
+        results = training.measure(
+            setting,
+            names,
+            numbers,
+            training.episodes(sample, episodes, setting, seed),
+            rounds=rounds,
+            iterations=iterations,
+            iteration_steps=iteration_steps,
+            seed=seed,
+            on_part=lambda: progress.advance(task),
+        )
+    console.print(
+        f"{sample}, {results.states} actions, {rounds} rounds; learning: {iterations} "
+        f"iterations of {iteration_steps} actions"
+    )
+    console.print(training.table(results))
+    console.print(
+        "after the same actions the size of the code is the same in all of our flows; "
+        f"of {results.compared} comparisons {results.different} found another size in "
+        "the original flow"
+    )
+    for (name, count), runs in results.played.items():
+        if name == training.ORIGINAL and count == 1:
+            console.print(f"{runs[0].known:.1%} of the states were in the cache")
+    if found := training.bounds(results):
+        console.print(bounds_table(found))
+    write_rows(console, training.rows(results), json_file)
+    path = plot_file or ROOT / "build" / "training.png"
+    write_plot(console, path, partial(plot.save_training, results))

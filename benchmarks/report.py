@@ -1,0 +1,202 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What was measured, as JSON rows, as tables and against the limits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich import box
+from rich.table import Table
+
+from mlbridge_benchmarks.rtt.measurement import Results, Series, Subject
+
+SHOWN_LENGTHS = (500, 5_000, 50_000)
+
+FC_LIMIT = 1.6
+"""How much `fc` may take of what `echo` and the product alone take together."""
+
+JSON_LIMIT = 0.15
+"""How much a sweep with JSON may take of the stdlib's pair."""
+
+
+def shown(lengths: Sequence[int]) -> dict[str, int]:
+    """The lengths that tables show, by name, with their index."""
+    wanted = [length for length in SHOWN_LENGTHS if length in lengths]
+    if not wanted:
+        wanted = sorted({lengths[0], lengths[len(lengths) // 2], lengths[-1]})
+    return {str(length): lengths.index(length) for length in wanted}
+
+
+def sweep_ms(microseconds: NDArray[np.float64]) -> float:
+    """One trip of each length, in ms."""
+    return float(microseconds.sum()) / 1e3
+
+
+def row(results: Results, subject: Subject) -> dict[str, Any]:
+    """A runner's row; times of a sweep are in ms, those of a trip in us."""
+    series = results.subjects[subject]
+    floor = sweep_ms(results.floors[subject.runner.floor].median)
+    sweep = sweep_ms(series.median)
+    at = shown(results.lengths)
+
+    def us(values: NDArray[np.float64]) -> dict[str, float]:
+        return {length: round(float(values[i]), 3) for length, i in at.items()}
+
+    extra = {
+        f"{name}_ms": round(sweep_ms(baseline.median), 4)
+        for name, baseline in results.baselines.items()
+    }
+    extra |= {
+        f"{name.replace('-', '_')}_floor_ms": round(sweep_ms(other.median), 4)
+        for name in subject.runner.other_floors
+        if (other := results.floors.get(name))
+    }
+    return {
+        "runner": subject.runner.name,
+        "serdes": subject.serdes,
+        "python": subject.policy,
+        "placement": results.placement.name,
+        "sweep_ms": round(sweep, 4),
+        "floor_ms": round(floor, 4),
+        # Shared memory's is some thousandths: digits count, not decimals.
+        "ratio": float(f"{sweep / floor:.4g}"),
+        "us": us(series.median),
+        "allocations_per_message": round(series.allocations_per_message, 4),
+        "sweep_mean_ms": round(sweep_ms(series.mean), 4),
+        "sweep_p99_ms": round(sweep_ms(series.p99), 4),
+        "us_mean": us(series.mean),
+        "us_p99": us(series.p99),
+        "sweeps": len(series.sweeps),
+        "features": "fresh" if results.fresh else "kept",
+        **extra,
+    }
+
+
+def rows(measured: Sequence[Results]) -> list[dict[str, Any]]:
+    """All runners' rows, placement by placement."""
+    return [
+        row(results, subject) for results in measured for subject in results.subjects
+    ]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Something that a row is to stay below."""
+
+    subject: str
+    placement: str
+    against: str
+    found: float
+    limit: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether it does."""
+        return self.found <= self.limit
+
+
+def bounds(results: Results) -> list[Bound]:
+    """What the runners promise, and what was found."""
+    medians = {
+        subject: sweep_ms(series.median) for subject, series in results.subjects.items()
+    }
+    found = []
+
+    def add(subject: Subject, against: str, value: float, limit: float) -> None:
+        name = f"{subject.runner.name} {subject.serdes} {subject.policy}"
+        found.append(Bound(name, results.placement.name, against, value, limit))
+
+    for subject, sweep in medians.items():
+        if subject.serdes == "json":
+            stdlib = sweep_ms(results.baselines["stdlib"].median)
+            add(subject, "stdlib json alone", sweep / stdlib, JSON_LIMIT)
+        elif subject.policy == "echo":
+            name, limit = subject.runner.limits[results.placement.name]
+            floor = sweep_ms(results.floors[name].median)
+            add(subject, f"raw {name} floor", sweep / floor, limit)
+        else:
+            echo = medians[Subject(subject.runner, subject.serdes, "echo")]
+            dot = sweep_ms(results.baselines["dot"].median)
+            add(subject, "echo + NumPy dot alone", sweep / (echo + dot), FC_LIMIT)
+    counted = [
+        series.allocations_per_message
+        for subject, series in results.subjects.items()
+        if not subject.runner.allocates
+    ]
+    if counted:
+        most = max(counted)
+        found.append(
+            Bound("all", results.placement.name, "allocations a message", most, 0)
+        )
+    return found
+
+
+def plain_table(title: str) -> Table:
+    """A table of the benchmarks' look."""
+    return Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+
+
+def number(value: float) -> str:
+    """With three digits at least, and two behind the point at most."""
+    decimals = 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:.{decimals}f}"
+
+
+def sweeps_table(results: Results) -> Table:
+    """What each row took."""
+    at = shown(results.lengths)
+    features = "fresh floats" if results.fresh else "floats"
+    table = plain_table(
+        f"{results.placement.name}: ms a sweep, us a trip of so many {features}"
+    )
+    table.add_column("", no_wrap=True)
+    for column in ("median", "/floor", "mean", "p99", *at, "mallocs"):
+        table.add_column(column, justify="right")
+
+    def add(name: str, series: Series, ratio: str, mallocs: str, style: str) -> None:
+        sums = [sweep_ms(x) for x in (series.median, series.mean, series.p99)]
+        median, mean, p99 = map(number, sums)
+        trips = [number(float(series.median[i])) for i in at.values()]
+        table.add_row(name, median, ratio, mean, p99, *trips, mallocs, style=style)
+
+    for name, floor in results.floors.items():
+        add(f"raw {name} floor", floor, "", "", "dim")
+    for subject, series in results.subjects.items():
+        least = sweep_ms(results.floors[subject.runner.floor].median)
+        add(
+            f"{subject.runner.name} {subject.serdes} {subject.policy}",
+            series,
+            number(sweep_ms(series.median) / least),
+            f"{series.allocations_per_message:g}",
+            "",
+        )
+    names = {"dot": "NumPy dot alone", "stdlib": "stdlib json alone"}
+    for name, baseline in results.baselines.items():
+        add(names[name], baseline, "", "", "dim")
+    return table
+
+
+def bounds_table(found: Sequence[Bound]) -> Table:
+    """Which limits hold."""
+    table = plain_table("limits")
+    for column in ("", "", "against"):
+        table.add_column(column)
+    table.add_column("found", justify="right")
+    table.add_column("limit", justify="right")
+    table.add_column("")
+    for bound in found:
+        table.add_row(
+            bound.placement,
+            bound.subject,
+            bound.against,
+            f"{bound.found:.3g}",
+            f"{bound.limit:g}",
+            "[green]holds[/]" if bound.holds else "[red]missed[/]",
+        )
+    return table

@@ -1,0 +1,206 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge bench rtt``."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, TaskID
+
+from mlbridge.extras import pip_install
+from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks import plot, report
+from mlbridge_benchmarks.options import (
+    Build,
+    JsonFile,
+    choice,
+    only_runner,
+    progress_on,
+    write_rows,
+)
+from mlbridge_benchmarks.rtt import inprocess
+from mlbridge_benchmarks.rtt.measurement import Results, measure, rounds_of, subjects
+from mlbridge_benchmarks.runners import RUNNERS, kinds
+from mlbridge_benchmarks.workers import find_build, placements
+from mlbridge_benchmarks.workload import LENGTHS, Workload, parse_lengths
+
+SERDES = tuple(sorted({name for r in RUNNERS.values() for name in r.serdes}))
+ALL = tuple(RUNNERS)
+PLACEMENTS = ("one-core", "two-cores")
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    try:
+        return parse_lengths(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--lengths") from None
+
+
+def _in_process(
+    console: Console, build: Path, asked: list[str] | None
+) -> tuple[str, ...]:
+    """The runtimes that are wanted and here; says which are not here."""
+    wanted = [name for name in inprocess.RUNTIMES if name in (asked or ())]
+    if asked and not wanted:
+        return ()
+    missing = inprocess.available(build)
+    here = []
+    for name in wanted or inprocess.RUNTIMES:
+        if why := missing[name]:
+            console.print(f"[yellow]no {name}: {escape(why)}[/]")
+        else:
+            here.append(name)
+    return tuple(here)
+
+
+class _Steps:
+    """Progress in steps that follow each other."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task: TaskID | None = None
+
+    def start(self, name: str, total: int) -> None:
+        """The next step has so many parts."""
+        self._task = self._progress.add_task(name, total=total)
+        self._progress.refresh()
+
+    def advance(self) -> None:
+        """One part of it is done."""
+        assert self._task is not None
+        self._progress.update(self._task, advance=1, refresh=True)
+
+
+def rtt(
+    sweeps: Annotated[
+        int, typer.Option(min=1, help="Round trips for each length that count.")
+    ] = 20,
+    lengths: Annotated[
+        str,
+        typer.Option(
+            metavar="N,N,...|FIRST:LAST:STEP", help="How many float32s are sent."
+        ),
+    ] = f"{LENGTHS[0]}:{LENGTHS[-1]}:{LENGTHS[1] - LENGTHS[0]}",
+    placement: Annotated[
+        list[str] | None,
+        typer.Option(metavar="|".join(PLACEMENTS), help="Only this placement."),
+    ] = None,
+    runner: Annotated[
+        list[str] | None, only_runner([*kinds(), *inprocess.RUNTIMES])
+    ] = None,
+    serdes: Annotated[
+        list[str] | None,
+        typer.Option(metavar="|".join(SERDES), help="Only this format."),
+    ] = None,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh",
+            help="Write the features anew before each trip, which is not timed: they "
+            "are then in the compiler's cache alone. Else they are written once.",
+        ),
+    ] = False,
+    json_file: JsonFile = None,
+    plot_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Where the plot goes; that of models in process has -inprocess in "
+            "its name. [default: rtt.png beside rtt-client]",
+        ),
+    ] = None,
+    build: Build = None,
+) -> None:
+    """Time round trips between a compiler in C++ and a model.
+
+    For each length, the compiler sends that many float32s to a model in Python and
+    waits for one to come back; each runner is held against the raw floor of its
+    transport, measured in turns with it. Limits that are missed are shown, and are no
+    failure: times are this machine's affair. A wrong answer is one.
+
+    The runners of models in the compiler's own process, onnx, aot and tf, are held
+    against a direct call of the same runtime, whose tensors are made and bound once;
+    --placement, --serdes and --fresh do not concern them. Their models are kept in the
+    folder `models` beside rtt-client; the first run compiles them, some seconds each.
+
+    ```sh
+    mlbridge bench rtt --runner pipe --runner shm --lengths 500,5000
+    mlbridge bench rtt --runner onnx --runner aot
+    ```
+    """
+    console = TableConsole(highlight=False)
+    asked = _lengths(lengths)
+    work = Workload.make(asked)
+    found_build = find_build(build)
+    words = choice("--runner", runner, (*kinds(), *inprocess.RUNTIMES))
+    if not runner:
+        words = ALL
+        if not (found_build / "grpc-floor-server").exists():
+            console.print("[yellow]this build has no gRPC[/]")
+            words = tuple(name for name in ALL if not name.startswith("grpc"))
+    runtimes = _in_process(console, found_build, runner)
+    words = tuple(word for word in words if word in kinds())
+    chosen = subjects(
+        [name for word in words for name in kinds()[word]],
+        choice("--serdes", serdes, SERDES),
+    )
+    wanted = choice("--placement", placement, PLACEMENTS)
+    where = [p for p in placements() if p.name in wanted]
+    if missing := set(wanted) - {p.name for p in where}:
+        console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")
+    if not (can_plot := plot.is_available()):
+        install = escape(pip_install("matplotlib"))
+        console.print(f"[yellow]no plot: `{install}` for one[/]")
+
+    measured: list[Results] = []
+    # It draws between sweeps.
+    with progress_on(console, auto_refresh=False) as progress:
+        for p in where if chosen else ():
+            task = progress.add_task(p.name, total=rounds_of(sweeps))
+            progress.refresh()
+            advance = partial(progress.update, task, advance=1, refresh=True)
+            measured.append(
+                measure(
+                    p,
+                    work,
+                    chosen,
+                    sweeps=sweeps,
+                    fresh=fresh,
+                    build=found_build,
+                    on_round=advance,
+                )
+            )
+
+        inside: list[inprocess.Measured] = []
+        if runtimes:
+            steps = _Steps(progress)
+            inside = inprocess.measure(
+                runtimes,
+                inprocess.lengths_of(asked),
+                batches=inprocess.BATCHES_A_SWEEP * sweeps,
+                build=found_build,
+                on_start=steps.start,
+                on_done=steps.advance,
+            )
+
+    for results in measured:
+        console.print(report.sweeps_table(results))
+    if inside:
+        console.print(inprocess.table(inside))
+    found = [b for r in measured for b in report.bounds(r)]
+    console.print(report.bounds_table(found + inprocess.bounds(inside)))
+    write_rows(console, report.rows(measured) + inprocess.as_dicts(inside), json_file)
+    path = plot_file or found_build / "rtt.png"
+    if can_plot and measured:
+        plot.save(measured, path)
+        console.print(f"plot: {path}")
+    if can_plot and inside:
+        path = path.with_stem(f"{path.stem}-inprocess")
+        plot.save_in_process(inside, path)
+        console.print(f"plot: {path}")

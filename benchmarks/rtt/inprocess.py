@@ -1,0 +1,335 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models in the compiler's own process, against direct calls of their runtimes."""
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from mlbridge import inprocess
+from mlbridge.errors import PeerClosed
+from mlbridge.extras import how_to_install, pip_install
+from mlbridge_benchmarks.report import Bound, number, plain_table, shown
+from mlbridge_benchmarks.rtt import savedmodel
+from mlbridge_benchmarks.workers import ENVIRONMENT
+from mlbridge_benchmarks.workload import LENGTHS, Workload
+
+RUNTIMES = ("onnx", "aot", "tf")
+"""In the order of the tables; each by its scheme."""
+
+POLICIES = ("echo", "fc")
+
+BATCHES_A_SWEEP = 5
+
+MOST_LENGTHS = 12
+"""Of more lengths than these, the first and every tenth are taken: each is a model of
+its own, which takes seconds to compile."""
+
+FIRST_LIMIT_US = {"onnx": 0.5}
+"""How much longer than its floor a runner may take for the shortest question."""
+SWEEP_LIMIT = {"onnx": 1.15}
+"""How much of its floor's sweep a runner's may take."""
+CALL_LIMIT_US = {"aot": 0.2}
+"""How much longer than its floor it may take for any question."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One model by one runtime: what batches took that follow each other in pairs."""
+
+    runtime: str
+    model: str
+    floats: int
+    calls: int
+    """In a batch."""
+    # A call's share of each batch.
+    floor_ns: NDArray[np.float64]
+    runner_ns: NDArray[np.float64]
+    floor_allocations: float
+    runner_allocations: float
+
+    @cached_property
+    def floor_us(self) -> float:
+        """The median."""
+        return float(np.median(self.floor_ns)) / 1e3
+
+    @cached_property
+    def difference_us(self) -> float:
+        """The median over the pairs: what else goes on in the machine hits both."""
+        return float(np.median(self.runner_ns - self.floor_ns)) / 1e3
+
+    @property
+    def runner_us(self) -> float:
+        """The floor and the difference."""
+        return self.floor_us + self.difference_us
+
+    @property
+    def our_allocations(self) -> float:
+        """What the runner takes from the heap beside what its runtime takes."""
+        return self.runner_allocations - self.floor_allocations
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is shown and written: one question, or the sum of a sweep's."""
+
+    runner: str
+    model: str
+    floats: str
+    floor_us: float
+    us: float
+    difference_us: float
+    """A call."""
+    ratio: float
+    our_allocations: float
+    runtime_allocations: float
+
+
+def lengths_of(lengths: Sequence[int]) -> tuple[int, ...]:
+    """Those that models are made for."""
+    if len(lengths) <= MOST_LENGTHS:
+        return tuple(lengths)
+    return tuple(dict.fromkeys((lengths[0], *lengths[9::10])))
+
+
+@contextmanager
+def _client(build: Path, batches: int, features: Path) -> Iterator[Any]:
+    """A function that sends inprocess-client a line, and returns its answer."""
+    core = max(os.sched_getaffinity(0))
+    environment = os.environ | ENVIRONMENT
+    if runtime := inprocess.onnxruntime():
+        environment["MLBRIDGE_ONNXRUNTIME"] = str(runtime)
+    environment |= savedmodel.environment(build)
+    command: list[str | Path] = [build / "inprocess-client"]
+    command += [str(core), features, str(batches)]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def ask(line: str) -> Any:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            try:
+                print(line, file=process.stdin, flush=True)
+                answer = process.stdout.readline()
+            except BrokenPipeError:
+                answer = ""
+            if not answer:
+                raise PeerClosed(f"inprocess-client ended with {process.wait()}")
+            return json.loads(answer)
+
+        try:
+            yield ask
+        finally:
+            process.terminate()
+
+
+def available(build: Path) -> dict[str, str]:
+    """The runtimes; of each what is missing, or ""."""
+    client = build / "inprocess-client"
+    if not client.exists():
+        return dict.fromkeys(RUNTIMES, "this build has no inprocess-client")
+    if find_spec("onnx") is None or find_spec("emx_onnx_cgen") is None:
+        return dict.fromkeys(RUNTIMES, f"needs {how_to_install('compile')}")
+    with _client(build, 1, Path(os.devnull)) as ask:
+        kinds = ask("kinds")
+    missing = {name: "" if name in kinds else "not in this build" for name in RUNTIMES}
+    missing["onnx"] = missing["onnx"] or (
+        "" if inprocess.onnxruntime() else f"`{pip_install('onnxruntime')}`"
+    )
+    missing["tf"] = missing["tf"] or savedmodel.missing(build)
+    return missing
+
+
+def measure(
+    runtimes: Sequence[str],
+    lengths: Sequence[int],
+    *,
+    batches: int,
+    build: Path,
+    on_start: Callable[[str, int], None],
+    on_done: Callable[[], None],
+) -> list[Measured]:
+    """Measures the sweep's two policies and a network, by each runtime.
+
+    Args:
+        runtimes: the schemes.
+        lengths: how many float32s are asked about; each is a model of its own.
+        batches: how many pairs of batches.
+        build: where inprocess-client is, and where models are kept.
+        on_start: called with a step's name and how many parts it has.
+        on_done: called after each part.
+
+    Raises:
+        ModelError: an answer was wrong.
+        PeerClosed: the client has ended; why is on its stderr, which is ours.
+        mlbridge.Error: a model cannot be compiled.
+    """
+    # Here, since `mlbridge bench` is there without the package onnx as well.
+    from mlbridge_benchmarks.rtt.models import MLP, InProcessModel, ModelCache
+
+    models = [InProcessModel(name, n) for name in POLICIES for n in lengths]
+    models.append(InProcessModel("mlp", MLP[0]))
+    # As long as any sweep, so that all have the same front, and the same models.
+    work = Workload.make((*lengths, LENGTHS[-1]))
+    cache = ModelCache(build / "models", work)
+    if "aot" in runtimes:
+        cache.compile_all(
+            models,
+            jobs=len(os.sched_getaffinity(0)),
+            on_start=lambda total: on_start("compiling models", total),
+            on_done=on_done,
+        )
+    if "tf" in runtimes:
+        on_start("saving TensorFlow's models", 1)
+        savedmodel.make(build, cache, models)
+        on_done()
+    find = {"onnx": cache.onnx, "aot": cache.compiled, "tf": cache.saved_model}
+
+    on_start("in process", len(models) * len(runtimes))
+    found = []
+    with tempfile.TemporaryDirectory(prefix="mlb") as folder:
+        work.save(Path(folder))
+        with _client(build, batches, Path(folder) / "features.f32") as ask:
+            # What is measured first finds the core asleep; so it is measured again.
+            ask(f"{runtimes[0]} {models[0].length} {find[runtimes[0]](models[0])}")
+            for model in models:
+                for runtime in runtimes:
+                    path = find[runtime](model)
+                    got = ask(f"{runtime} {model.length} {path}")
+                    for side in ("floor", "runner"):
+                        answer = np.array(got[side]["answer"], np.float32)
+                        model.check(work, answer)
+                    found.append(
+                        Measured(
+                            runtime,
+                            model.name,
+                            model.length,
+                            got["calls"],
+                            np.array(got["floor"]["ns"]),
+                            np.array(got["runner"]["ns"]),
+                            got["floor"]["allocations"],
+                            got["runner"]["allocations"],
+                        )
+                    )
+                    on_done()
+    return found
+
+
+def _row(found: Sequence[Measured], floats: str) -> Row:
+    """One, or several added up."""
+    floor = sum(m.floor_us for m in found)
+    runner = sum(m.runner_us for m in found)
+    return Row(
+        found[0].runtime,
+        found[0].model,
+        floats,
+        round(floor, 4),
+        round(runner, 4),
+        round((runner - floor) / len(found), 4),
+        round(runner / floor, 4),
+        max(m.our_allocations for m in found),
+        max(m.floor_allocations for m in found),
+    )
+
+
+def _groups(found: Sequence[Measured]) -> dict[tuple[str, str], list[Measured]]:
+    groups: dict[tuple[str, str], list[Measured]] = {}
+    for name in dict.fromkeys(m.model for m in found):
+        for m in found:
+            if m.model == name:
+                groups.setdefault((name, m.runtime), []).append(m)
+    return groups
+
+
+def rows(found: Sequence[Measured]) -> list[Row]:
+    """All, and a sum for each sweep."""
+    made = []
+    for group in _groups(found).values():
+        made += [_row([m], str(m.floats)) for m in group]
+        if len(group) > 1:
+            made.append(_row(group, "sweep"))
+    return made
+
+
+def as_dicts(found: Sequence[Measured]) -> list[dict[str, Any]]:
+    """The rows for --json."""
+    return [asdict(row) for row in rows(found)]
+
+
+def bounds(found: Sequence[Measured]) -> list[Bound]:
+    """What the runners promise, and what was found."""
+    made = []
+
+    def add(subject: str, against: str, value: float, limit: float) -> None:
+        made.append(Bound(subject, "in process", against, value, limit))
+
+    for (model, runtime), group in _groups(found).items():
+        subject = f"{runtime} {model}"
+        if model != "mlp" and (limit := FIRST_LIMIT_US.get(runtime)):
+            first = group[0]
+            more = first.difference_us
+            add(f"{subject} of {first.floats}", "floor, us more", more, limit)
+        if model != "mlp" and (limit := SWEEP_LIMIT.get(runtime)):
+            add(f"{subject}, sweep", "floor", _row(group, "").ratio, limit)
+        if limit := CALL_LIMIT_US.get(runtime):
+            most = max(m.difference_us for m in group)
+            add(f"{subject}, worst", "floor, us more", most, limit)
+    networks = {m.runtime: m.runner_us for m in found if m.model == "mlp"}
+    aot = networks.pop("aot", None)
+    if aot is not None and networks:
+        other = min(networks, key=lambda name: networks[name])
+        add("aot mlp", other, aot / networks[other], 1)
+    for runtime in dict.fromkeys(m.runtime for m in found):
+        most = max(m.our_allocations for m in found if m.runtime == runtime)
+        add(runtime, "our allocations a call", most, 0)
+    return made
+
+
+def _us(value: float) -> str:
+    return f"{value:.3f}" if value < 10 else number(value)
+
+
+def table(found: Sequence[Measured]) -> Table:
+    """What each call took; of a sweep, the sum, and the difference a call."""
+    shown_table = plain_table("in process: us a call, of a sweep their sum")
+    for column in ("model", "floats", "runner"):
+        shown_table.add_column(column, no_wrap=True)
+    for column in ("floor", "runner", "more", "/floor", "mallocs", "runtime's"):
+        shown_table.add_column(column, justify="right")
+    lengths = sorted({m.floats for m in found if m.model != "mlp"})
+    wanted = {*shown(lengths), "sweep"} if lengths else set()
+    for row in rows(found):
+        if row.model != "mlp" and row.floats not in wanted:
+            continue
+        shown_table.add_row(
+            row.model,
+            row.floats,
+            row.runner,
+            _us(row.floor_us),
+            _us(row.us),
+            f"{row.difference_us:.3f}",
+            number(row.ratio),
+            f"{row.our_allocations:g}",
+            f"{row.runtime_allocations:g}",
+        )
+    return shown_table

@@ -1,0 +1,202 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge bench neighbour``."""
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from contextlib import nullcontext as quiet
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks.options import (
+    LOCAL_RUNNERS,
+    Build,
+    JsonFile,
+    LocalRunner,
+    choice,
+    progress_on,
+    write_rows,
+)
+from mlbridge_benchmarks.runners import RUNNERS
+from mlbridge_benchmarks.workers import (
+    Placement,
+    Workers,
+    find_build,
+    placements,
+    started,
+)
+from mlbridge_benchmarks.workload import Workload
+
+TRIPS_A_SWEEP = 1000
+
+LIMIT = 2.0
+"""A busy neighbour may cost so much of the quiet median."""
+
+BUSY = """
+import os, sys
+os.sched_setaffinity(0, {int(sys.argv[1])})
+print("busy", flush=True)
+parent = os.getppid()
+while os.getppid() == parent:
+    for _ in range(1_000_000):
+        pass
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Many trips in one placement."""
+
+    runner: str
+    placement: str
+    busy: bool
+    trips: int
+    median_us: float
+    mean_us: float
+    p99_us: float
+    max_us: float
+
+
+@contextmanager
+def neighbour(core: int) -> Iterator[None]:
+    """A process that never rests, on that core, while the body runs."""
+    with started([sys.executable, "-c", BUSY, str(core)]) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield
+
+
+def measure(
+    runner: str,
+    placement: Placement,
+    *,
+    floats: int,
+    trips: int,
+    build: Path,
+    on_sweep: Callable[[], None],
+) -> list[Row]:
+    """Times the trips of one runner without a busy neighbour and with one.
+
+    Raises:
+        ModelError: an answer was wrong.
+        PeerClosed: a process has ended.
+        Timeout: a process hangs.
+    """
+    work = Workload.make((floats,) * TRIPS_A_SWEEP)
+    rows = []
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mlb")))
+        work.save(folder)
+        workers = Workers(placement, build, folder, fresh=False, stack=stack)
+        worker = workers.runner(RUNNERS[runner], "bitstream", "echo")
+        worker.sweep()
+        for busy in (False, True):
+            with neighbour(placement.model) if busy else quiet():
+                times = []
+                for _ in range(sweeps_of(trips)):
+                    sweep = worker.sweep()
+                    work.check("echo", sweep.answers)
+                    times.append(sweep.microseconds)
+                    on_sweep()
+            us = np.concatenate(times)
+            rows.append(
+                Row(
+                    runner,
+                    placement.name,
+                    busy,
+                    len(us),
+                    float(np.median(us)),
+                    float(us.mean()),
+                    float(np.percentile(us, 99)),
+                    float(us.max()),
+                )
+            )
+    return rows
+
+
+def sweeps_of(trips: int) -> int:
+    """How many sweeps make at least so many trips."""
+    return -(-trips // TRIPS_A_SWEEP)
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """The rows, each busy one against the quiet one before it."""
+    shown = Table(title="one core's busy neighbour, us a trip")
+    for name in ("runner", "placement", "neighbour"):
+        shown.add_column(name)
+    for name in ("trips", "median", "/ quiet", "mean", "p99", "max"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    base = 0.0
+    for row in rows:
+        base = base if row.busy else row.median_us
+        ratio = f"{row.median_us / base:.2f}" if row.busy else ""
+        if row.busy and row.median_us > LIMIT * base:
+            ratio = f"[red]{ratio}[/]"
+        shown.add_row(
+            row.runner,
+            row.placement,
+            "busy" if row.busy else "quiet",
+            str(row.trips),
+            f"{row.median_us:.2f}",
+            ratio,
+            f"{row.mean_us:.2f}",
+            f"{row.p99_us:.2f}",
+            f"{row.max_us:.0f}",
+        )
+    return shown
+
+
+def neighbour_command(
+    trips: Annotated[
+        int,
+        typer.Option(min=1, help="Round trips of each row, in full thousands."),
+    ] = 100_000,
+    floats: Annotated[
+        int, typer.Option(min=1, max=1 << 20, help="How many float32s are sent.")
+    ] = 500,
+    runner: LocalRunner = None,
+    json_file: JsonFile = None,
+    build: Build = None,
+) -> None:
+    """Time round trips while a third process keeps the model's core busy.
+
+    Waiting by spinning is fast and rude: it takes the core from whoever else wants it,
+    the awaited side included. Here a process that never rests shares the model's core;
+    the median should stay below twice what it is without one. Fairness has its price in
+    the mean: with three on two cores, or two and a neighbour on one, somebody waits.
+    """
+    console = TableConsole(highlight=False)
+    found_build = find_build(build)
+    chosen = [
+        (name, p)
+        for name in choice("--runner", runner, LOCAL_RUNNERS)
+        for p in placements()
+    ]
+    rows: list[Row] = []
+    # It draws between sweeps.
+    with progress_on(console, auto_refresh=False) as progress:
+        for name, placement in chosen:
+            task = progress.add_task(
+                f"{name}, {placement.name}", total=2 * sweeps_of(trips)
+            )
+            advance = partial(progress.update, task, advance=1, refresh=True)
+            rows += measure(
+                name,
+                placement,
+                floats=floats,
+                trips=trips,
+                build=found_build,
+                on_sweep=advance,
+            )
+    console.print(table(rows))
+    write_rows(console, [asdict(row) for row in rows], json_file)

@@ -1,0 +1,64 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The model of ``mlbridge bench serve``, as a process.
+
+    python -m mlbridge_benchmarks.serve.model SPEC MILLISECONDS MAX_BATCH MAX_DELAY
+
+Each call takes so long, whatever the batch, as a network on an accelerator does; the
+answer to a question is the first of its features. Ends by SIGTERM, and says in a line
+of JSON what it has done.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from mlbridge.batching import batched
+from mlbridge.server import Statistics, serve
+from mlbridge.types import Features
+
+
+def main(spec: str, milliseconds: str, max_batch: str, max_delay: str) -> None:
+    """Answers until it is told to end."""
+    seconds = float(milliseconds) / 1000
+
+    @batched
+    def policy(questions: Sequence[Features]) -> list[Any]:
+        until = time.perf_counter() + seconds
+        answers = [features["x"][0] for features in questions]
+        if (left := until - time.perf_counter()) > 0:
+            time.sleep(left)
+        return answers
+
+    statistics = Statistics()
+    try:
+        serve(
+            policy,
+            spec,
+            max_batch=int(max_batch),
+            max_delay=float(max_delay) / 1000,
+            measure_latency=True,
+            statistics=statistics,
+        )
+    except SystemExit:
+        median, p90, p99 = statistics.latencies
+        print(
+            json.dumps(
+                {
+                    "batch_size": statistics.batch_size,
+                    "latency_ms": {
+                        "p50": 1e3 * median,
+                        "p90": 1e3 * p90,
+                        "p99": 1e3 * p99,
+                    },
+                }
+            ),
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,235 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge bench threads``."""
+
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from mlbridge.errors import ModelError
+from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks import plot
+from mlbridge_benchmarks.options import (
+    MODEL_RUNNERS,
+    Build,
+    JsonFile,
+    ModelRunner,
+    Plugin,
+    Rounds,
+    Workloads,
+    choice,
+    find_plugin,
+    parse_counts,
+    progress_on,
+    write_plot,
+    write_rows,
+)
+from mlbridge_benchmarks.programs import PROGRAMS, ROOT, fetch
+from mlbridge_benchmarks.report import number, plain_table
+from mlbridge_benchmarks.threads import threads
+from mlbridge_benchmarks.threads.threads import Cell, Cells, Model, Round, Source
+from mlbridge_benchmarks.workers import find_build
+
+PARTS = ("decisions", "compile")
+COUNTS = "1,2,4,8"
+
+
+def _keys(cells: Cells) -> list[tuple[str, int]]:
+    return list(dict.fromkeys((runner, count) for runner, count, _ in cells))
+
+
+def _both(cells: Cells, runner: str, count: int) -> tuple[Cell, Cell]:
+    return cells[runner, count, "threads"], cells[runner, count, "processes"]
+
+
+def decisions_table(cells: Cells) -> Table:
+    """Decisions a second, and what one takes of a core."""
+    table = plain_table("thousand decisions/s: N threads of one process, N processes")
+    table.add_column("runner")
+    for column in ("N", "threads", "us CPU", "MiB"):
+        table.add_column(column, justify="right")
+    for column in ("processes", "us CPU", "MiB", "threads/processes"):
+        table.add_column(column, justify="right")
+    for runner, count in _keys(cells):
+        one, many = _both(cells, runner, count)
+        sides = [
+            text
+            for cell in (one, many)
+            for text in (
+                number(cell.rate / 1e3),
+                number(cell.cpu * 1e6),
+                number(cell.memory_mib),
+            )
+        ]
+        table.add_row(runner, str(count), *sides, f"{one.rate / many.rate:.2f}")
+    return table
+
+
+def compile_table(cells: Cells) -> Table:
+    """How long the programs take."""
+    table = plain_table("s to compile all: N threads of one process, N processes")
+    table.add_column("model")
+    for column in ("N", "threads", "s CPU", "processes", "s CPU"):
+        table.add_column(column, justify="right")
+    for column in ("processes/threads", "CPU"):
+        table.add_column(column, justify="right")
+    for runner, count in _keys(cells):
+        one, many = _both(cells, runner, count)
+        table.add_row(
+            runner,
+            str(count),
+            *(f"{value:.2f}" for c in (one, many) for value in (c.seconds, c.cpu)),
+            f"{many.seconds / one.seconds:.2f}",
+            f"{many.cpu / one.cpu:.2f}",
+        )
+    return table
+
+
+class _Compiles:
+    """Compiles, and holds every result against the first of its model."""
+
+    def __init__(
+        self, build: Path, plugin: Path, modules: Sequence[Path], folder: Path
+    ) -> None:
+        self._build, self._plugin, self._folder = build, plugin, folder
+        self._modules = modules
+        self._digests: dict[str, str] = {}
+
+    def __call__(self, model: Model, count: int, side: str) -> Round:
+        with tempfile.TemporaryDirectory(dir=self._folder) as objects:
+            into = Path(objects)
+            found = threads.compile_modules(
+                self._build, self._plugin, model, self._modules, count, side, into
+            )
+            made = threads.digest(into)
+        if self._digests.setdefault(model.runner, made) != made:
+            raise ModelError(
+                f"{model.runner}: {count} {side} have made other objects than one did"
+            )
+        return found
+
+
+def threads_command(
+    counts: Annotated[
+        str,
+        typer.Option("--threads", metavar="N,N,...", help="How many at once."),
+    ] = COUNTS,
+    runner: ModelRunner = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="|".join(PARTS), help="Only this part.")
+    ] = None,
+    program: Annotated[
+        list[str] | None,
+        typer.Option(metavar="|".join(PROGRAMS), help="Compile only this program."),
+    ] = None,
+    source: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE.c", exists=True, help="Compile this file, and no program."
+        ),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.05, help="How long decisions are counted each time.")
+    ] = 0.5,
+    rounds: Rounds = 5,
+    workloads: Workloads = None,
+    plugin: Plugin = None,
+    json_file: JsonFile = None,
+    plot_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Where the plot goes. [default: threads.png beside threads-client]",
+        ),
+    ] = None,
+    build: Build = None,
+) -> None:
+    """Compare threads of one process that share a model with as many processes.
+
+    First decisions: each thread asks the imitation inliner without a pause. Then
+    compiling: LLVM's -Oz and code generation of Debian's bzip2, zlib and Lua, from
+    bitcode, where the plug-in asks the same model; `llvm` is LLVM's own heuristic. One
+    process loads the plug-in and the model once; with processes, each module has one of
+    its own, N at a time, as `make -jN` has them.
+
+    "us CPU" and "s CPU" are what one decision, or all modules, take of a core: where
+    threads get into each other's way it rises with N, whatever else the machine does.
+    All object files must be the same, or the run fails.
+
+    All of it takes some ten minutes on two cores that have nothing else to do, the
+    decisions alone one:
+
+    ```sh
+    mlbridge bench threads --only decisions --threads 1,2
+    mlbridge bench threads --only compile --program lua --runner aot --rounds 3
+    ```
+    """
+    console = TableConsole(highlight=False)
+    numbers = parse_counts("--threads", counts)
+    chosen = choice("--runner", runner, MODEL_RUNNERS)
+    parts = choice("--only", only, PARTS)
+    names = choice("--program", program, tuple(PROGRAMS))
+    clients = {"decisions": "threads-client", "compile": "compile-client"}
+    found_build = find_build(build, [clients[part] for part in parts])
+    found_plugin = find_plugin(plugin) if "compile" in parts else None
+
+    decided: Cells = {}
+    compiled: Cells = {}
+    with (
+        tempfile.TemporaryDirectory(prefix="mlb") as temporary,
+        progress_on(console, auto_refresh=False) as progress,
+    ):
+        folder = Path(temporary)
+        models = threads.models(chosen, folder)
+        features = folder / "features"
+        features.write_text("\n".join(threads.feature_names()) + "\n")
+
+        def decide(model: Model, count: int, side: str) -> Round:
+            shape = [count] if side == "threads" else [1] * count
+            return threads.decide(found_build, model, features, shape, seconds)
+
+        def advance() -> None:
+            progress.update(task, advance=1, refresh=True)
+
+        total = 2 * len(numbers) * rounds
+        if "decisions" in parts:
+            task = progress.add_task("decisions", total=total * len(models))
+            decided = threads.measure(
+                decide, models, numbers, rounds=rounds, on_round=advance
+            )
+        if found_plugin:
+            if source:
+                sources = [Source(path.stem, path.resolve()) for path in source]
+            else:
+                tree = workloads or ROOT / "build" / "workloads"
+                fetch(names, tree)
+                sources = threads.program_sources(names, tree)
+            modules = threads.emit_bitcode(sources, folder)
+            compiles = _Compiles(found_build, found_plugin, modules, folder)
+            models += threads.models(["llvm"], folder)
+            task = progress.add_task("compile", total=total * len(models))
+            compiled = threads.measure(
+                compiles, models, numbers, rounds=rounds, on_round=advance
+            )
+
+    if decided:
+        console.print(decisions_table(decided))
+    if compiled:
+        origin = "the sources given" if source else ", ".join(names)
+        console.print(f"{len(modules)} modules of {origin}")
+        console.print(compile_table(compiled))
+    if threads.is_busy(decided) or threads.is_busy(compiled):
+        console.print(
+            "[yellow]other work has had part of the cores: CPU tells more than time[/]"
+        )
+    made = threads.rows("decisions", decided) + threads.rows("compile", compiled)
+    write_rows(console, made, json_file)
+    path = plot_file or found_build / "threads.png"
+    write_plot(console, path, partial(plot.save_threads, decided, compiled))

@@ -1,0 +1,186 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge corpus``: real programs as bitcode."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import TaskID
+from rich.table import Table
+
+from mlbridge.errors import InvalidArgument
+from mlbridge.terminal import console, errors
+from mlbridge_optimizations import corpus
+from mlbridge_optimizations.commands.progress import progress_bars
+from mlbridge_optimizations.corpus.manifest import Program
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Real programs as bitcode, to train on and to compare by: docs/corpus.md.",
+)
+
+Folder = Annotated[Path, typer.Option(help="Of the corpus.", file_okay=False)]
+DEFAULT = Path("build/corpus")
+
+
+@app.command()
+def fetch(
+    folder: Folder = DEFAULT,
+    program: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="This one only; may be repeated."),
+    ] = None,
+    packages: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the Debian packages are unpacked. [default: build/workloads]",
+            file_okay=False,
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Compilers at once.")
+    ] = None,
+) -> None:
+    """Make a corpus of Debian source packages, or what is missing in it.
+
+    ```sh
+    mlbridge corpus fetch
+    mlbridge corpus fetch --program bzip2 --program lua --folder small
+    ```
+    """
+    with progress_bars() as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        fetched = corpus.fetch(
+            folder, programs=program, packages=packages, jobs=jobs, show=show
+        )
+    console.print(
+        f"{len(fetched.made)} programs compiled; {folder} has"
+        f" {len(fetched.corpus.programs)}."
+    )
+    for name, problem in sorted(fetched.failed.items()):
+        errors.print(f"{name}: {problem}", style="yellow", soft_wrap=True)
+    if fetched.failed and not fetched.corpus.programs:
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_(folder: Folder = DEFAULT) -> None:
+    """List the programs there could be, and which of them are here."""
+    try:
+        here = corpus.load(folder).programs
+    except InvalidArgument:
+        here = {}
+    table = Table("program", "package", "split", "version here")
+    for name, recipe in corpus.RECIPES.items():
+        version = here[name].version if name in here else "-"
+        table.add_row(name, recipe.package, corpus.split_of(name), version)
+    console.print(table)
+    generated = sum(program.split == "generated" for program in here.values())
+    if generated:
+        console.print(f"and {generated} programs of csmith")
+
+
+@app.command()
+def stats(
+    folder: Folder = DEFAULT,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.png", help="Draw how large the modules are."),
+    ] = None,
+) -> None:
+    """Show how many modules, functions and instructions a corpus has."""
+    found = corpus.load(folder)
+    table = Table("program", "version", "split", title=found.compiler)
+    for column in ("modules", "functions", "instructions", "largest module"):
+        table.add_column(column, justify="right")
+    rows = found.select()
+    for program in rows:
+        table.add_row(*_row(program.name, program.version, program.split, [program]))
+    table.add_section()
+    for split in ("training", "held-out"):
+        members = [program for program in rows if program.split == split]
+        if members:
+            table.add_row(*_row(f"all {split}", "", split, members))
+    console.print(table)
+    if plot is not None:
+        corpus.plot_sizes(found, plot)
+        console.print(f"The plot is in {plot}.")
+
+
+def _row(name: str, version: str, split: str, programs: list[Program]) -> list[str]:
+    modules = [m for p in programs for m in p.modules if m.functions]
+    sizes = [module.instructions for module in modules]
+    numbers = (
+        len(modules),
+        sum(module.functions for module in modules),
+        sum(sizes),
+        max(sizes, default=0),
+    )
+    return [name, version, split, *(f"{number:,}" for number in numbers)]
+
+
+@app.command()
+def csmith(
+    count: Annotated[int, typer.Option(min=1, help="How many programs.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first of them.")] = 0,
+    folder: Folder = DEFAULT,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Compilers at once.")
+    ] = None,
+) -> None:
+    """Add random C programs, whose output no optimisation may change.
+
+    ```sh
+    mlbridge corpus csmith --count 200 --seed 1
+    ```
+    """
+    with progress_bars() as bars:
+        task = bars.add_task("Generating", total=count)
+        corpus.generate(
+            folder,
+            count,
+            seed,
+            jobs=jobs,
+            show=lambda done: bars.update(task, completed=done),
+        )
+    console.print(f"{folder} has csmith-{seed} and so on: {count} programs.")
+
+
+@app.command()
+def run(
+    folder: Folder = DEFAULT,
+    program: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="This one only; may be repeated."),
+    ] = None,
+    level: Annotated[str, typer.Option(help="Optimised so by stock clang.")] = "-Oz",
+) -> None:
+    """Run the programs on real inputs, and compare what they write with -O0's.
+
+    ```sh
+    mlbridge corpus run --program bzip2
+    ```
+    """
+    found = corpus.load(folder)
+    wanted = program or [each.name for each in found.select()]
+    table = Table("program", "user s", "result", title=f"clang {level}")
+    with progress_bars() as bars:
+        task = bars.add_task("Running", total=len(wanted))
+        failures = 0
+        for name in wanted:
+            outcome = corpus.run_stock(found, name, level)
+            failures += not outcome.passed
+            result = "as expected" if outcome.passed else outcome.problem
+            table.add_row(name, f"{outcome.seconds:.2f}", result)
+            bars.advance(task)
+    console.print(table)
+    if failures:
+        raise typer.Exit(1)

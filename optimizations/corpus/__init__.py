@@ -1,0 +1,39 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Real programs as bitcode, to train on and to compare by.
+
+Such as::
+
+    from mlbridge_optimizations import corpus
+
+    corpus.fetch("build/corpus", programs=["bzip2", "lua"])
+    for module in corpus.load("build/corpus").modules("training"):
+        print(module.path, module.instructions)
+
+Each program is a Debian source package; docs/corpus.md tells how to use it on the
+command line, ``recipes.py`` how each is compiled, ``runs.py`` what it is run on.
+"""
+
+from mlbridge_optimizations.corpus.build import fetch
+from mlbridge_optimizations.corpus.csmith import generate
+from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program, load
+from mlbridge_optimizations.corpus.plot import plot_sizes
+from mlbridge_optimizations.corpus.recipes import HELD_OUT, RECIPES, split_of
+from mlbridge_optimizations.corpus.runs import Run, run_stock, run_tests
+
+__all__ = [
+    "HELD_OUT",
+    "RECIPES",
+    "Corpus",
+    "Module",
+    "Program",
+    "Run",
+    "fetch",
+    "generate",
+    "load",
+    "plot_sizes",
+    "run_stock",
+    "run_tests",
+    "split_of",
+]

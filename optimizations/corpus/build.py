@@ -1,0 +1,376 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a Debian source package to bitcode."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+
+from mlbridge.errors import Error, InvalidArgument, OSFailure
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.corpus.manifest import (
+    LINKED,
+    Corpus,
+    Module,
+    Program,
+    is_cpp,
+    load,
+    sha256,
+)
+from mlbridge_optimizations.corpus.recipes import RECIPES, Recipe, split_of
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+"""It has the scripts that ask Debian's archive."""
+
+PACKAGES = CHECKOUT / "build/workloads"
+"""Where the demo, the tests and the benchmarks have theirs, too."""
+
+FETCH_SECONDS = 1800.0
+"""For all packages together; apt has deadlines of its own."""
+
+_LAST = 5
+"""Lines of what a script that failed has said."""
+
+Show = Callable[[str, int, int], None]
+"""Is told the name of a stage, how much of it is done, and of how much."""
+
+
+@dataclass
+class Fetched:
+    """What came of a fetch.
+
+    Attributes:
+        corpus: with what was there before, too.
+        made: the programs that were compiled now.
+        failed: why there is nothing of some, by name.
+    """
+
+    corpus: Corpus
+    made: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A program whose sources are ready to be compiled."""
+
+    name: str
+    recipe: Recipe
+    root: Path
+    version: str
+    sources: tuple[str, ...]
+    flags: tuple[str, ...]
+    key: str
+
+
+def fetch(
+    folder: str | os.PathLike[str],
+    *,
+    programs: Sequence[str] | None = None,
+    packages: Path | None = None,
+    jobs: int | None = None,
+    show: Show = lambda stage, done, total: None,
+) -> Fetched:
+    """Makes a corpus, or what is missing in it.
+
+    A program that cannot be had, or does not compile, is told of and left out. What is
+    there, from the same sources by the same compiler, is left alone; a fetch that was
+    cut short goes on with the program that it was at.
+
+    Args:
+        folder: for the corpus.
+        programs: their names; all by default.
+        packages: where the packages' sources are, or go.
+        jobs: how many compilers at once; as many as there are cores.
+        show: is told how far it is.
+
+    Raises:
+        InvalidArgument: there is no such program.
+        OSFailure: this is no checkout, whose scripts fetch the packages.
+    """
+    wanted = list(RECIPES) if programs is None else list(dict.fromkeys(programs))
+    for name in wanted:
+        if name not in RECIPES:
+            raise InvalidArgument(f"no program '{name}', only {', '.join(RECIPES)}")
+    into, packages = Path(folder).resolve(), (packages or PACKAGES).resolve()
+    into.mkdir(parents=True, exist_ok=True)
+    with alone(into), ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        fetched = Fetched(open_corpus(into))
+        missing = _fetch_packages([RECIPES[n].package for n in wanted], packages, show)
+        preparing: dict[str, Future[_Prepared]] = {}
+        for name in wanted:
+            if RECIPES[name].package in missing:
+                fetched.failed[name] = missing[RECIPES[name].package]
+            else:
+                preparing[name] = pool.submit(
+                    _prepare, name, packages, into, fetched.corpus
+                )
+        _compile_all(preparing, into, fetched, pool, show)
+    return fetched
+
+
+def open_corpus(folder: Path) -> Corpus:
+    """What a folder has; nothing, where another compiler made it."""
+    compiler = toolchain.compiler_version()
+    try:
+        corpus = load(folder)
+    except InvalidArgument:
+        return Corpus(folder, compiler)
+    return corpus if corpus.compiler == compiler else Corpus(folder, compiler)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Two writers of one folder: the second waits, and finds what the first made."""
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def script(name: str) -> Path:
+    """A script of the checkout.
+
+    Raises:
+        OSFailure: this package was installed without one.
+    """
+    found = CHECKOUT / "scripts" / name
+    if not found.exists():
+        raise OSFailure(f"there is no {found}: fetching takes a whole checkout")
+    return found
+
+
+def _fetch_packages(names: Sequence[str], packages: Path, show: Show) -> dict[str, str]:
+    """Unpacks source packages; returns those that could not be had, and why."""
+    command = [str(script("fetch-workloads")), str(packages), *names]
+    show("Fetching sources", 0, len(names))
+    done = sum((packages / name).is_dir() for name in names)
+    show("Fetching sources", done, len(names))
+
+    def came(_: str) -> None:
+        nonlocal done
+        done += 1
+        show("Fetching sources", done, len(names))
+
+    said = run_script(command, came, FETCH_SECONDS)
+    missing = [name for name in names if not (packages / name).is_dir()]
+    reason = f": {said}" if said else ""
+    return dict.fromkeys(missing, f"Debian's archive did not give its package{reason}")
+
+
+def run_script(
+    command: Sequence[str], line: Callable[[str], None], seconds: float
+) -> str:
+    """Runs a script, and ends it with all that it has started.
+
+    Args:
+        command: the script and its arguments.
+        line: is told each line that it prints.
+        seconds: that it may take.
+
+    Returns:
+        The last that it said of what went wrong; nothing if it went well.
+    """
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        ) as process,
+    ):
+        is_late = threading.Event()
+
+        def stop() -> None:
+            is_late.set()
+            _end_group(process)
+
+        late = threading.Timer(seconds, stop)
+        late.daemon = True
+        late.start()
+        try:
+            assert process.stdout is not None
+            for printed in process.stdout:
+                line(printed)
+            process.wait()
+        finally:
+            late.cancel()
+            _end_group(process)
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip().splitlines()[-_LAST:]
+        if is_late.is_set():
+            said.append(f"no end after {seconds:.0f} s")
+        elif process.returncode:
+            said.append(f"status {process.returncode}")
+        else:
+            return ""
+        return "\n".join(said)
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
+    """Ends what a script has started; while it is not reaped, its number is its own."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared:
+    """Runs what the recipe asks for before the first file is compiled."""
+    recipe = RECIPES[name]
+    tree, made = packages / recipe.package, into / "made" / name
+    places = {
+        "tree": str(tree),
+        "made": str(made),
+        "packages": str(packages),
+        "scripts": str(CHECKOUT / "scripts"),
+    }
+    root = Path(_filled(recipe.root, places))
+    version = _version(tree)
+    flags = (
+        *toolchain.UNOPTIMISED,
+        # The same bytes, wherever the folders are.
+        *(f"-ffile-prefix-map={path}=." for path in (made, root)),
+        *(_filled(flag, places) for flag in recipe.flags),
+    )
+    key = hashlib.sha256(repr((recipe, version, flags)).encode()).hexdigest()
+    old = corpus.programs.get(name)
+    if old is not None and old.key == key and _is_whole(old, into):
+        return _Prepared(name, recipe, root, version, (), flags, key)
+
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    for header, text in recipe.headers.items():
+        (made / header).write_text(text, encoding="utf-8")
+    for command in recipe.commands:
+        toolchain.run([_filled(word, places) for word in command], folder=made)
+    sources = {
+        str(path.relative_to(root))
+        for pattern in recipe.sources
+        for path in root.glob(pattern)
+    }
+    kept = [s for s in sources if not any(fnmatch(s, w) for w in recipe.without)]
+    if not kept:
+        raise OSFailure(f"none of {', '.join(recipe.sources)} is in {root}")
+    # The largest first: no core should be left with one at the end.
+    kept.sort(key=lambda source: (-(root / source).stat().st_size, source))
+    return _Prepared(name, recipe, root, version, tuple(kept), flags, key)
+
+
+def _filled(text: str, places: dict[str, str]) -> str:
+    for name, path in places.items():
+        text = text.replace(f"{{{name}}}", path)
+    return text
+
+
+def _version(tree: Path) -> str:
+    """The version in the first line of debian/changelog: `bzip2 (1.0.8-5) ...`."""
+    with (tree / "debian/changelog").open(encoding="utf-8") as changelog:
+        return changelog.readline().split("(", 1)[1].split(")", 1)[0]
+
+
+def _is_whole(program: Program, folder: Path) -> bool:
+    return all(
+        (folder / module.path).is_file()
+        for module in (*program.modules, program.linked)
+    )
+
+
+def _compile_all(
+    preparing: dict[str, Future[_Prepared]],
+    into: Path,
+    fetched: Fetched,
+    pool: ThreadPoolExecutor,
+    show: Show,
+) -> None:
+    """Compiles programs as they get ready, and notes each when it is whole."""
+    prepared: list[_Prepared] = []
+    for done, future in enumerate(as_completed(preparing.values()), 1):
+        show("Preparing", done, len(preparing))
+        name = next(name for name, it in preparing.items() if it is future)
+        try:
+            prepared.append(future.result())
+        except Error as error:
+            fetched.failed[name] = str(error)
+    ready = [it for it in prepared if it.sources]
+    total, done = sum(len(it.sources) for it in ready), 0
+    compiling = {
+        it.name: [
+            pool.submit(compile_module, it.name, it.root, it.flags, source, into)
+            for source in it.sources
+        ]
+        for it in ready
+    }
+    for it in ready:
+        modules = []
+        for unit in compiling[it.name]:
+            try:
+                modules.append(unit.result())
+            except Error as error:
+                fetched.failed.setdefault(it.name, str(error))
+            done += 1
+            show("Compiling", done, total)
+        if it.name in fetched.failed:
+            continue
+        try:
+            fetched.corpus.programs[it.name] = _linked(it, modules, into)
+        except Error as error:
+            fetched.failed[it.name] = str(error)
+            continue
+        fetched.corpus.save()
+        fetched.made.append(it.name)
+
+
+def compile_module(
+    program: str, root: Path, flags: Sequence[str], source: str, into: Path
+) -> Module:
+    """Compiles one source file to bitcode, and counts what is in it."""
+    target = into / program / f"{source.replace('/', '_')}.bc"
+    target.parent.mkdir(exist_ok=True)
+    compiler = toolchain.CLANGXX if is_cpp(source) else toolchain.CLANG
+    toolchain.run(
+        [compiler, *flags, "-emit-llvm", "-c", source, "-o", target], folder=root
+    )
+    return describe(target, into, source)
+
+
+def describe(path: Path, folder: Path, source: str = "") -> Module:
+    """The manifest's entry of a bitcode file."""
+    functions, instructions = toolchain.size_of(path)
+    return Module(
+        str(path.relative_to(folder)), source, functions, instructions, sha256(path)
+    )
+
+
+def _linked(it: _Prepared, modules: Sequence[Module], into: Path) -> Program:
+    in_order = sorted(modules, key=lambda module: module.path)
+    target = into / LINKED / f"{it.name}.bc"
+    target.parent.mkdir(exist_ok=True)
+    toolchain.link_bitcode([into / module.path for module in in_order], target)
+    return Program(
+        it.name,
+        it.recipe.package,
+        it.version,
+        split_of(it.name),
+        it.flags,
+        it.recipe.libraries,
+        str(it.root),
+        tuple(in_order),
+        describe(target, into),
+        it.key,
+    )

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes the action spaces of phase ordering from the -Oz pipeline of an LLVM.
+
+``.venv/bin/python derive_actions.py FOLDER`` writes oz.json, odg.json and passes.json
+there, of the pipeline that ``clang-22`` prints. The same LLVM gives the same bytes.
+"""
+
+import argparse
+import json
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+
+from mlbridge_optimizations.phase_ordering.pipeline import Manager, Tree, name_of, parse
+
+Level = tuple[str, ...]
+"""The pass managers that a pass is in, from the outside: ("function", "loop")."""
+
+PROLOGUE = (
+    "always-inline,coro-cond(coro-early,cgscc(coro-split),coro-cleanup),globaldce"
+)
+"""What has to be done to any program, as -O0 does, whatever is decided later."""
+
+CRITICAL_DEGREE = 4
+"""A pass with so many different neighbours ends a walk. The POSET-RL paper took 8 in
+LLVM 10, for 34 walks; here 8 leaves two such passes, and 218 walks between them."""
+
+# They find, check, report or prepare; the code stays as it is.
+_NO_CHANGE = {
+    "annotation-remarks", "cg-profile", "declare-to-assign", "ee-instrument",
+    "invalidate", "memprof-remove-attributes", "recompute-globalsaa", "require",
+    "transform-warning", "verify",
+}  # fmt: skip
+# The prologue has done it, and no other pass makes more of it to do.
+_IN_PROLOGUE = {
+    "always-inline", "coro-annotation-elide", "coro-cleanup", "coro-early",
+    "coro-elide", "coro-split",
+}  # fmt: skip
+NO_ACTION = _NO_CHANGE | _IN_PROLOGUE
+"""Passes of a pipeline about which there is nothing to decide."""
+
+# Where the pieces of `oz` begin: at the first of these passes behind the last one.
+_PIECES = (
+    ("attributes", "annotation2metadata"),
+    ("globals", "ipsccp"),
+    ("inline", "inline"),
+    ("scalar", "function-attrs"),
+    ("jumps", "jump-threading"),
+    ("tailcalls", "aggressive-instcombine"),
+    ("rotate", "loop-instsimplify"),
+    ("loops", "loop-idiom"),
+    ("gvn", "mldst-motion"),
+    ("dead-stores", "jump-threading"),
+    ("hoist", "move-auto-init"),
+    ("dead-arguments", "deadargelim"),
+    ("vectorize", "float2int"),
+    ("unroll", "simplifycfg"),
+    ("late", "alignment-from-assumptions"),
+)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass of a pipeline, and where it is nested."""
+
+    name: str
+    text: str
+    """With its parameters."""
+    level: Level
+
+
+def flatten(tree: Tree, level: Level = ()) -> Iterator[Pass]:
+    """The passes of a pipeline in their order."""
+    for node in tree:
+        if isinstance(node, Manager):
+            name = name_of(node.text)
+            # How often the passes inside are repeated is no pass manager.
+            inner = level if name == "devirt" else _inside(level, name)
+            yield from flatten(node.inside, inner)
+        else:
+            yield Pass(name_of(node), node, level)
+
+
+def _inside(level: Level, manager: str) -> Level:
+    # A function pass in an SCC sees the same function as anywhere.
+    return ("function",) if manager == "function" else (*level, manager)
+
+
+def render(passes: Iterable[Pass], depth: int = 0) -> str:
+    """A pipeline of the passes, those of one manager side by side in one."""
+    parts = []
+    for manager, group in groupby(
+        passes, lambda p: p.level[depth] if len(p.level) > depth else None
+    ):
+        if manager is None:
+            parts += [p.text for p in group]
+        else:
+            parts.append(f"{manager}({render(group, depth + 1)})")
+    return ",".join(parts)
+
+
+def action(name: str, passes: list[Pass]) -> dict[str, str]:
+    """An action of those passes."""
+    # The inliner and whoever relies on it want to know what globals may alias.
+    needs = {p.name for p in passes} & {"inline", "function-attrs"}
+    before = "require<globals-aa>,require<profile-summary>," if needs else ""
+    return {"name": name, "pipeline": before + render(passes)}
+
+
+def pieces(passes: list[Pass]) -> list[dict[str, str]]:
+    """`oz`: the pipeline, cut."""
+    starts = []
+    at = 0
+    for _, first in _PIECES:
+        at = next(i for i in range(at, len(passes)) if passes[i].name == first)
+        starts.append(at)
+        at += 1
+    ends = [*starts[1:], len(passes)]
+    return [
+        action(name, passes[start:end])
+        for (name, _), start, end in zip(_PIECES, starts, ends, strict=True)
+    ]
+
+
+def walks(passes: list[Pass]) -> list[dict[str, str]]:
+    """`odg`: the walks from one critical pass to the next in the dependence graph."""
+    first: dict[tuple[str, str], Pass] = {}
+    after: dict[str, list[str]] = {}
+    neighbours: dict[str, set[str]] = {}
+    for one, next_one in pairwise(passes):
+        if first.setdefault((one.name, next_one.name), next_one) is next_one:
+            after.setdefault(one.name, []).append(next_one.name)
+        for a, b in ((one, next_one), (next_one, one)):
+            neighbours.setdefault(a.name, set()).add(b.name)
+    critical = [n for n, near in neighbours.items() if len(near) >= CRITICAL_DEGREE]
+    start = {p.name: p for p in reversed(passes)}
+
+    found = []
+
+    def walk(path: list[Pass]) -> None:
+        onwards = [
+            name
+            for name in after.get(path[-1].name, [])
+            if name not in critical and all(name != p.name for p in path)
+        ]
+        ends = len(onwards) < len(after.get(path[-1].name, [])) or not onwards
+        if ends and len(path) > 1:
+            found.append(path)
+        for name in onwards:
+            walk([*path, first[path[-1].name, name]])
+
+    # The passes before the first critical one have none to begin at.
+    walk([passes[0]])
+    for name in critical:
+        if all(n in critical for n in after.get(name, [])):
+            found.append([start[name]])
+        walk([start[name]])
+    unique = {render(path): path for path in found}
+    return [
+        action("..".join(dict.fromkeys((path[0].name, path[-1].name))), path)
+        for path in unique.values()
+    ]
+
+
+def singles(passes: list[Pass]) -> list[dict[str, str]]:
+    """`passes`: each pass by itself, once for each set of parameters."""
+    unique = {render([p]): p for p in passes}
+    names: dict[str, int] = {}
+    actions = []
+    for p in unique.values():
+        names[p.name] = names.get(p.name, 0) + 1
+        suffix = f".{names[p.name]}" if names[p.name] > 1 else ""
+        actions.append(action(p.name + suffix, [p]))
+    return actions
+
+
+def spaces(pipeline: str, version: str) -> dict[str, object]:
+    """All action spaces by name."""
+    passes = [p for p in flatten(parse(pipeline)) if p.name not in NO_ACTION]
+    descriptions = {
+        "oz": (
+            f"The -Oz pipeline of clang {version}, cut in {len(_PIECES)} pieces: all of"
+            " them in their order are nearly that pipeline",
+            pieces(passes),
+        ),
+        "odg": (
+            f"Walks over the dependence graph of clang {version}'s -Oz, whose nodes are"
+            " its passes and whose edges lead from each to those that follow it:"
+            f" from a pass with at least {CRITICAL_DEGREE} neighbours to the next such",
+            walks(passes),
+        ),
+        "passes": (
+            f"The single passes of clang {version}'s -Oz, each with its parameters",
+            singles(passes),
+        ),
+    }
+    return {
+        name: {
+            "name": name,
+            "description": description,
+            "prologue": PROLOGUE,
+            "actions": actions,
+        }
+        for name, (description, actions) in descriptions.items()
+    }
+
+
+def pipeline_of(clang: str) -> tuple[str, str]:
+    """The -Oz pipeline of a clang, which is opt's and a vectorizer; its version."""
+
+    def run(*arguments: str) -> str:
+        return subprocess.run(
+            [clang, *arguments], input="", capture_output=True, text=True, check=True
+        ).stdout
+
+    printed = run(
+        *("-Oz", "-xc", "-", "-c", "-o", "/dev/null"),
+        *("-mllvm", "-print-pipeline-passes"),
+    )
+    return printed.strip(), run("-dumpversion").strip()
+
+
+def main() -> None:
+    """Writes the files."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--clang", default="clang-22")
+    arguments = parser.parse_args()
+    for name, space in spaces(*pipeline_of(arguments.clang)).items():
+        text = json.dumps(space, indent=2) + "\n"
+        (arguments.folder / f"{name}.json").write_text(text)
+
+
+if __name__ == "__main__":
+    main()

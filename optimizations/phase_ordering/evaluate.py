@@ -1,0 +1,386 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How good a model is: its code sizes against stock clang's and against what is cheap.
+
+Each file is compiled on its own. For every way the same number of tries and the same
+rule for the state that counts:
+
+- ``alone``: one sequence is chosen without making machine code, its last state counts;
+- ``best of K``: K sequences are compiled, and -Oz; the smallest last state counts.
+  Deployment tries -Oz beside them, too.
+
+The baselines under the same rules are the sequence that was best on the training
+programs, the K of a core set of them, and K drawn at random. A sequence that the
+compiler does not survive is -Oz, which deployment falls back to.
+"""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.envs.machine_code import text_size
+from mlbridge.errors import InvalidArgument
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
+from mlbridge_optimizations.phase_ordering.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler import (
+    TIMEOUT,
+    CompilerOptions,
+    ModuleFailed,
+    SequenceFailed,
+    SequenceRunner,
+)
+from mlbridge_optimizations.phase_ordering.coreset import CoreSet
+from mlbridge_optimizations.phase_ordering.measure import Measured, measure
+from mlbridge_optimizations.phase_ordering.model import Model, Order
+from mlbridge_optimizations.phase_ordering.runners import Runners
+from mlbridge_optimizations.phase_ordering.stock import oz_size
+
+Array = NDArray[np.float64]
+Show = Callable[[str, int, int], None]
+
+LEVELS = ("-Os", "-O2")
+"""Of a stock clang in a process of its own; of -Oz all ratios are."""
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """What is compared.
+
+    Attributes:
+        tries: K.
+        seed: of what is drawn at random: the first of `draws` seeds.
+        draws: of random sequences, with a seed each; their mean size counts.
+        programs: these only, of whatever split.
+        levels: of stock clang, for comparison.
+        most: instructions of a module; larger ones are left out.
+        timeout: seconds for a sequence on a module that is not large; see
+            `SequenceRunner`.
+    """
+
+    tries: int = 8
+    seed: int = 0
+    draws: int = 5
+    programs: tuple[str, ...] = ()
+    levels: tuple[str, ...] = LEVELS
+    most: int | None = None
+    timeout: float = TIMEOUT
+
+
+@dataclass
+class Way:
+    """One way to choose, and what it makes of each file.
+
+    Attributes:
+        name: in words.
+        tries: sequences that are compiled for a file before one is chosen.
+        emitted: objects that are made for a file in order to choose.
+        sizes: bytes of machine code, [files]; where there are several draws, the mean.
+        chosen: the pipeline that was chosen for each file, where it is ours; None where
+            stock -Oz was, or was fallen back to. Of several draws, by the first.
+        draws: at random.
+    """
+
+    name: str
+    tries: int
+    emitted: int
+    sizes: Array
+    chosen: list[str | None] = field(default_factory=list)
+    draws: int = 1
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What the compiler did not survive.
+
+    Attributes:
+        file: path below the corpus.
+        pipeline: of the sequence; empty where it did not come to the first action.
+        kind: ``crash``, ``timeout`` or ``refused``.
+    """
+
+    file: str
+    pipeline: str
+    kind: str
+
+
+@dataclass
+class Evaluation:
+    """What was found; `Statistics` sums it up.
+
+    Attributes:
+        files: paths below the corpus.
+        programs: of these.
+        oz: bytes by stock clang's -Oz, [files].
+        ways: to choose.
+        failures: there -Oz counts instead.
+    """
+
+    files: list[str]
+    programs: list[str]
+    oz: Array
+    ways: list[Way]
+    failures: list[Failure] = field(default_factory=list)
+
+
+Choice = str | None
+"""A pipeline, without the prologue; None is stock -Oz."""
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A way before it is measured: of each draw, the choices of each file."""
+
+    name: str
+    tries: int
+    emitted: int
+    draws: list[list[list[Choice]]]
+
+
+def evaluate(
+    corpus: Corpus,
+    split: str | None,
+    model: Model,
+    core: CoreSet | None,
+    settings: EvaluationSettings,
+    *,
+    vocabulary: Path | None = None,
+    jobs: int = 1,
+    log: Path | None = None,
+    show: Show = lambda stage, done, total: None,
+) -> Evaluation:
+    """Compares a model with the baselines on the files of a split.
+
+    Args:
+        corpus: that has them.
+        split: of it.
+        model: to be judged.
+        core: the sequences to compare with, and where random ones are drawn from.
+            Without one there are only random ones of the model's space.
+        settings: tries and seeds.
+        vocabulary: of the model's embeddings, if it has any.
+        jobs: compilers at once.
+        log: where sizes are kept for another time; see `measure`.
+        show: is told how far it is.
+
+    Raises:
+        InvalidArgument: there is no file.
+    """
+    units = _units(corpus, split, settings)
+    paths = [corpus.folder / module.path for _, module in units]
+    names = {path: module.path for path, (_, module) in zip(paths, units, strict=True)}
+    oz = _sizes_of(lambda n: oz_size(paths[n]), len(paths), "clang -Oz", jobs, show)
+    rollouts, failures = _rollouts(model, paths, settings, vocabulary, jobs, show)
+
+    count = settings.tries
+    spaces = model.task.actions
+    ours = [
+        [None if order is None else _bare(spaces, order) for order in orders]
+        for orders in rollouts
+    ]
+    space, length = spaces, model.task.steps
+    if core is not None:
+        space, length = core.drawn_from, core.length
+    drawn: list[list[list[Choice]]] = [
+        [
+            [
+                _bare(space, order)
+                for order in random_sequences(
+                    len(space.actions), path, (count, length), settings.seed + draw
+                )
+            ]
+            for path in paths
+        ]
+        for draw in range(settings.draws)
+    ]
+    fixed: list[Choice] = []
+    if core is not None:
+        fixed = [_bare(core.actions, order) for order in core.sequences[:count]]
+    everywhere = [[fixed for _ in paths]]
+    rules = [_alone("model, alone", [ours])]
+    if fixed:
+        rules.append(_alone("best fixed sequence", everywhere))
+    rules.append(_alone("one random sequence", drawn))
+    rules.append(_best("model, best of {}", [ours]))
+    if fixed:
+        rules.append(_best("{} fixed sequences", everywhere))
+    rules.append(_best("random, best of {}", drawn))
+    wanted: dict[Path, list[str]] = {
+        path: sorted(
+            {
+                choice
+                for rule in rules
+                for files in rule.draws
+                for choice in files[n]
+                if choice is not None
+            }
+        )
+        for n, path in enumerate(paths)
+    }
+    measured = dict(
+        measure(
+            wanted,
+            spaces.prologue,
+            timeout=settings.timeout,
+            jobs=jobs,
+            log=log,
+            show=lambda done, total: show("Compiling", done, total),
+        )
+    )
+    for path in paths:
+        failures += [(path, error) for error in measured[path].failures]
+    kept = [n for n, size in enumerate(oz) if size]
+    ways = [_way(rule, kept, [measured[path] for path in paths], oz) for rule in rules]
+    inside = [measured[paths[n]].oz or oz[n] for n in kept]
+    ways.append(Way("clang -Oz, in the plug-in", 1, 0, np.array(inside, float)))
+    for level in settings.levels:
+        sizes = _sizes_of(
+            lambda k, level=level: _stock(*units[kept[k]], level),  # type: ignore[misc]
+            len(kept),
+            f"clang {level}",
+            jobs,
+            show,
+        )
+        ways.append(Way(f"clang {level}", 1, 0, np.array(sizes, float)))
+    return Evaluation(
+        [units[n][1].path for n in kept],
+        [units[n][0].name for n in kept],
+        np.array([oz[n] for n in kept], float),
+        ways,
+        [Failure(names[path], error.pipeline, error.kind) for path, error in failures],
+    )
+
+
+def _alone(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
+    return _Rule(name, 1, 0, [[list(file[:1]) for file in files] for files in draws])
+
+
+def _best(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
+    """The smallest of several and -Oz, which is first: of equals it is kept."""
+    count = max(len(file) for files in draws for file in files)
+    choices = [[[None, *file] for file in files] for files in draws]
+    return _Rule(name.format(count), count, count + 1, choices)
+
+
+def _way(
+    rule: _Rule, kept: Sequence[int], measured: Sequence[Measured], oz: Sequence[int]
+) -> Way:
+    sizes: list[list[int]] = []
+    chosen: list[list[Choice]] = []
+    for files in rule.draws:
+        sizes.append([])
+        chosen.append([])
+        for n in kept:
+            known = measured[n].sizes
+            # What the compiler did not survive is -Oz.
+            choices = [choice if choice in known else None for choice in files[n]]
+            found = [oz[n] if choice is None else known[choice] for choice in choices]
+            best = int(np.argmin(found))
+            sizes[-1].append(found[best])
+            chosen[-1].append(choices[best])
+    means = np.mean(np.array(sizes, float), axis=0)
+    return Way(rule.name, rule.tries, rule.emitted, means, chosen[0], len(sizes))
+
+
+def _units(
+    corpus: Corpus, split: str | None, settings: EvaluationSettings
+) -> list[tuple[Program, Module]]:
+    most = settings.most
+    found = [
+        (program, module)
+        for program in corpus.select(split, only=settings.programs)
+        for module in program.modules
+        if module.functions and (most is None or module.instructions <= most)
+    ]
+    if not found:
+        raise InvalidArgument(f"{corpus.folder} has no module of that size")
+    return found
+
+
+def _bare(space: ActionSpace, order: Order) -> str:
+    """A sequence as one pipeline, without the prologue."""
+    return ",".join(space.actions[action].pipeline for action in order)
+
+
+def random_sequences(
+    actions: int, path: Path, size: tuple[int, int], seed: int
+) -> list[Order]:
+    """So many sequences of so many actions by chance, others for each file."""
+    draw = np.random.default_rng([seed, *f"{path.parent.name}/{path.name}".encode()])
+    drawn = draw.integers(actions, size=size)
+    return [tuple(int(action) for action in row) for row in drawn]
+
+
+def _rollouts(
+    model: Model,
+    paths: Sequence[Path],
+    settings: EvaluationSettings,
+    vocabulary: Path | None,
+    jobs: int,
+    show: Show,
+) -> tuple[list[list[Order | None]], list[tuple[Path, SequenceFailed]]]:
+    """The sequences that the model would try for each file, None where it fails."""
+    with tempfile.TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
+        file = Path(folder, "actions.json")
+        model.task.actions.save(file)
+        options = CompilerOptions(
+            str(file),
+            model.features,
+            # It sees no sizes, and none are measured.
+            "none",
+            model.task.steps,
+            model.task.stop,
+            vocabulary,
+        )
+
+        def choose(runner: SequenceRunner, path: Path) -> list[Order | SequenceFailed]:
+            try:
+                return model.choices(runner, path, settings.tries, settings.seed)
+            except ModuleFailed as error:
+                return [error]
+
+        with Runners(options, jobs, settings.timeout) as runners:
+            found = dict(
+                runners.map(choose, paths, lambda done, of: show("Deciding", done, of))
+            )
+    failures = [
+        (path, order)
+        for path in paths
+        for order in found[path]
+        if isinstance(order, SequenceFailed)
+    ]
+    return [
+        [None if isinstance(order, SequenceFailed) else order for order in found[path]]
+        for path in paths
+    ], failures
+
+
+def _stock(program: Program, module: Module, level: str) -> int:
+    """Bytes of machine code by stock clang, from the source."""
+    with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
+        target = Path(folder, "out.o")
+        toolchain.compile_source(program, module, target, level)
+        return text_size(target.read_bytes(), module.source)
+
+
+def _sizes_of(
+    size: Callable[[int], int], count: int, stage: str, jobs: int, show: Show
+) -> list[int]:
+    """The sizes of files by their numbers, several at once."""
+    sizes = []
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for done, found in enumerate(pool.map(size, range(count)), 1):
+                sizes.append(found)
+                show(stage, done, count)
+        except BaseException:
+            # Nobody waits for the others.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return sizes

@@ -1,0 +1,129 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What pipelines make of modules: any pipelines, other ones for each module."""
+
+import itertools
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mlbridge_optimizations.phase_ordering.actions import NOTHING, Action, ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler import (
+    TIMEOUT,
+    CompilerOptions,
+    ModuleFailed,
+    SequenceFailed,
+    SequenceRunner,
+)
+from mlbridge_optimizations.phase_ordering.kept import Kept
+from mlbridge_optimizations.phase_ordering.runners import Runners, Show
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What pipelines make of a module.
+
+    Attributes:
+        sizes: bytes of machine code by pipeline, of those that the compiler survived.
+        failures: the others. Behind a `ModuleFailed` no other was tried.
+        oz: by -Oz in the environment; 0 if that is not known.
+    """
+
+    sizes: dict[str, int]
+    failures: list[SequenceFailed]
+    oz: int
+
+
+def space_of(
+    pipelines: Iterable[str], prologue: str
+) -> tuple[ActionSpace, dict[str, int]]:
+    """A space whose actions are pipelines as a whole, and the action of each."""
+    numbers = {p: number for number, p in enumerate(dict.fromkeys(pipelines))}
+    actions = [Action(str(n), pipeline or NOTHING) for pipeline, n in numbers.items()]
+    # No space is without an action.
+    actions = actions or [Action("nothing", NOTHING)]
+    return ActionSpace("pipelines", "", prologue, tuple(actions)), numbers
+
+
+def measure(
+    wanted: Mapping[Path, Sequence[str]],
+    prologue: str,
+    *,
+    timeout: float = TIMEOUT,
+    jobs: int = 1,
+    plugin: Path | None = None,
+    with_oz: bool = True,
+    log: Path | None = None,
+    show: Show = lambda done, total: None,
+) -> Iterator[tuple[Path, Measured]]:
+    """Tries on each module the pipelines that are wanted there.
+
+    Args:
+        wanted: by module.
+        prologue: what runs before each.
+        timeout: seconds, as for `SequenceRunner`.
+        jobs: compilers at once.
+        plugin: MLBridgeLLVM.so; see `CompilerOptions`.
+        with_oz: whether -Oz in the environment is measured, too; it takes longer.
+        log: a file of lines of JSON: sizes that it has are not measured again, and
+            those that were measured are added.
+        show: is told how many modules are done.
+
+    Returns:
+        Each module, as it gets done.
+    """
+    every = itertools.chain.from_iterable(wanted.values())
+    space, numbers = space_of(every, prologue)
+    with tempfile.TemporaryDirectory(prefix="mlbridge-measure-") as folder:
+        file = Path(folder, "actions.json")
+        space.save(file)
+        reward = "text-size" if with_oz else "none"
+        options = CompilerOptions(str(file), ("step",), reward, 1, plugin=plugin)
+        # Whatever else is wanted, a pipeline makes the same of a module.
+        alone = Path(folder, "nothing.json")
+        space_of((), prologue)[0].save(alone)
+        kept = Kept(log, replace(options, actions=str(alone)), {})
+        merged = _merged(kept.load_all(list(wanted)))
+        known = {p: merged.get(str(p), Measured({}, [], 0)) for p in wanted}
+
+        def size(runner: SequenceRunner, path: Path, number: int) -> tuple[int, int]:
+            if with_oz:
+                found = runner.run(path, [number])
+                return found.last, found.oz
+            with tempfile.TemporaryDirectory(dir=folder) as own:
+                return runner.last_size(path, [number], Path(own, "module.o")), 0
+
+        def work(runner: SequenceRunner, path: Path) -> Measured:
+            sizes, oz = dict(known[path].sizes), known[path].oz
+            failures: list[SequenceFailed] = []
+            for pipeline in wanted[path]:
+                if pipeline in sizes:
+                    continue
+                try:
+                    sizes[pipeline], oz = size(runner, path, numbers[pipeline])
+                except ModuleFailed as error:
+                    failures.append(error)
+                    break
+                except SequenceFailed as error:
+                    failures.append(error)
+            return Measured(sizes, failures, oz)
+
+        with Runners(options, jobs, timeout) as runners:
+            for path, found in runners.map(work, list(wanted), show):
+                if fresh := dict(found.sizes.items() - known[path].sizes.items()):
+                    kept.add(path, {"sizes": fresh, "oz": found.oz})
+                yield path, found
+
+
+def _merged(
+    kept: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> dict[str, Measured]:
+    """What all lines of each module say together."""
+    found = {}
+    for module, lines in kept.items():
+        sizes = {p: int(s) for line in lines for p, s in line["sizes"].items()}
+        found[module] = Measured(sizes, [], max(int(line["oz"]) for line in lines))
+    return found

@@ -1,0 +1,103 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Do programs still do what they should, compiled by what was chosen for each file?"""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from mlbridge_optimizations.corpus import runs, toolchain
+from mlbridge_optimizations.corpus.manifest import Corpus
+from mlbridge_optimizations.phase_ordering.compiler import (
+    TIMEOUT,
+    CompilerOptions,
+    SequenceRunner,
+)
+from mlbridge_optimizations.phase_ordering.evaluate import Evaluation, Way
+from mlbridge_optimizations.phase_ordering.measure import space_of
+
+
+def run_programs(
+    corpus: Corpus,
+    evaluation: Evaluation,
+    way: Way,
+    prologue: str,
+    *,
+    repeat: int = 3,
+    timeout: float = TIMEOUT,
+    show: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, tuple[runs.Run, runs.Run]]:
+    """Runs each program as stock -Oz has compiled it and as a way has, in turn.
+
+    A file of the program that was not evaluated, or for which the way fell back to it,
+    is compiled by stock -Oz in both.
+
+    Args:
+        corpus: that has the programs.
+        evaluation: which files were compiled.
+        way: one of its, with the pipelines that were chosen.
+        prologue: that runs before each of these.
+        repeat: runs of each; the least time counts.
+        timeout: seconds for a pipeline, as for `SequenceRunner`.
+        show: is told how many programs are done, and of how many.
+
+    Returns:
+        By program, the run of stock -Oz's and of the way's.
+    """
+    chosen = dict(zip(evaluation.files, way.chosen, strict=True))
+    found: dict[str, tuple[runs.Run, runs.Run]] = {}
+    names = sorted(set(evaluation.programs))
+    with tempfile.TemporaryDirectory(prefix="mlbridge-programs-") as name:
+        folder = Path(name)
+        for done, program in enumerate(names, 1):
+            stock, ours = folder / f"{program}-Oz", folder / program
+            toolchain.executable(corpus.programs[program], stock, "-Oz")
+            _link(corpus, program, chosen, prologue, folder, ours, timeout)
+            with runs.Tester(corpus, corpus.programs[program]) as tester:
+                pairs = [
+                    [tester.run(file) for file in (stock, ours)] for _ in range(repeat)
+                ]
+            found[program] = (
+                _least([pair[0] for pair in pairs]),
+                _least([pair[1] for pair in pairs]),
+            )
+            show(done, len(names))
+    return found
+
+
+def _least(every: Sequence[runs.Run]) -> runs.Run:
+    """The quickest; one that failed, if any did."""
+    failed = [run for run in every if not run.passed]
+    return failed[0] if failed else min(every, key=lambda run: run.seconds)
+
+
+def _link(
+    corpus: Corpus,
+    program: str,
+    chosen: Mapping[str, str | None],
+    prologue: str,
+    folder: Path,
+    to: Path,
+    timeout: float,
+) -> None:
+    """An executable of a program's files, each by the pipeline chosen for it."""
+    modules = corpus.programs[program].modules
+    pipelines = [chosen.get(module.path) for module in modules]
+    space, numbers = space_of((p for p in pipelines if p is not None), prologue)
+    file = folder / f"{program}.json"
+    space.save(file)
+    objects = []
+    options = CompilerOptions(str(file), ("step",), "none", 1)
+    with SequenceRunner(options, timeout=timeout) as runner:
+        for number, (module, pipeline) in enumerate(
+            zip(modules, pipelines, strict=True)
+        ):
+            objects.append(folder / f"{program}-{number}.o")
+            path = corpus.folder.resolve() / module.path
+            if pipeline is None:
+                toolchain.compile_bitcode(path, objects[-1], "-Oz")
+            else:
+                runner.write(path, [numbers[pipeline]], objects[-1])
+    about = corpus.programs[program]
+    toolchain.link(objects, about.libraries, to, cpp=about.is_cpp)

@@ -1,0 +1,198 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What an evaluation says: ratios, how sure they are, tables, JSON, and a plot."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Column, Table
+
+from mlbridge_optimizations.phase_ordering.evaluate import Array, Evaluation, Way
+
+DRAWS = 4000
+"""Of the bootstrap."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A geomean, and where 95 % of the bootstrap's are."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class Statistics:
+    """Ratios to -Oz: of each program all its code, then the geomean over programs.
+
+    The bootstrap draws files anew within each program: it says how much hangs on which
+    files there are, for these programs. The same draws serve all ways, so that
+    differences are paired.
+    """
+
+    def __init__(self, evaluation: Evaluation, seed: int = 0) -> None:
+        """For what was found."""
+        self.evaluation = evaluation
+        names, member = np.unique(np.array(evaluation.programs), return_inverse=True)
+        self.programs = [str(name) for name in names]
+        self._member: NDArray[np.intp] = member
+        draw = np.random.default_rng(seed)
+        weights = np.zeros((DRAWS, len(member)))
+        for number in range(len(names)):
+            inside = np.flatnonzero(member == number)
+            shares = np.full(len(inside), 1 / len(inside))
+            weights[:, inside] = draw.multinomial(len(inside), shares, DRAWS)
+        self._weights = weights
+        self._drawn = {way.name: self._logs(way.sizes) for way in evaluation.ways}
+
+    def by_program(self, way: Way) -> dict[str, float]:
+        """Size / -Oz of each program."""
+        oz = self.evaluation.oz
+        return {
+            name: float(way.sizes[inside].sum() / oz[inside].sum())
+            for number, name in enumerate(self.programs)
+            for inside in [self._member == number]
+        }
+
+    def interval(self, way: Way) -> Interval:
+        """The geomean over programs."""
+        mean = geometric_mean(self.by_program(way).values())
+        return Interval(mean, *_middle(np.exp(self._drawn[way.name])))
+
+    def difference(self, way: Way, other: Way) -> tuple[float, float]:
+        """Where 95 % of way / other are: below 1, it is significantly smaller."""
+        return _middle(np.exp(self._drawn[way.name] - self._drawn[other.name]))
+
+    def wins(self, way: Way) -> int:
+        """Files that became smaller than by -Oz; of several draws, on average."""
+        return int((way.sizes < self.evaluation.oz).sum())
+
+    def _logs(self, sizes: Array) -> Array:
+        """Mean over programs of log ratios, of each draw."""
+        total = np.zeros(DRAWS)
+        for number in range(len(self.programs)):
+            weights = self._weights[:, self._member == number]
+            ours = weights @ sizes[self._member == number]
+            stock = weights @ self.evaluation.oz[self._member == number]
+            total += np.log(ours / stock)
+        return total / len(self.programs)
+
+    def table(self) -> Table:
+        """All ways: geomean, interval, and each program."""
+        found = self.evaluation
+        table = Table(
+            Column("way", no_wrap=True),
+            title=f"Machine code / clang -Oz, {len(found.files)} files, each by itself",
+        )
+        for column in ("emitted", "geomean", "95 %", "smaller", *self.programs):
+            table.add_column(column, justify="right")
+        for way in found.ways:
+            interval = self.interval(way)
+            table.add_row(
+                way.name,
+                str(way.emitted),
+                f"{interval.mean:.4f}",
+                f"{interval.low:.4f}-{interval.high:.4f}",
+                f"{self.wins(way)}/{len(found.files)}",
+                *(f"{ratio:.4f}" for ratio in self.by_program(way).values()),
+            )
+        return table
+
+    def pairs(self) -> list[str]:
+        """The model against each baseline of the same rule, in words."""
+        ways = self.evaluation.ways
+        said = []
+        for way in (way for way in ways if way.name.startswith("model")):
+            for other in ways:
+                if other.emitted == way.emitted and not other.name.startswith(
+                    ("model", "clang")
+                ):
+                    low, high = self.difference(way, other)
+                    verdict = "not clearly different"
+                    if high < 1 or low > 1:
+                        verdict = "smaller" if high < 1 else "larger"
+                    said.append(
+                        f"{way.name} / {other.name}: {low:.4f} to {high:.4f}, {verdict}"
+                    )
+        return said
+
+    def to_json(self, **more: Any) -> str:
+        """Everything, by file and by program."""
+        found = self.evaluation
+        ways = [
+            {
+                "name": way.name,
+                "tries": way.tries,
+                "objects_emitted_to_decide": way.emitted,
+                "draws": way.draws,
+                "state": "last",
+                "geomean": vars(self.interval(way)),
+                "programs": self.by_program(way),
+                "files_smaller_than_oz": self.wins(way),
+                "sizes": [_number(size) for size in way.sizes],
+            }
+            for way in found.ways
+        ]
+        return json.dumps(
+            {
+                **more,
+                "files": found.files,
+                "programs": found.programs,
+                "oz": [int(size) for size in found.oz],
+                "ways": ways,
+                "comparisons": self.pairs(),
+                "failures": [asdict(failure) for failure in found.failures],
+            },
+            indent=1,
+        )
+
+    def plot(self, path: Path) -> None:
+        """Writes a PNG: each way, with its interval, and its programs as points."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        ways = [w for w in self.evaluation.ways if not w.name.startswith("clang -O2")]
+        figure = Figure(figsize=(9, 1.5 + 0.45 * len(ways)), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots()
+        for row, way in enumerate(reversed(ways)):
+            interval = self.interval(way)
+            colour = "C1" if way.name.startswith("model") else "C0"
+            axes.plot([interval.low, interval.high], [row, row], color=colour, lw=3)
+            axes.plot(interval.mean, row, "o", color=colour, ms=8)
+            ratios = list(self.by_program(way).values())
+            axes.plot(ratios, [row] * len(ratios), "|", color="0.4", ms=12)
+        axes.axvline(1, color="0.5", ls="--")
+        axes.set_yticks(range(len(ways)), [way.name for way in reversed(ways)])
+        axes.set_xlabel("machine code / clang -Oz (bars: 95 % of the geomean)")
+        axes.grid(visible=True, axis="x", alpha=0.25)
+        figure.savefig(path, dpi=120)
+
+
+def _number(size: float) -> int | float:
+    """Bytes; of a mean with one place."""
+    return int(size) if size == int(size) else round(float(size), 1)
+
+
+def _middle(values: Array) -> tuple[float, float]:
+    low, high = np.quantile(values, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def run_table(seconds: Mapping[str, Sequence[float]], names: Sequence[str]) -> Table:
+    """User time of the run tests: the first column is stock -Oz."""
+    table = Table("program", title="User time of the run tests, s")
+    for name in names:
+        table.add_column(name, justify="right")
+    table.add_column(f"{names[-1]} / {names[0]}", justify="right")
+    for program, times in seconds.items():
+        ratio = times[-1] / times[0] if times[0] else float("nan")
+        table.add_row(program, *(f"{time:.2f}" for time in times), f"{ratio:.3f}")
+    return table

@@ -1,0 +1,86 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Several compilers at once."""
+
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from typing import TypeVar
+
+from mlbridge_optimizations.phase_ordering.compiler import (
+    TIMEOUT,
+    CompilerOptions,
+    SequenceRunner,
+)
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+Show = Callable[[int, int], None]
+"""Is told how many pieces are done, and of how many."""
+
+
+class Runners:
+    """Compilers for several threads: each takes one, and gives it back."""
+
+    def __init__(
+        self, options: CompilerOptions, workers: int, timeout: float = TIMEOUT
+    ) -> None:
+        """Nothing is started before it is used; ``timeout`` as for each of them."""
+        self.options = options
+        self.workers = workers
+        self._all = [SequenceRunner(options, timeout=timeout) for _ in range(workers)]
+        self._free: queue.SimpleQueue[SequenceRunner] = queue.SimpleQueue()
+        for runner in self._all:
+            self._free.put(runner)
+
+    @contextmanager
+    def one(self) -> Iterator[SequenceRunner]:
+        """A compiler that nobody else uses."""
+        runner = self._free.get()
+        try:
+            yield runner
+        finally:
+            self._free.put(runner)
+
+    def map(
+        self,
+        work: Callable[[SequenceRunner, Item], Result],
+        items: Sequence[Item],
+        show: Show = lambda done, total: None,
+    ) -> Iterator[tuple[Item, Result]]:
+        """Works on items in parallel: each with its result, as they get done.
+
+        When one fails, or nobody wants the rest, no other is begun, and all compilers
+        are ended for good.
+        """
+
+        def with_one(item: Item) -> Result:
+            with self.one() as runner:
+                return work(runner, item)
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            futures = {pool.submit(with_one, item): item for item in items}
+            try:
+                for done, future in enumerate(as_completed(futures), 1):
+                    result = future.result()
+                    show(done, len(items))
+                    yield futures[future], result
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for runner in self._all:
+                    runner.interrupt()
+                raise
+
+    def close(self) -> None:
+        """Ends all compilers."""
+        for runner in self._all:
+            runner.close()
+
+    def __enter__(self) -> "Runners":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,431 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A core set of sequences, and a value model that picks among them.
+
+The recipe of "Learning Compiler Pass Orders using Coreset and Normalized Value
+Prediction" (ICML 2023), with sequences of actions as there or with whole pipelines.
+Each part is kept in the folder of the training, so that one that was cut short goes on:
+``search.jsonl`` or ``measured.jsonl``, ``table.jsonl``, ``core.json``.
+"""
+
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlbridge.errors import InvalidArgument
+from mlbridge_optimizations.corpus import manifest
+from mlbridge_optimizations.corpus.manifest import program_of
+from mlbridge_optimizations.corpus.recipes import SHARED
+from mlbridge_optimizations.phase_ordering.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler import (
+    TIMEOUT,
+    CompilerOptions,
+    SequenceRunner,
+)
+from mlbridge_optimizations.phase_ordering.coreset import CoreSet
+from mlbridge_optimizations.phase_ordering.environment import _dimension
+from mlbridge_optimizations.phase_ordering.export import export_model
+from mlbridge_optimizations.phase_ordering.model import Task
+from mlbridge_optimizations.phase_ordering.runners import Runners
+from mlbridge_optimizations.phase_ordering.search import lookahead
+from mlbridge_optimizations.phase_ordering.search import value as value_model
+from mlbridge_optimizations.phase_ordering.search.evolve import EvolutionSettings, Show
+from mlbridge_optimizations.phase_ordering.search.lookahead import Foresight
+from mlbridge_optimizations.phase_ordering.search.pool import (
+    Pool,
+    of_actions,
+    of_core_set,
+    of_pipelines,
+)
+from mlbridge_optimizations.phase_ordering.search.search import (
+    Order,
+    SearchSettings,
+    Table,
+    tabulate,
+)
+from mlbridge_optimizations.phase_ordering.search.value import (
+    Check,
+    Fitted,
+    ValueSettings,
+)
+
+MODEL = "model.onnx"
+"""In the folder of the training."""
+
+LEAST = 300
+"""Instructions: of smaller modules there is little to learn."""
+
+
+@dataclass(frozen=True)
+class CoreSetSettings:
+    """What is asked for.
+
+    Attributes:
+        corpus: its folder.
+        out: the folder for what comes of it.
+        leave_out: training programs that are not trained on.
+        actions: the space of the search.
+        count: K, the sequences of the core set.
+        searched: modules that are searched, each program's share the same.
+        most: instructions of a module that is searched. What is found is tried on
+            larger ones, too.
+        linked: whether it is tried on whole programs, linked, as well.
+        search: how each of them is.
+        evolution: how whole pipelines are searched, in place of sequences of actions.
+        core: a core set that is there: without ``evolution`` nothing is searched, and
+            nothing chosen; with it, what is searched begins there.
+        value: how the value model is trained.
+        ahead: in place of one, a model that values what so many of the core set's
+            first sequences have made; 0: none.
+        observation: what it sees.
+        vocabulary: of ``embedding``.
+        workers: compilers at once.
+        timeout: seconds for a sequence on a module that is not large; see
+            `SequenceRunner`.
+        plugin: MLBridgeLLVM.so.
+    """
+
+    corpus: Path
+    out: Path
+    actions: str = "oz"
+    count: int = 50
+    searched: int = 60
+    most: int | None = 6000
+    linked: bool = False
+    search: SearchSettings = field(default_factory=SearchSettings)
+    evolution: EvolutionSettings | None = None
+    core: Path | None = None
+    value: ValueSettings = field(default_factory=ValueSettings)
+    ahead: int = 0
+    observation: tuple[str, ...] = ("histogram", "counts")
+    vocabulary: Path | None = None
+    workers: int = 1
+    timeout: float = TIMEOUT
+    plugin: Path | None = None
+    leave_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came of the recipe.
+
+    Attributes:
+        core: the core set.
+        searched: geomean over the searched modules of the best that was found; None if
+            nothing was searched.
+        fitted: the value model, and what it does for programs left out.
+        foresight: the same of a model that looks ahead; one of the two is None.
+        model: its file.
+        failures: what the compiler did not survive; see `Table`.
+    """
+
+    core: CoreSet
+    searched: float | None
+    fitted: Fitted | None
+    foresight: Foresight | None
+    model: Path
+    failures: list[tuple[str, Order, str]]
+
+
+def train(
+    settings: CoreSetSettings, show: Show = lambda stage, done, total: None
+) -> Trained:
+    """Searches, chooses, and trains.
+
+    Raises:
+        InvalidArgument: the corpus has no such modules.
+    """
+    corpus = manifest.load(settings.corpus.resolve())
+    settings.out.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(asdict(settings), indent=1, default=str)
+    (settings.out / "settings.json").write_text(text + "\n", encoding="utf-8")
+    files = corpus.files("training", without=settings.leave_out)
+    small = {
+        file: instructions
+        for file, instructions in files.items()
+        if settings.most is None or instructions <= settings.most
+    }
+    if not small:
+        raise InvalidArgument(f"{settings.corpus} has no training module so small")
+    modules = list(files)
+    if settings.linked:
+        programs = corpus.select("training", without=settings.leave_out)
+        # One with a file that nothing is trained on is none to train on.
+        modules += [
+            corpus.folder / program.linked.path
+            for program in programs
+            if program.name not in SHARED
+        ]
+    pool = _pool(settings, small, show)
+    table = tabulate(
+        pool.options,
+        settings.workers,
+        modules,
+        pool.sequences,
+        settings.out / "table.jsonl",
+        lambda done, total: show("Trying on all", done, total),
+        timeout=settings.timeout,
+    )
+    core, chosen = pool.core_set(table, settings.count)
+    core.save(settings.out / "core.json")
+    fitted, foresight = None, None
+    if settings.ahead:
+        foresight = _train_to_look_ahead(settings, core, table, chosen, show)
+    else:
+        origins = list(pool.origins.values())
+        fitted = _train_model(settings, core, table, chosen, origins, show)
+    path = settings.out / MODEL
+    return Trained(core, pool.searched, fitted, foresight, path, table.failures)
+
+
+def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> Pool:
+    """What the core set is chosen of."""
+    if settings.core is not None and settings.evolution is None:
+        return of_core_set(CoreSet.load(settings.core), settings.out, settings.plugin)
+    if settings.evolution is not None:
+        count = max(settings.searched, settings.evolution.modules)
+        return of_pipelines(
+            balanced(small, count, settings.evolution.seed),
+            settings.searched,
+            settings.evolution,
+            settings.out,
+            workers=settings.workers,
+            timeout=settings.timeout,
+            plugin=settings.plugin,
+            show=show,
+            begin=settings.core,
+        )
+    options = CompilerOptions(
+        settings.actions,
+        ("step",),
+        "none",
+        settings.search.length,
+        plugin=settings.plugin,
+    )
+    return of_actions(
+        options,
+        balanced(small, settings.searched, settings.search.seed),
+        settings.search,
+        workers=settings.workers,
+        timeout=settings.timeout,
+        log=settings.out / "search.jsonl",
+        show=show,
+    )
+
+
+def balanced(files: Mapping[Path, int], count: int, seed: int) -> list[Path]:
+    """So many modules, of each program as many as of any other while there are any.
+
+    Which of a program's is drawn, by the root of its size: of a large one more can be
+    learned, but it takes longer. Very small ones come last.
+
+    Args:
+        files: and the instructions of each.
+        count: how many.
+        seed: of what is drawn.
+    """
+    draw = np.random.default_rng(seed)
+    by_program: dict[str, list[Path]] = {}
+    for file in files:
+        by_program.setdefault(program_of(file), []).append(file)
+    large = [
+        _drawn(files, [file for file in members if files[file] >= LEAST], draw)
+        for members in by_program.values()
+    ]
+    small = [
+        sorted(file for file in members if files[file] < LEAST)
+        for members in by_program.values()
+    ]
+    return [*_in_turn(large), *_in_turn(small)][:count]
+
+
+def _in_turn(queues: Sequence[Sequence[Path]]) -> list[Path]:
+    """The first of each, then the second of each, and so on."""
+    waves = itertools.zip_longest(*queues)
+    return [file for wave in waves for file in wave if file is not None]
+
+
+def _drawn(
+    files: Mapping[Path, int], members: Sequence[Path], draw: np.random.Generator
+) -> list[Path]:
+    """In an order by chance, in which large ones tend to be early."""
+    if not members:
+        return []
+    weights = np.sqrt([files[member] for member in members])
+    order = draw.choice(
+        len(members), len(members), replace=False, p=weights / weights.sum()
+    )
+    return [members[number] for number in order]
+
+
+def _train_model(
+    settings: CoreSetSettings,
+    core: CoreSet,
+    table: Table,
+    chosen: Sequence[int],
+    origins: Sequence[frozenset[str]],
+    show: Show,
+) -> Fitted:
+    """The value model, as a file beside the core set."""
+    options = CompilerOptions(
+        settings.actions,
+        settings.observation,
+        # What the table was made for; nothing is measured by it here.
+        "text-size",
+        1,
+        vocabulary=settings.vocabulary.resolve() if settings.vocabulary else None,
+        dimension=_dimension(settings.vocabulary),
+        plugin=settings.plugin,
+    )
+    task = Task(_whole(core), 1, stop=False, observation=tuple(options.widths))
+    modules = [Path(module) for module in table.modules]
+    rows = observe(options, modules, settings.workers)
+    fitted = value_model.train(
+        rows,
+        table,
+        chosen,
+        options.widths,
+        settings.value,
+        origins=origins,
+        show=lambda done, total: show("Training", done, total),
+    )
+    export_model(
+        value_model.Ranked(fitted.model),
+        settings.out / MODEL,
+        options,
+        task,
+        seed=settings.value.seed,
+        # A compiler that tries several has to see which are next.
+        decide="outputs:values",
+    )
+    _plot(core, partial(_draw_epochs, fitted.checks), settings.out / "curve.png")
+    return fitted
+
+
+def _train_to_look_ahead(
+    settings: CoreSetSettings,
+    core: CoreSet,
+    table: Table,
+    chosen: Sequence[int],
+    show: Show,
+) -> Foresight:
+    """The value of states, as a file beside the core set.
+
+    Raises:
+        InvalidArgument: there are not so many sequences.
+        SequenceFailed: a compiler did not survive one of them.
+    """
+    if not 2 <= settings.ahead <= len(core.sequences):
+        raise InvalidArgument(
+            f"looking ahead: expected 2 to {len(core.sequences)} sequences, which is"
+            f" all of the core set; found {settings.ahead}"
+        )
+    space = _whole(core)
+    file = settings.out / "core-actions.json"
+    space.save(file)
+    options = CompilerOptions(
+        str(file), lookahead.OBSERVATION, "none", 1, plugin=settings.plugin
+    )
+    modules = [Path(module) for module in table.modules]
+    rows = lookahead.outcomes(
+        options,
+        modules,
+        settings.ahead,
+        settings.workers,
+        lambda done, total: show("Looking ahead", done, total),
+    )
+    every = np.ones(len(modules), bool)
+    foresight = lookahead.train(
+        rows,
+        table.part(every, chosen),
+        options.widths,
+        show=lambda done, total: show("Training", done, total),
+    )
+    observed = tuple(options.widths)
+    export_model(
+        foresight.model,
+        settings.out / MODEL,
+        options,
+        Task(space, 1, stop=False, observation=observed, lookahead=settings.ahead),
+        seed=settings.value.seed,
+        decide="outputs:value",
+    )
+    _plot(core, partial(_draw_settings, foresight), settings.out / "curve.png")
+    return foresight
+
+
+def _whole(core: CoreSet) -> ActionSpace:
+    """A space whose actions are the sequences of a core set."""
+    return core.actions.of_sequences(
+        core.sequences,
+        f"{core.actions.name}-core",
+        f"{len(core.sequences)} sequences of {core.actions.name}",
+    )
+
+
+def observe(
+    options: CompilerOptions, modules: Sequence[Path], workers: int
+) -> NDArray[np.float32]:
+    """The features of modules before the first action, in rows."""
+
+    def row(runner: SequenceRunner, module: Path) -> NDArray[np.float32]:
+        return options.row(runner.reset(module).features)
+
+    with Runners(options, workers) as runners:
+        found = dict(runners.map(row, modules))
+    return np.stack([found[module] for module in modules])
+
+
+def _draw_epochs(checks: Sequence[Check], axes: Any) -> None:
+    """How a value model learned."""
+    axes.set(xlabel="epochs")
+    if not checks:
+        # Of one program only: there was none to leave out in turn.
+        return
+    epochs = [check.epochs for check in checks]
+    axes.plot(epochs, [check.chosen for check in checks], label="chosen")
+    _draw_bounds(axes, checks[0].fixed, checks[0].best)
+
+
+def _draw_settings(foresight: Foresight, axes: Any) -> None:
+    """What looking ahead brought, by how much weights were held down."""
+    for margin in sorted({margin for _, margin, _ in foresight.tried}):
+        ridges = {r: ratio for r, m, ratio in foresight.tried if m == margin}
+        label = f"chosen, margin {margin:g}"
+        axes.plot(list(ridges), list(ridges.values()), "o-", label=label)
+    _draw_bounds(axes, foresight.fixed, foresight.best)
+    axes.set(xlabel="ridge", xscale="log")
+
+
+def _draw_bounds(axes: Any, fixed: float, best: float) -> None:
+    axes.axhline(fixed, color="0.5", ls="--", label="best fixed")
+    axes.axhline(best, color="green", ls=":", label="best of all")
+
+
+def _plot(core: CoreSet, draw: Callable[[Any], None], path: Path) -> None:
+    """Writes a PNG: what K sequences bring, and how the model learned."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    left.plot(range(1, len(core.ratios) + 1), core.ratios, "o-")
+    left.set(xlabel="sequences in the core set", ylabel="best of them, size / -Oz")
+    left.set_title("training programs")
+    draw(right)
+    if right.get_legend_handles_labels()[0]:
+        right.legend(fontsize="small")
+    right.set(ylabel="size / -Oz")
+    right.set_title("each program by a model that has not seen it")
+    for panel in (left, right):
+        panel.grid(visible=True, alpha=0.25)
+    figure.savefig(path, dpi=120)

@@ -1,0 +1,15 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The packages of this folder: mlbridge_optimizations, with each folder below it."""
+
+from setuptools import find_packages, setup
+
+NAME = "mlbridge_optimizations"
+
+folders = find_packages(exclude=["build*"])
+setup(
+    packages=[NAME, *(f"{NAME}.{folder}" for folder in folders)],
+    package_dir={NAME: "."},
+    package_data={"": ["*.json", "*/*.json", "py.typed"]},
+)

@@ -1,0 +1,110 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Looking for better settings, by Ray Tune: short trainings by such as it draws."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ray import tune as ray_tune
+
+from mlbridge.errors import ModelError
+from mlbridge_optimizations.training import policy
+from mlbridge_optimizations.training.rllib import cluster
+from mlbridge_optimizations.training.settings import PolicySettings
+
+SHARE = 4
+"""A trial has so many times fewer steps than the training."""
+
+SPACE: dict[str, Any] = {
+    "learning_rate": ray_tune.loguniform(1e-4, 2e-3),
+    "gamma": ray_tune.choice([0.9, 0.97, 0.99, 1.0]),
+    "entropy": ray_tune.choice([0.0, 0.005, 0.02]),
+    "hidden": ray_tune.choice([(64, 64), (128, 128), (256,)]),
+}
+
+
+def tune(
+    settings: PolicySettings,
+    trials: int,
+    *,
+    address: str | None = None,
+    show: Callable[[int], None] = lambda done: None,
+) -> tuple[PolicySettings, list[tuple[str, ...]]]:
+    """Trains so many settings for a while; returns the best, and all of them as rows.
+
+    They are judged by the mean return of their last episodes.
+
+    Args:
+        settings: of the training that is to follow; its seed draws the trials.
+        trials: how many.
+        address: of a Ray cluster, whose nodes run one trial a core each.
+        show: is told how many have ended.
+
+    Raises:
+        ModelError: every trial failed.
+    """
+    short = settings.changed(
+        engine="sb3",
+        algo="dqn" if settings.algo == "dqn" else "ppo",
+        workers=1,
+        steps=max(1, settings.steps // SHARE),
+        corpus=settings.corpus.resolve(),
+    )
+
+    def trial(drawn: dict[str, Any]) -> None:
+        with tempfile.TemporaryDirectory(prefix="mlbridge-tune-") as folder:
+            mine = short.changed(**drawn, out=Path(folder))
+            _, curve = policy.learn(mine)
+        ray_tune.report({"mean_return": curve.recent() or float("-inf")})
+
+    class Ended(ray_tune.Callback):
+        """Counts the trials that have come to an end."""
+
+        ended = 0
+
+        def on_trial_complete(self, *_: Any, **__: Any) -> None:
+            self.ended += 1
+            show(self.ended)
+
+    with (
+        tempfile.TemporaryDirectory(prefix="mlbridge-tune-") as storage,
+        cluster(settings.workers, address),
+    ):
+        tuner = ray_tune.Tuner(
+            trial,
+            param_space=SPACE,
+            tune_config=ray_tune.TuneConfig(
+                metric="mean_return",
+                mode="max",
+                num_samples=trials,
+                search_alg=ray_tune.search.BasicVariantGenerator(
+                    random_state=settings.seed
+                ),
+            ),
+            run_config=ray_tune.RunConfig(
+                storage_path=storage, verbose=0, callbacks=[Ended()]
+            ),
+        )
+        results = tuner.fit()
+    found: list[tuple[float, dict[str, Any]]] = [
+        (result.metrics["mean_return"], result.config)
+        for result in (results[n] for n in range(len(results)))
+        if result.metrics and result.config and "mean_return" in result.metrics
+    ]
+    if not found:
+        raise ModelError(f"every trial failed, such as: {results.errors[:1]}")
+    found.sort(key=lambda pair: -pair[0])
+    rows: list[tuple[str, ...]] = [
+        (
+            f"{config['learning_rate']:.2g}",
+            str(config["gamma"]),
+            str(config["entropy"]),
+            "x".join(map(str, config["hidden"])),
+            f"{mean:.3f}",
+        )
+        for mean, config in found
+    ]
+    return settings.changed(**found[0][1]), rows
