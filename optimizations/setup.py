@@ -11,5 +11,5 @@ folders = find_packages(exclude=["build*"])
 setup(
     packages=[NAME, *(f"{NAME}.{folder}" for folder in folders)],
     package_dir={NAME: "."},
-    package_data={"": ["*.json", "*/*.json", "py.typed"]},
+    package_data={"": ["*.json", "*/*.json", "py.typed", "scripts/*"]},
 )

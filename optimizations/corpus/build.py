@@ -32,10 +32,10 @@ from mlbridge_optimizations.corpus.manifest import (
 )
 from mlbridge_optimizations.corpus.recipes import RECIPES, Recipe, split_of
 
-CHECKOUT = Path(__file__).resolve().parents[3]
-"""It has the scripts that ask Debian's archive."""
+SCRIPTS = Path(__file__).with_name("scripts")
+"""They ask Debian's archive."""
 
-PACKAGES = CHECKOUT / "build/workloads"
+PACKAGES = Path("build/workloads")
 """Where the demo, the tests and the benchmarks have theirs, too."""
 
 FETCH_SECONDS = 1800.0
@@ -99,7 +99,6 @@ def fetch(
 
     Raises:
         InvalidArgument: there is no such program.
-        OSFailure: this is no checkout, whose scripts fetch the packages.
     """
     wanted = list(RECIPES) if programs is None else list(dict.fromkeys(programs))
     for name in wanted:
@@ -141,15 +140,8 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def script(name: str) -> Path:
-    """A script of the checkout.
-
-    Raises:
-        OSFailure: this package was installed without one.
-    """
-    found = CHECKOUT / "scripts" / name
-    if not found.exists():
-        raise OSFailure(f"there is no {found}: fetching takes a whole checkout")
-    return found
+    """One of `SCRIPTS`."""
+    return SCRIPTS / name
 
 
 def _fetch_packages(names: Sequence[str], packages: Path, show: Show) -> dict[str, str]:
@@ -238,7 +230,7 @@ def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared
         "tree": str(tree),
         "made": str(made),
         "packages": str(packages),
-        "scripts": str(CHECKOUT / "scripts"),
+        "scripts": str(SCRIPTS),
     }
     root = Path(_filled(recipe.root, places))
     version = _version(tree)

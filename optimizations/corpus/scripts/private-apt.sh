@@ -1,0 +1,1 @@
+../../../scripts/private-apt.sh
