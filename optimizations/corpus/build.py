@@ -139,14 +139,9 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def script(name: str) -> Path:
-    """One of `SCRIPTS`."""
-    return SCRIPTS / name
-
-
 def _fetch_packages(names: Sequence[str], packages: Path, show: Show) -> dict[str, str]:
     """Unpacks source packages; returns those that could not be had, and why."""
-    command = [str(script("fetch-workloads")), str(packages), *names]
+    command = [str(SCRIPTS / "fetch-workloads"), str(packages), *names]
     show("Fetching sources", 0, len(names))
     done = sum((packages / name).is_dir() for name in names)
     show("Fetching sources", done, len(names))

@@ -18,10 +18,10 @@ from mlbridge.errors import CompilerFailed, Timeout
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.build import (
     PACKAGES,
+    SCRIPTS,
     alone,
     compile_module,
     open_corpus,
-    script,
 )
 from mlbridge_optimizations.corpus.manifest import Corpus, Program
 
@@ -57,7 +57,7 @@ def generate(
     """
     into, packages = Path(folder).resolve(), (packages or PACKAGES).resolve()
     into.mkdir(parents=True, exist_ok=True)
-    toolchain.run([script("fetch-csmith"), packages])
+    toolchain.run([SCRIPTS / "fetch-csmith", packages])
     csmith = packages / "csmith/usr"
     with alone(into):
         return _add(into, count, seed, csmith, jobs or os.cpu_count() or 1, show)

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples.inlining.corpus import Program
-from examples.inlining.network import InliningNetwork
-from examples.inlining.policy import Policy
-from examples.inlining.toolchain import CLANG, mllvm, model_flags, run
 
 from mlbridge.doctor import find_llvm_plugin
+from mlbridge_optimizations.inlining.corpus import Program
+from mlbridge_optimizations.inlining.network import InliningNetwork
+from mlbridge_optimizations.inlining.policy import Policy
+from mlbridge_optimizations.inlining.toolchain import CLANG, mllvm, model_flags, run
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "models" / "inlining-imitation"

@@ -23,6 +23,8 @@ from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import build, csmith, recipes, runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Module, Program, sha256
 
+ROOT = Path(__file__).resolve().parents[2]
+
 FULL = pytest.mark.skipif(
     os.environ.get("MLBRIDGE_TEST_FULL") != "1",
     reason="all programs take minutes: MLBRIDGE_TEST_FULL=1",
@@ -305,7 +307,7 @@ def test_the_command_line(folder: Path, tmp_path: Path) -> None:
 
 @FULL
 def test_all_programs(tmp_path: Path) -> None:
-    fetched = corpus.fetch(build.CHECKOUT / "build/corpus")
+    fetched = corpus.fetch(ROOT / "build/corpus")
     assert fetched.failed == {}
     for name in corpus.RECIPES:
         run = corpus.run_stock(fetched.corpus, name, "-O2")

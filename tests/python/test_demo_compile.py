@@ -14,10 +14,10 @@ import pytest
 
 pytest.importorskip("torch", reason="the demo's packages are not installed")
 
-from examples.inlining import report
-from examples.inlining.agreement import Agreement
-from examples.inlining.corpus import Program, concatenate_sources
-from examples.inlining.evaluate import (
+from mlbridge_optimizations.inlining import report
+from mlbridge_optimizations.inlining.agreement import Agreement
+from mlbridge_optimizations.inlining.corpus import Program, concatenate_sources
+from mlbridge_optimizations.inlining.evaluate import (
     Asked,
     Build,
     ModelBuild,
@@ -26,8 +26,8 @@ from examples.inlining.evaluate import (
     compare_objects,
     read_statistics,
 )
-from examples.inlining.record import Unit, read_table
-from examples.inlining.toolchain import (
+from mlbridge_optimizations.inlining.record import Unit, read_table
+from mlbridge_optimizations.inlining.toolchain import (
     CLANG,
     ToolFailed,
     compile_program,

@@ -18,12 +18,13 @@ pytest.importorskip("onnxscript", reason="the demo's packages are not installed"
 
 import onnxruntime
 import torch
-from examples.inlining.agreement import Agreement
-from examples.inlining.export import write_onnx
-from examples.inlining.network import InliningNetwork
-from examples.inlining.policy import Policy
-from examples.inlining.record import Table
-from examples.inlining.train import Epoch, Settings, Training, train
+
+from mlbridge_optimizations.inlining.agreement import Agreement
+from mlbridge_optimizations.inlining.export import write_onnx
+from mlbridge_optimizations.inlining.network import InliningNetwork
+from mlbridge_optimizations.inlining.policy import Policy
+from mlbridge_optimizations.inlining.record import Table
+from mlbridge_optimizations.inlining.train import Epoch, Settings, Training, train
 
 NAMES = ("callee_users", "cost_estimate", "constant", "threshold")
 counts = st.integers(0, 1000)

@@ -12,14 +12,14 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="the demo's packages are not installed")
 
 import typer
-from examples.inlining.progress import Steps
-from examples.phase_ordering import __main__ as demo
 from rich.console import Console
 from typer.testing import CliRunner
 
 import mlbridge
 from mlbridge_optimizations import corpus
+from mlbridge_optimizations.commands.steps import Steps
 from mlbridge_optimizations.corpus import build, manifest
+from mlbridge_optimizations.phase_ordering import __main__ as demo
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.settings import PolicySettings

@@ -19,9 +19,6 @@ import pytest
 
 pytest.importorskip("torch", reason="the demo's packages are not installed")
 
-from examples.inlining.corpus import TEST, fetch
-from examples.inlining.toolchain import CLANG, in_spec, run
-
 from inliner_builds import (
     CLOSE,
     MODEL,
@@ -34,6 +31,8 @@ from inliner_builds import (
     plugin_or_skip,
 )
 from mlbridge import aot, inprocess, serving
+from mlbridge_optimizations.inlining.corpus import TEST, fetch
+from mlbridge_optimizations.inlining.toolchain import CLANG, in_spec, run
 from stock_llvm import full_tests
 
 LUA_FILES = 8

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples.inlining import corpus
 
 import mlbridge
 from mlbridge import compile_with_policy
+from mlbridge_optimizations.inlining import corpus
 from stock_llvm import CLANG, LLC, OPT, full_tests, leaves_nothing, needs_llvm
 
 __all__ = ["leaves_nothing"]
 
 pytestmark = [needs_llvm, pytest.mark.usefixtures("leaves_nothing")]
 
-BUILD = corpus.ROOT / "build"
+BUILD = Path(__file__).resolve().parents[2] / "build"
 PLUGIN = BUILD / "release/tests/interactive/LiveRangeSizePriority.so"
 JOBS = os.cpu_count() or 1
 

@@ -13,17 +13,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from examples.inlining import corpus
 
 from mlbridge.cli._export import _vocabulary
 from mlbridge.errors import Malformed, SchemaMismatch
 from mlbridge_optimizations import ir2vec
+from mlbridge_optimizations.inlining import corpus
 from stock_llvm import CLANG, OPT, full_tests, needs_llvm
 
-BUILD = corpus.ROOT / "build"
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
 CHECK = BUILD / "release/tests/ir2vec/ir2vec-check"
 PLUGIN = BUILD / "release/lib/MLBridgeLLVM.so"
-MLBRIDGE = corpus.ROOT / ".venv/bin/mlbridge"
+MLBRIDGE = ROOT / ".venv/bin/mlbridge"
 JOBS = os.cpu_count() or 1
 
 # As tests/ir2vec/VocabularyTest.cpp has it.
@@ -147,7 +148,7 @@ def test_names_are_llvms(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def published() -> Path:
     """The published vocabulary, made from the package index's file."""
-    script = corpus.ROOT / "scripts/fetch-ir2vec-vocabulary"
+    script = ROOT / "scripts/fetch-ir2vec-vocabulary"
     done = subprocess.run([script], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     vocabulary = BUILD / "ir2vec/ir2vec-300d.json"

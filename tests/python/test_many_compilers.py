@@ -11,11 +11,6 @@ import pytest
 
 pytest.importorskip("torch", reason="the demo's packages are not installed")
 
-from examples.inlining.corpus import Program, fetch
-from examples.inlining.network import InliningNetwork
-from examples.inlining.policy import Policy
-from examples.inlining.toolchain import CLANG, in_spec, model_flags
-
 from inliner_builds import (
     CLOSE,
     MODEL,
@@ -25,6 +20,10 @@ from inliner_builds import (
     plugin_or_skip,
 )
 from mlbridge import batched, serving
+from mlbridge_optimizations.inlining.corpus import Program, fetch
+from mlbridge_optimizations.inlining.network import InliningNetwork
+from mlbridge_optimizations.inlining.policy import Policy
+from mlbridge_optimizations.inlining.toolchain import CLANG, in_spec, model_flags
 
 COMPILERS = 32
 

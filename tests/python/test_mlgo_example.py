@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from examples.inlining.corpus import ROOT
 from examples.mlgo.policies import policies
 
 from mlbridge.interactive import AdvisorName
 from stock_llvm import needs_llvm, sources
+
+ROOT = Path(__file__).resolve().parents[2]
 
 __all__ = ["sources"]
 

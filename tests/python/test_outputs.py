@@ -27,6 +27,8 @@ from mlbridge_optimizations.phase_ordering.compiler import (
     SequenceRunner,
 )
 
+ROOT = Path(__file__).resolve().parents[2]
+
 FULL = pytest.mark.skipif(
     os.environ.get("MLBRIDGE_TEST_FULL") != "1",
     reason="takes hours: MLBRIDGE_TEST_FULL=1",
@@ -382,13 +384,13 @@ def test_something_has_to_be_asked_for() -> None:
 @FULL
 @pytest.mark.parametrize("split", [None, "generated"])
 def test_everything_by_fifty_random_policies(split: str | None, tmp_path: Path) -> None:
-    folder = build.CHECKOUT / "build/corpus"
+    folder = ROOT / "build/corpus"
     assert corpus.fetch(folder).failed == {}
     found = corpus.generate(folder, 200, 1)
     outcomes = outputs.check_outputs(
         found,
         found.select(split),
-        settings(build.CHECKOUT / "build/outputs", 50),
+        settings(ROOT / "build/outputs", 50),
         jobs=os.cpu_count() or 1,
     )
     assert len(outcomes) == len(found.select(split))

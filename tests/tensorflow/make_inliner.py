@@ -18,9 +18,9 @@ INSTRUCTION_COST = 5
 
 
 def write_weights(path: Path) -> None:
-    """What `examples.inlining.policy.Policy` computes with."""
+    """What `mlbridge_optimizations.inlining.policy.Policy` computes with."""
     sys.path.insert(0, str(ROOT))
-    from examples.inlining.network import InliningNetwork
+    from mlbridge_optimizations.inlining.network import InliningNetwork
 
     network = InliningNetwork.load(ROOT / "models/inlining-imitation/inliner.pt")
     kept, layers = network.folded()

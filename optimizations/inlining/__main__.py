@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`make demo`, or `.venv/bin/python -m examples.inlining` in the project's folder."""
+"""`make demo`, or `.venv/bin/python -m mlbridge_optimizations.inlining`."""
 
 import json
 import os
@@ -14,9 +14,9 @@ from rich.console import Console
 
 import mlbridge
 from mlbridge import aot
-
-from . import corpus, report
-from .evaluate import (
+from mlbridge_optimizations.commands.steps import Steps
+from mlbridge_optimizations.inlining import corpus, report
+from mlbridge_optimizations.inlining.evaluate import (
     SERVED,
     UnexpectedStatistics,
     build_by_model,
@@ -25,14 +25,13 @@ from .evaluate import (
     compare_bzip2,
     compare_objects,
 )
-from .export import write_onnx
-from .policy import Policy
-from .progress import Steps
-from .record import read_table, record
-from .toolchain import ToolFailed, in_spec
-from .train import Epoch, Settings, train
+from mlbridge_optimizations.inlining.export import write_onnx
+from mlbridge_optimizations.inlining.policy import Policy
+from mlbridge_optimizations.inlining.record import read_table, record
+from mlbridge_optimizations.inlining.toolchain import ToolFailed, in_spec
+from mlbridge_optimizations.inlining.train import Epoch, Settings, train
 
-BUILD = corpus.ROOT / "build"
+BUILD = Path("build").resolve()
 
 # What may go wrong outside of this program, each with a text that says what.
 FAILURES = (

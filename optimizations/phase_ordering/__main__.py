@@ -1,7 +1,14 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`.venv/bin/python -m examples.phase_ordering` in the project's folder."""
+"""A stock clang in which a model decides which passes run: part of `make demo`.
+
+A small policy learns for a minute on zlib and Lua, which shows how training goes. Then
+clang compiles zstd, which neither that policy nor the one in the plug-in has seen: by
+the latter if there is one, else by the former.
+
+`.venv/bin/python -m mlbridge_optimizations.phase_ordering` runs it.
+"""
 
 import json
 import os
@@ -15,19 +22,19 @@ from typing import Annotated
 from urllib.parse import quote
 
 import typer
-from examples.inlining.progress import Step, Steps
 from rich.console import Console
 from rich.table import Table
 
 import mlbridge
 from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations import corpus
+from mlbridge_optimizations.commands.steps import Step, Steps
 from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.settings import PolicySettings
 
-BUILD = Path(__file__).resolve().parents[2] / "build"
+BUILD = Path("build").resolve()
 CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"
 TRAINING, TEST = ("lua", "zlib"), "zstd"
 RUNS = 2

@@ -17,11 +17,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mlbridge import serving
-
-from .agreement import Agreement
-from .corpus import Program
-from .policy import Policy
-from .toolchain import (
+from mlbridge_optimizations.inlining.agreement import Agreement
+from mlbridge_optimizations.inlining.corpus import Program
+from mlbridge_optimizations.inlining.policy import Policy
+from mlbridge_optimizations.inlining.toolchain import (
     compile_program,
     in_spec,
     link,

@@ -15,9 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge import read_log
-
-from .corpus import Program
-from .toolchain import compile_program, in_spec, model_flags
+from mlbridge_optimizations.inlining.corpus import Program
+from mlbridge_optimizations.inlining.toolchain import (
+    compile_program,
+    in_spec,
+    model_flags,
+)
 
 
 @dataclass(frozen=True)

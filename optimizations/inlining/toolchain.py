@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from .corpus import Program
+from mlbridge_optimizations.inlining.corpus import Program
 
 CLANG = "clang-22"
 LLVM_SIZE = "llvm-size-22"

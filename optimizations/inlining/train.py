@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .agreement import Agreement
-from .network import InliningNetwork
-from .record import Table
+from mlbridge_optimizations.inlining.agreement import Agreement
+from mlbridge_optimizations.inlining.network import InliningNetwork
+from mlbridge_optimizations.inlining.record import Table
 
 
 @dataclass(frozen=True)

@@ -20,5 +20,5 @@ object files are the same. The files, in the order in which data flows through t
     report.py     the tables of results, and whether they are good enough
     __main__.py   the command line, and all of it in order
 
-agreement.py and progress.py serve several of these.
+agreement.py serves several of these.
 """

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from rich.table import Table as RichTable
 
-from .agreement import Agreement
-from .corpus import TRAINING, Program
-from .evaluate import Build, ModelBuild
-from .record import Table
-from .toolchain import clang_version
-from .train import Settings, Training
+from mlbridge_optimizations.inlining.agreement import Agreement
+from mlbridge_optimizations.inlining.corpus import TRAINING, Program
+from mlbridge_optimizations.inlining.evaluate import Build, ModelBuild
+from mlbridge_optimizations.inlining.record import Table
+from mlbridge_optimizations.inlining.toolchain import clang_version
+from mlbridge_optimizations.inlining.train import Settings, Training
 
 # What the demo promises.
 LEAST_AGREEMENT = 0.95

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from mlbridge_optimizations.corpus.build import SCRIPTS
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def fetch(folder: Path) -> dict[str, Program]:
         subprocess.SubprocessError: A package could not be fetched; why is on stderr.
     """
     packages = [recipe.package for recipe in RECIPES.values()]
-    script = ROOT / "scripts" / "fetch-workloads"
+    script = SCRIPTS / "fetch-workloads"
     subprocess.run(
         [script, folder, *packages], check=True, stdout=subprocess.DEVNULL, timeout=600
     )
