@@ -35,7 +35,7 @@ from mlbridge.export.policy import (
     vector_port,
 )
 from mlbridge.export.pytorch import traced
-from mlbridge.export.source import reading
+from mlbridge.export.reading import reading
 
 
 def load(path: Path) -> BaseAlgorithm:

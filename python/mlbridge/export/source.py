@@ -4,13 +4,12 @@
 """From what a command line names to a policy: files, checkpoints, Python objects."""
 
 import pickle
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlbridge.errors import Error, InvalidArgument, Malformed
+from mlbridge.errors import InvalidArgument
+from mlbridge.export.reading import reading
 
 
 @dataclass(frozen=True)
@@ -26,27 +25,6 @@ class Source:
     policy: Any
     framework: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
-
-
-@contextmanager
-def reading(path: Path, expected: str) -> Iterator[None]:
-    """Makes Malformed of what the body raises, which loads a file.
-
-    A broken file may make its loader, and what is in a pickle, raise anything. Errors
-    of the bridge and of the operating system stay what they are.
-
-    Args:
-        path: of the file.
-        expected: what should be in it.
-    """
-    try:
-        yield
-    except (Error, OSError):
-        raise
-    except Exception as error:
-        raise Malformed(
-            f"{path}: expected {expected}: {type(error).__name__}: {error}"
-        ) from error
 
 
 def load_file(path: Path, module: str | None = None) -> Source:
