@@ -25,9 +25,15 @@ from mlbridge import aot
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.errors import ModelError, OSFailure
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.options import Build, JsonFile, choice, progress_on, write_rows
-from mlbridge_benchmarks.programs import ROOT
-from mlbridge_benchmarks.workers import find_build
+from mlbridge_benchmarks.common.options import (
+    Build,
+    JsonFile,
+    choice,
+    progress_on,
+    write_rows,
+)
+from mlbridge_benchmarks.common.processes import find_build
+from mlbridge_benchmarks.common.programs import ROOT
 
 CLANG = "clang-22"
 MODEL = ROOT / "models" / "inlining-imitation" / "inliner.onnx"

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.options import (
+from mlbridge_benchmarks.common.options import (
     MODEL_RUNNERS,
     Build,
     JsonFile,
@@ -25,11 +25,11 @@ from mlbridge_benchmarks.options import (
     progress_on,
     write_rows,
 )
+from mlbridge_benchmarks.common.processes import find_build
+from mlbridge_benchmarks.common.programs import PROGRAMS, ROOT, fetch
+from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_benchmarks.overhead import overhead
 from mlbridge_benchmarks.overhead.overhead import Source
-from mlbridge_benchmarks.programs import PROGRAMS, ROOT, fetch
-from mlbridge_benchmarks.report import plain_table
-from mlbridge_benchmarks.workers import find_build
 
 MODULE = ("bzip2", "compress.c")
 

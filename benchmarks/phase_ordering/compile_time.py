@@ -23,6 +23,7 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
+from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.phase_ordering.original import OriginalTools
 from mlbridge_benchmarks.phase_ordering.task import (
     Deployed,
@@ -34,7 +35,6 @@ from mlbridge_benchmarks.phase_ordering.task import (
     served,
     timed,
 )
-from mlbridge_benchmarks.report import Bound, number, plain_table
 from mlbridge_optimizations.corpus import toolchain
 
 ORIGINAL, STOCK = "original", "clang -Oz"

@@ -12,8 +12,7 @@ import typer
 
 from mlbridge.extras import need
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks import plot
-from mlbridge_benchmarks.options import (
+from mlbridge_benchmarks.common.options import (
     HOW_TO_INSTALL,
     CorpusFolder,
     Flows,
@@ -32,8 +31,8 @@ from mlbridge_benchmarks.options import (
     write_plot,
     write_rows,
 )
-from mlbridge_benchmarks.programs import ROOT
-from mlbridge_benchmarks.report import bounds_table
+from mlbridge_benchmarks.common.programs import ROOT
+from mlbridge_benchmarks.common.tables import bounds_table
 
 PACKAGES = ("gymnasium", "elftools", "onnx", "onnxruntime")
 POLICY_PACKAGES = ("torch", "onnxscript")
@@ -98,7 +97,7 @@ def compile_time_command(
     ```
     """
     need_packages("bench compile-time", flow, model)
-    from mlbridge_benchmarks.phase_ordering import compile_time
+    from mlbridge_benchmarks.phase_ordering import compile_time, plot
     from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
     from mlbridge_optimizations.phase_ordering import CompilerOptions
 

@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks import plot
-from mlbridge_benchmarks.options import (
+from mlbridge_benchmarks.common.options import (
     CorpusFolder,
     Flows,
     JsonFile,
@@ -30,8 +29,8 @@ from mlbridge_benchmarks.options import (
     write_plot,
     write_rows,
 )
+from mlbridge_benchmarks.common.programs import ROOT
 from mlbridge_benchmarks.phase_ordering.compile_time_command import need_packages
-from mlbridge_benchmarks.programs import ROOT
 
 
 def gym_command(
@@ -62,7 +61,7 @@ def gym_command(
     step, as in training. The columns are those of `mlbridge bench compile-time`.
     """
     need_packages("bench gym", flow, model)
-    from mlbridge_benchmarks.phase_ordering import compile_time, gym_flow
+    from mlbridge_benchmarks.phase_ordering import compile_time, gym_flow, plot
     from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
     from mlbridge_optimizations.phase_ordering import CompilerOptions
 

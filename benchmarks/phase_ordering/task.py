@@ -26,8 +26,8 @@ from mlbridge.errors import (
     Timeout,
     Unsupported,
 )
+from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.threads import threads
-from mlbridge_benchmarks.workers import started
 from mlbridge_optimizations.corpus import manifest, toolchain
 from mlbridge_optimizations.phase_ordering import ActionSpace, CompilerOptions
 from mlbridge_optimizations.phase_ordering.model import Model

@@ -30,9 +30,9 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlbridge.errors import ModelError
+from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.phase_ordering.original_env import OriginalEnv
 from mlbridge_benchmarks.phase_ordering.task import Sample, need_grpc, own_cpu_seconds
-from mlbridge_benchmarks.report import Bound, number, plain_table
 from mlbridge_optimizations.phase_ordering import CompilerOptions
 from mlbridge_optimizations.phase_ordering.environment import PhaseOrderingEnv
 from mlbridge_optimizations.phase_ordering.network import Normalised

@@ -12,8 +12,7 @@ import typer
 
 from mlbridge.extras import need
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks import plot
-from mlbridge_benchmarks.options import (
+from mlbridge_benchmarks.common.options import (
     HOW_TO_INSTALL,
     CorpusFolder,
     Flows,
@@ -31,8 +30,8 @@ from mlbridge_benchmarks.options import (
     write_plot,
     write_rows,
 )
-from mlbridge_benchmarks.programs import ROOT
-from mlbridge_benchmarks.report import bounds_table
+from mlbridge_benchmarks.common.programs import ROOT
+from mlbridge_benchmarks.common.tables import bounds_table
 
 PACKAGES = ("torch", "gymnasium", "stable_baselines3", "elftools", "onnxruntime")
 
@@ -88,7 +87,7 @@ def training_command(
     ```
     """
     need("bench training", PACKAGES, HOW_TO_INSTALL)
-    from mlbridge_benchmarks.phase_ordering import training
+    from mlbridge_benchmarks.phase_ordering import plot, training
     from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample
     from mlbridge_optimizations.phase_ordering import CompilerOptions
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge_benchmarks.runners import fully_connected
-from mlbridge_benchmarks.workload import Workload
+from mlbridge_benchmarks.rtt.runners import fully_connected
+from mlbridge_benchmarks.rtt.workload import Workload
 
 
 def _stdlib(x: NDArray[np.float32]) -> Any:

@@ -14,8 +14,7 @@ from rich.progress import Progress, TaskID
 
 from mlbridge.extras import pip_install
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks import plot, report
-from mlbridge_benchmarks.options import (
+from mlbridge_benchmarks.common.options import (
     Build,
     JsonFile,
     choice,
@@ -23,11 +22,13 @@ from mlbridge_benchmarks.options import (
     progress_on,
     write_rows,
 )
-from mlbridge_benchmarks.rtt import inprocess
+from mlbridge_benchmarks.common.plot import is_available
+from mlbridge_benchmarks.common.processes import find_build, placements
+from mlbridge_benchmarks.common.tables import bounds_table
+from mlbridge_benchmarks.rtt import inprocess, plot, report
 from mlbridge_benchmarks.rtt.measurement import Results, measure, rounds_of, subjects
-from mlbridge_benchmarks.runners import RUNNERS, kinds
-from mlbridge_benchmarks.workers import find_build, placements
-from mlbridge_benchmarks.workload import LENGTHS, Workload, parse_lengths
+from mlbridge_benchmarks.rtt.runners import RUNNERS, kinds
+from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload, parse_lengths
 
 SERDES = tuple(sorted({name for r in RUNNERS.values() for name in r.serdes}))
 ALL = tuple(RUNNERS)
@@ -154,7 +155,7 @@ def rtt(
     where = [p for p in placements() if p.name in wanted]
     if missing := set(wanted) - {p.name for p in where}:
         console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")
-    if not (can_plot := plot.is_available()):
+    if not (can_plot := is_available()):
         install = escape(pip_install("matplotlib"))
         console.print(f"[yellow]no plot: `{install}` for one[/]")
 
@@ -194,7 +195,7 @@ def rtt(
     if inside:
         console.print(inprocess.table(inside))
     found = [b for r in measured for b in report.bounds(r)]
-    console.print(report.bounds_table(found + inprocess.bounds(inside)))
+    console.print(bounds_table(found + inprocess.bounds(inside)))
     write_rows(console, report.rows(measured) + inprocess.as_dicts(inside), json_file)
     path = plot_file or found_build / "rtt.png"
     if can_plot and measured:

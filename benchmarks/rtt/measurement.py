@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge_benchmarks.runners import RUNNERS, Runner
-from mlbridge_benchmarks.workers import Placement, Sweep, Worker, Workers
-from mlbridge_benchmarks.workload import Workload
+from mlbridge_benchmarks.common.processes import Placement, Sweep, Worker
+from mlbridge_benchmarks.rtt.runners import RUNNERS, Runner
+from mlbridge_benchmarks.rtt.workers import Workers
+from mlbridge_benchmarks.rtt.workload import Workload
 
 POLICIES = ("echo", "fc")
 

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from mlbridge.errors import Timeout
-from mlbridge_benchmarks.runners import RUNNERS, echo, fully_connected
-from mlbridge_benchmarks.workload import Workload
+from mlbridge_benchmarks.rtt.runners import RUNNERS, echo, fully_connected
+from mlbridge_benchmarks.rtt.workload import Workload
 
 
 def main(core: str, runner: str, path: str, policy: str, folder: str) -> None:

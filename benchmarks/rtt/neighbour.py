@@ -18,7 +18,7 @@ import typer
 from rich.table import Table
 
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.options import (
+from mlbridge_benchmarks.common.options import (
     LOCAL_RUNNERS,
     Build,
     JsonFile,
@@ -27,15 +27,15 @@ from mlbridge_benchmarks.options import (
     progress_on,
     write_rows,
 )
-from mlbridge_benchmarks.runners import RUNNERS
-from mlbridge_benchmarks.workers import (
+from mlbridge_benchmarks.common.processes import (
     Placement,
-    Workers,
     find_build,
     placements,
     started,
 )
-from mlbridge_benchmarks.workload import Workload
+from mlbridge_benchmarks.rtt.runners import RUNNERS
+from mlbridge_benchmarks.rtt.workers import Workers
+from mlbridge_benchmarks.rtt.workload import Workload
 
 TRIPS_A_SWEEP = 1000
 

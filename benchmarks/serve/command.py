@@ -18,7 +18,7 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError, PeerClosed
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.options import (
+from mlbridge_benchmarks.common.options import (
     LOCAL_RUNNERS,
     Build,
     JsonFile,
@@ -28,7 +28,7 @@ from mlbridge_benchmarks.options import (
     progress_on,
     write_rows,
 )
-from mlbridge_benchmarks.workers import find_build, started
+from mlbridge_benchmarks.common.processes import find_build, started
 
 CLIENTS = "1,2,8,32"
 

@@ -14,8 +14,7 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks import plot
-from mlbridge_benchmarks.options import (
+from mlbridge_benchmarks.common.options import (
     MODEL_RUNNERS,
     Build,
     JsonFile,
@@ -30,11 +29,11 @@ from mlbridge_benchmarks.options import (
     write_plot,
     write_rows,
 )
-from mlbridge_benchmarks.programs import PROGRAMS, ROOT, fetch
-from mlbridge_benchmarks.report import number, plain_table
-from mlbridge_benchmarks.threads import threads
+from mlbridge_benchmarks.common.processes import find_build
+from mlbridge_benchmarks.common.programs import PROGRAMS, ROOT, fetch
+from mlbridge_benchmarks.common.tables import number, plain_table
+from mlbridge_benchmarks.threads import plot, threads
 from mlbridge_benchmarks.threads.threads import Cell, Cells, Model, Round, Source
-from mlbridge_benchmarks.workers import find_build
 
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"
@@ -232,4 +231,4 @@ def threads_command(
     made = threads.rows("decisions", decided) + threads.rows("compile", compiled)
     write_rows(console, made, json_file)
     path = plot_file or found_build / "threads.png"
-    write_plot(console, path, partial(plot.save_threads, decided, compiled))
+    write_plot(console, path, partial(plot.save, decided, compiled))

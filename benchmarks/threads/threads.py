@@ -19,8 +19,8 @@ from typing import Any
 
 from mlbridge import inprocess
 from mlbridge.errors import ModelError, PeerClosed
-from mlbridge_benchmarks.programs import PROGRAMS, in_checkout
-from mlbridge_benchmarks.workers import ENVIRONMENT
+from mlbridge_benchmarks.common.processes import ENVIRONMENT
+from mlbridge_benchmarks.common.programs import PROGRAMS, in_checkout
 
 MODEL = "models/inlining-imitation/inliner.onnx"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlbridge import OSFailure
-from mlbridge_benchmarks.workers import find_build
+from mlbridge_benchmarks.common.processes import find_build
 
 BUILD = os.environ.get("MLBRIDGE_BENCHMARKS")
 

@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 
 from bench_build import build_or_skip, children
 from mlbridge import InvalidArgument, ModelError, OSFailure, PeerClosed
-from mlbridge_benchmarks import report
 from mlbridge_benchmarks.command import app
+from mlbridge_benchmarks.common.processes import Placement, Sweep, Worker, placements
+from mlbridge_benchmarks.rtt import report
 from mlbridge_benchmarks.rtt.measurement import Results, Series, Subject
-from mlbridge_benchmarks.runners import RUNNERS
-from mlbridge_benchmarks.workers import Placement, Sweep, Worker, placements
-from mlbridge_benchmarks.workload import LENGTHS, Workload, parse_lengths
+from mlbridge_benchmarks.rtt.runners import RUNNERS
+from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload, parse_lengths
 
 
 def rtt(*arguments: str) -> str:

@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 from bench_build import build_or_skip, children
 from mlbridge import ModelError, ModelRunner
 from mlbridge_benchmarks.command import app
-from mlbridge_benchmarks.report import bounds_table
+from mlbridge_benchmarks.common.tables import bounds_table
 from mlbridge_benchmarks.rtt import inprocess
 from mlbridge_benchmarks.rtt.models import MLP, InProcessModel, ModelCache
-from mlbridge_benchmarks.workload import LENGTHS, Workload
+from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload
 
 
 @pytest.fixture(scope="module")

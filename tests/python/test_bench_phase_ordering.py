@@ -35,7 +35,8 @@ from mlbridge import (
     extras,
 )
 from mlbridge_benchmarks.command import app
-from mlbridge_benchmarks.options import find_plugin, find_vocabulary
+from mlbridge_benchmarks.common.options import find_plugin, find_vocabulary
+from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.phase_ordering import compile_time, training
 from mlbridge_benchmarks.phase_ordering import task as phase_ordering
 from mlbridge_benchmarks.phase_ordering.compile_time import Compiled
@@ -44,7 +45,6 @@ from mlbridge_benchmarks.phase_ordering.gym_flow import GymFlow
 from mlbridge_benchmarks.phase_ordering.original import OriginalTools
 from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
 from mlbridge_benchmarks.phase_ordering.training import Episode, Played
-from mlbridge_benchmarks.workers import started
 from mlbridge_optimizations.corpus import manifest, toolchain
 from mlbridge_optimizations.phase_ordering import ActionSpace, CompilerOptions
 from mlbridge_optimizations.phase_ordering.environment import PhaseOrderingEnv

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from bench_build import build_or_skip, children
 from mlbridge import PeerClosed
 from mlbridge_benchmarks.command import app
+from mlbridge_benchmarks.common.processes import placements
 from mlbridge_benchmarks.serve.command import Load, measure
-from mlbridge_benchmarks.workers import placements
 
 
 @pytest.fixture

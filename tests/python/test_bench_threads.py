@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from bench_build import build_or_skip, children
 from mlbridge import ModelError, OSFailure
 from mlbridge_benchmarks.command import app
+from mlbridge_benchmarks.common.programs import PROGRAMS
 from mlbridge_benchmarks.overhead import overhead
-from mlbridge_benchmarks.programs import PROGRAMS
 from mlbridge_benchmarks.threads import threads
 from mlbridge_benchmarks.threads.threads import Cell, Model, Round
 

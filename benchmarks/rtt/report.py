@@ -4,14 +4,13 @@
 """What was measured, as JSON rows, as tables and against the limits."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich import box
 from rich.table import Table
 
+from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.rtt.measurement import Results, Series, Subject
 
 SHOWN_LENGTHS = (500, 5_000, 50_000)
@@ -83,22 +82,6 @@ def rows(measured: Sequence[Results]) -> list[dict[str, Any]]:
     ]
 
 
-@dataclass(frozen=True)
-class Bound:
-    """Something that a row is to stay below."""
-
-    subject: str
-    placement: str
-    against: str
-    found: float
-    limit: float
-
-    @property
-    def holds(self) -> bool:
-        """Whether it does."""
-        return self.found <= self.limit
-
-
 def bounds(results: Results) -> list[Bound]:
     """What the runners promise, and what was found."""
     medians = {
@@ -135,19 +118,6 @@ def bounds(results: Results) -> list[Bound]:
     return found
 
 
-def plain_table(title: str) -> Table:
-    """A table of the benchmarks' look."""
-    return Table(
-        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
-    )
-
-
-def number(value: float) -> str:
-    """With three digits at least, and two behind the point at most."""
-    decimals = 2 if value < 10 else 1 if value < 100 else 0
-    return f"{value:.{decimals}f}"
-
-
 def sweeps_table(results: Results) -> Table:
     """What each row took."""
     at = shown(results.lengths)
@@ -179,24 +149,4 @@ def sweeps_table(results: Results) -> Table:
     names = {"dot": "NumPy dot alone", "stdlib": "stdlib json alone"}
     for name, baseline in results.baselines.items():
         add(names[name], baseline, "", "", "dim")
-    return table
-
-
-def bounds_table(found: Sequence[Bound]) -> Table:
-    """Which limits hold."""
-    table = plain_table("limits")
-    for column in ("", "", "against"):
-        table.add_column(column)
-    table.add_column("found", justify="right")
-    table.add_column("limit", justify="right")
-    table.add_column("")
-    for bound in found:
-        table.add_row(
-            bound.placement,
-            bound.subject,
-            bound.against,
-            f"{bound.found:.3g}",
-            f"{bound.limit:g}",
-            "[green]holds[/]" if bound.holds else "[red]missed[/]",
-        )
     return table

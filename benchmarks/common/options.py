@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from mlbridge.errors import OSFailure
-from mlbridge_benchmarks import plot
-from mlbridge_benchmarks.programs import ROOT
+from mlbridge_benchmarks.common import plot
+from mlbridge_benchmarks.common.programs import ROOT
 
 JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the rows here.")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mlbridge.errors import OSFailure
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 """Of the checkout, which has the sources' script, the plug-in and the models."""
 
 FETCH_SECONDS = 600.0

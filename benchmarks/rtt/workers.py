@@ -1,154 +1,25 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The processes of a run: each is started, asked with a deadline, and reaped."""
+"""The processes of a round trip: compilers, models, floors, baselines."""
 
 import fcntl
-import json
 import os
-import select
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mlbridge.errors import OSFailure, PeerClosed, Timeout
-from mlbridge_benchmarks.programs import ROOT
-from mlbridge_benchmarks.runners import Runner
-
-SWEEP_SECONDS = 120.0
-"""Far more than a sweep takes, also on a busy machine."""
-
-ENDING_SECONDS = 5.0
-
-CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
-"""What `mlbridge bench rtt`, `serve` and `neighbour` run."""
+from mlbridge_benchmarks.common.processes import Placement, Worker, started
+from mlbridge_benchmarks.rtt.runners import Runner
 
 PIPE_BYTES = 1 << 20
 
 FLOOR_BYTES = 8 << 20
 """Of the futex floor's memory: more than the longest question takes."""
-
-ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""One product is too short to be worth a second thread."""
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Which cores the two sides run on."""
-
-    name: str
-    client: int
-    model: int
-
-
-def placements() -> list[Placement]:
-    """Both sides on one core, and on two where there are two."""
-    cores = sorted(os.sched_getaffinity(0))
-    both = [Placement("one-core", cores[-1], cores[-1])]
-    if len(cores) > 1:
-        both.append(Placement("two-cores", cores[0], cores[-1]))
-    return both
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """One round trip for each length."""
-
-    microseconds: NDArray[np.float64]
-    answers: NDArray[np.float32]
-    allocations: int
-    """Of the client, on its heap."""
-
-
-class Worker:
-    """A process that does one sweep for each line it is sent."""
-
-    def __init__(self, name: str, process: "subprocess.Popen[bytes]") -> None:
-        self.name = name
-        self._process = process
-
-    def sweep(self) -> Sweep:
-        """Has it do a sweep.
-
-        Raises:
-            PeerClosed: it has ended; why is on its stderr, which is ours.
-            Timeout: it takes longer than any sweep.
-        """
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            raise self._has_ended() from None
-        result = json.loads(self._read_line())
-        return Sweep(
-            np.array(result["us"]),
-            np.array(result["answers"], np.float32),
-            result.get("allocations", 0),
-        )
-
-    def _has_ended(self) -> PeerClosed:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(ENDING_SECONDS)
-        return PeerClosed(f"{self.name} ended with status {self._process.returncode}")
-
-    def _read_line(self) -> bytes:
-        assert self._process.stdout is not None
-        descriptor = self._process.stdout.fileno()
-        until = time.monotonic() + SWEEP_SECONDS
-        line = b""
-        while not line.endswith(b"\n"):
-            left = max(0.0, until - time.monotonic())
-            if not select.select([descriptor], [], [], left)[0]:
-                raise Timeout(f"{self.name} took more than {SWEEP_SECONDS:g} s a sweep")
-            part = os.read(descriptor, 1 << 16)
-            if not part:
-                raise self._has_ended()
-            line += part
-        return line
-
-
-@contextmanager
-def started(
-    command: Sequence[str | Path],
-    descriptors: Sequence[int] = (),
-    stderr: IO[bytes] | None = None,
-) -> "Iterator[subprocess.Popen[bytes]]":
-    """A process that does not outlive the body.
-
-    It is in a session of its own, so that Ctrl-C is only ours to handle.
-
-    Args:
-        command: the program and its arguments.
-        descriptors: what it inherits.
-        stderr: where it complains, if not on our stderr.
-    """
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        env=os.environ | ENVIRONMENT,
-        pass_fds=descriptors,
-        start_new_session=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
-            try:
-                process.wait(ENDING_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
 
 
 def _module(name: str, *arguments: str | Path) -> list[str | Path]:
@@ -261,23 +132,3 @@ class Workers:
         """What Python does alone: "dot" or "stdlib"."""
         core = str(self.placement.model)
         return Worker(what, self._start(_module("baseline", core, what, self.folder)))
-
-
-def find_build(given: Path | None, needed: Sequence[str] = CLIENTS) -> Path:
-    """Where the clients are.
-
-    Args:
-        given: the folder, unless it is the usual one.
-        needed: what has to be there, as patterns.
-
-    Raises:
-        OSFailure: one is not.
-    """
-    build = given or ROOT / "build" / "release" / "benchmarks"
-    for name in needed:
-        if not any(build.glob(name)):
-            raise OSFailure(
-                f"there is no {name} in {build}; `make build` in a checkout makes "
-                "it, and --build says where it is otherwise"
-            )
-    return build.resolve()
