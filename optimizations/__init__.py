@@ -6,3 +6,7 @@
 ``corpus`` has real programs as bitcode, ``training`` the engines, ``commands`` what
 joins ``mlbridge``: ``mlbridge corpus``, ``mlbridge train``, ``mlbridge evaluate``.
 """
+
+from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
+
+__all__ = ["Metric", "ModelFile", "Optimization"]

@@ -3,10 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Progress bars, the same for every command."""
 
+from collections.abc import Callable
+
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
 )
@@ -23,3 +26,15 @@ def progress_bars() -> Progress:
         TimeElapsedColumn(),
         console=errors,
     )
+
+
+def stages_on(bars: Progress) -> Callable[[str, int, int], None]:
+    """Shows stages as bars: each by its name, how much is done, and of how much."""
+    tasks: dict[str, TaskID] = {}
+
+    def show(stage: str, done: int, total: int) -> None:
+        if stage not in tasks:
+            tasks[stage] = bars.add_task(stage)
+        bars.update(tasks[stage], completed=done, total=total)
+
+    return show

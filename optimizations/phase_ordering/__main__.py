@@ -30,9 +30,14 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations import corpus
 from mlbridge_optimizations.commands.steps import Step, Steps
 from mlbridge_optimizations.corpus import runs, toolchain
+from mlbridge_optimizations.phase_ordering.optimization import (
+    OPTIMIZATION,
+    PhaseOrderingSettings,
+)
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
-from mlbridge_optimizations.training.settings import PolicySettings
+from mlbridge_optimizations.training.experiment import Experiment
+from mlbridge_optimizations.training.settings import TrainingSettings
 
 BUILD = Path("build").resolve()
 CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"
@@ -66,33 +71,27 @@ def learn(
     Raises:
         InvalidArgument: it was too short for a curve.
     """
-    settings = PolicySettings(
+    environment = PhaseOrderingSettings(
         found.folder,
-        out,
-        workers=jobs,
-        steps=actions,
-        environment={
-            "observation": "histogram,counts,step,actions",
-            # By chance these do little good: there is much to learn, and soon.
-            "action": "passes",
-            "steps": 12,
-            "max_instructions": 1500,
-            "leave_out": [
-                program.name
-                for program in found.select("training")
-                if program.name not in TRAINING
-            ],
-        },
-        learning_rate=1e-3,
-        gamma=0.95,
-        rollout=256,
+        leave_out=[
+            program.name
+            for program in found.select("training")
+            if program.name not in TRAINING
+        ],
+        # By chance these do little good: there is much to learn, and soon.
+        actions="passes",
+        episode=12,
+        max_instructions=1500,
+    )
+    settings = TrainingSettings(
+        out, workers=jobs, steps=actions, learning_rate=1e-3, gamma=0.95, rollout=256
     )
 
     def show(done: int, recent: float | None) -> None:
         step.reach(done, "" if recent is None else f"return {recent:.2f}")
 
-    policy.train(settings, show=show)
-    curve = Curve.load(out / "curve.csv")
+    policy.train(Experiment(OPTIMIZATION, environment, settings), show=show)
+    curve = Curve(OPTIMIZATION.metric).load(out / "curve.csv")
     if not curve.steps:
         raise mlbridge.InvalidArgument(
             f"no episode ended in {actions} actions by {jobs} compilers: more --actions"
@@ -102,8 +101,8 @@ def learn(
 
 def first_and_last(curve: Curve) -> tuple[float, float]:
     """Sizes to -Oz's, as means of the first and of the last tenth of the episodes."""
-    count = max(1, len(curve.ratios) // 10)
-    return fmean(curve.ratios[:count]), fmean(curve.ratios[-count:])
+    count = max(1, len(curve.values) // 10)
+    return fmean(curve.values[:count]), fmean(curve.values[-count:])
 
 
 def has_built_in() -> bool:

@@ -363,3 +363,24 @@ def make_vec(num_envs: int, **settings: Any) -> CompilerVectorEnv:
     return CompilerVectorEnv(
         [PhaseOrderingEnv(worker=number, **settings) for number in range(num_envs)]
     )
+
+
+KEPT_BITCODE = 20_000_000
+"""Bytes of bitcode of the modules that a compiler remembers in a training.
+
+It takes some 80 times as much memory. The training programs of `mlbridge corpus` have
+7 MB.
+"""
+
+
+class TrainingEnv(PhaseOrderingEnv):
+    """A `PhaseOrderingEnv` whose compiler remembers all modules.
+
+    Of many as many as make `KEPT_BITCODE`: a training comes back to each of them again
+    and again.
+    """
+
+    def _kept_by_default(self) -> int:
+        files = [file for program in self.programs for file in program]
+        size = sum(file.stat().st_size for file in files)
+        return max(1, len(files) * KEPT_BITCODE // max(size, KEPT_BITCODE))

@@ -9,6 +9,7 @@ from torch import nn
 
 from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
 from mlbridge_optimizations import ir2vec
+from mlbridge_optimizations.optimization import ModelFile
 from mlbridge_optimizations.phase_ordering.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.model import KEY, Task
 
@@ -16,24 +17,13 @@ _MOST = 1e5
 """Counts that an exported model is checked with are drawn up to here."""
 
 
-def export_model(
-    module: nn.Module,
-    path: Path,
-    options: CompilerOptions,
-    task: Task,
-    *,
-    seed: int,
-    decide: str,
-) -> Exported:
-    """Writes a model whose file says all that deployment has to know.
+def about_model(options: CompilerOptions, task: Task, seed: int) -> ModelFile:
+    """What a model's file says: all that deployment has to know.
 
     Args:
-        module: takes the features in a row, as the compiler sends them.
-        path: of the .onnx file.
         options: of the compiler that it was trained with.
         task: what it chooses from, and how often.
         seed: of its training.
-        decide: what becomes of its output, such as ``argmax:logits``.
     """
     features = [
         FeatureSpec(
@@ -55,7 +45,34 @@ def export_model(
         training=Training(seed=seed),
         more={KEY: task.to_json()},
     )
+    return ModelFile(features, metadata)
+
+
+def export_model(
+    module: nn.Module,
+    path: Path,
+    options: CompilerOptions,
+    task: Task,
+    *,
+    seed: int,
+    decide: str,
+) -> Exported:
+    """Writes a network as a model's file.
+
+    Args:
+        module: takes the features in a row, as the compiler sends them.
+        path: of the .onnx file.
+        options: of the compiler that it was trained with.
+        task: what it chooses from, and how often.
+        seed: of its training.
+        decide: what becomes of its output, such as ``argmax:logits``.
+    """
+    about = about_model(options, task, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     return export(
-        module.eval(), path, features=features, decide=decide, metadata=metadata
+        module.eval(),
+        path,
+        features=about.features,
+        decide=decide,
+        metadata=about.metadata,
     )

@@ -5,8 +5,8 @@
 
 Features are counts of very different sizes, and modules are small and large. So each
 count is seen twice: how large it is, as its logarithm, and what share it has. Nothing
-of it is learned: environments do it while a network is trained, and the exported file
-has it in itself, so that a compiler sends its features as they are.
+of it is learned. It is a part of the network, in the exported file as well, so that a
+compiler sends its features as they are.
 """
 
 from collections.abc import Mapping

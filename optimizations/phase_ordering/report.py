@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Column, Table
 
+from mlbridge_optimizations.evaluation.statistics import DRAWS, middle
 from mlbridge_optimizations.phase_ordering.evaluate import Array, Evaluation, Way
-
-DRAWS = 4000
-"""Of the bootstrap."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +62,11 @@ class Statistics:
     def interval(self, way: Way) -> Interval:
         """The geomean over programs."""
         mean = geometric_mean(self.by_program(way).values())
-        return Interval(mean, *_middle(np.exp(self._drawn[way.name])))
+        return Interval(mean, *middle(np.exp(self._drawn[way.name])))
 
     def difference(self, way: Way, other: Way) -> tuple[float, float]:
         """Where 95 % of way / other are: below 1, it is significantly smaller."""
-        return _middle(np.exp(self._drawn[way.name] - self._drawn[other.name]))
+        return middle(np.exp(self._drawn[way.name] - self._drawn[other.name]))
 
     def wins(self, way: Way) -> int:
         """Files that became smaller than by -Oz; of several draws, on average."""
@@ -179,11 +177,6 @@ class Statistics:
 def _number(size: float) -> int | float:
     """Bytes; of a mean with one place."""
     return int(size) if size == int(size) else round(float(size), 1)
-
-
-def _middle(values: Array) -> tuple[float, float]:
-    low, high = np.quantile(values, (0.025, 0.975))
-    return float(low), float(high)
 
 
 def run_table(seconds: Mapping[str, Sequence[float]], names: Sequence[str]) -> Table:

@@ -4,12 +4,12 @@
 """How a policy got better: a file of numbers, a plot, and TensorBoard's own form."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-COLUMNS = ("steps", "return", "ratio")
+from mlbridge_optimizations.optimization import Metric
 
 Show = Callable[[int, float | None], None]
 """Is told the actions so far, and the mean return of the last episodes."""
@@ -20,43 +20,53 @@ class Curve:
     """The episodes of a training, in the order in which they ended.
 
     Attributes:
+        metric: by which they are judged.
         steps: of all workers so far.
         returns: the sum of an episode's rewards.
-        ratios: size / -Oz of the state in which it ended.
+        values: of the metric; the same, where that is the return.
+        board: a tensorboardX SummaryWriter, if there is one.
     """
 
+    metric: Metric = field(default_factory=Metric)
     steps: list[int] = field(default_factory=list)
     returns: list[float] = field(default_factory=list)
-    ratios: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
     board: Any = None
-    """A tensorboardX SummaryWriter, if there is one."""
 
-    def add(self, steps: int, total: float, ratio: float) -> None:
-        """One more episode."""
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """Of curve.csv, by their names."""
+        found: dict[str, list[Any]] = {"steps": self.steps, "return": self.returns}
+        return {**found, self.metric.name: self.values}
+
+    def add(self, steps: int, total: float, info: Mapping[str, Any]) -> None:
+        """One more episode: the sum of its rewards, and its last info."""
+        self.add_value(steps, total, self.metric.of(total, info))
+
+    def add_value(self, steps: int, total: float, value: float) -> None:
+        """One whose metric is known."""
         self.steps.append(steps)
         self.returns.append(total)
-        self.ratios.append(ratio)
+        self.values.append(value)
         if self.board is not None:
             self.board.add_scalar("episode/return", total, steps)
-            self.board.add_scalar("episode/ratio", ratio, steps)
+            self.board.add_scalar(f"episode/{self.metric.name}", value, steps)
 
     def recent(self, episodes: int = 100) -> float | None:
         """The mean return of the last episodes."""
         last = self.returns[-episodes:]
         return sum(last) / len(last) if last else None
 
-    @classmethod
-    def load(cls, path: Path, until: int | None = None) -> "Curve":
-        """What `write` wrote, up to so many steps; an empty one where there is none."""
-        curve = cls()
+    def load(self, path: Path, until: int | None = None) -> "Curve":
+        """Adds what `write` wrote, up to so many steps; nothing where there is none."""
         if path.is_file():
             with path.open(newline="", encoding="utf-8") as file:
                 for row in csv.DictReader(file):
                     if until is None or int(row["steps"]) <= until:
-                        curve.steps.append(int(row["steps"]))
-                        curve.returns.append(float(row["return"]))
-                        curve.ratios.append(float(row["ratio"]))
-        return curve
+                        self.steps.append(int(row["steps"]))
+                        self.returns.append(float(row["return"]))
+                        self.values.append(float(row[self.metric.name]))
+        return self
 
     def log_to(self, folder: Path) -> None:
         """Keeps TensorBoard's files there, too."""
@@ -67,26 +77,28 @@ class Curve:
     def write(self, folder: Path, title: str) -> None:
         """Writes curve.csv, and curve.png with moving means."""
         folder.mkdir(parents=True, exist_ok=True)
+        columns = self.columns
         with (folder / "curve.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(COLUMNS)
-            writer.writerows(zip(self.steps, self.returns, self.ratios, strict=True))
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
         if self.board is not None:
             self.board.flush()
-        if not self.steps:
-            return
+        if self.steps:
+            self._plot(folder / "curve.png", title)
 
+    def _plot(self, path: Path, title: str) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         window = max(1, min(100, len(self.steps) // 5))
-        figure = Figure(figsize=(11, 4), layout="constrained")
+        shown = {"return": self.returns}
+        if self.metric.name not in shown:
+            shown[self.metric.label or self.metric.name] = self.values
+        figure = Figure(figsize=(5.5 * len(shown), 4), layout="constrained")
         FigureCanvasAgg(figure)
-        panels = figure.subplots(1, 2)
-        for panel, values, label in (
-            (panels[0], self.returns, "return"),
-            (panels[1], self.ratios, "size / -Oz at the end"),
-        ):
+        panels = figure.subplots(1, len(shown), squeeze=False)[0]
+        for panel, (label, values) in zip(panels, shown.items(), strict=True):
             means = [
                 sum(values[i - window : i]) / window
                 for i in range(window, len(values) + 1)
@@ -95,14 +107,10 @@ class Curve:
             panel.plot(self.steps[window - 1 :], means, label=f"mean of {window}")
             panel.set(xlabel="actions", ylabel=label)
             panel.grid(visible=True, alpha=0.25)
-        panels[1].axhline(1, color="green", linestyle="--", label="-Oz")
-        panels[1].legend(fontsize="small")
+        if self.metric.stock is not None:
+            panels[-1].axhline(
+                self.metric.stock, color="green", linestyle="--", label="the compiler"
+            )
+        panels[-1].legend(fontsize="small")
         figure.suptitle(title)
-        figure.savefig(folder / "curve.png", dpi=120)
-
-
-def ratio_of(info: dict[str, Any]) -> float:
-    """Size / -Oz of the state in which an episode ended; 1 where there is no code."""
-    size = info.get("final_text_size", info.get("text_size", 0))
-    stock = info.get("oz_text_size", 0)
-    return float(size / stock) if stock else 1.0
+        figure.savefig(path, dpi=120)

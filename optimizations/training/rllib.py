@@ -6,53 +6,61 @@
 import logging
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 # Before Ray is imported: it reports to nobody.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
+import cloudpickle as pickle
 import ray
+import ray.cloudpickle
+import torch
 from ray.rllib.algorithms.appo import APPOConfig
 from ray.rllib.algorithms.dqn import DQNConfig
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.core.columns import Columns
+from ray.rllib.core.models.base import ENCODER_OUT, Encoder
+from ray.rllib.core.models.configs import ModelConfig
+from ray.rllib.core.models.torch.base import TorchModel
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.tune.registry import register_env
-from torch import Tensor, nn
 
 from mlbridge.errors import InvalidArgument, Timeout
-from mlbridge_optimizations.phase_ordering.network import Scores
-from mlbridge_optimizations.training.curve import Curve, Show, ratio_of
-from mlbridge_optimizations.training.settings import PolicySettings
+from mlbridge_optimizations.optimization import Metric
+from mlbridge_optimizations.training.curve import Curve, Show
+from mlbridge_optimizations.training.experiment import Experiment, Learned
+from mlbridge_optimizations.training.settings import TrainingSettings
 
-PACKAGE = Path(__file__).resolve().parents[2]
 STALLED = 1800.0
 """Seconds without the actions of one iteration: a training is given up then."""
 
 _STEPS = "steps"
-_NAME = "mlbridge/PhaseOrdering-training"
+_NAME = "mlbridge-training"
 
 
 @contextmanager
 def cluster(cpus: int, address: str | None) -> Iterator[None]:
     """The Ray cluster at an address, or a small one of our own that is gone afterwards.
 
-    The nodes of a cluster need this package, the plug-in and the corpus, at the same
-    paths as here.
+    The nodes of a cluster need these packages, and what the environment names, at the
+    same paths as here.
     """
     if ray.is_initialized():
         yield
         return
-    # What Ray starts has to find this package where we found it.
-    path = os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")])
+    # What Ray starts has to find what was found here.
+    path = os.pathsep.join(filter(None, sys.path))
     settings: dict[str, Any] = {
         "log_to_driver": False,
         "logging_level": logging.ERROR,
@@ -69,6 +77,10 @@ def cluster(cpus: int, address: str | None) -> Iterator[None]:
         }
     else:
         settings["address"] = address
+    # As for the file of an optimisation: see `registry`.
+    for name in pickle.list_registry_pickle_by_value():
+        by_value: Any = ray.cloudpickle.register_pickle_by_value
+        by_value(sys.modules[name])
     ray.init(**settings)
     try:
         yield
@@ -81,29 +93,90 @@ def cluster(cpus: int, address: str | None) -> Iterator[None]:
 class _Episodes(RLlibCallback):
     """Reports each episode as it ends."""
 
+    metric = Metric()
+
     def on_episode_end(self, **kwargs: Any) -> None:
         episode, log = kwargs["episode"], kwargs["metrics_logger"]
         info = episode.get_infos(-1)
         if "error" not in info:
-            log.log_value("returns", episode.get_return(), reduce="item_series")
-            log.log_value("ratios", ratio_of(info), reduce="item_series")
+            total = float(episode.get_return())
+            value = type(self).metric.of(total, info)
+            log.log_value("returns", total, reduce="item_series")
+            log.log_value("values", value, reduce="item_series")
 
 
-def config_of(settings: PolicySettings) -> Any:
+class _EncoderConfig(ModelConfig):
+    """RLlib's way to have a network begin with what an optimisation has."""
+
+    def __init__(self, make: Callable[[Any], Any], space: Any) -> None:
+        super().__init__()
+        self.make, self.space = make, space
+
+    @property
+    def output_dims(self) -> tuple[int]:
+        """The width of what comes out."""
+        return (int(self.make(self.space).out_features),)
+
+    def build(self, framework: str = "torch") -> "_Encoder":
+        """The module."""
+        return _Encoder(self)
+
+
+class _Encoder(TorchModel, Encoder):  # type: ignore[no-untyped-call]
+    def __init__(self, config: _EncoderConfig) -> None:
+        super().__init__(config)
+        self.encoder = config.make(config.space)
+
+    def _forward(self, input_dict: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {ENCODER_OUT: self.encoder(input_dict[Columns.OBS])}
+
+
+def _module_spec(config: Any, experiment: Experiment) -> RLModuleSpec:
+    """The algorithm's own network, behind the optimisation's encoder if it has one."""
+    layers = experiment.settings.layers
+    spec: RLModuleSpec = config.get_default_rl_module_spec()
+    if experiment.optimization.encoder is None:
+        model = DefaultModelConfig(fcnet_hiddens=layers, fcnet_activation="relu")
+        return RLModuleSpec(model_config=model)
+    make = partial(experiment.optimization.encoder, experiment.environment)
+
+    def encoder_config(
+        cls: type, observation_space: Any, *_: Any, **__: Any
+    ) -> _EncoderConfig:
+        return _EncoderConfig(make, observation_space)
+
+    known: Any = spec.catalog_class
+    catalog = type(
+        "Catalog", (known,), {"_get_encoder_config": classmethod(encoder_config)}
+    )
+    model = DefaultModelConfig(
+        head_fcnet_hiddens=layers, head_fcnet_activation="relu", vf_share_layers=False
+    )
+    return RLModuleSpec(catalog_class=catalog, model_config=model)
+
+
+def config_of(experiment: Experiment) -> Any:
     """RLlib's configuration, which may be changed further."""
-    register_env(_NAME, lambda context: settings.make_env(context.worker_index))
+    settings = experiment.settings
+
+    def make_env(context: Any) -> Any:
+        # The networks are small; the cores are the compilers'.
+        torch.set_num_threads(1)
+        return experiment.make_env(context.worker_index)
+
+    register_env(_NAME, make_env)
     # RLlib's own functions have no types.
     kinds: dict[str, Any] = {"dqn": DQNConfig, "ppo": PPOConfig, "appo": APPOConfig}
-    model = DefaultModelConfig(
-        fcnet_hiddens=list(settings.hidden), fcnet_activation="relu"
+    episodes = type(
+        "Episodes", (_Episodes,), {"metric": experiment.optimization.metric}
     )
+    config = kinds[settings.algo]()
     config = (
-        kinds[settings.algo]()
-        .environment(_NAME)
+        config.environment(_NAME)
         .env_runners(num_env_runners=settings.workers)
-        .rl_module(model_config=model)
+        .rl_module(rl_module_spec=_module_spec(config, experiment))
         .learners(num_learners=0)
-        .callbacks(_Episodes)
+        .callbacks(episodes)
         .debugging(seed=settings.seed, log_level="ERROR")
         # An iteration ends when there is something to tell, not after some seconds.
         .reporting(
@@ -111,26 +184,10 @@ def config_of(settings: PolicySettings) -> Any:
             min_sample_timesteps_per_iteration=min(settings.rollout, settings.steps),
         )
     )
-    batch = max(16, min(settings.rollout, settings.steps))
     shared = {"lr": settings.learning_rate, "gamma": settings.gamma}
     if settings.algo == "dqn":
-        return config.env_runners(rollout_fragment_length=4).training(
-            **shared,
-            double_q=True,
-            dueling=False,
-            num_atoms=1,
-            n_step=1,
-            train_batch_size_per_learner=64,
-            num_steps_sampled_before_learning_starts=min(1_000, settings.steps // 10),
-            target_network_update_freq=500,
-            replay_buffer_config={
-                "type": "PrioritizedEpisodeReplayBuffer",
-                "capacity": 50_000,
-                "alpha": 0.6,
-                "beta": 0.4,
-            },
-            epsilon=[(0, 1.0), (max(1, settings.steps * 2 // 5), 0.05)],
-        )
+        return _dqn(config.training(**shared), settings.steps)
+    batch = max(16, min(settings.rollout, settings.steps))
     config = config.training(
         **shared,
         train_batch_size_per_learner=batch,
@@ -142,17 +199,37 @@ def config_of(settings: PolicySettings) -> Any:
     return config.env_runners(rollout_fragment_length=fragment)
 
 
+def _dqn(config: Any, steps: int) -> Any:
+    """A double DQN with a prioritised memory."""
+    return config.env_runners(rollout_fragment_length=4).training(
+        double_q=True,
+        dueling=False,
+        num_atoms=1,
+        n_step=1,
+        train_batch_size_per_learner=64,
+        num_steps_sampled_before_learning_starts=min(1_000, steps // 10),
+        target_network_update_freq=500,
+        replay_buffer_config={
+            "type": "PrioritizedEpisodeReplayBuffer",
+            "capacity": 50_000,
+            "alpha": 0.6,
+            "beta": 0.4,
+        },
+        epsilon=[(0, 1.0), (max(1, steps * 2 // 5), 0.05)],
+    )
+
+
 def train(
-    settings: PolicySettings,
+    experiment: Experiment,
     *,
     resume: bool = False,
     address: str | None = None,
     show: Show = lambda *_: None,
-) -> tuple[Scores, Curve]:
+) -> Learned:
     """Trains a policy, with each worker's compiler in a process of Ray.
 
     Args:
-        settings: what is asked for.
+        experiment: what is asked for.
         resume: to go on from the last checkpoint.
         address: of a Ray cluster; by default one is made here.
         show: is told how far it is.
@@ -161,32 +238,33 @@ def train(
         InvalidArgument: there is no checkpoint to go on from, or of other settings.
         Timeout: for a long time there is no action.
     """
+    settings = experiment.settings
+    torch.set_num_threads(1)
     checkpoint = _Checkpoint((settings.out / "checkpoint").resolve())
-    done = 0
     if resume:
-        settings.check_saved()
-        done = checkpoint.steps()
-    settings.save()
+        experiment.check()
+    done = checkpoint.steps() if resume else 0
+    experiment.save()
     with cluster(settings.workers + 1, address):
-        # Not the modules of the beginning once more.
-        seeded = settings.changed(seed=settings.seed + done)
+        # Not the episodes of the beginning once more.
+        seeded = experiment.changed(seed=settings.seed + done)
         algorithm: Any = config_of(seeded).build_algo()
         try:
-            curve = Curve()
+            curve = Curve(metric=experiment.optimization.metric)
             if resume:
                 algorithm.restore_from_path(str(checkpoint.folder))
-                curve = Curve.load(settings.out / "curve.csv", done)
+                curve.load(settings.out / "curve.csv", done)
             curve.log_to(settings.out / "tensorboard")
-            curve = _learn(algorithm, settings, curve, done, checkpoint, show)
-            network = _Network(algorithm.get_module())
+            _learn(algorithm, settings, curve, done, checkpoint, show)
+            module = algorithm.get_module()
         finally:
             algorithm.stop()
-    return Scores(settings.make_env().normalised, network, network.output), curve
+    return Learned(module, curve)
 
 
 def _learn(
     algorithm: Any,
-    settings: PolicySettings,
+    settings: TrainingSettings,
     curve: Curve,
     done: int,
     checkpoint: "_Checkpoint",
@@ -203,9 +281,9 @@ def _learn(
         elif time.monotonic() - moved > STALLED:
             raise _stalled(done)
         done = now
-        pairs = zip(results.get("returns", []), results.get("ratios", []), strict=True)
-        for total, ratio in pairs:
-            curve.add(done, float(total), float(ratio))
+        pairs = zip(results.get("returns", []), results.get("values", []), strict=True)
+        for total, value in pairs:
+            curve.add_value(done, float(total), float(value))
         show(done, curve.recent())
         if done - saved >= settings.every or done >= settings.steps:
             saved = done
@@ -284,22 +362,3 @@ class _Checkpoint:
             self.folder.rename(self._old)
         self._new.rename(self.folder)
         shutil.rmtree(self._old, ignore_errors=True)
-
-
-class _Network(nn.Module):
-    """The scores of actions, of a trained module."""
-
-    def __init__(self, module: Any) -> None:
-        super().__init__()
-        self.module = module
-        self.is_dqn = hasattr(module, "compute_q_values")
-        self.output = "q_values" if self.is_dqn else "logits"
-
-    def forward(self, observation: Tensor) -> Tensor:
-        batch = {Columns.OBS: observation}
-        if self.is_dqn:
-            values: Tensor = self.module.compute_q_values(batch)["qf_preds"]
-            return values
-        found = self.module._forward_inference(batch)
-        logits: Tensor = found[Columns.ACTION_DIST_INPUTS]
-        return logits

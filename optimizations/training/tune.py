@@ -12,8 +12,8 @@ from ray import tune as ray_tune
 
 from mlbridge.errors import ModelError
 from mlbridge_optimizations.training import policy
+from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.rllib import cluster
-from mlbridge_optimizations.training.settings import PolicySettings
 
 SHARE = 4
 """A trial has so many times fewer steps than the training."""
@@ -22,23 +22,24 @@ SPACE: dict[str, Any] = {
     "learning_rate": ray_tune.loguniform(1e-4, 2e-3),
     "gamma": ray_tune.choice([0.9, 0.97, 0.99, 1.0]),
     "entropy": ray_tune.choice([0.0, 0.005, 0.02]),
-    "hidden": ray_tune.choice([(64, 64), (128, 128), (256,)]),
+    "hidden": ray_tune.choice(["64,64", "128,128", "256"]),
 }
 
 
 def tune(
-    settings: PolicySettings,
+    experiment: Experiment,
     trials: int,
     *,
     address: str | None = None,
     show: Callable[[int], None] = lambda done: None,
-) -> tuple[PolicySettings, list[tuple[str, ...]]]:
+) -> tuple[Experiment, list[tuple[str, ...]]]:
     """Trains so many settings for a while; returns the best, and all of them as rows.
 
-    They are judged by the mean return of their last episodes.
+    Each trial learns by the engine and the algorithm of the training that follows. They
+    are judged by the mean return of their last episodes.
 
     Args:
-        settings: of the training that is to follow; its seed draws the trials.
+        experiment: the training that is to follow; its seed draws the trials.
         trials: how many.
         address: of a Ray cluster, whose nodes run one trial a core each.
         show: is told how many have ended.
@@ -46,18 +47,15 @@ def tune(
     Raises:
         ModelError: every trial failed.
     """
-    short = settings.changed(
-        engine="sb3",
-        algo="dqn" if settings.algo == "dqn" else "ppo",
-        workers=1,
-        steps=max(1, settings.steps // SHARE),
-        corpus=settings.corpus.resolve(),
-    )
+    settings = experiment.settings
+    steps = max(1, settings.steps // SHARE)
+    # Of RLlib, a trial's compiler is in the trial's own process.
+    workers = 1 if settings.engine == "sb3" else 0
+    short = experiment.changed(workers=workers, steps=steps)
 
     def trial(drawn: dict[str, Any]) -> None:
         with tempfile.TemporaryDirectory(prefix="mlbridge-tune-") as folder:
-            mine = short.changed(**drawn, out=Path(folder))
-            _, curve = policy.learn(mine)
+            curve = policy.learn(short.changed(**drawn, out=Path(folder))).curve
         ray_tune.report({"mean_return": curve.recent() or float("-inf")})
 
     class Ended(ray_tune.Callback):
@@ -102,9 +100,9 @@ def tune(
             f"{config['learning_rate']:.2g}",
             str(config["gamma"]),
             str(config["entropy"]),
-            "x".join(map(str, config["hidden"])),
+            str(config["hidden"]),
             f"{mean:.3f}",
         )
         for mean, config in found
     ]
-    return settings.changed(**found[0][1]), rows
+    return experiment.changed(**found[0][1]), rows

@@ -22,10 +22,12 @@ from mlbridge_optimizations.corpus import build, manifest
 from mlbridge_optimizations.phase_ordering import __main__ as demo
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
-from mlbridge_optimizations.training.settings import PolicySettings
+from mlbridge_optimizations.training.experiment import Experiment
 
 CURVE = Curve(
-    list(range(100)), [0.0] * 100, [1.5] * 50 + [1.5 - n / 100 for n in range(50)]
+    steps=list(range(100)),
+    returns=[0.0] * 100,
+    values=[1.5] * 50 + [1.5 - n / 100 for n in range(50)],
 )
 
 
@@ -44,9 +46,9 @@ def test_a_training_that_ends_no_episode_is_too_short(
 ) -> None:
     told = []
 
-    def train(settings: PolicySettings, **_: Any) -> None:
-        told.append(settings.workers)
-        Curve().write(settings.out, "none")
+    def train(experiment: Experiment, **_: Any) -> None:
+        told.append(experiment.settings.workers)
+        Curve().write(experiment.settings.out, "none")
 
     monkeypatch.setattr(policy, "train", train)
     module = manifest.Module("zlib.bc", "zlib.c", 1, 9, "")

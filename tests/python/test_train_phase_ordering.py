@@ -35,8 +35,10 @@ from mlbridge_optimizations.phase_ordering import (
     CompilerOptions,
     SequenceFailed,
     SequenceRunner,
+    environment,
 )
 from mlbridge_optimizations.phase_ordering.coreset import CoreSet
+from mlbridge_optimizations.phase_ordering.environment import TrainingEnv
 from mlbridge_optimizations.phase_ordering.evaluate import (
     Evaluation,
     EvaluationSettings,
@@ -46,6 +48,10 @@ from mlbridge_optimizations.phase_ordering.evaluate import (
 )
 from mlbridge_optimizations.phase_ordering.kept import Kept
 from mlbridge_optimizations.phase_ordering.model import Model, Task
+from mlbridge_optimizations.phase_ordering.optimization import (
+    OPTIMIZATION,
+    PhaseOrderingSettings,
+)
 from mlbridge_optimizations.phase_ordering.programs import run_programs
 from mlbridge_optimizations.phase_ordering.report import Statistics
 from mlbridge_optimizations.phase_ordering.runners import Runners
@@ -59,9 +65,9 @@ from mlbridge_optimizations.phase_ordering.search.search import (
 )
 from mlbridge_optimizations.phase_ordering.stock import oz_size
 from mlbridge_optimizations.training import policy
-from mlbridge_optimizations.training import settings as train_settings
 from mlbridge_optimizations.training.curve import Curve
-from mlbridge_optimizations.training.settings import PolicySettings, TrainingEnv
+from mlbridge_optimizations.training.experiment import Experiment
+from mlbridge_optimizations.training.settings import TrainingSettings
 
 FULL = pytest.mark.skipif(
     os.environ.get("MLBRIDGE_TEST_FULL") != "1",
@@ -80,20 +86,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def settings(folder: Path, tmp_path: Path) -> PolicySettings:
-    return PolicySettings(
-        folder,
-        tmp_path / "out",
-        steps=96,
-        rollout=32,
-        every=40,
-        hidden=(16,),
-        environment={
-            "observation": "histogram,step",
-            "steps": 4,
-            "max_instructions": SMALL,
-        },
+def experiment(folder: Path, tmp_path: Path) -> Experiment:
+    environment = PhaseOrderingSettings(
+        folder, observation="histogram,step", episode=4, max_instructions=SMALL
     )
+    settings = TrainingSettings(
+        tmp_path / "out", steps=96, rollout=32, every=40, hidden="16"
+    )
+    return Experiment(OPTIMIZATION, environment, settings)
 
 
 @pytest.fixture(scope="module")
@@ -460,9 +460,8 @@ def test_a_model_for_a_core_set_that_there_is(
     there = replace(known, sequences=known.sequences[::-1])
     there.save(tmp_path / "there.json")
     arguments = [
-        *("train", "phase-ordering", "--recipe", "coreset", "--corpus", str(folder)),
-        *("--core", str(tmp_path / "there.json"), "--out", str(tmp_path / "out")),
-        *("--workers", "2"),
+        *("search", "phase-ordering-model", str(tmp_path / "there.json")),
+        *("--corpus", str(folder), "--out", str(tmp_path / "out"), "--workers", "2"),
     ]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
@@ -488,8 +487,8 @@ def test_a_search_begins_with_a_core_set(
     known = of_pipelines.core.actions.actions
     of_pipelines.core.save(tmp_path / "there.json")
     arguments = [
-        *("train", "phase-ordering", "--recipe", "coreset", "--corpus", str(folder)),
-        *("--search", "pipelines", "--core", str(tmp_path / "there.json")),
+        *("search", "phase-ordering-pipelines", "--corpus", str(folder)),
+        *("--core", str(tmp_path / "there.json")),
         *("--joint-modules", "2", "--joint-evaluations", "8", "--together", "2"),
         *("--beside-evaluations", "2", "--searched", "0", "--workers", "2"),
         *("--out", str(tmp_path / "out")),
@@ -511,43 +510,50 @@ def test_a_search_begins_with_a_core_set(
     assert "expected a core set of whole ones" in str(result.exception)
 
 
+POLICY = ("train", "phase-ordering")
+ACTIONS = ("search", "phase-ordering-actions")
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--recipe", "best"), "no recipe 'best'"),
-        (("--recipe", "coreset", "--reward", "none"), "--reward is of the recipe po"),
-        (("--recipe", "coreset", "--learning-rate", "0.1"), "--learning-rate is of"),
-        (("--recipe", "coreset", "--baseline", "oz"), "--baseline is of the recipe po"),
-        (("--count", "50"), "--count is of the recipe coreset"),
-        (("--address", "here:1"), "for --engine rllib"),
-        (("--resume", "--tune", "2"), "leave that"),
-        (("--observation", "histogram,colour"), "found 'colour'"),
-        (("--observation", "embedding"), "need each other"),
-        (("--recipe", "coreset", "--observation", "step"), "before the first action"),
-        (("--actions", "nothing"), "action space 'nothing'"),
-        (("--search", "pipelines"), "--search is of the recipe coreset"),
-        (("--recipe", "coreset", "--search", "all"), "actions or pipelines, found 'al"),
-        (
-            ("--recipe", "coreset", "--search", "pipelines", "--episode", "9"),
-            "--episode is of --search actions",
-        ),
-        (
-            ("--recipe", "coreset", "--joint-modules", "9"),
-            "--joint-modules is of --search pipelines",
-        ),
-        (
-            ("--recipe", "coreset", "--core", "core.json", "--count", "9"),
-            "with --core nothing is searched",
-        ),
+        ((*POLICY, "--engine", "best"), "no algorithm 'ppo' of 'best'"),
+        ((*POLICY, "--hidden", "12,x"), "--hidden: expected sizes of layers"),
+        ((*POLICY, "--address", "here:1"), "for --engine rllib"),
+        ((*POLICY, "--resume", "--tune", "2"), "leave that"),
+        ((*POLICY, "--observation", "histogram,colour"), "found 'colour'"),
+        ((*POLICY, "--observation", "embedding"), "need each other"),
+        ((*POLICY, "--actions", "nothing"), "action space 'nothing'"),
+        ((*ACTIONS, "--observation", "embedding"), "need each other"),
+        ((*ACTIONS, "--observation", "step"), "before the first action"),
+        ((*ACTIONS, "--observation", "counts", "--ahead", "2"), "leave it"),
+        ((*ACTIONS, "--actions", "nothing"), "action space 'nothing'"),
     ],
 )
 def test_what_is_asked_for_is_checked_first(
     arguments: tuple[str, ...], problem: str, tmp_path: Path
 ) -> None:
-    command = ["train", "phase-ordering", "--corpus", str(tmp_path / "none")]
-    result = CliRunner().invoke(app, [*command, *arguments])
+    corpus = ["--corpus", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, [*arguments, *corpus])
     assert isinstance(result.exception, InvalidArgument)
     assert problem in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        ((*POLICY, "--count", "50"), "--count"),
+        ((*ACTIONS, "--learning-rate", "0.1"), "--learning-rate"),
+        ((*ACTIONS, "--joint-modules", "9"), "--joint-modules"),
+        (("search", "phase-ordering-pipelines", "--episode", "9"), "--episode"),
+    ],
+)
+def test_what_a_command_has_no_use_for_is_none_of_its_options(
+    arguments: tuple[str, ...], option: str
+) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert f"No such option: {option}" in " ".join(result.output.split())
 
 
 def test_packages_are_looked_for_first() -> None:
@@ -559,18 +565,22 @@ def test_packages_are_looked_for_first() -> None:
 # Policies.
 
 
-def assert_it_learned(settings: PolicySettings, curve: Curve) -> None:
+def assert_it_ran(experiment: Experiment, curve: Curve) -> None:
     assert curve.steps
-    assert all(0.5 < ratio < 5 for ratio in curve.ratios)
+    assert all(0.5 < ratio < 5 for ratio in curve.values)
     for name in ("curve.csv", "curve.png", "settings.json", "tensorboard"):
-        assert (settings.out / name).exists(), name
+        assert (experiment.settings.out / name).exists(), name
 
 
-@pytest.mark.parametrize("algo", ["ppo", "dqn"])
-def test_sb3_learns_and_exports(settings: PolicySettings, algo: str) -> None:
-    settings = settings.changed(algo=algo, workers=2)
-    exported = policy.train(settings)
-    assert_it_learned(settings, Curve.load(settings.out / "curve.csv"))
+def curve_of(experiment: Experiment) -> Curve:
+    return Curve(OPTIMIZATION.metric).load(experiment.settings.out / "curve.csv")
+
+
+@pytest.mark.parametrize("algo", ["ppo", "a2c", "dqn"])
+def test_sb3_trains_and_exports(experiment: Experiment, algo: str) -> None:
+    experiment = experiment.changed(algo=algo, workers=2)
+    exported = policy.train(experiment)
+    assert_it_ran(experiment, curve_of(experiment))
     model = Model(exported.path)
     assert model.task.steps == 4
     assert exported.decide == f"argmax:{'q_values' if algo == 'dqn' else 'logits'}"
@@ -579,7 +589,7 @@ def test_sb3_learns_and_exports(settings: PolicySettings, algo: str) -> None:
     with SequenceRunner(
         CompilerOptions(observation=model.features, reward="none", steps=4)
     ) as runner:
-        module = modules(settings.corpus)[0]
+        module = modules(experiment.environment.corpus)[0]
         sequences = model.choices(runner, module, 3, seed=1)
         assert sequences == model.choices(runner, module, 3, seed=1)
     for sequence in sequences:
@@ -588,63 +598,67 @@ def test_sb3_learns_and_exports(settings: PolicySettings, algo: str) -> None:
 
 
 def test_with_one_worker_the_same_seed_gives_the_same_curve(
-    settings: PolicySettings, tmp_path: Path
+    experiment: Experiment, tmp_path: Path
 ) -> None:
     curves = []
     for number, seed in enumerate((1, 1, 2)):
-        wanted = settings.changed(seed=seed, out=tmp_path / str(number), steps=64)
-        _, curve = policy.learn(wanted)
-        curves.append((curve.steps, curve.returns, curve.ratios))
+        wanted = experiment.changed(seed=seed, out=tmp_path / str(number), steps=64)
+        curve = policy.learn(wanted).curve
+        curves.append((curve.steps, curve.returns, curve.values))
     assert curves[0] == curves[1]
     assert curves[0] != curves[2]
 
 
 @pytest.mark.parametrize("algo", ["ppo", "dqn"])
-def test_a_training_goes_on_where_it_was(settings: PolicySettings, algo: str) -> None:
-    settings = settings.changed(algo=algo)
+def test_a_training_goes_on_where_it_was(experiment: Experiment, algo: str) -> None:
+    experiment = experiment.changed(algo=algo)
     with pytest.raises(InvalidArgument, match="to go on from"):
-        policy.learn(settings, resume=True)
-    policy.learn(settings.changed(steps=64))
-    _, curve = policy.learn(settings.changed(steps=128), resume=True)
+        policy.learn(experiment, resume=True)
+    policy.learn(experiment.changed(steps=64))
+    curve = policy.learn(experiment.changed(steps=128), resume=True).curve
     assert curve.steps[0] <= 8
     assert curve.steps == sorted(set(curve.steps))
     assert curve.steps[-1] >= 124
 
 
-def test_a_training_goes_on_with_its_own_settings(settings: PolicySettings) -> None:
-    settings.save()
-    settings.changed(steps=999, every=9).check_saved()
-    settings.changed(environment={**settings.environment}).check_saved()
-    other = settings.changed(seed=5, environment={**settings.environment, "steps": 9})
+def test_a_training_goes_on_with_its_own_settings(experiment: Experiment) -> None:
+    experiment.save()
+    experiment.changed(steps=999, every=9).check()
+    replace(experiment, environment=replace(experiment.environment)).check()
+    other = replace(
+        experiment.changed(seed=5),
+        environment=replace(experiment.environment, episode=9),
+    )
     with pytest.raises(InvalidArgument, match="seed: 0 then, 5 now") as caught:
         policy.learn(other, resume=True)
     assert "environment" in str(caught.value)
     assert "steps: 96" not in str(caught.value)
     # As `--tune` has left them.
-    tuned = settings.changed(hidden=(7, 7), gamma=0.5, learning_rate=1e-3)
+    tuned = experiment.changed(hidden="7,7", gamma=0.5, learning_rate=1e-3)
     tuned.save()
-    assert settings.as_saved(["hidden", "gamma", "learning_rate"]) == tuned
+    assert experiment.as_begun(["hidden", "gamma", "learning_rate"]) == tuned
 
 
 def test_a_training_remembers_its_modules(
-    settings: PolicySettings, monkeypatch: pytest.MonkeyPatch
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    env = settings.make_env()
+    env = experiment.make_env()
     files = [file for program in env.programs for file in program]
     assert len(files) > 16
     assert env.options.kept_programs == len(files)
     assert f"-mlbridge-phase-ordering-programs={len(files)}" in env.options.command()
     # Of a corpus that is too large, a part.
     size = sum(file.stat().st_size for file in files)
-    monkeypatch.setattr(train_settings, "KEPT_BITCODE", size // 4)
-    assert settings.make_env().options.kept_programs == len(files) // 4
-    said = {**settings.environment, "kept_programs": 3}
-    assert settings.changed(environment=said).make_env().options.kept_programs == 3
+    monkeypatch.setattr(environment, "KEPT_BITCODE", size // 4)
+    assert experiment.make_env().options.kept_programs == len(files) // 4
+    said = replace(experiment.environment, kept_programs=3)
+    env = replace(experiment, environment=said).make_env()
+    assert env.options.kept_programs == 3
 
 
-def test_an_algorithm_that_there_is_not(settings: PolicySettings) -> None:
-    with pytest.raises(InvalidArgument, match="rllib: dqn, ppo, appo"):
-        settings.changed(algo="appo")
+def test_an_algorithm_that_there_is_not(experiment: Experiment) -> None:
+    with pytest.raises(InvalidArgument, match="rllib: ppo, dqn, appo"):
+        experiment.changed(algo="appo")
 
 
 @pytest.fixture
@@ -666,33 +680,32 @@ RAY = pytest.mark.filterwarnings("ignore")
     "algo",
     ["ppo", pytest.param("dqn", marks=FULL), pytest.param("appo", marks=FULL)],
 )
-def test_rllib_learns_and_exports(
-    settings: PolicySettings, ray_here: None, algo: str
+def test_rllib_trains_and_exports(
+    experiment: Experiment, ray_here: None, algo: str
 ) -> None:
-    settings = settings.changed(engine="rllib", algo=algo, steps=64)
-    exported = policy.train(settings)
-    curve = Curve.load(settings.out / "curve.csv")
-    assert_it_learned(settings, curve)
+    experiment = experiment.changed(engine="rllib", algo=algo, steps=64)
+    exported = policy.train(experiment)
+    curve = curve_of(experiment)
+    assert_it_ran(experiment, curve)
     assert Model(exported.path).task.steps == 4
-    _, longer = policy.learn(settings.changed(steps=curve.steps[-1] + 32), resume=True)
+    more = experiment.changed(steps=curve.steps[-1] + 32)
+    longer = policy.learn(more, resume=True).curve
     assert longer.steps[: len(curve.steps)] == curve.steps
     assert longer.steps[-1] > curve.steps[-1]
     # One that was cut off while it was written is as if it had not been begun.
-    checkpoint = settings.out / "checkpoint"
-    (settings.out / "checkpoint.new").mkdir()
-    checkpoint.rename(settings.out / "checkpoint.old")
+    out = experiment.settings.out
+    (out / "checkpoint.new").mkdir()
+    (out / "checkpoint").rename(out / "checkpoint.old")
     end = longer.steps[-1]
-    _, again = policy.learn(settings.changed(steps=end + 16), resume=True)
+    again = policy.learn(experiment.changed(steps=end + 16), resume=True).curve
     assert again.steps[: len(longer.steps)] == longer.steps
     assert again.steps[-1] > end
-    assert sorted(path.name for path in settings.out.glob("checkpoint*")) == [
-        "checkpoint"
-    ]
+    assert sorted(path.name for path in out.glob("checkpoint*")) == ["checkpoint"]
 
 
 @pytest.mark.parametrize("hangs", [True, False])
 def test_rllib_gives_up_where_no_action_comes(
-    settings: PolicySettings, monkeypatch: pytest.MonkeyPatch, hangs: bool
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch, hangs: bool
 ) -> None:
     pytest.importorskip("ray", reason="needs scripts/make-venv train")
     from mlbridge_optimizations.training import rllib
@@ -708,15 +721,16 @@ def test_rllib_gives_up_where_no_action_comes(
             return {"env_runners": {"num_env_steps_sampled_lifetime": 7}}
 
     monkeypatch.setattr(rllib, "STALLED", 0.3)
-    checkpoint = rllib._Checkpoint(settings.out / "checkpoint")
+    checkpoint = rllib._Checkpoint(experiment.settings.out / "checkpoint")
+    learn, show = rllib._learn, lambda *_: None
     start = time.monotonic()
     with pytest.raises(Timeout, match="after 7 actions: no compiler gets as far"):
-        rllib._learn(Stalled(), settings, Curve(), 7, checkpoint, lambda *_: None)
+        learn(Stalled(), experiment.settings, Curve(), 7, checkpoint, show)
     assert time.monotonic() - start < 30
     Stalled.ended.set()
 
 
-def test_an_error_in_an_iteration_is_raised(settings: PolicySettings) -> None:
+def test_an_error_in_an_iteration_is_raised(experiment: Experiment) -> None:
     pytest.importorskip("ray", reason="needs scripts/make-venv train")
     from mlbridge_optimizations.training import rllib
 
@@ -724,14 +738,15 @@ def test_an_error_in_an_iteration_is_raised(settings: PolicySettings) -> None:
         def train(self) -> dict[str, Any]:
             raise TimeoutError("of its own")
 
-    checkpoint = rllib._Checkpoint(settings.out / "checkpoint")
+    checkpoint = rllib._Checkpoint(experiment.settings.out / "checkpoint")
+    learn, show = rllib._learn, lambda *_: None
     with pytest.raises(TimeoutError, match="of its own"):
-        rllib._learn(Broken(), settings, Curve(), 0, checkpoint, lambda *_: None)
+        learn(Broken(), experiment.settings, Curve(), 0, checkpoint, show)
 
 
 @FULL
 @RAY
-def test_rllib_on_a_cluster_of_two_nodes(settings: PolicySettings) -> None:
+def test_rllib_on_a_cluster_of_two_nodes(experiment: Experiment) -> None:
     cluster_utils = pytest.importorskip("ray.cluster_utils")
     nodes: Any = cluster_utils.Cluster(
         initialize_head=True,
@@ -739,9 +754,9 @@ def test_rllib_on_a_cluster_of_two_nodes(settings: PolicySettings) -> None:
     )
     try:
         nodes.add_node(num_cpus=2, object_store_memory=100 << 20)
-        wanted = settings.changed(engine="rllib", algo="ppo", workers=2)
-        _, curve = policy.learn(wanted, address=nodes.address)
-        assert_it_learned(wanted, curve)
+        wanted = experiment.changed(engine="rllib", algo="ppo", workers=2)
+        curve = policy.learn(wanted, address=nodes.address).curve
+        assert_it_ran(wanted, curve)
     finally:
         nodes.shutdown()
 
@@ -749,14 +764,14 @@ def test_rllib_on_a_cluster_of_two_nodes(settings: PolicySettings) -> None:
 @FULL
 @RAY
 def test_tuning_takes_the_best_of_its_trials(
-    settings: PolicySettings, ray_here: None
+    experiment: Experiment, ray_here: None
 ) -> None:
     from mlbridge_optimizations.training.tune import tune
 
-    best, rows = tune(settings.changed(steps=256), 2)
+    best, rows = tune(experiment.changed(steps=256), 2)
     assert len(rows) == 2
     assert float(rows[0][-1]) >= float(rows[1][-1])
-    assert f"{best.learning_rate:.2g}" == rows[0][0]
+    assert f"{best.settings.learning_rate:.2g}" == rows[0][0]
 
 
 # Evaluation.

@@ -22,6 +22,7 @@ _ELSEWHERE = {
     "bench": _BENCHMARKS,
     "corpus": _OPTIMIZATIONS,
     "evaluate": _OPTIMIZATIONS,
+    "search": _OPTIMIZATIONS,
     "train": _OPTIMIZATIONS,
     "vocabulary": _OPTIMIZATIONS,
 }

@@ -118,6 +118,8 @@ def policy_of(
 ) -> Policy:
     """A module as a policy: ``logits``, or ``action`` where that has several parts.
 
+    Of a DQN the scores are ``q_values``.
+
     Args:
         policy: an Algorithm, an RLModule, a MultiRLModule, or what `load` returned.
         features: by default those of the observation space. They are matched by name
@@ -146,7 +148,7 @@ def policy_of(
         network, [port], f"ray {ray.__version__}", prepare=steps.preparation(port)
     )
     is_one = isinstance(inner.action_space, spaces.Discrete)
-    return replace(exported, decide="argmax:logits" if is_one else None)
+    return replace(exported, decide=f"argmax:{network.scores}" if is_one else None)
 
 
 def _trained(policy: Any, module: str | None) -> Trained:
@@ -296,6 +298,8 @@ class _Network(nn.Module):
     def __init__(self, module: Any) -> None:
         super().__init__()
         self.module = module
+        self.is_dqn = hasattr(module, "compute_q_values")
+        self.scores = "q_values" if self.is_dqn else "logits"
         space = module.action_space
         if isinstance(space, spaces.MultiDiscrete):
             self.parts: list[int] | None = [int(n) for n in space.nvec]
@@ -308,7 +312,11 @@ class _Network(nn.Module):
             )
 
     def forward(self, obs: Tensor) -> dict[str, Tensor]:
-        found = self.module.forward_inference({Columns.OBS: obs.float()})
+        batch = {Columns.OBS: obs.float()}
+        if self.is_dqn:
+            values: Tensor = self.module.compute_q_values(batch)["qf_preds"]
+            return {self.scores: values}
+        found = self.module.forward_inference(batch)
         if Columns.ACTION_DIST_INPUTS not in found:
             raise Unsupported(
                 f"{type(self.module).__name__} answers with {', '.join(found)}, and "
@@ -317,7 +325,7 @@ class _Network(nn.Module):
             )
         logits: Tensor = found[Columns.ACTION_DIST_INPUTS]
         if self.parts is None:
-            return {"logits": logits}
+            return {self.scores: logits}
         import torch
 
         each = [part.argmax(dim=1) for part in torch.split(logits, self.parts, 1)]

@@ -1,0 +1,82 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Groups of commands, one for each optimisation: ``mlbridge train NAME``."""
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from mlbridge_optimizations.optimization import Optimization
+from mlbridge_optimizations.registry import find, known
+
+Make = Callable[[Optimization[Any]], Callable[..., None] | None]
+
+
+def group_of(verb: str, make: Make, text: str) -> typer.Typer:
+    """``mlbridge VERB``, with a command for each optimisation that there is.
+
+    Its names are those of the optimisations; a Python file that describes one is taken
+    as well. Commands that an optimisation has of its own come first.
+
+    Args:
+        verb: the group's name.
+        make: the command of an optimisation, for `typer.Typer.command`; None: it has
+            none.
+        text: its help.
+    """
+
+    class Group(TyperGroup):
+        """Looks for optimisations when it is asked."""
+
+        def list_commands(self, ctx: Any) -> list[str]:
+            """All that there is."""
+            return sorted(_commands(verb, make))
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            """One of these, or of the file of that name."""
+            if cmd_name.endswith(".py"):
+                described = find(cmd_name)
+                found = _of(verb, make, described).get(described.name)
+            else:
+                found = _commands(verb, make).get(cmd_name)
+            return None if found is None else _as_click(cmd_name, found)
+
+    app = typer.Typer(cls=Group, no_args_is_help=True, help=text)
+
+    @app.callback()
+    def _group() -> None: ...
+
+    return app
+
+
+def _commands(verb: str, make: Make) -> dict[str, Callable[..., None]]:
+    found: dict[str, Callable[..., None]] = {}
+    for described in known().values():
+        found |= _of(verb, make, described)
+    return found
+
+
+def _of(
+    verb: str, make: Make, described: Optimization[Any]
+) -> dict[str, Callable[..., None]]:
+    """An optimisation's commands of that verb, by name."""
+    general = make(described)
+    found = {} if general is None else {described.name: general}
+    for said, command in described.commands.items():
+        first, _, name = said.partition(" ")
+        if first == verb:
+            found[name] = command
+    return found
+
+
+def _as_click(name: str, command: Callable[..., None]) -> Any:
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.command(name)(command)
+    return typer.main.get_command(app)

@@ -1,0 +1,132 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A model, the baselines and chance, each over the same episodes."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlbridge import ModelRunner
+from mlbridge.errors import CompilerFailed, SchemaMismatch
+from mlbridge_optimizations.optimization import Choice, Optimization
+
+MODEL, CHANCE = "model", "at random"
+
+Show = Callable[[int, int], None]
+
+
+def compare(
+    optimization: Optimization[Any],
+    environment: Any,
+    model: Path,
+    episodes: int,
+    seed: int,
+    show: Show = lambda done, total: None,
+) -> dict[str, list[float]]:
+    """What each way has by the optimisation's metric, episode by episode.
+
+    Args:
+        optimization: whose environment, baselines and metric they are.
+        environment: what is said of the environment.
+        model: an .onnx file, which is asked as a compiler asks it.
+        episodes: how many.
+        seed: of the first; the next ones have the numbers that follow.
+        show: is told how many episodes are over, and of how many.
+
+    Raises:
+        CompilerFailed: the compiler did not survive an episode.
+        SchemaMismatch: the model takes something else than observations.
+    """
+    baselines = {n: make(environment) for n, make in optimization.baselines.items()}
+    total, found = episodes * (2 + len(baselines)), dict[str, list[float]]()
+    env: Any = optimization.make_env(environment, 0)
+    try:
+        with ModelRunner(f"onnx:{str(model).replace('%', '%25')}") as runner:
+            env.action_space.seed(seed)
+            ways: dict[str, Choice] = {
+                MODEL: _choice_of(runner, model),
+                **baselines,
+                CHANCE: lambda observation: env.action_space.sample(),
+            }
+            for name, choose in ways.items():
+                found[name] = []
+                for number in range(episodes):
+                    found[name].append(_play(optimization, env, choose, seed + number))
+                    show(sum(map(len, found.values())), total)
+    finally:
+        env.close()
+    return found
+
+
+def write(path: Path, found: Mapping[str, Sequence[float]], metric: str) -> None:
+    """Writes every episode as JSON."""
+    text = json.dumps({"metric": metric, "episodes": found}, indent=1)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _play(
+    optimization: Optimization[Any], env: Any, choose: Choice, seed: int
+) -> float:
+    observation, info = env.reset(seed=seed)
+    total, is_over = 0.0, False
+    while not is_over:
+        observation, reward, terminated, truncated, info = env.step(choose(observation))
+        if "error" in info:
+            raise CompilerFailed(f"in the episode of seed {seed}: {info['error']}")
+        total += float(reward)
+        is_over = terminated or truncated
+    return optimization.metric.of(total, info)
+
+
+def _choice_of(runner: ModelRunner, model: Path) -> Choice:
+    """The model's action for an observation: its features are parts of that."""
+    features = _features_of(model)
+
+    def choose(observation: Any) -> Any:
+        if isinstance(observation, Mapping):
+            asked: dict[str, Any] = dict(observation)
+        elif len(features) == 1:
+            asked = {next(iter(features)): observation}
+        else:
+            sizes = [int(np.prod(shape)) for shape in features.values()]
+            row = np.asarray(observation).ravel()
+            if sum(sizes) != row.size:
+                raise SchemaMismatch(
+                    f"{model}: its features have {sum(sizes)} numbers, and an"
+                    f" observation has {row.size}"
+                )
+            parts = np.split(row, np.cumsum(sizes)[:-1])
+            asked = {
+                name: part.reshape(shape)
+                for (name, shape), part in zip(features.items(), parts, strict=True)
+            }
+        advice = runner.evaluate(asked)
+        if len(advice) != 1:
+            raise SchemaMismatch(
+                f"{model}: expected one answer, the action, found {', '.join(advice)}"
+            )
+        return next(iter(advice.values()))
+
+    return choose
+
+
+def _features_of(model: Path) -> dict[str, list[int]]:
+    """The shapes of a model's features, in the order of its observations."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(
+        str(model), providers=["CPUExecutionProvider"]
+    )
+    about = session.get_modelmeta().custom_metadata_map
+    try:
+        listed = json.loads(about["mlbridge.features"])
+        return {feature["name"]: feature["shape"] for feature in listed}
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise SchemaMismatch(
+            f"{model}: expected a model that `mlbridge train` or `mlbridge export`"
+            f" wrote, which says its features: {error!r}"
+        ) from error

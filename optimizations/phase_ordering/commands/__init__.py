@@ -1,0 +1,13 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The commands that only phase ordering has. What they need is loaded as one runs."""
+
+from mlbridge_optimizations.phase_ordering.commands import evaluate, outputs, search
+
+COMMANDS = {
+    "evaluate phase-ordering": evaluate.COMMAND,
+    "evaluate outputs": outputs.COMMAND,
+    **search.COMMANDS,
+}
+"""By what is said behind ``mlbridge``."""

@@ -1,0 +1,229 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``mlbridge evaluate phase-ordering``: a model beside stock clang and baselines."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+from mlbridge.errors import InvalidArgument
+from mlbridge.terminal import console, errors
+from mlbridge_optimizations.commands.options import with_options
+from mlbridge_optimizations.commands.progress import progress_bars, stages_on
+from mlbridge_optimizations.extras import need
+
+if TYPE_CHECKING:
+    from mlbridge_optimizations.corpus import Corpus
+    from mlbridge_optimizations.phase_ordering.coreset import CoreSet
+    from mlbridge_optimizations.phase_ordering.evaluate import Evaluation
+    from mlbridge_optimizations.phase_ordering.model import Model
+
+CorpusFolder = Annotated[Path, Option(help="Its folder.")]
+
+Programs = Annotated[
+    list[str] | None,
+    Option(
+        metavar="NAME",
+        help="This one only, whatever its split; may be repeated.",
+    ),
+]
+
+Timeout = Annotated[
+    float,
+    Option(
+        min=1,
+        help="Seconds for a sequence on a module of up to 10,000 instructions; a"
+        " larger one has more in proportion.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class What:
+    """What is compared, and on which programs."""
+
+    model: Annotated[Path, Argument(exists=True, dir_okay=False)]
+    corpus: CorpusFolder = Path("build/corpus")
+    split: Annotated[str, Option(help="held-out or training.")] = "held-out"
+    program: Programs = None
+    core: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="The core set to compare with. [default: core.json beside the model,"
+            " if there is one]",
+        ),
+    ] = None
+    tries: Annotated[int, Option(min=1, help="K of the best of K.")] = 8
+    seed: Annotated[int, Option(help="Of what is drawn.")] = 0
+    max_instructions: Annotated[
+        int | None, Option(help="Leave larger modules out.")
+    ] = None
+    vocabulary: Annotated[
+        Path | None, Option(help="Of the model's embeddings, if it has any.")
+    ] = None
+    timeout: Timeout = 120
+
+
+@dataclass(frozen=True)
+class How:
+    """How that is done, and what is written."""
+
+    runs: Annotated[
+        int,
+        Option(min=0, help="Run the programs so often, too: their outputs and times."),
+    ] = 0
+    jobs: Annotated[int, Option("--jobs", "-j", help="Compilers at once.")] = 1
+    measured: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Sizes that are in it are not measured again, and new ones are added.",
+        ),
+    ] = None
+    json: Annotated[
+        Path | None, Option(metavar="FILE", help="Write everything as JSON.")
+    ] = None
+    plot: Annotated[Path | None, Option(metavar="FILE.png", help="Draw it.")] = None
+
+
+def _evaluate(context: typer.Context, what: What, how: How) -> None:
+    """Compare a model of phase ordering with stock clang and with cheap baselines.
+
+    ```sh
+    mlbridge evaluate phase-ordering build/phase-ordering/coreset/model.onnx --runs 3
+    ```
+    """
+    drawing = ("matplotlib",) if how.plot is not None else ()
+    need(
+        "mlbridge evaluate phase-ordering",
+        ("gymnasium", "elftools", "onnxruntime", *drawing),
+    )
+    from mlbridge_optimizations.corpus import manifest
+    from mlbridge_optimizations.phase_ordering import report
+    from mlbridge_optimizations.phase_ordering.coreset import CoreSet
+    from mlbridge_optimizations.phase_ordering.model import Model
+
+    model = Model(what.model)
+    _check_vocabulary(model, what.vocabulary)
+    beside = what.core or what.model.with_name("core.json")
+    core_set = CoreSet.load(beside) if what.core or beside.is_file() else None
+    corpus = manifest.load(what.corpus.resolve())
+    found = _measured(what, how, corpus, model, core_set)
+    statistics = report.Statistics(found)
+    console.print(statistics.table())
+    for line in statistics.pairs():
+        console.print(line)
+    if core_set is None:
+        console.print(
+            f"There is no {beside}: nothing to compare with but random sequences of the"
+            " model's own actions.",
+            soft_wrap=True,
+        )
+    console.print(
+        "'emitted' are the objects made for a file in order to choose, -Oz's among"
+        " them; the last state of a sequence counts. Random ones are the mean of 5."
+    )
+    for failure in found.failures:
+        errors.print(
+            f"{failure.kind} on {failure.file}: {failure.pipeline or 'any sequence'}",
+            style="yellow",
+            soft_wrap=True,
+        )
+    about: dict[str, object] = {
+        "model": {"file": what.model.name, "sha256": model.digest},
+        "compiler": corpus.compiler,
+        "split": None if what.program else what.split,
+        "core_set": None if core_set is None else beside.name,
+        "tries": what.tries,
+        "seed": what.seed,
+    }
+    # Before anything is run: that may take long, and fail.
+    if how.json is not None:
+        how.json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
+    if how.plot is not None:
+        statistics.plot(how.plot)
+    if how.runs:
+        prologue = model.task.actions.prologue
+        ran = _ran(what, how, corpus, found, prologue)
+        if how.json is not None:
+            about["runs"] = {p: [vars(r) for r in both] for p, both in ran.items()}
+            how.json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
+        if any(not outcome.passed for both in ran.values() for outcome in both):
+            raise typer.Exit(1)
+
+
+COMMAND = with_options(_evaluate, What, How)
+
+
+def _measured(
+    what: What, how: How, corpus: "Corpus", model: "Model", core: "CoreSet | None"
+) -> "Evaluation":
+    from mlbridge_optimizations.phase_ordering import evaluate
+
+    with progress_bars() as bars:
+        return evaluate.evaluate(
+            corpus,
+            what.split,
+            model,
+            core,
+            evaluate.EvaluationSettings(
+                what.tries,
+                what.seed,
+                programs=tuple(what.program or ()),
+                most=what.max_instructions,
+                timeout=what.timeout,
+            ),
+            vocabulary=what.vocabulary,
+            jobs=how.jobs,
+            log=how.measured,
+            show=stages_on(bars),
+        )
+
+
+def _ran(
+    what: What, how: How, corpus: "Corpus", found: "Evaluation", prologue: str
+) -> dict[str, Any]:
+    """The programs as -Oz and as the model has compiled them, run and shown."""
+    from mlbridge_optimizations.phase_ordering import programs, report
+
+    with progress_bars() as bars:
+        task = bars.add_task("Running")
+        ran: dict[str, Any] = programs.run_programs(
+            corpus,
+            found,
+            found.ways[0],
+            prologue,
+            repeat=how.runs,
+            timeout=what.timeout,
+            show=lambda done, total: bars.update(task, completed=done, total=total),
+        )
+    seconds = {p: [r.seconds for r in both] for p, both in ran.items()}
+    console.print(report.run_table(seconds, ["-Oz", "model, alone"]))
+    for name, both in ran.items():
+        for outcome in both:
+            if not outcome.passed:
+                errors.print(f"{name}: {outcome.problem}", style="red")
+    return ran
+
+
+def _check_vocabulary(model: object, vocabulary: Path | None) -> None:
+    from mlbridge_optimizations import ir2vec
+
+    wanted = getattr(model, "vocabulary", None)
+    if wanted is None:
+        return
+    if vocabulary is None:
+        raise InvalidArgument(
+            f"the model sees embeddings by {wanted['name']}: name it with --vocabulary"
+        )
+    found = ir2vec.load(vocabulary).hash
+    if found != wanted["hash"]:
+        raise InvalidArgument(
+            f"{vocabulary}: expected the model's vocabulary, {wanted['hash']}, found"
+            f" {found}"
+        )

@@ -1,0 +1,158 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Phase ordering as an optimisation: what `mlbridge train phase-ordering` learns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from mlbridge.errors import InvalidArgument
+from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
+from mlbridge_optimizations.phase_ordering.commands import COMMANDS
+
+if TYPE_CHECKING:
+    from mlbridge_optimizations.phase_ordering.compiler import CompilerOptions
+    from mlbridge_optimizations.phase_ordering.environment import PhaseOrderingEnv
+    from mlbridge_optimizations.phase_ordering.network import Normalised
+
+
+@dataclass(frozen=True)
+class PhaseOrderingSettings:
+    """What can be said of the environment: options of the command line."""
+
+    corpus: Annotated[Path, Option(help="Its folder.")] = Path("build/corpus")
+    leave_out: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAME",
+            help="A training program not to train on; may be repeated.",
+        ),
+    ] = None
+    observation: Annotated[
+        str, Option(help="Of histogram, embedding, counts, step, actions.")
+    ] = "histogram,counts,step,actions"
+    actions: Annotated[str, Option(help="oz, odg, passes, or a JSON file.")] = "oz"
+    reward: Annotated[str, Option(help="Measures with weights.")] = "text-size:10"
+    baseline: Annotated[
+        str,
+        Option(
+            help="What an episode's return is relative to: `start`, the module as it"
+            " begins, or `oz`, what -Oz makes of it."
+        ),
+    ] = "start"
+    episode: Annotated[int, Option(min=1, help="Actions of an episode.")] = 15
+    stop: Annotated[
+        bool, Option("--stop", help="Have an action that ends the episode.")
+    ] = False
+    vocabulary: Annotated[
+        Path | None, Option(help="Of `embedding`, in LLVM's form.")
+    ] = None
+    max_instructions: Annotated[int, Option(help="Leave larger modules out.")] = 6000
+    kept_programs: Annotated[
+        int | None,
+        Option(
+            min=1,
+            help="Modules of which each compiler remembers what was made of them."
+            " [default: all, up to 20 MB of bitcode]",
+        ),
+    ] = None
+    plugin: Annotated[
+        Path | None,
+        Option(help="MLBridgeLLVM.so. [default: where `mlbridge doctor` finds it]"),
+    ] = None
+
+    def __post_init__(self) -> None:
+        # As they hold everywhere: compilers may run on other machines.
+        for name in ("corpus", "vocabulary", "plugin"):
+            path = getattr(self, name)
+            if path is not None:
+                object.__setattr__(self, name, path.resolve())
+
+    def options(self) -> "CompilerOptions":
+        """What the compiler is told.
+
+        Raises:
+            InvalidArgument: it cannot do that.
+        """
+        from mlbridge_optimizations import ir2vec
+        from mlbridge_optimizations.phase_ordering.compiler import CompilerOptions
+
+        names = tuple(self.observation.split(","))
+        if ("embedding" in names) != (self.vocabulary is not None):
+            raise InvalidArgument(
+                "--observation embedding and --vocabulary FILE need each other"
+            )
+        dimension = ir2vec.load(self.vocabulary).dimension if self.vocabulary else 300
+        options = CompilerOptions(
+            self.actions,
+            names,
+            self.reward,
+            self.episode,
+            self.stop,
+            self.vocabulary,
+            dimension,
+            self.plugin,
+            self.kept_programs,
+        )
+        options.space.pipeline(())
+        return options
+
+
+def _make_env(settings: PhaseOrderingSettings, worker: int) -> "PhaseOrderingEnv":
+    from mlbridge_optimizations.phase_ordering.environment import TrainingEnv
+
+    return TrainingEnv(
+        settings.corpus,
+        settings.observation,
+        settings.actions,
+        settings.reward,
+        leave_out=settings.leave_out or (),
+        max_instructions=settings.max_instructions,
+        steps=settings.episode,
+        stop=settings.stop,
+        baseline=settings.baseline,
+        flat=True,
+        vocabulary=settings.vocabulary,
+        plugin=settings.plugin,
+        kept_programs=settings.kept_programs,
+        worker=worker,
+    )
+
+
+def _encoder(settings: PhaseOrderingSettings, space: object) -> "Normalised":
+    from mlbridge_optimizations.phase_ordering.network import Normalised
+
+    options = settings.options()
+    return Normalised(options.widths, options.steps)
+
+
+def _model_file(settings: PhaseOrderingSettings, seed: int) -> ModelFile:
+    from mlbridge_optimizations.phase_ordering.export import about_model
+    from mlbridge_optimizations.phase_ordering.model import Task
+
+    options = settings.options()
+    task = Task(options.space, options.steps, options.stop, tuple(options.widths))
+    return about_model(options, task, seed)
+
+
+def ratio_of(total: float, info: Mapping[str, Any]) -> float:
+    """Size / -Oz of the state in which an episode ended; 1 where there is no code."""
+    size = info.get("final_text_size", info.get("text_size", 0))
+    stock = info.get("oz_text_size", 0)
+    return float(size / stock) if stock else 1.0
+
+
+OPTIMIZATION = Optimization(
+    "phase-ordering",
+    "Learn in which order LLVM's passes should run on a module.",
+    make_env=_make_env,
+    settings=PhaseOrderingSettings,
+    encoder=_encoder,
+    metric=Metric("ratio", "size / -Oz at the end", ratio_of, 1.0, is_cost=True),
+    model_file=_model_file,
+    commands=COMMANDS,
+)

@@ -1,0 +1,98 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which optimisations there are, and how one is found by what is said of it."""
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import mlbridge_optimizations
+from mlbridge.errors import InvalidArgument, Malformed
+from mlbridge_optimizations.optimization import Optimization
+
+GROUP = "mlbridge.optimizations"
+"""Entry points by which other distributions bring theirs: NAME = module:OBJECT."""
+
+MODULE = "optimization"
+"""The file of an optimisation's folder that describes it."""
+
+
+def known() -> dict[str, Optimization[Any]]:
+    """Those of this distribution, a folder each, and those of others, by name."""
+    found: dict[str, Optimization[Any]] = {}
+    package = mlbridge_optimizations.__name__
+    for folder in pkgutil.iter_modules(mlbridge_optimizations.__path__):
+        name = f"{package}.{folder.name}"
+        if folder.ispkg and importlib.util.find_spec(f"{name}.{MODULE}"):
+            described = _of(importlib.import_module(f"{name}.{MODULE}"))
+            found[described.name] = described
+    for point in entry_points(group=GROUP):
+        found[point.name] = _checked(point.load(), point.value)
+    return found
+
+
+def find(name: str) -> Optimization[Any]:
+    """One by its name, or that a Python file describes.
+
+    Raises:
+        InvalidArgument: there is none.
+        Malformed: the file cannot be run.
+    """
+    if name.endswith(".py"):
+        return _of(_load(Path(name)))
+    found = known()
+    if name not in found:
+        raise InvalidArgument(
+            f"there is no optimisation '{name}', only {', '.join(found)}, and those"
+            " that a Python file has an Optimization of: ./mine.py"
+        )
+    return found[name]
+
+
+def _of(module: ModuleType) -> Optimization[Any]:
+    """The one that a module has."""
+    found = [one for one in vars(module).values() if isinstance(one, Optimization)]
+    if len(found) != 1:
+        raise InvalidArgument(
+            f"{module.__file__}: expected one Optimization, found {len(found)}"
+        )
+    return found[0]
+
+
+def _checked(found: object, source: str) -> Optimization[Any]:
+    if not isinstance(found, Optimization):
+        raise InvalidArgument(
+            f"{source}: expected an Optimization, found a {type(found).__name__}"
+        )
+    return found
+
+
+def _load(path: Path) -> ModuleType:
+    """Runs a file, as a module by its own name, beside which others are found."""
+    path = path.resolve()
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise InvalidArgument(f"there is no file {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise Malformed(f"{path}: {type(error).__name__}: {error}") from error
+    _keep_in_checkpoints(module)
+    return module
+
+
+def _keep_in_checkpoints(module: ModuleType) -> None:
+    """Has networks of the module be loaded where the file is not."""
+    if importlib.util.find_spec("cloudpickle") is not None:
+        import cloudpickle
+
+        cloudpickle.register_pickle_by_value(module)

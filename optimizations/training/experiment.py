@@ -1,0 +1,108 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A training: an optimisation, what is said of its environment, and how it learns."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from mlbridge.errors import InvalidArgument
+from mlbridge_optimizations.optimization import Optimization
+from mlbridge_optimizations.training.curve import Curve
+from mlbridge_optimizations.training.settings import TrainingSettings
+
+_MAY_CHANGE = ("out", "steps", "every")
+"""Settings that a training may go on with others of."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is to be learned, and how. Its folder keeps that in settings.json.
+
+    Attributes:
+        optimization: whose decision it is.
+        environment: an instance of the optimisation's settings.
+        settings: how it is learned.
+    """
+
+    optimization: Optimization[Any]
+    environment: Any
+    settings: TrainingSettings
+
+    def make_env(self, worker: int = 0) -> Any:
+        """One environment; nothing is started yet."""
+        return self.optimization.make_env(self.environment, worker)
+
+    def changed(self, **settings: Any) -> "Experiment":
+        """The same but for these settings."""
+        return replace(self, settings=replace(self.settings, **settings))
+
+    def save(self) -> None:
+        """Keeps the settings, for `check` and whoever wonders."""
+        self.settings.out.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(self._as_json(), indent=1)
+        path = self.settings.out / "settings.json"
+        path.write_text(text + "\n", encoding="utf-8")
+
+    def as_begun(self, names: Sequence[str]) -> "Experiment":
+        """The same, but for settings that are those of the training begun there.
+
+        Raises:
+            InvalidArgument: none was begun.
+        """
+        saved = self._load()
+        return self.changed(**{name: saved[name] for name in names if name in saved})
+
+    def check(self) -> None:
+        """Compares the settings with those of the training begun in the folder.
+
+        Raises:
+            InvalidArgument: none was begun, or with other settings.
+        """
+        saved, asked = self._load(), self._as_json()
+        other = [
+            f"{name}: {saved.get(name)!r} then, {asked[name]!r} now"
+            for name in asked
+            if name not in _MAY_CHANGE and saved.get(name) != asked[name]
+        ]
+        if other:
+            raise InvalidArgument(
+                f"the training in {self.settings.out} was begun with other settings,"
+                f" and goes on with the same ones only: {'; '.join(other)}"
+            )
+
+    def _load(self) -> dict[str, Any]:
+        path = self.settings.out / "settings.json"
+        try:
+            saved: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise InvalidArgument(
+                f"there is no {path} to go on from: {error}"
+            ) from None
+        return saved
+
+    def _as_json(self) -> dict[str, Any]:
+        about = {
+            "optimization": self.optimization.name,
+            "environment": asdict(self.environment),
+        }
+        told = {**asdict(self.settings), **about}
+        found: dict[str, Any] = json.loads(json.dumps(told, default=str))
+        return found
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What came of a training.
+
+    Attributes:
+        policy: for `mlbridge.export.export`.
+        curve: of its episodes.
+        options: of the export, by its framework.
+    """
+
+    policy: Any
+    curve: Curve
+    options: dict[str, Any] = field(default_factory=dict)
