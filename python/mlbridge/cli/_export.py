@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mlbridge import ir2vec
 from mlbridge.cli._objects import find_object
 from mlbridge.errors import Malformed, SchemaMismatch
 from mlbridge.export import (
@@ -24,7 +25,6 @@ from mlbridge.export.packages import needed
 from mlbridge.export.source import Source, load_file
 from mlbridge.log import read_log
 from mlbridge.terminal import console
-from mlbridge_optimizations import ir2vec
 
 
 def export(
