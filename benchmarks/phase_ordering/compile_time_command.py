@@ -99,7 +99,7 @@ def compile_time_command(
     need_packages("bench compile-time", flow, model)
     from mlbridge_benchmarks.phase_ordering import compile_time, plot
     from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
-    from mlbridge_optimizations.phase_ordering import CompilerOptions
+    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 
     console = TableConsole(highlight=False)
     names = choice("--flow", flow, compile_time.FLOWS)

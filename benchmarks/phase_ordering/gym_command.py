@@ -63,7 +63,7 @@ def gym_command(
     need_packages("bench gym", flow, model)
     from mlbridge_benchmarks.phase_ordering import compile_time, gym_flow, plot
     from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
-    from mlbridge_optimizations.phase_ordering import CompilerOptions
+    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 
     console = TableConsole(highlight=False)
     names = choice("--flow", flow, gym_flow.FLOWS)

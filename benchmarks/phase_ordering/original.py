@@ -24,7 +24,7 @@ from mlbridge import ir2vec
 from mlbridge.errors import Malformed, Unsupported
 from mlbridge.types import Features
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.phase_ordering import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
 
 IR2VEC = "llvm-ir2vec-22"
 ONE = 1024.0

@@ -29,7 +29,8 @@ from mlbridge.errors import (
 from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.threads import threads
 from mlbridge_optimizations.corpus import manifest, toolchain
-from mlbridge_optimizations.phase_ordering import ActionSpace, CompilerOptions
+from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.model.model import Model
 
 FEWEST, MOST = 300, 6000

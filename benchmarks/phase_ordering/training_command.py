@@ -89,7 +89,7 @@ def training_command(
     need("bench training", PACKAGES, HOW_TO_INSTALL)
     from mlbridge_benchmarks.phase_ordering import plot, training
     from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample
-    from mlbridge_optimizations.phase_ordering import CompilerOptions
+    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 
     console = TableConsole(highlight=False)
     names = choice("--flow", flow, training.FLOWS)

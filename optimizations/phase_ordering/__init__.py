@@ -8,24 +8,3 @@ process for many modules, as an environment too; ``model`` what decides, ``searc
 is found by trying, ``evaluation`` what that is worth, ``commands`` the commands that
 only this one has. ``action_spaces`` is data that the plug-in has in itself.
 """
-
-from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    FEATURES,
-    CompilerOptions,
-    ModuleFailed,
-    SequenceFailed,
-    SequenceRunner,
-    Sizes,
-)
-
-__all__ = [
-    "FEATURES",
-    "Action",
-    "ActionSpace",
-    "CompilerOptions",
-    "ModuleFailed",
-    "SequenceFailed",
-    "SequenceRunner",
-    "Sizes",
-]

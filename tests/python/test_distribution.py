@@ -92,13 +92,17 @@ def test_what_is_installed() -> None:
         importlib.metadata.version("mlbridge")
 
 
-@pytest.mark.parametrize("extra", ["compile", "export", "envs", "train"])
-def test_the_extras_that_messages_name(extra: str) -> None:
-    metadata = importlib.metadata.metadata(extras.DISTRIBUTION)
+@pytest.mark.parametrize(
+    ("extra", "folder"),
+    [("compile", "."), ("export", "."), ("envs", "."), ("train", "./optimizations")],
+)
+def test_the_extras_that_messages_name(extra: str, folder: str) -> None:
+    more = "" if folder == "." else "-optimizations"
+    metadata = importlib.metadata.metadata(extras.DISTRIBUTION + more)
     assert extra in (metadata.get_all("Provides-Extra") or [])
     # In the Python that complains, and not in the one that has `pip` on the PATH.
-    install = f"{shlex.quote(sys.executable)} -m pip install '.[{extra}]'"
-    assert extras.how_to_install(extra).startswith(install)
+    install = f"{shlex.quote(sys.executable)} -m pip install '{folder}[{extra}]'"
+    assert extras.how_to_install(extra, folder).startswith(install)
 
 
 def test_the_old_distribution_is_removed(tmp_path: Path) -> None:

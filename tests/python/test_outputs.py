@@ -21,7 +21,7 @@ from mlbridge.errors import OSFailure
 from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import build, runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Program
-from mlbridge_optimizations.phase_ordering import Action, ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
 from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     CompilerOptions,
     SequenceRunner,

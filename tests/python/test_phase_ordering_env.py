@@ -27,9 +27,8 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, ModelError, OSFailure
 from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.phase_ordering import (
-    Action,
-    ActionSpace,
+from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     CompilerOptions,
     ModuleFailed,
     SequenceFailed,

@@ -29,14 +29,13 @@ from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.extras import need
-from mlbridge_optimizations.phase_ordering import (
-    Action,
-    ActionSpace,
+from mlbridge_optimizations.phase_ordering.compiler import environment
+from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     CompilerOptions,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.compiler import environment
 from mlbridge_optimizations.phase_ordering.compiler.environment import TrainingEnv
 from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
 from mlbridge_optimizations.phase_ordering.compiler.runners import Runners

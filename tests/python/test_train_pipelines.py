@@ -13,9 +13,8 @@ import pytest
 pytest.importorskip("elftools", reason="needs scripts/make-venv train")
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge_optimizations.phase_ordering import (
-    Action,
-    ActionSpace,
+from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     CompilerOptions,
     SequenceRunner,
 )
