@@ -26,8 +26,10 @@ build: setup ## Build the library, the LLVM plug-in and the Python package
 	@scripts/fetch-ir2vec-vocabulary
 	@scripts/build release
 
-demo: build ## Compile bzip2 and zstd with stock clang, by models trained a moment ago
+demo: setup ## Compile bzip2 and zstd with stock clang, by models trained a moment ago
 	@scripts/make-venv dev demo
+	@scripts/install-python-package demo-parts
+	@scripts/fetch-ir2vec-vocabulary
 	@scripts/demo $(ARGS)
 
 test: setup ## Run every test (some 35 minutes from nothing, on two cores; ARGS="lint pytest" picks steps)

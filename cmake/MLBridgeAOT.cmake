@@ -54,6 +54,10 @@ function(mlbridge_add_aot_model TARGET MODEL)
     VERBATIM)
 
   add_library(${TARGET} STATIC ${_made} ${_header})
+  # In a checkout `mlbridge` runs the module that this build makes.
+  if(MLBRIDGE_PYTHON_IN_PLACE)
+    add_dependencies(${TARGET} _core)
+  endif()
   # Sources of one model define the same names, each for itself.
   set_target_properties(${TARGET} PROPERTIES UNITY_BUILD OFF)
   if(ARG_SOURCE)

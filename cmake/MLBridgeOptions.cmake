@@ -70,6 +70,17 @@ option(MLBRIDGE_ENABLE_EXAMPLES "The examples" ${PROJECT_IS_TOP_LEVEL})
 option(MLBRIDGE_ENABLE_BENCHMARKS "The benchmarks' C++ side"
   ${PROJECT_IS_TOP_LEVEL})
 option(MLBRIDGE_ENABLE_PYTHON "The Python module (pip install . sets this)" OFF)
+option(MLBRIDGE_PYTHON_IN_PLACE
+  "The Python module is built for .venv, where there is one, in python/mlbridge" OFF)
+if(MLBRIDGE_PYTHON_IN_PLACE)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+    set(MLBRIDGE_ENABLE_PYTHON ON)
+  else()
+    message(STATUS "Without the Python module, since there is no .venv "
+      "(scripts/make-venv)")
+    set(MLBRIDGE_PYTHON_IN_PLACE OFF)
+  endif()
+endif()
 option(MLBRIDGE_ENABLE_FUZZERS "The libFuzzer targets (needs clang)" OFF)
 option(MLBRIDGE_WERROR "Warnings in this project's own code are errors" OFF)
 set(MLBRIDGE_SANITIZE "" CACHE STRING
