@@ -18,26 +18,14 @@
 #define MLCOMPILERBRIDGE_ENVIRONMENTSESSION_H
 
 #include "MLCompilerBridge/Environment.h"
+#include "MLCompilerBridge/Extend/ReservedNames.h"
 
-#include <string_view>
 #include <vector>
 
 namespace MLBridge {
 
-/// The names of the training messages; docs/wire-format.md says what they are.
-struct TrainingNames {
-  static constexpr std::string_view Ready = "_ready";
-  static constexpr std::string_view Command = "_command";
-  static constexpr std::string_view Seed = "_seed";
-  static constexpr std::string_view Options = "_options";
-  static constexpr std::string_view Reward = "_reward";
-  static constexpr std::string_view Terminated = "_terminated";
-  static constexpr std::string_view Truncated = "_truncated";
-  static constexpr std::string_view Agent = "_agent";
-  static constexpr std::string_view Info = "_info";
-  static constexpr std::string_view Error = "_error";
-  static constexpr std::string_view Code = "_code";
-};
+/// The same by its old name, until 1.0.
+using TrainingNames = ReservedNames;
 
 /// One trainer and the environment that it drives. Used by one thread at a
 /// time. Once warm, it allocates nothing of its own.

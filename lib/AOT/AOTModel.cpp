@@ -15,9 +15,9 @@
 #include "MLCompilerBridge/AOTModel.h"
 
 #include "AOT/AOTDescriptor.h"
-#include "AOT/SharedLibrary.h"
 #include "Core/WithNumber.h"
 #include "Support/PrintableText.h"
+#include "Support/SharedLibrary.h"
 
 #include <algorithm>
 #include <new>

@@ -14,7 +14,7 @@
 
 #include "MLCompilerBridge/Agent.h"
 
-#include "MLCompilerBridge/EnvironmentSession.h"
+#include "MLCompilerBridge/Extend/ReservedNames.h"
 
 using namespace MLBridge;
 
@@ -82,7 +82,7 @@ Expected<double> MLBridge::runEpisode(Environment &Env, MLModelRunner &Runner,
                                       std::size_t MaxSteps) {
   return play(Env, MaxSteps, [&](FeatureSet &Observation) {
     if (!Env.getNextAgent().empty())
-      Observation.set(TrainingNames::Agent,
+      Observation.set(ReservedNames::Agent,
                       std::string_view(Env.getNextAgent()));
     return Runner.ask(Observation, AdviceSpec::any());
   });

@@ -11,8 +11,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LIB_SUPPORT_INVALIDSPEC_H
-#define MLBRIDGE_LIB_SUPPORT_INVALIDSPEC_H
+#ifndef MLBRIDGE_LIB_CORE_INVALIDSPEC_H
+#define MLBRIDGE_LIB_CORE_INVALIDSPEC_H
 
 #include "MLCompilerBridge/Error.h"
 #include "MLCompilerBridge/ModelSpec.h"
@@ -34,4 +34,4 @@ inline Error invalidSpec(const ModelSpec &Spec, const std::string &Why) {
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LIB_SUPPORT_INVALIDSPEC_H
+#endif // MLBRIDGE_LIB_CORE_INVALIDSPEC_H

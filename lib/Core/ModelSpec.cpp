@@ -19,7 +19,7 @@
 
 #include "MLCompilerBridge/ModelSpec.h"
 
-#include "Support/InvalidSpec.h"
+#include "Core/InvalidSpec.h"
 #include "Support/PrintableText.h"
 
 #include <algorithm>

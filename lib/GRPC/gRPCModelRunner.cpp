@@ -8,8 +8,8 @@
 
 #include "MLCompilerBridge/gRPCModelRunner.h"
 
+#include "Core/InvalidSpec.h"
 #include "GRPC/GRPCSpec.h"
-#include "Support/InvalidSpec.h"
 
 using namespace MLBridge;
 using namespace MLBridge::GRPC;

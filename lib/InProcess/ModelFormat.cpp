@@ -12,9 +12,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "Core/InvalidSpec.h"
 #include "InProcess/ModelMetadata.h"
 #include "InProcess/ModelStore.h"
-#include "Support/InvalidSpec.h"
 #include "Support/PrintableText.h"
 
 #include <charconv>

@@ -8,7 +8,7 @@
 
 #include "MLCompilerBridge/InterProcessModelRunner.h"
 
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 #include "Transport/PrivateCopy.h"
 #include "Transport/SendMessage.h"
 

@@ -8,9 +8,9 @@
 
 #include "Runners/InterProcessSpec.h"
 
+#include "Core/InvalidSpec.h"
 #include "MLCompilerBridge/PipeTransport.h"
 #include "MLCompilerBridge/SharedMemoryTransport.h"
-#include "Support/InvalidSpec.h"
 
 using namespace MLBridge;
 

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Core/AddByName.h"
+#include "Core/InvalidSpec.h"
 #include "MLCompilerBridge/AOTModel.h"
 #include "MLCompilerBridge/FallbackModelRunner.h"
 #include "MLCompilerBridge/InterProcessModelRunner.h"
@@ -21,7 +22,6 @@
 #include "MLCompilerBridge/RecordModelRunner.h"
 #include "Modules/ModuleLoader.h"
 #include "Runners/InterProcessSpec.h"
-#include "Support/InvalidSpec.h"
 #include "Support/PrintableText.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Modules/OpenLibrary.h"
+#include "Support/OpenLibrary.h"
 
 #include "MLCompilerBridge/LibraryCheck.h"
 #include "Support/PrintableText.h"
@@ -18,7 +18,7 @@
 
 using namespace MLBridge;
 
-std::string modules::ownFolder() {
+std::string MLBridge::ownFolder() {
   Dl_info Here;
   if (::dladdr(reinterpret_cast<void *>(&ownFolder), &Here) == 0 ||
       !Here.dli_fname)

@@ -12,19 +12,19 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LIB_MODULES_OPENLIBRARY_H
-#define MLBRIDGE_LIB_MODULES_OPENLIBRARY_H
+#ifndef MLBRIDGE_LIB_SUPPORT_OPENLIBRARY_H
+#define MLBRIDGE_LIB_SUPPORT_OPENLIBRARY_H
 
 #include "MLCompilerBridge/Error.h"
 
 #include <string>
 
-namespace MLBridge::modules {
+namespace MLBridge {
 
 /// The folder of the library, plug-in or program that this code is linked into,
 /// with its slash; empty where that is not known.
 std::string ownFolder();
 
-} // namespace MLBridge::modules
+} // namespace MLBridge
 
-#endif // MLBRIDGE_LIB_MODULES_OPENLIBRARY_H
+#endif // MLBRIDGE_LIB_SUPPORT_OPENLIBRARY_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 
 #include "Support/PrintableText.h"
 

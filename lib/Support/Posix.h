@@ -12,8 +12,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LIB_TRANSPORT_POSIX_H
-#define MLBRIDGE_LIB_TRANSPORT_POSIX_H
+#ifndef MLBRIDGE_LIB_SUPPORT_POSIX_H
+#define MLBRIDGE_LIB_SUPPORT_POSIX_H
 
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Error.h"
@@ -158,4 +158,4 @@ std::string formatDuration(Duration D);
 
 } // namespace MLBridge::posix
 
-#endif // MLBRIDGE_LIB_TRANSPORT_POSIX_H
+#endif // MLBRIDGE_LIB_SUPPORT_POSIX_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AOT/SharedLibrary.h"
+#include "Support/SharedLibrary.h"
 
 #include "MLCompilerBridge/LibraryCheck.h"
 #include "Support/PrintableText.h"
@@ -14,7 +14,6 @@
 #include <dlfcn.h>
 
 using namespace MLBridge;
-using namespace MLBridge::aot;
 
 //===----------------------------------------------------------------------===//
 // The library

@@ -13,15 +13,15 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LIB_AOT_SHAREDLIBRARY_H
-#define MLBRIDGE_LIB_AOT_SHAREDLIBRARY_H
+#ifndef MLBRIDGE_LIB_SUPPORT_SHAREDLIBRARY_H
+#define MLBRIDGE_LIB_SUPPORT_SHAREDLIBRARY_H
 
 #include "MLCompilerBridge/Error.h"
 
 #include <memory>
 #include <string>
 
-namespace MLBridge::aot {
+namespace MLBridge {
 
 class SharedLibrary {
 public:
@@ -42,6 +42,6 @@ private:
   std::unique_ptr<void, Close> Handle;
 };
 
-} // namespace MLBridge::aot
+} // namespace MLBridge
 
-#endif // MLBRIDGE_LIB_AOT_SHAREDLIBRARY_H
+#endif // MLBRIDGE_LIB_SUPPORT_SHAREDLIBRARY_H

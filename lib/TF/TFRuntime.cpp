@@ -9,7 +9,7 @@
 #include "TF/TFRuntime.h"
 
 #include "MLCompilerBridge/LibraryCheck.h"
-#include "Modules/OpenLibrary.h"
+#include "Support/OpenLibrary.h"
 #include "Support/PrintableText.h"
 
 #include <cstdlib>

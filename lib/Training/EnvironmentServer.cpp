@@ -17,10 +17,10 @@
 #include "MLCompilerBridge/EnvironmentServer.h"
 
 #include "Core/AddByName.h"
+#include "Core/InvalidSpec.h"
 #include "MLCompilerBridge/EnvironmentSession.h"
 #include "Modules/ModuleLoader.h"
 #include "Runners/InterProcessSpec.h"
-#include "Support/InvalidSpec.h"
 #include "Support/PrintableText.h"
 #include "Transport/PrivateCopy.h"
 #include "Transport/SendMessage.h"

@@ -21,9 +21,9 @@
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Error.h"
 #include "MLCompilerBridge/Span.h"
+#include "Support/Posix.h"
 #include "Transport/FrameBuffer.h"
 #include "Transport/PipeWriter.h"
-#include "Transport/Posix.h"
 #include "Transport/ServerChannel.h"
 
 #include <poll.h>

@@ -21,7 +21,7 @@
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Error.h"
 #include "MLCompilerBridge/Transport.h"
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 #include "Transport/UnixListener.h"
 
 #include <optional>

@@ -23,7 +23,7 @@
 #define MLBRIDGE_LIB_TRANSPORT_SHAREDMEMORYCHANNEL_H
 
 #include "MLCompilerBridge/AdaptiveWait.h"
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 #include "Transport/ServerChannel.h"
 #include "Transport/SharedRegion.h"
 

@@ -20,7 +20,7 @@
 #include "MLCompilerBridge/BaseSerDes.h"
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Error.h"
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 
 #include <atomic>
 #include <cstdint>

@@ -17,7 +17,7 @@
 #include "FaultTest.h"
 #include "MLCompilerBridge/gRPCDoor.h"
 #include "MLCompilerBridge/gRPCModelRunner.h"
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 #include "support/GRPCSanitizers.h"
 
 #include <array>

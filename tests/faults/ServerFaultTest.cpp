@@ -17,8 +17,8 @@
 #include "MLCompilerBridge/ModelSpec.h"
 #include "MLCompilerBridge/PipeModelRunner.h"
 #include "MLCompilerBridge/PipeTransport.h"
+#include "Support/Posix.h"
 #include "Transport/Meeting.h"
-#include "Transport/Posix.h"
 
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@
 #include "FunctionModel.h"
 #include "MLCompilerBridge/InProcessModelRunner.h"
 #include "MLCompilerBridge/LibraryCheck.h"
-#include "Modules/OpenLibrary.h"
+#include "Support/OpenLibrary.h"
 #include "support/AllocationCounter.h"
 #include "support/EchoModel.h"
 
