@@ -13,6 +13,7 @@
 
 #include "PhaseOrdering/EnvironmentPass.h"
 
+#include "PhaseOrdering/PhaseOrderingEnvironment.h"
 #include "PhaseOrdering/PhaseOrderingOptions.h"
 
 #include "MLCompilerBridge/EnvironmentServer.h"
