@@ -15,7 +15,7 @@
 #define MLBRIDGE_LIB_CORE_INVALIDSPEC_H
 
 #include "MLCompilerBridge/Error.h"
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/ModelSpec.h"
 #include "Support/PrintableText.h"
 
 #include <string>

@@ -13,8 +13,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/gRPCTransport.h"
-#include "MLCompilerBridge/gRPCTraining.h"
+#include "MLCompilerBridge/Transport/gRPCTransport.h"
+#include "MLCompilerBridge/Training/gRPCTraining.h"
 
 #include "GRPC/GRPCClock.h"
 #include "GRPC/GRPCCompletions.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/gRPCModelRunner.h"
+#include "MLCompilerBridge/Runners/gRPCModelRunner.h"
 
 #include "Core/InvalidSpec.h"
 #include "GRPC/GRPCSpec.h"

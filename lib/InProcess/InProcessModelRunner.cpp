@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/InProcessModelRunner.h"
+#include "MLCompilerBridge/Runners/InProcessModelRunner.h"
 
 #include "InProcess/Decision.h"
 #include "InProcess/FeatureBinding.h"

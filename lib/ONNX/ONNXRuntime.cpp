@@ -8,7 +8,7 @@
 
 #include "ONNX/ONNXRuntime.h"
 
-#include "MLCompilerBridge/LibraryCheck.h"
+#include "MLCompilerBridge/Extend/LibraryCheck.h"
 #include "Support/OpenLibrary.h"
 #include "Support/PrintableText.h"
 

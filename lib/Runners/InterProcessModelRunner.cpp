@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/InterProcessModelRunner.h"
+#include "MLCompilerBridge/Runners/InterProcessModelRunner.h"
 
 #include "Support/Posix.h"
 #include "Transport/PrivateCopy.h"

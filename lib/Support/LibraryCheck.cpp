@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/LibraryCheck.h"
+#include "MLCompilerBridge/Extend/LibraryCheck.h"
 
 #include "Support/PrintableText.h"
 #include "Support/RegularFile.h"

@@ -8,7 +8,7 @@
 
 #include "Support/OpenLibrary.h"
 
-#include "MLCompilerBridge/LibraryCheck.h"
+#include "MLCompilerBridge/Extend/LibraryCheck.h"
 #include "Support/PrintableText.h"
 
 #include <cerrno>

@@ -8,7 +8,7 @@
 
 #include "Support/SharedLibrary.h"
 
-#include "MLCompilerBridge/LibraryCheck.h"
+#include "MLCompilerBridge/Extend/LibraryCheck.h"
 #include "Support/PrintableText.h"
 
 #include <dlfcn.h>

@@ -8,7 +8,7 @@
 
 #include "TF/TFRuntime.h"
 
-#include "MLCompilerBridge/LibraryCheck.h"
+#include "MLCompilerBridge/Extend/LibraryCheck.h"
 #include "Support/OpenLibrary.h"
 #include "Support/PrintableText.h"
 

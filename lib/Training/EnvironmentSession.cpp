@@ -13,7 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/EnvironmentSession.h"
+#include "MLCompilerBridge/Training/EnvironmentSession.h"
 
 #include <optional>
 

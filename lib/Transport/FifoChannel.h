@@ -17,10 +17,10 @@
 #ifndef MLBRIDGE_LIB_TRANSPORT_FIFOCHANNEL_H
 #define MLBRIDGE_LIB_TRANSPORT_FIFOCHANNEL_H
 
-#include "MLCompilerBridge/AdaptiveWait.h"
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Error.h"
 #include "MLCompilerBridge/Span.h"
+#include "MLCompilerBridge/Transport/AdaptiveWait.h"
 #include "Support/Posix.h"
 #include "Transport/FrameBuffer.h"
 #include "Transport/PipeWriter.h"

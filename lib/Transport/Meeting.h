@@ -20,7 +20,7 @@
 
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Error.h"
-#include "MLCompilerBridge/Transport.h"
+#include "MLCompilerBridge/Transport/Transport.h"
 #include "Support/Posix.h"
 #include "Transport/UnixListener.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/PipeTransport.h"
+#include "MLCompilerBridge/Transport/PipeTransport.h"
 
 #include "Support/ForkDetector.h"
 #include "Support/PrintableText.h"

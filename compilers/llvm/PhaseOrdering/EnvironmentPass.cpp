@@ -16,7 +16,7 @@
 #include "PhaseOrdering/PhaseOrderingEnvironment.h"
 #include "PhaseOrdering/PhaseOrderingOptions.h"
 
-#include "MLCompilerBridge/EnvironmentServer.h"
+#include "MLCompilerBridge/Training/ServeEnvironment.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"

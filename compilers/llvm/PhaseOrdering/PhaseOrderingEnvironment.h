@@ -22,7 +22,7 @@
 #include "PhaseOrdering/PhaseOrderingSettings.h"
 #include "PhaseOrdering/ProgramCache.h"
 
-#include "MLCompilerBridge/Environment.h"
+#include "MLCompilerBridge/Training/Environment.h"
 
 #include "llvm/Support/JSON.h"
 
