@@ -1,0 +1,14 @@
+//===- AdaptiveWait.h - Moved, until 1.0 ------------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_ADAPTIVEWAIT_H
+#define MLCOMPILERBRIDGE_ADAPTIVEWAIT_H
+
+#include "MLCompilerBridge/Transport/AdaptiveWait.h" // IWYU pragma: export
+
+#endif // MLCOMPILERBRIDGE_ADAPTIVEWAIT_H

@@ -1,0 +1,14 @@
+//===- Agent.h - Moved, until 1.0 -------------------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_AGENT_H
+#define MLCOMPILERBRIDGE_AGENT_H
+
+#include "MLCompilerBridge/Training/Agent.h" // IWYU pragma: export
+
+#endif // MLCOMPILERBRIDGE_AGENT_H

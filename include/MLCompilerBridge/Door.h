@@ -1,0 +1,14 @@
+//===- Door.h - Moved, until 1.0 --------------------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_DOOR_H
+#define MLCOMPILERBRIDGE_DOOR_H
+
+#include "MLCompilerBridge/Transport/Door.h" // IWYU pragma: export
+
+#endif // MLCOMPILERBRIDGE_DOOR_H

@@ -1,0 +1,14 @@
+//===- Environment.h - Moved, until 1.0 -------------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_ENVIRONMENT_H
+#define MLCOMPILERBRIDGE_ENVIRONMENT_H
+
+#include "MLCompilerBridge/Training/Environment.h" // IWYU pragma: export
+
+#endif // MLCOMPILERBRIDGE_ENVIRONMENT_H

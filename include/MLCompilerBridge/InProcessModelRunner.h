@@ -1,0 +1,14 @@
+//===- InProcessModelRunner.h - Moved, until 1.0 ----------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_INPROCESSMODELRUNNER_H
+#define MLCOMPILERBRIDGE_INPROCESSMODELRUNNER_H
+
+#include "MLCompilerBridge/Extend/ModelFormat.h" // IWYU pragma: export
+
+#endif // MLCOMPILERBRIDGE_INPROCESSMODELRUNNER_H

@@ -1,0 +1,14 @@
+//===- Model.h - Moved, until 1.0 -------------------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_MODEL_H
+#define MLCOMPILERBRIDGE_MODEL_H
+
+#include "MLCompilerBridge/Extend/Model.h" // IWYU pragma: export
+
+#endif // MLCOMPILERBRIDGE_MODEL_H

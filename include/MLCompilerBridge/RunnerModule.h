@@ -1,0 +1,14 @@
+//===- RunnerModule.h - Moved, until 1.0 ------------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_RUNNERMODULE_H
+#define MLCOMPILERBRIDGE_RUNNERMODULE_H
+
+#include "MLCompilerBridge/Extend/RunnerModule.h" // IWYU pragma: export
+
+#endif // MLCOMPILERBRIDGE_RUNNERMODULE_H

@@ -1,0 +1,14 @@
+//===- SerDesFactory.h - Moved, until 1.0 -----------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_SERDESFACTORY_H
+#define MLCOMPILERBRIDGE_SERDESFACTORY_H
+
+#include "MLCompilerBridge/SerDes/SerDesFactory.h" // IWYU pragma: export
+
+#endif // MLCOMPILERBRIDGE_SERDESFACTORY_H
