@@ -1,4 +1,4 @@
-//===- FifoChannelTest.cpp - Frames with numbers, byte for byte -----------===//
+//===- PipeFramesTest.cpp - Frames with numbers, byte for byte ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,7 +12,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "Transport/FifoChannel.h"
+#include "Transport/PipeChannel.h"
+#include "Transport/PipeClient.h"
 
 #include "support/Child.h"
 #include "support/Sanitizers.h"
@@ -48,14 +49,14 @@ std::string_view textOf(Span<const std::byte> Bytes) {
   return {reinterpret_cast<const char *>(Bytes.data()), Bytes.size()};
 }
 
-/// The compiler's end of a session and the raw ends that face it, or the
-/// model's.
-class Frames : public testing::TestWithParam<bool> {
+/// One end of a session, the compiler's (PipeClient) or the model's
+/// (PipeChannel), and the raw ends that face it.
+template <typename End> class Frames : public testing::TestWithParam<bool> {
 protected:
   void SetUp() override {
     Expected<posix::Pipe> In = posix::makePipe(), Out = posix::makePipe();
     ASSERT_TRUE(In && Out);
-    Channel.emplace(FifoEnds{std::move(In->Read), std::move(Out->Write),
+    Channel.emplace(PipeEnds{std::move(In->Read), std::move(Out->Write),
                              posix::UniqueFD(), isNumbered()},
                     "the peer", /*MaxMessage=*/1 << 20);
     ToChannel = std::move(In->Write);
@@ -79,11 +80,14 @@ protected:
               ssize_t(Bytes.size()));
   }
 
-  std::optional<FifoChannel> Channel;
+  std::optional<End> Channel;
   posix::UniqueFD ToChannel, FromChannel;
 };
 
-TEST_P(Frames, AreWrittenFromTheRegionAndFromPieces) {
+using ClientFrames = Frames<PipeClient>;
+using ServerFrames = Frames<PipeChannel>;
+
+TEST_P(ClientFrames, AreWrittenFromTheRegionAndFromPieces) {
   const std::string Message = message();
   for (int Request = 1; Request <= 3; ++Request) {
     Expected<Span<std::byte>> Region = Channel->acquire(Message.size());
@@ -108,7 +112,7 @@ TEST_P(Frames, AreWrittenFromTheRegionAndFromPieces) {
   EXPECT_EQ(sent(), Fourth);
 }
 
-TEST_P(Frames, AreReadInOneAndInParts) {
+TEST_P(ClientFrames, AreReadInOneAndInParts) {
   const std::string Frame = readGolden(golden());
   std::byte Nothing{};
   for (std::size_t Part : {Frame.size(), std::size_t(1), std::size_t(7)}) {
@@ -129,7 +133,7 @@ TEST_P(Frames, AreReadInOneAndInParts) {
   }
 }
 
-TEST_P(Frames, OfAModelRepeatTheRequestsNumber) {
+TEST_P(ServerFrames, RepeatTheRequestsNumber) {
   arrive(readGolden(golden()));
   Expected<ServerChannel::Progress> P = Channel->advance();
   ASSERT_TRUE(P) << P.message();
@@ -141,7 +145,7 @@ TEST_P(Frames, OfAModelRepeatTheRequestsNumber) {
 }
 
 /// Whose rest there is no memory for: the reader takes the next bytes for it.
-TEST_P(Frames, OfAModelThatAreCutOffAreKnown) {
+TEST_P(ServerFrames, ThatAreCutOffAreKnown) {
   const std::vector<std::byte> Long(std::size_t(64) << 20);
   const Span<const std::byte> Piece(Long);
   EXPECT_EQ(Channel->send({&Piece, 1}, 1s).code(), ErrorCode::InvalidArgument);
@@ -152,12 +156,12 @@ TEST_P(Frames, OfAModelThatAreCutOffAreKnown) {
 #endif
   // In a process of its own: what is taken from it is not given back.
   test::Child Poor([&] {
-    FifoEnds Ends;
+    PipeEnds Ends;
     Expected<posix::Pipe> Out = posix::makePipe(), In = posix::makePipe();
     Ends.Read = std::move(In->Read);
     Ends.Write = std::move(Out->Write);
     Ends.IsNumbered = isNumbered();
-    FifoChannel Large(std::move(Ends), "the peer", /*MaxMessage=*/1 << 30);
+    PipeChannel Large(std::move(Ends), "the peer", /*MaxMessage=*/1 << 30);
     std::size_t Pages = 0;
     std::ifstream("/proc/self/statm") >> Pages;
     const rlim_t Most =
@@ -172,8 +176,10 @@ TEST_P(Frames, OfAModelThatAreCutOffAreKnown) {
   EXPECT_EQ(Poor.wait(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Frames, testing::Bool(), [](const auto &Info) {
+static std::string nameOf(const testing::TestParamInfo<bool> &Info) {
   return Info.param ? "Numbered" : "Plain";
-});
+}
+INSTANTIATE_TEST_SUITE_P(All, ClientFrames, testing::Bool(), nameOf);
+INSTANTIATE_TEST_SUITE_P(All, ServerFrames, testing::Bool(), nameOf);
 
 } // namespace
