@@ -10,9 +10,9 @@
 
 #include "Core/AddByName.h"
 #include "Core/InvalidSpec.h"
+#include "Factory/ComponentSchemes.h"
 #include "Factory/InterProcessSpec.h"
 #include "Factory/ModuleLoader.h"
-#include "Factory/Schemes.h"
 #include "Support/PrintableText.h"
 
 using namespace MLBridge;

@@ -10,63 +10,16 @@
 
 #include "Core/AddByName.h"
 #include "Core/InvalidSpec.h"
+#include "Factory/ComponentSchemes.h"
 #include "Factory/ModuleLoader.h"
-#include "Factory/Schemes.h"
+#include "Factory/ModuleSchemes.h"
 #include "Support/PrintableText.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 
 using namespace MLBridge;
 
 using RunnerOrError = Expected<std::unique_ptr<MLModelRunner>>;
-
-//===----------------------------------------------------------------------===//
-// Schemes of modules
-//===----------------------------------------------------------------------===//
-
-/// The schemes of modules for one factory and its copies, which so share what
-/// the schemes share. Used by any number of threads at a time.
-class modules::ModuleSchemes {
-public:
-  /// The scheme of that name, or null. Valid as long as this is.
-  Expected<const RunnerFactory::Scheme *> find(std::string_view Name);
-
-private:
-  std::mutex Mutex;
-  /// By module, all that it has. Never removed.
-  std::map<const RunnerModule *, std::vector<RunnerFactory::Scheme>> Loaded;
-};
-
-Expected<const RunnerFactory::Scheme *>
-modules::ModuleSchemes::find(std::string_view Name) {
-  Expected<const RunnerModule *> Module = loadModule(Name);
-  if (!Module)
-    return Module.takeError();
-  if (!*Module)
-    return nullptr;
-  std::scoped_lock Lock(Mutex);
-  auto Known = Loaded.find(*Module);
-  if (Known == Loaded.end()) {
-    RunnerFactory Added{RunnerFactory::NoSchemes()};
-    (*Module)->AddRunners(Added);
-    // All at once, or not at all: memory may run out in between.
-    Known = Loaded.try_emplace(*Module, std::move(Added.Schemes)).first;
-  }
-  for (const RunnerFactory::Scheme &S : Known->second)
-    if (S.Name == Name)
-      return &S;
-  return nullptr;
-}
-
-//===----------------------------------------------------------------------===//
-// The factory
-//===----------------------------------------------------------------------===//
-
-RunnerFactory::RunnerFactory()
-    : Schemes(builtInSchemes()),
-      Modules(std::make_shared<modules::ModuleSchemes>()) {}
 
 void RunnerFactory::add(Scheme NewScheme) {
   addByName(Schemes, std::move(NewScheme));
@@ -159,12 +112,4 @@ RunnerOrError RunnerFactory::create(const char *Text) const {
                  "pipe:/tmp/advisor, found a null pointer; is a variable of "
                  "the environment not set?");
   return create(std::string_view(Text));
-}
-
-RunnerOrError MLBridge::createModelRunner(std::string_view Spec) {
-  return RunnerFactory().create(Spec);
-}
-
-RunnerOrError MLBridge::createModelRunner(const char *Spec) {
-  return RunnerFactory().create(Spec);
 }

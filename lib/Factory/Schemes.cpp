@@ -8,21 +8,20 @@
 ///
 /// \file
 /// Each scheme is one function that looks at a spec, one that makes a runner of
-/// it, and one line in builtInSchemes().
+/// it, and one line in RunnerFactory's constructor. A transport is one line of
+/// the table in InterProcessSpec.cpp, which EnvironmentServer has as well.
+/// This stands above RunnerFactory.cpp, which knows of no scheme.
 ///
 //===----------------------------------------------------------------------===//
 
-#include "Factory/Schemes.h"
-
 #include "Core/InvalidSpec.h"
 #include "Factory/InterProcessSpec.h"
+#include "Factory/ModuleSchemes.h"
 #include "MLCompilerBridge/Extend/AOTSchemes.h"
 #include "MLCompilerBridge/Runners/FallbackModelRunner.h"
 #include "MLCompilerBridge/Runners/InterProcessModelRunner.h"
 #include "MLCompilerBridge/Runners/NoneModelRunner.h"
 #include "MLCompilerBridge/Runners/RecordModelRunner.h"
-
-#include <algorithm>
 
 using namespace MLBridge;
 
@@ -88,28 +87,28 @@ static RunnerOrError makeInterProcessRunner(const ModelSpec &Spec,
       Parts->Options.ConnectTimeout);
 }
 
-std::vector<RunnerFactory::Scheme> MLBridge::builtInSchemes() {
-  std::vector<RunnerFactory::Scheme> Schemes;
-  Schemes.push_back({"none", "none: leaves every decision to the compiler",
-                     makeNone, /*IsDecorator=*/false, checkBare});
+RunnerFactory::RunnerFactory()
+    : Modules(std::make_shared<modules::ModuleSchemes>()) {
+  add({"none", "none: leaves every decision to the compiler", makeNone,
+       /*IsDecorator=*/false, checkBare});
   for (const InterProcessScheme &Known : interProcessSchemes())
-    Schemes.push_back({std::string(Known.Name), std::string(Known.Help),
-                       makeInterProcessRunner, /*IsDecorator=*/false,
-                       checkInterProcess});
-  Schemes.push_back(aotScheme());
-  Schemes.push_back({"record",
-                     "record:FILE|SPEC: writes what SPEC is asked and what was "
-                     "decided to a log",
-                     makeRecord, /*IsDecorator=*/true, checkRecord});
-  Schemes.push_back({"fallback",
-                     "fallback|SPEC: once SPEC fails, leaves every decision to "
-                     "the compiler",
-                     makeFallback, /*IsDecorator=*/true, checkBare});
-  return Schemes;
+    add({std::string(Known.Name), std::string(Known.Help),
+         makeInterProcessRunner, /*IsDecorator=*/false, checkInterProcess});
+  add(aotScheme());
+  add({"record",
+       "record:FILE|SPEC: writes what SPEC is asked and what was "
+       "decided to a log",
+       makeRecord, /*IsDecorator=*/true, checkRecord});
+  add({"fallback",
+       "fallback|SPEC: once SPEC fails, leaves every decision to "
+       "the compiler",
+       makeFallback, /*IsDecorator=*/true, checkBare});
 }
 
-bool MLBridge::isComponentScheme(std::string_view Scheme) {
-  static constexpr std::string_view Known[] = {
-      "aot", "aoti", "builtin", "grpc", "grpc+unix", "onnx", "tf", "tvm"};
-  return std::ranges::find(Known, Scheme) != std::end(Known);
+RunnerOrError MLBridge::createModelRunner(std::string_view Spec) {
+  return RunnerFactory().create(Spec);
+}
+
+RunnerOrError MLBridge::createModelRunner(const char *Spec) {
+  return RunnerFactory().create(Spec);
 }
