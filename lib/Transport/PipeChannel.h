@@ -19,6 +19,8 @@
 
 namespace MLBridge {
 
+// The base that is not an interface is private: it is how, not what.
+// NOLINTNEXTLINE(misc-multiple-inheritance)
 class PipeChannel final : public ServerChannel, PipeFrames {
 public:
   /// \p Peer names the other side in messages.
