@@ -1,6 +1,6 @@
 # mlbridge_add_runner_module(NAME COMPONENT SOURCE...): MLBridge-NAME.so, which
 # brings the schemes of COMPONENT to whatever program a spec names them in.
-# include/MLCompilerBridge/RunnerModule.h says how it is found.
+# include/MLCompilerBridge/Extend/RunnerModule.h says how it is found.
 function(mlbridge_add_runner_module NAME COMPONENT)
   add_library(MLBridge-${NAME} MODULE ${ARGN})
   set_target_properties(MLBridge-${NAME} PROPERTIES

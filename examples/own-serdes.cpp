@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ModelServer.h"
-#include "MLCompilerBridge/PipeModelRunner.h"
+#include "MLCompilerBridge/Runners/PipeModelRunner.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
 
 #include <cstdio>
 #include <cstring>

@@ -15,8 +15,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ModelSpec.h"
-#include "MLCompilerBridge/RunnerModule.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/Extend/RunnerModule.h"
 
 #include <algorithm>
 

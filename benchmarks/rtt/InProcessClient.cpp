@@ -24,7 +24,7 @@
 #include "InProcessFloors.h"
 #include "support/AllocationCounter.h"
 
-#include "MLCompilerBridge/InProcessModelRunner.h"
+#include "MLCompilerBridge/Runners/InProcessModelRunner.h"
 
 #include <algorithm>
 #include <chrono>

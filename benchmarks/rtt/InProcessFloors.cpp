@@ -11,7 +11,7 @@
 #include "ClientSupport.h"
 
 #include "MLCompilerBridge-C/AOTModel.h"
-#include "MLCompilerBridge/AOTModel.h"
+#include "MLCompilerBridge/Runners/AOTModel.h"
 #ifdef MLBRIDGE_HAS_ONNX
 #include "ONNX/ONNXModel.h"
 #endif

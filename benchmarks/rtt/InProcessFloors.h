@@ -17,7 +17,7 @@
 #ifndef MLCOMPILERBRIDGE_BENCHMARKS_INPROCESSFLOORS_H
 #define MLCOMPILERBRIDGE_BENCHMARKS_INPROCESSFLOORS_H
 
-#include "MLCompilerBridge/Model.h"
+#include "MLCompilerBridge/Extend/Model.h"
 #include "MLCompilerBridge/Span.h"
 
 #include <functional>

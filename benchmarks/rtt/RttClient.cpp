@@ -31,10 +31,10 @@
 #include "PipeFloor.h"
 #include "support/AllocationCounter.h"
 
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 #ifdef MLBRIDGE_HAS_GRPC
 #include "GRPCFloor.h"
-#include "MLCompilerBridge/gRPCModelRunner.h"
+#include "MLCompilerBridge/Runners/gRPCModelRunner.h"
 #endif
 
 #include <algorithm>

@@ -17,8 +17,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 #include "MLCompilerBridge/MLModelRunner.h"
-#include "MLCompilerBridge/ModelSpec.h"
 
 #include <chrono>
 #include <cstdio>

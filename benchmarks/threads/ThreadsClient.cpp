@@ -24,9 +24,9 @@
 
 #include "ClientSupport.h"
 
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 #ifdef MLBRIDGE_HAS_ONNX
-#include "MLCompilerBridge/ONNXModelRunner.h"
+#include "MLCompilerBridge/Runners/ONNXModelRunner.h"
 #endif
 
 #include <atomic>

@@ -21,7 +21,7 @@
 #ifndef MLBRIDGE_LLVM_BUILTINMODELS_H
 #define MLBRIDGE_LLVM_BUILTINMODELS_H
 
-#include "MLCompilerBridge/AOTModel.h"
+#include "MLCompilerBridge/Runners/AOTModel.h"
 
 #include <vector>
 

@@ -18,8 +18,9 @@
 #include "BuiltinModels.h"
 #include "ModelSpecParser.h"
 
+#include "MLCompilerBridge/Extend/AOTSchemes.h"
 #ifdef MLBRIDGE_HAS_ONNX
-#include "MLCompilerBridge/ONNXModelRunner.h"
+#include "MLCompilerBridge/Runners/ONNXModelRunner.h"
 #endif
 
 #include "llvm/ADT/SmallString.h"

@@ -17,7 +17,7 @@
 
 #include "IR2Vec/ModuleEmbedder.h"
 
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 
 #include "llvm/ADT/StringRef.h"
 

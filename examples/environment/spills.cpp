@@ -21,9 +21,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/EnvironmentServer.h"
+#include "MLCompilerBridge/Training/EnvironmentServer.h"
 #ifdef MLBRIDGE_HAS_GRPC
-#include "MLCompilerBridge/gRPCTraining.h"
+#include "MLCompilerBridge/Training/gRPCTraining.h"
 #endif
 
 #include <algorithm>

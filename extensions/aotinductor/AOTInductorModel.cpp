@@ -15,8 +15,8 @@
 
 #include "AOTInductorModel.h"
 
-#include "MLCompilerBridge/InProcessModelRunner.h"
-#include "MLCompilerBridge/ModelSignature.h"
+#include "MLCompilerBridge/Extend/ModelFormat.h"
+#include "MLCompilerBridge/Extend/ModelSignature.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>

@@ -16,7 +16,7 @@
 #ifndef MLCOMPILERBRIDGE_AOTINDUCTORMODEL_H
 #define MLCOMPILERBRIDGE_AOTINDUCTORMODEL_H
 
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 
 namespace MLBridge {
 

@@ -14,7 +14,7 @@
 
 #include "FlatBuffersSerDes.h"
 
-#include "MLCompilerBridge/MessageCheck.h"
+#include "MLCompilerBridge/SerDes/MessageCheck.h"
 #include "tensors_generated.h"
 
 #include <cstring>

@@ -16,7 +16,7 @@
 #ifndef MLCOMPILERBRIDGE_FLATBUFFERSSERDES_H
 #define MLCOMPILERBRIDGE_FLATBUFFERSSERDES_H
 
-#include "MLCompilerBridge/SerDesFactory.h"
+#include "MLCompilerBridge/SerDes/SerDesFactory.h"
 
 namespace MLBridge {
 

@@ -8,6 +8,6 @@
 
 #include "TVMModel.h"
 
-#include "MLCompilerBridge/RunnerModule.h"
+#include "MLCompilerBridge/Extend/RunnerModule.h"
 
 MLBRIDGE_RUNNER_MODULE(MLBridge::addTVM, nullptr)

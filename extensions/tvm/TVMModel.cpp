@@ -15,9 +15,9 @@
 
 #include "TVMModel.h"
 
-#include "MLCompilerBridge/InProcessModelRunner.h"
-#include "MLCompilerBridge/LibraryCheck.h"
-#include "MLCompilerBridge/ModelSignature.h"
+#include "MLCompilerBridge/Extend/LibraryCheck.h"
+#include "MLCompilerBridge/Extend/ModelFormat.h"
+#include "MLCompilerBridge/Extend/ModelSignature.h"
 
 #include <cstdlib>
 #include <cstring>

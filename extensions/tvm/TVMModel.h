@@ -15,7 +15,7 @@
 #ifndef MLCOMPILERBRIDGE_TVMMODEL_H
 #define MLCOMPILERBRIDGE_TVMMODEL_H
 
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 
 namespace MLBridge {
 

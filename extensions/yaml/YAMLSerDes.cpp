@@ -17,7 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "YAMLSerDes.h"
-#include "MLCompilerBridge/MessageCheck.h"
+#include "MLCompilerBridge/SerDes/MessageCheck.h"
 
 #include <algorithm>
 #include <charconv>

@@ -15,7 +15,7 @@
 #ifndef MLCOMPILERBRIDGE_YAMLSERDES_H
 #define MLCOMPILERBRIDGE_YAMLSERDES_H
 
-#include "MLCompilerBridge/SerDesFactory.h"
+#include "MLCompilerBridge/SerDes/SerDesFactory.h"
 
 namespace MLBridge {
 

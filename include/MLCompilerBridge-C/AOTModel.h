@@ -14,7 +14,8 @@
  *
  * A program that is linked with the model `policy` runs it like this; one that
  * opens libpolicy.so finds the descriptor behind the symbol
- * `mlbridge_aot_model`. From C++, MLCompilerBridge/AOTModel.h does all of it.
+ * `mlbridge_aot_model`. From C++, MLCompilerBridge/Runners/AOTModel.h does all
+ * of it.
  * \code
  *   extern const MLBridgeAOTModel mlbridge_aot_model_policy;
  *   const MLBridgeAOTModel *model = &mlbridge_aot_model_policy;

@@ -1,58 +1,14 @@
-//===- AOTModel.h - Models as machine code ---------------------*- C++ -*-===//
+//===- AOTModel.h - Moved, until 1.0 ----------------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-///
-/// \file
-/// Models that `mlbridge compile` made: opened as a shared library
-/// (`aot:libpolicy.so`), or linked into this program (`builtin:policy`).
-/// docs/compile.md goes from an .onnx file to either.
-///
-//===----------------------------------------------------------------------===//
 
 #ifndef MLCOMPILERBRIDGE_AOTMODEL_H
 #define MLCOMPILERBRIDGE_AOTMODEL_H
 
-#include "MLCompilerBridge-C/AOTModel.h"
-#include "MLCompilerBridge/InProcessModelRunner.h"
-
-namespace MLBridge {
-
-/// Opens a library that `mlbridge compile` made. \p CPU names the variant to
-/// run ("x86-64-v3", "baseline"); where it is empty, the widest that this CPU
-/// can run.
-///
-/// The file may be replaced while it is open, as linkers and package managers
-/// do it; whoever overwrites it in place changes a running program.
-///
-/// ErrorCode::System: it cannot be opened. Malformed: it is no library, cut
-/// short, or none that `mlbridge compile` made. Unsupported: it is of another
-/// ABI version, or has no such variant for this CPU.
-Expected<std::shared_ptr<const Model>> loadAOTModel(const std::string &File,
-                                                    std::string_view CPU = {});
-
-/// The same of a model that is linked into this program, or that the caller
-/// found by other means; \p Descriptor outlives the model. \p Name is for
-/// messages.
-Expected<std::shared_ptr<const Model>>
-wrapAOTModel(const MLBridgeAOTModel &Descriptor, std::string Name,
-             std::string_view CPU = {});
-
-/// Adds the scheme `aot:FILE`. RunnerFactory() has it already.
-void addAOT(RunnerFactory &Factory);
-
-/// Adds the scheme `builtin:NAME`, which knows these models by their names.
-/// \code
-///   extern const MLBridgeAOTModel mlbridge_aot_model_policy;
-///   addBuiltinModels(Factory, {&mlbridge_aot_model_policy});
-/// \endcode
-/// The descriptors outlive \p Factory and its runners.
-void addBuiltinModels(RunnerFactory &Factory,
-                      std::vector<const MLBridgeAOTModel *> Models);
-
-} // namespace MLBridge
+#include "MLCompilerBridge/Extend/AOTSchemes.h" // IWYU pragma: export
 
 #endif // MLCOMPILERBRIDGE_AOTMODEL_H

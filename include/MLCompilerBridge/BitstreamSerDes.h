@@ -1,54 +1,14 @@
-//===- BitstreamSerDes.h - A header line and raw tensors --------*- C++ -*-===//
+//===- BitstreamSerDes.h - Moved, until 1.0 ---------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-///
-/// \file
-/// BitstreamSerDes: one line of JSON that names the tensors, then their bytes.
-/// The fastest format, and the one LLVM's training logs and the reference
-/// implementation use. Byte for byte: docs/wire-format.md.
-///
-/// While the names, types and shapes stay as they were, writing the header is
-/// a copy and reading it is a comparison.
-///
-//===----------------------------------------------------------------------===//
 
 #ifndef MLCOMPILERBRIDGE_BITSTREAMSERDES_H
 #define MLCOMPILERBRIDGE_BITSTREAMSERDES_H
 
-#include "MLCompilerBridge/BaseSerDes.h"
-
-namespace MLBridge {
-
-class BitstreamSerDes final : public BaseSerDes {
-public:
-  BitstreamSerDes();
-  ~BitstreamSerDes() override;
-
-  std::string_view name() const override { return "bitstream"; }
-  Expected<std::size_t> getMaxSerializedSize() override;
-  Expected<std::size_t> getSerializedData(Span<std::byte> Out) override;
-  Span<const Span<const std::byte>> getSerializedPieces() override;
-  void setDialect(Dialect New) override;
-
-  std::uint64_t layout() const override;
-  bool readsSharedMemory() const override { return true; }
-
-protected:
-  Expected<Span<const TensorView>>
-  deserializeUntyped(Span<const std::byte> Message,
-                     const AdviceSpec &Wanted) override;
-
-private:
-  class Writer;
-  class Reader;
-  std::unique_ptr<Writer> Out;
-  std::unique_ptr<Reader> In;
-};
-
-} // namespace MLBridge
+#include "MLCompilerBridge/SerDes/BitstreamSerDes.h" // IWYU pragma: export
 
 #endif // MLCOMPILERBRIDGE_BITSTREAMSERDES_H

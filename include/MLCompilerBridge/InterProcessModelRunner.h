@@ -1,84 +1,14 @@
-//===- InterProcessModelRunner.h - A model in another process ---*- C++ -*-===//
+//===- InterProcessModelRunner.h - Moved, until 1.0 -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-///
-/// \file
-/// InterProcessModelRunner: any SerDes over any Transport. A new transport or
-/// SerDes needs no runner of its own.
-///
-//===----------------------------------------------------------------------===//
 
 #ifndef MLCOMPILERBRIDGE_INTERPROCESSMODELRUNNER_H
 #define MLCOMPILERBRIDGE_INTERPROCESSMODELRUNNER_H
 
-#include "MLCompilerBridge/BaseSerDes.h"
-#include "MLCompilerBridge/MLModelRunner.h"
-#include "MLCompilerBridge/Transport.h"
-
-#include <optional>
-
-namespace MLBridge {
-
-class PrivateCopy;
-
-/// Asks a model in another process. The first question meets the peer (it may
-/// start later than we do); so does the first question after an error, since a
-/// session in which a question was given up is never used again.
-///
-/// A peer that does not appear costs the connect timeout once. Later questions
-/// fail at once, and look for the peer without waiting: 1 s after the first
-/// failure, then 2, 4, ... 30 s apart, until it is there.
-///
-/// After a question that timed out the peer is there, but may still be busy
-/// with it: meeting it anew then is part of the next question's time.
-///
-/// A child that was forked has a session of its own: its first question meets
-/// the peer anew.
-class InterProcessModelRunner : public MLModelRunner {
-public:
-  InterProcessModelRunner(
-      std::unique_ptr<Transport> Channel, std::unique_ptr<BaseSerDes> Codec,
-      Duration ConnectTimeout = TransportOptions().ConnectTimeout);
-  ~InterProcessModelRunner() override;
-
-  /// Meets the peer now rather than at the first question.
-  Error connect(const AdviceSpec &Wanted = AdviceSpec::any());
-  std::string describe() const override;
-
-protected:
-  Expected<Advice> evaluateUntyped(const FeatureSet &Features,
-                                   const AdviceSpec &Wanted,
-                                   Deadline Until) override;
-
-private:
-  Error connectUntil(const AdviceSpec &Wanted, Deadline Until);
-  /// For a question, whose deadline is \p Until: waits the first time only.
-  Error connectOrBackOff(const AdviceSpec &Wanted, Deadline Until);
-
-  /// A peer that did not appear.
-  struct Absence {
-    Error Why;
-    Deadline NextLook;
-    Duration Pause;
-    /// The failure for a question before NextLook.
-    Error notNow() const;
-  };
-
-  std::unique_ptr<Transport> Channel;
-  std::unique_ptr<BaseSerDes> Codec;
-  Duration ConnectTimeout;
-  std::optional<Absence> Absent;
-  /// The last question timed out.
-  bool MayBeBusy = false;
-  /// Of answers in memory that the peer can write to, for a SerDes that cannot
-  /// read there.
-  std::unique_ptr<PrivateCopy> Copy;
-};
-
-} // namespace MLBridge
+#include "MLCompilerBridge/Runners/InterProcessModelRunner.h" // IWYU pragma: export
 
 #endif // MLCOMPILERBRIDGE_INTERPROCESSMODELRUNNER_H

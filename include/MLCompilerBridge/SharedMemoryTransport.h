@@ -1,33 +1,14 @@
-//===- SharedMemoryTransport.h - Shared memory with a model -----*- C++ -*-===//
+//===- SharedMemoryTransport.h - Moved, until 1.0 ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-///
-/// \file
-/// The compiler's end of a session over shared memory, without a runner around
-/// it.
-///
-//===----------------------------------------------------------------------===//
 
 #ifndef MLCOMPILERBRIDGE_SHAREDMEMORYTRANSPORT_H
 #define MLCOMPILERBRIDGE_SHAREDMEMORYTRANSPORT_H
 
-#include "MLCompilerBridge/Transport.h"
-
-#include <memory>
-#include <string>
-
-namespace MLBridge {
-
-/// For an InterProcessModelRunner of your own; SharedMemoryModelRunner is one
-/// with it. \p Name is a path: the model side listens at NAME.sock. The memory
-/// itself has no name.
-std::unique_ptr<Transport>
-createSharedMemoryTransport(std::string Name, TransportOptions Options = {});
-
-} // namespace MLBridge
+#include "MLCompilerBridge/Transport/SharedMemoryTransport.h" // IWYU pragma: export
 
 #endif // MLCOMPILERBRIDGE_SHAREDMEMORYTRANSPORT_H

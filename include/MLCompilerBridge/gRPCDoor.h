@@ -1,42 +1,14 @@
-//===- gRPCDoor.h - Where compilers arrive by gRPC --------------*- C++ -*-===//
+//===- gRPCDoor.h - Moved, until 1.0 ----------------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-///
-/// \file
-/// openGRPCDoor(): lets a ModelServer meet compilers on this machine and others
-/// through gRPC. In the component MLCompilerBridge::gRPC.
-/// \code
-///   std::vector<std::unique_ptr<Door>> Doors;
-///   Doors.push_back(std::move(*openLocalDoor("/tmp/advisor")));
-///   Doors.push_back(std::move(*openGRPCDoor("grpc://0.0.0.0:50051?..."))));
-///   auto Server = ModelServer::create(std::move(Doors));
-/// \endcode
-///
-//===----------------------------------------------------------------------===//
 
 #ifndef MLCOMPILERBRIDGE_GRPCDOOR_H
 #define MLCOMPILERBRIDGE_GRPCDOOR_H
 
-#include "MLCompilerBridge/Door.h"
-#include "MLCompilerBridge/gRPCTransport.h"
-
-namespace MLBridge {
-
-/// Listens at \p Spec: `grpc://HOST:PORT`, where no HOST is this machine's
-/// loopback and PORT 0 one that is free (name() tells it), or `grpc+unix:PATH`,
-/// a socket of mode 0600. With `cert=` and `key=` it speaks TLS, with `tls=` it
-/// also demands a certificate of those authorities from each compiler.
-/// `max-message=` goes before that of \p Options. A compiler that does not name
-/// its SerDes, as stock gRPC clients do not, speaks Protobuf.
-///
-/// The door has a thread of gRPC's; whoever forks does so before.
-Expected<std::unique_ptr<Door>> openGRPCDoor(std::string_view Spec,
-                                             DoorOptions Options = {});
-
-} // namespace MLBridge
+#include "MLCompilerBridge/Transport/gRPCDoor.h" // IWYU pragma: export
 
 #endif // MLCOMPILERBRIDGE_GRPCDOOR_H

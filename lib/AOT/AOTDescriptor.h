@@ -17,7 +17,7 @@
 #define MLBRIDGE_LIB_AOT_AOTDESCRIPTOR_H
 
 #include "MLCompilerBridge-C/AOTModel.h"
-#include "MLCompilerBridge/Model.h"
+#include "MLCompilerBridge/Extend/Model.h"
 
 namespace MLBridge::aot {
 

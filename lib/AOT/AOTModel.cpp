@@ -7,17 +7,16 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Model and ModelCursor over the descriptor of a generated model, and the
-/// schemes `aot:` and `builtin:`.
+/// Model and ModelCursor over the descriptor of a generated model.
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/AOTModel.h"
+#include "MLCompilerBridge/Runners/AOTModel.h"
 
 #include "AOT/AOTDescriptor.h"
-#include "AOT/SharedLibrary.h"
 #include "Core/WithNumber.h"
 #include "Support/PrintableText.h"
+#include "Support/SharedLibrary.h"
 
 #include <algorithm>
 #include <new>
@@ -313,58 +312,4 @@ MLBridge::loadAOTModel(const std::string &File, std::string_view CPU) {
                  Name + ": expected a library that `mlbridge compile` made, "
                         "found one without the symbol " MLBRIDGE_AOT_SYMBOL);
   return makeModel(**Symbol, std::move(Name), CPU, std::move(*Library));
-}
-
-//===----------------------------------------------------------------------===//
-// The schemes
-//===----------------------------------------------------------------------===//
-
-void MLBridge::addAOT(RunnerFactory &Factory) {
-  addModelFormat(Factory,
-                 {.Scheme = "aot",
-                  .Help = "aot:FILE.so: a model that `mlbridge compile` made",
-                  .Load =
-                      [](const std::string &File, const ModelSpec &Spec) {
-                        return loadAOTModel(File, Spec.option("cpu", {}));
-                      },
-                  .Options = {"cpu"}});
-}
-
-void MLBridge::addBuiltinModels(RunnerFactory &Factory,
-                                std::vector<const MLBridgeAOTModel *> Models) {
-  // A model without a name cannot be asked for: skip it.
-  std::erase_if(Models, [](const MLBridgeAOTModel *Descriptor) {
-    return !Descriptor || !Descriptor->name;
-  });
-  std::string Names;
-  for (const MLBridgeAOTModel *Descriptor : Models)
-    Names += (Names.empty() ? "" : ", ") + std::string(Descriptor->name);
-  auto Load =
-      [Models = std::move(Models),
-       Names](const std::string &Name,
-              const ModelSpec &Spec) -> Expected<std::shared_ptr<const Model>> {
-    for (const MLBridgeAOTModel *Descriptor : Models)
-      if (Descriptor->name == Name)
-        return wrapAOTModel(*Descriptor, "builtin:" + Name,
-                            Spec.option("cpu", {}));
-    return Error(ErrorCode::InvalidArgument,
-                 "builtin:" + printable(Name) +
-                     ": there is no model of that name in "
-                     "this program, which has " +
-                     (Names.empty() ? "none" : Names));
-  };
-  // One that stands alone is looked up before anything is asked.
-  auto Check = [Load](const ModelSpec &Spec) {
-    return Spec.Path.find('=') == std::string::npos
-               ? Load(Spec.Path, Spec).takeError()
-               : Error::success();
-  };
-  addModelFormat(Factory, {.Scheme = "builtin",
-                           .Help = "builtin:NAME: a model that is a part of "
-                                   "this program: " +
-                                   Names,
-                           .Load = Load,
-                           .Options = {"cpu"},
-                           .Check = Check,
-                           .IsFile = false});
 }

@@ -15,7 +15,7 @@
 #define MLBRIDGE_LIB_C_CREATERUNNER_H
 
 #include "MLCompilerBridge-C/MLCompilerBridge.h"
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 
 namespace MLBridge::C {
 

@@ -11,8 +11,8 @@
 #include "C/Handles.h"
 #include "C/Schemes.h"
 
-#include "MLCompilerBridge/Agent.h"
-#include "MLCompilerBridge/Environment.h"
+#include "MLCompilerBridge/Training/Agent.h"
+#include "MLCompilerBridge/Training/Environment.h"
 
 #include <vector>
 

@@ -11,7 +11,7 @@
 #include "C/CreateRunner.h"
 #include "C/Handles.h"
 #include "C/Schemes.h"
-#include "Support/InvalidSpec.h"
+#include "Core/InvalidSpec.h"
 
 using namespace MLBridge;
 using namespace MLBridge::C;

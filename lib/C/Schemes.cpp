@@ -10,7 +10,7 @@
 #include "C/Schemes.h"
 
 #ifdef MLBRIDGE_HAS_ONNX
-#include "MLCompilerBridge/ONNXModelRunner.h"
+#include "MLCompilerBridge/Runners/ONNXModelRunner.h"
 #endif
 
 using namespace MLBridge;

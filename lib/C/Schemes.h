@@ -14,8 +14,8 @@
 #ifndef MLBRIDGE_LIB_C_SCHEMES_H
 #define MLBRIDGE_LIB_C_SCHEMES_H
 
-#include "MLCompilerBridge/EnvironmentServer.h"
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/Training/EnvironmentServer.h"
 
 namespace MLBridge::C {
 

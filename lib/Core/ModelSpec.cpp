@@ -17,13 +17,15 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/ModelSpec.h"
 
-#include "Support/InvalidSpec.h"
+#include "Core/InvalidSpec.h"
 #include "Support/PrintableText.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <optional>
 
 using namespace MLBridge;
 
@@ -291,17 +293,4 @@ Expected<std::size_t> ModelSpec::number(std::string_view Key,
   return invalidSpec(*this, "option '" + std::string(Key) +
                                 "': expected a number of 1 or more, found '" +
                                 printable(Text) + "'");
-}
-
-Expected<TransportOptions> ModelSpec::transportOptions() const {
-  TransportOptions Result;
-  Expected<Duration> Connect = duration("connect", Result.ConnectTimeout);
-  if (!Connect)
-    return Connect.takeError();
-  Result.ConnectTimeout = *Connect;
-  Expected<std::size_t> MaxMessage = bytes("max-message", Result.MaxMessage);
-  if (!MaxMessage)
-    return MaxMessage.takeError();
-  Result.MaxMessage = *MaxMessage;
-  return Result;
 }

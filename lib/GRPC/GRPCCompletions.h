@@ -17,8 +17,8 @@
 #ifndef MLBRIDGE_LIB_GRPC_GRPCCOMPLETIONS_H
 #define MLBRIDGE_LIB_GRPC_GRPCCOMPLETIONS_H
 
-#include "MLCompilerBridge/AdaptiveWait.h"
 #include "MLCompilerBridge/Deadline.h"
+#include "MLCompilerBridge/Transport/AdaptiveWait.h"
 
 #include <cstdint>
 #include <grpcpp/completion_queue.h>

@@ -15,7 +15,7 @@
 #define MLBRIDGE_LIB_GRPC_GRPCCREDENTIALS_H
 
 #include "MLCompilerBridge/Error.h"
-#include "MLCompilerBridge/gRPCTransport.h"
+#include "MLCompilerBridge/Transport/gRPCTransport.h"
 
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/gRPCDoor.h"
+#include "MLCompilerBridge/Transport/gRPCDoor.h"
 
 #include "GRPC/GRPCLobby.h"
 #include "GRPC/GRPCProtocol.h"

@@ -18,7 +18,7 @@
 #include "GRPC/GRPCAcceptor.h"
 #include "GRPC/GRPCRefusal.h"
 #include "GRPC/GRPCServerCall.h"
-#include "MLCompilerBridge/gRPCTransport.h"
+#include "MLCompilerBridge/Transport/gRPCTransport.h"
 
 #include <functional>
 #include <grpcpp/server.h>

@@ -9,7 +9,7 @@
 #include "GRPC/GRPCProcess.h"
 
 #include "Support/ForkDetector.h"
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 
 #include <mutex>
 #include <pthread.h>

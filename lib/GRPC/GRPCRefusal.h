@@ -16,7 +16,7 @@
 #ifndef MLBRIDGE_LIB_GRPC_GRPCREFUSAL_H
 #define MLBRIDGE_LIB_GRPC_GRPCREFUSAL_H
 
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>

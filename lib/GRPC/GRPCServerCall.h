@@ -18,7 +18,7 @@
 
 #include "MLCompilerBridge/Deadline.h"
 #include "Support/ForkDetector.h"
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 
 #include <atomic>
 #include <deque>

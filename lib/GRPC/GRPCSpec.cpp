@@ -8,7 +8,7 @@
 
 #include "GRPC/GRPCSpec.h"
 
-#include "Support/InvalidSpec.h"
+#include "Core/InvalidSpec.h"
 
 #include <charconv>
 #include <sys/un.h>

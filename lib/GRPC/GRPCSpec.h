@@ -15,9 +15,9 @@
 #ifndef MLBRIDGE_LIB_GRPC_GRPCSPEC_H
 #define MLBRIDGE_LIB_GRPC_GRPCSPEC_H
 
-#include "MLCompilerBridge/ModelSpec.h"
-#include "MLCompilerBridge/SerDesFactory.h"
-#include "MLCompilerBridge/gRPCTransport.h"
+#include "MLCompilerBridge/Extend/ModelSpec.h"
+#include "MLCompilerBridge/SerDes/SerDesFactory.h"
+#include "MLCompilerBridge/Transport/gRPCTransport.h"
 
 #include <string>
 

@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/gRPCTraining.h"
+#include "MLCompilerBridge/Training/gRPCTraining.h"
 
 #include "GRPC/GRPCLobby.h"
 #include "GRPC/GRPCProtocol.h"
 #include "GRPC/GRPCServerChannel.h"
 #include "GRPC/GRPCSpec.h"
-#include "MLCompilerBridge/AdaptiveWait.h"
+#include "MLCompilerBridge/Transport/AdaptiveWait.h"
 #include "Support/ForkDetector.h"
 #include "Support/PrintableText.h"
 

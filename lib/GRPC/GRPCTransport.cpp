@@ -13,8 +13,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/gRPCTransport.h"
-#include "MLCompilerBridge/gRPCTraining.h"
+#include "MLCompilerBridge/Transport/gRPCTransport.h"
+#include "MLCompilerBridge/Training/gRPCTraining.h"
 
 #include "GRPC/GRPCClock.h"
 #include "GRPC/GRPCCompletions.h"
@@ -25,10 +25,10 @@
 #include "GRPC/GRPCStatus.h"
 #include "Support/Abandon.h"
 #include "Support/ForkDetector.h"
+#include "Support/Posix.h"
 #include "Support/PrintableText.h"
 #include "Transport/Meeting.h"
 #include "Transport/MessageLimit.h"
-#include "Transport/Posix.h"
 
 #include <fcntl.h>
 #include <grpcpp/create_channel.h>

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/RunnerModule.h"
-#include "MLCompilerBridge/gRPCModelRunner.h"
-#include "MLCompilerBridge/gRPCTraining.h"
+#include "MLCompilerBridge/Extend/RunnerModule.h"
+#include "MLCompilerBridge/Runners/gRPCModelRunner.h"
+#include "MLCompilerBridge/Training/gRPCTraining.h"
 
 MLBRIDGE_RUNNER_MODULE(MLBridge::addGRPC, MLBridge::addGRPC)

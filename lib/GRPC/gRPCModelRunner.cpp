@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/gRPCModelRunner.h"
+#include "MLCompilerBridge/Runners/gRPCModelRunner.h"
 
+#include "Core/InvalidSpec.h"
 #include "GRPC/GRPCSpec.h"
-#include "Support/InvalidSpec.h"
 
 using namespace MLBridge;
 using namespace MLBridge::GRPC;

@@ -17,7 +17,7 @@
 #ifndef MLBRIDGE_LIB_INPROCESS_FEATUREBINDING_H
 #define MLBRIDGE_LIB_INPROCESS_FEATUREBINDING_H
 
-#include "MLCompilerBridge/Model.h"
+#include "MLCompilerBridge/Extend/Model.h"
 
 namespace MLBridge::inprocess {
 

@@ -12,12 +12,12 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/InProcessModelRunner.h"
+#include "MLCompilerBridge/Runners/InProcessModelRunner.h"
 
 #include "InProcess/Decision.h"
 #include "InProcess/FeatureBinding.h"
 #include "InProcess/ModelMetadata.h"
-#include "MLCompilerBridge/EnvironmentSession.h"
+#include "MLCompilerBridge/Extend/ReservedNames.h"
 #include "Support/Abandon.h"
 #include "Support/ForkDetector.h"
 #include "Support/PrintableText.h"
@@ -155,7 +155,7 @@ InProcessModelRunner::whomToAsk(Span<const TensorView> Features) {
   if (Agents.size() == 1 && Agents.front()->Label.empty())
     return agent({});
   const TensorView *Label =
-      findFeature(Features, TrainingNames::Agent, LabelSlot);
+      findFeature(Features, ReservedNames::Agent, LabelSlot);
   if (!Label)
     return Error(ErrorCode::SchemaMismatch,
                  Name +

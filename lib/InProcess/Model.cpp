@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/Model.h"
+#include "MLCompilerBridge/Extend/Model.h"
 
 #include "Support/PrintableText.h"
 

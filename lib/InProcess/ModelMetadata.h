@@ -15,7 +15,7 @@
 #ifndef MLBRIDGE_LIB_INPROCESS_MODELMETADATA_H
 #define MLBRIDGE_LIB_INPROCESS_MODELMETADATA_H
 
-#include "MLCompilerBridge/InProcessModelRunner.h"
+#include "MLCompilerBridge/Runners/InProcessModelRunner.h"
 
 namespace MLBridge::inprocess {
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ModelSignature.h"
+#include "MLCompilerBridge/Extend/ModelSignature.h"
 
 #include "InProcess/TensorSpecParser.h"
 #include "Support/PrintableText.h"

@@ -15,7 +15,7 @@
 #define MLBRIDGE_LIB_INPROCESS_MODELSTORE_H
 
 #include "InProcess/FileStamp.h"
-#include "MLCompilerBridge/InProcessModelRunner.h"
+#include "MLCompilerBridge/Runners/InProcessModelRunner.h"
 #include "Support/PerProcess.h"
 
 #include <map>

@@ -15,7 +15,7 @@
 #ifndef MLBRIDGE_LIB_INPROCESS_MODELSBYLABEL_H
 #define MLBRIDGE_LIB_INPROCESS_MODELSBYLABEL_H
 
-#include "MLCompilerBridge/InProcessModelRunner.h"
+#include "MLCompilerBridge/Runners/InProcessModelRunner.h"
 
 namespace MLBridge::inprocess {
 

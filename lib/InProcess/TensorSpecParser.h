@@ -15,7 +15,7 @@
 #ifndef MLBRIDGE_LIB_INPROCESS_TENSORSPECPARSER_H
 #define MLBRIDGE_LIB_INPROCESS_TENSORSPECPARSER_H
 
-#include "MLCompilerBridge/Model.h"
+#include "MLCompilerBridge/Extend/Model.h"
 
 #include <simdjson.h>
 

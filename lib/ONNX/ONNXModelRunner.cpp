@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ONNXModelRunner.h"
+#include "MLCompilerBridge/Runners/ONNXModelRunner.h"
 
 #include "InProcess/FileStamp.h"
 #include "InProcess/ModelsByLabel.h"

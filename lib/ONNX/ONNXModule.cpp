@@ -11,8 +11,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ONNXModelRunner.h"
-#include "MLCompilerBridge/RunnerModule.h"
+#include "MLCompilerBridge/Extend/RunnerModule.h"
+#include "MLCompilerBridge/Runners/ONNXModelRunner.h"
 
 static void addRunners(MLBridge::RunnerFactory &Factory) {
   MLBridge::addONNX(Factory);

@@ -8,8 +8,8 @@
 
 #include "ONNX/ONNXRuntime.h"
 
-#include "MLCompilerBridge/LibraryCheck.h"
-#include "Modules/OpenLibrary.h"
+#include "MLCompilerBridge/Extend/LibraryCheck.h"
+#include "Support/OpenLibrary.h"
 #include "Support/PrintableText.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ static std::vector<std::string> candidates(const ONNXOptions &Options) {
   if (const char *Named = std::getenv("MLBRIDGE_ONNXRUNTIME"); Named && *Named)
     return {Named};
   std::vector<std::string> Paths;
-  if (std::string Folder = modules::ownFolder(); !Folder.empty())
+  if (std::string Folder = ownFolder(); !Folder.empty())
     Paths.push_back(Folder + LibraryName);
   Paths.emplace_back(LibraryName);
   return Paths;

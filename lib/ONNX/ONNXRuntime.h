@@ -14,7 +14,7 @@
 #ifndef MLBRIDGE_LIB_ONNX_ONNXRUNTIME_H
 #define MLBRIDGE_LIB_ONNX_ONNXRUNTIME_H
 
-#include "MLCompilerBridge/ONNXModelRunner.h"
+#include "MLCompilerBridge/Runners/ONNXModelRunner.h"
 
 #include <onnxruntime_c_api.h>
 

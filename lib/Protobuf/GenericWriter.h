@@ -15,7 +15,7 @@
 #ifndef MLCOMPILERBRIDGE_LIB_PROTOBUF_GENERICWRITER_H
 #define MLCOMPILERBRIDGE_LIB_PROTOBUF_GENERICWRITER_H
 
-#include "MLCompilerBridge/BaseSerDes.h"
+#include "MLCompilerBridge/SerDes/BaseSerDes.h"
 #include "SerDes/Schema.h"
 
 namespace MLBridge::protobuf {

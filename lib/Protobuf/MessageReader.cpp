@@ -8,7 +8,7 @@
 
 #include "Protobuf/MessageReader.h"
 
-#include "MLCompilerBridge/BaseSerDes.h"
+#include "MLCompilerBridge/SerDes/BaseSerDes.h"
 
 #include <cstring>
 

@@ -15,7 +15,7 @@
 #ifndef MLCOMPILERBRIDGE_LIB_PROTOBUF_PROTOBUFFORM_H
 #define MLCOMPILERBRIDGE_LIB_PROTOBUF_PROTOBUFFORM_H
 
-#include "MLCompilerBridge/ProtobufSerDes.h"
+#include "MLCompilerBridge/SerDes/ProtobufSerDes.h"
 #include "Protobuf/GenericReader.h"
 #include "Protobuf/GenericWriter.h"
 #include "Protobuf/MessageReader.h"

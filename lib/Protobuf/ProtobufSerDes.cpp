@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ProtobufSerDes.h"
+#include "MLCompilerBridge/SerDes/ProtobufSerDes.h"
 
 #include "Protobuf/ProtobufForm.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/FallbackModelRunner.h"
+#include "MLCompilerBridge/Runners/FallbackModelRunner.h"
 
 using namespace MLBridge;
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/InterProcessModelRunner.h"
+#include "MLCompilerBridge/Runners/InterProcessModelRunner.h"
 
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 #include "Transport/PrivateCopy.h"
 #include "Transport/SendMessage.h"
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/PipeModelRunner.h"
+#include "MLCompilerBridge/Runners/PipeModelRunner.h"
 
-#include "MLCompilerBridge/PipeTransport.h"
+#include "MLCompilerBridge/Transport/PipeTransport.h"
 
 using namespace MLBridge;
 

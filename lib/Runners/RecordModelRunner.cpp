@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/RecordModelRunner.h"
+#include "MLCompilerBridge/Runners/RecordModelRunner.h"
 
 #include "Runners/TrainingLog.h"
 #include "Support/ForkDetector.h"

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/SharedMemoryModelRunner.h"
+#include "MLCompilerBridge/Runners/SharedMemoryModelRunner.h"
 
-#include "MLCompilerBridge/SharedMemoryTransport.h"
+#include "MLCompilerBridge/Transport/SharedMemoryTransport.h"
 
 using namespace MLBridge;
 

@@ -32,7 +32,7 @@
 
 #include "MLCompilerBridge/Error.h"
 #include "MLCompilerBridge/Tensor.h"
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 
 #include <map>
 #include <string>

@@ -12,10 +12,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/BaseSerDes.h"
+#include "MLCompilerBridge/SerDes/BaseSerDes.h"
 
-#include "MLCompilerBridge/BitstreamSerDes.h"
-#include "MLCompilerBridge/JSONSerDes.h"
+#include "MLCompilerBridge/SerDes/BitstreamSerDes.h"
+#include "MLCompilerBridge/SerDes/JSONSerDes.h"
 #include "SerDes/Schema.h"
 #include "Support/PrintableText.h"
 

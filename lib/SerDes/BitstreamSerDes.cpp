@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/BitstreamSerDes.h"
+#include "MLCompilerBridge/SerDes/BitstreamSerDes.h"
 
 #include "SerDes/BitstreamReader.h"
 #include "SerDes/BitstreamWriter.h"

@@ -14,7 +14,7 @@
 #ifndef MLCOMPILERBRIDGE_LIB_SERDES_BITSTREAMWRITER_H
 #define MLCOMPILERBRIDGE_LIB_SERDES_BITSTREAMWRITER_H
 
-#include "MLCompilerBridge/BitstreamSerDes.h"
+#include "MLCompilerBridge/SerDes/BitstreamSerDes.h"
 #include "SerDes/Schema.h"
 
 namespace MLBridge {

@@ -17,8 +17,8 @@
 #ifndef MLCOMPILERBRIDGE_LIB_SERDES_JSONPARSER_H
 #define MLCOMPILERBRIDGE_LIB_SERDES_JSONPARSER_H
 
-#include "MLCompilerBridge/BaseSerDes.h"
 #include "MLCompilerBridge/Error.h"
+#include "MLCompilerBridge/SerDes/BaseSerDes.h"
 
 #include <simdjson.h>
 

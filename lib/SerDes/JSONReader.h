@@ -14,7 +14,7 @@
 #ifndef MLCOMPILERBRIDGE_LIB_SERDES_JSONREADER_H
 #define MLCOMPILERBRIDGE_LIB_SERDES_JSONREADER_H
 
-#include "MLCompilerBridge/JSONSerDes.h"
+#include "MLCompilerBridge/SerDes/JSONSerDes.h"
 #include "SerDes/JSONTypes.h"
 #include "SerDes/JSONValue.h"
 

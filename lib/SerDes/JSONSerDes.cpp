@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/JSONSerDes.h"
+#include "MLCompilerBridge/SerDes/JSONSerDes.h"
 
 #include "SerDes/JSONReader.h"
 #include "SerDes/JSONWriter.h"

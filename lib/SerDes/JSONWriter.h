@@ -14,7 +14,7 @@
 #ifndef MLCOMPILERBRIDGE_LIB_SERDES_JSONWRITER_H
 #define MLCOMPILERBRIDGE_LIB_SERDES_JSONWRITER_H
 
-#include "MLCompilerBridge/JSONSerDes.h"
+#include "MLCompilerBridge/SerDes/JSONSerDes.h"
 #include "SerDes/Schema.h"
 
 namespace MLBridge {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/MessageCheck.h"
+#include "MLCompilerBridge/SerDes/MessageCheck.h"
 
 #include "SerDes/Schema.h"
 

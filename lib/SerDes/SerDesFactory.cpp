@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/SerDesFactory.h"
+#include "MLCompilerBridge/SerDes/SerDesFactory.h"
 
 #include "Core/AddByName.h"
-#include "MLCompilerBridge/BitstreamSerDes.h"
-#include "MLCompilerBridge/JSONSerDes.h"
+#include "MLCompilerBridge/SerDes/BitstreamSerDes.h"
+#include "MLCompilerBridge/SerDes/JSONSerDes.h"
 #include "SerDes/Schema.h"
 
 using namespace MLBridge;

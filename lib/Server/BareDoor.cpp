@@ -8,6 +8,8 @@
 
 #include "Server/BareDoor.h"
 
+#include "Transport/PipeChannel.h"
+
 using namespace MLBridge;
 
 /// The kernel does not tell that somebody waits in open(2) at a FIFO, so the
@@ -50,7 +52,7 @@ void BareDoor::admit(Span<const pollfd> Polled, Reception &Into) {
   NextLook = Deadline::in(Interval);
   Error Failure;
   if (!Arriving) {
-    std::optional<FifoEnds> Ends = Pair ? Pair->tryAccept() : std::nullopt;
+    std::optional<PipeEnds> Ends = Pair ? Pair->tryAccept() : std::nullopt;
     if (Ends)
       Arriving = {std::move(*Ends), Deadline::in(Options.PeerTimeout)};
     else if (!Pair)
@@ -86,7 +88,7 @@ void BareDoor::begin(Newcomer Who, Reception &Into) {
   ServerSession::Identity Identity;
   Identity.Bare = true;
   Identity.Number = Into.nextNumber();
-  auto Channel = std::make_unique<FifoChannel>(
+  auto Channel = std::make_unique<PipeChannel>(
       std::move(Who.Ends), Identity.describe(), Options.MaxMessage);
   Into.admit(
       std::make_unique<ServerSession>(std::move(Identity), std::move(Channel),

@@ -41,7 +41,7 @@ private:
 
   /// Who has opened NAME.in, and has NAME.out still to open.
   struct Newcomer {
-    FifoEnds Ends;
+    PipeEnds Ends;
     Deadline Until;
   };
   void begin(Newcomer Who, Reception &Into);

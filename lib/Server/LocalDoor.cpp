@@ -8,8 +8,8 @@
 
 #include "Server/BareDoor.h"
 #include "Server/Reception.h"
-#include "Transport/FifoChannel.h"
 #include "Transport/Meeting.h"
+#include "Transport/PipeChannel.h"
 #include "Transport/SharedMemoryChannel.h"
 
 #include <cerrno>
@@ -214,10 +214,10 @@ LocalDoor::makePipes(Guest &G, int Version, UniqueFD Process,
       return E;
   if (Error E = sendTerms(G, Version, TheirEnds))
     return E;
-  FifoEnds Ends{std::move(FromCompiler->Read), std::move(ToCompiler->Write),
+  PipeEnds Ends{std::move(FromCompiler->Read), std::move(ToCompiler->Write),
                 std::move(Process),
                 /*IsNumbered=*/Version >= ProtocolVersions::NumberedFrames};
-  return std::make_unique<FifoChannel>(std::move(Ends), Peer,
+  return std::make_unique<PipeChannel>(std::move(Ends), Peer,
                                        Options.MaxMessage);
 }
 

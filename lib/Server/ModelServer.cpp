@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ModelServer.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
 
 #include "Server/LatencyHistogram.h"
 #include "Server/Reception.h"
 #include "Server/ServerSession.h"
 #include "Support/PrintableText.h"
 
-#include "MLCompilerBridge/AdaptiveWait.h"
+#include "MLCompilerBridge/Transport/AdaptiveWait.h"
 
 #include <algorithm>
 #include <cerrno>

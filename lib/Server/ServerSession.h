@@ -16,7 +16,7 @@
 #ifndef MLBRIDGE_LIB_SERVER_SERVERSESSION_H
 #define MLBRIDGE_LIB_SERVER_SERVERSESSION_H
 
-#include "MLCompilerBridge/ModelServer.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
 #include "Transport/PrivateCopy.h"
 #include "Transport/ServerChannel.h"
 

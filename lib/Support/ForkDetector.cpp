@@ -17,7 +17,7 @@ using namespace MLBridge;
 /// The kernel clears whole pages; it rounds this up.
 static constexpr std::size_t MarkSize = 1;
 
-ForkDetector::ForkDetector() : Mark(nullptr), Maker(::getpid()) {
+ForkDetector::ForkDetector() : Maker(::getpid()) {
   void *Page = ::mmap(nullptr, MarkSize, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (Page == MAP_FAILED)

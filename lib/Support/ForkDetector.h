@@ -45,7 +45,7 @@ public:
 private:
   bool isOtherProcess() const;
 
-  void *Mark;
+  void *Mark = nullptr;
   pid_t Maker;
 };
 

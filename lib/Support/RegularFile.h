@@ -17,7 +17,7 @@
 #define MLBRIDGE_LIB_SUPPORT_REGULARFILE_H
 
 #include "MLCompilerBridge/Error.h"
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 
 #include <fcntl.h>
 #include <string>

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/RunnerModule.h"
-#include "MLCompilerBridge/TFModelRunner.h"
+#include "MLCompilerBridge/Extend/RunnerModule.h"
+#include "MLCompilerBridge/Runners/TFModelRunner.h"
 
 static void addRunners(MLBridge::RunnerFactory &Factory) {
   MLBridge::addTF(Factory);

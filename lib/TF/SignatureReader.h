@@ -18,7 +18,7 @@
 #ifndef MLBRIDGE_LIB_TF_SIGNATUREREADER_H
 #define MLBRIDGE_LIB_TF_SIGNATUREREADER_H
 
-#include "MLCompilerBridge/Model.h"
+#include "MLCompilerBridge/Extend/Model.h"
 
 namespace MLBridge::tf {
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/TFModelRunner.h"
+#include "MLCompilerBridge/Runners/TFModelRunner.h"
 
 #include "InProcess/ModelsByLabel.h"
 #include "Support/PrintableText.h"

@@ -8,8 +8,8 @@
 
 #include "TF/TFRuntime.h"
 
-#include "MLCompilerBridge/LibraryCheck.h"
-#include "Modules/OpenLibrary.h"
+#include "MLCompilerBridge/Extend/LibraryCheck.h"
+#include "Support/OpenLibrary.h"
 #include "Support/PrintableText.h"
 
 #include <cstdlib>

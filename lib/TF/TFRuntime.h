@@ -15,7 +15,7 @@
 #ifndef MLBRIDGE_LIB_TF_TFRUNTIME_H
 #define MLBRIDGE_LIB_TF_TFRUNTIME_H
 
-#include "MLCompilerBridge/TFModelRunner.h"
+#include "MLCompilerBridge/Runners/TFModelRunner.h"
 
 #include <tensorflow/c/c_api.h>
 

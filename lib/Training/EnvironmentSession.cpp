@@ -13,7 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/EnvironmentSession.h"
+#include "MLCompilerBridge/Training/EnvironmentSession.h"
 
 #include <optional>
 
@@ -45,7 +45,7 @@ findText(Span<const TensorView> Message, std::string_view Name) {
 
 Span<const TensorView> EnvironmentSession::greet() {
   Reply.clear();
-  Reply.set(TrainingNames::Ready, true);
+  Reply.set(ReservedNames::Ready, true);
   return Reply.tensors();
 }
 
@@ -54,15 +54,15 @@ EnvironmentSession::answer(Span<const TensorView> Message) {
   Reply.clear();
   if (Error E = obey(Message)) {
     Reply.clear();
-    Reply.set(TrainingNames::Error, std::string_view(E.message()));
-    Reply.set(TrainingNames::Code, errorCodeName(E.code()));
+    Reply.set(ReservedNames::Error, std::string_view(E.message()));
+    Reply.set(ReservedNames::Code, errorCodeName(E.code()));
   }
   return Reply.tensors();
 }
 
 Error EnvironmentSession::obey(Span<const TensorView> Message) {
   Expected<std::optional<std::string_view>> Command =
-      findText(Message, TrainingNames::Command);
+      findText(Message, ReservedNames::Command);
   if (!Command)
     return Command.takeError();
   if (!*Command)
@@ -81,15 +81,15 @@ Error EnvironmentSession::obey(Span<const TensorView> Message) {
 
 Error EnvironmentSession::reset(Span<const TensorView> Message) {
   std::optional<std::int64_t> Seed;
-  if (const TensorView *Tensor = find(Message, TrainingNames::Seed)) {
+  if (const TensorView *Tensor = find(Message, ReservedNames::Seed)) {
     Expected<std::int64_t> Value =
-        Advice({Tensor, 1}).get<std::int64_t>(TrainingNames::Seed);
+        Advice({Tensor, 1}).get<std::int64_t>(ReservedNames::Seed);
     if (!Value)
       return Value.takeError();
     Seed = *Value;
   }
   Expected<std::optional<std::string_view>> Options =
-      findText(Message, TrainingNames::Options);
+      findText(Message, ReservedNames::Options);
   if (!Options)
     return Options.takeError();
 
@@ -129,13 +129,13 @@ Error EnvironmentSession::observe(double Reward) {
       return invalid("feature '" + std::string(Feature.Name) +
                      "': names that begin with an underscore are the "
                      "protocol's own");
-  Reply.set(TrainingNames::Reward, Reward);
-  Reply.set(TrainingNames::Terminated, Env.isTerminated());
-  Reply.set(TrainingNames::Truncated, Env.isTruncated());
+  Reply.set(ReservedNames::Reward, Reward);
+  Reply.set(ReservedNames::Terminated, Env.isTerminated());
+  Reply.set(ReservedNames::Truncated, Env.isTruncated());
   if (!Env.getNextAgent().empty())
-    Reply.set(TrainingNames::Agent, std::string_view(Env.getNextAgent()));
+    Reply.set(ReservedNames::Agent, std::string_view(Env.getNextAgent()));
   if (!Env.info().empty())
-    Reply.set(TrainingNames::Info, std::string_view(Env.info()));
+    Reply.set(ReservedNames::Info, std::string_view(Env.info()));
   State = Env.checkDone() ? Episode::Over : Episode::Running;
   return Error::success();
 }

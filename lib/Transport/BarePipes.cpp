@@ -32,7 +32,7 @@ static Error notOurs(const std::string &Path) {
               " belongs to another user, whose model is not asked"};
 }
 
-Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
+Expected<std::optional<PipeEnds>> BarePipeClient::tryOpen() {
   std::string In = Name + ".in", Out = Name + ".out";
   for (const std::string &Path : {In, Out}) {
     Expected<posix::FileKind> Kind = posix::fileKind(Path);
@@ -40,7 +40,7 @@ Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
       return Kind.takeError();
     if (*Kind == posix::FileKind::Missing) {
       Read.reset();
-      return std::optional<FifoEnds>();
+      return std::optional<PipeEnds>();
     }
     if (*Kind != posix::FileKind::Fifo)
       return Error(ErrorCode::System, printable(Path) +
@@ -54,7 +54,7 @@ Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
   if (!Read) {
     Read = openFifo(In, O_RDONLY);
     if (!Read && errno == ENOENT) // Removed meanwhile.
-      return std::optional<FifoEnds>();
+      return std::optional<PipeEnds>();
     if (!Read)
       return Error::fromErrno(errno, "cannot open " + printable(In));
     if (!posix::isTrustedFile(Read.get()))
@@ -62,13 +62,13 @@ Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
     // Another of our compilers may be talking; foreign ones do not lock.
     if (::flock(Read.get(), LOCK_EX | LOCK_NB) != 0) {
       Read.reset();
-      return std::optional<FifoEnds>();
+      return std::optional<PipeEnds>();
     }
   }
   UniqueFD Write = openFifo(Out, O_WRONLY);
   if (!Write) {
     if (errno == ENXIO || errno == ENOENT) // No reader yet, or replaced.
-      return std::optional<FifoEnds>();
+      return std::optional<PipeEnds>();
     return Error::fromErrno(errno, "cannot open " + printable(Out));
   }
   if (!posix::isTrustedFile(Write.get()))
@@ -76,8 +76,8 @@ Expected<std::optional<FifoEnds>> BarePipeClient::tryOpen() {
   // One end of an old pair and one of a new one are no pair.
   if (!posix::FileIdentity::ofDescriptor(Read.get())
            .isSameAs(posix::FileIdentity::ofPath(In)))
-    return std::optional<FifoEnds>();
-  return std::optional<FifoEnds>(FifoEnds{std::move(Read), std::move(Write),
+    return std::optional<PipeEnds>();
+  return std::optional<PipeEnds>(PipeEnds{std::move(Read), std::move(Write),
                                           UniqueFD(),
                                           /*IsNumbered=*/false});
 }
@@ -119,13 +119,13 @@ Expected<BarePipePair> BarePipePair::create(const std::string &Name) {
   return Pair;
 }
 
-std::optional<FifoEnds> BarePipePair::tryAccept() {
+std::optional<PipeEnds> BarePipePair::tryAccept() {
   if (!Read)
     return std::nullopt;
   UniqueFD Write = openFifo(In.path(), O_WRONLY);
   if (!Write)
     return std::nullopt;
-  return FifoEnds{std::move(Read), std::move(Write), UniqueFD(),
+  return PipeEnds{std::move(Read), std::move(Write), UniqueFD(),
                   /*IsNumbered=*/false};
 }
 

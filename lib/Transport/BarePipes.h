@@ -18,7 +18,7 @@
 #ifndef MLBRIDGE_LIB_TRANSPORT_BAREPIPES_H
 #define MLBRIDGE_LIB_TRANSPORT_BAREPIPES_H
 
-#include "Transport/FifoChannel.h"
+#include "Transport/PipeFrames.h"
 
 #include <optional>
 
@@ -30,7 +30,7 @@ namespace MLBridge {
 class BarePipeClient {
 public:
   explicit BarePipeClient(std::string Name) : Name(std::move(Name)) {}
-  Expected<std::optional<FifoEnds>> tryOpen();
+  Expected<std::optional<PipeEnds>> tryOpen();
 
 private:
   std::string Name;
@@ -50,7 +50,7 @@ public:
 
   /// The ends, once a compiler has opened NAME.in. The names stay as long as
   /// this pair, since it opens NAME.out next; the ends outlive both.
-  std::optional<FifoEnds> tryAccept();
+  std::optional<PipeEnds> tryAccept();
 
 private:
   /// A FIFO that is removed with its owner, unless somebody replaced it.

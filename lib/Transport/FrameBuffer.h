@@ -17,8 +17,8 @@
 #ifndef MLBRIDGE_LIB_TRANSPORT_FRAMEBUFFER_H
 #define MLBRIDGE_LIB_TRANSPORT_FRAMEBUFFER_H
 
-#include "MLCompilerBridge/BaseSerDes.h"
 #include "MLCompilerBridge/Error.h"
+#include "MLCompilerBridge/SerDes/BaseSerDes.h"
 
 #include <cstring>
 #include <memory>

@@ -20,8 +20,8 @@
 
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Error.h"
-#include "MLCompilerBridge/Transport.h"
-#include "Transport/Posix.h"
+#include "MLCompilerBridge/Transport/Transport.h"
+#include "Support/Posix.h"
 #include "Transport/UnixListener.h"
 
 #include <optional>

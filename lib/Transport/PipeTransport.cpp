@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/PipeTransport.h"
+#include "MLCompilerBridge/Transport/PipeTransport.h"
 
 #include "Support/ForkDetector.h"
 #include "Support/PrintableText.h"
 #include "Transport/BarePipes.h"
-#include "Transport/FifoChannel.h"
 #include "Transport/Meeting.h"
+#include "Transport/PipeClient.h"
 
 #include <fcntl.h>
 #include <optional>
@@ -31,41 +31,41 @@ public:
   Expected<SessionTerms> connect(const SessionRequest &Request,
                                  Deadline Until) override;
   bool isConnected() const override {
-    return Channel.has_value() && !Fork.isForked();
+    return Client.has_value() && !Fork.isForked();
   }
   void close() override {
     // The parent's session goes on.
-    if (Channel && Fork.isForked())
-      Channel->disown();
-    Channel.reset();
+    if (Client && Fork.isForked())
+      Client->disown();
+    Client.reset();
   }
 
   Expected<Span<std::byte>> acquire(std::size_t Size) override {
-    if (!Channel)
+    if (!Client)
       return notConnected();
-    return Channel->acquire(Size);
+    return Client->acquire(Size);
   }
   Error commit(std::size_t Size, Deadline Until) override {
-    if (!Channel)
+    if (!Client)
       return notConnected();
-    if (Error E = Channel->checkSilence())
+    if (Error E = Client->checkSilence())
       return E;
-    return Channel->sendRegion(Size, Until);
+    return Client->sendRegion(Size, Until);
   }
   Error send(Span<const Span<const std::byte>> Pieces,
              Deadline Until) override {
-    if (!Channel)
+    if (!Client)
       return notConnected();
-    if (Error E = Channel->checkSilence())
+    if (Error E = Client->checkSilence())
       return E;
     // A foreign peer may answer before it has read all of the question.
-    return IsBare ? Channel->sendPieces(Pieces, Until)
-                  : Channel->lend(Pieces, Until);
+    return IsBare ? Client->sendPieces(Pieces, Until)
+                  : Client->lend(Pieces, Until);
   }
   Expected<Span<const std::byte>> receive(Deadline Until) override {
-    if (!Channel)
+    if (!Client)
       return notConnected();
-    return Channel->receive(Until);
+    return Client->receive(Until);
   }
   std::string describe() const override { return Peer; }
 
@@ -73,8 +73,8 @@ private:
   Error notConnected() const {
     return Error(ErrorCode::PeerClosed, Peer + " is not connected");
   }
-  SessionTerms begin(FifoEnds Ends, bool Bare);
-  Expected<std::optional<FifoEnds>> tryMeet(const SessionRequest &Request,
+  SessionTerms begin(PipeEnds Ends, bool Bare);
+  Expected<std::optional<PipeEnds>> tryMeet(const SessionRequest &Request,
                                             Deadline Until);
   Error nobodyThere(PeerRole Role) const;
 
@@ -82,7 +82,7 @@ private:
   /// For messages.
   std::string Peer;
   TransportOptions Options;
-  std::optional<FifoChannel> Channel;
+  std::optional<PipeClient> Client;
   /// Made by the process that has met the peer.
   ForkDetector Fork;
   bool IsBare = false;
@@ -95,13 +95,13 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
   close();
   BarePipeClient Bare(Name);
   for (Lookout Out;; Out.pause(Until)) {
-    Expected<std::optional<FifoEnds>> Met = tryMeet(Request, Until);
+    Expected<std::optional<PipeEnds>> Met = tryMeet(Request, Until);
     if (!Met)
       return Met.takeError();
     if (*Met)
       return begin(std::move(**Met), /*Bare=*/false);
 
-    Expected<std::optional<FifoEnds>> Opened = Bare.tryOpen();
+    Expected<std::optional<PipeEnds>> Opened = Bare.tryOpen();
     if (!Opened)
       return Opened.takeError();
     // The child of a dead server holds its FIFOs too, and answers nobody.
@@ -119,8 +119,8 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
   }
 }
 
-SessionTerms PipeTransport::begin(FifoEnds Ends, bool Bare) {
-  Channel.emplace(std::move(Ends), Peer, Options.MaxMessage);
+SessionTerms PipeTransport::begin(PipeEnds Ends, bool Bare) {
+  Client.emplace(std::move(Ends), Peer, Options.MaxMessage);
   Fork.claim();
   IsBare = Bare;
   SessionTerms Terms;
@@ -129,7 +129,7 @@ SessionTerms PipeTransport::begin(FifoEnds Ends, bool Bare) {
 }
 
 /// The ends of a session with the server at NAME.sock, if there is one.
-Expected<std::optional<FifoEnds>>
+Expected<std::optional<PipeEnds>>
 PipeTransport::tryMeet(const SessionRequest &Request, Deadline Until) {
   static constexpr SessionKind Kind{"pipe", ProtocolVersions::First,
                                     /*NumDescriptors=*/2};
@@ -138,7 +138,7 @@ PipeTransport::tryMeet(const SessionRequest &Request, Deadline Until) {
   if (!Found)
     return Found.takeError();
   if (!*Found)
-    return std::optional<FifoEnds>();
+    return std::optional<PipeEnds>();
   auto &[Socket, Descriptors, Version] = **Found;
   Expected<posix::UniqueFD> Read =
       posix::openOwnPipeEnd(Descriptors[0], O_RDONLY, "the pipe from " + Peer);
@@ -149,8 +149,8 @@ PipeTransport::tryMeet(const SessionRequest &Request, Deadline Until) {
   if (!Write)
     return Write.takeError();
   pid_t Pid;
-  return std::optional<FifoEnds>(
-      FifoEnds{std::move(*Read), std::move(*Write),
+  return std::optional<PipeEnds>(
+      PipeEnds{std::move(*Read), std::move(*Write),
                posix::processOfPeer(Socket.get(), Pid),
                /*IsNumbered=*/Version >= ProtocolVersions::NumberedFrames});
 }

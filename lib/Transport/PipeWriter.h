@@ -16,7 +16,7 @@
 #define MLBRIDGE_LIB_TRANSPORT_PIPEWRITER_H
 
 #include "MLCompilerBridge/Span.h"
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 
 #include <sys/uio.h>
 

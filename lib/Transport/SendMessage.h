@@ -14,8 +14,8 @@
 #ifndef MLBRIDGE_LIB_TRANSPORT_SENDMESSAGE_H
 #define MLBRIDGE_LIB_TRANSPORT_SENDMESSAGE_H
 
-#include "MLCompilerBridge/BaseSerDes.h"
 #include "MLCompilerBridge/Error.h"
+#include "MLCompilerBridge/SerDes/BaseSerDes.h"
 
 #include <cstring>
 

@@ -22,8 +22,8 @@
 #ifndef MLBRIDGE_LIB_TRANSPORT_SHAREDMEMORYCHANNEL_H
 #define MLBRIDGE_LIB_TRANSPORT_SHAREDMEMORYCHANNEL_H
 
-#include "MLCompilerBridge/AdaptiveWait.h"
-#include "Transport/Posix.h"
+#include "MLCompilerBridge/Transport/AdaptiveWait.h"
+#include "Support/Posix.h"
 #include "Transport/ServerChannel.h"
 #include "Transport/SharedRegion.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/SharedMemoryTransport.h"
+#include "MLCompilerBridge/Transport/SharedMemoryTransport.h"
 
 #include "Support/ForkDetector.h"
 #include "Support/PrintableText.h"

@@ -17,10 +17,10 @@
 #ifndef MLBRIDGE_LIB_TRANSPORT_SHAREDREGION_H
 #define MLBRIDGE_LIB_TRANSPORT_SHAREDREGION_H
 
-#include "MLCompilerBridge/BaseSerDes.h"
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Error.h"
-#include "Transport/Posix.h"
+#include "MLCompilerBridge/SerDes/BaseSerDes.h"
+#include "Support/Posix.h"
 
 #include <atomic>
 #include <cstdint>

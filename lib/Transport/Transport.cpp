@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/Transport.h"
+#include "MLCompilerBridge/Transport/Transport.h"
 
+#include "MLCompilerBridge/Extend/ModelSpec.h"
 #include "Transport/SendMessage.h"
 #include "Transport/ServerChannel.h"
 
@@ -24,4 +25,17 @@ Error Transport::send(Span<const Span<const std::byte>> Pieces,
 Error ServerChannel::send(Span<const Span<const std::byte>> Pieces,
                           Duration Within) {
   return sendGathered(*this, Pieces, Within);
+}
+
+Expected<TransportOptions> ModelSpec::transportOptions() const {
+  TransportOptions Result;
+  Expected<Duration> Connect = duration("connect", Result.ConnectTimeout);
+  if (!Connect)
+    return Connect.takeError();
+  Result.ConnectTimeout = *Connect;
+  Expected<std::size_t> MaxMessage = bytes("max-message", Result.MaxMessage);
+  if (!MaxMessage)
+    return MaxMessage.takeError();
+  Result.MaxMessage = *MaxMessage;
+  return Result;
 }

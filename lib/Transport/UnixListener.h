@@ -15,7 +15,7 @@
 #define MLBRIDGE_LIB_TRANSPORT_UNIXLISTENER_H
 
 #include "MLCompilerBridge/Error.h"
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 
 #include <string>
 #include <sys/socket.h>

@@ -16,7 +16,7 @@
 
 #include "MLCompilerBridge/Advice.h"
 #include "MLCompilerBridge/Deadline.h"
-#include "MLCompilerBridge/Door.h"
+#include "MLCompilerBridge/Transport/Door.h"
 
 #include <cstdint>
 #include <memory>

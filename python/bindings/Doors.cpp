@@ -12,7 +12,7 @@
 #include "FromPython.h"
 #include "ToPython.h"
 
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>

@@ -15,7 +15,7 @@
 #ifndef MLBRIDGE_PYTHON_FEATUREVIEWS_H
 #define MLBRIDGE_PYTHON_FEATUREVIEWS_H
 
-#include "MLCompilerBridge/ModelServer.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
 
 #include <nanobind/nanobind.h>
 #include <unordered_map>

@@ -18,7 +18,7 @@
 #ifndef MLBRIDGE_PYTHON_FORMATS_H
 #define MLBRIDGE_PYTHON_FORMATS_H
 
-#include "MLCompilerBridge/SerDesFactory.h"
+#include "MLCompilerBridge/SerDes/SerDesFactory.h"
 
 #include <nanobind/nanobind.h>
 

@@ -13,9 +13,9 @@
 
 #include "Bindings.h"
 
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 #ifdef MLBRIDGE_HAS_ONNX
-#include "MLCompilerBridge/ONNXModelRunner.h"
+#include "MLCompilerBridge/Runners/ONNXModelRunner.h"
 #endif
 
 #include <nanobind/stl/string.h>

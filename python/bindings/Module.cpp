@@ -18,7 +18,7 @@
 #include "Signals.h"
 #include "ToPython.h"
 
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 #include "Support/PrintableText.h"
 
 namespace nb = nanobind;

@@ -18,7 +18,7 @@
 #include "Signals.h"
 #include "ToPython.h"
 
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -20,7 +20,7 @@
 #include "Signals.h"
 #include "ToPython.h"
 
-#include "MLCompilerBridge/ModelServer.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
 #include "Support/Abandon.h"
 #include "Support/ForkDetector.h"
 #include "Support/PrintableText.h"

@@ -13,7 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/AOTModel.h"
+#include "MLCompilerBridge/Extend/AOTSchemes.h"
 
 #include "ggnn.h"
 #include "lstm.h"

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MLCompilerBridge/FeatureSet.h"
-#include "MLCompilerBridge/ModelServer.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
 
 #include "capi/CAPITest.h"
 #include "support/EchoModel.h"

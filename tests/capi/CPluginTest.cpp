@@ -12,9 +12,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/Door.h"
+#include "MLCompilerBridge/Transport/Door.h"
 #ifdef MLBRIDGE_HAS_GRPC
-#include "MLCompilerBridge/gRPCDoor.h"
+#include "MLCompilerBridge/Transport/gRPCDoor.h"
 #endif
 
 #include "support/Child.h"

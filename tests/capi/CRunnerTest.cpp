@@ -21,7 +21,7 @@
 #include "support/GRPCSanitizers.h"
 
 #ifdef MLBRIDGE_HAS_GRPC
-#include "MLCompilerBridge/gRPCDoor.h"
+#include "MLCompilerBridge/Transport/gRPCDoor.h"
 #endif
 
 #include <atomic>

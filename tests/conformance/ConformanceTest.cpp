@@ -13,14 +13,14 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 #include "support/AllocationCounter.h"
 #include "support/EchoModel.h"
 #include "support/GRPCSanitizers.h"
 
 #ifdef MLBRIDGE_HAS_GRPC
-#include "MLCompilerBridge/gRPCDoor.h"
-#include "MLCompilerBridge/gRPCModelRunner.h"
+#include "MLCompilerBridge/Runners/gRPCModelRunner.h"
+#include "MLCompilerBridge/Transport/gRPCDoor.h"
 #endif
 #include "support/Formats.h"
 

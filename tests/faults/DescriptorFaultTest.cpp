@@ -14,8 +14,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "FaultTest.h"
-#include "MLCompilerBridge/ModelServer.h"
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
 #include "RawModel.h"
 #include "Transport/SharedMemoryChannel.h"
 #include "support/Sanitizers.h"

@@ -13,8 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "FaultTest.h"
-#include "MLCompilerBridge/ModelSpec.h"
-#include "MLCompilerBridge/PipeModelRunner.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/Runners/PipeModelRunner.h"
 #include "RawModel.h"
 
 #include <poll.h>

@@ -15,8 +15,8 @@
 
 #include "FaultTest.h"
 #include "GRPCPeers.h"
-#include "MLCompilerBridge/gRPCDoor.h"
-#include "MLCompilerBridge/gRPCModelRunner.h"
+#include "MLCompilerBridge/Runners/gRPCModelRunner.h"
+#include "MLCompilerBridge/Transport/gRPCDoor.h"
 #include "support/GRPCSanitizers.h"
 
 #include <cstdlib>

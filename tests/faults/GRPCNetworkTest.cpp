@@ -15,9 +15,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "FaultTest.h"
-#include "MLCompilerBridge/gRPCDoor.h"
-#include "MLCompilerBridge/gRPCModelRunner.h"
-#include "Transport/Posix.h"
+#include "MLCompilerBridge/Runners/gRPCModelRunner.h"
+#include "MLCompilerBridge/Transport/gRPCDoor.h"
+#include "Support/Posix.h"
 #include "support/GRPCSanitizers.h"
 
 #include <array>

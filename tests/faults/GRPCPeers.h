@@ -15,7 +15,7 @@
 #ifndef MLBRIDGE_TESTS_FAULTS_GRPCPEERS_H
 #define MLBRIDGE_TESTS_FAULTS_GRPCPEERS_H
 
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 
 #include <atomic>
 #include <grpcpp/channel.h>

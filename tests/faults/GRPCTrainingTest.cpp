@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/gRPCTraining.h"
+#include "MLCompilerBridge/Training/gRPCTraining.h"
 #include "support/EchoModel.h"
 #include "support/GRPCSanitizers.h"
 

@@ -13,7 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/PipeModelRunner.h"
+#include "MLCompilerBridge/Runners/PipeModelRunner.h"
 #include "RawModel.h"
 #include "Transport/PipeWriter.h"
 #include "support/Child.h"

@@ -13,9 +13,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "FaultTest.h"
-#include "MLCompilerBridge/ModelServer.h"
-#include "MLCompilerBridge/ModelSpec.h"
-#include "MLCompilerBridge/PipeModelRunner.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/Runners/PipeModelRunner.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
 #include "RawModel.h"
 
 #include <chrono>

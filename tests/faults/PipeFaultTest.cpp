@@ -14,9 +14,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "FaultTest.h"
-#include "MLCompilerBridge/ModelServer.h"
-#include "MLCompilerBridge/PipeModelRunner.h"
-#include "MLCompilerBridge/PipeTransport.h"
+#include "MLCompilerBridge/Runners/PipeModelRunner.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
+#include "MLCompilerBridge/Transport/PipeTransport.h"
 #include "RawModel.h"
 
 #include <gtest/gtest.h>

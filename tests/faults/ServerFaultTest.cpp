@@ -13,12 +13,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "FaultTest.h"
-#include "MLCompilerBridge/ModelServer.h"
-#include "MLCompilerBridge/ModelSpec.h"
-#include "MLCompilerBridge/PipeModelRunner.h"
-#include "MLCompilerBridge/PipeTransport.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/Runners/PipeModelRunner.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
+#include "MLCompilerBridge/Transport/PipeTransport.h"
+#include "Support/Posix.h"
 #include "Transport/Meeting.h"
-#include "Transport/Posix.h"
 
 #include <gtest/gtest.h>
 

@@ -13,8 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "FaultTest.h"
-#include "MLCompilerBridge/ModelSpec.h"
-#include "MLCompilerBridge/SharedMemoryModelRunner.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/Runners/SharedMemoryModelRunner.h"
 #include "Transport/Meeting.h"
 #include "Transport/SharedMemoryChannel.h"
 

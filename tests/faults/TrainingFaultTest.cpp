@@ -13,9 +13,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/EnvironmentServer.h"
-#include "MLCompilerBridge/JSONSerDes.h"
-#include "MLCompilerBridge/ModelServer.h"
+#include "MLCompilerBridge/SerDes/JSONSerDes.h"
+#include "MLCompilerBridge/Training/EnvironmentServer.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
 
 #include "FaultTest.h"
 

@@ -13,7 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/BitstreamSerDes.h"
+#include "MLCompilerBridge/SerDes/BitstreamSerDes.h"
 
 #include "Fuzz.h"
 

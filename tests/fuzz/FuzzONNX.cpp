@@ -21,7 +21,7 @@
 
 #include "Fuzz.h"
 #include "MutateMessage.h"
-#include "Transport/Posix.h"
+#include "Support/Posix.h"
 #include "onnx.pb.h"
 
 #include <algorithm>

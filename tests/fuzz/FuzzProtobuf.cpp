@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ProtobufSerDes.h"
+#include "MLCompilerBridge/SerDes/ProtobufSerDes.h"
 
 #include "Fuzz.h"
 

@@ -15,7 +15,7 @@
 #ifndef MLBRIDGE_TESTS_SUPPORT_ECHOMODEL_H
 #define MLBRIDGE_TESTS_SUPPORT_ECHOMODEL_H
 
-#include "MLCompilerBridge/ModelServer.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
 
 #include <atomic>
 #include <memory>

@@ -9,7 +9,7 @@
 #include "support/Formats.h"
 
 #ifdef MLBRIDGE_WITH_PROTOBUF
-#include "MLCompilerBridge/ProtobufSerDes.h"
+#include "MLCompilerBridge/SerDes/ProtobufSerDes.h"
 #endif
 #ifdef MLBRIDGE_WITH_YAML
 #include "YAMLSerDes.h"

@@ -9,7 +9,7 @@
 #ifndef MLBRIDGE_TESTS_SUPPORT_FORMATS_H
 #define MLBRIDGE_TESTS_SUPPORT_FORMATS_H
 
-#include "MLCompilerBridge/SerDesFactory.h"
+#include "MLCompilerBridge/SerDes/SerDesFactory.h"
 
 namespace MLBridge::test {
 

@@ -16,7 +16,7 @@
 #ifndef MLBRIDGE_TESTS_SUPPORT_MESSAGES_H
 #define MLBRIDGE_TESTS_SUPPORT_MESSAGES_H
 
-#include "MLCompilerBridge/BaseSerDes.h"
+#include "MLCompilerBridge/SerDes/BaseSerDes.h"
 
 #include <cstring>
 #include <memory>

@@ -15,7 +15,7 @@
 #ifndef MLBRIDGE_TESTS_SUPPORT_ONNXTEST_H
 #define MLBRIDGE_TESTS_SUPPORT_ONNXTEST_H
 
-#include "MLCompilerBridge/ONNXModelRunner.h"
+#include "MLCompilerBridge/Runners/ONNXModelRunner.h"
 #include "support/EchoModel.h"
 #include "support/ONNXWriter.h"
 

@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/AOTModel.h"
+#include "MLCompilerBridge/Extend/AOTSchemes.h"
 #include "linear.h"
 #include "network.h"
 #include "support/AllocationCounter.h"

@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/TFModelRunner.h"
+#include "MLCompilerBridge/Runners/TFModelRunner.h"
 #include "TF/SignatureReader.h"
 #include "support/Damage.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/AdaptiveWait.h"
+#include "MLCompilerBridge/Transport/AdaptiveWait.h"
 
 #include <gtest/gtest.h>
 

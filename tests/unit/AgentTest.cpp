@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/Agent.h"
+#include "MLCompilerBridge/Training/Agent.h"
 
 #include "FunctionRunner.h"
 #include "support/AllocationCounter.h"

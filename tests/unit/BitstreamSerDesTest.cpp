@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/BitstreamSerDes.h"
+#include "MLCompilerBridge/SerDes/BitstreamSerDes.h"
 
 #include "MLCompilerBridge/FeatureSet.h"
 #include "support/AllocationCounter.h"

@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/EnvironmentSession.h"
+#include "MLCompilerBridge/Training/EnvironmentSession.h"
 
 #include "support/AllocationCounter.h"
 

@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/FallbackModelRunner.h"
+#include "MLCompilerBridge/Runners/FallbackModelRunner.h"
 
 #include "FunctionRunner.h"
 

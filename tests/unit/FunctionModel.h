@@ -14,8 +14,8 @@
 #ifndef MLBRIDGE_TESTS_UNIT_FUNCTIONMODEL_H
 #define MLBRIDGE_TESTS_UNIT_FUNCTIONMODEL_H
 
+#include "MLCompilerBridge/Extend/Model.h"
 #include "MLCompilerBridge/FeatureSet.h"
-#include "MLCompilerBridge/Model.h"
 
 #include <functional>
 #include <unistd.h>

@@ -12,10 +12,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/InProcessModelRunner.h"
+#include "MLCompilerBridge/Runners/InProcessModelRunner.h"
 
 #include "FunctionModel.h"
-#include "MLCompilerBridge/Agent.h"
+#include "MLCompilerBridge/Training/Agent.h"
 #include "support/AllocationCounter.h"
 #include "support/Child.h"
 

@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/JSONSerDes.h"
+#include "MLCompilerBridge/SerDes/JSONSerDes.h"
 
 #include "MLCompilerBridge/FeatureSet.h"
 #include "support/AllocationCounter.h"

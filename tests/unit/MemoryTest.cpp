@@ -14,9 +14,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "FunctionModel.h"
-#include "MLCompilerBridge/InProcessModelRunner.h"
-#include "MLCompilerBridge/LibraryCheck.h"
-#include "Modules/OpenLibrary.h"
+#include "MLCompilerBridge/Extend/LibraryCheck.h"
+#include "MLCompilerBridge/Extend/ModelFormat.h"
+#include "Support/OpenLibrary.h"
 #include "support/AllocationCounter.h"
 #include "support/EchoModel.h"
 

@@ -12,8 +12,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "MLCompilerBridge/Extend/ModelFormat.h"
 #include "FunctionModel.h"
-#include "MLCompilerBridge/InProcessModelRunner.h"
 #include "support/Child.h"
 #include "support/EchoModel.h"
 

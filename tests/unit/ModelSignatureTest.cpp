@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ModelSignature.h"
+#include "MLCompilerBridge/Extend/ModelSignature.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

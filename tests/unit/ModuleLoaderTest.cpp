@@ -12,9 +12,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/EnvironmentServer.h"
-#include "MLCompilerBridge/LibraryCheck.h"
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/Extend/LibraryCheck.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/Training/ServeEnvironment.h"
 #include "MLCompilerBridge/Version.h"
 #include "support/EchoModel.h"
 

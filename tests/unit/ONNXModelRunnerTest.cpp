@@ -12,9 +12,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ONNXModelRunner.h"
+#include "MLCompilerBridge/Runners/ONNXModelRunner.h"
 
-#include "MLCompilerBridge/Agent.h"
+#include "MLCompilerBridge/Training/Agent.h"
 #include "ONNX/ONNXModel.h"
 #include "support/AllocationCounter.h"
 #include "support/Damage.h"

@@ -12,9 +12,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
 #include "MLCompilerBridge/FeatureSet.h"
-#include "MLCompilerBridge/ModelSpec.h"
-#include "MLCompilerBridge/ProtobufSerDes.h"
+#include "MLCompilerBridge/SerDes/ProtobufSerDes.h"
 #include "features.pb.h"
 #include "support/AllocationCounter.h"
 #include "support/EchoModel.h"

@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/ProtobufSerDes.h"
+#include "MLCompilerBridge/SerDes/ProtobufSerDes.h"
 #include "MLCompilerBridge/FeatureSet.h"
 #include "mlcompilerbridge.pb.h"
 #include "support/AllocationCounter.h"

@@ -12,11 +12,11 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/RecordModelRunner.h"
+#include "MLCompilerBridge/Runners/RecordModelRunner.h"
 
 #include "FunctionRunner.h"
-#include "MLCompilerBridge/FallbackModelRunner.h"
-#include "MLCompilerBridge/NoneModelRunner.h"
+#include "MLCompilerBridge/Runners/FallbackModelRunner.h"
+#include "MLCompilerBridge/Runners/NoneModelRunner.h"
 #include "support/AllocationCounter.h"
 #include "support/Child.h"
 #include "support/EchoModel.h"

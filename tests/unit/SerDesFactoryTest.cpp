@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/SerDesFactory.h"
-#include "MLCompilerBridge/BitstreamSerDes.h"
-#include "MLCompilerBridge/ModelSpec.h"
+#include "MLCompilerBridge/SerDes/SerDesFactory.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/SerDes/BitstreamSerDes.h"
 #include "support/EchoModel.h"
 
 #include <gmock/gmock.h>

@@ -13,9 +13,10 @@
 
 #include "PhaseOrdering/EnvironmentPass.h"
 
+#include "PhaseOrdering/PhaseOrderingEnvironment.h"
 #include "PhaseOrdering/PhaseOrderingOptions.h"
 
-#include "MLCompilerBridge/EnvironmentServer.h"
+#include "MLCompilerBridge/Training/ServeEnvironment.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"

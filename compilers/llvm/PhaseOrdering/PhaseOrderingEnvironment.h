@@ -19,30 +19,14 @@
 #define MLBRIDGE_LLVM_PHASEORDERING_PHASEORDERINGENVIRONMENT_H
 
 #include "PhaseOrdering/EpisodeRequest.h"
+#include "PhaseOrdering/PhaseOrderingSettings.h"
 #include "PhaseOrdering/ProgramCache.h"
 
-#include "MLCompilerBridge/Environment.h"
+#include "MLCompilerBridge/Training/Environment.h"
 
 #include "llvm/Support/JSON.h"
 
 namespace MLBridge {
-
-struct PhaseOrderingSettings {
-  ProgramSettings Programs;
-  /// Whether the last action, after those of the space, is to stop.
-  bool WithStop = false;
-  /// How many actions an episode may have.
-  unsigned Steps = 15;
-  /// So many of the first actions are tried without machine code, and the one
-  /// taken whose state the model values most; 0: it is asked before. Only where
-  /// an episode is one action.
-  unsigned Lookahead = 0;
-  /// Whether a measure's share is that in the program before the first action;
-  /// else it is that in what -Oz makes of the program.
-  bool RelativeToInitial = false;
-  /// How many programs are kept in memory.
-  std::size_t KeptPrograms = 16;
-};
 
 class PhaseOrderingEnvironment final : public Environment {
 public:

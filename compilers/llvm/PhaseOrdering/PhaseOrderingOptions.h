@@ -14,7 +14,7 @@
 #ifndef MLBRIDGE_LLVM_PHASEORDERING_PHASEORDERINGOPTIONS_H
 #define MLBRIDGE_LLVM_PHASEORDERING_PHASEORDERINGOPTIONS_H
 
-#include "PhaseOrdering/PhaseOrderingEnvironment.h"
+#include "PhaseOrdering/PhaseOrderingSettings.h"
 
 #include "MLCompilerBridge/MLModelRunner.h"
 

@@ -20,8 +20,8 @@
 #include "../Signals.h"
 #include "Trainer.h"
 
-#include "MLCompilerBridge/gRPCDoor.h"
-#include "MLCompilerBridge/gRPCModelRunner.h"
+#include "MLCompilerBridge/Runners/gRPCModelRunner.h"
+#include "MLCompilerBridge/Transport/gRPCDoor.h"
 
 namespace nb = nanobind;
 

@@ -14,8 +14,8 @@
 #include "../Signals.h"
 #include "../ToPython.h"
 
-#include "MLCompilerBridge/gRPCModelRunner.h"
-#include "MLCompilerBridge/gRPCTraining.h"
+#include "MLCompilerBridge/Runners/gRPCModelRunner.h"
+#include "MLCompilerBridge/Training/gRPCTraining.h"
 #include "Transport/SendMessage.h"
 
 #include <nanobind/stl/optional.h>

@@ -15,7 +15,7 @@
 #ifndef MLBRIDGE_PYTHON_GRPC_TRAINER_H
 #define MLBRIDGE_PYTHON_GRPC_TRAINER_H
 
-#include "MLCompilerBridge/SerDesFactory.h"
+#include "MLCompilerBridge/SerDes/SerDesFactory.h"
 
 #include <nanobind/nanobind.h>
 

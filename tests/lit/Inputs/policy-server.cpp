@@ -20,9 +20,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "MLCompilerBridge/FeatureSet.h"
-#include "MLCompilerBridge/ModelServer.h"
+#include "MLCompilerBridge/Transport/ModelServer.h"
 #ifdef MLBRIDGE_HAS_GRPC
-#include "MLCompilerBridge/gRPCDoor.h"
+#include "MLCompilerBridge/Transport/gRPCDoor.h"
 #endif
 
 #include <csignal>

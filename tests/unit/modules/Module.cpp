@@ -16,10 +16,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "FunctionModel.h"
-#include "MLCompilerBridge/EnvironmentServer.h"
-#include "MLCompilerBridge/InProcessModelRunner.h"
-#include "MLCompilerBridge/ModelSpec.h"
-#include "MLCompilerBridge/RunnerModule.h"
+#include "MLCompilerBridge/Extend/ModelFormat.h"
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/Extend/RunnerModule.h"
+#include "MLCompilerBridge/Training/EnvironmentServer.h"
 
 #include <atomic>
 #include <chrono>

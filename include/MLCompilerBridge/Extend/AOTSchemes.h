@@ -1,0 +1,48 @@
+//===- AOTSchemes.h - Compiled models as schemes ----------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The schemes `aot:` and `builtin:` of models that `mlbridge compile` made.
+/// docs/compile.md goes from an .onnx file to either.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_EXTEND_AOTSCHEMES_H
+#define MLCOMPILERBRIDGE_EXTEND_AOTSCHEMES_H
+
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/Runners/AOTModel.h"
+
+#include <utility>
+#include <vector>
+
+namespace MLBridge {
+
+/// The scheme `aot:FILE`.
+RunnerFactory::Scheme aotScheme();
+/// The scheme `builtin:NAME`, which knows \p Models by their names. The
+/// descriptors outlive the factory that has it, and its runners.
+RunnerFactory::Scheme
+builtinScheme(std::vector<const MLBridgeAOTModel *> Models);
+
+/// Adds `aot:FILE`. RunnerFactory() has it already.
+inline void addAOT(RunnerFactory &Factory) { Factory.add(aotScheme()); }
+
+/// Adds `builtin:NAME`.
+/// \code
+///   extern const MLBridgeAOTModel mlbridge_aot_model_policy;
+///   addBuiltinModels(Factory, {&mlbridge_aot_model_policy});
+/// \endcode
+inline void addBuiltinModels(RunnerFactory &Factory,
+                             std::vector<const MLBridgeAOTModel *> Models) {
+  Factory.add(builtinScheme(std::move(Models)));
+}
+
+} // namespace MLBridge
+
+#endif // MLCOMPILERBRIDGE_EXTEND_AOTSCHEMES_H

@@ -1,0 +1,36 @@
+//===- NoneModelRunner.h - Always the heuristic -----------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// NoneModelRunner: a model that leaves every decision to the compiler. The
+/// spec is `none`. Behind `record:` it makes a log of the compiler's own
+/// decisions, which is what imitation learning starts from.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_RUNNERS_NONEMODELRUNNER_H
+#define MLCOMPILERBRIDGE_RUNNERS_NONEMODELRUNNER_H
+
+#include "MLCompilerBridge/MLModelRunner.h"
+
+namespace MLBridge {
+
+class NoneModelRunner final : public MLModelRunner {
+public:
+  std::string describe() const override { return "none"; }
+
+protected:
+  Expected<Advice> evaluateUntyped(const FeatureSet &, const AdviceSpec &,
+                                   Deadline) override {
+    return Error::deferred("the runner 'none' decides nothing");
+  }
+};
+
+} // namespace MLBridge
+
+#endif // MLCOMPILERBRIDGE_RUNNERS_NONEMODELRUNNER_H

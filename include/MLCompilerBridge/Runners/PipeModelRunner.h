@@ -1,0 +1,38 @@
+//===- PipeModelRunner.h - A model at the end of a pipe ---------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// PipeModelRunner: asks a model in another process of this machine, through a
+/// pair of FIFOs. The spec is `pipe:NAME?serdes=bitstream&timeout=30s`.
+///
+/// The model side (Python: `PipeCompilerInterface(NAME)`; C++: ModelServer)
+/// may start before or after. How the two meet: docs/wire-format.md.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_RUNNERS_PIPEMODELRUNNER_H
+#define MLCOMPILERBRIDGE_RUNNERS_PIPEMODELRUNNER_H
+
+#include "MLCompilerBridge/Runners/InterProcessModelRunner.h"
+
+namespace MLBridge {
+
+class PipeModelRunner final : public InterProcessModelRunner {
+public:
+  /// \p Name is a path: the model side listens at NAME.sock, and NAME.in and
+  /// NAME.out are the FIFOs, as the compiler sees them, for foreign peers.
+  explicit PipeModelRunner(std::string Name,
+                           SerDes::Kind Format = SerDes::Kind::Bitstream,
+                           TransportOptions Options = {});
+  PipeModelRunner(std::string Name, std::unique_ptr<BaseSerDes> Codec,
+                  TransportOptions Options = {});
+};
+
+} // namespace MLBridge
+
+#endif // MLCOMPILERBRIDGE_RUNNERS_PIPEMODELRUNNER_H

@@ -1,0 +1,50 @@
+//===- JSONSerDes.h - One JSON object a message -----------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// JSONSerDes: feature name to value, for peers that speak nothing else and
+/// for people who want to read what goes over the wire. Every value survives:
+/// 64-bit integers, the exact float, NaN and infinities, UTF-8. Byte for byte:
+/// docs/wire-format.md.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_SERDES_JSONSERDES_H
+#define MLCOMPILERBRIDGE_SERDES_JSONSERDES_H
+
+#include "MLCompilerBridge/SerDes/BaseSerDes.h"
+
+namespace MLBridge {
+
+class JSONSerDes final : public BaseSerDes {
+public:
+  JSONSerDes();
+  ~JSONSerDes() override;
+
+  std::string_view name() const override { return "json"; }
+  Expected<std::size_t> getMaxSerializedSize() override;
+  Expected<std::size_t> getSerializedData(Span<std::byte> Out) override;
+  void setDialect(Dialect New) override;
+  std::uint64_t layout() const override;
+  std::shared_ptr<const void> memory() const override;
+
+protected:
+  Expected<Span<const TensorView>>
+  deserializeUntyped(Span<const std::byte> Message,
+                     const AdviceSpec &Wanted) override;
+
+private:
+  class Writer;
+  class Reader;
+  std::unique_ptr<Writer> Out;
+  std::unique_ptr<Reader> In;
+};
+
+} // namespace MLBridge
+
+#endif // MLCOMPILERBRIDGE_SERDES_JSONSERDES_H

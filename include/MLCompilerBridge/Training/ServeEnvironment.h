@@ -1,0 +1,60 @@
+//===- ServeEnvironment.h - Lets a trainer drive a compiler -----*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// serveEnvironment(): the training direction, in which the model asks and the
+/// compiler answers. All that a compiler needs beside its Environment:
+/// \code
+///   if (Error E = serveEnvironment(Env, std::getenv("MLBRIDGE_SPEC")))
+///     return fail(E);
+/// \endcode
+/// The other side is `mlbridge.envs.CompilerEnv` (docs/training.md).
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLCOMPILERBRIDGE_TRAINING_SERVEENVIRONMENT_H
+#define MLCOMPILERBRIDGE_TRAINING_SERVEENVIRONMENT_H
+
+#include "MLCompilerBridge/SerDes/BaseSerDes.h"
+#include "MLCompilerBridge/Training/Environment.h"
+#include "MLCompilerBridge/Transport/Transport.h"
+
+#include <string_view>
+
+namespace MLBridge {
+
+/// How long a compiler waits for its trainer.
+struct EnvironmentOptions {
+  /// For it to appear.
+  Duration ConnectTimeout = TransportOptions().ConnectTimeout;
+  /// For its next command: a trainer may think for as long as it is alive.
+  Duration CommandTimeout = Duration::max();
+};
+
+/// Meets the trainer that \p Spec names and does what it says, until it says
+/// `close`, ends or dies: these are success. What \p Env fails at is told to
+/// the trainer, and ends the episode only.
+///
+/// Specs are those of the runners, `pipe:NAME?serdes=json` or `shm:NAME`; the
+/// option `timeout` is how long the trainer may take to say something, for ever
+/// unless given. Errors: Timeout when the trainer did not appear or has not
+/// spoken in time; InvalidArgument for the spec; Malformed and others when the
+/// two sides do not understand each other.
+Error serveEnvironment(Environment &Env, std::string_view Spec);
+/// The same for the value of an environment variable, which the trainer sets:
+/// where
+/// \p Spec is null, the InvalidArgument says how such a program is started.
+Error serveEnvironment(Environment &Env, const char *Spec);
+
+/// The same over a transport and a SerDes of your own.
+Error serveEnvironment(Environment &Env, Transport &Channel, BaseSerDes &Codec,
+                       const EnvironmentOptions &Options = {});
+
+} // namespace MLBridge
+
+#endif // MLCOMPILERBRIDGE_TRAINING_SERVEENVIRONMENT_H

@@ -1,0 +1,37 @@
+//===- InvalidSpec.h - What is wrong with a model spec ----------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The one form of the errors about a model spec.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_CORE_INVALIDSPEC_H
+#define MLBRIDGE_LIB_CORE_INVALIDSPEC_H
+
+#include "MLCompilerBridge/Error.h"
+#include "MLCompilerBridge/Extend/ModelSpec.h"
+#include "Support/PrintableText.h"
+
+#include <string>
+
+namespace MLBridge {
+
+/// "model spec 'pipe:/tmp/advisor': <Why>", an InvalidArgument.
+inline Error invalidSpec(std::string_view Spec, const std::string &Why) {
+  return {ErrorCode::InvalidArgument,
+          "model spec '" + printable(Spec) + "': " + Why};
+}
+inline Error invalidSpec(const ModelSpec &Spec, const std::string &Why) {
+  return invalidSpec(
+      Spec.Path.empty() ? Spec.Scheme : Spec.Scheme + ":" + Spec.Path, Why);
+}
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LIB_CORE_INVALIDSPEC_H

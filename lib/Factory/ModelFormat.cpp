@@ -1,0 +1,136 @@
+//===- ModelFormat.cpp - Model files as schemes ---------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// From `onnx:node=a.onnx,colour=b.onnx?decide=argmax` to a runner of models
+/// that a factory and its copies share.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/Extend/ModelFormat.h"
+
+#include "Core/InvalidSpec.h"
+#include "InProcess/ModelStore.h"
+#include "Support/PrintableText.h"
+
+#include <map>
+#include <optional>
+
+using namespace MLBridge;
+using namespace MLBridge::inprocess;
+
+//===----------------------------------------------------------------------===//
+// Files by label
+//===----------------------------------------------------------------------===//
+
+using FileMap = std::map<std::string, std::string>;
+
+/// The length of the label at the beginning of \p Text, if `LABEL=` is there.
+static std::optional<std::size_t> labelLength(std::string_view Text) {
+  std::size_t End = Text.find_first_of("=,/");
+  if (End == 0 || End == std::string_view::npos || Text[End] != '=')
+    return std::nullopt;
+  return End;
+}
+
+/// `FILE`, or `LABEL=FILE,LABEL=FILE`: a comma that is not followed by a label
+/// is part of a file's name.
+static Expected<FileMap> parseFiles(const ModelSpec &Spec) {
+  std::string_view Left = Spec.Path;
+  if (Left.empty())
+    return invalidSpec(Spec,
+                       "expected a file, or label=FILE,label=FILE, behind '" +
+                           Spec.Scheme + ":'");
+  FileMap Files;
+  std::optional<std::size_t> Length = labelLength(Left);
+  if (!Length)
+    Files[""] = Left;
+  while (Length) {
+    std::string Label(Left.substr(0, *Length));
+    Left.remove_prefix(*Length + 1);
+    // As far as the comma that a label follows.
+    std::size_t End = Left.find(',');
+    Length.reset();
+    while (End != std::string_view::npos &&
+           !(Length = labelLength(Left.substr(End + 1))))
+      End = Left.find(',', End + 1);
+    std::string File(Left.substr(0, End));
+    if (File.empty())
+      return invalidSpec(Spec,
+                         "expected a file behind '" + printable(Label) + "='");
+    if (!Files.try_emplace(Label, std::move(File)).second)
+      return invalidSpec(Spec, "expected each label once, found '" +
+                                   printable(Label) + "' again");
+    if (Length)
+      Left.remove_prefix(End + 1);
+  }
+  return Files;
+}
+
+//===----------------------------------------------------------------------===//
+// The scheme
+//===----------------------------------------------------------------------===//
+
+static Error checkSpec(const ModelFormat &Format, const ModelSpec &Spec) {
+  if (Error E = parseFiles(Spec).takeError())
+    return E;
+  std::vector<std::string_view> Known(Format.Options);
+  const auto Decisions = DecisionOptions::names();
+  Known.insert(Known.end(), Decisions.begin(), Decisions.end());
+  if (Error E = Spec.checkOptions(Known))
+    return E;
+  if (Error E = DecisionOptions::parse(Spec).takeError())
+    return E;
+  return Format.Check ? Format.Check(Spec) : Error::success();
+}
+
+/// What a model in \p File is kept by: two specs that differ in decisions only
+/// share it.
+static std::string storeKey(const ModelFormat &Format, const std::string &File,
+                            const ModelSpec &Spec) {
+  std::string Key = File;
+  for (std::string_view Option : Format.Options)
+    if (std::string_view Value = Spec.option(Option, {}); Value.data()) {
+      Key += '\0'; // Which no file's name and no value has.
+      Key.append(Option) += '=';
+      Key += Value;
+    }
+  return Key;
+}
+
+RunnerFactory::Scheme MLBridge::modelScheme(ModelFormat NewFormat) {
+  auto Format = std::make_shared<const ModelFormat>(std::move(NewFormat));
+  auto Store = std::make_shared<ModelStore>();
+  auto Make = [Format, Store](const ModelSpec &Spec, const RunnerFactory &)
+      -> Expected<std::unique_ptr<MLModelRunner>> {
+    Expected<FileMap> Files = parseFiles(Spec);
+    if (!Files)
+      return Files.takeError();
+    Expected<DecisionOptions> Options = DecisionOptions::parse(Spec);
+    if (!Options)
+      return Options.takeError();
+    InProcessModelRunner::LoadMap Loads;
+    for (const auto &[Label, File] : *Files)
+      Loads[Label] = [Format, Store, Spec, File = File] {
+        if (!Format->IsFile)
+          return Format->Load(File, Spec);
+        return Store->get(storeKey(*Format, File, Spec),
+                          {File,
+                           Format->MayBeFolder ? FileStamp::Folders::Allowed
+                                               : FileStamp::Folders::Refused,
+                           Format->Parts},
+                          [&] { return Format->Load(File, Spec); });
+      };
+    return std::make_unique<InProcessModelRunner>(
+        Spec.Scheme + ":" + Spec.Path, std::move(Loads), std::move(*Options));
+  };
+  auto Check = [Format](const ModelSpec &Spec) {
+    return checkSpec(*Format, Spec);
+  };
+  return {Format->Scheme, Format->Help, Make, /*IsDecorator=*/false, Check};
+}

@@ -1,0 +1,34 @@
+//===- ModuleSchemes.cpp - What modules add to a factory ------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Factory/ModuleSchemes.h"
+
+#include "Factory/ModuleLoader.h"
+
+using namespace MLBridge;
+
+Expected<const RunnerFactory::Scheme *>
+modules::ModuleSchemes::find(std::string_view Name) {
+  Expected<const RunnerModule *> Module = loadModule(Name);
+  if (!Module)
+    return Module.takeError();
+  if (!*Module)
+    return nullptr;
+  std::scoped_lock Lock(Mutex);
+  auto Known = Loaded.find(*Module);
+  if (Known == Loaded.end()) {
+    RunnerFactory Added{RunnerFactory::NoSchemes()};
+    (*Module)->AddRunners(Added);
+    // All at once, or not at all: memory may run out in between.
+    Known = Loaded.try_emplace(*Module, std::move(Added.Schemes)).first;
+  }
+  for (const RunnerFactory::Scheme &S : Known->second)
+    if (S.Name == Name)
+      return &S;
+  return nullptr;
+}

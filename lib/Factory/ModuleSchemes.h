@@ -1,0 +1,37 @@
+//===- ModuleSchemes.h - What modules add to a factory ----------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_FACTORY_MODULESCHEMES_H
+#define MLBRIDGE_LIB_FACTORY_MODULESCHEMES_H
+
+#include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/Extend/RunnerModule.h"
+
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+namespace MLBridge {
+
+/// The schemes of modules for one factory and its copies, which so share what
+/// the schemes share. Used by any number of threads at a time.
+class modules::ModuleSchemes {
+public:
+  /// The scheme of that name, or null. Valid as long as this is.
+  Expected<const RunnerFactory::Scheme *> find(std::string_view Name);
+
+private:
+  std::mutex Mutex;
+  /// By module, all that it has. Never removed.
+  std::map<const RunnerModule *, std::vector<RunnerFactory::Scheme>> Loaded;
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LIB_FACTORY_MODULESCHEMES_H

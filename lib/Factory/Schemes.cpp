@@ -1,0 +1,114 @@
+//===- Schemes.cpp - The schemes that this library knows ------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Each scheme is one function that looks at a spec, one that makes a runner of
+/// it, and one line in RunnerFactory's constructor. A transport is one line of
+/// the table in InterProcessSpec.cpp, which EnvironmentServer has as well.
+/// This stands above RunnerFactory.cpp, which knows of no scheme.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Core/InvalidSpec.h"
+#include "Factory/InterProcessSpec.h"
+#include "Factory/ModuleSchemes.h"
+#include "MLCompilerBridge/Extend/AOTSchemes.h"
+#include "MLCompilerBridge/Runners/FallbackModelRunner.h"
+#include "MLCompilerBridge/Runners/InterProcessModelRunner.h"
+#include "MLCompilerBridge/Runners/NoneModelRunner.h"
+#include "MLCompilerBridge/Runners/RecordModelRunner.h"
+
+using namespace MLBridge;
+
+using RunnerOrError = Expected<std::unique_ptr<MLModelRunner>>;
+
+/// For a scheme that is complete without a path.
+static Error checkNoPath(const ModelSpec &Spec) {
+  if (Spec.Path.empty())
+    return Error::success();
+  return invalidSpec(Spec.Scheme + ":" + Spec.Path,
+                     "'" + Spec.Scheme + "' takes no path");
+}
+
+static Error checkPath(const ModelSpec &Spec, std::string_view What) {
+  if (!Spec.Path.empty())
+    return Error::success();
+  return invalidSpec(Spec.Scheme, "expected " + std::string(What) +
+                                      " behind '" + Spec.Scheme + ":'");
+}
+
+/// For a scheme that is complete by its name.
+static Error checkBare(const ModelSpec &Spec) {
+  if (Error E = checkNoPath(Spec))
+    return E;
+  return Spec.checkOptions({});
+}
+
+static RunnerOrError makeNone(const ModelSpec &, const RunnerFactory &) {
+  return std::make_unique<NoneModelRunner>();
+}
+
+static RunnerOrError makeFallback(const ModelSpec &Spec,
+                                  const RunnerFactory &Factory) {
+  RunnerOrError Inner = Factory.create(Spec.Inner);
+  if (!Inner)
+    return Inner;
+  return std::make_unique<FallbackModelRunner>(std::move(*Inner));
+}
+
+static Error checkRecord(const ModelSpec &Spec) {
+  if (Error E = checkPath(Spec, "the log's file name"))
+    return E;
+  return Spec.checkOptions({});
+}
+
+static RunnerOrError makeRecord(const ModelSpec &Spec,
+                                const RunnerFactory &Factory) {
+  // Before the log is created: a wrong spec should not truncate an old one.
+  RunnerOrError Inner = Factory.create(Spec.Inner);
+  if (!Inner)
+    return Inner;
+  return RecordModelRunner::create(Spec.Path, std::move(*Inner));
+}
+
+static RunnerOrError makeInterProcessRunner(const ModelSpec &Spec,
+                                            const RunnerFactory &Factory) {
+  Expected<InterProcessParts> Parts =
+      makeInterProcess(Spec, Factory.formats(), Factory.connectTimeout());
+  if (!Parts)
+    return Parts.takeError();
+  return std::make_unique<InterProcessModelRunner>(
+      std::move(Parts->Channel), std::move(Parts->Codec),
+      Parts->Options.ConnectTimeout);
+}
+
+RunnerFactory::RunnerFactory()
+    : Modules(std::make_shared<modules::ModuleSchemes>()) {
+  add({"none", "none: leaves every decision to the compiler", makeNone,
+       /*IsDecorator=*/false, checkBare});
+  for (const InterProcessScheme &Known : interProcessSchemes())
+    add({std::string(Known.Name), std::string(Known.Help),
+         makeInterProcessRunner, /*IsDecorator=*/false, checkInterProcess});
+  add(aotScheme());
+  add({"record",
+       "record:FILE|SPEC: writes what SPEC is asked and what was "
+       "decided to a log",
+       makeRecord, /*IsDecorator=*/true, checkRecord});
+  add({"fallback",
+       "fallback|SPEC: once SPEC fails, leaves every decision to "
+       "the compiler",
+       makeFallback, /*IsDecorator=*/true, checkBare});
+}
+
+RunnerOrError MLBridge::createModelRunner(std::string_view Spec) {
+  return RunnerFactory().create(Spec);
+}
+
+RunnerOrError MLBridge::createModelRunner(const char *Spec) {
+  return RunnerFactory().create(Spec);
+}

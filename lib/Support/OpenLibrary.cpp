@@ -1,0 +1,65 @@
+//===- OpenLibrary.cpp - Libraries that are found at run time -------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Support/OpenLibrary.h"
+
+#include "MLCompilerBridge/Extend/LibraryCheck.h"
+#include "Support/PrintableText.h"
+
+#include <cerrno>
+#include <cstring>
+#include <dlfcn.h>
+#include <unistd.h>
+
+using namespace MLBridge;
+
+std::string MLBridge::ownFolder() {
+  Dl_info Here;
+  if (::dladdr(reinterpret_cast<void *>(&ownFolder), &Here) == 0 ||
+      !Here.dli_fname)
+    return {};
+  const std::string_view Path = Here.dli_fname;
+  return std::string(Path.substr(0, Path.rfind('/') + 1));
+}
+
+/// Whether \p Why is the dynamic linker's way to say that memory ran out while
+/// it loaded \p Path, which is empty where it looked for the file itself. It
+/// has no code for that, says what could not be created or allocated, and of a
+/// path that it had no memory to expand that there is no such file.
+static bool saysOutOfMemory(std::string_view Why, const std::string &Path) {
+  for (std::string_view Words :
+       {std::string_view("out of memory"), std::string_view("cannot create"),
+        std::string_view(std::strerror(ENOMEM))})
+    if (Why.find(Words) != std::string_view::npos)
+      return true;
+  if (Why.find("cannot allocate") != std::string_view::npos)
+    // Which has a fixed size.
+    return Why.find("static TLS block") == std::string_view::npos;
+  return !Path.empty() &&
+         Why.starts_with(Path + ": cannot open shared object file") &&
+         ::access(Path.c_str(), R_OK) == 0;
+}
+
+Expected<void *> MLBridge::openLibrary(const std::string &Name, int Flags) {
+  const bool IsPath = Name.find('/') != std::string::npos;
+  // Of a file that is not there, the linker says so.
+  if (IsPath && ::access(Name.c_str(), F_OK) == 0)
+    if (Error E = checkLibrary(Name))
+      return Error(ErrorCode::Unsupported, E.message());
+  if (void *Library = ::dlopen(Name.c_str(), Flags))
+    return Library;
+  const char *Why = ::dlerror();
+  if (!Why)
+    Why = "the dynamic linker gives no reason";
+  if (saysOutOfMemory(Why, IsPath ? Name : std::string()))
+    return Error(ErrorCode::System, "'" + printable(Name) +
+                                        "': memory has run out (" +
+                                        printable(Why) + ")");
+  // It begins with the name, which may be long.
+  return Error(ErrorCode::Unsupported, printable(Why, 5 * MostPrinted));
+}

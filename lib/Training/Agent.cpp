@@ -1,0 +1,89 @@
+//===- Agent.cpp - Agents that play an environment ------------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// runEpisode(): the loop of reinforcement learning where environment and
+/// agents are in one process.
+///
+//===----------------------------------------------------------------------===//
+
+#include "MLCompilerBridge/Training/Agent.h"
+
+#include "MLCompilerBridge/Extend/ReservedNames.h"
+
+using namespace MLBridge;
+
+Environment::~Environment() = default;
+Agent::~Agent() = default;
+
+/// The agent whose turn it is.
+static Expected<Agent *> nextAgent(const Environment &Env,
+                                   const AgentMap &Agents) {
+  auto Found = Agents.find(Env.getNextAgent());
+  if (Found != Agents.end() && Found->second)
+    return Found->second;
+  std::string Known;
+  for (const auto &[Label, TheAgent] : Agents)
+    if (TheAgent)
+      Known += (Known.empty() ? "'" : ", '") + Label + "'";
+  return Error(ErrorCode::InvalidArgument,
+               "the environment asks for agent '" + Env.getNextAgent() +
+                   "', but there is " +
+                   (Known.empty() ? "none" : "only " + Known));
+}
+
+/// One episode, in which \p Act makes an action of an observation.
+template <typename Actor>
+static Expected<double> play(Environment &Env, std::size_t MaxSteps,
+                             Actor Act) {
+  // Two, because an action may view the observation that it is for.
+  FeatureSet Observation, Next;
+  Env.beginEpisode();
+  if (Error E = Env.reset(Observation))
+    return E;
+
+  double Return = 0;
+  for (std::size_t Step = 0; !Env.checkDone(); ++Step) {
+    if (Step == MaxSteps)
+      return Error(ErrorCode::Timeout, "the episode was not done after " +
+                                           std::to_string(MaxSteps) + " steps");
+    if (Observation.error())
+      return Observation.error();
+    Expected<Advice> Action = Act(Observation);
+    if (!Action)
+      return Action.takeError();
+    Next.clear();
+    Env.beginStep();
+    if (Error E = Env.step(*Action, Next))
+      return E;
+    Return += Env.reward();
+    Observation.swap(Next);
+  }
+  return Return;
+}
+
+Expected<double> MLBridge::runEpisode(Environment &Env, const AgentMap &Agents,
+                                      std::size_t MaxSteps) {
+  return play(Env, MaxSteps,
+              [&](const FeatureSet &Observation) -> Expected<Advice> {
+                Expected<Agent *> Actor = nextAgent(Env, Agents);
+                if (!Actor)
+                  return Actor.takeError();
+                return (*Actor)->computeAction(Observation);
+              });
+}
+
+Expected<double> MLBridge::runEpisode(Environment &Env, MLModelRunner &Runner,
+                                      std::size_t MaxSteps) {
+  return play(Env, MaxSteps, [&](FeatureSet &Observation) {
+    if (!Env.getNextAgent().empty())
+      Observation.set(ReservedNames::Agent,
+                      std::string_view(Env.getNextAgent()));
+    return Runner.ask(Observation, AdviceSpec::any());
+  });
+}

@@ -1,0 +1,69 @@
+//===- PipeChannel.h - The model's end of two pipes -------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// PipeChannel: what a server has of a session over pipes.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef MLBRIDGE_LIB_TRANSPORT_PIPECHANNEL_H
+#define MLBRIDGE_LIB_TRANSPORT_PIPECHANNEL_H
+
+#include "Transport/PipeFrames.h"
+#include "Transport/ServerChannel.h"
+
+namespace MLBridge {
+
+// The base that is not an interface is private: it is how, not what.
+// NOLINTNEXTLINE(misc-multiple-inheritance)
+class PipeChannel final : public ServerChannel, PipeFrames {
+public:
+  /// \p Peer names the other side in messages.
+  PipeChannel(PipeEnds Ends, std::string Peer, std::size_t MaxMessage)
+      : PipeFrames(std::move(Ends), std::move(Peer), MaxMessage) {}
+
+  bool isReadable() const override { return hasInput(); }
+  Expected<Progress> advance() override;
+  Span<const std::byte> message() const override { return received(); }
+  std::shared_ptr<const void> memory() const override { return In.share(); }
+  bool isInsideMessage() const override { return isInsideFrame(); }
+
+  Expected<Span<std::byte>> acquire(std::size_t Size) override {
+    return region(Size);
+  }
+  Error commit(std::size_t Size, Duration Within) override;
+  Error send(Span<const Span<const std::byte>> Pieces,
+             Duration Within) override;
+  bool isSending() const override { return Unsent.iov_len != 0; }
+  bool isInsideAnswer() const override { return IsInsideAnswer; }
+  Deadline unsentUntil() const override { return UnsentUntil; }
+  Error flush() override;
+
+  /// The read end, the peer's process, and the write end, whose reader may
+  /// vanish or, when something is unsent, take it.
+  void fillPoll(pollfd *FDs) const override;
+  bool isReadable(const pollfd *FDs) const override {
+    return FDs[0].revents != 0;
+  }
+  bool peerIsGone(const pollfd *FDs) const override;
+
+private:
+  /// writeSome() for an answer.
+  Error writeAnswer(Span<iovec> &Left);
+
+  /// Whether a reply was sent in part and its rest is lost.
+  bool IsInsideAnswer = false;
+  /// What is left of a reply in Out, for flush().
+  iovec Unsent{};
+  Duration UnsentWithin{};
+  Deadline UnsentUntil = Deadline::never();
+};
+
+} // namespace MLBridge
+
+#endif // MLBRIDGE_LIB_TRANSPORT_PIPECHANNEL_H
