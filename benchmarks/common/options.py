@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 
 from mlbridge.errors import OSFailure
 from mlbridge_benchmarks.common import plot
-from mlbridge_benchmarks.common.programs import ROOT
+from mlbridge_benchmarks.common.checkout import ROOT
 
 JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the rows here.")

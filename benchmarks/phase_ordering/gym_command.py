@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks.common.checkout import ROOT
 from mlbridge_benchmarks.common.options import (
     CorpusFolder,
     Flows,
@@ -29,7 +30,6 @@ from mlbridge_benchmarks.common.options import (
     write_plot,
     write_rows,
 )
-from mlbridge_benchmarks.common.programs import ROOT
 from mlbridge_benchmarks.phase_ordering.compile_time_command import need_packages
 
 

@@ -12,6 +12,7 @@ import typer
 
 from mlbridge.extras import need
 from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks.common.checkout import ROOT
 from mlbridge_benchmarks.common.options import (
     HOW_TO_INSTALL,
     CorpusFolder,
@@ -30,7 +31,6 @@ from mlbridge_benchmarks.common.options import (
     write_plot,
     write_rows,
 )
-from mlbridge_benchmarks.common.programs import ROOT
 from mlbridge_benchmarks.common.tables import bounds_table
 
 PACKAGES = ("torch", "gymnasium", "stable_baselines3", "elftools", "onnxruntime")

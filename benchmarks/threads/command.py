@@ -14,6 +14,7 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks.common.checkout import ROOT
 from mlbridge_benchmarks.common.options import (
     MODEL_RUNNERS,
     Build,
@@ -30,10 +31,10 @@ from mlbridge_benchmarks.common.options import (
     write_rows,
 )
 from mlbridge_benchmarks.common.processes import find_build
-from mlbridge_benchmarks.common.programs import PROGRAMS, ROOT, fetch
 from mlbridge_benchmarks.common.tables import number, plain_table
 from mlbridge_benchmarks.threads import plot, threads
 from mlbridge_benchmarks.threads.threads import Cell, Cells, Model, Round, Source
+from mlbridge_optimizations.corpus.sources import unpack
 
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"
@@ -125,7 +126,9 @@ def threads_command(
     ] = None,
     program: Annotated[
         list[str] | None,
-        typer.Option(metavar="|".join(PROGRAMS), help="Compile only this program."),
+        typer.Option(
+            metavar="|".join(threads.PROGRAMS), help="Compile only this program."
+        ),
     ] = None,
     source: Annotated[
         list[Path] | None,
@@ -174,7 +177,7 @@ def threads_command(
     numbers = parse_counts("--threads", counts)
     chosen = choice("--runner", runner, MODEL_RUNNERS)
     parts = choice("--only", only, PARTS)
-    names = choice("--program", program, tuple(PROGRAMS))
+    names = choice("--program", program, threads.PROGRAMS)
     clients = {"decisions": "threads-client", "compile": "compile-client"}
     found_build = find_build(build, [clients[part] for part in parts])
     found_plugin = find_plugin(plugin) if "compile" in parts else None
@@ -208,8 +211,7 @@ def threads_command(
                 sources = [Source(path.stem, path.resolve()) for path in source]
             else:
                 tree = workloads or ROOT / "build" / "workloads"
-                fetch(names, tree)
-                sources = threads.program_sources(names, tree)
+                sources = threads.program_sources(unpack(names, tree).values())
             modules = threads.emit_bitcode(sources, folder)
             compiles = _Compiles(found_build, found_plugin, modules, folder)
             models += threads.models(["llvm"], folder)

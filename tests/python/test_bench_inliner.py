@@ -14,7 +14,8 @@ from bench_build import build_or_skip
 from mlbridge import ModelError
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge_benchmarks.command import app
-from mlbridge_benchmarks.inliner.command import CLANG, RULE, Compile, measure, run
+from mlbridge_benchmarks.inliner.command import RULE, Compile, measure, run
+from mlbridge_optimizations.corpus.toolchain import CLANG
 from stock_llvm import full_tests
 
 PROGRAM = Path(__file__).resolve().parents[1] / "lit/Inputs/program.c"

@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 from bench_build import build_or_skip, children
 from mlbridge import ModelError, OSFailure
 from mlbridge_benchmarks.command import app
-from mlbridge_benchmarks.common.programs import PROGRAMS
 from mlbridge_benchmarks.overhead import overhead
 from mlbridge_benchmarks.threads import threads
 from mlbridge_benchmarks.threads.threads import Cell, Model, Round
+from mlbridge_optimizations.corpus.sources import source_program
+from mlbridge_optimizations.corpus.toolchain import CLANG
 
 PROGRAM = Path(__file__).resolve().parents[1] / "lit" / "Inputs" / "program.c"
 
@@ -29,8 +30,8 @@ def build() -> Path:
             pytest.skip(f"this build has no {needed}")
     if not (found.parent / "lib" / "MLBridgeLLVM.so").exists():
         pytest.skip("this build has no plug-in")
-    if not shutil.which(threads.CLANG):
-        pytest.skip(f"no {threads.CLANG} here")
+    if not shutil.which(CLANG):
+        pytest.skip(f"no {CLANG} here")
     pytest.importorskip("emx_onnx_cgen")
     return found
 
@@ -185,6 +186,12 @@ def test_programs_are_found_in_their_trees(tmp_path: Path) -> None:
         path = tmp_path / "bzip2" / f"{name}.c"
         path.parent.mkdir(exist_ok=True)
         path.write_text("x" * size)
-    found = PROGRAMS["bzip2"].sources(tmp_path)
+    (tmp_path / "zlib").mkdir()
+    (tmp_path / "zlib" / "inflate.c").touch()
+    for name in ("bzip2", "zlib"):
+        changelog = tmp_path / name / "debian" / "changelog"
+        changelog.parent.mkdir()
+        changelog.write_text(f"{name} (1.0.8-5) unstable")
+    found = source_program("bzip2", tmp_path).largest_first
     assert [path.stem for path in found] == ["blocksort", "bzip2"]
-    assert PROGRAMS["zlib"].options(tmp_path)[-1] == f"-I{tmp_path}/zlib"
+    assert source_program("zlib", tmp_path).flags[-1] == f"-I{tmp_path}/zlib"
