@@ -59,49 +59,6 @@ Plugin = Annotated[
     typer.Option(metavar="FILE", help="[default: build/release/lib/MLBridgeLLVM.so]"),
 ]
 
-PlotFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--plot", metavar="FILE", help="Where the plot goes. [default: in build]"
-    ),
-]
-
-CorpusFolder = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="The corpus. [default: build/corpus]"),
-]
-
-Vocabulary = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="IR2Vec's, in LLVM's form. [default: build/ir2vec/ir2vec-300d.json]",
-    ),
-]
-
-ModelFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE.onnx",
-        exists=True,
-        help="What decides, as `mlbridge train phase-ordering` writes it. [default: a "
-        "network of random weights]",
-    ),
-]
-
-Modules = Annotated[
-    int, typer.Option(min=0, help="How many are drawn from the corpus; 0: all.")
-]
-
-Flows = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Only this flow; may be repeated."),
-]
-
-Seed = Annotated[
-    int, typer.Option(min=0, help="Of the modules that are drawn, and of weights.")
-]
-
 
 def choice(
     option: str, given: list[str] | None, known: tuple[str, ...]
