@@ -22,9 +22,8 @@ pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 pytest.importorskip("onnxscript", reason="needs scripts/make-venv train")
 pytest.importorskip("emx_onnx_cgen", reason="needs the extra compile")
 
-from typer.testing import CliRunner
 
-from bench_build import children
+from bench_build import children, run_bench
 from mlbridge import (
     InvalidArgument,
     ModelError,
@@ -34,7 +33,6 @@ from mlbridge import (
     Unsupported,
     extras,
 )
-from mlbridge_benchmarks.command import app
 from mlbridge_benchmarks.common.options import find_plugin, find_vocabulary
 from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.phase_ordering import compile_time, training
@@ -111,10 +109,7 @@ def policy(vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bench(*arguments: object) -> str:
-    words = [str(argument) for argument in arguments]
-    outcome = CliRunner().invoke(app, words, catch_exceptions=False)
-    assert outcome.exit_code == 0, outcome.output
-    return " ".join(outcome.output.split())
+    return " ".join(run_bench(*arguments).split())
 
 
 def test_whole_compiles(corpus: Path, policy: Path, tmp_path: Path) -> None:

@@ -8,11 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bench_build import build_or_skip, children
+from bench_build import build_or_skip, children, refused, run_bench
 from mlbridge import ModelError, OSFailure
-from mlbridge_benchmarks.command import app
 from mlbridge_benchmarks.overhead import overhead
 from mlbridge_benchmarks.threads import threads
 from mlbridge_benchmarks.threads.threads import Cell, Model, Round
@@ -38,10 +36,7 @@ def build() -> Path:
 
 def bench(build: Path, *arguments: str) -> str:
     plugin = build.parent / "lib" / "MLBridgeLLVM.so"
-    words = [*arguments, "--build", str(build), "--plugin", str(plugin)]
-    outcome = CliRunner().invoke(app, words, catch_exceptions=False)
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.output
+    return run_bench(*arguments, "--build", build, "--plugin", plugin)
 
 
 @pytest.fixture
@@ -152,16 +147,12 @@ def test_a_missing_build_says_how_to_get_it(
     command: str, client: str, tmp_path: Path
 ) -> None:
     with pytest.raises(OSFailure, match=f"no {client} in .*make build"):
-        CliRunner().invoke(
-            app, [command, "--build", str(tmp_path)], catch_exceptions=False
-        )
+        run_bench(command, "--build", tmp_path)
 
 
 @pytest.mark.parametrize("counts", ["", "0", "1,x"])
 def test_counts_that_are_none(counts: str) -> None:
-    outcome = CliRunner().invoke(app, ["threads", "--threads", counts])
-    assert outcome.exit_code == 2
-    assert "expected N,N,..." in " ".join(outcome.output.split())
+    assert "expected N,N,..." in refused("threads", "--threads", counts)
 
 
 def test_medians() -> None:

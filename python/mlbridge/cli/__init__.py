@@ -48,8 +48,9 @@ Start here:
 - `mlbridge bench rtt` measures what asking costs here.
 """,
 )
-for command in (doctor, serve, log, export, inspect):
+for command in (doctor, serve, log, inspect):
     app.command()(command)
+app.command("export")(export)
 app.command("compile")(compile_)
 add_commands(app)
 
