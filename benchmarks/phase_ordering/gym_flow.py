@@ -25,7 +25,7 @@ from mlbridge_benchmarks.phase_ordering.task import (
     own_cpu_seconds,
 )
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.phase_ordering.environment import PhaseOrderingEnv
+from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 
 GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
 

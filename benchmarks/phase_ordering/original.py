@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mlbridge import ir2vec
 from mlbridge.errors import Malformed, Unsupported
 from mlbridge.types import Features
-from mlbridge_optimizations import ir2vec
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.phase_ordering import ActionSpace
 

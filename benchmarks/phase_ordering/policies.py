@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from mlbridge_optimizations.phase_ordering import CompilerOptions
-from mlbridge_optimizations.phase_ordering.export import export_model
-from mlbridge_optimizations.phase_ordering.model import Task
-from mlbridge_optimizations.phase_ordering.network import Normalised, Scores
+from mlbridge_optimizations.phase_ordering.model.export import export_model
+from mlbridge_optimizations.phase_ordering.model.model import Task
+from mlbridge_optimizations.phase_ordering.model.network import Normalised, Scores
 
 HIDDEN = (128, 128)
 """The layers of the networks that `mlbridge train` makes."""

@@ -30,7 +30,7 @@ from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.threads import threads
 from mlbridge_optimizations.corpus import manifest, toolchain
 from mlbridge_optimizations.phase_ordering import ActionSpace, CompilerOptions
-from mlbridge_optimizations.phase_ordering.model import Model
+from mlbridge_optimizations.phase_ordering.model.model import Model
 
 FEWEST, MOST = 300, 6000
 """Instructions of the modules that are drawn: neither trifles nor giants."""

@@ -34,8 +34,8 @@ from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.phase_ordering.original_env import OriginalEnv
 from mlbridge_benchmarks.phase_ordering.task import Sample, need_grpc, own_cpu_seconds
 from mlbridge_optimizations.phase_ordering import CompilerOptions
-from mlbridge_optimizations.phase_ordering.environment import PhaseOrderingEnv
-from mlbridge_optimizations.phase_ordering.network import Normalised
+from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
+from mlbridge_optimizations.phase_ordering.model.network import Normalised
 
 ORIGINAL = "original"
 SPECS = {

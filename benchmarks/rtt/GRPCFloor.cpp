@@ -95,8 +95,10 @@ std::unique_ptr<GRPCFloor> GRPCFloor::connect(const std::string &Address,
                                               bool IsStream) {
   std::shared_ptr<grpc::Channel> Channel =
       grpc::CreateChannel(Address, grpc::InsecureChannelCredentials());
-  Channel->WaitForConnected(std::chrono::system_clock::now() +
-                            std::chrono::seconds(20));
+  // The server may be a Python that is just starting, on a busy machine.
+  if (!Channel->WaitForConnected(std::chrono::system_clock::now() +
+                                 std::chrono::seconds(60)))
+    return nullptr;
   if (IsStream)
     return std::make_unique<StreamFloor>(std::move(Channel));
   return std::make_unique<UnaryFloor>(std::move(Channel));

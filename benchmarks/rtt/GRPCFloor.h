@@ -38,7 +38,7 @@ public:
   virtual bool ask(Span<const float> Features, float &Answer) = 0;
 
   /// A floor whose server listens at \p Address, by one stream or by unary
-  /// calls.
+  /// calls; null where none does within a minute.
   static std::unique_ptr<GRPCFloor> connect(const std::string &Address,
                                             bool IsStream);
 };

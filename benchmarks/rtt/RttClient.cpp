@@ -132,6 +132,8 @@ static RoundTrip makeFutexTrip(Span<const std::size_t> Memory,
 static RoundTrip makeGRPCTrip(const std::string &Address, bool IsStream,
                               std::size_t Longest) {
   std::shared_ptr<GRPCFloor> Floor = GRPCFloor::connect(Address, IsStream);
+  if (!Floor)
+    fail("no floor listens at its address within a minute");
   auto Features = std::make_shared<std::vector<float>>(Longest);
   return {*Features, [=](std::size_t Length) {
             float Answer = 0;

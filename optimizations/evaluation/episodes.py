@@ -48,7 +48,7 @@ def compare(
         with ModelRunner(f"onnx:{str(model).replace('%', '%25')}") as runner:
             env.action_space.seed(seed)
             ways: dict[str, Choice] = {
-                MODEL: _choice_of(runner, model),
+                MODEL: _choice_of(runner, model, env.action_space.shape),
                 **baselines,
                 CHANCE: lambda observation: env.action_space.sample(),
             }
@@ -82,7 +82,7 @@ def _play(
     return optimization.metric.of(total, info)
 
 
-def _choice_of(runner: ModelRunner, model: Path) -> Choice:
+def _choice_of(runner: ModelRunner, model: Path, shape: tuple[int, ...]) -> Choice:
     """The model's action for an observation: its features are parts of that."""
     features = _features_of(model)
 
@@ -109,7 +109,8 @@ def _choice_of(runner: ModelRunner, model: Path) -> Choice:
             raise SchemaMismatch(
                 f"{model}: expected one answer, the action, found {', '.join(advice)}"
             )
-        return next(iter(advice.values()))
+        # Of one question, whose own dimension may be in front.
+        return np.reshape(next(iter(advice.values())), shape)
 
     return choose
 

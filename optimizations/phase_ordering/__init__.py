@@ -1,15 +1,16 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Phase ordering: in which order LLVM's passes run, decided for each module.
+"""Phase ordering: in which order LLVM's passes run on a module.
 
-``actions.py`` has what may be done, ``compiler.py`` the compiler that does it, as one
-process for many modules. ``environment.py`` is the environment to train on, in
-``search`` are the searches, and ``evaluate.py`` says what came of it.
+``optimization.py`` describes it; ``compiler`` has what may be done and who does it, one
+process for many modules, as an environment too; ``model`` what decides, ``search`` what
+is found by trying, ``evaluation`` what that is worth, ``commands`` the commands that
+only this one has. ``action_spaces`` is data that the plug-in has in itself.
 """
 
-from mlbridge_optimizations.phase_ordering.actions import Action, ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler import (
+from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     FEATURES,
     CompilerOptions,
     ModuleFailed,

@@ -15,9 +15,11 @@ from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
 from mlbridge_optimizations.phase_ordering.commands import COMMANDS
 
 if TYPE_CHECKING:
-    from mlbridge_optimizations.phase_ordering.compiler import CompilerOptions
-    from mlbridge_optimizations.phase_ordering.environment import PhaseOrderingEnv
-    from mlbridge_optimizations.phase_ordering.network import Normalised
+    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+    from mlbridge_optimizations.phase_ordering.compiler.environment import (
+        PhaseOrderingEnv,
+    )
+    from mlbridge_optimizations.phase_ordering.model.network import Normalised
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,10 @@ class PhaseOrderingSettings:
         Raises:
             InvalidArgument: it cannot do that.
         """
-        from mlbridge_optimizations import ir2vec
-        from mlbridge_optimizations.phase_ordering.compiler import CompilerOptions
+        from mlbridge import ir2vec
+        from mlbridge_optimizations.phase_ordering.compiler.compiler import (
+            CompilerOptions,
+        )
 
         names = tuple(self.observation.split(","))
         if ("embedding" in names) != (self.vocabulary is not None):
@@ -103,7 +107,7 @@ class PhaseOrderingSettings:
 
 
 def _make_env(settings: PhaseOrderingSettings, worker: int) -> "PhaseOrderingEnv":
-    from mlbridge_optimizations.phase_ordering.environment import TrainingEnv
+    from mlbridge_optimizations.phase_ordering.compiler.environment import TrainingEnv
 
     return TrainingEnv(
         settings.corpus,
@@ -124,15 +128,15 @@ def _make_env(settings: PhaseOrderingSettings, worker: int) -> "PhaseOrderingEnv
 
 
 def _encoder(settings: PhaseOrderingSettings, space: object) -> "Normalised":
-    from mlbridge_optimizations.phase_ordering.network import Normalised
+    from mlbridge_optimizations.phase_ordering.model.network import Normalised
 
     options = settings.options()
     return Normalised(options.widths, options.steps)
 
 
 def _model_file(settings: PhaseOrderingSettings, seed: int) -> ModelFile:
-    from mlbridge_optimizations.phase_ordering.export import about_model
-    from mlbridge_optimizations.phase_ordering.model import Task
+    from mlbridge_optimizations.phase_ordering.model.export import about_model
+    from mlbridge_optimizations.phase_ordering.model.model import Task
 
     options = settings.options()
     task = Task(options.space, options.steps, options.stop, tuple(options.widths))

@@ -45,9 +45,10 @@ def train(
         address: of a Ray cluster, for rllib.
         show: is told the actions so far, and the mean return of the last episodes.
     """
-    learned = learn(experiment, resume=resume, address=address, show=show)
     settings = experiment.settings
+    # First: what cannot be said of a model is no use learning.
     about = experiment.optimization.model_file(experiment.environment, settings.seed)
+    learned = learn(experiment, resume=resume, address=address, show=show)
     return export(
         learned.policy,
         settings.out / "model.onnx",

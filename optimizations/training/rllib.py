@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,9 @@ import ray.cloudpickle
 import torch
 from ray.rllib.algorithms.appo import APPOConfig
 from ray.rllib.algorithms.dqn import DQNConfig
+from ray.rllib.algorithms.dqn.dqn_catalog import DQNCatalog
 from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.algorithms.ppo.ppo_catalog import PPOCatalog
 from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.core.columns import Columns
 from ray.rllib.core.models.base import ENCODER_OUT, Encoder
@@ -131,28 +134,48 @@ class _Encoder(TorchModel, Encoder):  # type: ignore[no-untyped-call]
         return {ENCODER_OUT: self.encoder(input_dict[Columns.OBS])}
 
 
-def _module_spec(config: Any, experiment: Experiment) -> RLModuleSpec:
+_ENCODER = "mlbridge_encoder"
+
+
+class _OwnEncoder:
+    """A catalog's networks begin with what the configuration of the module has."""
+
+    @classmethod
+    def _get_encoder_config(
+        cls,
+        observation_space: Any,
+        model_config_dict: dict[str, Any],
+        *_: Any,
+        **__: Any,
+    ) -> _EncoderConfig:
+        return _EncoderConfig(model_config_dict[_ENCODER], observation_space)
+
+
+class PPOCatalogWithEncoder(_OwnEncoder, PPOCatalog):
+    """Of PPO and APPO."""
+
+
+class DQNCatalogWithEncoder(_OwnEncoder, DQNCatalog):
+    """Of DQN."""
+
+
+def _module_spec(experiment: Experiment) -> RLModuleSpec:
     """The algorithm's own network, behind the optimisation's encoder if it has one."""
-    layers = experiment.settings.layers
-    spec: RLModuleSpec = config.get_default_rl_module_spec()
-    if experiment.optimization.encoder is None:
+    layers, encoder = experiment.settings.layers, experiment.optimization.encoder
+    if encoder is None:
         model = DefaultModelConfig(fcnet_hiddens=layers, fcnet_activation="relu")
         return RLModuleSpec(model_config=model)
-    make = partial(experiment.optimization.encoder, experiment.environment)
-
-    def encoder_config(
-        cls: type, observation_space: Any, *_: Any, **__: Any
-    ) -> _EncoderConfig:
-        return _EncoderConfig(make, observation_space)
-
-    known: Any = spec.catalog_class
-    catalog = type(
-        "Catalog", (known,), {"_get_encoder_config": classmethod(encoder_config)}
-    )
-    model = DefaultModelConfig(
+    heads = DefaultModelConfig(
         head_fcnet_hiddens=layers, head_fcnet_activation="relu", vf_share_layers=False
     )
-    return RLModuleSpec(catalog_class=catalog, model_config=model)
+    is_dqn = experiment.settings.algo == "dqn"
+    return RLModuleSpec(
+        catalog_class=DQNCatalogWithEncoder if is_dqn else PPOCatalogWithEncoder,
+        model_config={
+            **asdict(heads),
+            _ENCODER: partial(encoder, experiment.environment),
+        },
+    )
 
 
 def config_of(experiment: Experiment) -> Any:
@@ -170,11 +193,11 @@ def config_of(experiment: Experiment) -> Any:
     episodes = type(
         "Episodes", (_Episodes,), {"metric": experiment.optimization.metric}
     )
-    config = kinds[settings.algo]()
     config = (
-        config.environment(_NAME)
+        kinds[settings.algo]()
+        .environment(_NAME)
         .env_runners(num_env_runners=settings.workers)
-        .rl_module(rl_module_spec=_module_spec(config, experiment))
+        .rl_module(rl_module_spec=_module_spec(experiment))
         .learners(num_learners=0)
         .callbacks(episodes)
         .debugging(seed=settings.seed, log_level="ERROR")

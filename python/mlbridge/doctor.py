@@ -49,8 +49,9 @@ def find_llvm_plugin() -> Path | None:
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "compilers" / "llvm").is_dir():
         built = [
-            *checkout.glob("build/*/lib/MLBridgeLLVM.so"),
-            *checkout.glob("build/*/compilers/llvm/MLBridgeLLVM.so"),
+            plugin
+            for plugin in checkout.glob("build/*/lib/MLBridgeLLVM.so")
+            if not _is_sanitized(plugin.parents[1])
         ]
         candidates += sorted(built, key=lambda path: -path.stat().st_mtime)
     candidates += [
@@ -59,6 +60,15 @@ def find_llvm_plugin() -> Path | None:
         for lib in ("lib", f"lib/{platform.machine()}-linux-gnu")
     ]
     return next((path for path in candidates if path.is_file()), None)
+
+
+def _is_sanitized(build: Path) -> bool:
+    """Whether it is of a build for sanitizers: no stock compiler can load that."""
+    try:
+        cache = (build / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return bool(re.search(r"^MLBRIDGE_SANITIZE:\w+=.", cache, re.MULTILINE))
 
 
 def _core_checks() -> list[Check]:

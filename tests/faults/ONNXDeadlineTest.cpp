@@ -154,11 +154,13 @@ TEST_F(ONNXDeadlineTest, OnlyWhatIsLateIsInterrupted) {
 TEST_F(ONNXDeadlineTest, AnAnswerAtTheDeadlineIsRightOrLate) {
   auto Runner = makeRunner(1h);
   constexpr std::int64_t N = 2000;
-  // How long it takes here.
-  auto Start = Clock::now();
-  for (int I = 0; I < 5; ++I)
+  // How long it takes here, at least: other processes may have slowed it down.
+  Duration Usual = Duration::max();
+  for (int I = 0; I < 20; ++I) {
+    const auto Start = Clock::now();
     ASSERT_EQ(*ask(*Runner, 1, N), N + 1);
-  const Duration Usual = (Clock::now() - Start) / 5;
+    Usual = std::min<Duration>(Usual, Clock::now() - Start);
+  }
   int Right = 0, Late = 0;
   for (int Round = 0; Round < 300; ++Round) {
     Runner->setTimeout(Usual * (80 + Round % 40) / 100);

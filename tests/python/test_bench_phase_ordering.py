@@ -45,7 +45,7 @@ from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
 from mlbridge_benchmarks.phase_ordering.training import Episode, Played
 from mlbridge_optimizations.corpus import manifest, toolchain
 from mlbridge_optimizations.phase_ordering import ActionSpace, CompilerOptions
-from mlbridge_optimizations.phase_ordering.environment import PhaseOrderingEnv
+from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 from phase_ordering import PROGRAM, bitcode
 
 STEPS = 3

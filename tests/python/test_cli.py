@@ -147,6 +147,15 @@ def test_the_plugin_of_the_checkout_comes_first(
     monkeypatch.setattr(doctor, "PREFIXES", (str(tmp_path / "usr"),))
     monkeypatch.setattr(doctor, "__file__", str(checkout / "python/mlbridge/doctor.py"))
     assert doctor.find_llvm_plugin() == built
+    # The newest, but for one that stock compilers cannot load.
+    sanitized = checkout / "build/asan/lib/MLBridgeLLVM.so"
+    sanitized.parent.mkdir(parents=True)
+    sanitized.touch()
+    os.utime(sanitized, (time.time() + 60,) * 2)
+    assert doctor.find_llvm_plugin() == sanitized
+    cache = sanitized.parents[1] / "CMakeCache.txt"
+    cache.write_text("A:STRING=1\nMLBRIDGE_SANITIZE:STRING=address;undefined\n")
+    assert doctor.find_llvm_plugin() == built
     built.unlink()
     assert doctor.find_llvm_plugin() == installed
 

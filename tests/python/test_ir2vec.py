@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mlbridge import ir2vec
 from mlbridge.cli._export import _vocabulary
 from mlbridge.errors import Malformed, SchemaMismatch
-from mlbridge_optimizations import ir2vec
 from mlbridge_optimizations.inlining import corpus
 from stock_llvm import CLANG, OPT, full_tests, needs_llvm
 

@@ -21,11 +21,12 @@ from mlbridge.errors import OSFailure
 from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import build, runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Program
-from mlbridge_optimizations.phase_ordering import Action, ActionSpace, outputs
-from mlbridge_optimizations.phase_ordering.compiler import (
+from mlbridge_optimizations.phase_ordering import Action, ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     CompilerOptions,
     SequenceRunner,
 )
+from mlbridge_optimizations.phase_ordering.evaluation import outputs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -192,9 +193,9 @@ def random_network(folder: Path, space: str) -> Path:
     pytest.importorskip("torch", reason="needs scripts/make-venv train")
     import torch
 
-    from mlbridge_optimizations.phase_ordering.export import export_model
-    from mlbridge_optimizations.phase_ordering.model import Task
-    from mlbridge_optimizations.phase_ordering.network import Normalised, Scores
+    from mlbridge_optimizations.phase_ordering.model.export import export_model
+    from mlbridge_optimizations.phase_ordering.model.model import Task
+    from mlbridge_optimizations.phase_ordering.model.network import Normalised, Scores
 
     torch.manual_seed(len(space))
     options = CompilerOptions(space, ("histogram", "counts", "step", "actions"))

@@ -56,7 +56,8 @@ def known(info: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_committed_actions_are_what_the_script_makes(tmp_path: Path) -> None:
     subprocess.run(
-        [sys.executable, str(PARTS / "derive_actions.py"), str(tmp_path)], check=True
+        [sys.executable, str(PARTS / "compiler/derive_actions.py"), str(tmp_path)],
+        check=True,
     )
     version = run("clang-22", "-dumpversion").strip()
     for name, count in ("oz", 15), ("odg", 25), ("passes", 71):
@@ -70,9 +71,9 @@ def test_the_committed_actions_are_what_the_script_makes(tmp_path: Path) -> None
 
 def test_the_committed_changes_are_what_the_script_makes(tmp_path: Path) -> None:
     made = tmp_path / "changes.json"
-    script = "mlbridge_optimizations.phase_ordering.derive_changes"
+    script = "mlbridge_optimizations.phase_ordering.search.derive_changes"
     subprocess.run([sys.executable, "-m", script, str(made)], check=True, cwd=ROOT)
-    committed = (PARTS / "changes.json").read_text()
+    committed = (PARTS / "search/changes.json").read_text()
     version = run("clang-22", "-dumpversion").strip()
     if version not in json.loads(committed)["description"]:
         pytest.skip(f"they are of another LLVM than {version}")

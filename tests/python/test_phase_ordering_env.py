@@ -35,8 +35,8 @@ from mlbridge_optimizations.phase_ordering import (
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.environment import PhaseOrderingEnv
-from mlbridge_optimizations.phase_ordering.runners import Runners
+from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
+from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
 
 VOCABULARY = Path(__file__).resolve().parents[1] / "lit/Inputs/vocabulary.json"
 MADE = ["huffman.c.bc", "compress.c.bc", "crctable.c.bc"]

@@ -35,26 +35,27 @@ from mlbridge_optimizations.phase_ordering import (
     CompilerOptions,
     SequenceFailed,
     SequenceRunner,
-    environment,
 )
-from mlbridge_optimizations.phase_ordering.coreset import CoreSet
-from mlbridge_optimizations.phase_ordering.environment import TrainingEnv
-from mlbridge_optimizations.phase_ordering.evaluate import (
+from mlbridge_optimizations.phase_ordering.compiler import environment
+from mlbridge_optimizations.phase_ordering.compiler.environment import TrainingEnv
+from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
+from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
+from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
+from mlbridge_optimizations.phase_ordering.evaluation.evaluate import (
     Evaluation,
     EvaluationSettings,
     Way,
     evaluate,
     random_sequences,
 )
-from mlbridge_optimizations.phase_ordering.kept import Kept
-from mlbridge_optimizations.phase_ordering.model import Model, Task
+from mlbridge_optimizations.phase_ordering.evaluation.programs import run_programs
+from mlbridge_optimizations.phase_ordering.evaluation.report import Statistics
+from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
+from mlbridge_optimizations.phase_ordering.model.model import Model, Task
 from mlbridge_optimizations.phase_ordering.optimization import (
     OPTIMIZATION,
     PhaseOrderingSettings,
 )
-from mlbridge_optimizations.phase_ordering.programs import run_programs
-from mlbridge_optimizations.phase_ordering.report import Statistics
-from mlbridge_optimizations.phase_ordering.runners import Runners
 from mlbridge_optimizations.phase_ordering.search import coreset, value
 from mlbridge_optimizations.phase_ordering.search.evolve import EvolutionSettings
 from mlbridge_optimizations.phase_ordering.search.search import (
@@ -63,7 +64,6 @@ from mlbridge_optimizations.phase_ordering.search.search import (
     search,
     tabulate,
 )
-from mlbridge_optimizations.phase_ordering.stock import oz_size
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import Experiment
@@ -558,7 +558,9 @@ def test_what_a_command_has_no_use_for_is_none_of_its_options(
 
 def test_packages_are_looked_for_first() -> None:
     need("this", ("json", "numpy"))
-    with pytest.raises(Unsupported, match=r"no_such_package.*'\.\[train\]'"):
+    with pytest.raises(
+        Unsupported, match=r"no_such_package.*'\./optimizations\[train\]'"
+    ):
         need("this", ("json", "no_such_package"))
 
 

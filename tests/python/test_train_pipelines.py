@@ -19,13 +19,14 @@ from mlbridge_optimizations.phase_ordering import (
     CompilerOptions,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.measure import measure
-from mlbridge_optimizations.phase_ordering.pipeline import (
+from mlbridge_optimizations.phase_ordering.compiler.measure import measure
+from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
     managers,
     parse,
     passes,
     render,
 )
+from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
 from mlbridge_optimizations.phase_ordering.search.changes import (
     LIBRARY,
     Change,
@@ -38,7 +39,6 @@ from mlbridge_optimizations.phase_ordering.search.evolve import (
     evolve,
 )
 from mlbridge_optimizations.phase_ordering.search.measurements import Measurements
-from mlbridge_optimizations.phase_ordering.stock import oz_size
 from phase_ordering import PROGRAM, bitcode, code_of
 
 SMALL = Library(

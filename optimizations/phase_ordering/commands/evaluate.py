@@ -18,9 +18,9 @@ from mlbridge_optimizations.extras import need
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.corpus import Corpus
-    from mlbridge_optimizations.phase_ordering.coreset import CoreSet
-    from mlbridge_optimizations.phase_ordering.evaluate import Evaluation
-    from mlbridge_optimizations.phase_ordering.model import Model
+    from mlbridge_optimizations.phase_ordering.evaluation.evaluate import Evaluation
+    from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
+    from mlbridge_optimizations.phase_ordering.model.model import Model
 
 CorpusFolder = Annotated[Path, Option(help="Its folder.")]
 
@@ -104,9 +104,9 @@ def _evaluate(context: typer.Context, what: What, how: How) -> None:
         ("gymnasium", "elftools", "onnxruntime", *drawing),
     )
     from mlbridge_optimizations.corpus import manifest
-    from mlbridge_optimizations.phase_ordering import report
-    from mlbridge_optimizations.phase_ordering.coreset import CoreSet
-    from mlbridge_optimizations.phase_ordering.model import Model
+    from mlbridge_optimizations.phase_ordering.evaluation import report
+    from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
+    from mlbridge_optimizations.phase_ordering.model.model import Model
 
     model = Model(what.model)
     _check_vocabulary(model, what.vocabulary)
@@ -163,7 +163,7 @@ COMMAND = with_options(_evaluate, What, How)
 def _measured(
     what: What, how: How, corpus: "Corpus", model: "Model", core: "CoreSet | None"
 ) -> "Evaluation":
-    from mlbridge_optimizations.phase_ordering import evaluate
+    from mlbridge_optimizations.phase_ordering.evaluation import evaluate
 
     with progress_bars() as bars:
         return evaluate.evaluate(
@@ -189,7 +189,7 @@ def _ran(
     what: What, how: How, corpus: "Corpus", found: "Evaluation", prologue: str
 ) -> dict[str, Any]:
     """The programs as -Oz and as the model has compiled them, run and shown."""
-    from mlbridge_optimizations.phase_ordering import programs, report
+    from mlbridge_optimizations.phase_ordering.evaluation import programs, report
 
     with progress_bars() as bars:
         task = bars.add_task("Running")
@@ -212,7 +212,7 @@ def _ran(
 
 
 def _check_vocabulary(model: object, vocabulary: Path | None) -> None:
-    from mlbridge_optimizations import ir2vec
+    from mlbridge import ir2vec
 
     wanted = getattr(model, "vocabulary", None)
     if wanted is None:

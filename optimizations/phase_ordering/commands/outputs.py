@@ -66,7 +66,7 @@ def _outputs(context: typer.Context, what: What) -> None:
         raise InvalidArgument("name a model, or ask for random policies: --random 50")
     need("mlbridge evaluate outputs", ("gymnasium", "elftools"))
     from mlbridge_optimizations.corpus import manifest
-    from mlbridge_optimizations.phase_ordering.outputs import (
+    from mlbridge_optimizations.phase_ordering.evaluation.outputs import (
         OutputsSettings,
         check_outputs,
     )

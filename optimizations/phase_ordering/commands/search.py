@@ -201,8 +201,8 @@ COMMANDS = {
 def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
     """Nothing is asked for that cannot be."""
     need(f"mlbridge {context.command_path.partition(' ')[2]}", PACKAGES)
-    from mlbridge_optimizations import ir2vec
-    from mlbridge_optimizations.phase_ordering.compiler import CompilerOptions
+    from mlbridge import ir2vec
+    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 
     if made.ahead and is_said(context, "observation"):
         raise InvalidArgument(

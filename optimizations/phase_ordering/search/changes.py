@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge_optimizations.phase_ordering.actions import BUILT_IN
-from mlbridge_optimizations.phase_ordering.pipeline import (
+from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
     Manager,
     Place,
     Tree,
@@ -30,8 +29,8 @@ from mlbridge_optimizations.phase_ordering.pipeline import (
     render,
 )
 
-LIBRARY = BUILT_IN.with_name("changes.json")
-"""The file of the checkout; ``derive_changes.py`` beside it says what is in it."""
+LIBRARY = Path(__file__).with_name("changes.json")
+"""``derive_changes.py`` beside it says what is in it."""
 
 _ANALYSES = ("invalidate", "require")
 

@@ -24,17 +24,17 @@ from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.corpus.recipes import SHARED
-from mlbridge_optimizations.phase_ordering.actions import ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler import (
+from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     TIMEOUT,
     CompilerOptions,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.coreset import CoreSet
-from mlbridge_optimizations.phase_ordering.environment import _dimension
-from mlbridge_optimizations.phase_ordering.export import export_model
-from mlbridge_optimizations.phase_ordering.model import Task
-from mlbridge_optimizations.phase_ordering.runners import Runners
+from mlbridge_optimizations.phase_ordering.compiler.environment import _dimension
+from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
+from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
+from mlbridge_optimizations.phase_ordering.model.export import export_model
+from mlbridge_optimizations.phase_ordering.model.model import Task
 from mlbridge_optimizations.phase_ordering.search import lookahead
 from mlbridge_optimizations.phase_ordering.search import value as value_model
 from mlbridge_optimizations.phase_ordering.search.evolve import EvolutionSettings, Show

@@ -19,11 +19,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mlbridge_optimizations.phase_ordering.compiler import (
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     CompilerOptions,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.runners import Runners, Show
+from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
 from mlbridge_optimizations.phase_ordering.search.search import Table
 from mlbridge_optimizations.phase_ordering.search.value import module_weights
 

@@ -16,14 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge_optimizations.corpus.manifest import program_of
-from mlbridge_optimizations.phase_ordering.compiler import TIMED_OUT, CompilerOptions
-from mlbridge_optimizations.phase_ordering.kept import Kept
-from mlbridge_optimizations.phase_ordering.measure import Measured, measure
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
+    TIMED_OUT,
+    CompilerOptions,
+)
+from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
+from mlbridge_optimizations.phase_ordering.compiler.measure import Measured, measure
+from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
 from mlbridge_optimizations.phase_ordering.search.search import (
     FAILED_RATIO,
     program_logs,
 )
-from mlbridge_optimizations.phase_ordering.stock import oz_size
 
 _DIGEST = 24
 """Digits by which a pipeline of thousands of letters is known."""

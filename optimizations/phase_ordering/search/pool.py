@@ -12,10 +12,10 @@ import numpy as np
 
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.manifest import program_of
-from mlbridge_optimizations.phase_ordering.actions import Action, ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler import CompilerOptions
-from mlbridge_optimizations.phase_ordering.coreset import CoreSet
-from mlbridge_optimizations.phase_ordering.runners import Runners
+from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
+from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
 from mlbridge_optimizations.phase_ordering.search.changes import Library
 from mlbridge_optimizations.phase_ordering.search.evolve import (
     EvolutionSettings,

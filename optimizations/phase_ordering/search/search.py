@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.manifest import program_of
-from mlbridge_optimizations.phase_ordering.compiler import (
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     TIMED_OUT,
     TIMEOUT,
     CompilerOptions,
@@ -28,9 +28,9 @@ from mlbridge_optimizations.phase_ordering.compiler import (
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.kept import Kept
-from mlbridge_optimizations.phase_ordering.runners import Runners, Show
-from mlbridge_optimizations.phase_ordering.stock import oz_size
+from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
+from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
+from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
 
 Order = tuple[int, ...]
 """Actions, one after another."""

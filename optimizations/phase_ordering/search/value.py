@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mlbridge_optimizations.phase_ordering.network import Normalised
+from mlbridge_optimizations.phase_ordering.model.network import Normalised
 from mlbridge_optimizations.phase_ordering.search.search import Table
 
 Mask = NDArray[np.bool_]

@@ -17,6 +17,7 @@ from mlbridge.cli._inspect import inspect
 from mlbridge.cli._log import log
 from mlbridge.cli._others import add_commands
 from mlbridge.cli._serve import serve
+from mlbridge.cli._vocabulary import app as vocabulary
 from mlbridge.errors import Error
 from mlbridge.printable import lines
 from mlbridge.terminal import console, errors
@@ -41,10 +42,8 @@ Start here:
 - `mlbridge log zlib.log` shows what a compiler recorded.
 - `mlbridge export ppo.zip --to inliner.onnx` makes a trained policy a file that runs
   in the compiler; `mlbridge inspect inliner.onnx` shows what is in it.
-- `mlbridge corpus fetch` makes bitcode of real programs, `mlbridge train
-  phase-ordering` learns in which order passes should run on such, and `mlbridge
-  evaluate phase-ordering` says what that is worth, `mlbridge evaluate outputs` whether
-  programs still do what they should.
+- `mlbridge corpus fetch` makes bitcode of real programs, `mlbridge train NAME` learns
+  an optimisation on such, and `mlbridge evaluate NAME` says what that is worth.
 - `mlbridge bench rtt` measures what asking costs here.
 """,
 )
@@ -52,6 +51,7 @@ for command in (doctor, serve, log, inspect):
     app.command()(command)
 app.command("export")(export)
 app.command("compile")(compile_)
+app.add_typer(vocabulary, name="vocabulary")
 add_commands(app)
 
 

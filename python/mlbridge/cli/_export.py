@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
+from mlbridge import ir2vec
 from mlbridge.cli._objects import find_object
 from mlbridge.errors import Malformed, SchemaMismatch, Unsupported
 from mlbridge.export import (

@@ -24,7 +24,6 @@ _ELSEWHERE = {
     "evaluate": _OPTIMIZATIONS,
     "search": _OPTIMIZATIONS,
     "train": _OPTIMIZATIONS,
-    "vocabulary": _OPTIMIZATIONS,
 }
 """Where those of this project come from that are not installed."""
 

@@ -7,13 +7,15 @@
 several of them at once, `CompilerVecEnv` the same for Stable-Baselines3,
 `MultiAgentCompilerEnv` one of several agents for RLlib. `MLGOInliner`, `MLGOEviction`
 and `MLGOPriority` are stock LLVM's advisors; ``gymnasium.make`` knows these by their
-ids, such as ``mlbridge/MLGOInliner-v0``, once ``mlbridge.envs`` is imported.
+ids, such as ``mlbridge/MLGOInliner-v0``, once ``mlbridge.envs`` is imported. Other
+distributions add theirs by entry points of the group ``mlbridge.environments``.
 
 They need the package's extra ``envs``; each is loaded when it is asked for.
 """
 
 import contextlib
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -70,3 +72,6 @@ with contextlib.suppress(ModuleNotFoundError):
     for _name in _REGISTERED:
         if f"mlbridge/{_name}-v0" not in registry:
             register(f"mlbridge/{_name}-v0", entry_point=f"{_HOMES[_name]}:{_name}")
+
+    for _point in entry_points(group="mlbridge.environments"):
+        _point.load()()

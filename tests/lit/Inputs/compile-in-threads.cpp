@@ -18,7 +18,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "CompileModule.h"
+#include "threads/CompileModule.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"

@@ -28,19 +28,19 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
-from mlbridge_optimizations.phase_ordering.actions import ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler import (
+from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     TIMEOUT,
     CompilerOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.coreset import CoreSet
-from mlbridge_optimizations.phase_ordering.measure import Measured, measure
-from mlbridge_optimizations.phase_ordering.model import Model, Order
-from mlbridge_optimizations.phase_ordering.runners import Runners
-from mlbridge_optimizations.phase_ordering.stock import oz_size
+from mlbridge_optimizations.phase_ordering.compiler.measure import Measured, measure
+from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
+from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
+from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
+from mlbridge_optimizations.phase_ordering.model.model import Model, Order
 
 Array = NDArray[np.float64]
 Show = Callable[[str, int, int], None]

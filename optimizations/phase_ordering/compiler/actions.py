@@ -12,7 +12,7 @@ from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 
-BUILT_IN = Path(__file__).with_name("action_spaces")
+BUILT_IN = Path(__file__).resolve().parents[1] / "action_spaces"
 """The spaces that the plug-in has in itself, as files."""
 
 NOTHING = "no-op-module"

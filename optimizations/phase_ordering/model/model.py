@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from mlbridge.errors import SchemaMismatch
 from mlbridge.printable import names
 from mlbridge_optimizations.corpus.manifest import sha256
-from mlbridge_optimizations.phase_ordering.actions import ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler import (
+from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     FEATURES,
     ModuleFailed,
     SequenceFailed,

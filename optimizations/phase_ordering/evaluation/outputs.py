@@ -27,16 +27,16 @@ from mlbridge.folders import OwnFolder
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, sha256
 from mlbridge_optimizations.corpus.runs import Run, Tester, tests_digest
-from mlbridge_optimizations.phase_ordering.actions import ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler import (
+from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     TIMED_OUT,
     TIMEOUT,
     CompilerOptions,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.kept import Kept
-from mlbridge_optimizations.phase_ordering.runners import Runners
+from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
+from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
 
 SPACES = ("oz", "odg", "passes")
 """Whose turn it is, by the seed of a random policy."""

@@ -31,7 +31,7 @@ from mlbridge.errors import (
     Timeout,
     Unsupported,
 )
-from mlbridge_optimizations.phase_ordering.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
 
 OPT = "opt-22"
 HISTOGRAM, COUNTS = 110, 12

@@ -22,8 +22,8 @@ from mlbridge.envs.vector import CompilerVectorEnv
 from mlbridge.errors import InvalidArgument, PeerClosed, Timeout
 from mlbridge.types import Features
 from mlbridge_optimizations.corpus import manifest
-from mlbridge_optimizations.phase_ordering.compiler import CompilerOptions
-from mlbridge_optimizations.phase_ordering.reward import Reward
+from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.compiler.reward import Reward
 
 logger = logging.getLogger("mlbridge.envs")
 
@@ -316,7 +316,7 @@ def _row(
 def _dimension(vocabulary: Path | None) -> int:
     if vocabulary is None:
         return 300
-    from mlbridge_optimizations import ir2vec
+    from mlbridge import ir2vec
 
     return ir2vec.load(vocabulary).dimension
 

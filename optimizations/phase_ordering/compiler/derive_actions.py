@@ -16,7 +16,12 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 
-from mlbridge_optimizations.phase_ordering.pipeline import Manager, Tree, name_of, parse
+from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
+    Manager,
+    Tree,
+    name_of,
+    parse,
+)
 
 Level = tuple[str, ...]
 """The pass managers that a pass is in, from the outside: ("function", "loop")."""

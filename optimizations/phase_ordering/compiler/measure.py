@@ -10,16 +10,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mlbridge_optimizations.phase_ordering.actions import NOTHING, Action, ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler import (
+from mlbridge_optimizations.phase_ordering.compiler.actions import (
+    NOTHING,
+    Action,
+    ActionSpace,
+)
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     TIMEOUT,
     CompilerOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.kept import Kept
-from mlbridge_optimizations.phase_ordering.runners import Runners, Show
+from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
+from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
 
 
 @dataclass(frozen=True)

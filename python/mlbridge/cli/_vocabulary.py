@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from mlbridge import ir2vec
 from mlbridge.terminal import console
-from mlbridge_optimizations import ir2vec
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes what a search over whole pipelines may change in the -Oz of an LLVM.
 
-``.venv/bin/python -m mlbridge_optimizations.phase_ordering.derive_changes FILE``
+``.venv/bin/python -m mlbridge_optimizations.phase_ordering.search.derive_changes FILE``
 writes the pipeline that ``clang-22`` prints, and what may be put in it.
 What that is, is said here: passes that LLVM or a compiler built on it runs by default,
 be it at another level (argpromotion, callsite-splitting), for another target (sink,
@@ -16,7 +16,7 @@ import argparse
 import json
 from pathlib import Path
 
-from mlbridge_optimizations.phase_ordering.derive_actions import (
+from mlbridge_optimizations.phase_ordering.compiler.derive_actions import (
     NO_ACTION,
     PROLOGUE,
     pipeline_of,

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus
-from mlbridge_optimizations.phase_ordering.compiler import (
+from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     TIMEOUT,
     CompilerOptions,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.evaluate import Evaluation, Way
-from mlbridge_optimizations.phase_ordering.measure import space_of
+from mlbridge_optimizations.phase_ordering.compiler.measure import space_of
+from mlbridge_optimizations.phase_ordering.evaluation.evaluate import Evaluation, Way
 
 
 def run_programs(
