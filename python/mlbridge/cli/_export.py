@@ -14,7 +14,7 @@ from typer import Argument, Option
 
 from mlbridge import ir2vec
 from mlbridge.cli._objects import find_object
-from mlbridge.errors import Malformed, SchemaMismatch, Unsupported
+from mlbridge.errors import Malformed, SchemaMismatch
 from mlbridge.export import (
     FRAMEWORKS,
     FeatureSource,
@@ -25,7 +25,6 @@ from mlbridge.export import (
 from mlbridge.export import export as write
 from mlbridge.export.packages import needed
 from mlbridge.export.source import Source, load_file
-from mlbridge.extras import how_to_install
 from mlbridge.log import read_log
 from mlbridge.options import with_options
 from mlbridge.terminal import console
@@ -246,13 +245,6 @@ def _features(
 def _vocabulary(path: Path | None) -> tuple[str, str] | None:
     if path is None:
         return None
-    try:
-        from mlbridge_optimizations import ir2vec
-    except ImportError as error:
-        raise Unsupported(
-            f"--vocabulary needs the package {error.name}: "
-            f"{how_to_install('train', './optimizations')}"
-        ) from error
     try:
         return path.name, ir2vec.load(path).hash
     except (Malformed, SchemaMismatch):
