@@ -47,6 +47,7 @@ def with_options(
             parameters.append(_parameter(field.name, hints[field.name], default))
     command.__annotations__ = annotations
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__name__ = handler.__name__.strip("_")
     command.__doc__ = text or handler.__doc__
     return command
 

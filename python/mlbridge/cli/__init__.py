@@ -47,9 +47,8 @@ Start here:
 - `mlbridge bench rtt` measures what asking costs here.
 """,
 )
-for command in (doctor, serve, log, inspect):
+for command in (doctor, serve, log, export, inspect):
     app.command()(command)
-app.command("export")(export)
 app.command("compile")(compile_)
 app.add_typer(vocabulary, name="vocabulary")
 add_commands(app)
