@@ -3,21 +3,48 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``mlbridge bench``: what asking a model costs; see docs/benchmarks.md."""
 
-import typer
+from importlib import import_module
+from typing import Any
 
+import typer
+from typer.core import TyperGroup
+
+from mlbridge.options import as_click
 from mlbridge.signals import sigterm_exits
-from mlbridge_benchmarks.inliner.command import inliner_command
-from mlbridge_benchmarks.overhead.command import overhead_command
-from mlbridge_benchmarks.phase_ordering.compile_time_command import compile_time_command
-from mlbridge_benchmarks.phase_ordering.gym_command import gym_command
-from mlbridge_benchmarks.phase_ordering.training_command import training_command
-from mlbridge_benchmarks.rtt.command import rtt
-from mlbridge_benchmarks.rtt.neighbour import neighbour_command
-from mlbridge_benchmarks.serve.command import serve
-from mlbridge_benchmarks.threads.command import threads_command
+
+COMMANDS = {
+    "rtt": "rtt.command:rtt",
+    "serve": "serve.command:serve",
+    "neighbour": "rtt.neighbour:neighbour_command",
+    "inliner": "inliner.command:inliner_command",
+    "threads": "threads.command:threads_command",
+    "overhead": "overhead.command:overhead_command",
+    "compile-time": "phase_ordering.compile_time_command:compile_time_command",
+    "training": "phase_ordering.training_command:training_command",
+    "gym": "phase_ordering.gym_command:gym_command",
+}
+
+
+class _Benchmarks(TyperGroup):
+    """Imports a benchmark when it is asked for: `mlbridge` starts without them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All that there are."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """One of these."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, function = COMMANDS[cmd_name].partition(":")
+        found = getattr(import_module(f"mlbridge_benchmarks.{module}"), function)
+        return as_click(cmd_name, found)
+
 
 app = typer.Typer(
-    no_args_is_help=True, help="Measure what asking a model costs on this machine."
+    cls=_Benchmarks,
+    no_args_is_help=True,
+    help="Measure what asking a model costs on this machine.",
 )
 
 
@@ -25,14 +52,3 @@ app = typer.Typer(
 def _options(context: typer.Context) -> None:
     # Servers and compilers have sessions of their own, and only this process ends them.
     context.with_resource(sigterm_exits())
-
-
-app.command()(rtt)
-app.command()(serve)
-app.command("neighbour")(neighbour_command)
-app.command("inliner")(inliner_command)
-app.command("threads")(threads_command)
-app.command("overhead")(overhead_command)
-app.command("compile-time")(compile_time_command)
-app.command("training")(training_command)
-app.command("gym")(gym_command)

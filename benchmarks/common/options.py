@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 
 from mlbridge.errors import OSFailure
 from mlbridge_benchmarks.common import plot
-from mlbridge_benchmarks.common.programs import ROOT
+from mlbridge_benchmarks.common.checkout import ROOT
 
 JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the rows here.")
@@ -57,49 +57,6 @@ Workloads = Annotated[
 Plugin = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="[default: build/release/lib/MLBridgeLLVM.so]"),
-]
-
-PlotFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--plot", metavar="FILE", help="Where the plot goes. [default: in build]"
-    ),
-]
-
-CorpusFolder = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="The corpus. [default: build/corpus]"),
-]
-
-Vocabulary = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="IR2Vec's, in LLVM's form. [default: build/ir2vec/ir2vec-300d.json]",
-    ),
-]
-
-ModelFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE.onnx",
-        exists=True,
-        help="What decides, as `mlbridge train phase-ordering` writes it. [default: a "
-        "network of random weights]",
-    ),
-]
-
-Modules = Annotated[
-    int, typer.Option(min=0, help="How many are drawn from the corpus; 0: all.")
-]
-
-Flows = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Only this flow; may be repeated."),
-]
-
-Seed = Annotated[
-    int, typer.Option(min=0, help="Of the modules that are drawn, and of weights.")
 ]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge.errors import OSFailure, PeerClosed, Timeout
-from mlbridge_benchmarks.common.programs import ROOT
+from mlbridge_benchmarks.common.checkout import ROOT
 
 SWEEP_SECONDS = 120.0
 """Far more than a sweep takes, also on a busy machine."""

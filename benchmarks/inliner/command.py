@@ -25,6 +25,7 @@ from mlbridge import aot
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.errors import ModelError, OSFailure
 from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks.common.checkout import ROOT
 from mlbridge_benchmarks.common.options import (
     Build,
     JsonFile,
@@ -33,11 +34,10 @@ from mlbridge_benchmarks.common.options import (
     write_rows,
 )
 from mlbridge_benchmarks.common.processes import find_build
-from mlbridge_benchmarks.common.programs import ROOT
+from mlbridge_optimizations.corpus.sources import unpack
+from mlbridge_optimizations.corpus.toolchain import CLANG
 
-CLANG = "clang-22"
 MODEL = ROOT / "models" / "inlining-imitation" / "inliner.onnx"
-LUA_FLAGS = "-std=gnu99 -DLUA_COMPAT_5_3 -DLUA_USE_LINUX"
 
 RULE = "cost-rule"
 """The plug-in with nobody to ask: CostRuleModule.cpp beside this."""
@@ -334,18 +334,8 @@ def table(rows: Sequence[Row]) -> Table:
 
 def _default_source() -> tuple[Path, str]:
     """Lua's parser, which Debian has; fetched where it is not there yet."""
-    workloads = ROOT / "build" / "workloads"
-    subprocess.run(
-        [ROOT / "scripts" / "fetch-workloads", workloads, "lua5.4"],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    generated = workloads / "generated"
-    generated.mkdir(exist_ok=True)
-    header = generated / "lua5.4-deb-multiarch.h"
-    if not header.exists():
-        header.write_text('#define DEB_HOST_MULTIARCH ""\n')
-    return workloads / "lua5.4/src/lparser.c", f"{LUA_FLAGS} -I{generated}"
+    lua = unpack(["lua"], ROOT / "build" / "workloads")["lua"]
+    return lua.folder / "lparser.c", shlex.join(lua.flags)
 
 
 def inliner_command(

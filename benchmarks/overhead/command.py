@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks.common.checkout import ROOT
 from mlbridge_benchmarks.common.options import (
     MODEL_RUNNERS,
     Build,
@@ -26,10 +27,10 @@ from mlbridge_benchmarks.common.options import (
     write_rows,
 )
 from mlbridge_benchmarks.common.processes import find_build
-from mlbridge_benchmarks.common.programs import PROGRAMS, ROOT, fetch
 from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_benchmarks.overhead import overhead
 from mlbridge_benchmarks.overhead.overhead import Source
+from mlbridge_optimizations.corpus.sources import unpack
 
 MODULE = ("bzip2", "compress.c")
 
@@ -61,9 +62,8 @@ def _module(source: Path | None, workloads: Path | None) -> Source:
         return Source(source.name, source)
     name, file = MODULE
     folder = workloads or ROOT / "build" / "workloads"
-    fetch([name], folder)
-    path = folder / PROGRAMS[name].package / file
-    return Source(file, path, tuple(PROGRAMS[name].options(folder)))
+    program = unpack([name], folder)[name]
+    return Source(file, program.folder / file, program.flags)
 
 
 def overhead_command(

@@ -16,6 +16,7 @@ from typing import Any
 from mlbridge import inprocess
 from mlbridge.errors import ModelError, OSFailure
 from mlbridge_benchmarks.threads import threads
+from mlbridge_optimizations.corpus.toolchain import CLANG
 
 SECONDS = 120.0
 """More than one compile takes."""
@@ -75,9 +76,9 @@ def clang_files() -> tuple[Path, ...]:
     Raises:
         OSFailure: there is none.
     """
-    clang = shutil.which(threads.CLANG)
+    clang = shutil.which(CLANG)
     if clang is None:
-        raise OSFailure(f"there is no {threads.CLANG}")
+        raise OSFailure(f"there is no {CLANG}")
     listed = subprocess.run(["ldd", clang], check=True, capture_output=True, text=True)
     libraries = re.findall(r"=> (\S*lib(?:LLVM|clang)\S*)", listed.stdout)
     return tuple(Path(path).resolve() for path in (clang, *libraries))
@@ -121,7 +122,7 @@ def compile_once(
     Raises:
         ModelError: clang failed, or the model was not asked.
     """
-    command: list[str | Path] = [build / "run-client", threads.CLANG]
+    command: list[str | Path] = [build / "run-client", CLANG]
     command += ["-Oz", "-w", *source.flags]
     command += [*variant.options, "-c", source.path, "-o", output]
     done = subprocess.run(

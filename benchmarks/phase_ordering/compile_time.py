@@ -15,7 +15,6 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import geometric_mean, median
-from types import TracebackType
 from typing import Any, Protocol
 
 from elftools.elf.elffile import ELFFile
@@ -92,12 +91,7 @@ class Flow(Protocol):
 
     def __enter__(self) -> "Flow": ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *error: Any) -> None: ...
 
     def renew(self) -> None:
         """Forgets what it may know of the modules; a round begins."""
@@ -177,14 +171,9 @@ class ClangFlow(AbstractContextManager["ClangFlow"]):
             self.start_seconds = self._running.start_seconds
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         if self._server is not None:
-            self._server.__exit__(kind, error, traceback)
+            self._server.__exit__(*error)
 
     def renew(self) -> None:
         """It knows nothing."""

@@ -4,75 +4,89 @@
 """``mlbridge bench compile-time``."""
 
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
-from mlbridge.extras import need
+from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    HOW_TO_INSTALL,
-    CorpusFolder,
-    Flows,
-    JsonFile,
-    ModelFile,
-    Modules,
-    PlotFile,
-    Plugin,
-    Rounds,
-    Seed,
-    Vocabulary,
-    choice,
-    find_plugin,
-    find_vocabulary,
-    progress_on,
-    write_plot,
-    write_rows,
-)
-from mlbridge_benchmarks.common.programs import ROOT
+from mlbridge_benchmarks.common.options import choice, progress_on
 from mlbridge_benchmarks.common.tables import bounds_table
+from mlbridge_benchmarks.phase_ordering.options import Compiled, Setting, need_packages
 
-PACKAGES = ("gymnasium", "elftools", "onnx", "onnxruntime")
-POLICY_PACKAGES = ("torch", "onnxscript")
-AOT_PACKAGES = ("emx_onnx_cgen",)
-
-
-def need_packages(command: str, flow: list[str] | None, model: Path | None) -> None:
-    """Looks for what the flows need, and a random network if there is no model.
-
-    Args:
-        command: that needs it, for the message.
-        flow: those that are wanted; None for all.
-        model: that was given, if any.
-
-    Raises:
-        Unsupported: one is not installed.
-    """
-    packages = PACKAGES + (() if model else POLICY_PACKAGES)
-    if not flow or "aot" in flow:
-        packages += AOT_PACKAGES
-    need(command, packages, HOW_TO_INSTALL)
+if TYPE_CHECKING:
+    from mlbridge_benchmarks.phase_ordering.compile_time import Flow, Results
+    from mlbridge_benchmarks.phase_ordering.task import Deployed, Sample
+    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 
 
-def compile_time_command(
-    modules: Modules = 20,
-    rounds: Rounds = 5,
-    flow: Flows = None,
-    model: ModelFile = None,
-    steps: Annotated[
-        int, typer.Option(min=1, help="Actions of an episode of the random network.")
-    ] = 15,
-    seed: Seed = 0,
+@dataclass(frozen=True)
+class Most:
+    """How large the modules may be."""
+
     most: Annotated[
         int, typer.Option(min=0, help="Instructions of a module; 0: no limit.")
-    ] = 6000,
-    corpus: CorpusFolder = None,
-    vocabulary: Vocabulary = None,
-    plugin: Plugin = None,
-    json_file: JsonFile = None,
-    plot_file: PlotFile = None,
+    ] = 6000
+
+
+def measure_flows(
+    console: Console,
+    setting: Setting,
+    model: Path | None,
+    options: "CompilerOptions",
+    sample: "Sample",
+    names: Sequence[str],
+    make: "Callable[[Deployed, Path], Mapping[str, Flow]]",
+    **more: Any,
+) -> "Results":
+    """Compiles a sample by all flows in turns, and prints what came of it.
+
+    Args:
+        console: to print to.
+        setting: of the benchmark.
+        model: what decides; None for a random network.
+        options: of the compilers.
+        sample: the modules.
+        names: of the flows.
+        make: makes the flows of a model and a folder.
+        more: for ``compile_time.measure``.
+    """
+    from mlbridge_benchmarks.phase_ordering import compile_time
+    from mlbridge_benchmarks.phase_ordering.task import prepare
+
+    with (
+        tempfile.TemporaryDirectory(prefix="mlb") as temporary,
+        progress_on(console) as progress,
+    ):
+        folder = Path(temporary)
+        task = progress.add_task("the model", total=None)
+        deployed = prepare(folder, model, options, setting.seed)
+        made = make(deployed, folder)
+        total = setting.rounds * len(sample.files) * len(names)
+        progress.update(task, description="compiles", total=total)
+        results = compile_time.measure(
+            sample,
+            {name: made[name] for name in names},
+            rounds=setting.rounds,
+            folder=folder,
+            on_compile=lambda: progress.advance(task),
+            **more,
+        )
+    console.print(
+        f"{sample}, {setting.rounds} rounds; {deployed.steps} actions at most each"
+    )
+    console.print(compile_time.table(results))
+    console.print(compile_time.agreement(results))
+    return results
+
+
+def _compile_time(
+    context: typer.Context, setting: Setting, compiled: Compiled, size: Most
 ) -> None:
     """Compile modules by a policy of phase ordering: in the original flow, and in ours.
 
@@ -96,45 +110,30 @@ def compile_time_command(
     mlbridge bench compile-time --modules 0 --most 0 --flow aot --flow 'clang -Oz'
     ```
     """
-    need_packages("bench compile-time", flow, model)
+    need_packages("bench compile-time", setting.flow, compiled.model)
     from mlbridge_benchmarks.phase_ordering import compile_time, plot
-    from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
-    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+    from mlbridge_benchmarks.phase_ordering.task import Sample
 
     console = TableConsole(highlight=False)
-    names = choice("--flow", flow, compile_time.FLOWS)
-    options = CompilerOptions(
-        observation=SEEN,
-        reward="none",
-        steps=steps,
-        vocabulary=find_vocabulary(vocabulary),
-        plugin=find_plugin(plugin),
-    )
+    names = choice("--flow", setting.flow, compile_time.FLOWS)
+    options = setting.compiler()
     sample = Sample.draw(
-        corpus or ROOT / "build" / "corpus", modules, seed, most or None
+        setting.corpus_folder, compiled.modules, setting.seed, size.most or None
     )
-    with (
-        tempfile.TemporaryDirectory(prefix="mlb") as temporary,
-        progress_on(console) as progress,
-    ):
-        folder = Path(temporary)
-        task = progress.add_task("the model", total=None)
-        deployed = prepare(folder, model, options, seed)
-        made = compile_time.flows(names, deployed, folder)
-        total = rounds * len(sample.files) * len(names)
-        progress.update(task, description="compiles", total=total)
-        results = compile_time.measure(
-            sample,
-            made,
-            rounds=rounds,
-            folder=folder,
-            on_compile=lambda: progress.advance(task),
-        )
-    console.print(f"{sample}, {rounds} rounds; {deployed.steps} actions at most each")
-    console.print(compile_time.table(results))
-    console.print(compile_time.agreement(results))
+    results = measure_flows(
+        console,
+        setting,
+        compiled.model,
+        options,
+        sample,
+        names,
+        partial(compile_time.flows, names),
+    )
     if found := compile_time.bounds(results):
         console.print(bounds_table(found))
-    write_rows(console, compile_time.rows(results), json_file)
-    path = plot_file or ROOT / "build" / "compile-time.png"
-    write_plot(console, path, partial(plot.save_compile_time, results))
+    rows = compile_time.rows(results)
+    draw = partial(plot.save_compile_time, results)
+    setting.write(console, rows, "compile-time", draw)
+
+
+compile_time_command = with_options(_compile_time, Setting, Compiled, Most)

@@ -3,53 +3,36 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``mlbridge bench gym``."""
 
-import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    CorpusFolder,
-    Flows,
-    JsonFile,
-    ModelFile,
-    Modules,
-    PlotFile,
-    Plugin,
-    Rounds,
-    Seed,
-    Vocabulary,
-    choice,
-    find_plugin,
-    find_vocabulary,
-    progress_on,
-    write_plot,
-    write_rows,
-)
-from mlbridge_benchmarks.common.programs import ROOT
-from mlbridge_benchmarks.phase_ordering.compile_time_command import need_packages
+from mlbridge_benchmarks.common.options import choice
+from mlbridge_benchmarks.phase_ordering.compile_time_command import measure_flows
+from mlbridge_benchmarks.phase_ordering.options import Compiled, Setting, need_packages
+
+if TYPE_CHECKING:
+    from mlbridge_benchmarks.phase_ordering.compile_time import Flow
+    from mlbridge_benchmarks.phase_ordering.task import Deployed
 
 
-def gym_command(
-    modules: Modules = 20,
-    rounds: Rounds = 5,
-    flow: Flows = None,
-    model: ModelFile = None,
+@dataclass(frozen=True)
+class Actions:
+    """What the random network chooses from."""
+
     actions: Annotated[
         str, typer.Option(help="The space of the random network's actions.")
-    ] = "passes",
-    steps: Annotated[
-        int, typer.Option(min=1, help="Actions of an episode of the random network.")
-    ] = 45,
-    seed: Seed = 0,
-    corpus: CorpusFolder = None,
-    vocabulary: Vocabulary = None,
-    plugin: Plugin = None,
-    json_file: JsonFile = None,
-    plot_file: PlotFile = None,
+    ] = "passes"
+
+
+def _gym(
+    context: typer.Context, setting: Setting, compiled: Compiled, space: Actions
 ) -> None:
     """Run a policy of single passes through Gymnasium, and inside the compiler.
 
@@ -60,33 +43,19 @@ def gym_command(
     all modules of a round, "rewards" also measures the size of the code after each
     step, as in training. The columns are those of `mlbridge bench compile-time`.
     """
-    need_packages("bench gym", flow, model)
+    need_packages("bench gym", setting.flow, compiled.model)
     from mlbridge_benchmarks.phase_ordering import compile_time, gym_flow, plot
-    from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
-    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+    from mlbridge_benchmarks.phase_ordering.task import Sample
 
     console = TableConsole(highlight=False)
-    names = choice("--flow", flow, gym_flow.FLOWS)
-    options = CompilerOptions(
-        actions,
-        SEEN,
-        reward="none",
-        steps=steps,
-        vocabulary=find_vocabulary(vocabulary),
-        plugin=find_plugin(plugin),
-    )
-    sample = Sample.draw(corpus or ROOT / "build" / "corpus", modules, seed)
-    with (
-        tempfile.TemporaryDirectory(prefix="mlb") as temporary,
-        progress_on(console) as progress,
-    ):
-        folder = Path(temporary)
-        task = progress.add_task("the model", total=None)
-        deployed = prepare(folder, model, options, seed)
-        outside = (gym_flow.GYM, gym_flow.KEPT, gym_flow.REWARDED)
-        made = compile_time.flows(
-            [name for name in names if name not in outside], deployed, folder
-        )
+    names = choice("--flow", setting.flow, gym_flow.FLOWS)
+    options = setting.compiler(space.actions)
+    sample = Sample.draw(setting.corpus_folder, compiled.modules, setting.seed)
+    outside = (gym_flow.GYM, gym_flow.KEPT, gym_flow.REWARDED)
+
+    def make(deployed: "Deployed", folder: Path) -> "Mapping[str, Flow]":
+        inside = [name for name in names if name not in outside]
+        made = compile_time.flows(inside, deployed, folder)
         for name in set(outside) & set(names):
             made[name] = gym_flow.GymFlow(
                 deployed,
@@ -94,20 +63,20 @@ def gym_command(
                 rewarded=name == gym_flow.REWARDED,
                 kept=name != gym_flow.GYM,
             )
-        ordered = {name: made[name] for name in names}
-        total = rounds * len(sample.files) * len(names)
-        progress.update(task, description="compiles", total=total)
-        results = compile_time.measure(
-            sample,
-            ordered,
-            base=gym_flow.GYM,
-            rounds=rounds,
-            folder=folder,
-            on_compile=lambda: progress.advance(task),
-        )
-    console.print(f"{sample}, {rounds} rounds; {deployed.steps} actions at most each")
-    console.print(compile_time.table(results))
-    console.print(compile_time.agreement(results))
-    write_rows(console, compile_time.rows(results), json_file)
-    path = plot_file or ROOT / "build" / "gym.png"
-    write_plot(console, path, partial(plot.save_compile_time, results))
+        return made
+
+    results = measure_flows(
+        console,
+        setting,
+        compiled.model,
+        options,
+        sample,
+        names,
+        make,
+        base=gym_flow.GYM,
+    )
+    draw = partial(plot.save_compile_time, results)
+    setting.write(console, compile_time.rows(results), "gym", draw)
+
+
+gym_command = with_options(_gym, Setting, Compiled, Actions, defaults={"steps": 45})

@@ -4,64 +4,51 @@
 """``mlbridge bench training``."""
 
 import tempfile
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from mlbridge.extras import need
+from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common.options import (
     HOW_TO_INSTALL,
-    CorpusFolder,
-    Flows,
-    JsonFile,
-    PlotFile,
-    Plugin,
-    Rounds,
-    Seed,
-    Vocabulary,
     choice,
-    find_plugin,
-    find_vocabulary,
     parse_counts,
     progress_on,
-    write_plot,
-    write_rows,
 )
-from mlbridge_benchmarks.common.programs import ROOT
 from mlbridge_benchmarks.common.tables import bounds_table
+from mlbridge_benchmarks.phase_ordering.options import Setting
 
 PACKAGES = ("torch", "gymnasium", "stable_baselines3", "elftools", "onnxruntime")
 
 
-def training_command(
+@dataclass(frozen=True)
+class Learning:
+    """What is stepped, and learned."""
+
     modules: Annotated[
-        int, typer.Option(min=1, help="How many are drawn from the corpus.")
-    ] = 8,
+        int, Option(min=1, help="How many are drawn from the corpus.")
+    ] = 8
     episodes: Annotated[
-        int, typer.Option(min=1, help="On each of them, where nobody learns.")
-    ] = 2,
-    rounds: Rounds = 3,
-    workers: Annotated[
-        str, typer.Option(metavar="N,N,...", help="Compilers at once.")
-    ] = "1,2",
-    flow: Flows = None,
+        int, Option(min=1, help="On each of them, where nobody learns.")
+    ] = 2
+    workers: Annotated[str, Option(metavar="N,N,...", help="Compilers at once.")] = (
+        "1,2"
+    )
     iterations: Annotated[
-        int, typer.Option(min=0, help="Of the learner; 0: nobody learns.")
-    ] = 5,
+        int, Option(min=0, help="Of the learner; 0: nobody learns.")
+    ] = 5
     iteration_steps: Annotated[
-        int, typer.Option(min=4, help="Actions of an iteration, of all workers.")
-    ] = 60,
-    steps: Annotated[int, typer.Option(min=1, help="Actions of an episode.")] = 15,
-    seed: Seed = 0,
-    corpus: CorpusFolder = None,
-    vocabulary: Vocabulary = None,
-    plugin: Plugin = None,
-    json_file: JsonFile = None,
-    plot_file: PlotFile = None,
-) -> None:
+        int, Option(min=4, help="Actions of an iteration, of all workers.")
+    ] = 60
+
+
+def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
     """Step environments of phase ordering, and train on them, in both flows.
 
     In the original flow each step starts an opt that runs an action's passes, an
@@ -88,42 +75,36 @@ def training_command(
     """
     need("bench training", PACKAGES, HOW_TO_INSTALL)
     from mlbridge_benchmarks.phase_ordering import plot, training
-    from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample
-    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+    from mlbridge_benchmarks.phase_ordering.task import Sample
 
     console = TableConsole(highlight=False)
-    names = choice("--flow", flow, training.FLOWS)
-    numbers = parse_counts("--workers", workers)
-    options = CompilerOptions(
-        observation=SEEN,
-        reward=training.REWARD,
-        steps=steps,
-        vocabulary=find_vocabulary(vocabulary),
-        plugin=find_plugin(plugin),
-    )
-    sample = Sample.draw(corpus or ROOT / "build" / "corpus", modules, seed)
+    names = choice("--flow", setting.flow, training.FLOWS)
+    numbers = parse_counts("--workers", by.workers)
+    options = setting.compiler(reward=training.REWARD)
+    sample = Sample.draw(setting.corpus_folder, by.modules, setting.seed)
     with (
         tempfile.TemporaryDirectory(prefix="mlb") as temporary,
         progress_on(console) as progress,
     ):
         folder = Path(temporary)
-        setting = training.Setting(options, folder)
-        parts = rounds * len(numbers) * len(names) * (1 + bool(iterations))
+        where = training.Setting(options, folder)
+        parts = setting.rounds * len(numbers) * len(names)
+        parts *= 1 + bool(by.iterations)
         task = progress.add_task("training", total=parts)
         results = training.measure(
-            setting,
+            where,
             names,
             numbers,
-            training.episodes(sample, episodes, setting, seed),
-            rounds=rounds,
-            iterations=iterations,
-            iteration_steps=iteration_steps,
-            seed=seed,
+            training.episodes(sample, by.episodes, where, setting.seed),
+            rounds=setting.rounds,
+            iterations=by.iterations,
+            iteration_steps=by.iteration_steps,
+            seed=setting.seed,
             on_part=lambda: progress.advance(task),
         )
     console.print(
-        f"{sample}, {results.states} actions, {rounds} rounds; learning: {iterations} "
-        f"iterations of {iteration_steps} actions"
+        f"{sample}, {results.states} actions, {setting.rounds} rounds; learning: "
+        f"{by.iterations} iterations of {by.iteration_steps} actions"
     )
     console.print(training.table(results))
     console.print(
@@ -136,6 +117,8 @@ def training_command(
             console.print(f"{runs[0].known:.1%} of the states were in the cache")
     if found := training.bounds(results):
         console.print(bounds_table(found))
-    write_rows(console, training.rows(results), json_file)
-    path = plot_file or ROOT / "build" / "training.png"
-    write_plot(console, path, partial(plot.save_training, results))
+    draw = partial(plot.save_training, results)
+    setting.write(console, training.rows(results), "training", draw)
+
+
+training_command = with_options(_training, Setting, Learning, defaults={"rounds": 3})

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``mlbridge bench rtt``."""
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +12,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, TaskID
+from typer import Option
 
 from mlbridge.extras import pip_install
+from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common.options import (
     Build,
@@ -77,47 +80,50 @@ class _Steps:
         self._progress.update(self._task, advance=1, refresh=True)
 
 
-def rtt(
+@dataclass(frozen=True)
+class _Options:
+    """Of the command."""
+
     sweeps: Annotated[
-        int, typer.Option(min=1, help="Round trips for each length that count.")
-    ] = 20,
+        int, Option(min=1, help="Round trips for each length that count.")
+    ] = 20
     lengths: Annotated[
         str,
-        typer.Option(
-            metavar="N,N,...|FIRST:LAST:STEP", help="How many float32s are sent."
-        ),
-    ] = f"{LENGTHS[0]}:{LENGTHS[-1]}:{LENGTHS[1] - LENGTHS[0]}",
+        Option(metavar="N,N,...|FIRST:LAST:STEP", help="How many float32s are sent."),
+    ] = f"{LENGTHS[0]}:{LENGTHS[-1]}:{LENGTHS[1] - LENGTHS[0]}"
     placement: Annotated[
         list[str] | None,
-        typer.Option(metavar="|".join(PLACEMENTS), help="Only this placement."),
-    ] = None,
+        Option(metavar="|".join(PLACEMENTS), help="Only this placement."),
+    ] = None
     runner: Annotated[
         list[str] | None, only_runner([*kinds(), *inprocess.RUNTIMES])
-    ] = None,
+    ] = None
     serdes: Annotated[
         list[str] | None,
-        typer.Option(metavar="|".join(SERDES), help="Only this format."),
-    ] = None,
+        Option(metavar="|".join(SERDES), help="Only this format."),
+    ] = None
     fresh: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--fresh",
             help="Write the features anew before each trip, which is not timed: they "
             "are then in the compiler's cache alone. Else they are written once.",
         ),
-    ] = False,
-    json_file: JsonFile = None,
+    ] = False
+    json_file: JsonFile = None
     plot_file: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--plot",
             metavar="FILE",
             help="Where the plot goes; that of models in process has -inprocess in "
             "its name. [default: rtt.png beside rtt-client]",
         ),
-    ] = None,
-    build: Build = None,
-) -> None:
+    ] = None
+    build: Build = None
+
+
+def _rtt(context: typer.Context, by: _Options) -> None:
     """Time round trips between a compiler in C++ and a model.
 
     For each length, the compiler sends that many float32s to a model in Python and
@@ -136,22 +142,22 @@ def rtt(
     ```
     """
     console = TableConsole(highlight=False)
-    asked = _lengths(lengths)
+    asked = _lengths(by.lengths)
     work = Workload.make(asked)
-    found_build = find_build(build)
-    words = choice("--runner", runner, (*kinds(), *inprocess.RUNTIMES))
-    if not runner:
+    found_build = find_build(by.build)
+    words = choice("--runner", by.runner, (*kinds(), *inprocess.RUNTIMES))
+    if not by.runner:
         words = ALL
         if not (found_build / "grpc-floor-server").exists():
             console.print("[yellow]this build has no gRPC[/]")
             words = tuple(name for name in ALL if not name.startswith("grpc"))
-    runtimes = _in_process(console, found_build, runner)
+    runtimes = _in_process(console, found_build, by.runner)
     words = tuple(word for word in words if word in kinds())
     chosen = subjects(
         [name for word in words for name in kinds()[word]],
-        choice("--serdes", serdes, SERDES),
+        choice("--serdes", by.serdes, SERDES),
     )
-    wanted = choice("--placement", placement, PLACEMENTS)
+    wanted = choice("--placement", by.placement, PLACEMENTS)
     where = [p for p in placements() if p.name in wanted]
     if missing := set(wanted) - {p.name for p in where}:
         console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")
@@ -163,7 +169,7 @@ def rtt(
     # It draws between sweeps.
     with progress_on(console, auto_refresh=False) as progress:
         for p in where if chosen else ():
-            task = progress.add_task(p.name, total=rounds_of(sweeps))
+            task = progress.add_task(p.name, total=rounds_of(by.sweeps))
             progress.refresh()
             advance = partial(progress.update, task, advance=1, refresh=True)
             measured.append(
@@ -171,8 +177,8 @@ def rtt(
                     p,
                     work,
                     chosen,
-                    sweeps=sweeps,
-                    fresh=fresh,
+                    sweeps=by.sweeps,
+                    fresh=by.fresh,
                     build=found_build,
                     on_round=advance,
                 )
@@ -184,7 +190,7 @@ def rtt(
             inside = inprocess.measure(
                 runtimes,
                 inprocess.lengths_of(asked),
-                batches=inprocess.BATCHES_A_SWEEP * sweeps,
+                batches=inprocess.BATCHES_A_SWEEP * by.sweeps,
                 build=found_build,
                 on_start=steps.start,
                 on_done=steps.advance,
@@ -196,8 +202,9 @@ def rtt(
         console.print(inprocess.table(inside))
     found = [b for r in measured for b in report.bounds(r)]
     console.print(bounds_table(found + inprocess.bounds(inside)))
-    write_rows(console, report.rows(measured) + inprocess.as_dicts(inside), json_file)
-    path = plot_file or found_build / "rtt.png"
+    rows = report.rows(measured) + inprocess.as_dicts(inside)
+    write_rows(console, rows, by.json_file)
+    path = by.plot_file or found_build / "rtt.png"
     if can_plot and measured:
         plot.save(measured, path)
         console.print(f"plot: {path}")
@@ -205,3 +212,6 @@ def rtt(
         path = path.with_stem(f"{path.stem}-inprocess")
         plot.save_in_process(inside, path)
         console.print(f"plot: {path}")
+
+
+rtt = with_options(_rtt, _Options)

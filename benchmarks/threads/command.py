@@ -5,15 +5,19 @@
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
+from typer import Option
 
 from mlbridge.errors import ModelError
+from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks.common.checkout import ROOT
 from mlbridge_benchmarks.common.options import (
     MODEL_RUNNERS,
     Build,
@@ -30,10 +34,10 @@ from mlbridge_benchmarks.common.options import (
     write_rows,
 )
 from mlbridge_benchmarks.common.processes import find_build
-from mlbridge_benchmarks.common.programs import PROGRAMS, ROOT, fetch
 from mlbridge_benchmarks.common.tables import number, plain_table
 from mlbridge_benchmarks.threads import plot, threads
 from mlbridge_benchmarks.threads.threads import Cell, Cells, Model, Round, Source
+from mlbridge_optimizations.corpus.sources import unpack
 
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"
@@ -114,42 +118,47 @@ class _Compiles:
         return found
 
 
-def threads_command(
+@dataclass(frozen=True)
+class _Options:
+    """Of the command."""
+
     counts: Annotated[
         str,
-        typer.Option("--threads", metavar="N,N,...", help="How many at once."),
-    ] = COUNTS,
-    runner: ModelRunner = None,
+        Option("--threads", metavar="N,N,...", help="How many at once."),
+    ] = COUNTS
+    runner: ModelRunner = None
     only: Annotated[
-        list[str] | None, typer.Option(metavar="|".join(PARTS), help="Only this part.")
-    ] = None,
+        list[str] | None, Option(metavar="|".join(PARTS), help="Only this part.")
+    ] = None
     program: Annotated[
         list[str] | None,
-        typer.Option(metavar="|".join(PROGRAMS), help="Compile only this program."),
-    ] = None,
+        Option(metavar="|".join(threads.PROGRAMS), help="Compile only this program."),
+    ] = None
     source: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             metavar="FILE.c", exists=True, help="Compile this file, and no program."
         ),
-    ] = None,
+    ] = None
     seconds: Annotated[
-        float, typer.Option(min=0.05, help="How long decisions are counted each time.")
-    ] = 0.5,
-    rounds: Rounds = 5,
-    workloads: Workloads = None,
-    plugin: Plugin = None,
-    json_file: JsonFile = None,
+        float, Option(min=0.05, help="How long decisions are counted each time.")
+    ] = 0.5
+    rounds: Rounds = 5
+    workloads: Workloads = None
+    plugin: Plugin = None
+    json_file: JsonFile = None
     plot_file: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--plot",
             metavar="FILE",
             help="Where the plot goes. [default: threads.png beside threads-client]",
         ),
-    ] = None,
-    build: Build = None,
-) -> None:
+    ] = None
+    build: Build = None
+
+
+def _threads(context: typer.Context, wanted: _Options) -> None:
     """Compare threads of one process that share a model with as many processes.
 
     First decisions: each thread asks the imitation inliner without a pause. Then
@@ -171,13 +180,13 @@ def threads_command(
     ```
     """
     console = TableConsole(highlight=False)
-    numbers = parse_counts("--threads", counts)
-    chosen = choice("--runner", runner, MODEL_RUNNERS)
-    parts = choice("--only", only, PARTS)
-    names = choice("--program", program, tuple(PROGRAMS))
+    numbers = parse_counts("--threads", wanted.counts)
+    chosen = choice("--runner", wanted.runner, MODEL_RUNNERS)
+    parts = choice("--only", wanted.only, PARTS)
+    names = choice("--program", wanted.program, threads.PROGRAMS)
     clients = {"decisions": "threads-client", "compile": "compile-client"}
-    found_build = find_build(build, [clients[part] for part in parts])
-    found_plugin = find_plugin(plugin) if "compile" in parts else None
+    found_build = find_build(wanted.build, [clients[part] for part in parts])
+    found_plugin = find_plugin(wanted.plugin) if "compile" in parts else None
 
     decided: Cells = {}
     compiled: Cells = {}
@@ -192,36 +201,35 @@ def threads_command(
 
         def decide(model: Model, count: int, side: str) -> Round:
             shape = [count] if side == "threads" else [1] * count
-            return threads.decide(found_build, model, features, shape, seconds)
+            return threads.decide(found_build, model, features, shape, wanted.seconds)
 
         def advance() -> None:
             progress.update(task, advance=1, refresh=True)
 
-        total = 2 * len(numbers) * rounds
+        total = 2 * len(numbers) * wanted.rounds
         if "decisions" in parts:
             task = progress.add_task("decisions", total=total * len(models))
             decided = threads.measure(
-                decide, models, numbers, rounds=rounds, on_round=advance
+                decide, models, numbers, rounds=wanted.rounds, on_round=advance
             )
         if found_plugin:
-            if source:
-                sources = [Source(path.stem, path.resolve()) for path in source]
+            if wanted.source:
+                sources = [Source(path.stem, path.resolve()) for path in wanted.source]
             else:
-                tree = workloads or ROOT / "build" / "workloads"
-                fetch(names, tree)
-                sources = threads.program_sources(names, tree)
+                tree = wanted.workloads or ROOT / "build" / "workloads"
+                sources = threads.program_sources(unpack(names, tree).values())
             modules = threads.emit_bitcode(sources, folder)
             compiles = _Compiles(found_build, found_plugin, modules, folder)
             models += threads.models(["llvm"], folder)
             task = progress.add_task("compile", total=total * len(models))
             compiled = threads.measure(
-                compiles, models, numbers, rounds=rounds, on_round=advance
+                compiles, models, numbers, rounds=wanted.rounds, on_round=advance
             )
 
     if decided:
         console.print(decisions_table(decided))
     if compiled:
-        origin = "the sources given" if source else ", ".join(names)
+        origin = "the sources given" if wanted.source else ", ".join(names)
         console.print(f"{len(modules)} modules of {origin}")
         console.print(compile_table(compiled))
     if threads.is_busy(decided) or threads.is_busy(compiled):
@@ -229,6 +237,9 @@ def threads_command(
             "[yellow]other work has had part of the cores: CPU tells more than time[/]"
         )
     made = threads.rows("decisions", decided) + threads.rows("compile", compiled)
-    write_rows(console, made, json_file)
-    path = plot_file or found_build / "threads.png"
+    write_rows(console, made, wanted.json_file)
+    path = wanted.plot_file or found_build / "threads.png"
     write_plot(console, path, partial(plot.save, decided, compiled))
+
+
+threads_command = with_options(_threads, _Options)

@@ -9,7 +9,7 @@ import os
 import resource
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -19,12 +19,15 @@ from typing import Any
 
 from mlbridge import inprocess
 from mlbridge.errors import ModelError, PeerClosed
+from mlbridge_benchmarks.common.checkout import in_checkout
 from mlbridge_benchmarks.common.processes import ENVIRONMENT
-from mlbridge_benchmarks.common.programs import PROGRAMS, in_checkout
+from mlbridge_optimizations.corpus.sources import SourceProgram
+from mlbridge_optimizations.corpus.toolchain import CLANG
 
 MODEL = "models/inlining-imitation/inliner.onnx"
 
-CLANG = "clang-22"
+PROGRAMS = ("bzip2", "zlib", "lua")
+"""Debian's, that are compiled."""
 
 COMPILE_SECONDS = 600.0
 """More than any compile takes."""
@@ -180,12 +183,12 @@ class Source:
     flags: tuple[str, ...] = ()
 
 
-def program_sources(programs: Sequence[str], workloads: Path) -> list[Source]:
-    """Those of programs that have been fetched."""
+def program_sources(programs: Iterable[SourceProgram]) -> list[Source]:
+    """Those of programs that have been unpacked."""
     return [
-        Source(f"{name}-{path.stem}", path, tuple(PROGRAMS[name].options(workloads)))
-        for name in programs
-        for path in PROGRAMS[name].sources(workloads)
+        Source(f"{program.name}-{path.stem}", path, program.flags)
+        for program in programs
+        for path in program.largest_first
     ]
 
 

@@ -4,17 +4,17 @@
 """``mlbridge corpus``: real programs as bitcode."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import TaskID
 from rich.table import Table
 
 from mlbridge.errors import InvalidArgument
 from mlbridge.terminal import console, errors
-from mlbridge_optimizations import corpus
-from mlbridge_optimizations.commands.progress import progress_bars
-from mlbridge_optimizations.corpus.manifest import Program
+from mlbridge_optimizations.commands.progress import progress_bars, stages_on
+
+if TYPE_CHECKING:
+    from mlbridge_optimizations.corpus import Program
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -50,14 +50,10 @@ def fetch(
     mlbridge corpus fetch --program bzip2 --program lua --folder small
     ```
     """
+    from mlbridge_optimizations import corpus
+
     with progress_bars() as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def show(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage)
-            bars.update(tasks[stage], completed=done, total=total)
-
+        show = stages_on(bars)
         fetched = corpus.fetch(
             folder, programs=program, packages=packages, jobs=jobs, show=show
         )
@@ -74,6 +70,8 @@ def fetch(
 @app.command("list")
 def list_(folder: Folder = DEFAULT) -> None:
     """List the programs there could be, and which of them are here."""
+    from mlbridge_optimizations import corpus
+
     try:
         here = corpus.load(folder).programs
     except InvalidArgument:
@@ -97,6 +95,8 @@ def stats(
     ] = None,
 ) -> None:
     """Show how many modules, functions and instructions a corpus has."""
+    from mlbridge_optimizations import corpus
+
     found = corpus.load(folder)
     table = Table("program", "version", "split", title=found.compiler)
     for column in ("modules", "functions", "instructions", "largest module"):
@@ -115,7 +115,7 @@ def stats(
         console.print(f"The plot is in {plot}.")
 
 
-def _row(name: str, version: str, split: str, programs: list[Program]) -> list[str]:
+def _row(name: str, version: str, split: str, programs: "list[Program]") -> list[str]:
     modules = [m for p in programs for m in p.modules if m.functions]
     sizes = [module.instructions for module in modules]
     numbers = (
@@ -142,6 +142,8 @@ def csmith(
     mlbridge corpus csmith --count 200 --seed 1
     ```
     """
+    from mlbridge_optimizations import corpus
+
     with progress_bars() as bars:
         task = bars.add_task("Generating", total=count)
         corpus.generate(
@@ -169,6 +171,8 @@ def run(
     mlbridge corpus run --program bzip2
     ```
     """
+    from mlbridge_optimizations import corpus
+
     found = corpus.load(folder)
     wanted = program or [each.name for each in found.select()]
     table = Table("program", "user s", "result", title=f"clang {level}")

@@ -3,23 +3,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """From a Debian source package to bitcode."""
 
-import contextlib
 import fcntl
 import hashlib
 import os
 import shutil
-import signal
-import subprocess
-import tempfile
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from pathlib import Path
 
-from mlbridge.errors import Error, InvalidArgument, OSFailure
+from mlbridge.errors import Error, InvalidArgument
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import (
     LINKED,
@@ -31,21 +25,16 @@ from mlbridge_optimizations.corpus.manifest import (
     sha256,
 )
 from mlbridge_optimizations.corpus.recipes import RECIPES, Recipe, split_of
-
-SCRIPTS = Path(__file__).with_name("scripts")
-"""They ask Debian's archive."""
-
-PACKAGES = Path("build/workloads")
-"""Where the demo, the tests and the benchmarks have theirs, too."""
-
-FETCH_SECONDS = 1800.0
-"""For all packages together; apt has deadlines of its own."""
-
-_LAST = 5
-"""Lines of what a script that failed has said."""
-
-Show = Callable[[str, int, int], None]
-"""Is told the name of a stage, how much of it is done, and of how much."""
+from mlbridge_optimizations.corpus.sources import (
+    PACKAGES,
+    Show,
+    fetch_packages,
+    filled,
+    find_sources,
+    places_of,
+    version_of,
+    write_headers,
+)
 
 
 @dataclass
@@ -108,7 +97,7 @@ def fetch(
     into.mkdir(parents=True, exist_ok=True)
     with alone(into), ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         fetched = Fetched(open_corpus(into))
-        missing = _fetch_packages([RECIPES[n].package for n in wanted], packages, show)
+        missing = fetch_packages([RECIPES[n].package for n in wanted], packages, show)
         preparing: dict[str, Future[_Prepared]] = {}
         for name in wanted:
             if RECIPES[name].package in missing:
@@ -139,101 +128,18 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _fetch_packages(names: Sequence[str], packages: Path, show: Show) -> dict[str, str]:
-    """Unpacks source packages; returns those that could not be had, and why."""
-    command = [str(SCRIPTS / "fetch-workloads"), str(packages), *names]
-    show("Fetching sources", 0, len(names))
-    done = sum((packages / name).is_dir() for name in names)
-    show("Fetching sources", done, len(names))
-
-    def came(_: str) -> None:
-        nonlocal done
-        done += 1
-        show("Fetching sources", done, len(names))
-
-    said = run_script(command, came, FETCH_SECONDS)
-    missing = [name for name in names if not (packages / name).is_dir()]
-    reason = f": {said}" if said else ""
-    return dict.fromkeys(missing, f"Debian's archive did not give its package{reason}")
-
-
-def run_script(
-    command: Sequence[str], line: Callable[[str], None], seconds: float
-) -> str:
-    """Runs a script, and ends it with all that it has started.
-
-    Args:
-        command: the script and its arguments.
-        line: is told each line that it prints.
-        seconds: that it may take.
-
-    Returns:
-        The last that it said of what went wrong; nothing if it went well.
-    """
-    with (
-        tempfile.TemporaryFile() as errors,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        ) as process,
-    ):
-        is_late = threading.Event()
-
-        def stop() -> None:
-            is_late.set()
-            _end_group(process)
-
-        late = threading.Timer(seconds, stop)
-        late.daemon = True
-        late.start()
-        try:
-            assert process.stdout is not None
-            for printed in process.stdout:
-                line(printed)
-            process.wait()
-        finally:
-            late.cancel()
-            _end_group(process)
-        errors.seek(0)
-        said = errors.read().decode(errors="replace").strip().splitlines()[-_LAST:]
-        if is_late.is_set():
-            said.append(f"no end after {seconds:.0f} s")
-        elif process.returncode:
-            said.append(f"status {process.returncode}")
-        else:
-            return ""
-        return "\n".join(said)
-
-
-def _end_group(process: subprocess.Popen[str]) -> None:
-    """Ends what a script has started; while it is not reaped, its number is its own."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-
 def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared:
     """Runs what the recipe asks for before the first file is compiled."""
     recipe = RECIPES[name]
-    tree, made = packages / recipe.package, into / "made" / name
-    places = {
-        "tree": str(tree),
-        "made": str(made),
-        "packages": str(packages),
-        "scripts": str(SCRIPTS),
-    }
-    root = Path(_filled(recipe.root, places))
-    version = _version(tree)
+    made = into / "made" / name
+    places = places_of(recipe, packages, made)
+    root = Path(filled(recipe.root, places))
+    version = version_of(packages / recipe.package)
     flags = (
         *toolchain.UNOPTIMISED,
         # The same bytes, wherever the folders are.
         *(f"-ffile-prefix-map={path}=." for path in (made, root)),
-        *(_filled(flag, places) for flag in recipe.flags),
+        *(filled(flag, places) for flag in recipe.flags),
     )
     key = hashlib.sha256(repr((recipe, version, flags)).encode()).hexdigest()
     old = corpus.programs.get(name)
@@ -241,34 +147,13 @@ def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared
         return _Prepared(name, recipe, root, version, (), flags, key)
 
     shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True)
-    for header, text in recipe.headers.items():
-        (made / header).write_text(text, encoding="utf-8")
+    write_headers(recipe, made)
     for command in recipe.commands:
-        toolchain.run([_filled(word, places) for word in command], folder=made)
-    sources = {
-        str(path.relative_to(root))
-        for pattern in recipe.sources
-        for path in root.glob(pattern)
-    }
-    kept = [s for s in sources if not any(fnmatch(s, w) for w in recipe.without)]
-    if not kept:
-        raise OSFailure(f"none of {', '.join(recipe.sources)} is in {root}")
+        toolchain.run([filled(word, places) for word in command], folder=made)
+    kept = find_sources(recipe, root)
     # The largest first: no core should be left with one at the end.
     kept.sort(key=lambda source: (-(root / source).stat().st_size, source))
     return _Prepared(name, recipe, root, version, tuple(kept), flags, key)
-
-
-def _filled(text: str, places: dict[str, str]) -> str:
-    for name, path in places.items():
-        text = text.replace(f"{{{name}}}", path)
-    return text
-
-
-def _version(tree: Path) -> str:
-    """The version in the first line of debian/changelog: `bzip2 (1.0.8-5) ...`."""
-    with (tree / "debian/changelog").open(encoding="utf-8") as changelog:
-        return changelog.readline().split("(", 1)[1].split(")", 1)[0]
 
 
 def _is_whole(program: Program, folder: Path) -> bool:

@@ -16,14 +16,9 @@ from pathlib import Path
 
 from mlbridge.errors import CompilerFailed, Timeout
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.corpus.build import (
-    PACKAGES,
-    SCRIPTS,
-    alone,
-    compile_module,
-    open_corpus,
-)
+from mlbridge_optimizations.corpus.build import alone, compile_module, open_corpus
 from mlbridge_optimizations.corpus.manifest import Corpus, Program
+from mlbridge_optimizations.corpus.sources import PACKAGES, SCRIPTS
 
 SECONDS = 3.0
 """One that runs longer without optimisation is no test: some never end."""

@@ -35,6 +35,7 @@ def run(
     command: Sequence[str | Path],
     *,
     folder: Path | None = None,
+    stdin: Path = Path(os.devnull),
     seconds: float = SECONDS,
     own_session: bool = False,
 ) -> tuple[bytes, bytes]:
@@ -43,6 +44,7 @@ def run(
     Args:
         command: the program and its arguments.
         folder: where it runs; by default here.
+        stdin: the file that it reads.
         seconds: that it may take.
         own_session: whether it is in a session of its own, as a compiler of
             `mlbridge.envs` is: Linux may share the cores out by session.
@@ -54,15 +56,16 @@ def run(
     """
     words = " ".join(map(str, command))
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            cwd=folder,
-            timeout=seconds,
-            check=False,
-            start_new_session=own_session,
-        )
+        with stdin.open("rb") as given:
+            done = subprocess.run(
+                command,
+                stdin=given,
+                capture_output=True,
+                cwd=folder,
+                timeout=seconds,
+                check=False,
+                start_new_session=own_session,
+            )
     except subprocess.TimeoutExpired:
         raise Timeout(f"no end after {seconds:.0f} s: {words}") from None
     except OSError as error:

@@ -28,7 +28,7 @@ from mlbridge_optimizations.inlining.evaluate import (
 from mlbridge_optimizations.inlining.export import write_onnx
 from mlbridge_optimizations.inlining.policy import Policy
 from mlbridge_optimizations.inlining.record import read_table, record
-from mlbridge_optimizations.inlining.toolchain import ToolFailed, in_spec
+from mlbridge_optimizations.inlining.toolchain import in_spec
 from mlbridge_optimizations.inlining.train import Epoch, Settings, train
 
 BUILD = Path("build").resolve()
@@ -36,7 +36,6 @@ BUILD = Path("build").resolve()
 # What may go wrong outside of this program, each with a text that says what.
 FAILURES = (
     mlbridge.Error,
-    ToolFailed,
     UnexpectedStatistics,
     OSError,
     subprocess.SubprocessError,

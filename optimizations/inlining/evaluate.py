@@ -17,16 +17,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mlbridge import serving
+from mlbridge_optimizations.corpus.sources import SourceProgram
+from mlbridge_optimizations.corpus.toolchain import link, run
 from mlbridge_optimizations.inlining.agreement import Agreement
-from mlbridge_optimizations.inlining.corpus import Program
 from mlbridge_optimizations.inlining.policy import Policy
 from mlbridge_optimizations.inlining.toolchain import (
     compile_program,
     in_spec,
-    link,
     mllvm,
     model_flags,
-    run,
     text_size,
 )
 
@@ -106,7 +105,7 @@ class UnexpectedStatistics(Exception):
 
 
 def build_stock(
-    program: Program, into: Path, jobs: int, advance: Callable[[], None]
+    program: SourceProgram, into: Path, jobs: int, advance: Callable[[], None]
 ) -> Build:
     """Compiles and links a program with clang alone: no plug-in, no model."""
     objects = []
@@ -114,12 +113,12 @@ def build_stock(
         objects.append(unit.object_file)
         advance()
     executable = into / program.name
-    link(objects, executable)
+    link(objects, (), executable)
     return Build(executable, text_size(objects), tuple(objects))
 
 
 def build_by_model(
-    program: Program,
+    program: SourceProgram,
     way: str,
     spec: str,
     plugin: Path,
@@ -132,7 +131,7 @@ def build_by_model(
     times would say so.
 
     Raises:
-        ToolFailed: The compiler failed, or the model in it.
+        CompilerFailed: The compiler failed, or the model in it.
         UnexpectedStatistics: Some decision was not the model's.
     """
     options = ["-mlbridge-inliner-include-default", "-mlbridge-print-statistics"]
@@ -145,12 +144,12 @@ def build_by_model(
     if not asked.agreement.decisions:
         raise UnexpectedStatistics("the compilers asked nothing")
     executable = into / program.name
-    link(objects, executable)
+    link(objects, (), executable)
     return ModelBuild(executable, text_size(objects), tuple(objects), way, asked)
 
 
 def build_by_served_model(
-    program: Program,
+    program: SourceProgram,
     policy: Policy,
     way: str,
     plugin: Path,
@@ -160,7 +159,7 @@ def build_by_served_model(
     """The same with a policy in this process, which is asked in one of the ways SERVED.
 
     Raises:
-        ToolFailed: The compiler failed, or the model did.
+        CompilerFailed: The compiler failed, or the model did.
         UnexpectedStatistics: Some decision was not the model's.
     """
     # The name of a socket has to be short, which a path in a checkout may not be.

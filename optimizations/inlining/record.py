@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge import read_log
-from mlbridge_optimizations.inlining.corpus import Program
+from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.inlining.toolchain import (
     compile_program,
     in_spec,
@@ -55,7 +55,11 @@ class Table:
 
 
 def record(
-    program: Program, plugin: Path, into: Path, jobs: int, advance: Callable[[], None]
+    program: SourceProgram,
+    plugin: Path,
+    into: Path,
+    jobs: int,
+    advance: Callable[[], None],
 ) -> list[Unit]:
     """Compiles a program as LLVM would, and logs every decision.
 

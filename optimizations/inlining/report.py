@@ -14,11 +14,12 @@ import numpy as np
 import torch
 from rich.table import Table as RichTable
 
+from mlbridge_optimizations.corpus.sources import SourceProgram
+from mlbridge_optimizations.corpus.toolchain import compiler_version
 from mlbridge_optimizations.inlining.agreement import Agreement
-from mlbridge_optimizations.inlining.corpus import TRAINING, Program
+from mlbridge_optimizations.inlining.corpus import TRAINING
 from mlbridge_optimizations.inlining.evaluate import Build, ModelBuild
 from mlbridge_optimizations.inlining.record import Table
-from mlbridge_optimizations.inlining.toolchain import clang_version
 from mlbridge_optimizations.inlining.train import Settings, Training
 
 # What the demo promises.
@@ -62,7 +63,7 @@ class Outcome:
     """
 
     settings: Settings
-    programs: list[Program]
+    programs: list[SourceProgram]
     tables: dict[str, Table]
     training: Training
     stock: Build
@@ -194,7 +195,7 @@ def figures(outcome: Outcome) -> dict[str, Any]:
     return {
         "settings": asdict(outcome.settings),
         "versions": {
-            "clang": clang_version(),
+            "clang": compiler_version(),
             "numpy": np.__version__,
             "python": platform.python_version(),
             "torch": torch.__version__,

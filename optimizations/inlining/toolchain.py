@@ -3,20 +3,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """clang, llvm-size and the plug-in as functions."""
 
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from mlbridge_optimizations.inlining.corpus import Program
+from mlbridge_optimizations.corpus.sources import SourceProgram
+from mlbridge_optimizations.corpus.toolchain import CLANG, run
 
-CLANG = "clang-22"
 LLVM_SIZE = "llvm-size-22"
-
-# No command here should take a tenth of this, in seconds.
-TIMEOUT = 300.0
 
 
 @dataclass(frozen=True)
@@ -32,33 +28,6 @@ class Compiled:
     source: Path
     object_file: Path
     stderr: str
-
-
-class ToolFailed(Exception):
-    """A command ended with another status than 0."""
-
-    def __init__(self, command: Sequence[str | Path], status: int, stderr: str):
-        words = " ".join(str(word) for word in command)
-        super().__init__(f"status {status} from: {words}\n{stderr.strip()}")
-
-
-def run(
-    command: Sequence[str | Path], *, stdin: Path | None = None
-) -> tuple[bytes, str]:
-    """Runs a command and returns its stdout and, as text, its stderr.
-
-    Raises:
-        ToolFailed: Its status is not 0.
-        subprocess.TimeoutExpired: It did not end; it has been killed.
-    """
-    with (stdin or Path("/dev/null")).open("rb") as source:
-        done = subprocess.run(
-            command, stdin=source, capture_output=True, timeout=TIMEOUT
-        )
-    stderr = done.stderr.decode(errors="replace")
-    if done.returncode != 0:
-        raise ToolFailed(command, done.returncode, stderr)
-    return done.stdout, stderr
 
 
 def model_flags(plugin: Path, spec: str) -> list[str]:
@@ -82,7 +51,7 @@ def in_spec(path: Path) -> str:
 
 
 def compile_program(
-    program: Program,
+    program: SourceProgram,
     into: Path,
     *,
     extra: Callable[[Path], Sequence[str]] = lambda source: (),
@@ -97,7 +66,7 @@ def compile_program(
         jobs: How many compilers may run at once.
 
     Raises:
-        ToolFailed: clang found an error, or the plug-in did.
+        CompilerFailed: clang found an error, or the plug-in did.
     """
     into.mkdir(parents=True, exist_ok=True)
 
@@ -105,21 +74,10 @@ def compile_program(
         target = into / f"{source.stem}.o"
         flags = ("-Oz", "-w", *program.flags, *extra(source))
         _, stderr = run([CLANG, *flags, "-c", source, "-o", target])
-        return Compiled(source, target, stderr)
+        return Compiled(source, target, stderr.decode(errors="replace"))
 
     with ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(compile_one, program.sources)
-
-
-def link(objects: Sequence[Path], program: Path) -> None:
-    """Links object files to an executable."""
-    run([CLANG, *objects, "-o", program])
-
-
-def clang_version() -> str:
-    """The compiler's own word on what it is."""
-    stdout, _ = run([CLANG, "--version"])
-    return stdout.decode().splitlines()[0]
 
 
 def text_size(objects: Sequence[Path]) -> int:

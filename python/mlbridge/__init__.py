@@ -17,6 +17,9 @@ recorded, and `mlbridge.codec` reads and writes single messages. On the command 
 ``mlbridge --help``.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from mlbridge import _core
 from mlbridge._core import Format
 from mlbridge.batching import Batched, BatchPolicy, batched, stack
@@ -33,11 +36,6 @@ from mlbridge.errors import (
     Timeout,
     Unsupported,
 )
-from mlbridge.interactive import (
-    CompileResult,
-    InteractiveCompilerInterface,
-    compile_with_policy,
-)
 from mlbridge.interface import (
     BaseCompilerInterface,
     GRPCCompilerInterface,
@@ -48,6 +46,13 @@ from mlbridge.log import TrainingLog, read_log
 from mlbridge.runner import ModelRunner, create_model_runner
 from mlbridge.server import Serving, Statistics, serve, serving
 from mlbridge.types import Feature, Features, Policy
+
+if TYPE_CHECKING:
+    from mlbridge.interactive import (
+        CompileResult,
+        InteractiveCompilerInterface,
+        compile_with_policy,
+    )
 
 __version__ = _core.VERSION
 
@@ -88,3 +93,12 @@ __all__ = [
     "serving",
     "stack",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What runs stock compilers is loaded when it is used: few programs do."""
+    if name == "interactive":
+        return import_module("mlbridge.interactive")
+    if name in ("CompileResult", "InteractiveCompilerInterface", "compile_with_policy"):
+        return getattr(import_module("mlbridge.interactive"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,6 @@ import shutil
 import tempfile
 import weakref
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 
@@ -36,12 +35,7 @@ class OwnFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

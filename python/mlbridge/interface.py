@@ -6,7 +6,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
-from types import TracebackType
 from typing import Any, Literal, Self, overload
 
 from mlbridge import _core, grpc
@@ -62,12 +61,7 @@ class BaseCompilerInterface(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

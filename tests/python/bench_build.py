@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from mlbridge import OSFailure
+from mlbridge_benchmarks.command import app
 from mlbridge_benchmarks.common.processes import find_build
 
 BUILD = os.environ.get("MLBRIDGE_BENCHMARKS")
@@ -20,6 +22,21 @@ def build_or_skip() -> Path:
         return find_build(Path(BUILD) if BUILD else None)
     except OSFailure as missing:
         pytest.skip(str(missing))
+
+
+def run_bench(*arguments: object) -> str:
+    """What a benchmark prints; it is to succeed."""
+    words = [str(argument) for argument in arguments]
+    outcome = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.output
+
+
+def refused(*arguments: str) -> str:
+    """What a benchmark says of options that it does not take, in one line."""
+    outcome = CliRunner().invoke(app, arguments)
+    assert outcome.exit_code == 2
+    return " ".join(outcome.output.split())
 
 
 def children() -> str:

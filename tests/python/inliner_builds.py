@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 from mlbridge.doctor import find_llvm_plugin
-from mlbridge_optimizations.inlining.corpus import Program
+from mlbridge_optimizations.corpus.sources import SourceProgram
+from mlbridge_optimizations.corpus.toolchain import CLANG, run
 from mlbridge_optimizations.inlining.network import InliningNetwork
 from mlbridge_optimizations.inlining.policy import Policy
-from mlbridge_optimizations.inlining.toolchain import CLANG, mllvm, model_flags, run
+from mlbridge_optimizations.inlining.toolchain import mllvm, model_flags
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "models" / "inlining-imitation"
@@ -63,7 +64,7 @@ class Made:
 class Unit:
     """A file to be compiled, and as what."""
 
-    program: Program
+    program: SourceProgram
     source: Path
 
     @property
@@ -78,18 +79,18 @@ class Unit:
         flags = ("-Oz", "-w", *self.program.flags, *model_flags(plugin, spec))
         told = mllvm(["-mlbridge-print-statistics"])
         _, stderr = run([CLANG, *flags, *told, "-c", self.source, "-o", target])
-        lines = re.findall(r"\basked=(\d+) .* deferred=0 failed=0 ", stderr)
+        lines = re.findall(r"\basked=(\d+) .* deferred=0 failed=0 ", stderr.decode())
         return Made(target.read_bytes(), sum(map(int, lines)))
 
 
-def fetch_sqlite3() -> Program:
+def fetch_sqlite3() -> SourceProgram:
     """SQLite as one file, made of Debian's source package."""
     script = ROOT / "scripts" / "fetch-sqlite3"
     subprocess.run(
         [script, WORKLOADS], check=True, stdout=subprocess.DEVNULL, timeout=600
     )
     source = WORKLOADS / "sqlite3-amalgamation" / "sqlite3.c"
-    return Program("sqlite3", "", (source,), ())
+    return SourceProgram("sqlite3", "", (source,), ())
 
 
 def plugin_or_skip() -> Path:

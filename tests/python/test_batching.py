@@ -4,8 +4,6 @@
 """One model for many compilers: batches, and who pays for whose mistakes."""
 
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -27,6 +25,7 @@ from mlbridge import (
 )
 from mlbridge.doors import open_doors
 from mlbridge.errors import InvalidArgument
+from programs import Started
 
 COMPILERS = 8
 
@@ -280,12 +279,7 @@ print(mlbridge.serve(slow, sys.argv[1]).questions, flush=True)
 def test_the_question_at_hand_is_answered_before_the_end(
     name: str, number: signal.Signals
 ) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", SLOW_SERVER, f"pipe:{name}"],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
+    with Started(SLOW_SERVER, f"pipe:{name}", stderr=None) as process:
         answers: list[int] = []
 
         def ask() -> None:
@@ -303,17 +297,8 @@ def test_the_question_at_hand_is_answered_before_the_end(
 
 
 def test_a_second_signal_does_not_wait(name: str) -> None:
-    with subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            SLOW_SERVER.replace("sleep(1)", "sleep(60)"),
-            f"pipe:{name}",
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
+    slower = SLOW_SERVER.replace("sleep(1)", "sleep(60)")
+    with Started(slower, f"pipe:{name}", stderr=None) as process:
 
         def ask() -> None:
             with (

@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from bench_build import build_or_skip, children
+from bench_build import build_or_skip, children, refused, run_bench
 from mlbridge import InvalidArgument, ModelError, OSFailure, PeerClosed
-from mlbridge_benchmarks.command import app
 from mlbridge_benchmarks.common.processes import Placement, Sweep, Worker, placements
 from mlbridge_benchmarks.rtt import report
 from mlbridge_benchmarks.rtt.measurement import Results, Series, Subject
@@ -25,11 +23,7 @@ from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload, parse_lengths
 
 
 def rtt(*arguments: str) -> str:
-    outcome = CliRunner().invoke(app, ["rtt", *arguments])
-    if outcome.exception is not None and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.output
+    return run_bench("rtt", *arguments)
 
 
 def between_processes(build: Path) -> list[str]:
@@ -115,9 +109,7 @@ def test_a_run_leaves_no_process_behind(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_use_is_said(arguments: tuple[str, str]) -> None:
-    outcome = CliRunner().invoke(app, ["rtt", *arguments])
-    assert outcome.exit_code == 2
-    assert arguments[0] in outcome.output
+    assert arguments[0] in refused("rtt", *arguments)
 
 
 def test_a_missing_build_says_how_to_get_it(tmp_path: Path) -> None:

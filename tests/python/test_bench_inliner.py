@@ -8,13 +8,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bench_build import build_or_skip
+from bench_build import build_or_skip, run_bench
 from mlbridge import ModelError
 from mlbridge.doctor import find_llvm_plugin
-from mlbridge_benchmarks.command import app
-from mlbridge_benchmarks.inliner.command import CLANG, RULE, Compile, measure, run
+from mlbridge_benchmarks.inliner.command import RULE, Compile, measure, run
+from mlbridge_optimizations.corpus.toolchain import CLANG
 from stock_llvm import full_tests
 
 PROGRAM = Path(__file__).resolve().parents[1] / "lit/Inputs/program.c"
@@ -56,16 +55,11 @@ def test_a_model_that_defers_is_none(what: Compile) -> None:
 def test_the_table_and_the_rows(what: Compile, tmp_path: Path) -> None:
     # Counting takes half a minute.
     count = full_tests() and shutil.which("valgrind") is not None
-    outcome = CliRunner().invoke(
-        app,
-        [
-            *("inliner", str(what.source), "--runs", "1", "--scheme", "builtin"),
-            *("--json", str(tmp_path / "rows.json"), "--build", str(what.modules)),
-            "--count" if count else "--no-count",
-        ],
-        catch_exceptions=False,
+    run_bench(
+        *("inliner", str(what.source), "--runs", "1", "--scheme", "builtin"),
+        *("--json", str(tmp_path / "rows.json"), "--build", str(what.modules)),
+        "--count" if count else "--no-count",
     )
-    assert outcome.exit_code == 0, outcome.output
     (row,) = json.loads((tmp_path / "rows.json").read_text())
     assert row["scheme"] == "builtin"
     assert row["source"] == "program.c"

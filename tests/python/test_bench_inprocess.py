@@ -11,11 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from bench_build import build_or_skip, children
+from bench_build import build_or_skip, children, run_bench
 from mlbridge import ModelError, ModelRunner
-from mlbridge_benchmarks.command import app
 from mlbridge_benchmarks.common.tables import bounds_table
 from mlbridge_benchmarks.rtt import inprocess
 from mlbridge_benchmarks.rtt.models import MLP, InProcessModel, ModelCache
@@ -38,17 +36,12 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_measures_every_row(build: Path, tmp_path: Path) -> None:
     before = children()
     runtimes = [name for name, why in inprocess.available(build).items() if not why]
-    outcome = CliRunner().invoke(
-        app,
-        [
-            *("rtt", "--sweeps", "1", "--lengths", "7", "--build", str(build)),
-            *(word for name in runtimes for word in ("--runner", name)),
-            *("--json", str(tmp_path / "rows.json")),
-            *("--plot", str(tmp_path / "plot.png")),
-        ],
-        catch_exceptions=False,
+    output = run_bench(
+        *("rtt", "--sweeps", "1", "--lengths", "7", "--build", str(build)),
+        *(word for name in runtimes for word in ("--runner", name)),
+        *("--json", str(tmp_path / "rows.json")),
+        *("--plot", str(tmp_path / "plot.png")),
     )
-    assert outcome.exit_code == 0, outcome.output
     rows = json.loads((tmp_path / "rows.json").read_text())
     assert [(row["model"], row["runner"], row["floats"]) for row in rows] == [
         (model, runtime, floats)
@@ -61,7 +54,7 @@ def test_a_run_measures_every_row(build: Path, tmp_path: Path) -> None:
         assert row["our_allocations"] == 0
         # ONNX Runtime takes memory for each evaluation; generated code never does.
         assert (row["runtime_allocations"] == 0) == (row["runner"] == "aot")
-    assert "our allocations a call" in outcome.output
+    assert "our allocations a call" in output
     assert (tmp_path / "plot-inprocess.png").read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "plot.png").exists()
     assert children() == before

@@ -22,9 +22,8 @@ pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 pytest.importorskip("onnxscript", reason="needs scripts/make-venv train")
 pytest.importorskip("emx_onnx_cgen", reason="needs the extra compile")
 
-from typer.testing import CliRunner
 
-from bench_build import children
+from bench_build import children, run_bench
 from mlbridge import (
     InvalidArgument,
     ModelError,
@@ -34,14 +33,13 @@ from mlbridge import (
     Unsupported,
     extras,
 )
-from mlbridge_benchmarks.command import app
 from mlbridge_benchmarks.common.options import find_plugin, find_vocabulary
 from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.phase_ordering import compile_time, training
 from mlbridge_benchmarks.phase_ordering import task as phase_ordering
 from mlbridge_benchmarks.phase_ordering.compile_time import Compiled
-from mlbridge_benchmarks.phase_ordering.compile_time_command import need_packages
 from mlbridge_benchmarks.phase_ordering.gym_flow import GymFlow
+from mlbridge_benchmarks.phase_ordering.options import need_packages
 from mlbridge_benchmarks.phase_ordering.original import OriginalTools
 from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
 from mlbridge_benchmarks.phase_ordering.training import Episode, Played
@@ -112,10 +110,7 @@ def policy(vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bench(*arguments: object) -> str:
-    words = [str(argument) for argument in arguments]
-    outcome = CliRunner().invoke(app, words, catch_exceptions=False)
-    assert outcome.exit_code == 0, outcome.output
-    return " ".join(outcome.output.split())
+    return " ".join(run_bench(*arguments).split())
 
 
 def test_whole_compiles(corpus: Path, policy: Path, tmp_path: Path) -> None:
@@ -316,7 +311,7 @@ def test_machine_code_is_only_made_where_it_is_wanted(
         return None if name == "emx_onnx_cgen" else name
 
     monkeypatch.setattr(extras, "find_spec", find_spec)
-    with pytest.raises(Unsupported, match=r"emx_onnx_cgen.*make-venv"):
+    with pytest.raises(Unsupported, match=r"emx_onnx_cgen.*scripts/make-venv"):
         need_packages("bench gym", None, None)
     need_packages("bench gym", ["onnx"], None)
     deployed = prepare(tmp_path, policy, CompilerOptions(), seed=0)

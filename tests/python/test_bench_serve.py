@@ -7,11 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bench_build import build_or_skip, children
+from bench_build import build_or_skip, children, refused, run_bench
 from mlbridge import PeerClosed
-from mlbridge_benchmarks.command import app
 from mlbridge_benchmarks.common.processes import placements
 from mlbridge_benchmarks.serve.command import Load, measure
 
@@ -23,16 +21,11 @@ def build() -> Path:
 
 def test_every_row_is_measured(build: Path, tmp_path: Path) -> None:
     before = children()
-    outcome = CliRunner().invoke(
-        app,
-        [
-            *("serve", "--clients", "1,4", "--seconds", "0.3", "--model-ms", "1"),
-            *("--max-batch", "8", "--max-delay", "0.5"),
-            *("--json", str(tmp_path / "rows.json"), "--build", str(build)),
-        ],
-        catch_exceptions=False,
+    run_bench(
+        *("serve", "--clients", "1,4", "--seconds", "0.3", "--model-ms", "1"),
+        *("--max-batch", "8", "--max-delay", "0.5"),
+        *("--json", str(tmp_path / "rows.json"), "--build", str(build)),
     )
-    assert outcome.exit_code == 0, outcome.output
     rows = json.loads((tmp_path / "rows.json").read_text())
     assert [
         (r["load"]["runner"], r["load"]["clients"], r["load"]["max_batch"])
@@ -60,22 +53,15 @@ def test_a_model_that_fails_ends_the_run(build: Path) -> None:
 
 @pytest.mark.parametrize("clients", ["", "0", "1,x"])
 def test_counts_that_are_none(clients: str) -> None:
-    outcome = CliRunner().invoke(app, ["serve", "--clients", clients])
-    assert outcome.exit_code == 2
-    assert "expected N,N,..." in " ".join(outcome.output.split())
+    assert "expected N,N,..." in refused("serve", "--clients", clients)
 
 
 def test_a_busy_neighbour(build: Path, tmp_path: Path) -> None:
     before = children()
-    outcome = CliRunner().invoke(
-        app,
-        [
-            *("neighbour", "--trips", "1500", "--floats", "10", "--runner", "shm"),
-            *("--json", str(tmp_path / "rows.json"), "--build", str(build)),
-        ],
-        catch_exceptions=False,
+    run_bench(
+        *("neighbour", "--trips", "1500", "--floats", "10", "--runner", "shm"),
+        *("--json", str(tmp_path / "rows.json"), "--build", str(build)),
     )
-    assert outcome.exit_code == 0, outcome.output
     rows = json.loads((tmp_path / "rows.json").read_text())
     assert [(r["placement"], r["busy"]) for r in rows] == [
         (p.name, busy) for p in placements() for busy in (False, True)

@@ -8,15 +8,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from bench_build import build_or_skip, children
+from bench_build import build_or_skip, children, refused, run_bench
 from mlbridge import ModelError, OSFailure
-from mlbridge_benchmarks.command import app
-from mlbridge_benchmarks.common.programs import PROGRAMS
 from mlbridge_benchmarks.overhead import overhead
 from mlbridge_benchmarks.threads import threads
 from mlbridge_benchmarks.threads.threads import Cell, Model, Round
+from mlbridge_optimizations.corpus.sources import source_program
+from mlbridge_optimizations.corpus.toolchain import CLANG
 
 PROGRAM = Path(__file__).resolve().parents[1] / "lit" / "Inputs" / "program.c"
 
@@ -29,18 +28,15 @@ def build() -> Path:
             pytest.skip(f"this build has no {needed}")
     if not (found.parent / "lib" / "MLBridgeLLVM.so").exists():
         pytest.skip("this build has no plug-in")
-    if not shutil.which(threads.CLANG):
-        pytest.skip(f"no {threads.CLANG} here")
+    if not shutil.which(CLANG):
+        pytest.skip(f"no {CLANG} here")
     pytest.importorskip("emx_onnx_cgen")
     return found
 
 
 def bench(build: Path, *arguments: str) -> str:
     plugin = build.parent / "lib" / "MLBridgeLLVM.so"
-    words = [*arguments, "--build", str(build), "--plugin", str(plugin)]
-    outcome = CliRunner().invoke(app, words, catch_exceptions=False)
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.output
+    return run_bench(*arguments, "--build", build, "--plugin", plugin)
 
 
 @pytest.fixture
@@ -151,16 +147,12 @@ def test_a_missing_build_says_how_to_get_it(
     command: str, client: str, tmp_path: Path
 ) -> None:
     with pytest.raises(OSFailure, match=f"no {client} in .*make build"):
-        CliRunner().invoke(
-            app, [command, "--build", str(tmp_path)], catch_exceptions=False
-        )
+        run_bench(command, "--build", tmp_path)
 
 
 @pytest.mark.parametrize("counts", ["", "0", "1,x"])
 def test_counts_that_are_none(counts: str) -> None:
-    outcome = CliRunner().invoke(app, ["threads", "--threads", counts])
-    assert outcome.exit_code == 2
-    assert "expected N,N,..." in " ".join(outcome.output.split())
+    assert "expected N,N,..." in refused("threads", "--threads", counts)
 
 
 def test_medians() -> None:
@@ -185,6 +177,12 @@ def test_programs_are_found_in_their_trees(tmp_path: Path) -> None:
         path = tmp_path / "bzip2" / f"{name}.c"
         path.parent.mkdir(exist_ok=True)
         path.write_text("x" * size)
-    found = PROGRAMS["bzip2"].sources(tmp_path)
+    (tmp_path / "zlib").mkdir()
+    (tmp_path / "zlib" / "inflate.c").touch()
+    for name in ("bzip2", "zlib"):
+        changelog = tmp_path / name / "debian" / "changelog"
+        changelog.parent.mkdir()
+        changelog.write_text(f"{name} (1.0.8-5) unstable")
+    found = source_program("bzip2", tmp_path).largest_first
     assert [path.stem for path in found] == ["blocksort", "bzip2"]
-    assert PROGRAMS["zlib"].options(tmp_path)[-1] == f"-I{tmp_path}/zlib"
+    assert source_program("zlib", tmp_path).flags[-1] == f"-I{tmp_path}/zlib"

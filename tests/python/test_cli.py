@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 import mlbridge
 from mlbridge import create_model_runner, doctor
 from mlbridge.cli import app
+from programs import CLI, Started, run_python
 from training_logs import context, header, outcome, write_log
 
 POLICY = """
@@ -60,14 +61,7 @@ def run(
     *arguments: str | Path, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """The installed command."""
-    return subprocess.run(
-        [sys.executable, "-c", "from mlbridge.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=cwd,
-    )
+    return run_python(CLI, *arguments, cwd=cwd)
 
 
 def test_help_teaches(cli: CliRunner) -> None:
@@ -212,16 +206,8 @@ def test_serve_a_fifo(cli: CliRunner, tmp_path: Path) -> None:
 def start(
     spec: str, policy: str, *arguments: str, **environment: str
 ) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [
-            *(sys.executable, "-c", "from mlbridge.cli import main; main()"),
-            *("serve", policy, "--at", spec, *arguments),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-    )
+    told = {**os.environ, **environment}
+    return Started(CLI, "serve", policy, "--at", spec, *arguments, env=told)
 
 
 @pytest.mark.parametrize(

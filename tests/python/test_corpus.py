@@ -20,7 +20,14 @@ from mlbridge.cli import app
 from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, SchemaMismatch
 from mlbridge_optimizations import corpus
-from mlbridge_optimizations.corpus import build, csmith, recipes, runs, toolchain
+from mlbridge_optimizations.corpus import (
+    build,
+    csmith,
+    recipes,
+    runs,
+    sources,
+    toolchain,
+)
 from mlbridge_optimizations.corpus.manifest import Module, Program, sha256
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,12 +115,12 @@ def test_a_script_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
     script.chmod(0o755)
     printed: list[str] = []
     command = ["sh", "-c", f"cd {tmp_path} && exec ./hang"]
-    said = build.run_script(command, printed.append, 2.0)
+    said = sources.run_script(command, printed.append, 2.0)
     assert printed == ["begun\n"]
     assert said == "the reason\nno end after 2 s"
     assert wait_for_end(int((tmp_path / "child").read_text()))
-    assert build.run_script(["true"], printed.append, 60.0) == ""
-    assert build.run_script(["false"], printed.append, 60.0) == "status 1"
+    assert sources.run_script(["true"], printed.append, 60.0) == ""
+    assert sources.run_script(["false"], printed.append, 60.0) == "status 1"
 
 
 def wait_for_end(process: int) -> bool:
@@ -158,9 +165,9 @@ def test_what_a_held_out_program_has_too_is_not_trained_on() -> None:
     found = corpus.Corpus(Path("c"), "clang", {"lz4": program})
     assert list(found.modules("training")) == [Path("c/lz4/lib/lz4.c.bc")]
     # All of these are in the recipes.
-    for name, sources in recipes.SHARED.items():
+    for name, shared in recipes.SHARED.items():
         patterns = recipes.RECIPES[name].sources
-        assert all(any(fnmatch(s, p) for p in patterns) for s in sources)
+        assert all(any(fnmatch(s, p) for p in patterns) for s in shared)
 
 
 def test_programs_by_name_and_without_some(folder: Path) -> None:

@@ -14,9 +14,12 @@ import pytest
 
 pytest.importorskip("torch", reason="the demo's packages are not installed")
 
+from mlbridge import CompilerFailed
+from mlbridge_optimizations.corpus.sources import SourceProgram
+from mlbridge_optimizations.corpus.toolchain import CLANG, link, run
 from mlbridge_optimizations.inlining import report
 from mlbridge_optimizations.inlining.agreement import Agreement
-from mlbridge_optimizations.inlining.corpus import Program, concatenate_sources
+from mlbridge_optimizations.inlining.corpus import concatenate_sources
 from mlbridge_optimizations.inlining.evaluate import (
     Asked,
     Build,
@@ -28,12 +31,8 @@ from mlbridge_optimizations.inlining.evaluate import (
 )
 from mlbridge_optimizations.inlining.record import Unit, read_table
 from mlbridge_optimizations.inlining.toolchain import (
-    CLANG,
-    ToolFailed,
     compile_program,
     in_spec,
-    link,
-    run,
     text_size,
 )
 
@@ -133,12 +132,12 @@ def test_paths_in_specs() -> None:
     )
 
 
-def program(folder: Path, **sources: str) -> Program:
+def program(folder: Path, **sources: str) -> SourceProgram:
     paths = []
     for name, text in sources.items():
         paths.append(folder / f"{name}.c")
         paths[-1].write_text(text)
-    return Program("it", "1-1", tuple(paths), ("-DANSWER=42",))
+    return SourceProgram("it", "1-1", tuple(paths), ("-DANSWER=42",))
 
 
 @needs_clang
@@ -158,15 +157,15 @@ def test_compiles_and_links(tmp_path: Path) -> None:
     sizes = [text_size([unit]) for unit in objects]
     assert min(sizes) > 0
     assert text_size(objects) == sum(sizes)
-    link(objects, tmp_path / "it")
-    with pytest.raises(ToolFailed, match="status 43"):
+    link(objects, (), tmp_path / "it")
+    with pytest.raises(CompilerFailed, match="status 43"):
         run([tmp_path / "it"])
 
 
 @needs_clang
 def test_does_not_compile(tmp_path: Path) -> None:
     broken = program(tmp_path, broken="int main(void) { return undeclared; }")
-    with pytest.raises(ToolFailed, match=r"broken\.c.*\n?.*undeclared"):
+    with pytest.raises(CompilerFailed, match=r"broken\.c.*\n?.*undeclared"):
         list(compile_program(broken, tmp_path))
 
 
@@ -203,7 +202,7 @@ def test_builds_are_compared(tmp_path: Path) -> None:
         "text: decompressed after -1",
         "text: decompressed after -9",
     ]
-    with pytest.raises(ToolFailed, match="status 3"):
+    with pytest.raises(CompilerFailed, match="status 3"):
         compare_bzip2(stock, broken, [text], nothing)
 
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """An interpreter that ends while other threads of it are in the library."""
 
-import subprocess
-import sys
 import time
 from importlib.util import find_spec
 
@@ -12,6 +10,7 @@ import pytest
 
 import mlbridge
 from mlbridge import serving
+from programs import run_python
 
 PLACES = ["pipe:{}"]
 if find_spec("mlbridge._grpc"):
@@ -104,19 +103,8 @@ time.sleep(0.3)
 def run(place: str, name: str, body: str, timeout: float = 20.0) -> float:
     """The seconds that the program takes; it says nothing, and leaves nothing."""
     started = time.monotonic()
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            PROGRAM.replace("{body}", body),
-            place.format(name),
-            name,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    program = PROGRAM.replace("{body}", body)
+    done = run_python(program, place.format(name), name, timeout=timeout)
     assert done.stderr == ""
     assert done.returncode == 0
     return time.monotonic() - started
@@ -172,11 +160,5 @@ def test_a_leak_is_told_of() -> None:
         "runner = mlbridge.create_model_runner('none')\n"
         "ctypes.pythonapi.Py_IncRef(ctypes.py_object(runner._runner))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", leak],
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=True,
-    )
+    done = run_python(leak, timeout=20, check=True)
     assert "nanobind: leaked 1 instances" in done.stderr

@@ -28,6 +28,7 @@ import pytest
 import aot_models
 import mlbridge
 from mlbridge import create_model_runner, serving
+from programs import Started, run_python
 
 PATIENCE = 20.0
 
@@ -62,14 +63,8 @@ def wait_for(child: int) -> int:
 
 def run(program: str, *arguments: str) -> str:
     """What a program of its own says, which forks and ends well."""
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
-    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    done = run_python(program, *arguments, env=environment)
     assert done.stderr == ""
     assert done.returncode == 0
     return done.stdout
@@ -318,12 +313,7 @@ print("served")
 def test_a_policy_that_forks(name: str, how: str, answer: int) -> None:
     """Its children end by the signals that would end the server in order."""
     with (
-        subprocess.Popen(
-            [sys.executable, "-c", POOL, f"pipe:{name}"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        ) as server,
+        Started(POOL, f"pipe:{name}", stderr=subprocess.DEVNULL) as server,
         create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner,
     ):
         try:

@@ -4,8 +4,6 @@
 """Models and runners behind gRPC, in Python."""
 
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from mlbridge import (
     grpc,
     serving,
 )
+from programs import run_python
 
 pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
 
@@ -190,16 +189,10 @@ def test_beside_others_of_its_kind(tmp_path: Path, ours_first: bool) -> None:
         "import importlib.util as u;"
         "print(*(m for m in ('grpc','torch','google') if u.find_spec(m)))"
     )
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
+    found = run_python(code, check=True).stdout.split()
     names = {"grpc": "grpcio", "torch": "torch", "google": "protobuf"}
     others = [names[module] for module in found]
     if not others:
         pytest.skip("neither grpcio nor torch nor protobuf is installed")
     order = ["ours", *others] if ours_first else [*others, "ours"]
-    subprocess.run(
-        [sys.executable, "-c", COEXISTENCE, str(tmp_path / "advisor"), *order],
-        check=True,
-        timeout=120,
-    )
+    run_python(COEXISTENCE, tmp_path / "advisor", *order, check=True, timeout=120)

@@ -31,8 +31,9 @@ from inliner_builds import (
     plugin_or_skip,
 )
 from mlbridge import aot, inprocess, serving
+from mlbridge_optimizations.corpus.toolchain import CLANG, run
 from mlbridge_optimizations.inlining.corpus import TEST, fetch
-from mlbridge_optimizations.inlining.toolchain import CLANG, in_spec, run
+from mlbridge_optimizations.inlining.toolchain import in_spec
 from stock_llvm import full_tests
 
 LUA_FILES = 8

@@ -4,8 +4,6 @@
 """Models in this process, ``onnx:FILE``; ONNX Runtime's own Python is the judge."""
 
 import multiprocessing
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ from mlbridge import (
     read_log,
 )
 from mlbridge.doctor import checks
+from programs import run_python
 
 pytestmark = pytest.mark.skipif(
     not any(scheme.name == "onnx" for scheme in inprocess.schemes()),
@@ -225,9 +224,7 @@ def test_the_process_ends_quietly(tmp_path: Path) -> None:
         f"runner = mlbridge.ModelRunner('onnx:{path}?decide=argmax')\n"
         "print(runner.evaluate({'x': numpy.zeros(300, 'float32')}, int))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
-    )
+    done = run_python(program)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.strip().isdigit()
 

@@ -20,6 +20,7 @@ import pytest
 import mlbridge
 from mlbridge import InteractiveCompilerInterface, compile_with_policy
 from mlbridge.interactive.process import GUARD
+from programs import Started
 from stock_llvm import (
     CLANG,
     LLC,
@@ -133,13 +134,7 @@ def host(
     command: list[str], how: str = "loop", timeout: float = 100
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Another Python that compiles, and the process group of its compiler."""
-    with subprocess.Popen(
-        [sys.executable, "-c", HOST, "eviction", str(timeout), how, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
+    with Started(HOST, "eviction", str(timeout), how, *command) as process:
         group = int(process.stdout.readline())
         try:
             yield process, group

@@ -15,7 +15,7 @@ import pytest
 
 import mlbridge
 from mlbridge import compile_with_policy
-from mlbridge_optimizations.inlining import corpus
+from mlbridge_optimizations.corpus.sources import SourceProgram, unpack
 from stock_llvm import CLANG, LLC, OPT, full_tests, leaves_nothing, needs_llvm
 
 __all__ = ["leaves_nothing"]
@@ -62,19 +62,19 @@ print(load("local a <const> = 5; return a * 2 .. ''")(), #string.dump(fibonacci)
 
 
 @pytest.fixture(scope="module")
-def lua() -> corpus.Program:
-    return corpus.fetch(BUILD / "workloads")["lua"]
+def lua() -> SourceProgram:
+    return unpack(["lua"], BUILD / "workloads")["lua"]
 
 
 @pytest.fixture(scope="module")
-def expected(lua: corpus.Program, tmp_path_factory: pytest.TempPathFactory) -> str:
+def expected(lua: SourceProgram, tmp_path_factory: pytest.TempPathFactory) -> str:
     """What the script prints in a Lua by clang alone."""
     folder = tmp_path_factory.mktemp("stock")
     objects = compile_all(lua, lambda source: stock(clang(lua, source, "-O2")))
     return run_script(objects, folder)
 
 
-def clang(lua: corpus.Program, source: Path, *flags: str) -> list[str]:
+def clang(lua: SourceProgram, source: Path, *flags: str) -> list[str]:
     return [CLANG, *flags, "-w", *lua.flags, "-c", str(source), "-o", "-"]
 
 
@@ -85,7 +85,7 @@ def stock(command: list[str], text: bytes | None = None) -> bytes:
     return done.stdout
 
 
-def compile_all(lua: corpus.Program, compile_one: Any) -> dict[str, Any]:
+def compile_all(lua: SourceProgram, compile_one: Any) -> dict[str, Any]:
     """What comes of each file, by its name."""
     with ThreadPoolExecutor(JOBS) as pool:
         made = pool.map(compile_one, lua.sources)
@@ -105,7 +105,7 @@ def run_script(objects: dict[str, bytes], folder: Path) -> str:
 
 @pytest.mark.parametrize("tool", [CLANG, OPT])
 def test_llvms_own_inlining_is_stock(
-    lua: corpus.Program, tool: str, tmp_path: Path
+    lua: SourceProgram, tool: str, tmp_path: Path
 ) -> None:
     """Repeating `inlining_default` makes the same object, byte for byte."""
 
@@ -127,7 +127,7 @@ def test_llvms_own_inlining_is_stock(
     assert sum(decisions for decisions, _, _ in made.values()) > 2_000
 
 
-def modules(lua: corpus.Program, folder: Path) -> Iterator[Path]:
+def modules(lua: SourceProgram, folder: Path) -> Iterator[Path]:
     """Each file as optimised bitcode, for llc."""
 
     def compile_one(source: Path) -> Path:
@@ -139,7 +139,7 @@ def modules(lua: corpus.Program, folder: Path) -> Iterator[Path]:
 
 
 def allocator_commands(
-    lua: corpus.Program, tool: str, folder: Path
+    lua: SourceProgram, tool: str, folder: Path
 ) -> dict[str, list[str]]:
     if tool == CLANG:
         return {source.stem: clang(lua, source, "-O2") for source in lua.sources}
@@ -152,7 +152,7 @@ def allocator_commands(
 
 @pytest.mark.parametrize("tool", [CLANG, LLC])
 def test_priority_by_size_is_that_rule_in_process(
-    lua: corpus.Program, tool: str, tmp_path: Path, expected: str
+    lua: SourceProgram, tool: str, tmp_path: Path, expected: str
 ) -> None:
     if not PLUGIN.exists():
         pytest.skip(f"{PLUGIN} is not built: scripts/build release")
@@ -199,7 +199,7 @@ LONG_EVICTIONS = [
     ("tool", "policy"), EVICTIONS + (LONG_EVICTIONS if full_tests() else [])
 )
 def test_lua_runs_whoever_is_evicted(
-    lua: corpus.Program,
+    lua: SourceProgram,
     tool: str,
     policy: mlbridge.Policy,
     tmp_path: Path,
@@ -226,7 +226,7 @@ INLINERS = [lambda _: False, lambda _: True, by_chance]
 @pytest.mark.skipif(not full_tests(), reason="long: one of `make test-full`")
 @pytest.mark.parametrize("policy", INLINERS, ids=["never", "always", "by_chance"])
 def test_lua_runs_whatever_is_inlined(
-    lua: corpus.Program, policy: mlbridge.Policy, tmp_path: Path, expected: str
+    lua: SourceProgram, policy: mlbridge.Policy, tmp_path: Path, expected: str
 ) -> None:
     def compile_one(source: Path) -> mlbridge.CompileResult:
         return compile_with_policy(clang(lua, source, "-Oz"), inliner=policy)

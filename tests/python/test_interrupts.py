@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from types import FrameType
@@ -73,6 +73,16 @@ def interrupted() -> Iterator[None]:
             yield
         assert sent
         assert time.monotonic() - sent[0] < SOON
+
+
+@contextmanager
+def handled(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """SIGUSR1 is handled so while the body runs."""
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def at(spec: str, name: str, **options: str) -> str:
@@ -192,17 +202,14 @@ def test_a_handler_that_raises_nothing(name: str, spec: str) -> None:
         if len(heard) == 2:
             gate.open.set()
 
-    before = signal.signal(signal.SIGUSR1, handle)
-    try:
-        with (
-            serving(gate, place(spec, name)),
-            create_model_runner(at(spec, name, timeout="20s")) as runner,
-            signal_after(0.2, signal.SIGUSR1) as first,
-            signal_after(0.5, signal.SIGUSR1) as second,
-        ):
-            assert ask(runner, 7, slow=True) == 7
-    finally:
-        signal.signal(signal.SIGUSR1, before)
+    with (
+        handled(handle),
+        serving(gate, place(spec, name)),
+        create_model_runner(at(spec, name, timeout="20s")) as runner,
+        signal_after(0.2, signal.SIGUSR1) as first,
+        signal_after(0.5, signal.SIGUSR1) as second,
+    ):
+        assert ask(runner, 7, slow=True) == 7
     assert heard[0] - first[0] < SOON
     assert heard[1] - second[0] < SOON
 
@@ -217,17 +224,14 @@ def test_a_handler_that_asks_by_the_runner_that_it_interrupts(name: str) -> None
         finally:
             gate.open.set()
 
-    before = signal.signal(signal.SIGUSR1, handle)
-    try:
-        with (
-            serving(gate, place(spec, name)),
-            create_model_runner(at(spec, name, timeout="20s")) as runner,
-            signal_after(0.2, signal.SIGUSR1),
-            pytest.raises(mlbridge.InvalidArgument, match="a signal handler"),
-        ):
-            ask(runner, 7, slow=True)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
+    with (
+        handled(handle),
+        serving(gate, place(spec, name)),
+        create_model_runner(at(spec, name, timeout="20s")) as runner,
+        signal_after(0.2, signal.SIGUSR1),
+        pytest.raises(mlbridge.InvalidArgument, match="a signal handler"),
+    ):
+        ask(runner, 7, slow=True)
 
 
 @pytest.mark.parametrize("spec", TRANSPORTS)
@@ -239,19 +243,16 @@ def test_what_a_handler_raises_is_raised(name: str, spec: str) -> None:
         raise Enough
 
     gate = Gate()
-    before = signal.signal(signal.SIGUSR1, handle)
-    try:
-        with (
-            serving(gate, place(spec, name)),
-            create_model_runner(at(spec, name, timeout="inf")) as runner,
-            signal_after(0.2, signal.SIGUSR1),
-        ):
-            with pytest.raises(Enough):
-                ask(runner, 7, slow=True)
-            gate.open.set()
-            assert ask(runner, 8) == 8
-    finally:
-        signal.signal(signal.SIGUSR1, before)
+    with (
+        handled(handle),
+        serving(gate, place(spec, name)),
+        create_model_runner(at(spec, name, timeout="inf")) as runner,
+        signal_after(0.2, signal.SIGUSR1),
+    ):
+        with pytest.raises(Enough):
+            ask(runner, 7, slow=True)
+        gate.open.set()
+        assert ask(runner, 8) == 8
 
 
 @pytest.mark.parametrize("spec", TRANSPORTS)

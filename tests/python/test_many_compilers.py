@@ -20,16 +20,18 @@ from inliner_builds import (
     plugin_or_skip,
 )
 from mlbridge import batched, serving
-from mlbridge_optimizations.inlining.corpus import Program, fetch
+from mlbridge_optimizations.corpus.sources import SourceProgram
+from mlbridge_optimizations.corpus.toolchain import CLANG
+from mlbridge_optimizations.inlining.corpus import fetch
 from mlbridge_optimizations.inlining.network import InliningNetwork
 from mlbridge_optimizations.inlining.policy import Policy
-from mlbridge_optimizations.inlining.toolchain import CLANG, in_spec, model_flags
+from mlbridge_optimizations.inlining.toolchain import in_spec, model_flags
 
 COMPILERS = 32
 
 
 @pytest.fixture(scope="module")
-def programs() -> dict[str, Program]:
+def programs() -> dict[str, SourceProgram]:
     return fetch(WORKLOADS)
 
 
@@ -39,7 +41,7 @@ def plugin() -> Path:
 
 
 def test_32_compilers_on_one_model_and_on_32(
-    programs: dict[str, Program], plugin: Path, tmp_path: Path
+    programs: dict[str, SourceProgram], plugin: Path, tmp_path: Path
 ) -> None:
     def alone(unit: Unit) -> tuple[bytes, int]:
         at = tmp_path / unit.source.stem
@@ -102,7 +104,7 @@ def test_32_compilers_on_one_model_and_on_32(
 
 
 def test_a_killed_compiler_leaves_the_others_alone(
-    programs: dict[str, Program], plugin: Path, tmp_path: Path
+    programs: dict[str, SourceProgram], plugin: Path, tmp_path: Path
 ) -> None:
     lua = programs["lua"]
     at = tmp_path / "model"

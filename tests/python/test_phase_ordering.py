@@ -33,6 +33,7 @@ from phase_ordering import (
     run,
     take,
 )
+from programs import run_python
 from stock_llvm import needs_llvm
 
 pytestmark = [
@@ -455,13 +456,8 @@ with environment(spec={spec!r}) as env:
 def test_a_killed_trainer_leaves_no_compiler(spec: str, module: str) -> None:
     text = TRAINER.format(tests=str(Path(__file__).parent), spec=spec, module=module)
     tag = f"phase-{os.getpid()}-{spec}"
-    done = subprocess.run(
-        [sys.executable, "-c", text],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "MLBRIDGE_TEST_TAG": tag},
-    )
+    environment = {**os.environ, "MLBRIDGE_TEST_TAG": tag}
+    done = run_python(text, timeout=120, env=environment)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert int(done.stdout) > 0
     assert wait_until_gone(tag) == []

@@ -7,7 +7,6 @@ import importlib
 import importlib.util
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 import mlbridge
 from conftest import assert_same
 from mlbridge import codec, create_model_runner, protobuf, serving
+from programs import run_python
 
 ROOT = Path(__file__).parents[2]
 FORMATS = {known.name for known in codec.formats()}
@@ -313,12 +313,7 @@ ours()
 def test_other_copies_in_the_process(first: str, module: str) -> None:
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"{module} is not installed")
-    done = subprocess.run(
-        [sys.executable, "-c", TOGETHER, first, module],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = run_python(TOGETHER, first, module, timeout=120)
     assert done.returncode == 0, done.stderr
 
 
@@ -332,4 +327,4 @@ assert not loaded()
 codec.serialize({"x": 1}, "protobuf")
 assert loaded()
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    run_python(program, check=True)

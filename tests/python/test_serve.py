@@ -6,8 +6,6 @@
 import logging
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +20,7 @@ import pytest
 
 import mlbridge
 from mlbridge import create_model_runner, serve, serving
+from programs import Started
 
 
 def ask(name: str, count: int = 1, **features: Any) -> list[Any]:
@@ -453,11 +452,7 @@ def test_a_question_that_python_cannot_show(name: str) -> None:
     """There is memory for the message, but not for a str beside it."""
     long = "a" * (64 << 20)
     with (
-        subprocess.Popen(
-            [sys.executable, "-c", SERVER_SHORT_OF_MEMORY, f"pipe:{name}"],
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process,
+        Started(SERVER_SHORT_OF_MEMORY, f"pipe:{name}") as process,
         create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner,
     ):
         assert runner.evaluate({"text": long}, int) == 64 << 20
@@ -468,7 +463,6 @@ def test_a_question_that_python_cannot_show(name: str) -> None:
             assert runner.evaluate({"text": "abc"}, int) == 3
         runner.close()
         assert process.wait(20) == 0
-        assert process.stderr is not None
         told = process.stderr.read().splitlines()
     # The log without a handler.
     assert len(told) == 2
@@ -600,14 +594,7 @@ print(statistics.questions, flush=True)
 def test_a_signal_ends_cleanly(
     name: str, questions: int, number: signal.Signals, status: int, prints: str
 ) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVER, f"pipe:{name}"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
+    with Started(SERVER, f"pipe:{name}") as process:
         assert process.stdout.readline() == "ready\n"
         while not Path(f"{name}.sock").exists():
             time.sleep(0.01)
@@ -637,17 +624,10 @@ mlbridge.serve(policy, sys.argv[1])
 
 def test_ctrl_c_while_a_policy_computes(name: str) -> None:
     with (
-        subprocess.Popen(
-            [sys.executable, "-c", SLOW_SERVER, f"pipe:{name}"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process,
+        Started(SLOW_SERVER, f"pipe:{name}") as process,
         ThreadPoolExecutor() as executor,
         create_model_runner(f"pipe:{name}?timeout=20s") as runner,
     ):
-        assert process.stdout is not None
-        assert process.stderr is not None
         answer = executor.submit(runner.evaluate, {"x": 0}, int)
         assert process.stdout.readline() == "asked\n"
         process.send_signal(signal.SIGINT)
@@ -666,14 +646,7 @@ def test_ctrl_c_in_the_papers_loop(name: str) -> None:
         "    print('ready', flush=True)\n"
         "    interface.evaluate()\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code, name],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
+    with Started(code, name) as process:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
@@ -683,9 +656,7 @@ def test_ctrl_c_in_the_papers_loop(name: str) -> None:
 
 
 def test_a_server_takes_over_from_a_killed_one(name: str) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVER, f"pipe:{name}"], stdout=subprocess.PIPE
-    ) as process:
+    with Started(SERVER, f"pipe:{name}") as process:
         while not Path(f"{name}.sock").exists():
             time.sleep(0.01)
         process.kill()

@@ -20,10 +20,13 @@ import time
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from mlbridge.errors import InvalidArgument, Unsupported
 from mlbridge.extras import how_to_install
+
+if TYPE_CHECKING:
+    from mlbridge.aot.build import CCompiler
 
 Kind = Literal["shared", "object", "archive", "c"]
 KINDS: Mapping[str, Kind] = {
@@ -76,7 +79,7 @@ def compile_model(
         CompilerError: the C compiler failed.
     """
     try:
-        from mlbridge.aot.build import CCompiler, archive
+        from mlbridge.aot.build import CCompiler
         from mlbridge.aot.check import check, least_sizes
         from mlbridge.aot.generate import declaration, generate
         from mlbridge.aot.graph import Graph
@@ -108,26 +111,9 @@ def compile_model(
     report(f"emx-onnx-cgen {version}: {len(text) >> 10} KiB of C in {clock.lap()}")
 
     with tempfile.TemporaryDirectory(prefix="mlbridge-") as folder:
-        source, object_file, library = (
-            Path(folder) / f"{name}{suffix}" for suffix in (".c", ".o", ".so")
-        )
+        source = Path(folder) / f"{name}.c"
         source.write_text(text)
-        # Only a library that is opened by name has the symbol that all models share.
-        defines = ["-DMLBRIDGE_AOT_SHARED"] if kind == "shared" else []
-        compiler.object(source, object_file, *defines)
-        checked_object = object_file
-        if kind != "shared":
-            checked_object = object_file.with_name("checked.o")
-            compiler.object(source, checked_object, "-DMLBRIDGE_AOT_SHARED")
-        compiler.shared(checked_object, library)
-        made = {
-            "shared": library,
-            "object": object_file,
-            "archive": Path(folder) / f"{name}.a",
-            "c": source,
-        }[kind]
-        if kind == "archive":
-            archive(object_file, made)
+        library, made = _build(compiler, source, kind)
         report(
             f"{compiler.version} ({compiler.command[0]}): "
             f"{made.stat().st_size >> 10} KiB in {clock.lap()}"
@@ -144,6 +130,24 @@ def compile_model(
             declared.write_text(declaration(name))
             _put(declared, Path(header))
         _put(made, output)
+
+
+def _build(compiler: "CCompiler", source: Path, kind: Kind) -> tuple[Path, Path]:
+    """The library that is compared, and what was asked for, both beside the source."""
+    made = source.with_suffix({kind: suffix for suffix, kind in KINDS.items()}[kind])
+    library, object_file = source.with_suffix(".so"), source.with_suffix(".o")
+    compared = object_file
+    if kind != "shared":
+        compiler.object(source, object_file)
+        compared = object_file.with_name("checked.o")
+    # Only a library that is opened by name has the symbol that all models share.
+    compiler.object(source, compared, "-DMLBRIDGE_AOT_SHARED")
+    compiler.shared(compared, library)
+    if kind == "archive":
+        from mlbridge.aot.build import archive
+
+        archive(object_file, made)
+    return library, made
 
 
 def _put(made: Path, output: Path) -> None:

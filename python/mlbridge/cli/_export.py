@@ -5,10 +5,12 @@
 
 import hashlib
 import inspect
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from mlbridge import ir2vec
 from mlbridge.cli._objects import find_object
@@ -24,104 +26,104 @@ from mlbridge.export import export as write
 from mlbridge.export.packages import needed
 from mlbridge.export.source import Source, load_file
 from mlbridge.log import read_log
+from mlbridge.options import with_options
 from mlbridge.terminal import console
 
 
-def export(
+@dataclass(frozen=True)
+class _Options:
+    """Of the command."""
+
     policy: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="POLICY",
             help="A file (.zip, .keras, .pkl, .joblib), a checkpoint folder, or "
             "MODULE:OBJECT.",
         ),
-    ],
-    to: Annotated[
-        Path, typer.Option("--to", metavar="FILE", help="The .onnx file to write.")
-    ],
+    ]
+    to: Annotated[Path, Option("--to", metavar="FILE", help="The .onnx file to write.")]
     feature: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="'TYPE[SHAPE] NAME'",
             help="A feature as the compiler sends it: `'int64 callee_size'`, "
             "`'float[300] embedding'`. Repeated, in the order of training.",
         ),
-    ] = None,
+    ] = None
     features: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="LOG | MODULE:OBJECT",
             help="Features from a training log, or from a Gymnasium space.",
         ),
-    ] = None,
+    ] = None
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="One of those to leave out. Repeated."),
-    ] = None,
+        Option(metavar="NAME", help="One of those to leave out. Repeated."),
+    ] = None
     output: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="An output to keep. Repeated."),
-    ] = None,
+        Option(metavar="NAME", help="An output to keep. Repeated."),
+    ] = None
     decide: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="RULE:OUTPUT",
             help="What is made of the outputs: `argmax:logits`, `sample:logits`; an "
             "empty text for nothing.",
         ),
-    ] = None,
+    ] = None
     batch: Annotated[
         int | None,
-        typer.Option(min=1, help="So many questions at once, instead of any number."),
-    ] = None,
+        Option(min=1, help="So many questions at once, instead of any number."),
+    ] = None
     framework: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="|".join(FRAMEWORKS), help="Only functions have to be told theirs."
         ),
-    ] = None,
+    ] = None
     statistics: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             exists=True,
             dir_okay=False,
             help="Stable-Baselines3: what `VecNormalize.save` wrote.",
         ),
-    ] = None,
+    ] = None
     module: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="RLlib: which module of a checkpoint."),
-    ] = None,
+        Option(metavar="NAME", help="RLlib: which module of a checkpoint."),
+    ] = None
     agent: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="RLlib: the agent that it decides for."),
-    ] = None,
+        Option(metavar="NAME", help="RLlib: the agent that it decides for."),
+    ] = None
     reward: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT", help="Noted in the file: what it was trained for."
-        ),
-    ] = None,
+        Option(metavar="TEXT", help="Noted in the file: what it was trained for."),
+    ] = None
     vocabulary: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             exists=True,
             dir_okay=False,
             help="Noted, by name and SHA-256: what its embeddings are made with.",
         ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Noted in the file: of its training.")
-    ] = None,
+    ] = None
+    seed: Annotated[int | None, Option(help="Noted in the file: of its training.")] = (
+        None
+    )
     allow_non_finite: Annotated[
         bool,
-        typer.Option(
-            "--allow-non-finite", help="NaN and infinity are features like others."
-        ),
-    ] = False,
-) -> None:
+        Option("--allow-non-finite", help="NaN and infinity are features like others."),
+    ] = False
+
+
+def _export(context: typer.Context, by: _Options) -> None:
     r"""Write a trained policy as one .onnx file that a compiler asks by its features.
 
     Each feature becomes an input of the file, with the name and type that the compiler
@@ -159,54 +161,60 @@ def export(
 
     Pickled files run what is in them: export only what you trust.
     """
-    source = _source(policy, framework, module, statistics)
-    options: dict[str, Any] = {**source.options, **({"agent": agent} if agent else {})}
+    source = _source(by)
+    options: dict[str, Any] = {
+        **source.options,
+        **({"agent": by.agent} if by.agent else {}),
+    }
     exported = write(
         source.policy,
-        to,
-        features=_features(feature, features, without or []),
+        by.to,
+        features=_features(by.feature, by.features, by.without or []),
         framework=source.framework,
-        outputs=output,
-        decide=decide,
-        batch=batch,
+        outputs=by.output,
+        decide=by.decide,
+        batch=by.batch,
         metadata=Metadata(
-            reward=reward,
-            vocabulary=_vocabulary(vocabulary),
-            finite=not allow_non_finite,
-            training=Training(seed=seed),
+            reward=by.reward,
+            vocabulary=_vocabulary(by.vocabulary),
+            finite=not by.allow_non_finite,
+            training=Training(seed=by.seed),
         ),
         **options,
     )
     console.print(
-        f"{to}: {len(exported.features)} features to {', '.join(exported.outputs)}"
+        f"{by.to}: {len(exported.features)} features to {', '.join(exported.outputs)}"
         + (f", {exported.decide}" if exported.decide else "")
     )
     console.print(
         f"It answers as {exported.framework} does: {exported.comparison}. "
-        f"mlbridge inspect {to} shows the rest."
+        f"mlbridge inspect {by.to} shows the rest."
     )
 
 
-def _source(
-    policy: str, framework: str | None, module: str | None, statistics: Path | None
-) -> Source:
+export = with_options(_export, _Options)
+
+
+def _source(by: _Options) -> Source:
     """The policy that POLICY names."""
-    path = Path(policy)
-    if not path.exists() and ":" in policy:
-        found: Any = find_object(policy)
+    path = Path(by.policy)
+    if not path.exists() and ":" in by.policy:
+        found: Any = find_object(by.policy)
         # A function is a policy of JAX, or makes one of another framework.
-        if inspect.isfunction(found) and framework != "jax":
+        if inspect.isfunction(found) and by.framework != "jax":
             found = found()
-        saved = _statistics(statistics)
-        options = {"module": module} if module else {}
-        return Source(found, framework, {**saved, **options})
+        saved = _statistics(by.statistics)
+        options = {"module": by.module} if by.module else {}
+        return Source(found, by.framework, {**saved, **options})
     if not path.exists():
         raise typer.BadParameter(
-            f"there is no file '{policy}', and it is no MODULE:OBJECT"
+            f"there is no file '{by.policy}', and it is no MODULE:OBJECT"
         )
-    with needed(f"reading {policy}"):
-        source = load_file(path, module)
-    return Source(source.policy, framework or source.framework, _statistics(statistics))
+    with needed(f"reading {by.policy}"):
+        source = load_file(path, by.module)
+    return Source(
+        source.policy, by.framework or source.framework, _statistics(by.statistics)
+    )
 
 
 def _statistics(path: Path | None) -> dict[str, Any]:

@@ -99,20 +99,7 @@ def serve(
     Ctrl-C and SIGTERM end it after the questions at hand are answered.
     """
     policy = _load(model)
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(message)s",
-        # Texts of policies quote what compilers send. There is nothing to colour in
-        # them, and to look for it takes time that grows with the square of a length.
-        handlers=[
-            RichHandler(
-                console=errors,
-                show_path=False,
-                highlighter=NullHighlighter(),
-                keywords=[],
-            )
-        ],
-    )
+    _log_to_terminal()
     statistics = Statistics()
     try:
         with Live(
@@ -137,6 +124,23 @@ def serve(
         if end.code != 128 + signal.SIGTERM:
             raise
     console.print(str(statistics))
+
+
+def _log_to_terminal() -> None:
+    logging.basicConfig(
+        level=logging.INFO,
+        format="%(message)s",
+        # Texts of policies quote what compilers send. There is nothing to colour in
+        # them, and to look for it takes time that grows with the square of a length.
+        handlers=[
+            RichHandler(
+                console=errors,
+                show_path=False,
+                highlighter=NullHighlighter(),
+                keywords=[],
+            )
+        ],
+    )
 
 
 def _load(name: str) -> Policy | Batched:

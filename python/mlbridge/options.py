@@ -1,0 +1,85 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Options of a command that are the fields of dataclasses, and commands made late."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any, get_type_hints
+
+import typer
+
+
+def with_options(
+    handler: Callable[..., None],
+    *kinds: type,
+    text: str = "",
+    defaults: Mapping[str, Any] | None = None,
+) -> Callable[..., None]:
+    """A function for ``typer.Typer.command`` whose options are those of dataclasses.
+
+    A field is an option, or with ``typer.Argument`` an argument, as its ``Annotated``
+    type says; its default is the option's.
+
+    Args:
+        handler: is called with the context, and an instance of each dataclass.
+        kinds: the dataclasses. No two have a field of one name.
+        text: the help of the command, if not the handler's docstring.
+        defaults: of options, instead of the fields' own.
+    """
+    owners = {field.name: kind for kind in kinds for field in fields(kind)}
+
+    def command(context: typer.Context, **values: Any) -> None:
+        said = {
+            kind: {n: v for n, v in values.items() if owners[n] is kind}
+            for kind in kinds
+        }
+        handler(context, *(kind(**said[kind]) for kind in kinds))
+
+    annotations: dict[str, Any] = {"context": typer.Context}
+    parameters = [_parameter("context", typer.Context)]
+    for kind in kinds:
+        hints = get_type_hints(kind, include_extras=True)
+        for field in fields(kind):
+            annotations[field.name] = hints[field.name]
+            default = (defaults or {}).get(field.name, _default(field))
+            parameters.append(_parameter(field.name, hints[field.name], default))
+    command.__annotations__ = annotations
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__name__ = handler.__name__.strip("_")
+    command.__doc__ = text or handler.__doc__
+    return command
+
+
+def is_said(context: typer.Context, name: str) -> bool:
+    """Whether an option was said, and is not its default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def as_click(name: str, command: Callable[..., None]) -> Any:
+    """The command of a function, for a group that makes its commands when asked."""
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.command(name)(command)
+    return typer.main.get_command(app)
+
+
+def _default(field: "Field[Any]") -> Any:
+    if field.default is not MISSING:
+        return field.default
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return inspect.Parameter.empty
+
+
+def _parameter(
+    name: str, kind: Any, default: Any = inspect.Parameter.empty
+) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+    )
