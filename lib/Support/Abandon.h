@@ -25,11 +25,11 @@ namespace MLBridge {
 template <typename T> void abandon(T &&Object) {
   static_assert(!std::is_reference_v<T>, "move the object here");
   union Kept {
-    explicit Kept(T &&Object) : Object(std::move(Object)) {}
+    explicit Kept(T &&Given) : Object(std::forward<T>(Given)) {}
     ~Kept() {}
     T Object;
   };
-  [[maybe_unused]] Kept Forever(std::move(Object));
+  [[maybe_unused]] Kept Forever(std::forward<T>(Object));
 }
 
 } // namespace MLBridge
