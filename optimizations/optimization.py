@@ -17,7 +17,7 @@ need::
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     import gymnasium
@@ -28,8 +28,18 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 """A dataclass: what can be said of the environment."""
 
+T = TypeVar("T")
+
 Choice = Callable[[Any], Any]
 """From an observation to an action."""
+
+PerAgent: TypeAlias = T | Mapping[str, T]
+"""One for all agents, or each agent's own by its label."""
+
+
+def of_agent(given: Any, agent: str) -> Any:
+    """An agent's own; None where it has none."""
+    return given.get(agent) if isinstance(given, Mapping) else given
 
 
 @dataclass(frozen=True)
@@ -77,11 +87,17 @@ class Optimization(Generic[S]):
         name: as the command line has it.
         help: in a line.
         make_env: makes an environment, for a worker of that number; it starts its
-            compiler at the first reset.
+            compiler at the first reset. A `MultiAgentCompilerEnv` has several agents,
+            who learn a model each.
         settings: a dataclass, whose fields are the command line's options of the
             environment; ``Annotated`` with ``typer.Option`` they say what they are.
         encoder: makes what a network begins with, for an observation space: a module
             from a batch of observations to [N, ``out_features``]. None: the engine's.
+        network: makes a whole network, for an observation and an action space, in place
+            of encoder and hidden layers (ppo, a2c, appo): a module from a batch of
+            observations to logits [N, actions] and values [N, 1]. A network whose
+            logits are those of an observation's rows decides among as many as there
+            are. None, and one that makes None: the engine's.
         baselines: heuristics to compare with, by name.
         metric: by what episodes are judged.
         model_file: what else is in the file of a trained model, for a seed.
@@ -93,8 +109,13 @@ class Optimization(Generic[S]):
     help: str
     make_env: "Callable[[S, int], gymnasium.Env[Any, Any]]"
     settings: type[S] = NoSettings  # type: ignore[assignment]
-    encoder: "Callable[[S, gymnasium.Space[Any]], nn.Module] | None" = None
-    baselines: Mapping[str, Callable[[S], Choice]] = field(default_factory=dict)
+    encoder: "PerAgent[Callable[[S, gymnasium.Space[Any]], nn.Module]] | None" = None
+    network: """PerAgent[
+        Callable[[S, gymnasium.Space[Any], gymnasium.Space[Any]], nn.Module | None]
+    ] | None""" = None
+    baselines: Mapping[str, Callable[[S], PerAgent[Choice]]] = field(
+        default_factory=dict
+    )
     metric: Metric = Metric()
     model_file: Callable[[S, int], ModelFile] = lambda settings, seed: ModelFile()
     commands: Mapping[str, Callable[..., None]] = field(default_factory=dict)

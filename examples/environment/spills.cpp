@@ -13,11 +13,12 @@
 // that cost more than others. What a perfect allocator would spend is computed
 // too: a return of -1 is the optimum.
 //
-//   .venv/bin/python -m examples.environment.train_sb3
+//   mlbridge train examples/environment/spills.py
 //   build/release/examples/environment/spills pipe:/tmp/trainer
 //
 // With two classes of registers there are two agents, "int" and "float", who
-// take turns as the function demands.
+// take turns as the function demands. With --graph=1 an agent sees the
+// interference graph: all ranges of its class that are still to be assigned.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,6 +55,7 @@ struct Settings {
   unsigned Registers = 4;
   unsigned Values = 32;
   unsigned Classes = 1;
+  unsigned Graph = 0;
 };
 
 } // namespace
@@ -179,25 +181,68 @@ private:
   }
 
   Error observe(FeatureSet &Observation) {
-    Rows.assign(3 * std::size_t(Given.Registers + 1), 0);
-    if (checkDone()) {
+    if (checkDone())
       setInfo("{\"cost\": " + std::to_string(Spent) +
               ", \"optimum\": " + std::to_string(Best) + "}");
-    } else {
-      for (float *Row = Rows.data(); unsigned R : *Candidates) {
-        const double Reach = Ranges[R].End - At + 1;
-        *Row++ = float(Reach / 24);
-        *Row++ = float(std::log2(1 + Ranges[R].Cost) / 6);
-        *Row++ = float(std::log2(1 + Ranges[R].Cost / Reach) / 6);
-      }
-      if (Given.Classes == 2)
-        setNextAgent(Ranges[At - 1].Class == 0 ? "int" : "float");
+    else if (Given.Classes == 2)
+      setNextAgent(Ranges[At - 1].Class == 0 ? "int" : "float");
+    Rows.clear();
+    if (Given.Graph) {
+      observeGraph(Observation);
+      return Error::success();
     }
-    // Of each live range: how far it still reaches, what it costs to spill it,
-    // and what that is for each instruction of its reach. A view: nothing is
-    // copied before it is sent.
+    if (!checkDone())
+      for (unsigned R : *Candidates)
+        describe(R);
+    Rows.resize(3 * std::size_t(Given.Registers + 1));
+    // A view: nothing is copied before it is sent.
     Observation.set("ranges", Span<const float>(Rows));
     return Error::success();
+  }
+
+  /// Of a live range: how far it still reaches, what it costs to spill it, and
+  /// what that is for each instruction of its reach.
+  void describe(unsigned R) {
+    const double Reach = Ranges[R].End - std::max(At, Ranges[R].Begin) + 1;
+    Rows.push_back(float(Reach / 24));
+    Rows.push_back(float(std::log2(1 + Ranges[R].Cost) / 6));
+    Rows.push_back(float(std::log2(1 + Ranges[R].Cost / Reach) / 6));
+  }
+
+  /// The ranges that may be spilled now are the first nodes, which the mask
+  /// says; those that begin later follow. An edge joins two ranges that are
+  /// live at the same time, and says for how long.
+  void observeGraph(FeatureSet &Observation) {
+    std::vector<unsigned> Nodes;
+    if (!checkDone()) {
+      Nodes = *Candidates;
+      for (unsigned R = At; R < Ranges.size(); ++R)
+        if (Ranges[R].Class == Ranges[At - 1].Class)
+          Nodes.push_back(R);
+    }
+    Overlaps.clear();
+    Links.clear();
+    Mask.clear();
+    for (unsigned R : Nodes) {
+      describe(R);
+      Mask.push_back(R < At);
+    }
+    for (std::size_t A = 0; A < Nodes.size(); ++A)
+      for (std::size_t B = 0; B < A; ++B) {
+        const LiveRange &One = Ranges[Nodes[A]], &Other = Ranges[Nodes[B]];
+        const unsigned Begin = std::max(One.Begin, Other.Begin);
+        const unsigned End = std::min(One.End, Other.End);
+        if (Begin >= End)
+          continue;
+        Overlaps.push_back(float(End - Begin) / 24);
+        Links.insert(Links.end(), {std::int64_t(A), std::int64_t(B)});
+      }
+    const auto Count = std::int64_t(Nodes.size());
+    const auto Edges = std::int64_t(Overlaps.size());
+    Observation.set("action_mask", Span<const std::int8_t>(Mask));
+    Observation.set("graph.nodes", TensorRef(Rows, {Count, 3}));
+    Observation.set("graph.edges", TensorRef(Overlaps, {Edges, 1}));
+    Observation.set("graph.edge_links", TensorRef(Links, {Edges, 2}));
   }
 
   Settings Given;
@@ -208,14 +253,17 @@ private:
   std::vector<unsigned> *Candidates = nullptr;
   unsigned At = 0;
   double Best = 0, Spent = 0, LastCost = 0;
-  std::vector<float> Rows;
+  std::vector<float> Rows, Overlaps;
+  std::vector<std::int64_t> Links;
+  std::vector<std::int8_t> Mask;
 };
 
 } // namespace
 
 static int usage(const char *Program) {
   std::fprintf(stderr,
-               "usage: %s [SPEC] [--registers=4] [--values=32] [--classes=1]\n"
+               "usage: %s [SPEC] [--registers=4] [--values=32] [--classes=1] "
+               "[--graph=0]\n"
                "SPEC, or MLBRIDGE_SPEC: where the trainer listens, such as "
                "pipe:/tmp/trainer\n",
                Program);
@@ -240,7 +288,8 @@ int main(int argc, char **argv) {
   for (int I = 1; I < argc; ++I)
     if (!readNumber(argv[I], "--registers=", Given.Registers) &&
         !readNumber(argv[I], "--values=", Given.Values) &&
-        !readNumber(argv[I], "--classes=", Given.Classes)) {
+        !readNumber(argv[I], "--classes=", Given.Classes) &&
+        !readNumber(argv[I], "--graph=", Given.Graph)) {
       if (argv[I][0] == '-')
         return usage(argv[0]);
       Given.Spec = argv[I];
@@ -248,7 +297,7 @@ int main(int argc, char **argv) {
   // More registers, and the optimum takes long to compute.
   if (Given.Spec.empty() || Given.Registers < 1 || Given.Registers > 8 ||
       Given.Values <= Given.Registers || Given.Values > 256 ||
-      Given.Classes < 1 || Given.Classes > 2)
+      Given.Classes < 1 || Given.Classes > 2 || Given.Graph > 1)
     return usage(argv[0]);
 
   SpillEnvironment Env(Given);

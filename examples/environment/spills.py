@@ -1,76 +1,135 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compiler of spills.cpp, as Python sees it."""
+"""Which live range goes to memory: the compiler of spills.cpp, to be learned.
 
-from __future__ import annotations
+    mlbridge train examples/environment/spills.py --steps 40000
+    mlbridge evaluate examples/environment/spills.py build/spills/policy/model.onnx
 
-from collections.abc import Callable
+With ``--graph`` observations are interference graphs, of another size in each step, and
+the network is our own. With ``--classes 2`` there are two agents, who take turns.
+"""
+
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import torch
 from gymnasium import spaces
+from torch import Tensor, nn
+from typer import Option
 
-from mlbridge.envs import CompilerEnv
+from mlbridge.envs import CompilerEnv, MultiAgentCompilerEnv, Padded
+from mlbridge_optimizations import Metric, Optimization
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "build/release/examples/environment/spills"
-REGISTERS = 4
-
-OBSERVATION_SPACE = spaces.Box(0, 2, (3 * (REGISTERS + 1),), np.float32)
-"""Of each live range, longest first: its reach, its spill cost, and that by reach."""
-
-ACTION_SPACE: spaces.Discrete[np.int64] = spaces.Discrete(REGISTERS + 1)
-"""Which of them is spilled."""
-
+PROGRAM = (
+    Path(__file__).resolve().parents[2] / "build/release/examples/environment/spills"
+)
 AGENTS = ("int", "float")
-"""Where there are two classes of registers."""
-
-Choice = Callable[[Any], int]
-"""From an observation to an action."""
-
-HEURISTICS: dict[str, Choice] = {
-    "the one that lives longest": lambda ranges: 0,
-    "the cheapest": lambda ranges: int(np.argmin(ranges[1::3])),
-    "the least cost for its reach": lambda ranges: int(np.argmin(ranges[2::3])),
-}
-"""What a compiler without a model might do."""
+VALUES = 32
+"""Of a function: so many nodes has a graph at most."""
 
 
-def command(classes: int = 1) -> list[str]:
-    """The compiler's command line."""
-    return [str(PROGRAM), f"--registers={REGISTERS}", f"--classes={classes}"]
+@dataclass(frozen=True)
+class Settings:
+    """What can be said of the compiler."""
+
+    spec: Annotated[str, Option(help="How to reach it: pipe, shm, grpc.")] = "shm"
+    registers: Annotated[int, Option(min=1, max=8, help="Of each class.")] = 4
+    classes: Annotated[int, Option(min=1, max=2, help="Of registers: agents.")] = 1
+    graph: Annotated[bool, Option("--graph", help="See the interference graph.")] = (
+        False
+    )
 
 
-def make(spec: str = "shm", worker: int = 0) -> CompilerEnv:
-    """One compiler with one class of registers."""
-    return CompilerEnv(
-        command(),
-        spec,
-        observation_space=OBSERVATION_SPACE,
-        action_space=ACTION_SPACE,
+def make_env(settings: Settings, worker: int) -> Any:
+    """The compiler, which is started at the first reset."""
+    observations: spaces.Space[Any] = spaces.Box(
+        0, 2, (3 * (settings.registers + 1),), np.float32
+    )
+    actions: spaces.Space[Any] = spaces.Discrete(settings.registers + 1)
+    if settings.graph:
+        graph = spaces.Graph(spaces.Box(0, 2, (3,)), spaces.Box(0, 2, (1,)))
+        mask = spaces.Sequence(spaces.Box(0, 1, (), np.int8), stack=True)
+        observations = Padded(
+            spaces.Dict({"graph": graph, "action_mask": mask}),
+            limits={"graph.nodes": VALUES, "graph.edges": VALUES * (VALUES - 1) // 2},
+            extents={"action_mask": "graph.nodes"},
+        )
+        actions = spaces.Discrete(VALUES)
+    command = [
+        *(str(PROGRAM), f"--registers={settings.registers}", f"--values={VALUES}"),
+        *(f"--classes={settings.classes}", f"--graph={int(settings.graph)}"),
+    ]
+    if settings.classes == 1:
+        return CompilerEnv(
+            command,
+            settings.spec,
+            observation_space=observations,
+            action_space=actions,
+            worker=worker,
+        )
+    return MultiAgentCompilerEnv(
+        command,
+        settings.spec,
+        observation_spaces=dict.fromkeys(AGENTS, observations),
+        action_spaces=dict.fromkeys(AGENTS, actions),
         worker=worker,
     )
 
 
-def mean_return(choose: Choice, episodes: int, seed: int) -> float:
-    """What a policy gets for functions that it has not seen; -1 is the optimum."""
-    env = make()
-    try:
-        total = 0.0
-        observation, _ = env.reset(seed=seed)
-        for _ in range(episodes):
-            is_over = False
-            while not is_over:
-                observation, reward, terminated, truncated, info = env.step(
-                    choose(observation)
-                )
-                if truncated:
-                    raise RuntimeError(info["error"])
-                total += reward
-                is_over = terminated
-            observation, _ = env.reset()
-        return total / episodes
-    finally:
-        env.close()
+class GraphNetwork(nn.Module):
+    """Two rounds of messages along the edges, and a score for each node."""
+
+    def __init__(self, width: int = 32) -> None:
+        super().__init__()
+        self.begin = nn.Linear(3, width)
+        self.messages = nn.ModuleList(nn.Linear(width + 1, width) for _ in range(2))
+        self.updates = nn.ModuleList(nn.Linear(2 * width, width) for _ in range(2))
+        self.score, self.value = nn.Linear(width, 1), nn.Linear(width, 1)
+
+    def forward(self, seen: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """The scores [N, nodes], and the value [N, 1]."""
+        nodes, edges = seen["graph.nodes"], seen["graph.edges"]
+        is_node = seen["graph.nodes_mask"].unsqueeze(2)
+        is_edge = seen["graph.edges_mask"].unsqueeze(2)
+        state = self.begin(nodes).relu()
+        links, width = seen["graph.edge_links"].long(), state.shape[2]
+        ends = [links[:, :, side, None].expand(-1, -1, width) for side in (0, 1)]
+        for message, update in zip(self.messages, self.updates, strict=True):
+            heard = torch.zeros_like(state)
+            for source, target in (ends, ends[::-1]):
+                said = message(torch.cat([state.gather(1, source), edges], 2))
+                heard = heard.scatter_add(1, target, said.relu() * is_edge)
+            state = update(torch.cat([state, heard], 2)).relu()
+        scores = self.score(state).squeeze(2)
+        scores = scores.masked_fill(seen["action_mask"] == 0, -1e9)
+        mean = (state * is_node).sum(1) / is_node.sum(1).clamp(min=1)
+        return scores, self.value(mean)
+
+
+def rows_of(seen: Any) -> Any:
+    """Of each range that may be spilled: its reach, its cost, its cost by reach."""
+    if isinstance(seen, dict):
+        return seen["graph.nodes"][seen["action_mask"] == 1]
+    return seen.reshape(-1, 3)
+
+
+OPTIMIZATION = Optimization(
+    "spills",
+    "Which live range goes to memory.",
+    make_env,
+    Settings,
+    network=lambda settings, observations, actions: (
+        GraphNetwork() if settings.graph else None
+    ),
+    baselines={
+        "the one that lives longest": lambda _: lambda seen: 0,
+        "the cheapest": lambda _: lambda seen: int(np.argmin(rows_of(seen)[:, 1])),
+        "the least cost for its reach": lambda _: (
+            lambda seen: int(np.argmin(rows_of(seen)[:, 2]))
+        ),
+    },
+    metric=Metric("return", "-spill cost / optimum", stock=-1),
+)

@@ -24,7 +24,9 @@ from mlbridge_optimizations.optimization import Optimization
 class What:
     """What is compared, and for how long."""
 
-    model: Annotated[Path, Argument(exists=True, dir_okay=False)]
+    model: Annotated[
+        Path, Argument(exists=True, help="A file, or a folder with AGENT.onnx each.")
+    ]
     episodes: Annotated[
         int, Option(min=2, help="Of each, all with the same seeds.")
     ] = 100

@@ -29,6 +29,9 @@ PACKAGES = (
     *("stable_baselines3", "onnx", "onnxruntime", "onnxscript"),
 )
 
+ENGINES = {"rllib": ("ray",), "ars": ("sb3_contrib",)}
+"""What else an engine or an algorithm needs."""
+
 
 @dataclass(frozen=True)
 class How:
@@ -77,7 +80,8 @@ def _train(context: typer.Context, experiment: Experiment, how: How) -> None:
     if how.resume and how.tune:
         raise InvalidArgument("--resume goes on with what --tune has found: leave that")
     name = f"mlbridge train {experiment.optimization.name}"
-    need(name, (*PACKAGES, "ray") if is_ray else PACKAGES)
+    more = ENGINES["rllib"] if is_ray else ENGINES.get(settings.algo, ())
+    need(name, (*PACKAGES, *more))
     from mlbridge_optimizations.training import policy
 
     if how.resume:
@@ -96,7 +100,9 @@ def _train(context: typer.Context, experiment: Experiment, how: How) -> None:
         exported = policy.train(
             experiment, resume=how.resume, address=how.address, show=show
         )
-    console.print(f"The model is {exported.path}, its curve {settings.out}/curve.png.")
+    models = ", ".join(str(one.path) for one in exported.values())
+    plural = "models are" if len(exported) > 1 else "model is"
+    console.print(f"The {plural} {models}; the curve is {settings.out}/curve.png.")
     if find_spec("tensorboard") is not None:
         console.print(f"TensorBoard: tensorboard --logdir {settings.out}/tensorboard")
 

@@ -5,14 +5,21 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mlbridge import ModelRunner
-from mlbridge.errors import CompilerFailed, SchemaMismatch
-from mlbridge_optimizations.optimization import Choice, Optimization
+from mlbridge.envs import Padded
+from mlbridge.errors import CompilerFailed, InvalidArgument, SchemaMismatch
+from mlbridge_optimizations.optimization import (
+    Choice,
+    Optimization,
+    PerAgent,
+    of_agent,
+)
 
 MODEL, CHANCE = "model", "at random"
 
@@ -32,7 +39,8 @@ def compare(
     Args:
         optimization: whose environment, baselines and metric they are.
         environment: what is said of the environment.
-        model: an .onnx file, which is asked as a compiler asks it.
+        model: an .onnx file, which is asked as a compiler asks it, or a folder with
+            one for each agent, ``AGENT.onnx``.
         episodes: how many.
         seed: of the first; the next ones have the numbers that follow.
         show: is told how many episodes are over, and of how many.
@@ -44,18 +52,29 @@ def compare(
     baselines = {n: make(environment) for n, make in optimization.baselines.items()}
     total, found = episodes * (2 + len(baselines)), dict[str, list[float]]()
     env: Any = optimization.make_env(environment, 0)
+    agents = _spaces_of(env)
     try:
-        with ModelRunner(f"onnx:{str(model).replace('%', '%25')}") as runner:
-            env.action_space.seed(seed)
-            ways: dict[str, Choice] = {
-                MODEL: _choice_of(runner, model, env.action_space.shape),
-                **baselines,
-                CHANCE: lambda observation: env.action_space.sample(),
+        with ExitStack() as runners:
+            model_choices = {
+                agent: _model_choice(runners, _file_of(model, agent), *spaces)
+                for agent, spaces in agents.items()
             }
-            for name, choose in ways.items():
+            for number, (_, actions) in enumerate(agents.values()):
+                actions.seed(seed + number)
+            ways: dict[str, PerAgent[Choice]] = {
+                MODEL: model_choices,
+                **baselines,
+                CHANCE: {
+                    agent: _chance(actions) for agent, (_, actions) in agents.items()
+                },
+            }
+            for name, choices in ways.items():
                 found[name] = []
+                by_agent = {agent: of_agent(choices, agent) for agent in agents}
                 for number in range(episodes):
-                    found[name].append(_play(optimization, env, choose, seed + number))
+                    found[name].append(
+                        _play(optimization, env, by_agent, seed + number)
+                    )
                     show(sum(map(len, found.values())), total)
     finally:
         env.close()
@@ -68,13 +87,50 @@ def write(path: Path, found: Mapping[str, Sequence[float]], metric: str) -> None
     path.write_text(text + "\n", encoding="utf-8")
 
 
+def _spaces_of(env: Any) -> dict[str, tuple[Any, Any]]:
+    """The spaces of observations and actions by agent: "" where there is one."""
+    if not hasattr(env, "possible_agents"):
+        return {"": (env.observation_space, env.action_space)}
+    return {
+        agent: (env.observation_spaces[agent], env.action_spaces[agent])
+        for agent in env.possible_agents
+    }
+
+
+def _file_of(model: Path, agent: str) -> Path:
+    """An agent's model.
+
+    Raises:
+        InvalidArgument: there is none.
+    """
+    if not agent:
+        return model / f"{MODEL}.onnx" if model.is_dir() else model
+    path = model / f"{agent}.onnx"
+    if not path.is_file():
+        raise InvalidArgument(
+            f"expected a folder with a model of each agent, found no {path}"
+        )
+    return path
+
+
 def _play(
-    optimization: Optimization[Any], env: Any, choose: Choice, seed: int
+    optimization: Optimization[Any],
+    env: Any,
+    choices: Mapping[str, Choice],
+    seed: int,
 ) -> float:
     observation, info = env.reset(seed=seed)
     total, is_over = 0.0, False
     while not is_over:
-        observation, reward, terminated, truncated, info = env.step(choose(observation))
+        if "" in choices:
+            action = choices[""](observation)
+            observation, reward, terminated, truncated, info = env.step(action)
+        else:
+            acts = {agent: choices[agent](own) for agent, own in observation.items()}
+            observation, rewards, terminateds, truncateds, infos = env.step(acts)
+            reward = sum(rewards.values())
+            terminated, truncated = terminateds["__all__"], truncateds["__all__"]
+            info = {key: value for own in infos.values() for key, value in own.items()}
         if "error" in info:
             raise CompilerFailed(f"in the episode of seed {seed}: {info['error']}")
         total += float(reward)
@@ -82,13 +138,31 @@ def _play(
     return optimization.metric.of(total, info)
 
 
-def _choice_of(runner: ModelRunner, model: Path, shape: tuple[int, ...]) -> Choice:
-    """The model's action for an observation: its features are parts of that."""
-    features = _features_of(model)
+def _chance(actions: Any) -> Choice:
+    """An action by chance: a legal one, where ``action_mask`` says which are."""
 
     def choose(observation: Any) -> Any:
-        if isinstance(observation, Mapping):
-            asked: dict[str, Any] = dict(observation)
+        if not isinstance(observation, Mapping) or "action_mask" not in observation:
+            return actions.sample()
+        return actions.sample(mask=observation["action_mask"].astype(np.int8))
+
+    return choose
+
+
+def _model_choice(
+    runners: ExitStack, model: Path, observations: Any, actions: Any
+) -> Choice:
+    """The model's action for an observation: its features are parts of that."""
+    features = _features_of(model)
+    runner = runners.enter_context(
+        ModelRunner(f"onnx:{str(model).replace('%', '%25')}")
+    )
+
+    def choose(observation: Any) -> Any:
+        if isinstance(observations, Padded):
+            asked = observations.unpad(observation)
+        elif isinstance(observation, Mapping):
+            asked = dict(observation)
         elif len(features) == 1:
             asked = {next(iter(features)): observation}
         else:
@@ -110,7 +184,7 @@ def _choice_of(runner: ModelRunner, model: Path, shape: tuple[int, ...]) -> Choi
                 f"{model}: expected one answer, the action, found {', '.join(advice)}"
             )
         # Of one question, whose own dimension may be in front.
-        return np.reshape(next(iter(advice.values())), shape)
+        return np.reshape(next(iter(advice.values())), actions.shape)
 
     return choose
 

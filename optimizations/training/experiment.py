@@ -4,14 +4,21 @@
 """A training: an optimisation, what is said of its environment, and how it learns."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from mlbridge.errors import InvalidArgument
-from mlbridge_optimizations.optimization import Optimization
+from mlbridge_optimizations.optimization import Optimization, of_agent
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from torch import nn
+
+MODEL = "model"
+"""The file of the one agent that there is; several have files of their labels."""
 
 _MAY_CHANGE = ("out", "steps", "every")
 """Settings that a training may go on with others of."""
@@ -34,6 +41,34 @@ class Experiment:
     def make_env(self, worker: int = 0) -> Any:
         """One environment; nothing is started yet."""
         return self.optimization.make_env(self.environment, worker)
+
+    def networks(
+        self, observations: Any, actions: Any, agent: str = ""
+    ) -> "tuple[Callable[[Any], nn.Module] | None, Callable[[], nn.Module] | None]":
+        """The optimisation's own encoder and whole network, where it has them.
+
+        Only these are saved with the network, and not what else is described.
+
+        Raises:
+            InvalidArgument: the observations need one of them.
+        """
+        by = self.optimization
+        encode, make = of_agent(by.encoder, agent), of_agent(by.network, agent)
+        encoder = partial(encode, self.environment) if encode else None
+        whole = partial(make, self.environment, observations, actions) if make else None
+        if whole is not None and whole() is None:
+            whole = None
+        if whole is not None and self.settings.algo in ("dqn", "ars"):
+            raise InvalidArgument(
+                f"'{by.name}' has a network of its own, which has logits and values:"
+                f" --algo ppo, a2c or appo, not {self.settings.algo}"
+            )
+        if encoder is None and whole is None and hasattr(observations, "extents"):
+            raise InvalidArgument(
+                f"'{by.name}' has observations of changing size: it needs an encoder"
+                " or a network of its own"
+            )
+        return encoder, whole
 
     def changed(self, **settings: Any) -> "Experiment":
         """The same but for these settings."""
@@ -98,11 +133,12 @@ class Learned:
     """What came of a training.
 
     Attributes:
-        policy: for `mlbridge.export.export`.
+        policies: for `mlbridge.export.export`, by their files' names: `MODEL`, or the
+            agents' labels.
         curve: of its episodes.
         options: of the export, by its framework.
     """
 
-    policy: Any
+    policies: Mapping[str, Any]
     curve: Curve
     options: dict[str, Any] = field(default_factory=dict)

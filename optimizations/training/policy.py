@@ -36,8 +36,10 @@ def train(
     resume: bool = False,
     address: str | None = None,
     show: Show = lambda done, recent: None,
-) -> "Exported":
-    """Trains, and writes ``model.onnx`` in the settings' folder.
+) -> "dict[str, Exported]":
+    """Trains, and writes models into the settings' folder, by their names.
+
+    That is ``model.onnx``, or ``AGENT.onnx`` for each agent where there are several.
 
     Args:
         experiment: what is asked for.
@@ -49,10 +51,13 @@ def train(
     # First: what cannot be said of a model is no use learning.
     about = experiment.optimization.model_file(experiment.environment, settings.seed)
     learned = learn(experiment, resume=resume, address=address, show=show)
-    return export(
-        learned.policy,
-        settings.out / "model.onnx",
-        features=about.features,
-        metadata=about.metadata,
-        **learned.options,
-    )
+    return {
+        name: export(
+            learned_policy,
+            settings.out / f"{name}.onnx",
+            features=about.features,
+            metadata=about.metadata,
+            **learned.options,
+        )
+        for name, learned_policy in learned.policies.items()
+    }

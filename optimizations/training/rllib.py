@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 # Before Ray is imported: it reports to nobody.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+# It prints as errors what it deals with itself; what matters is an exception.
+os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
 
 import cloudpickle as pickle
 import ray
@@ -32,17 +33,25 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.algorithms.ppo.ppo_catalog import PPOCatalog
 from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.core.columns import Columns
+from ray.rllib.core.learner.utils import make_target_network
 from ray.rllib.core.models.base import ENCODER_OUT, Encoder
 from ray.rllib.core.models.configs import ModelConfig
 from ray.rllib.core.models.torch.base import TorchModel
+from ray.rllib.core.rl_module.apis import TARGET_NETWORK_ACTION_DIST_INPUTS
+from ray.rllib.core.rl_module.apis.target_network_api import TargetNetworkAPI
+from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
+from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
+from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from ray.tune.registry import register_env
 
 from mlbridge.errors import InvalidArgument, Timeout
 from mlbridge_optimizations.optimization import Metric
 from mlbridge_optimizations.training.curve import Curve, Show
-from mlbridge_optimizations.training.experiment import Experiment, Learned
+from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
 from mlbridge_optimizations.training.settings import TrainingSettings
 
 STALLED = 1800.0
@@ -98,11 +107,28 @@ class _Episodes(RLlibCallback):
 
     metric = Metric()
 
+    def __init__(self) -> None:
+        super().__init__()
+        # An episode is cut where a rollout ends, and then knows its last part only.
+        self._before: dict[str, float] = {}
+
+    def on_sample_end(self, **kwargs: Any) -> None:
+        """Notes what the episodes have that go on in the next rollout."""
+        for episode in kwargs["samples"]:
+            if isinstance(episode, SingleAgentEpisode) and not episode.is_done:
+                before = self._before.get(episode.id_, 0.0)
+                self._before[episode.id_] = before + float(episode.get_return())
+
     def on_episode_end(self, **kwargs: Any) -> None:
+        """Reports its return, and the metric."""
         episode, log = kwargs["episode"], kwargs["metrics_logger"]
         info = episode.get_infos(-1)
+        if isinstance(episode, MultiAgentEpisode):
+            # Those of each agent.
+            info = {key: value for own in info.values() for key, value in own.items()}
+        before = self._before.pop(episode.id_, 0.0)
         if "error" not in info:
-            total = float(episode.get_return())
+            total = before + float(episode.get_return())
             value = type(self).metric.of(total, info)
             log.log_value("returns", total, reduce="item_series")
             log.log_value("values", value, reduce="item_series")
@@ -159,9 +185,45 @@ class DQNCatalogWithEncoder(_OwnEncoder, DQNCatalog):
     """Of DQN."""
 
 
-def _module_spec(experiment: Experiment) -> RLModuleSpec:
-    """The algorithm's own network, behind the optimisation's encoder if it has one."""
-    layers, encoder = experiment.settings.layers, experiment.optimization.encoder
+class _OwnModule(TorchRLModule, ValueFunctionAPI, TargetNetworkAPI):
+    """A module that is an optimisation's own network."""
+
+    def setup(self) -> None:
+        """Makes the network."""
+        settings: Any = self.model_config
+        self.network: Any = settings[_NETWORK]()
+
+    def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {Columns.ACTION_DIST_INPUTS: self.network(batch[Columns.OBS])[0]}
+
+    def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Any:
+        """The values [N] of a batch."""
+        return self.network(batch[Columns.OBS])[1].squeeze(1)
+
+    def make_target_networks(self) -> None:
+        """Makes that of APPO."""
+        self._target: Any = make_target_network(self.network)
+
+    def get_target_network_pairs(self) -> list[tuple[Any, Any]]:
+        """The network, and the one that follows it."""
+        return [(self.network, self._target)]
+
+    def forward_target(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """What the target network answers."""
+        return {TARGET_NETWORK_ACTION_DIST_INPUTS: self._target(batch[Columns.OBS])[0]}
+
+
+_NETWORK = "mlbridge_network"
+
+
+def _module_spec(
+    experiment: Experiment, observations: Any, actions: Any, agent: str = ""
+) -> RLModuleSpec:
+    """An agent's own network, or the algorithm's behind an encoder if it has one."""
+    layers = experiment.settings.layers
+    encoder, whole = experiment.networks(observations, actions, agent)
+    if whole is not None:
+        return RLModuleSpec(module_class=_OwnModule, model_config={_NETWORK: whole})
     if encoder is None:
         model = DefaultModelConfig(fcnet_hiddens=layers, fcnet_activation="relu")
         return RLModuleSpec(model_config=model)
@@ -173,7 +235,7 @@ def _module_spec(experiment: Experiment) -> RLModuleSpec:
         catalog_class=DQNCatalogWithEncoder if is_dqn else PPOCatalogWithEncoder,
         model_config={
             **asdict(heads),
-            _ENCODER: partial(encoder, experiment.environment),
+            _ENCODER: encoder,
         },
     )
 
@@ -195,9 +257,9 @@ def config_of(experiment: Experiment) -> Any:
     )
     config = (
         kinds[settings.algo]()
-        .environment(_NAME)
+        # Its check takes an action by chance, which may not be legal.
+        .environment(_NAME, disable_env_checking=True)
         .env_runners(num_env_runners=settings.workers)
-        .rl_module(rl_module_spec=_module_spec(experiment))
         .learners(num_learners=0)
         .callbacks(episodes)
         .debugging(seed=settings.seed, log_level="ERROR")
@@ -207,9 +269,10 @@ def config_of(experiment: Experiment) -> Any:
             min_sample_timesteps_per_iteration=min(settings.rollout, settings.steps),
         )
     )
-    shared = {"lr": settings.learning_rate, "gamma": settings.gamma}
+    agents = _add_modules(config, experiment)
+    shared = {"lr": settings.rate, "gamma": settings.gamma}
     if settings.algo == "dqn":
-        return _dqn(config.training(**shared), settings.steps)
+        return _dqn(config.training(**shared), settings.steps, bool(agents))
     batch = max(16, min(settings.rollout, settings.steps))
     config = config.training(
         **shared,
@@ -222,8 +285,38 @@ def config_of(experiment: Experiment) -> Any:
     return config.env_runners(rollout_fragment_length=fragment)
 
 
-def _dqn(config: Any, steps: int) -> Any:
+def _add_modules(config: Any, experiment: Experiment) -> list[str]:
+    """Gives each agent a module. Returns the labels of several agents."""
+    env = experiment.make_env()
+    try:
+        agents: list[str] = list(getattr(env, "possible_agents", []))
+        if not agents:
+            spec = _module_spec(experiment, env.observation_space, env.action_space)
+            config.rl_module(rl_module_spec=spec)
+            return []
+        specs = {
+            agent: _module_spec(
+                experiment,
+                env.observation_spaces[agent],
+                env.action_spaces[agent],
+                agent,
+            )
+            for agent in agents
+        }
+    finally:
+        env.close()
+    config.multi_agent(
+        policies=set(agents), policy_mapping_fn=lambda agent, *_, **__: agent
+    )
+    config.rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=specs))
+    # A cut episode does not say which rewards its agents still had to come.
+    config.env_runners(batch_mode="complete_episodes")
+    return agents
+
+
+def _dqn(config: Any, steps: int, is_several: bool) -> Any:
     """A double DQN with a prioritised memory."""
+    kind = "MultiAgentPrioritized" if is_several else "Prioritized"
     return config.env_runners(rollout_fragment_length=4).training(
         double_q=True,
         dueling=False,
@@ -233,7 +326,7 @@ def _dqn(config: Any, steps: int) -> Any:
         num_steps_sampled_before_learning_starts=min(1_000, steps // 10),
         target_network_update_freq=500,
         replay_buffer_config={
-            "type": "PrioritizedEpisodeReplayBuffer",
+            "type": f"{kind}EpisodeReplayBuffer",
             "capacity": 50_000,
             "alpha": 0.6,
             "beta": 0.4,
@@ -279,10 +372,22 @@ def train(
                 curve.load(settings.out / "curve.csv", done)
             curve.log_to(settings.out / "tensorboard")
             _learn(algorithm, settings, curve, done, checkpoint, show)
-            module = algorithm.get_module()
+            agents = (
+                algorithm.config.policies if algorithm.config.is_multi_agent else ()
+            )
+            policies = {agent: algorithm.get_module(agent) for agent in sorted(agents)}
+            if not agents:
+                policies[MODEL] = algorithm.get_module()
         finally:
             algorithm.stop()
-    return Learned(module, curve)
+    return Learned(policies, curve)
+
+
+def _policies(algorithm: Any) -> dict[str, Any]:
+    if not algorithm.config.is_multi_agent:
+        return {MODEL: algorithm.get_module()}
+    agents = sorted(algorithm.config.policies)
+    return {agent: algorithm.get_module(agent) for agent in agents}
 
 
 def _learn(

@@ -1,13 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Learning a policy by Stable-Baselines3: PPO, A2C and DQN.
+"""Learning a policy by Stable-Baselines3: PPO, A2C, DQN, and ARS of its contributions.
 
 With one worker, the same seed gives the same curve and the same policy.
 """
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +15,25 @@ from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecMonitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
-from torch import Tensor, nn
 
 from mlbridge.envs.compiler import CompilerEnv
 from mlbridge.envs.sb3 import CompilerVecEnv
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.training.curve import Curve, Show
-from mlbridge_optimizations.training.experiment import Experiment, Learned
+from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
+from mlbridge_optimizations.training.networks import OwnEncoder, OwnNetwork, OwnPolicy
 
-Kind = type[PPO] | type[A2C] | type[DQN]
+_KINDS: dict[str, type[BaseAlgorithm]] = {"ppo": PPO, "a2c": A2C, "dqn": DQN}
 
-_KINDS: dict[str, Kind] = {"ppo": PPO, "a2c": A2C, "dqn": DQN}
+
+def _kind(algo: str) -> type[BaseAlgorithm]:
+    if algo != "ars":
+        return _KINDS[algo]
+    from mlbridge_optimizations.training.evolution import Evolution
+
+    return Evolution
 
 
 def train(
@@ -61,7 +64,7 @@ def train(
         watch.save()
     finally:
         compilers.close()
-    return Learned(model, curve)
+    return Learned({MODEL: model}, curve)
 
 
 class _Compilers(CompilerVecEnv):
@@ -71,73 +74,74 @@ class _Compilers(CompilerVecEnv):
         made = [
             experiment.make_env(worker) for worker in range(experiment.settings.workers)
         ]
+        if hasattr(made[0], "possible_agents"):
+            raise InvalidArgument(
+                f"'{experiment.optimization.name}' has several agents:"
+                f" {', '.join(made[0].possible_agents)}; they learn by --engine rllib"
+            )
         self.envs: list[CompilerEnv] = made
         VecEnv.__init__(
             self, len(made), made[0].observation_space, made[0].action_space
         )
 
 
-class _Encoder(BaseFeaturesExtractor):
-    """What an optimisation's networks begin with."""
-
-    def __init__(
-        self, space: spaces.Space[Any], make: Callable[[Any], nn.Module]
-    ) -> None:
-        encoder: Any = make(space)
-        super().__init__(space, encoder.out_features)
-        self.encoder = encoder
-
-    def forward(self, observations: Any) -> Tensor:
-        """A batch of observations to [N, out_features]."""
-        encoded: Tensor = self.encoder(observations)
-        return encoded
-
-
 def _model(
     experiment: Experiment, compilers: VecEnv, *, resume: bool
 ) -> tuple[BaseAlgorithm, int]:
     settings = experiment.settings
-    kind = _KINDS[settings.algo]
+    kind: Any = _kind(settings.algo)
     if resume:
         return _loaded(kind, settings.out, settings.seed, compilers)
+    space = compilers.observation_space
+    encoder, whole = experiment.networks(space, compilers.action_space)
     network: dict[str, Any] = {"net_arch": settings.layers}
-    if experiment.optimization.encoder is not None:
-        network["features_extractor_class"] = _Encoder
-        # Of these alone: the network is saved with it.
-        make = partial(experiment.optimization.encoder, experiment.environment)
-        network["features_extractor_kwargs"] = {"make": make}
-    is_dict = isinstance(compilers.observation_space, spaces.Dict)
+    policy: Any = "MultiInputPolicy" if isinstance(space, spaces.Dict) else "MlpPolicy"
+    if settings.algo == "ars":
+        network["make"] = encoder
+    elif whole is not None:
+        network = {"features_extractor_class": OwnNetwork}
+        policy, network["features_extractor_kwargs"] = OwnPolicy, {"make": whole}
+    elif encoder is not None:
+        network["features_extractor_class"] = OwnEncoder
+        network["features_extractor_kwargs"] = {"make": encoder}
     common: dict[str, Any] = {
-        "policy": "MultiInputPolicy" if is_dict else "MlpPolicy",
+        "policy": policy,
         "env": compilers,
         "policy_kwargs": network,
-        "learning_rate": settings.learning_rate,
-        "gamma": settings.gamma,
+        "learning_rate": settings.rate,
         "seed": settings.seed,
         "device": "cpu",
     }
+    return kind(**common, **_options(experiment)), 0
+
+
+def _options(experiment: Experiment) -> dict[str, Any]:
+    """What an algorithm takes besides."""
+    settings = experiment.settings
     rollout = max(2, settings.rollout // settings.workers)
-    if kind is PPO:
+    gamma, entropy = {"gamma": settings.gamma}, {"ent_coef": settings.entropy}
+    if settings.algo == "ppo":
         batch = max(2, min(128, rollout * settings.workers))
         more: dict[str, Any] = {"batch_size": batch, "n_epochs": 6, "gae_lambda": 0.95}
-        more |= {"n_steps": rollout, "ent_coef": settings.entropy}
-    elif kind is A2C:
-        more = {"n_steps": min(16, rollout), "ent_coef": settings.entropy}
-    else:
-        more = {
-            "buffer_size": min(50_000, max(1_000, settings.steps)),
-            "learning_starts": min(1_000, settings.steps // 10),
-            "batch_size": 64,
-            "train_freq": 4,
-            "target_update_interval": 500,
-            "exploration_fraction": 0.4,
-            "exploration_final_eps": 0.05,
-        }
-    return kind(**common, **more), 0
+        return {"n_steps": rollout, **gamma, **entropy, **more}
+    if settings.algo == "a2c":
+        return {"n_steps": min(16, rollout), **gamma, **entropy}
+    if settings.algo == "ars":
+        return {"n_eval_episodes": max(4, settings.workers)}
+    return {
+        **gamma,
+        "buffer_size": min(50_000, max(1_000, settings.steps)),
+        "learning_starts": min(1_000, settings.steps // 10),
+        "batch_size": 64,
+        "train_freq": 4,
+        "target_update_interval": 500,
+        "exploration_fraction": 0.4,
+        "exploration_final_eps": 0.05,
+    }
 
 
 def _loaded(
-    kind: Kind, out: Path, seed: int, compilers: VecEnv
+    kind: type[BaseAlgorithm], out: Path, seed: int, compilers: VecEnv
 ) -> tuple[BaseAlgorithm, int]:
     checkpoint = out / "checkpoint.zip"
     if not checkpoint.is_file():

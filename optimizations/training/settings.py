@@ -11,7 +11,7 @@ from typer import Option
 
 from mlbridge.errors import InvalidArgument
 
-ALGORITHMS = {"sb3": ("ppo", "a2c", "dqn"), "rllib": ("ppo", "dqn", "appo")}
+ALGORITHMS = {"sb3": ("ppo", "a2c", "dqn", "ars"), "rllib": ("ppo", "dqn", "appo")}
 """By engine. The DQN of RLlib is a double one."""
 
 
@@ -23,7 +23,10 @@ class TrainingSettings:
     engine: Annotated[str, Option(help="sb3 or rllib.")] = "sb3"
     algo: Annotated[
         str,
-        Option(help="ppo, dqn (double DQN with rllib), a2c (sb3), appo (rllib)."),
+        Option(
+            help="ppo, dqn (double DQN with rllib), a2c (sb3), appo (rllib), ars: an"
+            " evolution strategy, augmented random search (sb3)."
+        ),
     ] = "ppo"
     workers: Annotated[int, Option(min=1, help="Compilers at once.")] = 1
     steps: Annotated[int, Option(min=1, help="Actions in all.")] = 20_000
@@ -33,7 +36,10 @@ class TrainingSettings:
     hidden: Annotated[
         str, Option(help="The network's layers, such as 128,128.", metavar="N,N,...")
     ] = "128,128"
-    learning_rate: Annotated[float, Option(help="Of the network's optimiser.")] = 5e-4
+    learning_rate: Annotated[
+        float | None,
+        Option(help="Of the network's optimiser.", show_default="0.0005; ars: 0.1"),
+    ] = None
     gamma: Annotated[
         float, Option(help="How much a reward is worth one action later.")
     ] = 0.99
@@ -69,6 +75,12 @@ class TrainingSettings:
         except ValueError:
             return []
         return found if min(found) > 0 else []
+
+    @property
+    def rate(self) -> float:
+        """The learning rate."""
+        usual = 0.1 if self.algo == "ars" else 5e-4
+        return self.learning_rate if self.learning_rate is not None else usual
 
     @property
     def title(self) -> str:

@@ -4,11 +4,13 @@
 """An optimisation in a file of its own: trained, evaluated, exported."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
 import onnx
 import pytest
 
@@ -22,6 +24,9 @@ from mlbridge.errors import InvalidArgument, Malformed
 from mlbridge_optimizations.registry import find, known
 from mlbridge_optimizations.training.curve import Curve
 
+FULL = pytest.mark.skipif(
+    "MLBRIDGE_TEST_FULL" not in os.environ, reason="long: make test-full"
+)
 PROGRAM = (
     Path(__file__).resolve().parents[2] / "build/release/examples/environment/spills"
 )
@@ -141,6 +146,19 @@ def test_it_is_evaluated(spills: Path) -> None:
     assert means["model"] >= means["the longest"]
 
 
+def test_an_evolution_strategy_learns(spills: Path) -> None:
+    out = spills / "evolved"
+    run(
+        *("train", str(spills / "spills.py"), "--out", str(out), "--algo", "ars"),
+        *("--steps", "12000", "--registers", "3", "--hidden", "16", "--seed", "1"),
+    )
+    curve = Curve().load(out / "curve.csv")
+    count = len(curve.returns) // 5
+    begin, end = fmean(curve.returns[:count]), fmean(curve.returns[-count:])
+    assert end > begin + 0.05, (begin, end)
+    assert (out / "model.onnx").is_file()
+
+
 def test_it_is_exported(spills: Path) -> None:
     target = spills / "again.onnx"
     # Elsewhere, where nothing of the file can be imported.
@@ -148,14 +166,150 @@ def test_it_is_exported(spills: Path) -> None:
     first, again = (onnx.load(path) for path in (spills / "out/model.onnx", target))
     assert [i.name for i in first.graph.input] == [i.name for i in again.graph.input]
     row = [0.5] * 12
-    import numpy as np
-
     answers = []
     for path in spills / "out/model.onnx", target:
         with ModelRunner(f"onnx:{path}") as runner:
             (name,) = (i.name for i in first.graph.input)
             answers.append(runner.evaluate({name: np.array(row, np.float32)}))
     assert [str(a) for a in answers[:1]] == [str(a) for a in answers[1:]]
+
+
+GRAPHS = f'''
+"""The same, seen as a graph of another size in each step, by one agent or by two."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Dict, Discrete, Graph, Sequence
+from torch import nn
+
+from mlbridge.envs import CompilerEnv, MultiAgentCompilerEnv, Padded
+from mlbridge_optimizations import Optimization
+
+GRAPH = Dict({{
+    "graph": Graph(Box(0, 2, (3,)), Box(0, 2, (1,))),
+    "action_mask": Sequence(Box(0, 1, (), np.int8), stack=True),
+}})
+SEEN = Padded(
+    GRAPH, {{"graph.nodes": 16, "graph.edges": 120}}, {{"action_mask": "graph.nodes"}}
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    agents: int = 1
+
+
+class Scores(nn.Module):
+    """A score for each node, from what it is and what its neighbours are."""
+
+    def __init__(self):
+        super().__init__()
+        self.own, self.near = nn.Linear(3, 16), nn.Linear(3, 16)
+        self.score, self.value = nn.Linear(16, 1), nn.Linear(16, 1)
+
+    def forward(self, seen):
+        nodes, links = seen["graph.nodes"], seen["graph.edge_links"].long()
+        said = self.near(nodes).gather(1, links[:, :, :1].expand(-1, -1, 16))
+        said = said * seen["graph.edges_mask"].unsqueeze(2)
+        heard = torch.zeros(*nodes.shape[:2], 16)
+        heard = heard.scatter_add(1, links[:, :, 1:].expand(-1, -1, 16), said)
+        state = (self.own(nodes) + heard).relu() * seen["graph.nodes_mask"].unsqueeze(2)
+        scores = self.score(state).squeeze(2)
+        return scores.masked_fill(seen["action_mask"] == 0, -1e9), self.value(
+            state.sum(1) / 16
+        )
+
+
+def make_env(settings, worker):
+    command = [
+        *("{PROGRAM}", "--registers=3", "--values=16", "--graph=1"),
+        f"--classes={{settings.agents}}",
+    ]
+    if settings.agents == 1:
+        return CompilerEnv(
+            command, observation_space=SEEN, action_space=Discrete(16), worker=worker
+        )
+    agents = ("int", "float")
+    return MultiAgentCompilerEnv(
+        command,
+        observation_spaces=dict.fromkeys(agents, SEEN),
+        action_spaces=dict.fromkeys(agents, Discrete(16)),
+        worker=worker,
+    )
+
+
+def cheapest(seen):
+    legal = seen["action_mask"] == 1
+    return int(np.argmin(np.where(legal, seen["graph.nodes"][:, 1], np.inf)))
+
+
+OPTIMIZATION = Optimization(
+    "graphs",
+    "Which node is spilled.",
+    make_env,
+    Settings,
+    network=lambda settings, observations, actions: Scores(),
+    baselines={{"the cheapest": lambda settings: cheapest}},
+)
+'''
+
+
+@pytest.mark.parametrize(
+    ("engine", "algo", "agents"),
+    [
+        ("sb3", "ppo", 1),
+        ("rllib", "ppo", 2),
+        pytest.param("rllib", "appo", 2, marks=FULL),
+    ],
+)
+def test_graphs_of_changing_size(
+    tmp_path: Path, engine: str, algo: str, agents: int
+) -> None:
+    described, out = tmp_path / "graphs.py", tmp_path / "out"
+    described.write_text(GRAPHS)
+    run(
+        *("train", str(described), "--out", str(out), "--agents", str(agents)),
+        *("--engine", engine, "--algo", algo, "--steps", "4000", "--gamma", "0.9"),
+        *("--learning-rate", "1e-2", "--seed", "1", "--rollout", "256"),
+    )
+    names = ["model"] if agents == 1 else ["float", "int"]
+    assert sorted(path.stem for path in out.glob("*.onnx")) == names
+    for name in names:
+        inputs = onnx.load(out / f"{name}.onnx").graph.input
+        shapes = {
+            i.name: [d.dim_value or d.dim_param for d in i.type.tensor_type.shape.dim]
+            for i in inputs
+        }
+        assert shapes == {
+            "action_mask": ["N", "graph.nodes"],
+            "graph.nodes": ["N", "graph.nodes", 3],
+            "graph.edges": ["N", "graph.edges", 1],
+            "graph.edge_links": ["N", "graph.edges", 2],
+        }
+    run(
+        *("evaluate", str(described), str(out), "--agents", str(agents)),
+        *("--episodes", "40", "--json", str(tmp_path / "figures.json")),
+    )
+    found = json.loads((tmp_path / "figures.json").read_text())["episodes"]
+    assert fmean(found["model"]) > fmean(found["at random"]), "it has learned something"
+    source = ["checkpoint.zip"] if agents == 1 else ["checkpoint", "--module", "int"]
+    again = tmp_path / "again.onnx"
+    run("export", str(out / source[0]), *source[1:], "--to", str(again))
+    name = names[-1]
+    seen = {
+        "action_mask": np.array([1, 1, 0, 1, 0], np.int8),
+        "graph.nodes": np.linspace(0, 1, 15, dtype=np.float32).reshape(5, 3),
+        "graph.edges": np.ones((2, 1), np.float32),
+        "graph.edge_links": np.array([[0, 1], [4, 2]], np.int64),
+    }
+    answers = []
+    for path in out / f"{name}.onnx", again:
+        with ModelRunner(f"onnx:{path}?decide=") as runner:
+            answers.append(runner.evaluate(seen)["logits"])
+    np.testing.assert_array_equal(*answers)
+    assert answers[0].size == 5
 
 
 def test_its_options_are_shown(spills: Path) -> None:

@@ -224,7 +224,9 @@ def test_the_models_of_this_repository(path: Path, name: str) -> None:
     ):
         for _ in range(20):
             question = {
-                one.name: random.integers(0, 9, one.shape).astype(one.dtype)
+                one.name: random.integers(0, 9, tuple(map(int, one.shape))).astype(
+                    one.dtype
+                )
                 for one in features
             }
             expected = plain(in_process.evaluate(question))

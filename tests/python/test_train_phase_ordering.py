@@ -65,7 +65,7 @@ from mlbridge_optimizations.phase_ordering.search.search import (
 )
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
-from mlbridge_optimizations.training.experiment import Experiment
+from mlbridge_optimizations.training.experiment import MODEL, Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
 
 FULL = pytest.mark.skipif(
@@ -580,7 +580,7 @@ def curve_of(experiment: Experiment) -> Curve:
 @pytest.mark.parametrize("algo", ["ppo", "a2c", "dqn"])
 def test_sb3_trains_and_exports(experiment: Experiment, algo: str) -> None:
     experiment = experiment.changed(algo=algo, workers=2)
-    exported = policy.train(experiment)
+    exported = policy.train(experiment)[MODEL]
     assert_it_ran(experiment, curve_of(experiment))
     model = Model(exported.path)
     assert model.task.steps == 4
@@ -685,7 +685,7 @@ def test_rllib_trains_and_exports(
     experiment: Experiment, ray_here: None, algo: str
 ) -> None:
     experiment = experiment.changed(engine="rllib", algo=algo, steps=64)
-    exported = policy.train(experiment)
+    exported = policy.train(experiment)[MODEL]
     curve = curve_of(experiment)
     assert_it_ran(experiment, curve)
     assert Model(exported.path).task.steps == 4

@@ -5,7 +5,8 @@
 
 `CompilerEnv` is a compiler that serves its Environment (docs/training.md), `make_vec`
 several of them at once, `CompilerVecEnv` the same for Stable-Baselines3,
-`MultiAgentCompilerEnv` one of several agents for RLlib. `MLGOInliner`, `MLGOEviction`
+`MultiAgentCompilerEnv` one of several agents for RLlib; `Padded` makes tensors of fixed
+size of graphs and sequences. `MLGOInliner`, `MLGOEviction`
 and `MLGOPriority` are stock LLVM's advisors; ``gymnasium.make`` knows these by their
 ids, such as ``mlbridge/MLGOInliner-v0``, once ``mlbridge.envs`` is imported. Other
 distributions add theirs by entry points of the group ``mlbridge.environments``.
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mlbridge.envs.mlgo import MLGOEviction, MLGOInliner, MLGOPriority
     from mlbridge.envs.multi_agent import MultiAgentCompilerEnv
     from mlbridge.envs.sb3 import CompilerVecEnv
+    from mlbridge.envs.spaces import Padded
     from mlbridge.envs.vector import CompilerVectorEnv, make_vec
 
 # Where each one is; a module is not loaded before it is wanted.
@@ -36,6 +38,7 @@ _HOMES = {
     "MLGOInliner": "mlbridge.envs.mlgo",
     "MLGOPriority": "mlbridge.envs.mlgo",
     "MultiAgentCompilerEnv": "mlbridge.envs.multi_agent",
+    "Padded": "mlbridge.envs.spaces",
     "make_vec": "mlbridge.envs.vector",
 }
 
@@ -51,6 +54,7 @@ __all__ = [
     "MLGOInliner",
     "MLGOPriority",
     "MultiAgentCompilerEnv",
+    "Padded",
     "make_vec",
 ]
 

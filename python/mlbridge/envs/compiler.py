@@ -5,14 +5,18 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from os import PathLike
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium
 from gymnasium import spaces
 
 from mlbridge.envs.check import ValueCheck
-from mlbridge.envs.session import CompilerSession, CompilerSettings, Outcome
+from mlbridge.envs.session import (
+    CompilerOptions,
+    CompilerSession,
+    CompilerSettings,
+    Outcome,
+)
 from mlbridge.envs.spaces import ActionWriter, ObservationReader
 
 
@@ -45,14 +49,9 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         *,
         observation_space: spaces.Space[Any],
         action_space: spaces.Space[Any],
-        timeout: float | None = 60.0,
-        reset_timeout: float | None = 60.0,
-        max_restarts: int = 3,
         failure_reward: float = 0.0,
-        variables: Mapping[str, str] | None = None,
-        folder: str | PathLike[str] | None = None,
-        worker: int = 0,
         check: bool = False,
+        **options: Unpack[CompilerOptions],
     ) -> None:
         """Describes the compiler; nothing is started before the first reset.
 
@@ -67,21 +66,15 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
                 Dict has their names as keys; a single tensor is the only feature, or
                 the one called ``observation``. dtype and shape must be the
                 compiler's, or hold all its values. Other features go to ``info``.
+                Of changing size: a stacked Sequence, a Graph, or either `Padded`.
             action_space: a single tensor is sent as ``action``, a Dict as tensors by
                 its keys; each of the space's own dtype.
-            timeout: seconds for a step; None is for as long as the compiler is alive.
-            reset_timeout: seconds for a reset, the compiler's start included; each
-                compiler that is started in place of another has as many.
-            max_restarts: how many compilers in a row may be started in place of one
-                that failed, before a step has gone well. Then the failure is raised.
             failure_reward: the reward of a step in which the compiler failed.
-            variables: environment variables for the compiler.
-            folder: where it runs.
-            worker: its number, where there are several.
             check: whether to look at values, too: at each observation, whether it is in
                 its space, and at each reward, whether it is finite. Then `check` counts
                 those that are not. The first is logged as a warning (of the logger
                 ``mlbridge.envs``), and `close` logs how many there were.
+            **options: timeouts, restarts and more; see `CompilerOptions`.
 
         Raises:
             TypeError: a space that has no form as tensors.
@@ -92,19 +85,11 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         self.failure_reward = failure_reward
         self._read = ObservationReader(observation_space)
         self._write = ActionWriter(action_space)
-        self._session = CompilerSession(
-            CompilerSettings(
-                command,
-                spec,
-                timeout,
-                reset_timeout,
-                max_restarts,
-                variables or {},
-                folder,
-                worker,
-            )
+        settings = CompilerSettings(command, spec, **options)
+        self._session = CompilerSession(settings)
+        self.check = ValueCheck.of(
+            self, check=check, command=command, worker=settings.worker
         )
-        self.check = ValueCheck.of(self, check=check, command=command, worker=worker)
         """What was found, where somebody has asked for that."""
         self._is_seeded = False
         self._last: Any = None

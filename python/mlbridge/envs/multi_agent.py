@@ -4,15 +4,19 @@
 """A compiler with several agents, who take turns, for RLlib."""
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
-from typing import Any
+from typing import Any, Unpack
 
 from gymnasium import spaces
 from gymnasium.utils import seeding
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 
 from mlbridge.envs.check import ValueCheck
-from mlbridge.envs.session import CompilerSession, CompilerSettings, Outcome
+from mlbridge.envs.session import (
+    CompilerOptions,
+    CompilerSession,
+    CompilerSettings,
+    Outcome,
+)
 from mlbridge.envs.spaces import ActionWriter, ObservationReader
 from mlbridge.errors import InvalidArgument, SchemaMismatch
 
@@ -32,14 +36,9 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         *,
         observation_spaces: Mapping[str, spaces.Space[Any]],
         action_spaces: Mapping[str, spaces.Space[Any]],
-        timeout: float | None = 60.0,
-        reset_timeout: float | None = 60.0,
-        max_restarts: int = 3,
         failure_reward: float = 0.0,
-        variables: Mapping[str, str] | None = None,
-        folder: str | PathLike[str] | None = None,
-        worker: int = 0,
         check: bool = False,
+        **options: Unpack[CompilerOptions],
     ) -> None:
         """Describes the compiler; nothing is started before the first reset.
 
@@ -48,14 +47,9 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             spec: how to reach it.
             observation_spaces: by the agents' labels.
             action_spaces: by the agents' labels, which are the same.
-            timeout: seconds for a step.
-            reset_timeout: seconds for a reset.
-            max_restarts: how many compilers may be started in vain in a row.
             failure_reward: of the agent in whose step the compiler failed.
-            variables: environment variables for the compiler.
-            folder: where it runs.
-            worker: its number.
             check: whether to look at values, too.
+            **options: see `CompilerOptions`.
 
         Raises:
             InvalidArgument: the spaces are not of the same agents.
@@ -79,19 +73,11 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         self._writers = {
             agent: ActionWriter(space) for agent, space in action_spaces.items()
         }
-        self._session = CompilerSession(
-            CompilerSettings(
-                command,
-                spec,
-                timeout,
-                reset_timeout,
-                max_restarts,
-                variables or {},
-                folder,
-                worker,
-            )
+        settings = CompilerSettings(command, spec, **options)
+        self._session = CompilerSession(settings)
+        self.check = ValueCheck.of(
+            self, check=check, command=command, worker=settings.worker
         )
-        self.check = ValueCheck.of(self, check=check, command=command, worker=worker)
         """What was found, where somebody has asked for that."""
         self._turn: str | None = None
         self._last: Any = None

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -39,16 +39,39 @@ _GRACE = 2.0
 """Seconds that a compiler has to end after `close`."""
 
 
-@dataclass(frozen=True)
-class CompilerSettings:
-    """What an environment knows of its compiler. See `CompilerEnv`."""
+class CompilerOptions(TypedDict, total=False):
+    """How an environment runs its compiler: keyword arguments of all environments.
 
-    command: Sequence[str]
-    spec: str
+    Attributes:
+        timeout: seconds for a step, 60 by default; None is for as long as the compiler
+            is alive.
+        reset_timeout: seconds for a reset, the compiler's start included, 60 by
+            default; each compiler that is started in place of another has as many.
+        max_restarts: how many compilers in a row may be started in place of one that
+            failed, before a step has gone well: 3. Then the failure is raised.
+        variables: environment variables for the compiler.
+        folder: where it runs.
+        worker: its number, where there are several.
+    """
+
     timeout: float | None
     reset_timeout: float | None
     max_restarts: int
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] | None
+    folder: str | PathLike[str] | None
+    worker: int
+
+
+@dataclass(frozen=True)
+class CompilerSettings:
+    """What an environment knows of its compiler. See `CompilerOptions`."""
+
+    command: Sequence[str]
+    spec: str = "pipe"
+    timeout: float | None = 60.0
+    reset_timeout: float | None = 60.0
+    max_restarts: int = 3
+    variables: Mapping[str, str] | None = None
     folder: str | PathLike[str] | None = None
     worker: int = 0
 
@@ -83,7 +106,7 @@ class _Running:
                     )
                     for part in settings.command
                 ],
-                {**settings.variables, "MLBRIDGE_SPEC": spec},
+                {**(settings.variables or {}), "MLBRIDGE_SPEC": spec},
                 settings.folder,
             )
         except BaseException:

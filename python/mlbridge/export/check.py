@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares an exported graph with the framework that it came from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,12 @@ much, so much of the output itself, and so much of the largest number that went 
 
 ALONE = 4
 """How many questions are asked alone, too."""
+
+SIZES = 4
+"""How many different sizes free extents have; the first has one row of each."""
+
+_ROWS = 24
+"""The most rows of a free extent without a limit."""
 
 
 @dataclass(frozen=True)
@@ -64,20 +70,54 @@ def compare(
     Raises:
         ModelError: an output differs; the text says by how much, and where.
     """
+    session = _session(model)
+    random = np.random.default_rng(seed)
+    names = [output.name for output in session.get_outputs()]
+    differences = dict.fromkeys(names, 0.0)
+    groups = [samples] if samples else _draw(policy, questions, random)
+    count = sum(
+        _compare(session, policy, group, batch, differences) for group in groups
+    )
+    return Comparison(count, differences)
+
+
+def _session(model: onnx.ModelProto) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(
+    return onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    random = np.random.default_rng(seed)
-    drawn = samples or {f.name: f.draw(questions, random) for f in policy.features}
+
+
+def _draw(
+    policy: Policy, questions: int, random: np.random.Generator
+) -> Iterator[Tensors]:
+    """Features to ask about: all at once, or some of each of several sizes."""
+    free = sorted({extent for f in policy.features for extent in f.free})
+    most = {extent: policy.limits.get(extent, _ROWS) for extent in free}
+    for i in range(SIZES if free else 1):
+        sizes = {
+            extent: int(random.integers(1, limit, endpoint=True)) if i else 1
+            for extent, limit in most.items()
+        }
+        count = -(-questions // SIZES) if free else questions
+        yield {f.name: f.draw(count, random, sizes) for f in policy.features}
+
+
+def _compare(
+    session: Any,
+    policy: Policy,
+    drawn: Tensors,
+    batch: int | None,
+    differences: dict[str, float],
+) -> int:
+    """Asks about these features; notes the largest differences. Returns how many."""
     asked = {f.name: np.asarray(drawn[f.name], f.dtype) for f in policy.features}
     count = min(map(len, asked.values()))
-    names = [output.name for output in session.get_outputs()]
-    differences = dict.fromkeys(names, 0.0)
+    names = list(differences)
 
     def ask(some: slice) -> dict[str, NDArray[Any]]:
         features = {name: values[some] for name, values in asked.items()}
@@ -87,7 +127,10 @@ def compare(
         features = {name: values[some] for name, values in asked.items()}
         expected = policy.answer(features)
         for name in names:
-            difference = _difference(name, found[name], expected[name], features)
+            right = np.asarray(expected[name])
+            if policy.limits and right.ndim == found[name].ndim:
+                right = _without_padding(name, right, found[name].shape, policy.decide)
+            difference = _difference(name, found[name], right, features)
             differences[name] = max(differences[name], difference)
 
     if batch is None:
@@ -100,7 +143,23 @@ def compare(
         for start in range(0, count - batch + 1, batch):
             some = slice(start, start + batch)
             check(ask(some), some)
-    return Comparison(count, differences)
+    return count
+
+
+def _without_padding(
+    name: str, padded: NDArray[Any], shape: tuple[int, ...], decide: str | None
+) -> NDArray[Any]:
+    """What the framework answers for the rows that are there.
+
+    Raises:
+        ModelError: it decides for one that is not.
+    """
+    if decide == f"argmax:{name}" and (padded.argmax(-1) >= shape[-1]).any():
+        raise ModelError(
+            f"output '{name}': the network decides for padding, not for one of the"
+            f" {shape[-1]} rows that there are: it has to use the masks"
+        )
+    return padded[tuple(map(slice, shape))]
 
 
 def _difference(

@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, inf, prod
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -33,21 +33,24 @@ class FeatureSpec:
         name: as in ``populateFeatures``.
         type: the bridge's name of its element type: ``float``, ``int64_t``, ``bool``.
             NumPy's names and dtypes are taken, too.
-        shape: of one question; () is a scalar.
+        shape: of one question; () is a scalar. An extent that is free has a name, and
+            all extents of one name are the same in a question: ("nodes", 4).
         categories: where the elements are numbers of things (a Gymnasium ``Discrete``
             or ``MultiDiscrete``), the values of each. A policy that takes one vector
             gets a 1 among 0s for each.
         low: the least value that the compiler sends, as far as it is known; what an
             exported model is checked with is drawn from there.
         high: the greatest.
+        indexes: the free extent whose rows its elements are the numbers of, if any.
     """
 
     name: str
     type: str = "float"
-    shape: tuple[int, ...] = ()
+    shape: tuple[int | str, ...] = ()
     categories: tuple[range, ...] = ()
     low: float = -inf
     high: float = inf
+    indexes: str = ""
 
     def __post_init__(self) -> None:
         try:
@@ -61,10 +64,10 @@ class FeatureSpec:
             )
         if not self.name:
             raise InvalidArgument("a feature has no name")
-        if any(extent < 1 for extent in self.shape):
+        if any((isinstance(e, int) and e < 1) or e == "" for e in self.shape):
             raise InvalidArgument(
-                f"feature '{self.name}': expected a shape of positive extents, found "
-                f"{list(self.shape)}"
+                f"feature '{self.name}': expected a shape of positive extents, or names"
+                f" of free ones, found {list(self.shape)}"
             )
         if not self.low <= self.high:
             raise InvalidArgument(
@@ -84,18 +87,46 @@ class FeatureSpec:
         return numpy_dtype(self.type)
 
     @property
+    def free(self) -> list[str]:
+        """The names of its free extents."""
+        return [extent for extent in self.shape if isinstance(extent, str)]
+
+    @property
     def size(self) -> int:
-        """How many elements it has."""
-        return prod(self.shape)
+        """How many elements it has, where none of its extents is free.
+
+        Raises:
+            Unsupported: one is.
+        """
+        if self.free:
+            raise Unsupported(
+                f"feature '{self}' has another size in each question, and cannot be a"
+                " part of a vector: a network takes it by its name"
+            )
+        return prod(int(extent) for extent in self.shape)
 
     @property
     def width(self) -> int:
         """How many columns of a policy's input vector it takes."""
         return sum(map(len, self.categories)) if self.categories else self.size
 
-    def draw(self, count: int, random: np.random.Generator) -> NDArray[Any]:
-        """So many values that the compiler might send: [count, *shape]."""
-        size = (count, *self.shape)
+    def draw(
+        self,
+        count: int,
+        random: np.random.Generator,
+        extents: Mapping[str, int] | None = None,
+    ) -> NDArray[Any]:
+        """So many values that the compiler might send: [count, *shape].
+
+        Args:
+            count: of questions.
+            random: to draw by.
+            extents: the free ones, by their names.
+        """
+        free = extents or {}
+        size = (count, *(e if isinstance(e, int) else free[e] for e in self.shape))
+        if self.indexes:
+            return random.integers(0, free[self.indexes], size, dtype=self.dtype)
         if self.categories:
             columns = [random.integers(r.start, r.stop, count) for r in self.categories]
             return np.stack(columns, axis=-1).reshape(size).astype(self.dtype)
@@ -114,7 +145,7 @@ class FeatureSpec:
         # Half of the questions are of small numbers only, where sums are exact enough
         # for small differences to be seen.
         some = count // 2
-        near = random.integers(-_SMALL, _SMALL, (some, *self.shape))
+        near = random.integers(-_SMALL, _SMALL, (some, *size[1:]))
         values[:some] = np.clip(near + min(max(0, least), most), least, most)
         return values
 
@@ -162,12 +193,7 @@ def features_of(
         names = [spec.name for spec in source.features]
         found = list(_of_log(source, without))
     elif hasattr(source, "sample") and hasattr(source, "contains"):
-        from mlbridge.envs.spaces import leaves
-
-        space: Any = source
-        parts = {name or "observation": leaf for name, leaf in leaves(space)}
-        names = list(parts)
-        found = [_of_leaf(*part) for part in parts.items() if part[0] not in without]
+        names, found = _of_space(source, without)
     else:
         listed = [parse_feature(one) if isinstance(one, str) else one for one in source]
         names = [feature.name for feature in listed]
@@ -193,11 +219,11 @@ def _check_distinct(features: Sequence[FeatureSpec]) -> None:
         seen[feature.name] = feature
 
 
-_TEXT = re.compile(r"\s*(?P<type>\w+)\s*(\[(?P<shape>[\d\s,]*)\])?\s+(?P<name>\S+)\s*")
+_TEXT = re.compile(r"\s*(?P<type>\w+)\s*(\[(?P<shape>[\w\s,]*)\])?\s+(?P<name>\S+)\s*")
 
 
 def parse_feature(text: str) -> FeatureSpec:
-    """A feature from a text: ``int64 callee_size``, ``float[300] embedding``.
+    """A feature from a text: ``int64 callee_size``, ``float[nodes,300] embedding``.
 
     Raises:
         InvalidArgument: it is no such text.
@@ -208,8 +234,9 @@ def parse_feature(text: str) -> FeatureSpec:
             f"expected a feature such as 'int64 callee_size' or 'float[300] embedding',"
             f" found '{text}'"
         )
-    extents = [word for word in (match["shape"] or "").split(",") if word.strip()]
-    return FeatureSpec(match["name"], match["type"], tuple(map(int, extents)))
+    words = [word.strip() for word in (match["shape"] or "").split(",")]
+    shape = tuple(int(word) if word.isdigit() else word for word in words if word)
+    return FeatureSpec(match["name"], match["type"], shape)
 
 
 def _of_log(log: TrainingLog, without: Collection[str]) -> Iterator[FeatureSpec]:
@@ -231,6 +258,31 @@ def _of_log(log: TrainingLog, without: Collection[str]) -> Iterator[FeatureSpec]
                 limits = float(values.min()), float(values.max())
                 feature = replace(feature, low=limits[0], high=limits[1])
         yield feature
+
+
+def _of_space(
+    source: Any, without: Collection[str]
+) -> tuple[list[str], list[FeatureSpec]]:
+    """The names of all features of a space, and those that are wanted."""
+    from mlbridge.envs.spaces import Padded, extents_of, leaves, nodes_of
+
+    extents = extents_of(source)
+    space = source.space if isinstance(source, Padded) else source
+    parts = {name or "observation": leaf for name, leaf in leaves(space)}
+    found = []
+    for name, leaf in parts.items():
+        if name in without:
+            continue
+        if name not in extents:
+            found.append(_of_leaf(name, leaf))
+            continue
+        row: Any = leaf
+        of = _of_leaf(name, row.feature_space)
+        low = max((r.start for r in of.categories), default=of.low)
+        high = min((r.stop - 1 for r in of.categories), default=of.high)
+        shape, indexes = (extents[name], *of.shape), nodes_of(name, extents)
+        found.append(FeatureSpec(name, of.type, shape, (), low, high, indexes))
+    return list(parts), found
 
 
 def _of_leaf(name: str, space: Any) -> FeatureSpec:

@@ -46,6 +46,9 @@ def build(
     for port in policy.ports:
         name = _POLICYS + port.name
         wanted = inputs[name].type.tensor_type
+        if port.mask_of:
+            builder.add_mask(port, name, policy.features)
+            continue
         builder.add_port(port, name, len(wanted.shape.dim), wanted.elem_type)
     graph = helper.make_graph(
         [*builder.nodes, *model.graph.node],
@@ -54,6 +57,8 @@ def build(
         [_output(value, batch) for value in model.graph.output],
         [*builder.constants, *model.graph.initializer],
     )
+    # An output may do without a mask.
+    _prune(graph)
     result = helper.make_model(
         graph, opset_imports=model.opset_import, producer_name="mlbridge"
     )
@@ -187,6 +192,20 @@ class _Builder:
             self.nodes[-1].output[0] = name
         else:
             self.nodes.append(helper.make_node("Identity", [value], [name]))
+
+    def add_mask(self, port: Port, name: str, features: Sequence[FeatureSpec]) -> None:
+        """The input `name`: ones, as many as a free extent has rows."""
+        feature, axis = next(
+            (feature, 1 + feature.shape.index(port.mask_of))
+            for feature in features
+            if port.mask_of in feature.shape
+        )
+        shape = self._node("Shape", [feature.name])
+        axes = self._constant(np.array([0, axis], np.int64))
+        size = self._node("Gather", [shape, axes], axis=0)
+        one = numpy_helper.from_array(np.ones(1, port.dtype))
+        node = helper.make_node("ConstantOfShape", [size], [name], value=one)
+        self.nodes.append(node)
 
     def _row(self, port: Port) -> str:
         """All features of a port side by side: [N, width]."""

@@ -5,7 +5,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,14 +53,16 @@ class Port:
         one_hot: whether features with categories become 0s and a 1; a policy that
             takes observations by name does that itself.
         normalise: what is done to it last.
+        mask_of: a free extent: it is made of no feature, but of ones, [N, extent].
     """
 
     name: str
     features: tuple[FeatureSpec, ...]
     dtype: np.dtype[Any]
-    shape: tuple[int, ...]
+    shape: tuple[int | str, ...]
     one_hot: bool = False
     normalise: Normalisation | None = None
+    mask_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class Policy:
         decide: what a compiler is to make of the outputs (``argmax:logits``), if
             anything.
         outputs: those that are exported unless others are asked for; None for all.
+        limits: of free extents, as the framework pads them. Its answers have padding at
+            the end, which the graph's have not.
     """
 
     graph: onnx.ModelProto
@@ -85,6 +89,7 @@ class Policy:
     answer: Callable[[Tensors], dict[str, NDArray[Any]]]
     decide: str | None = None
     outputs: tuple[str, ...] | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def features(self) -> tuple[FeatureSpec, ...]:
@@ -95,7 +100,7 @@ class Policy:
 def vector_port(
     name: str,
     features: Sequence[FeatureSpec],
-    shape: Sequence[int | None],
+    shape: Sequence[int | str | None],
     dtype: Any = np.float32,
     *,
     normalise: Normalisation | None = None,
@@ -116,10 +121,10 @@ def vector_port(
     """
     kind = np.dtype(dtype)
     only = features[0] if len(features) == 1 else None
-    if only and not only.categories and _fits(only.shape, shape):
+    if only and (only.free or (not only.categories and _fits(only.shape, shape))):
         return Port(name, (only,), kind, only.shape, normalise=normalise)
     width = sum(feature.width for feature in features)
-    wanted = int(np.prod([extent or width for extent in shape]))
+    wanted = int(np.prod([int(extent or width) for extent in shape]))
     if wanted != width or len(shape) > 1:
         listed = ", ".join(f"{f} ({f.width})" for f in features)
         extents = ",".join("?" if e is None else str(e) for e in shape)
@@ -132,7 +137,7 @@ def vector_port(
     return Port(name, tuple(features), kind, row, one_hot=True, normalise=normalise)
 
 
-def _fits(found: Sequence[int], wanted: Sequence[int | None]) -> bool:
+def _fits(found: Sequence[int | str], wanted: Sequence[int | str | None]) -> bool:
     return len(found) == len(wanted) and all(
         w in (None, f) for f, w in zip(found, wanted, strict=True)
     )
@@ -161,7 +166,9 @@ def named_features(
             f"{what} takes {', '.join(names)} by name: {'; '.join(said)}"
         )
     for one in wanted:
-        if by_name[one.name].size != one.size:
+        found = by_name[one.name]
+        is_free = bool(found.free or one.free)
+        if found.shape != one.shape if is_free else found.size != one.size:
             raise SchemaMismatch(
                 f"{what} takes '{one}', and the feature is '{by_name[one.name]}'"
             )
@@ -179,13 +186,24 @@ def _completed(feature: FeatureSpec, wanted: FeatureSpec) -> FeatureSpec:
         categories=feature.categories or wanted.categories,
         low=low,
         high=high,
+        indexes=feature.indexes or wanted.indexes,
     )
 
 
 def observe(ports: Sequence[Port], features: Tensors) -> dict[str, NDArray[Any]]:
     """What the ports' tensors are for a batch of features, by NumPy alone."""
     observed = {}
+    sizes = {
+        extent: features[feature.name].shape[: 2 + i]
+        for port in ports
+        for feature in port.features
+        for i, extent in enumerate(feature.shape)
+        if isinstance(extent, str)
+    }
     for port in ports:
+        if port.mask_of:
+            observed[port.name] = np.ones(sizes[port.mask_of], port.dtype)
+            continue
         columns = []
         for feature in port.features:
             value = features[feature.name]
@@ -202,7 +220,9 @@ def observe(ports: Sequence[Port], features: Tensors) -> dict[str, NDArray[Any]]
             value = np.concatenate(rows, axis=1)
         else:
             value = columns[0].astype(port.dtype)
-        observed[port.name] = value.reshape(len(value), *port.shape)
+        is_free = any(feature.free for feature in port.features)
+        shape = value.shape if is_free else (len(value), *port.shape)
+        observed[port.name] = value.reshape(shape)
     return observed
 
 
@@ -227,6 +247,23 @@ def named_ports(
     wanted = [by_name.get(name, FeatureSpec(name)) for name in names]
     chosen = named_features(features, wanted, what)
     return [Port(f.name, (f,), np.dtype(dtype or f.dtype), f.shape) for f in chosen]
+
+
+def padded_ports(features: Sequence[FeatureSpec]) -> list[Port]:
+    """Features by name as they are, and the mask of each free extent.
+
+    The framework pads the features to those of a `mlbridge.envs.Padded` space.
+    """
+    from mlbridge.envs.spaces import mask_of
+
+    free = dict.fromkeys(extent for feature in features for extent in feature.free)
+    return [
+        *(Port(f.name, (f,), f.dtype, f.shape) for f in features),
+        *(
+            Port(mask_of(extent), (), np.dtype(np.float32), (extent,), mask_of=extent)
+            for extent in free
+        ),
+    ]
 
 
 def parameters_of(function: Any) -> list[str]:

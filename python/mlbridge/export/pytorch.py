@@ -6,6 +6,7 @@
 import copy
 import inspect
 import logging
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -77,6 +78,7 @@ def traced(
     framework: str,
     *,
     prepare: Callable[[Tensors], Tensors] | None = None,
+    limits: Mapping[str, int] | None = None,
 ) -> Policy:
     """A module that takes the ports' tensors in their order, as a policy.
 
@@ -86,6 +88,7 @@ def traced(
         framework: and its version.
         prepare: from features to the ports' tensors by name, as the framework does it;
             `observe` by default.
+        limits: see `Policy`.
     """
     module.requires_grad_(requires_grad=False)
     random = np.random.default_rng(0)
@@ -97,17 +100,24 @@ def traced(
             found = module(*(torch.from_numpy(observed[port.name]) for port in ports))
         return _outputs(found)
 
+    features = [feature for port in ports for feature in port.features]
+    free = dict.fromkeys(extent for feature in features for extent in feature.free)
+    # Each another one, which is no other dimension either.
+    sizes = {extent: 5 + 2 * i for i, extent in enumerate(free)}
+
     def draw(count: int) -> dict[str, NDArray[Any]]:
-        return {f.name: f.draw(count, random) for p in ports for f in p.features}
+        return {f.name: f.draw(count, random, sizes) for f in features}
 
     names = list(run(draw(3)))
-    example = make(draw(3))
+    # A network takes free extents as they are, and its framework pads them.
+    example = observe(ports, draw(3)) if free else make(draw(3))
     graph = _convert(module, ports, example, names)
     return Policy(
         graph,
         tuple(ports),
         framework,
         lambda features: {k: v.numpy() for k, v in run(features).items()},
+        limits=limits or {},
     )
 
 
@@ -131,7 +141,6 @@ def _convert(
     outputs: list[str],
 ) -> onnx.ModelProto:
     """The module's graph, with a free first dimension."""
-    batch = torch.export.Dim("N")
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     # It says that torchvision is not there, and that two dimensions are one.
@@ -147,7 +156,7 @@ def _convert(
                 opset_version=OPSET,
                 input_names=[port.name for port in ports],
                 output_names=outputs,
-                dynamic_shapes=_dynamic(module, len(ports), batch),
+                dynamic_shapes=_dynamic(module, ports),
             )
     finally:
         logger.setLevel(level)
@@ -155,9 +164,15 @@ def _convert(
     return program.model_proto
 
 
-def _dynamic(module: nn.Module, count: int, batch: Any) -> tuple[Any, ...]:
-    """The free dimension of each argument, nested as ``forward`` takes them."""
-    each = tuple({0: batch} for _ in range(count))
+def _dynamic(module: nn.Module, ports: Sequence[Port]) -> tuple[Any, ...]:
+    """The free dimensions of each argument, nested as ``forward`` takes them."""
+    extents = dict.fromkeys(e for p in ports for e in p.shape if isinstance(e, str))
+    dims = {e: torch.export.Dim(re.sub(r"\W", "_", e)) for e in extents}
+    batch = torch.export.Dim("N")
+    each = tuple(
+        {0: batch, **{1 + i: dims[e] for i, e in enumerate(port.shape) if e in dims}}
+        for port in ports
+    )
     is_variadic = any(
         p.kind is inspect.Parameter.VAR_POSITIONAL
         for p in inspect.signature(module.forward).parameters.values()

@@ -25,7 +25,7 @@ from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 from ray.rllib.utils.numpy import SMALL_NUMBER, flatten_inputs_to_1d_tensor
 from torch import Tensor, nn
 
-from mlbridge.envs.spaces import leaves
+from mlbridge.envs.spaces import Padded, leaves
 from mlbridge.errors import InvalidArgument, Unsupported
 from mlbridge.export.features import FeatureSpec, features_of
 from mlbridge.export.policy import (
@@ -35,6 +35,7 @@ from mlbridge.export.policy import (
     Tensors,
     named_features,
     observe,
+    padded_ports,
     vector_port,
 )
 from mlbridge.export.pytorch import traced
@@ -142,11 +143,17 @@ def policy_of(
             "compiler's questions stand alone: train without memory (use_lstm=False)"
         )
     steps = _Observations(trained, agent)
-    port = steps.port(features, type(inner).__name__)
-    network = _Network(inner).eval()
-    exported = traced(
-        network, [port], f"ray {ray.__version__}", prepare=steps.preparation(port)
-    )
+    framework = f"ray {ray.__version__}"
+    if steps.are_named:
+        ports, limits = steps.ports(features, type(inner).__name__)
+        network = _Network(inner, [port.name for port in ports]).eval()
+        exported = traced(
+            network, ports, framework, prepare=steps.padding(ports), limits=limits
+        )
+    else:
+        port = steps.port(features, type(inner).__name__)
+        network = _Network(inner).eval()
+        exported = traced(network, [port], framework, prepare=steps.preparation(port))
     is_one = isinstance(inner.action_space, spaces.Discrete)
     return replace(exported, decide=f"argmax:{network.scores}" if is_one else None)
 
@@ -197,6 +204,37 @@ class _Observations:
                 "here about what it does to observations: do it in the environment, "
                 "or in the module"
             )
+
+    @property
+    def are_named(self) -> bool:
+        """Whether the module takes several tensors by their names."""
+        return isinstance(self._space, spaces.Dict) and not self._flatten
+
+    def ports(
+        self, features: Sequence[FeatureSpec], what: str
+    ) -> tuple[list[Port], Mapping[str, int]]:
+        """The module's inputs by name, and the limits of those that are padded."""
+        space: Any = self._space
+        if any(isinstance(part, _COMPOSITE) for part in space.spaces.values()):
+            raise Unsupported(
+                f"{what} takes a Dict with parts that are no tensors: have "
+                "FlattenObservations make a vector of it (env_to_module_connector)"
+            )
+        chosen = named_features(features, features_of(space), what)
+        limits = space.limits if isinstance(space, Padded) else {}
+        return padded_ports(chosen), limits
+
+    def padding(self, ports: Sequence[Port]) -> Any:
+        """From features to the module's inputs, as the environment pads them."""
+        space = self._space
+
+        def prepare(features: Tensors) -> Mapping[str, NDArray[Any]]:
+            found = observe(ports, features)
+            if not isinstance(space, Padded):
+                return found
+            return space.pad_tensors({f: found[f] for f in found if f in features})
+
+        return prepare
 
     def port(self, features: Sequence[FeatureSpec], what: str) -> Port:
         """The module's input."""
@@ -295,9 +333,10 @@ def _space_of_agent(
 class _Network(nn.Module):
     """A module from its observation to its logits, or its action."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, keys: Sequence[str] | None = None) -> None:
         super().__init__()
         self.module = module
+        self.keys = keys
         self.is_dqn = hasattr(module, "compute_q_values")
         self.scores = "q_values" if self.is_dqn else "logits"
         space = module.action_space
@@ -311,8 +350,10 @@ class _Network(nn.Module):
                 "an nn.Module that computes the action from the module's outputs"
             )
 
-    def forward(self, obs: Tensor) -> dict[str, Tensor]:
-        batch = {Columns.OBS: obs.float()}
+    def forward(self, *observed: Tensor) -> dict[str, Tensor]:
+        batch: dict[str, Any] = {Columns.OBS: observed[0].float()}
+        if self.keys is not None:
+            batch = {Columns.OBS: dict(zip(self.keys, observed, strict=True))}
         if self.is_dqn:
             values: Tensor = self.module.compute_q_values(batch)["qf_preds"]
             return {self.scores: values}

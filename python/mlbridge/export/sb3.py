@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stable-Baselines3: PPO, A2C and DQN, with the statistics of a VecNormalize."""
+"""Stable-Baselines3: PPO, A2C, DQN and ARS, with the statistics of a VecNormalize."""
 
 import pickle
 from collections.abc import Mapping, Sequence
@@ -23,6 +23,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from stable_baselines3.dqn.policies import DQNPolicy
 from torch import Tensor, nn
 
+from mlbridge.envs.spaces import Padded
 from mlbridge.errors import InvalidArgument, Unsupported
 from mlbridge.export.features import FeatureSpec, features_of
 from mlbridge.export.policy import (
@@ -32,6 +33,7 @@ from mlbridge.export.policy import (
     Tensors,
     named_features,
     observe,
+    padded_ports,
     vector_port,
 )
 from mlbridge.export.pytorch import traced
@@ -39,7 +41,7 @@ from mlbridge.export.reading import reading
 
 
 def load(path: Path) -> BaseAlgorithm:
-    """What ``model.save()`` wrote, whichever of the three algorithms it is.
+    """What ``model.save()`` wrote, whichever of the four algorithms it is.
 
     The file is unpickled, which runs what is in it: load only files that you trust.
 
@@ -57,9 +59,14 @@ def load(path: Path) -> BaseAlgorithm:
         ):
             if data is not None and setting in data:
                 return algorithm.load(path, device="cpu")
+        if data is not None and "n_delta" in data:
+            # Of its contributions, which only this one needs.
+            from sb3_contrib import ARS
+
+            return ARS.load(path, device="cpu")
     raise Unsupported(
-        f"{path}: expected what Stable-Baselines3's PPO, A2C or DQN saved; of another "
-        "algorithm, export the network (an nn.Module) itself"
+        f"{path}: expected what Stable-Baselines3's PPO, A2C, DQN or ARS saved; of "
+        "another algorithm, export the network (an nn.Module) itself"
     )
 
 
@@ -90,11 +97,12 @@ def policy_of(
 
     An observation space that is a Dict takes its features by name, any other all of
     them in a row. Its outputs are ``logits`` and, where it is asked for, ``value`` for
-    PPO and A2C with a Discrete action space, ``q_values`` for DQN, and otherwise
+    PPO and A2C with a Discrete action space (ARS has no value), ``q_values`` for DQN,
+    and otherwise
     ``action``, as ``predict(..., deterministic=True)`` has it.
 
     Args:
-        model: PPO, A2C or DQN.
+        model: PPO, A2C, DQN or ARS.
         features: by default those of the observation space.
         statistics: those that observations were normalised by; the model's own
             VecNormalize by default, where it has its environment.
@@ -110,9 +118,12 @@ def policy_of(
     network, decide = _network(model, space, [port.name for port in ports])
 
     is_dict = isinstance(space, spaces.Dict)
+    limits = space.limits if isinstance(space, Padded) else {}
 
     def observation(tensors: Tensors) -> Any:
         raw = observe(ports, tensors)
+        if isinstance(space, Padded):
+            return space.pad_tensors({f: raw[f] for f in raw if f in tensors})
         found: Any = raw if is_dict else raw[ports[0].name]
         return statistics.normalize_obs(found) if statistics else found
 
@@ -125,7 +136,7 @@ def policy_of(
         return {"action": actions.astype(model.action_space.dtype)}
 
     framework = f"stable-baselines3 {stable_baselines3.__version__}"
-    policy = traced(network, ports, framework, prepare=prepare)
+    policy = traced(network, ports, framework, prepare=prepare, limits=limits)
     if decide:
         return replace(policy, decide=decide, outputs=(decide.partition(":")[2],))
     return replace(policy, answer=act, outputs=("action",))
@@ -164,6 +175,10 @@ def _ports(
         ]
     wanted_by_name = features_of(space)
     chosen = named_features(features, wanted_by_name, what)
+    if isinstance(space, Padded):
+        if statistics:
+            raise Unsupported("a VecNormalize of observations of changing size")
+        return padded_ports(chosen)
     return [
         Port(
             w.name,
@@ -200,12 +215,16 @@ def _network(
     policy.set_training_mode(False)
     if isinstance(policy, DQNPolicy):
         return _QValues(policy, keys).eval(), "argmax:q_values"
+    is_ars = any(base.__name__ == "ARSPolicy" for base in type(policy).__mro__)
+    if is_ars and isinstance(model.action_space, spaces.Discrete):
+        return _ARSLogits(policy, keys).eval(), "argmax:logits"
     if type(policy).__name__.startswith("Recurrent") or not isinstance(
         policy, ActorCriticPolicy
     ):
         raise Unsupported(
-            f"{type(model).__name__} with a {type(policy).__name__}: expected PPO, A2C "
-            "or DQN; export the network (an nn.Module) itself"
+            f"{type(model).__name__} with a {type(policy).__name__}: expected PPO, "
+            "A2C, DQN, or ARS with discrete actions; export the network (an nn.Module) "
+            "itself"
         )
     if isinstance(policy.action_dist, CategoricalDistribution):
         return _Logits(policy, keys).eval(), "argmax:logits"
@@ -234,6 +253,14 @@ class _Network(nn.Module):
 class _QValues(_Network):
     def forward(self, *tensors: Tensor) -> dict[str, Tensor]:
         return {"q_values": self.policy.q_net(self._observation(tensors))}
+
+
+class _ARSLogits(_Network):
+    def forward(self, *tensors: Tensor) -> dict[str, Tensor]:
+        policy = self.policy
+        seen = self._observation(tensors)
+        found = policy.extract_features(seen, policy.features_extractor)
+        return {"logits": policy.action_net(found)}
 
 
 class _Logits(_Network):

@@ -1,0 +1,72 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""An optimisation's own encoder and network, as Stable-Baselines3 takes them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import Tensor, nn
+
+
+class OwnEncoder(BaseFeaturesExtractor):
+    """What an optimisation's networks begin with."""
+
+    def __init__(
+        self, space: spaces.Space[Any], make: Callable[[Any], nn.Module]
+    ) -> None:
+        """The module that `make` makes for a space."""
+        encoder: Any = make(space)
+        super().__init__(space, encoder.out_features)
+        self.encoder = encoder
+
+    def forward(self, observations: Any) -> Tensor:
+        """A batch of observations to [N, out_features]."""
+        encoded: Tensor = self.encoder(observations)
+        return encoded
+
+
+class OwnNetwork(BaseFeaturesExtractor):
+    """An optimisation's whole network, whose logits and value are one row."""
+
+    def __init__(self, space: spaces.Space[Any], make: Callable[[], nn.Module]) -> None:
+        """The network that `make` makes."""
+        super().__init__(space, 1)
+        self.network = make()
+
+    def forward(self, observations: Any) -> Tensor:
+        """A batch of observations to [N, actions + 1]."""
+        return torch.cat(self.network(observations), dim=1)
+
+
+class _Split(nn.Module):
+    """The row's two parts."""
+
+    def forward(self, row: Tensor) -> tuple[Tensor, Tensor]:
+        return self.forward_actor(row), self.forward_critic(row)
+
+    def forward_actor(self, row: Tensor) -> Tensor:
+        """The logits."""
+        return row[:, :-1]
+
+    def forward_critic(self, row: Tensor) -> Tensor:
+        """The value."""
+        return row[:, -1:]
+
+
+class OwnPolicy(ActorCriticPolicy):
+    """A policy with nothing behind the optimisation's own network."""
+
+    def _build(self, lr_schedule: Callable[[float], float]) -> None:
+        self.mlp_extractor: Any = _Split()
+        self.action_net = nn.Identity()
+        self.value_net: Any = nn.Identity()
+        self.optimizer = self.optimizer_class(
+            self.parameters(),
+            lr=lr_schedule(1),  # type: ignore[call-arg]
+            **self.optimizer_kwargs,
+        )
