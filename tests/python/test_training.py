@@ -62,7 +62,9 @@ def test_ppo_learns(engine: str, transport: str, agents: int, tmp_path: Path) ->
         )
         assert done.returncode == 0, done.stderr
         assert wait_until_gone(tag, 10) == []
-        assert list(Path(temporary).iterdir()) == []
+        # ONNX Runtime's own is the only file.
+        left = {path.name for path in Path(temporary).iterdir()}
+        assert left <= {".ses"}
     models = ["model"] if agents == 1 else ["float", "int"]
     assert sorted(path.stem for path in out.glob("*.onnx")) == models
     assert (out / "curve.png").stat().st_size > 0
