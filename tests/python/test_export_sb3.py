@@ -278,12 +278,10 @@ def test_features_that_do_not_fit(
 def test_other_algorithms(tmp_path: Path) -> None:
     env = Guess(ROW, spaces.Box(-1, 1, (1,), np.float32))
     model = SAC("MlpPolicy", env, buffer_size=100, device="cpu")
-    with pytest.raises(
-        Unsupported, match="expected PPO, A2C or DQN; export the network"
-    ):
+    with pytest.raises(Unsupported, match=r"PPO, A2C, DQN, or ARS.*export the network"):
         export(model, tmp_path / "m.onnx")
     model.save(tmp_path / "sac.zip")
-    with pytest.raises(Unsupported, match=r"expected what .* PPO, A2C or DQN saved"):
+    with pytest.raises(Unsupported, match=r"expected what .* PPO, A2C, DQN or ARS saved"):
         load(tmp_path / "sac.zip")
 
 
