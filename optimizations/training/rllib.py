@@ -93,6 +93,8 @@ def cluster(cpus: int, address: str | None) -> Iterator[None]:
     for name in pickle.list_registry_pickle_by_value():
         by_value: Any = ray.cloudpickle.register_pickle_by_value
         by_value(sys.modules[name])
+    # RLlib's notes on its own versions are for those who write programs for it.
+    logging.getLogger("ray").setLevel(logging.ERROR)
     ray.init(**settings)
     try:
         yield

@@ -58,15 +58,6 @@ def tune(
             curve = policy.learn(short.changed(**drawn, out=Path(folder))).curve
         ray_tune.report({"mean_return": curve.recent() or float("-inf")})
 
-    class Ended(ray_tune.Callback):
-        """Counts the trials that have come to an end."""
-
-        ended = 0
-
-        def on_trial_complete(self, *_: Any, **__: Any) -> None:
-            self.ended += 1
-            show(self.ended)
-
     with (
         tempfile.TemporaryDirectory(prefix="mlbridge-tune-") as storage,
         cluster(settings.workers, address),
@@ -83,7 +74,7 @@ def tune(
                 ),
             ),
             run_config=ray_tune.RunConfig(
-                storage_path=storage, verbose=0, callbacks=[Ended()]
+                storage_path=storage, verbose=0, callbacks=[_Ended(show)]
             ),
         )
         results = tuner.fit()
@@ -106,3 +97,18 @@ def tune(
         for mean, config in found
     ]
     return experiment.changed(**found[0][1]), rows
+
+
+class _Ended(ray_tune.Callback):
+    """Counts the trials that have come to an end."""
+
+    def __init__(self, show: Callable[[int], None]) -> None:
+        self._show, self._ended = show, 0
+
+    def on_trial_complete(self, *_: Any, **__: Any) -> None:
+        self._ended += 1
+        self._show(self._ended)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Tune keeps its callbacks in a file, and a progress bar is not for one."""
+        return {"_show": print, "_ended": self._ended}
