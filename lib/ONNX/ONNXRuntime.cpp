@@ -79,7 +79,8 @@ static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
   }
   return unsupported(
       "its library cannot be loaded (" + Reasons +
-      "). Install it, such as by `python3 -m pip install onnxruntime`, and "
+      "); install it by `python3 -m pip install onnxruntime` (mlbridge's "
+      "extra onnx, `pip install '.[onnx]'`), and "
       "name the file libonnxruntime.so.1... by ?runtime=PATH or by the "
       "environment's MLBRIDGE_ONNXRUNTIME=PATH");
 }

@@ -35,9 +35,8 @@ def add_commands(app: typer.Typer) -> None:
         if name in found:
             app.add_typer(_load(found[name]), name=name)
         else:
-            app.command(
-                name, hidden=True, context_settings={"ignore_unknown_options": True}
-            )(_missing(name))
+            anything = {"ignore_unknown_options": True, "help_option_names": []}
+            app.command(name, hidden=True, context_settings=anything)(_missing(name))
 
 
 def _load(point: EntryPoint) -> typer.Typer:
