@@ -70,17 +70,11 @@ DEPLOYED_LIMIT = 2.0
 
 @dataclass(frozen=True)
 class Compiled:
-    """One compile.
+    """One compile."""
 
-    Attributes:
-        seconds: from its start to the object.
-        cpu_seconds: of all processes that took part.
-        actions: that were taken, by name; empty where none are.
-    """
-
-    seconds: float
-    cpu_seconds: float
-    actions: str = ""
+    seconds: float  # From its start to the object.
+    cpu_seconds: float  # Of all processes that took part.
+    actions: str = ""  # That were taken, by name; empty where none are.
 
 
 class Flow(Protocol):
@@ -224,24 +218,18 @@ def flows(names: Sequence[str], deployed: Deployed, folder: Path) -> dict[str, F
 
 @dataclass
 class Results:
-    """What was measured.
+    """What was measured."""
 
-    Attributes:
-        files: the modules, and the instructions of each.
-        start_seconds: by flow.
-        runs: by flow and module, a compile for each round.
-        actions: of each module, by name: the same in all flows.
-        others: by flow that drives the compiler from outside, the modules of which it
-            made another object than clang with the plug-in.
-        base: the flow that the others are to be faster than.
-    """
-
-    files: dict[Path, int]
-    start_seconds: dict[str, float] = field(default_factory=dict)
+    files: dict[Path, int]  # The modules, and the instructions of each.
+    start_seconds: dict[str, float] = field(default_factory=dict)  # By flow.
+    # By flow and module, a compile for each round.
     runs: dict[str, dict[Path, list[Compiled]]] = field(default_factory=dict)
+    # Of each module, by name: the same in all flows.
     actions: dict[Path, str] = field(default_factory=dict)
+    # By flow that drives the compiler from outside, the modules of which it made
+    # another object than clang with the plug-in.
     others: dict[str, set[Path]] = field(default_factory=dict)
-    base: str = ORIGINAL
+    base: str = ORIGINAL  # The flow that the others are to be faster than.
 
     def total(self, flow: str) -> float:
         """Seconds for all modules: the sum of their medians."""

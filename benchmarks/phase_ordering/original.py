@@ -39,14 +39,11 @@ _FIRST_TYPE, _FIRST_ARGUMENT = "FloatTy", "Function"
 
 @dataclass(frozen=True)
 class Seen:
-    """What llvm-ir2vec finds out about a module.
+    """What llvm-ir2vec finds out about a module."""
 
-    Attributes:
-        histogram: float32 [110], how often each entity occurs.
-        embedding: float32 [dimension] or None: the mean over instructions.
-    """
-
+    # float32 [110], how often each entity occurs.
     histogram: NDArray[np.float32] | None
+    # float32 [dimension] or None: the mean over instructions.
     embedding: NDArray[np.float32] | None
 
 

@@ -98,27 +98,17 @@ class Sample:
 
 @dataclass(frozen=True)
 class Deployed:
-    """A model, and what a compiler is told beside its name.
+    """A model, and what a compiler is told beside its name."""
 
-    Attributes:
-        model: the .onnx file.
-        space: what it may do.
-        space_file: the same, for a compiler whose model is elsewhere and cannot say.
-        observation: what it sees.
-        steps: how many actions it may take.
-        stop: whether the number after the last action is to stop.
-        vocabulary: of embeddings.
-        plugin: MLBridgeLLVM.so.
-    """
-
-    model: Path
-    space: ActionSpace
+    model: Path  # The .onnx file.
+    space: ActionSpace  # What it may do.
+    # The same, for a compiler whose model is elsewhere and cannot say.
     space_file: Path
-    observation: tuple[str, ...]
-    steps: int
-    stop: bool
-    vocabulary: Path | None
-    plugin: Path
+    observation: tuple[str, ...]  # What it sees.
+    steps: int  # How many actions it may take.
+    stop: bool  # Whether the number after the last action is to stop.
+    vocabulary: Path | None  # Of embeddings.
+    plugin: Path  # MLBridgeLLVM.so.
 
     @classmethod
     def of(
@@ -250,15 +240,10 @@ def need_grpc(spec: str) -> None:
 
 @dataclass(frozen=True)
 class Server:
-    """A process that answers with the model; `mlbridge serve`, as anyone has it.
+    """A process that answers with the model; `mlbridge serve`, as anyone has it."""
 
-    Attributes:
-        process: that was started.
-        start_seconds: until compilers could come.
-    """
-
-    process: "subprocess.Popen[bytes]"
-    start_seconds: float
+    process: "subprocess.Popen[bytes]"  # That was started.
+    start_seconds: float  # Until compilers could come.
 
     def cpu_seconds(self) -> float:
         """What it has taken so far."""

@@ -71,15 +71,10 @@ class Episode:
 
 @dataclass(frozen=True)
 class Setting:
-    """What all flows have in common.
+    """What all flows have in common."""
 
-    Attributes:
-        options: of the compiler.
-        folder: for files.
-    """
-
-    options: CompilerOptions
-    folder: Path
+    options: CompilerOptions  # Of the compiler.
+    folder: Path  # For files.
 
     def make(self, flow: str, modules: Sequence[Path]) -> Env:
         """An environment that knows nothing yet.
@@ -126,19 +121,12 @@ def episodes(sample: Sample, count: int, setting: Setting, seed: int) -> list[Ep
 
 @dataclass(frozen=True)
 class Played:
-    """Some episodes.
+    """Some episodes."""
 
-    Attributes:
-        seconds: for all of them, the start of compilers included.
-        sizes: of each.
-        cpu_seconds: of all processes that took part.
-        known: the share of states that the original flow had in its cache.
-    """
-
-    seconds: float
-    sizes: dict[Episode, Sizes]
-    cpu_seconds: float = 0.0
-    known: float = 0.0
+    seconds: float  # For all of them, the start of compilers included.
+    sizes: dict[Episode, Sizes]  # Of each.
+    cpu_seconds: float = 0.0  # Of all processes that took part.
+    known: float = 0.0  # The share of states that the original flow had in its cache.
 
 
 def play(
@@ -284,17 +272,12 @@ class _Clock(BaseCallback):
 
 @dataclass(frozen=True)
 class Learned:
-    """A training.
+    """A training."""
 
-    Attributes:
-        seconds: until each iteration ended, the start of compilers included.
-        actions: of each worker.
-        sizes: of machine code, after each of these.
-    """
-
+    # Until each iteration ended, the start of compilers included.
     seconds: tuple[float, ...]
-    actions: tuple[tuple[int, ...], ...]
-    sizes: tuple[Sizes, ...]
+    actions: tuple[tuple[int, ...], ...]  # Of each worker.
+    sizes: tuple[Sizes, ...]  # Of machine code, after each of these.
 
 
 def learn(
@@ -351,21 +334,15 @@ def learn(
 
 @dataclass
 class Results:
-    """What was measured.
+    """What was measured."""
 
-    Attributes:
-        states: of all episodes together.
-        played: by flow and number of workers, for each round.
-        learned: the same.
-        compared: sizes of machine code that were compared.
-        different: those that were others, all of the original flow.
-    """
-
-    states: int
+    states: int  # Of all episodes together.
+    # By flow and number of workers, for each round.
     played: dict[tuple[str, int], list[Played]] = field(default_factory=dict)
+    # The same.
     learned: dict[tuple[str, int], list[Learned]] = field(default_factory=dict)
-    compared: int = 0
-    different: int = 0
+    compared: int = 0  # Sizes of machine code that were compared.
+    different: int = 0  # Those that were others, all of the original flow.
 
     def rate(self, flow: str, workers: int) -> float:
         """Steps a second, nobody learning: the median."""

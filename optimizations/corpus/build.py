@@ -39,16 +39,12 @@ from mlbridge_optimizations.corpus.sources import (
 
 @dataclass
 class Fetched:
-    """What came of a fetch.
+    """What came of a fetch."""
 
-    Attributes:
-        corpus: with what was there before, too.
-        made: the programs that were compiled now.
-        failed: why there is nothing of some, by name.
-    """
-
-    corpus: Corpus
+    corpus: Corpus  # With what was there before, too.
+    # The programs that were compiled now.
     made: list[str] = field(default_factory=list)
+    # Why there is nothing of some, by name.
     failed: dict[str, str] = field(default_factory=dict)
 
 

@@ -25,25 +25,17 @@ class Recipe:
 
     Everywhere ``{tree}`` is the package's folder, ``{made}`` the one for what is made,
     ``{packages}`` that of all packages, ``{scripts}`` that of this project's scripts.
-
-    Attributes:
-        package: the Debian source package.
-        sources: its files, as globs below ``root``.
-        without: those of them that are not wanted, as globs.
-        flags: of the compiler, but for those of optimisation.
-        libraries: what the linker needs.
-        root: where the sources are.
-        headers: to be written to ``{made}``, by name.
-        commands: to be run in ``{made}`` before anything is compiled.
     """
 
-    package: str
-    sources: tuple[str, ...]
-    without: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
-    root: str = "{tree}"
+    package: str  # The Debian source package.
+    sources: tuple[str, ...]  # Its files, as globs below ``root``.
+    without: tuple[str, ...] = ()  # Those of them that are not wanted, as globs.
+    flags: tuple[str, ...] = ()  # Of the compiler, but for those of optimisation.
+    libraries: tuple[str, ...] = ()  # What the linker needs.
+    root: str = "{tree}"  # Where the sources are.
+    # To be written to ``{made}``, by name.
     headers: Mapping[str, str] = field(default_factory=dict)
+    # To be run in ``{made}`` before anything is compiled.
     commands: tuple[tuple[str, ...], ...] = ()
 
 

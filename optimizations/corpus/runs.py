@@ -30,68 +30,42 @@ LARGEST = 2 << 30
 
 @dataclass(frozen=True)
 class Step:
-    """The program is run once.
+    """The program is run once."""
 
-    Attributes:
-        arguments: its own; ``{tree}`` is the package's folder.
-        stdin: the file for it.
-        stdout: the file that gets it.
-        status: with which it should end.
-    """
-
-    arguments: tuple[str, ...]
-    stdin: str | None = None
-    stdout: str = "out"
-    status: int = 0
+    arguments: tuple[str, ...]  # Its own; ``{tree}`` is the package's folder.
+    stdin: str | None = None  # The file for it.
+    stdout: str = "out"  # The file that gets it.
+    status: int = 0  # With which it should end.
 
 
 @dataclass(frozen=True)
 class RunTest:
-    """How a program is tried.
+    """How a program is tried."""
 
-    Attributes:
-        make: writes the inputs to a folder.
-        steps: run there, one after another.
-        outputs: the files that have to be as expected.
-        same: two files that have to be equal: what went in, and what came back.
-    """
-
-    make: Callable[[Path], None]
-    steps: tuple[Step, ...]
-    outputs: tuple[str, ...] = ("out",)
+    make: Callable[[Path], None]  # Writes the inputs to a folder.
+    steps: tuple[Step, ...]  # Run there, one after another.
+    outputs: tuple[str, ...] = ("out",)  # The files that have to be as expected.
+    # Two files that have to be equal: what went in, and what came back.
     same: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a program does that was compiled without optimisation.
+    """What a program does that was compiled without optimisation."""
 
-    Attributes:
-        outputs: the SHA-256 of each output.
-        seconds: CPU time in user mode.
-    """
-
-    outputs: dict[str, str]
-    seconds: float
+    outputs: dict[str, str]  # The SHA-256 of each output.
+    seconds: float  # CPU time in user mode.
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a program's test.
+    """What came of a program's test."""
 
-    Attributes:
-        program: its name.
-        passed: whether all was as expected.
-        seconds: CPU time in user mode, of all steps.
-        problem: what was not as expected.
-        is_late: whether it is that it did not end.
-    """
-
-    program: str
-    passed: bool
-    seconds: float
-    problem: str = ""
-    is_late: bool = False
+    program: str  # Its name.
+    passed: bool  # Whether all was as expected.
+    seconds: float  # CPU time in user mode, of all steps.
+    problem: str = ""  # What was not as expected.
+    is_late: bool = False  # Whether it is that it did not end.
 
 
 def _text(megabytes: float) -> Callable[[Path], None]:

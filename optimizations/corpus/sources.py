@@ -35,19 +35,13 @@ Show = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class SourceProgram:
-    """One program, unpacked and ready to be compiled.
+    """One program, unpacked and ready to be compiled."""
 
-    Attributes:
-        name: what people call it.
-        version: that of the Debian package.
-        sources: the C files, one translation unit each, by path.
-        flags: what its own build passes to the C compiler, without -O; they hold in
-            every folder.
-    """
-
-    name: str
-    version: str
-    sources: tuple[Path, ...]
+    name: str  # What people call it.
+    version: str  # That of the Debian package.
+    sources: tuple[Path, ...]  # The C files, one translation unit each, by path.
+    # What its own build passes to the C compiler, without -O; they hold in every
+    # folder.
     flags: tuple[str, ...]
 
     @property

@@ -11,19 +11,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Agreement:
-    """A confusion matrix: LLVM's decisions on call sites, and a model's on the same.
+    """A confusion matrix: LLVM's decisions on call sites, and a model's on the same."""
 
-    Attributes:
-        both_inline: Call sites that both inline.
-        only_llvm: Those that only LLVM inlines.
-        only_model: Those that only the model inlines.
-        neither: Those that neither does.
-    """
-
-    both_inline: int = 0
-    only_llvm: int = 0
-    only_model: int = 0
-    neither: int = 0
+    both_inline: int = 0  # Call sites that both inline.
+    only_llvm: int = 0  # Those that only LLVM inlines.
+    only_model: int = 0  # Those that only the model inlines.
+    neither: int = 0  # Those that neither does.
 
     @classmethod
     def of(cls, model: NDArray[np.bool_], llvm: NDArray[np.bool_]) -> "Agreement":

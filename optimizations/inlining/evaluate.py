@@ -35,35 +35,24 @@ SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}
 
 @dataclass(frozen=True)
 class Build:
-    """A program, compiled and linked.
+    """A program, compiled and linked."""
 
-    Attributes:
-        program: The executable.
-        text: Bytes of text in its object files.
-        objects: These.
-    """
-
-    program: Path
-    text: int
-    objects: tuple[Path, ...] = ()
+    program: Path  # The executable.
+    text: int  # Bytes of text in its object files.
+    objects: tuple[Path, ...] = ()  # These.
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the plug-in says of its questions, for one or more translation units.
+    """What the plug-in says of its questions, for one or more translation units."""
 
-    Attributes:
-        agreement: The decisions, against LLVM's own at the same states.
-        sessions: How many translation units had something to ask.
-        first_us: Microseconds for the first question of each, added up: it waits for
-            the model's side to be met, too.
-        rest_us: Microseconds for all other questions.
-    """
-
+    # The decisions, against LLVM's own at the same states.
     agreement: Agreement = field(default_factory=Agreement)
-    sessions: int = 0
+    sessions: int = 0  # How many translation units had something to ask.
+    # Microseconds for the first question of each, added up: it waits for the model's
+    # side to be met, too.
     first_us: float = 0.0
-    rest_us: float = 0.0
+    rest_us: float = 0.0  # Microseconds for all other questions.
 
     def __add__(self, other: "Asked") -> "Asked":
         return Asked(
@@ -86,17 +75,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class ModelBuild(Build):
-    """A build by the model.
+    """A build by the model."""
 
-    Attributes:
-        way: How the model was reached.
-        asked: What the compiler asked, and for how long it waited.
-        model_us: Mean microseconds of the model for one question, in Python; None
-            where it was in the compiler.
-    """
-
-    way: str = ""
+    way: str = ""  # How the model was reached.
+    # What the compiler asked, and for how long it waited.
     asked: Asked = field(default_factory=Asked)
+    # Mean microseconds of the model for one question, in Python; None where it was in
+    # the compiler.
     model_us: float | None = None
 
 

@@ -33,21 +33,13 @@ class Unit:
 
 @dataclass(frozen=True)
 class Table:
-    """n decisions, in n call sites, on d features each.
+    """n decisions, in n call sites, on d features each."""
 
-    Attributes:
-        names: Of the d features.
-        features: int64[n, d].
-        decisions: bool[n]: inlined or not.
-        units: int64[n]: the index of each one's translation unit.
-        unit_names: What those are called.
-    """
-
-    names: tuple[str, ...]
-    features: NDArray[np.int64]
-    decisions: NDArray[np.bool_]
-    units: NDArray[np.int64]
-    unit_names: tuple[str, ...]
+    names: tuple[str, ...]  # Of the d features.
+    features: NDArray[np.int64]  # int64[n, d].
+    decisions: NDArray[np.bool_]  # bool[n]: inlined or not.
+    units: NDArray[np.int64]  # int64[n]: the index of each one's translation unit.
+    unit_names: tuple[str, ...]  # What those are called.
 
     def column(self, name: str) -> NDArray[np.int64]:
         """The feature of that name in all call sites: int64[n]."""

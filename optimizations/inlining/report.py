@@ -29,16 +29,11 @@ MOST_TEXT_CHANGE = 0.01
 
 @dataclass(frozen=True)
 class Result:
-    """A build by the model.
-
-    Attributes:
-        build: The build.
-        differences: What is not as it should be: of the first build what the program
-            does otherwise than the stock one, of the others the object files that are
-            not the first one's.
-    """
+    """A build by the model."""
 
     build: ModelBuild
+    # What is not as it should be: of the first build what the program does otherwise
+    # than the stock one, of the others the object files that are not the first one's.
     differences: list[str]
 
     @property
@@ -49,27 +44,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that the demo has found out.
+    """All that the demo has found out."""
 
-    Attributes:
-        settings: Of the training.
-        programs: All programs.
-        tables: What LLVM decided in each of them.
-        training: The network, and how it came about.
-        stock: The test program, by clang alone.
-        results: The same by the model, one for each way to it.
-        inputs: The files on which the builds were compared.
-        seconds: How long each step took.
-    """
-
-    settings: Settings
+    settings: Settings  # Of the training.
     programs: list[SourceProgram]
-    tables: dict[str, Table]
-    training: Training
-    stock: Build
-    results: list[Result]
-    inputs: list[Path]
-    seconds: dict[str, float]
+    tables: dict[str, Table]  # What LLVM decided in each of them.
+    training: Training  # The network, and how it came about.
+    stock: Build  # The test program, by clang alone.
+    results: list[Result]  # The same by the model, one for each way to it.
+    inputs: list[Path]  # The files on which the builds were compared.
+    seconds: dict[str, float]  # How long each step took.
 
 
 @dataclass(frozen=True)

@@ -17,17 +17,11 @@ LLVM_SIZE = "llvm-size-22"
 
 @dataclass(frozen=True)
 class Compiled:
-    """One translation unit, compiled.
+    """One translation unit, compiled."""
 
-    Attributes:
-        source: The C file.
-        object_file: What came out.
-        stderr: What the compiler, or the plug-in in it, said.
-    """
-
-    source: Path
-    object_file: Path
-    stderr: str
+    source: Path  # The C file.
+    object_file: Path  # What came out.
+    stderr: str  # What the compiler, or the plug-in in it, said.
 
 
 def model_flags(plugin: Path, spec: str) -> list[str]:

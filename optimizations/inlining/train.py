@@ -46,19 +46,12 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Training:
-    """A trained network and how it came about.
+    """A trained network and how it came about."""
 
-    Attributes:
-        network: The network, as it was in the best epoch.
-        curve: All epochs.
-        best: The index of that epoch: the one with the least validation loss.
-        validation_units: The translation units that it was judged by.
-    """
-
-    network: InliningNetwork
+    network: InliningNetwork  # The network, as it was in the best epoch.
     curve: list[Epoch]
-    best: int
-    validation_units: tuple[str, ...]
+    best: int  # The index of that epoch: the one with the least validation loss.
+    validation_units: tuple[str, ...]  # The translation units that it was judged by.
 
     @property
     def best_epoch(self) -> Epoch:

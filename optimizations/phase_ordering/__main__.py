@@ -48,19 +48,12 @@ RUNS = 2
 
 @dataclass(frozen=True)
 class Build:
-    """The program as one of the ways has compiled it.
+    """The program as one of the ways has compiled it."""
 
-    Attributes:
-        text_bytes: machine code in its objects.
-        compile_seconds: of all files, one after another on each core.
-        run_seconds: CPU time in user mode, of its run test.
-        problem: what it does otherwise than without optimisation.
-    """
-
-    text_bytes: int
-    compile_seconds: float
-    run_seconds: float
-    problem: str
+    text_bytes: int  # Machine code in its objects.
+    compile_seconds: float  # Of all files, one after another on each core.
+    run_seconds: float  # CPU time in user mode, of its run test.
+    problem: str  # What it does otherwise than without optimisation.
 
 
 def learn(

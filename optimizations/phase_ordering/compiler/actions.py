@@ -29,19 +29,12 @@ class Action:
 
 @dataclass(frozen=True)
 class ActionSpace:
-    """What may be done.
+    """What may be done."""
 
-    Attributes:
-        name: of the space.
-        description: in words.
-        prologue: the pipeline that always runs first, whatever is done.
-        actions: by their numbers.
-    """
-
-    name: str
-    description: str
-    prologue: str
-    actions: tuple[Action, ...]
+    name: str  # Of the space.
+    description: str  # In words.
+    prologue: str  # The pipeline that always runs first, whatever is done.
+    actions: tuple[Action, ...]  # By their numbers.
 
     @classmethod
     def load(cls, name_or_file: str | os.PathLike[str]) -> "ActionSpace":

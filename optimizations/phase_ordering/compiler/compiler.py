@@ -50,30 +50,23 @@ _OPTION = "-mlbridge-phase-ordering"
 
 @dataclass(frozen=True)
 class CompilerOptions:
-    """What the compiler of an environment is told.
+    """What the compiler of an environment is told."""
 
-    Attributes:
-        actions: a space's name in the plug-in, or its file.
-        observation: the features, of `FEATURES`.
-        reward: ``text-size:10``, ``instructions``, ``mca-cycles``, several of these
-            with their weights and commas between, or ``none``.
-        steps: how many actions an episode may have.
-        stop: whether the last action, after those of the space, is to stop.
-        vocabulary: what ``embedding`` is made with: LLVM's form of IR2Vec's.
-        dimension: of its vectors.
-        plugin: MLBridgeLLVM.so; found by itself as `mlbridge doctor` finds it.
-        kept_programs: of how many modules it remembers what was made of them; None is
-            as many as it does by itself, 16.
-    """
-
-    actions: str = "oz"
+    actions: str = "oz"  # A space's name in the plug-in, or its file.
+    # The features, of `FEATURES`.
     observation: tuple[str, ...] = ("histogram", "counts", "step")
+    # ``text-size:10``, ``instructions``, ``mca-cycles``, several of these with their
+    # weights and commas between, or ``none``.
     reward: str = "text-size:10"
-    steps: int = 15
-    stop: bool = False
+    steps: int = 15  # How many actions an episode may have.
+    stop: bool = False  # Whether the last action, after those of the space, is to stop.
+    # What ``embedding`` is made with: LLVM's form of IR2Vec's.
     vocabulary: Path | None = None
-    dimension: int = 300
+    dimension: int = 300  # Of its vectors.
+    # MLBridgeLLVM.so; found by itself as `mlbridge doctor` finds it.
     plugin: Path | None = None
+    # Of how many modules it remembers what was made of them; None is as many as it does
+    # by itself, 16.
     kept_programs: int | None = None
 
     def __post_init__(self) -> None:
@@ -176,18 +169,12 @@ class CompilerOptions:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a sequence made of a module.
+    """What a sequence made of a module."""
 
-    Attributes:
-        start: bytes of machine code before the first action.
-        prefixes: after each action.
-        oz: of what stock -Oz makes of the module.
-        info: all that the compiler said.
-    """
-
-    start: int
-    prefixes: tuple[int, ...]
-    oz: int
+    start: int  # Bytes of machine code before the first action.
+    prefixes: tuple[int, ...]  # After each action.
+    oz: int  # Of what stock -Oz makes of the module.
+    # All that the compiler said.
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property

@@ -28,17 +28,13 @@ from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
 
 @dataclass(frozen=True)
 class Measured:
-    """What pipelines make of a module.
+    """What pipelines make of a module."""
 
-    Attributes:
-        sizes: bytes of machine code by pipeline, of those that the compiler survived.
-        failures: the others. Behind a `ModuleFailed` no other was tried.
-        oz: by -Oz in the environment; 0 if that is not known.
-    """
-
+    # Bytes of machine code by pipeline, of those that the compiler survived.
     sizes: dict[str, int]
+    # The others. Behind a `ModuleFailed` no other was tried.
     failures: list[SequenceFailed]
-    oz: int
+    oz: int  # By -Oz in the environment; 0 if that is not known.
 
 
 def space_of(

@@ -13,15 +13,10 @@ Place: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Manager:
-    """A pass manager, and what it runs.
+    """A pass manager, and what it runs."""
 
-    Attributes:
-        text: with its parameters: ``function<eager-inv>``.
-        inside: what it runs, in that order.
-    """
-
-    text: str
-    inside: "Tree"
+    text: str  # With its parameters: ``function<eager-inv>``.
+    inside: "Tree"  # What it runs, in that order.
 
 
 Tree: TypeAlias = tuple[str | Manager, ...]

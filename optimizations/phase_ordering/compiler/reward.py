@@ -20,13 +20,9 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class Reward:
-    """A weighted sum of sizes, each relative to that of stock -Oz.
+    """A weighted sum of sizes, each relative to that of stock -Oz."""
 
-    Attributes:
-        weights: by the measure's name.
-    """
-
-    weights: Mapping[str, float]
+    weights: Mapping[str, float]  # By the measure's name.
 
     @classmethod
     def parse(cls, text: str) -> "Reward":

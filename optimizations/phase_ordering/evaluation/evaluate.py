@@ -51,82 +51,51 @@ LEVELS = ("-Os", "-O2")
 
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """What is compared.
+    """What is compared."""
 
-    Attributes:
-        tries: K.
-        seed: of what is drawn at random: the first of `draws` seeds.
-        draws: of random sequences, with a seed each; their mean size counts.
-        programs: these only, of whatever split.
-        levels: of stock clang, for comparison.
-        most: instructions of a module; larger ones are left out.
-        timeout: seconds for a sequence on a module that is not large; see
-            `SequenceRunner`.
-    """
-
-    tries: int = 8
-    seed: int = 0
-    draws: int = 5
-    programs: tuple[str, ...] = ()
-    levels: tuple[str, ...] = LEVELS
-    most: int | None = None
+    tries: int = 8  # K.
+    seed: int = 0  # Of what is drawn at random: the first of `draws` seeds.
+    draws: int = 5  # Of random sequences, with a seed each; their mean size counts.
+    programs: tuple[str, ...] = ()  # These only, of whatever split.
+    levels: tuple[str, ...] = LEVELS  # Of stock clang, for comparison.
+    most: int | None = None  # Instructions of a module; larger ones are left out.
+    # Seconds for a sequence on a module that is not large; see `SequenceRunner`.
     timeout: float = TIMEOUT
 
 
 @dataclass
 class Way:
-    """One way to choose, and what it makes of each file.
+    """One way to choose, and what it makes of each file."""
 
-    Attributes:
-        name: in words.
-        tries: sequences that are compiled for a file before one is chosen.
-        emitted: objects that are made for a file in order to choose.
-        sizes: bytes of machine code, [files]; where there are several draws, the mean.
-        chosen: the pipeline that was chosen for each file, where it is ours; None where
-            stock -Oz was, or was fallen back to. Of several draws, by the first.
-        draws: at random.
-    """
-
-    name: str
-    tries: int
-    emitted: int
+    name: str  # In words.
+    tries: int  # Sequences that are compiled for a file before one is chosen.
+    emitted: int  # Objects that are made for a file in order to choose.
+    # Bytes of machine code, [files]; where there are several draws, the mean.
     sizes: Array
+    # The pipeline that was chosen for each file, where it is ours; None where stock -Oz
+    # was, or was fallen back to. Of several draws, by the first.
     chosen: list[str | None] = field(default_factory=list)
-    draws: int = 1
+    draws: int = 1  # At random.
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What the compiler did not survive.
+    """What the compiler did not survive."""
 
-    Attributes:
-        file: path below the corpus.
-        pipeline: of the sequence; empty where it did not come to the first action.
-        kind: ``crash``, ``timeout`` or ``refused``.
-    """
-
-    file: str
-    pipeline: str
-    kind: str
+    file: str  # Path below the corpus.
+    pipeline: str  # Of the sequence; empty where it did not come to the first action.
+    kind: str  # ``crash``, ``timeout`` or ``refused``.
 
 
 @dataclass
 class Evaluation:
-    """What was found; `Statistics` sums it up.
+    """What was found; `Statistics` sums it up."""
 
-    Attributes:
-        files: paths below the corpus.
-        programs: of these.
-        oz: bytes by stock clang's -Oz, [files].
-        ways: to choose.
-        failures: there -Oz counts instead.
-    """
-
-    files: list[str]
-    programs: list[str]
-    oz: Array
-    ways: list[Way]
-    failures: list[Failure] = field(default_factory=list)
+    files: list[str]  # Paths below the corpus.
+    programs: list[str]  # Of these.
+    oz: Array  # Bytes by stock clang's -Oz, [files].
+    ways: list[Way]  # To choose.
+    failures: list[Failure] = field(default_factory=list)  # There -Oz counts instead.
 
 
 Choice = str | None

@@ -67,61 +67,40 @@ Objects = list[Path]
 
 @dataclass(frozen=True)
 class OutputsSettings:
-    """What is tried.
+    """What is tried."""
 
-    Attributes:
-        models: specs, as of the plug-in's option.
-        random: how many random policies, of the seeds from `seed` on.
-        seed: of the first of them.
-        timeout: seconds for a sequence on a module that is not large; see
-            `SequenceRunner`.
-        out: the folder for results and reproducers.
-    """
-
-    models: tuple[str, ...]
-    random: int
-    seed: int
-    out: Path
+    models: tuple[str, ...]  # Specs, as of the plug-in's option.
+    random: int  # How many random policies, of the seeds from `seed` on.
+    seed: int  # Of the first of them.
+    out: Path  # The folder for results and reproducers.
+    # Seconds for a sequence on a module that is not large; see `SequenceRunner`.
     timeout: float = TIMEOUT
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is not as it should be.
+    """Something that is not as it should be."""
 
-    Attributes:
-        policy: whose doing it is.
-        kind: of what is in `FAULTS`, or ``own fault``; of compilers ``crash``,
-            ``timeout`` or ``refused``.
-        problem: in words.
-        see: the folder that has it, or a command line.
-    """
-
-    policy: str
+    policy: str  # Whose doing it is.
+    # Of what is in `FAULTS`, or ``own fault``; of compilers ``crash``, ``timeout`` or
+    # ``refused``.
     kind: str
-    problem: str
-    see: str
+    problem: str  # In words.
+    see: str  # The folder that has it, or a command line.
 
 
 @dataclass
 class Outcome:
-    """What came of a program.
+    """What came of a program."""
 
-    Attributes:
-        program: its name.
-        policies: that compiled it.
-        executables: that were run; the others are the same as one of these.
-        findings: outputs that were not as expected.
-        failures: of compilers. Such a module is compiled by stock -Oz then.
-        error: why it could not be tried at all.
-    """
-
-    program: str
-    policies: int = 0
-    executables: int = 0
+    program: str  # Its name.
+    policies: int = 0  # That compiled it.
+    executables: int = 0  # That were run; the others are the same as one of these.
+    # Outputs that were not as expected.
     findings: list[Finding] = field(default_factory=list)
+    # Of compilers. Such a module is compiled by stock -Oz then.
     failures: list[Finding] = field(default_factory=list)
-    error: str = ""
+    error: str = ""  # Why it could not be tried at all.
 
     @property
     def is_good(self) -> bool:

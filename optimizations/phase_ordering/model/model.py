@@ -30,22 +30,14 @@ Order = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Task:
-    """What a model was trained for, as its file says.
+    """What a model was trained for, as its file says."""
 
-    Attributes:
-        actions: that it chooses from.
-        steps: how many it may take.
-        stop: whether the number after the last action is to stop.
-        observation: what it sees.
-        lookahead: it does not choose an action, it values states: of so many of the
-            first actions each is tried, and that of the best outcome taken. 0: it
-            chooses.
-    """
-
-    actions: ActionSpace
-    steps: int
-    stop: bool
-    observation: tuple[str, ...]
+    actions: ActionSpace  # That it chooses from.
+    steps: int  # How many it may take.
+    stop: bool  # Whether the number after the last action is to stop.
+    observation: tuple[str, ...]  # What it sees.
+    # It does not choose an action, it values states: of so many of the first actions
+    # each is tried, and that of the best outcome taken. 0: it chooses.
     lookahead: int = 0
 
     def to_json(self) -> str:

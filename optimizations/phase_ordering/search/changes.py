@@ -48,18 +48,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class Change:
-    """One thing that is done to the pipeline.
-
-    Attributes:
-        kind: what it is.
-        at: the pass that is dropped or replaced, or the one before which something is
-            inserted; one past the last of a list is its end.
-        text: what is inserted, or what is there instead.
-    """
+    """One thing that is done to the pipeline."""
 
     kind: Kind
+    # The pass that is dropped or replaced, or the one before which something is
+    # inserted; one past the last of a list is its end.
     at: Place
-    text: str = ""
+    text: str = ""  # What is inserted, or what is there instead.
 
 
 Changes = frozenset[Change]
@@ -70,24 +65,17 @@ NONE: Changes = frozenset()
 
 @dataclass(frozen=True)
 class Library:
-    """The pipeline, and what may be done to it.
+    """The pipeline, and what may be done to it."""
 
-    Attributes:
-        prologue: what runs before it: see `ActionSpace`.
-        tree: the pipeline.
-        kept: names of passes that are left as they are: they change no code, or the
-            prologue has done what they do.
-        variants: by the name of a pass, its texts with other parameters.
-        function: what may be inserted in lists of function passes.
-        module: what may be inserted in the outermost list.
-    """
-
-    prologue: str
+    prologue: str  # What runs before it: see `ActionSpace`.
     tree: Tree
+    # Names of passes that are left as they are: they change no code, or the prologue
+    # has done what they do.
     kept: frozenset[str]
+    # By the name of a pass, its texts with other parameters.
     variants: Mapping[str, tuple[str, ...]]
-    function: tuple[str, ...]
-    module: tuple[str, ...]
+    function: tuple[str, ...]  # What may be inserted in lists of function passes.
+    module: tuple[str, ...]  # What may be inserted in the outermost list.
 
     @classmethod
     def load(cls, path: Path = LIBRARY) -> "Library":

@@ -66,72 +66,51 @@ LEAST = 300
 
 @dataclass(frozen=True)
 class CoreSetSettings:
-    """What is asked for.
+    """What is asked for."""
 
-    Attributes:
-        corpus: its folder.
-        out: the folder for what comes of it.
-        leave_out: training programs that are not trained on.
-        actions: the space of the search.
-        count: K, the sequences of the core set.
-        searched: modules that are searched, each program's share the same.
-        most: instructions of a module that is searched. What is found is tried on
-            larger ones, too.
-        linked: whether it is tried on whole programs, linked, as well.
-        search: how each of them is.
-        evolution: how whole pipelines are searched, in place of sequences of actions.
-        core: a core set that is there: without ``evolution`` nothing is searched, and
-            nothing chosen; with it, what is searched begins there.
-        value: how the value model is trained.
-        ahead: in place of one, a model that values what so many of the core set's
-            first sequences have made; 0: none.
-        observation: what it sees.
-        vocabulary: of ``embedding``.
-        workers: compilers at once.
-        timeout: seconds for a sequence on a module that is not large; see
-            `SequenceRunner`.
-        plugin: MLBridgeLLVM.so.
-    """
-
-    corpus: Path
-    out: Path
-    actions: str = "oz"
-    count: int = 50
-    searched: int = 60
+    corpus: Path  # Its folder.
+    out: Path  # The folder for what comes of it.
+    actions: str = "oz"  # The space of the search.
+    count: int = 50  # K, the sequences of the core set.
+    searched: int = 60  # Modules that are searched, each program's share the same.
+    # Instructions of a module that is searched. What is found is tried on larger ones,
+    # too.
     most: int | None = 6000
-    linked: bool = False
+    linked: bool = False  # Whether it is tried on whole programs, linked, as well.
+    # How each of them is.
     search: SearchSettings = field(default_factory=SearchSettings)
+    # How whole pipelines are searched, in place of sequences of actions.
     evolution: EvolutionSettings | None = None
+    # A core set that is there: without ``evolution`` nothing is searched, and nothing
+    # chosen; with it, what is searched begins there.
     core: Path | None = None
+    # How the value model is trained.
     value: ValueSettings = field(default_factory=ValueSettings)
+    # In place of one, a model that values what so many of the core set's first
+    # sequences have made; 0: none.
     ahead: int = 0
-    observation: tuple[str, ...] = ("histogram", "counts")
-    vocabulary: Path | None = None
-    workers: int = 1
+    observation: tuple[str, ...] = ("histogram", "counts")  # What it sees.
+    vocabulary: Path | None = None  # Of ``embedding``.
+    workers: int = 1  # Compilers at once.
+    # Seconds for a sequence on a module that is not large; see `SequenceRunner`.
     timeout: float = TIMEOUT
-    plugin: Path | None = None
-    leave_out: tuple[str, ...] = ()
+    plugin: Path | None = None  # MLBridgeLLVM.so.
+    leave_out: tuple[str, ...] = ()  # Training programs that are not trained on.
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What came of the recipe.
-
-    Attributes:
-        core: the core set.
-        searched: geomean over the searched modules of the best that was found; None if
-            nothing was searched.
-        fitted: the value model, and what it does for programs left out.
-        foresight: the same of a model that looks ahead; one of the two is None.
-        model: its file.
-        failures: what the compiler did not survive; see `Table`.
-    """
+    """What came of the recipe."""
 
     core: CoreSet
+    # Geomean over the searched modules of the best that was found; None if nothing was
+    # searched.
     searched: float | None
-    fitted: Fitted | None
+    fitted: Fitted | None  # The value model, and what it does for programs left out.
+    # The same of a model that looks ahead; one of the two is None.
     foresight: Foresight | None
-    model: Path
+    model: Path  # Its file.
+    # What the compiler did not survive; see `Table`.
     failures: list[tuple[str, Order, str]]
 
 

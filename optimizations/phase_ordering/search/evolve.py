@@ -54,41 +54,28 @@ size, than the best one on the few of the race; of a batch at most this share ar
 
 @dataclass(frozen=True)
 class EvolutionSettings:
-    """How long to look, and at what.
+    """How long to look, and at what."""
 
-    Attributes:
-        joint: candidates for the best pipeline for all modules.
-        together: how many pipelines are to serve all modules together.
-        beside: candidates for each of these but the first.
-        modules: that these are tried on.
-        race: the first so many of them, on which each is tried at first; the others
-            are for those that do well there.
-        evaluations: candidates for each module by itself.
-        batch: candidates between two looks at what they brought.
-        seed: of everything that is drawn.
-    """
-
-    joint: int = 600
-    together: int = 8
-    beside: int = 150
-    modules: int = 81
+    joint: int = 600  # Candidates for the best pipeline for all modules.
+    together: int = 8  # How many pipelines are to serve all modules together.
+    beside: int = 150  # Candidates for each of these but the first.
+    modules: int = 81  # That these are tried on.
+    # The first so many of them, on which each is tried at first; the others are for
+    # those that do well there.
     race: int = 27
-    evaluations: int = 300
-    batch: int = 20
-    seed: int = 0
+    evaluations: int = 300  # Candidates for each module by itself.
+    batch: int = 20  # Candidates between two looks at what they brought.
+    seed: int = 0  # Of everything that is drawn.
 
 
 @dataclass(frozen=True)
 class Evolved:
-    """What was found.
+    """What was found."""
 
-    Attributes:
-        together: pipelines for all modules: the best one, then the best beside it, ...
-        best: by module the best for it, and its size / -Oz there. Modules on which
-            nothing survives are none.
-    """
-
+    # Pipelines for all modules: the best one, then the best beside it, ...
     together: tuple[str, ...]
+    # By module the best for it, and its size / -Oz there. Modules on which nothing
+    # survives are none.
     best: dict[Path, tuple[str, float]]
 
 
@@ -179,17 +166,11 @@ class _Experience:
 
 @dataclass(frozen=True)
 class _Child:
-    """A candidate that is to be tried.
+    """A candidate that is to be tried."""
 
-    Attributes:
-        changes: that it is.
-        parent: the candidate that it was made of.
-        added: what it has and the parents had not.
-    """
-
-    changes: Changes
-    parent: Changes = NONE
-    added: tuple[Change, ...] = ()
+    changes: Changes  # That it is.
+    parent: Changes = NONE  # The candidate that it was made of.
+    added: tuple[Change, ...] = ()  # What it has and the parents had not.
 
 
 def _children(

@@ -71,25 +71,16 @@ class StateValue(nn.Module):
 
 @dataclass(frozen=True)
 class Foresight:
-    """A trained value of states.
+    """A trained value of states."""
 
-    Attributes:
-        model: of them.
-        ridge: by how much its weights were held down.
-        margin: see `StateValue`.
-        chosen: geomean of size / -Oz over programs, each by a model that has not seen
-            it.
-        fixed: by the first sequence, always.
-        best: by the smallest of those that are looked at.
-        tried: all settings: ridge, margin, and what `chosen` was by them.
-    """
-
-    model: StateValue
-    ridge: float
-    margin: float
+    model: StateValue  # Of them.
+    ridge: float  # By how much its weights were held down.
+    margin: float  # See `StateValue`.
+    # Geomean of size / -Oz over programs, each by a model that has not seen it.
     chosen: float
-    fixed: float
-    best: float
+    fixed: float  # By the first sequence, always.
+    best: float  # By the smallest of those that are looked at.
+    # All settings: ridge, margin, and what `chosen` was by them.
     tried: tuple[tuple[float, float, float], ...] = ()
 
 

@@ -36,25 +36,20 @@ RANDOM, RANDOM_LENGTH = "oz", 15
 
 @dataclass(frozen=True)
 class Pool:
-    """Sequences, and what is known of them.
+    """Sequences, and what is known of them."""
 
-    Attributes:
-        options: of the compiler, with the space that they are of.
-        origins: by sequence, the programs in which it was found: none, where it is
-            there whatever is searched, or where that is not known.
-        length: of random sequences to compare them with: see `CoreSet`.
-        random: where these are drawn from, if each of our sequences is a pipeline as
-            a whole, the one action that it has.
-        searched: geomean over the searched modules of the best found for each; None if
-            no module was.
-        core: the core set that they are, in its order, if they are one already.
-    """
-
-    options: CompilerOptions
+    options: CompilerOptions  # Of the compiler, with the space that they are of.
+    # By sequence, the programs in which it was found: none, where it is there whatever
+    # is searched, or where that is not known.
     origins: dict[Order, frozenset[str]]
-    length: int
+    length: int  # Of random sequences to compare them with: see `CoreSet`.
+    # Where these are drawn from, if each of our sequences is a pipeline as a whole, the
+    # one action that it has.
     random: str | None = None
+    # Geomean over the searched modules of the best found for each; None if no module
+    # was.
     searched: float | None = None
+    # The core set that they are, in its order, if they are one already.
     core: CoreSet | None = None
 
     @property

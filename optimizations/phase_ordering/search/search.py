@@ -42,19 +42,12 @@ FAILED_RATIO = 2.0
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How long to look, and for what.
+    """How long to look, and for what."""
 
-    Attributes:
-        evaluations: sequences tried on each module.
-        length: most actions in one.
-        population: of the hill climbing, the best so many are changed further.
-        seed: of everything that is drawn.
-    """
-
-    evaluations: int = 300
-    length: int = 15
-    population: int = 4
-    seed: int = 0
+    evaluations: int = 300  # Sequences tried on each module.
+    length: int = 15  # Most actions in one.
+    population: int = 4  # Of the hill climbing, the best so many are changed further.
+    seed: int = 0  # Of everything that is drawn.
 
 
 @dataclass(frozen=True)
@@ -181,23 +174,15 @@ def search(
 
 @dataclass
 class Table:
-    """What sequences make of modules: bytes of machine code.
+    """What sequences make of modules: bytes of machine code."""
 
-    Attributes:
-        modules: files.
-        programs: of these.
-        sequences: that were tried.
-        sizes: [modules, sequences].
-        oz: of stock clang's -Oz, [modules].
-        failures: what the compiler did not survive, as (module, sequence, ``crash``,
-            ``timeout`` or ``refused``).
-    """
-
-    modules: list[str]
-    programs: list[str]
-    sequences: list[Order]
-    sizes: NDArray[np.float64]
-    oz: NDArray[np.float64]
+    modules: list[str]  # Files.
+    programs: list[str]  # Of these.
+    sequences: list[Order]  # That were tried.
+    sizes: NDArray[np.float64]  # [modules, sequences].
+    oz: NDArray[np.float64]  # Of stock clang's -Oz, [modules].
+    # What the compiler did not survive, as (module, sequence, ``crash``, ``timeout`` or
+    # ``refused``).
     failures: list[tuple[str, Order, str]] = field(default_factory=list)
 
     @property

@@ -113,34 +113,23 @@ class Ranked(nn.Module):
 
 @dataclass(frozen=True)
 class Check:
-    """What the model chooses for programs that it was not trained on.
+    """What the model chooses for programs that it was not trained on."""
 
-    Attributes:
-        epochs: of the training.
-        chosen: geomean of size / -Oz over programs, by the model's choice.
-        fixed: the same, by the sequence that was the best in the other programs.
-        best: the same, by the best of the core set that these lead to, for each module:
-            what could be had at most.
-    """
-
-    epochs: int
-    chosen: float
-    fixed: float
+    epochs: int  # Of the training.
+    chosen: float  # Geomean of size / -Oz over programs, by the model's choice.
+    fixed: float  # The same, by the sequence that was the best in the other programs.
+    # The same, by the best of the core set that these lead to, for each module: what
+    # could be had at most.
     best: float
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained value model.
+    """A trained value model."""
 
-    Attributes:
-        model: of the core set's sequences.
-        epochs: that it was trained for.
-        checks: on the programs left out, by epochs; the first is of 0 epochs.
-    """
-
-    model: ValueModel
-    epochs: int
+    model: ValueModel  # Of the core set's sequences.
+    epochs: int  # That it was trained for.
+    # On the programs left out, by epochs; the first is of 0 epochs.
     checks: list[Check]
 
     @property
