@@ -30,7 +30,12 @@ from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
 )
 
 LIBRARY = Path(__file__).with_name("changes.json")
-"""``derive_changes.py`` beside it says what is in it."""
+"""It lets a search put in passes that LLVM, or a compiler built on it, runs by default:
+at another level (argpromotion, callsite-splitting), for another target (sink, slsr,
+nary-reassociate), before code is generated (loop-reduce, consthoist, mergeicmps) or for
+another language (mergefunc). What is off everywhere (gvn-hoist, newgvn, lnicm,
+iroutliner, hotcoldsplit, attributor) is tested less, and is not in it. ``derive.py``
+writes the rest of the file."""
 
 _ANALYSES = ("invalidate", "require")
 
@@ -101,8 +106,8 @@ class Library:
             raise Malformed(f"{path}: expected JSON: {error}") from error
         except (KeyError, TypeError, AttributeError) as error:
             raise SchemaMismatch(
-                f"{path}: expected a library of changes, as derive_changes.py writes"
-                f" it: {error!r}"
+                f"{path}: expected a library of changes, as changes.json is one:"
+                f" {error!r}"
             ) from error
 
     @cached_property
