@@ -22,10 +22,7 @@ def is_available() -> bool:
 def panels_of(path: Path, count: int, *, shared: bool = False) -> Iterator[Any]:
     """So many panels, which the body fills; then the PNG is written.
 
-    Args:
-        path: of the PNG.
-        count: of the panels.
-        shared: whether they have one scale of values.
+    If they are ``shared``, they have one scale of values.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -117,14 +117,10 @@ def started(
     descriptors: Sequence[int] = (),
     stderr: IO[bytes] | None = None,
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """A process that does not outlive the body.
+    """A process that does not outlive the body, and inherits some descriptors.
 
-    It is in a session of its own, so that Ctrl-C is only ours to handle.
-
-    Args:
-        command: the program and its arguments.
-        descriptors: what it inherits.
-        stderr: where it complains, if not on our stderr.
+    It is in a session of its own, so that Ctrl-C is only ours to handle. It complains
+    on ``stderr``, which is ours if it is not said.
     """
     with subprocess.Popen(
         command,
@@ -146,14 +142,10 @@ def started(
 
 
 def find_build(given: Path | None, needed: Sequence[str] = CLIENTS) -> Path:
-    """Where the clients are.
-
-    Args:
-        given: the folder, unless it is the usual one.
-        needed: what has to be there, as patterns.
+    """Where the clients are: a folder that has files of all the patterns ``needed``.
 
     Raises:
-        OSFailure: one is not.
+        OSFailure: one is not there.
     """
     build = given or ROOT / "build" / "release" / "benchmarks"
     for name in needed:

@@ -121,12 +121,9 @@ class Row:
 
 
 def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
-    """Compiles once with the model that a spec names, or with clang alone.
+    """Compiles once with the model that a spec names; None: with clang alone.
 
-    Args:
-        what: to compile.
-        spec: of the model; None for a clang without the plug-in.
-        count: whether to count instructions (by valgrind, some thirty times as slow).
+    Counting instructions, by valgrind, makes it some thirty times as slow.
 
     Raises:
         ModelError: the compile failed, or a decision was not the model's.
@@ -192,13 +189,6 @@ def measure(
     advance: Callable[[], None],
 ) -> list[Row]:
     """Compiles in turn, by each model, by the rule, and by clang alone.
-
-    Args:
-        what: to compile.
-        specs: of the models, by their schemes.
-        runs: how often each is timed; they take turns.
-        count: whether to count instructions, too.
-        advance: called after each compile.
 
     Raises:
         ModelError: a compile failed, or asking changed what it makes.

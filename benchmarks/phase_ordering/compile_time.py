@@ -143,13 +143,7 @@ class ClangFlow(AbstractContextManager["ClangFlow"]):
         spec: str = "",
         server: AbstractContextManager[Server] | None = None,
     ) -> None:
-        """Starts nothing yet.
-
-        Args:
-            deployed: the model; None for a stock clang.
-            spec: of the model.
-            server: that has the model, if the spec wants one.
-        """
+        """Starts nothing yet; without ``deployed`` it is a stock clang."""
         self.start_seconds = 0.0
         self._server = server
         self._running: Server | None = None

@@ -46,15 +46,8 @@ def measure_flows(
 ) -> "Results":
     """Compiles a sample by all flows in turns, and prints what came of it.
 
-    Args:
-        console: to print to.
-        setting: of the benchmark.
-        model: what decides; None for a random network.
-        options: of the compilers.
-        sample: the modules.
-        names: of the flows.
-        make: makes the flows of a model and a folder.
-        more: for ``compile_time.measure``.
+    ``make`` makes the flows of a model and a folder; ``more`` is for
+    ``compile_time.measure``. Without a model a random network decides.
     """
     from mlbridge_benchmarks.phase_ordering import compile_time
     from mlbridge_benchmarks.phase_ordering.task import prepare

@@ -43,11 +43,8 @@ class GymFlow(AbstractContextManager["GymFlow"]):
     ) -> None:
         """Starts nothing yet.
 
-        Args:
-            deployed: the model.
-            modules: those that will come.
-            rewarded: whether each step measures the size of the code, as in training.
-            kept: whether there is one compiler for all modules, and not one for each.
+        ``rewarded``: each step measures the size of the code, as in training. ``kept``:
+        there is one compiler for all modules, and not one for each.
         """
         self._deployed = deployed
         reward = "text-size:10" if rewarded else "none"

@@ -120,13 +120,8 @@ class Compiled:
 def need_packages(command: str, flow: list[str] | None, model: Path | None) -> None:
     """Looks for what the flows need, and a random network if there is no model.
 
-    Args:
-        command: that needs it, for the message.
-        flow: those that are wanted; None for all.
-        model: that was given, if any.
-
     Raises:
-        Unsupported: one is not installed.
+        Unsupported: a package is not installed.
     """
     packages = PACKAGES + (() if model else POLICY_PACKAGES)
     if not flow or "aot" in flow:

@@ -58,12 +58,7 @@ class Embedder:
     def __init__(
         self, folder: Path, vocabulary: Path | None, *, histogram: bool
     ) -> None:
-        """Writes the tool's vocabulary.
-
-        Args:
-            folder: for it.
-            vocabulary: of embeddings, if they are wanted.
-            histogram: whether histograms are wanted.
+        """Writes the tool's vocabulary to a folder.
 
         Raises:
             mlbridge.Error: there is no tool, or the file is no vocabulary.
@@ -129,13 +124,7 @@ class OriginalTools:
         folder: Path,
         vocabulary: Path | None,
     ) -> None:
-        """Prepares them.
-
-        Args:
-            space: what may be done.
-            observation: of `mlbridge_optimizations.phase_ordering.FEATURES`.
-            folder: for files.
-            vocabulary: of the feature ``embedding``.
+        """Prepares them, with a folder for files.
 
         Raises:
             Unsupported: a feature is one that the stock tools do not tell.

@@ -53,12 +53,7 @@ class OriginalEnv(gymnasium.Env[Row, Any]):
     """
 
     def __init__(self, options: CompilerOptions, folder: Path) -> None:
-        """Nothing runs yet.
-
-        Args:
-            options: of the compiler's own environment that has the same task.
-            folder: for files; it is made.
-        """
+        """Nothing runs yet. The options are those of our own environment."""
         folder.mkdir()
         self._tools = OriginalTools(
             options.space, tuple(options.widths), folder, options.vocabulary

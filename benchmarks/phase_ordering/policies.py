@@ -56,13 +56,7 @@ class RandomPolicy(nn.Module):
 
 
 def write_policy(path: Path, options: CompilerOptions, seed: int) -> Path:
-    """Writes a random policy as a model is written that was trained.
-
-    Args:
-        path: of the .onnx file.
-        options: what it sees, of which the last is ``actions``, and what it may do.
-        seed: of its weights.
-    """
+    """Writes a random policy as a trained model is; the last it sees is ``actions``."""
     normalised = Normalised(options.widths, options.steps)
     policy = RandomPolicy(options.widths, options.choices, seed)
     task = Task(options.space, options.steps, options.stop, tuple(options.widths))

@@ -53,13 +53,7 @@ class Sample:
     def draw(
         cls, corpus: Path, count: int, seed: int, most: int | None = MOST
     ) -> "Sample":
-        """Modules of both splits of a corpus.
-
-        Args:
-            corpus: its folder.
-            count: how many; 0 for all there are.
-            seed: of what is drawn.
-            most: instructions of one; None for no limit.
+        """So many modules of both splits of a corpus, or all if it is 0.
 
         Raises:
             InvalidArgument: there is no such corpus, or too little in it.
@@ -114,13 +108,7 @@ class Deployed:
     def of(
         cls, model: Path, folder: Path, plugin: Path, vocabulary: Path | None
     ) -> "Deployed":
-        """What a model's file says.
-
-        Args:
-            model: that `mlbridge train phase-ordering` wrote, or `policies`.
-            folder: for files.
-            plugin: MLBridgeLLVM.so.
-            vocabulary: of embeddings, if it sees them.
+        """What a model's file says; other files go to a folder.
 
         Raises:
             SchemaMismatch: it is another kind of model.
@@ -186,13 +174,7 @@ def prepare(
     options: CompilerOptions,
     seed: int,
 ) -> Deployed:
-    """The model to measure with.
-
-    Args:
-        folder: for files.
-        model: an .onnx file; None for a network of random weights.
-        options: the plug-in, the vocabulary, and of a random network the task.
-        seed: of its weights.
+    """The model to measure with; without one, a network of random weights.
 
     Raises:
         mlbridge.Error: the file is no model of phase ordering.

@@ -291,14 +291,7 @@ def learn(
 ) -> Learned:
     """Trains a DQN that explores at random: its actions follow from the seed alone.
 
-    Args:
-        setting: the task.
-        flow: one of `FLOWS`.
-        workers: environments at once.
-        modules: for episodes, one after the other.
-        iterations: how many.
-        steps: of each, of all workers together.
-        seed: of the network and of its actions.
+    An iteration is so many ``steps`` of all workers together.
 
     Raises:
         ModelError: a compiler failed.

@@ -172,13 +172,7 @@ def measure(
 ) -> list[Measured]:
     """Measures the sweep's two policies and a network, by each runtime.
 
-    Args:
-        runtimes: the schemes.
-        lengths: how many float32s are asked about; each is a model of its own.
-        batches: how many pairs of batches.
-        build: where inprocess-client is, and where models are kept.
-        on_start: called with a step's name and how many parts it has.
-        on_done: called after each part.
+    Each length is a model of its own, which is kept where inprocess-client is.
 
     Raises:
         ModelError: an answer was wrong.

@@ -104,16 +104,9 @@ def measure(
     build: Path,
     on_round: Callable[[], None],
 ) -> Results:
-    """Measures the subjects and what they are held against.
+    """Measures the subjects and what they are held against, in so many sweeps.
 
-    Args:
-        placement: where the processes run.
-        work: what is asked.
-        chosen: the runners.
-        sweeps: how many count.
-        fresh: whether a client writes its features anew before each trip.
-        build: where the client is.
-        on_round: called after each round.
+    ``fresh``: a client writes its features anew before each trip.
 
     Raises:
         ModelError: an answer was wrong.

@@ -208,13 +208,7 @@ class ModelCache:
         on_start: Callable[[int], None],
         on_done: Callable[[], None],
     ) -> None:
-        """Compiles those that are not there yet.
-
-        Args:
-            models: what is wanted.
-            jobs: how many are compiled at once.
-            on_start: told how many there are to be compiled, if any.
-            on_done: called after each.
+        """Compiles those that are not there yet; ``on_start`` is told how many.
 
         Raises:
             mlbridge.Error: one cannot be compiled.

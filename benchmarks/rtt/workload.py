@@ -54,11 +54,7 @@ class Workload:
         return self.features.astype(np.float64) * self.weights
 
     def check(self, policy: str, answers: NDArray[np.float32]) -> None:
-        """Holds the answers of a sweep against the right ones.
-
-        Args:
-            policy: ``"echo"``, whose answers are exact, or ``"fc"``.
-            answers: one for each length.
+        """Holds the answers of a sweep, one a length, against the right ones.
 
         Raises:
             ModelError: one of them is wrong.
@@ -81,17 +77,10 @@ class Workload:
         right: NDArray[np.float64],
         tolerance: NDArray[np.float64],
     ) -> None:
-        """Holds answers against the right ones.
-
-        Args:
-            policy: whose they are.
-            lengths: how many features each is an answer to.
-            answers: what was found.
-            right: what was expected.
-            tolerance: how far off each may be.
+        """Holds answers to so many features each against the right ones.
 
         Raises:
-            ModelError: one of them is wrong.
+            ModelError: one is further off than it may be.
         """
         if answers.shape != right.shape:
             raise ModelError(

@@ -151,12 +151,7 @@ class Tester:
             raise
 
     def run(self, executable: Path, seconds: float | None = None) -> Run:
-        """Runs one.
-
-        Args:
-            executable: of the program.
-            seconds: that each step may take; `SECONDS` if not given.
-        """
+        """Runs one; each step may take so long, or `SECONDS`."""
         name, inputs_folder = self.program.name, self._inputs.path
         try:
             found, used = _outputs(

@@ -164,13 +164,8 @@ def run_script(
 ) -> str:
     """Runs a script, and ends it with all that it has started.
 
-    Args:
-        command: the script and its arguments.
-        line: is told each line that it prints.
-        seconds: that it may take.
-
-    Returns:
-        The last that it said of what went wrong; nothing if it went well.
+    ``line`` is told each line that it prints. Returns the last that it said of what
+    went wrong; nothing if it went well.
     """
     with (
         tempfile.TemporaryFile() as errors,

@@ -89,15 +89,10 @@ def wait_for(
     *,
     largest: int | None = None,
 ) -> resource.struct_rusage:
-    """Waits for a process, and says what this one has taken, and no other.
+    """Waits for a child, and says what this one has taken, and no other.
 
-    What interrupts the waiting ends the process, too.
-
-    Args:
-        process: a child that nobody else waits for.
-        what: it is, for the message.
-        seconds: that it may take.
-        largest: bytes of a file that it may write; SIGXFSZ ends it that writes more.
+    What interrupts the waiting ends the process, too. One that writes a file of more
+    than so many bytes ends by SIGXFSZ. Messages name ``what`` it is.
 
     Raises:
         Timeout: it did not end; it has been killed.

@@ -78,13 +78,7 @@ class Decision(nn.Module):
 def write_onnx(
     network: InliningNetwork, path: Path, table: Table, seed: int
 ) -> Exported:
-    """Writes the network as an .onnx file.
-
-    Args:
-        network: trained.
-        path: of the file.
-        table: call sites, for which the file must decide as the network does.
-        seed: of the training, to be noted in the file.
+    """Writes the network as an .onnx file that decides as it does on all of a table.
 
     Raises:
         mlbridge.ModelError: it decides otherwise; nothing is written.

@@ -53,15 +53,7 @@ def record(
     jobs: int,
     advance: Callable[[], None],
 ) -> list[Unit]:
-    """Compiles a program as LLVM would, and logs every decision.
-
-    Args:
-        program: What to compile.
-        plugin: MLBridgeLLVM.so.
-        into: The folder for logs and object files.
-        jobs: How many compilers may run at once.
-        advance: Called after each translation unit.
-    """
+    """Compiles a program as LLVM would, and logs every decision to a folder."""
     units = {
         source: Unit(f"{program.name}/{source.stem}", into / f"{source.stem}.log")
         for source in program.sources

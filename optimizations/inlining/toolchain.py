@@ -53,12 +53,6 @@ def compile_program(
 ) -> Iterator[Compiled]:
     """Compiles each translation unit with `clang -Oz` and yields it when it is done.
 
-    Args:
-        program: What to compile.
-        into: The folder for the object files.
-        extra: More flags for one source file.
-        jobs: How many compilers may run at once.
-
     Raises:
         CompilerFailed: clang found an error, or the plug-in did.
     """

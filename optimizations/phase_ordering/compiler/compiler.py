@@ -353,14 +353,10 @@ class SequenceRunner:
         return failed
 
     def write(self, module: Path, sequence: Sequence[int], to: Path) -> None:
-        """Writes what a sequence of one action or more makes of a module.
+        """Writes what a sequence of one action or more makes of a bitcode file.
 
-        With the reward ``none`` this is all the machine code that is made.
-
-        Args:
-            module: a bitcode file.
-            sequence: actions.
-            to: the file: an object if its name ends in ``.o``, else bitcode.
+        That is an object if the name ends in ``.o``, else bitcode. With the reward
+        ``none`` this is all the machine code that is made.
 
         Raises:
             SequenceFailed: the compiler failed.

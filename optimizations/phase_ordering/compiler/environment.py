@@ -353,12 +353,7 @@ def _programs(
 
 
 def make_vec(num_envs: int, **settings: Any) -> CompilerVectorEnv:
-    """So many compilers at once; ``gymnasium.make_vec`` finds it.
-
-    Args:
-        num_envs: how many.
-        settings: as for `PhaseOrderingEnv`.
-    """
+    """So many `PhaseOrderingEnv` at once; ``gymnasium.make_vec`` finds it."""
     settings.pop("max_episode_steps", None)
     return CompilerVectorEnv(
         [PhaseOrderingEnv(worker=number, **settings) for number in range(num_envs)]

@@ -59,18 +59,10 @@ def measure(
     log: Path | None = None,
     show: Show = lambda done, total: None,
 ) -> Iterator[tuple[Path, Measured]]:
-    """Tries on each module the pipelines that are wanted there.
+    """Tries on each module the pipelines that are wanted there, behind the prologue.
 
-    Args:
-        wanted: by module.
-        prologue: what runs before each.
-        timeout: seconds, as for `SequenceRunner`.
-        jobs: compilers at once.
-        plugin: MLBridgeLLVM.so; see `CompilerOptions`.
-        with_oz: whether -Oz in the environment is measured, too; it takes longer.
-        log: a file of lines of JSON: sizes that it has are not measured again, and
-            those that were measured are added.
-        show: is told how many modules are done.
+    Sizes that are in the log, lines of JSON, are not measured again, and new ones are
+    added. What -Oz makes in the environment takes longer, so it is optional.
 
     Returns:
         Each module, as it gets done.

@@ -15,10 +15,6 @@ def oz_size(module: Path, *, own_session: bool = False) -> int:
 
     That is, to the byte, what it makes of the source: docs/corpus.md.
 
-    Args:
-        module: the file.
-        own_session: as for `toolchain.run`.
-
     Raises:
         CompilerFailed: it is no such bitcode.
         Timeout: clang did not end.

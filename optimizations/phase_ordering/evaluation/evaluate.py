@@ -126,17 +126,8 @@ def evaluate(
 ) -> Evaluation:
     """Compares a model with the baselines on the files of a split.
 
-    Args:
-        corpus: that has them.
-        split: of it.
-        model: to be judged.
-        core: the sequences to compare with, and where random ones are drawn from.
-            Without one there are only random ones of the model's space.
-        settings: tries and seeds.
-        vocabulary: of the model's embeddings, if it has any.
-        jobs: compilers at once.
-        log: where sizes are kept for another time; see `measure`.
-        show: is told how far it is.
+    Without a core set there are only random sequences of the model's space to compare
+    with. Sizes are kept for another time in the log; see `measure`.
 
     Raises:
         InvalidArgument: there is no file.

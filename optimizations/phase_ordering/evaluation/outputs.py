@@ -161,13 +161,6 @@ def check_outputs(
     a spec such as ``pipe:`` is not known, nor is then what came of it; and where a
     sequence had not enough time, a program is tried again.
 
-    Args:
-        corpus: that has them.
-        programs: of it.
-        settings: what is tried.
-        jobs: programs at once.
-        show: is told how many programs are done, and of how many.
-
     Returns:
         What came of each, in their order.
     """

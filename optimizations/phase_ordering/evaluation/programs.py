@@ -31,16 +31,7 @@ def run_programs(
     """Runs each program as stock -Oz has compiled it and as a way has, in turn.
 
     A file of the program that was not evaluated, or for which the way fell back to it,
-    is compiled by stock -Oz in both.
-
-    Args:
-        corpus: that has the programs.
-        evaluation: which files were compiled.
-        way: one of its, with the pipelines that were chosen.
-        prologue: that runs before each of these.
-        repeat: runs of each; the least time counts.
-        timeout: seconds for a pipeline, as for `SequenceRunner`.
-        show: is told how many programs are done, and of how many.
+    is compiled by stock -Oz in both. Of ``repeat`` runs the least time counts.
 
     Returns:
         By program, the run of stock -Oz's and of the way's.

@@ -203,13 +203,8 @@ def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> P
 def balanced(files: Mapping[Path, int], count: int, seed: int) -> list[Path]:
     """So many modules, of each program as many as of any other while there are any.
 
-    Which of a program's is drawn, by the root of its size: of a large one more can be
-    learned, but it takes longer. Very small ones come last.
-
-    Args:
-        files: and the instructions of each.
-        count: how many.
-        seed: of what is drawn.
+    Which of a program's is drawn, by the root of its instructions: of a large one more
+    can be learned, but it takes longer. Very small ones come last.
     """
     draw = np.random.default_rng(seed)
     by_program: dict[str, list[Path]] = {}

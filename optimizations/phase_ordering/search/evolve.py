@@ -87,15 +87,9 @@ def evolve(
     show: Show = lambda stage, done, total: None,
     starts: Sequence[Changes] = (),
 ) -> Evolved:
-    """Searches.
+    """Searches for all modules together, then for each of the first so many by itself.
 
-    Args:
-        library: what may be changed.
-        measurements: of the modules. The first ones are those of the joint evolution.
-        searched: so many of them, the first, are searched by themselves, too.
-        settings: how long.
-        show: is told how many candidates are tried.
-        starts: candidates to begin with, beside the pipeline as it is.
+    It begins with the pipeline as it is, and with some more candidates.
 
     Raises:
         InvalidArgument: there is nothing to measure.

@@ -91,14 +91,7 @@ def outcomes(
     workers: int,
     show: Show = lambda done, total: None,
 ) -> NDArray[np.float32]:
-    """The features of what the first actions make of modules.
-
-    Args:
-        options: with the space whose first actions are tried, and `OBSERVATION`.
-        modules: bitcode files.
-        ahead: how many actions, each by itself.
-        workers: compilers at once.
-        show: is told how far it is.
+    """The features of what each of the first actions makes of modules.
 
     Returns:
         [modules, ahead, widths].
@@ -128,11 +121,7 @@ def train(
 ) -> Foresight:
     """Learns from all programs, as it was best for those left out.
 
-    Args:
-        rows: the outcomes, [modules, ahead, widths].
-        table: of the same modules; its first sequences are those of the outcomes.
-        widths: of the features.
-        show: is told the settings tried, and of how many.
+    The rows are outcomes, [modules, ahead, widths], by the table's first sequences.
     """
     settings = list(product(RIDGES, MARGINS))
     programs = np.asarray(table.programs)

@@ -44,14 +44,9 @@ class Measurements:
         timeout: float,
         log: Path | None = None,
     ) -> None:
-        """Reads the file, and measures what stock -Oz makes of the modules.
+        """Reads the log, and measures what stock -Oz makes of the modules.
 
-        Args:
-            options: of the compiler; its space has the prologue.
-            modules: bitcode files.
-            workers: compilers at once.
-            timeout: seconds, as for `SequenceRunner`.
-            log: the file, of lines of JSON, a module and some pipelines each.
+        The log is lines of JSON, each of a module and some pipelines.
         """
         self._options, self._workers, self._timeout = options, workers, timeout
         self._kept = Kept(log, options, {})
@@ -73,12 +68,7 @@ class Measurements:
         wanted: Mapping[Path, Sequence[str]],
         show: Callable[[int], None] = lambda done: None,
     ) -> None:
-        """Tries pipelines on modules, where that is not known.
-
-        Args:
-            wanted: by module.
-            show: is told how many of them are known.
-        """
+        """Tries pipelines on modules, where what they make is not known."""
         missing = {
             module: [p for p in pipelines if _digest(p) not in self._sizes[module]]
             for module, pipelines in wanted.items()

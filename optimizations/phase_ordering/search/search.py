@@ -136,14 +136,9 @@ def search(
     log: Path | None = None,
     show: Show = lambda done, total: None,
 ) -> list[Best]:
-    """Searches modules one by one; what the log has already is not searched again.
+    """Searches modules one by one, and keeps what it finds in the log, a line a module.
 
-    Args:
-        runners: the compilers.
-        modules: bitcode files.
-        settings: how long.
-        log: a file of lines of JSON, one a module: a search goes on where it ended.
-        show: is told how far it is.
+    What the log has already is not searched again.
     """
     kept = Kept(log, runners.options, {"settings": vars(settings)})
     known = {
@@ -265,17 +260,8 @@ def tabulate(
 ) -> Table:
     """Tries all sequences on all modules; what the log has is not tried again.
 
-    Only what had not enough time is.
-
-    Args:
-        options: of the compiler, with the space that the sequences are of.
-        workers: compilers at once.
-        modules: bitcode files; those without machine code are left out, and those
-            of which no sequence makes any.
-        sequences: to be tried.
-        log: as for `search`.
-        show: is told how far it is.
-        timeout: seconds, as for `SequenceRunner`.
+    Only what had not enough time is. Modules without machine code are left out, and
+    those of which no sequence makes any.
 
     Raises:
         InvalidArgument: there is nothing to try, or nothing to try it on.

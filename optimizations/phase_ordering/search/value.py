@@ -151,15 +151,9 @@ def train(
 ) -> Fitted:
     """Trains on all programs, for as long as was best for those left out.
 
-    Args:
-        rows: the features, [modules, widths].
-        table: of all sequences, on the same modules.
-        core: the numbers of the core set's among them.
-        widths: of the features.
-        settings: how.
-        origins: of each sequence, the programs in which it was found; where a program
-            is left out, those found there only are, too.
-        show: is told the networks trained, and of how many.
+    The rows are features, [modules, widths]; the table is of all sequences on the same
+    modules, and ``core`` has the numbers of the core set's. ``origins`` says of each
+    sequence the programs in which it was found: it is left out with the only one.
     """
     torch.set_num_threads(1)
     programs = sorted(set(table.programs))
