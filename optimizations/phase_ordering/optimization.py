@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
 from mlbridge_optimizations.phase_ordering.commands import COMMANDS
 
@@ -80,30 +79,20 @@ class PhaseOrderingSettings:
         Raises:
             InvalidArgument: it cannot do that.
         """
-        from mlbridge import ir2vec
         from mlbridge_optimizations.phase_ordering.compiler.compiler import (
             CompilerOptions,
         )
 
-        names = tuple(self.observation.split(","))
-        if ("embedding" in names) != (self.vocabulary is not None):
-            raise InvalidArgument(
-                "--observation embedding and --vocabulary FILE need each other"
-            )
-        dimension = ir2vec.load(self.vocabulary).dimension if self.vocabulary else 300
-        options = CompilerOptions(
+        return CompilerOptions(
             self.actions,
-            names,
+            tuple(self.observation.split(",")),
             self.reward,
             self.episode,
             self.stop,
             self.vocabulary,
-            dimension,
             self.plugin,
             self.kept_programs,
-        )
-        options.space.pipeline(())
-        return options
+        ).checked()
 
 
 def _make_env(settings: PhaseOrderingSettings, worker: int) -> "PhaseOrderingEnv":

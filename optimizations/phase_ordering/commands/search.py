@@ -201,7 +201,6 @@ COMMANDS = {
 def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
     """Nothing is asked for that cannot be."""
     need(f"mlbridge {context.command_path.partition(' ')[2]}", PACKAGES)
-    from mlbridge import ir2vec
     from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 
     if made.ahead and is_said(context, "observation"):
@@ -210,18 +209,12 @@ def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
             " actions: leave it"
         )
     names = tuple(made.observation.split(","))
-    CompilerOptions(actions, names).space.pipeline(())
+    CompilerOptions(actions, names, vocabulary=made.vocabulary).checked()
     if {"step", "actions"} & set(names):
         raise InvalidArgument(
             "--observation: one sequence is chosen before the first action, where there"
             " is no step and no action to see"
         )
-    if ("embedding" in names) != (made.vocabulary is not None):
-        raise InvalidArgument(
-            "--observation embedding and --vocabulary FILE need each other"
-        )
-    if made.vocabulary is not None:
-        ir2vec.load(made.vocabulary)
 
 
 def _searched(searched: Searched) -> dict[str, Any]:

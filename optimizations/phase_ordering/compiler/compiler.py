@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlbridge import ir2vec
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
 from mlbridge.envs.session import CompilerSession, CompilerSettings, Outcome
@@ -62,7 +63,6 @@ class CompilerOptions:
     stop: bool = False  # Whether the last action, after those of the space, is to stop.
     # What ``embedding`` is made with: LLVM's form of IR2Vec's.
     vocabulary: Path | None = None
-    dimension: int = 300  # Of its vectors.
     # MLBridgeLLVM.so; found by itself as `mlbridge doctor` finds it.
     plugin: Path | None = None
     # Of how many modules it remembers what was made of them; None is as many as it does
@@ -83,10 +83,30 @@ class CompilerOptions:
                 f"kept_programs: expected 1 or more, found {self.kept_programs}"
             )
 
+    def checked(self) -> "CompilerOptions":
+        """These, if all that they name is there and fits.
+
+        Raises:
+            InvalidArgument: it does not, in words for the command line.
+            Malformed, SchemaMismatch: a file is something else.
+        """
+        if ("embedding" in self.observation) != (self.vocabulary is not None):
+            raise InvalidArgument(
+                "--observation embedding and --vocabulary FILE need each other"
+            )
+        self.space.pipeline(())
+        assert self.dimension
+        return self
+
     @cached_property
     def space(self) -> ActionSpace:
         """The actions themselves."""
         return ActionSpace.load(self.actions)
+
+    @cached_property
+    def dimension(self) -> int:
+        """Of the vectors of ``embedding``."""
+        return ir2vec.load(self.vocabulary).dimension if self.vocabulary else 300
 
     @property
     def choices(self) -> int:

@@ -30,7 +30,6 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     CompilerOptions,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.compiler.environment import _dimension
 from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
 from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
 from mlbridge_optimizations.phase_ordering.model.export import export_model
@@ -256,7 +255,6 @@ def _train_model(
         "text-size",
         1,
         vocabulary=settings.vocabulary.resolve() if settings.vocabulary else None,
-        dimension=_dimension(settings.vocabulary),
         plugin=settings.plugin,
     )
     task = Task(_whole(core), 1, stop=False, observation=tuple(options.widths))
