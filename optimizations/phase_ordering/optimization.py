@@ -12,6 +12,13 @@ from typer import Option
 
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
 from mlbridge_optimizations.phase_ordering.commands import COMMANDS
+from mlbridge_optimizations.phase_ordering.settings import (
+    Actions,
+    CorpusFolder,
+    LeaveOut,
+    Plugin,
+    Vocabulary,
+)
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
@@ -25,18 +32,12 @@ if TYPE_CHECKING:
 class PhaseOrderingSettings:
     """What can be said of the environment: options of the command line."""
 
-    corpus: Annotated[Path, Option(help="Its folder.")] = Path("build/corpus")
-    leave_out: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME",
-            help="A training program not to train on; may be repeated.",
-        ),
-    ] = None
+    corpus: CorpusFolder = Path("build/corpus")
+    leave_out: LeaveOut = None
     observation: Annotated[
         str, Option(help="Of histogram, embedding, counts, step, actions.")
     ] = "histogram,counts,step,actions"
-    actions: Annotated[str, Option(help="oz, odg, passes, or a JSON file.")] = "oz"
+    actions: Actions = "oz"
     reward: Annotated[str, Option(help="Measures with weights.")] = "text-size:10"
     baseline: Annotated[
         str,
@@ -49,9 +50,7 @@ class PhaseOrderingSettings:
     stop: Annotated[
         bool, Option("--stop", help="Have an action that ends the episode.")
     ] = False
-    vocabulary: Annotated[
-        Path | None, Option(help="Of `embedding`, in LLVM's form.")
-    ] = None
+    vocabulary: Vocabulary = None
     max_instructions: Annotated[int, Option(help="Leave larger modules out.")] = 6000
     kept_programs: Annotated[
         int | None,
@@ -61,10 +60,7 @@ class PhaseOrderingSettings:
             " [default: all, up to 20 MB of bitcode]",
         ),
     ] = None
-    plugin: Annotated[
-        Path | None,
-        Option(help="MLBridgeLLVM.so. [default: where `mlbridge doctor` finds it]"),
-    ] = None
+    plugin: Plugin = None
 
     def __post_init__(self) -> None:
         # As they hold everywhere: compilers may run on other machines.

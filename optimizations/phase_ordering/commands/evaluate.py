@@ -15,31 +15,17 @@ from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.options import with_options
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
 from mlbridge_optimizations.extras import need
+from mlbridge_optimizations.phase_ordering.settings import (
+    CorpusFolder,
+    Programs,
+    Timeout,
+)
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.corpus import Corpus
     from mlbridge_optimizations.phase_ordering.evaluation.evaluate import Evaluation
     from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
     from mlbridge_optimizations.phase_ordering.model.model import Model
-
-CorpusFolder = Annotated[Path, Option(help="Its folder.")]
-
-Programs = Annotated[
-    list[str] | None,
-    Option(
-        metavar="NAME",
-        help="This one only, whatever its split; may be repeated.",
-    ),
-]
-
-Timeout = Annotated[
-    float,
-    Option(
-        min=1,
-        help="Seconds for a sequence on a module of up to 10,000 instructions; a"
-        " larger one has more in proportion.",
-    ),
-]
 
 
 @dataclass(frozen=True)

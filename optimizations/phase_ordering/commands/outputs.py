@@ -18,7 +18,7 @@ from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.options import with_options
 from mlbridge_optimizations.commands.progress import progress_bars
 from mlbridge_optimizations.extras import need
-from mlbridge_optimizations.phase_ordering.commands.evaluate import (
+from mlbridge_optimizations.phase_ordering.settings import (
     CorpusFolder,
     Programs,
     Timeout,

@@ -26,7 +26,6 @@ from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.corpus.recipes import SHARED
 from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
 from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    TIMEOUT,
     CompilerOptions,
     SequenceRunner,
 )
@@ -55,6 +54,7 @@ from mlbridge_optimizations.phase_ordering.search.value import (
     Fitted,
     ValueSettings,
 )
+from mlbridge_optimizations.phase_ordering.settings import Made, Searched
 
 MODEL = "model.onnx"
 """In the folder of the training."""
@@ -64,19 +64,11 @@ LEAST = 300
 
 
 @dataclass(frozen=True)
-class CoreSetSettings:
+class CoreSetSettings(Searched, Made):
     """What is asked for."""
 
-    corpus: Path  # Its folder.
-    out: Path  # The folder for what comes of it.
     actions: str = "oz"  # The space of the search.
-    count: int = 50  # K, the sequences of the core set.
-    searched: int = 60  # Modules that are searched, each program's share the same.
-    # Instructions of a module that is searched. What is found is tried on larger ones,
-    # too.
-    most: int | None = 6000
-    linked: bool = False  # Whether it is tried on whole programs, linked, as well.
-    # How each of them is.
+    # How each of these is searched.
     search: SearchSettings = field(default_factory=SearchSettings)
     # How whole pipelines are searched, in place of sequences of actions.
     evolution: EvolutionSettings | None = None
@@ -85,16 +77,6 @@ class CoreSetSettings:
     core: Path | None = None
     # How the value model is trained.
     value: ValueSettings = field(default_factory=ValueSettings)
-    # In place of one, a model that values what so many of the core set's first
-    # sequences have made; 0: none.
-    ahead: int = 0
-    observation: tuple[str, ...] = ("histogram", "counts")  # What it sees.
-    vocabulary: Path | None = None  # Of ``embedding``.
-    workers: int = 1  # Compilers at once.
-    # Seconds for a sequence on a module that is not large; see `SequenceRunner`.
-    timeout: float = TIMEOUT
-    plugin: Path | None = None  # MLBridgeLLVM.so.
-    leave_out: tuple[str, ...] = ()  # Training programs that are not trained on.
 
 
 @dataclass(frozen=True)
@@ -125,7 +107,7 @@ def train(
     settings.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(asdict(settings), indent=1, default=str)
     (settings.out / "settings.json").write_text(text + "\n", encoding="utf-8")
-    files = corpus.files("training", without=settings.leave_out)
+    files = corpus.files("training", without=settings.leave_out or ())
     small = {
         file: instructions
         for file, instructions in files.items()
@@ -135,7 +117,7 @@ def train(
         raise InvalidArgument(f"{settings.corpus} has no training module so small")
     modules = list(files)
     if settings.linked:
-        programs = corpus.select("training", without=settings.leave_out)
+        programs = corpus.select("training", without=settings.leave_out or ())
         # One with a file that nothing is trained on is none to train on.
         modules += [
             corpus.folder / program.linked.path
@@ -250,7 +232,7 @@ def _train_model(
     """The value model, as a file beside the core set."""
     options = CompilerOptions(
         settings.actions,
-        settings.observation,
+        tuple(settings.observation.split(",")),
         # What the table was made for; nothing is measured by it here.
         "text-size",
         1,

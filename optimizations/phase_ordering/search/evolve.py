@@ -26,6 +26,7 @@ from mlbridge_optimizations.phase_ordering.search.changes import (
 )
 from mlbridge_optimizations.phase_ordering.search.measurements import Measurements
 from mlbridge_optimizations.phase_ordering.search.search import FAILED_RATIO
+from mlbridge_optimizations.phase_ordering.settings import ByPipelines
 
 Show = Callable[[str, int, int], None]
 
@@ -53,17 +54,12 @@ size, than the best one on the few of the race; of a batch at most this share ar
 
 
 @dataclass(frozen=True)
-class EvolutionSettings:
+class EvolutionSettings(ByPipelines):
     """How long to look, and at what."""
 
-    joint: int = 600  # Candidates for the best pipeline for all modules.
-    together: int = 8  # How many pipelines are to serve all modules together.
-    beside: int = 150  # Candidates for each of these but the first.
-    modules: int = 81  # That these are tried on.
-    # The first so many of them, on which each is tried at first; the others are for
-    # those that do well there.
+    # The first so many of the modules, on which each candidate is tried at first; the
+    # others are for those that do well there.
     race: int = 27
-    evaluations: int = 300  # Candidates for each module by itself.
     batch: int = 20  # Candidates between two looks at what they brought.
     seed: int = 0  # Of everything that is drawn.
 

@@ -31,6 +31,7 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
 from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
 from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
 from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
+from mlbridge_optimizations.phase_ordering.settings import ByActions
 
 Order = tuple[int, ...]
 """Actions, one after another."""
@@ -41,11 +42,9 @@ FAILED_RATIO = 2.0
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class SearchSettings(ByActions):
     """How long to look, and for what."""
 
-    evaluations: int = 300  # Sequences tried on each module.
-    length: int = 15  # Most actions in one.
     population: int = 4  # Of the hill climbing, the best so many are changed further.
     seed: int = 0  # Of everything that is drawn.
 
