@@ -12,9 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from mlbridge.errors import OSFailure
 from mlbridge_benchmarks.common import plot
-from mlbridge_benchmarks.common.checkout import ROOT
+from mlbridge_benchmarks.common.processes import ROOT, existing
 
 JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the rows here.")
@@ -43,15 +42,6 @@ ModelRunner = Annotated[list[str] | None, only_runner(MODEL_RUNNERS)]
 
 Rounds = Annotated[
     int, typer.Option(min=1, help="How often each is measured; medians are shown.")
-]
-
-Workloads = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="The programs' sources, which are fetched if they are not there. "
-        "[default: build/workloads]",
-    ),
 ]
 
 Plugin = Annotated[
@@ -89,13 +79,10 @@ def find_plugin(given: Path | None) -> Path:
     Raises:
         OSFailure: it is not there.
     """
-    plugin = given or ROOT / "build" / "release" / "lib" / "MLBridgeLLVM.so"
-    if not plugin.exists():
-        raise OSFailure(
-            f"there is no {plugin}; `make build` in a checkout makes it, and --plugin "
-            "says where it is otherwise"
-        )
-    return plugin.resolve()
+    return existing(
+        given or ROOT / "build" / "release" / "lib" / "MLBridgeLLVM.so",
+        "`make build` in a checkout makes it, and --plugin says where it is otherwise",
+    )
 
 
 def find_vocabulary(given: Path | None) -> Path:
@@ -104,13 +91,11 @@ def find_vocabulary(given: Path | None) -> Path:
     Raises:
         OSFailure: it is not there.
     """
-    file = given or ROOT / "build" / "ir2vec" / "ir2vec-300d.json"
-    if not file.exists():
-        raise OSFailure(
-            f"there is no {file}; `make build` in a checkout fetches it, and "
-            "--vocabulary says where it is otherwise"
-        )
-    return file.resolve()
+    return existing(
+        given or ROOT / "build" / "ir2vec" / "ir2vec-300d.json",
+        "`make build` in a checkout fetches it, and --vocabulary says where it is"
+        " otherwise",
+    )
 
 
 def progress_on(console: Console, *, auto_refresh: bool = True) -> Progress:

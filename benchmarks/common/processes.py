@@ -18,18 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge.errors import OSFailure, PeerClosed, Timeout
-from mlbridge_benchmarks.common.checkout import ROOT
+
+ROOT = Path(__file__).resolve().parents[2]
+"""Of the checkout, which has the plug-in and the models."""
+
+WORKLOADS = ROOT / "build" / "workloads"
+"""The programs' sources, which are fetched if they are not there."""
 
 SWEEP_SECONDS = 120.0
 """Far more than a sweep takes, also on a busy machine."""
 
-
 ENDING_SECONDS = 5.0
-
 
 CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
 """What `mlbridge bench rtt`, `serve` and `neighbour` run."""
-
 
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """One product is too short to be worth a second thread."""
@@ -139,6 +141,26 @@ def started(
                 process.wait(ENDING_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
+
+
+def existing(path: Path, how: str) -> Path:
+    """A file or a folder, or else how to come by it.
+
+    Raises:
+        OSFailure: it is not there.
+    """
+    if not path.exists():
+        raise OSFailure(f"there is no {path}; {how}")
+    return path.resolve()
+
+
+def in_checkout(path: str) -> Path:
+    """A file of the checkout.
+
+    Raises:
+        OSFailure: it is not there.
+    """
+    return existing(ROOT / path, f"{ROOT} has to be a checkout")
 
 
 def find_build(given: Path | None, needed: Sequence[str] = CLIENTS) -> Path:

@@ -25,7 +25,6 @@ from mlbridge import aot
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.errors import ModelError, OSFailure
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.checkout import ROOT
 from mlbridge_benchmarks.common.options import (
     Build,
     JsonFile,
@@ -33,7 +32,7 @@ from mlbridge_benchmarks.common.options import (
     progress_on,
     write_rows,
 )
-from mlbridge_benchmarks.common.processes import find_build
+from mlbridge_benchmarks.common.processes import ROOT, WORKLOADS, find_build
 from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.corpus.toolchain import CLANG
 
@@ -324,7 +323,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 def _default_source() -> tuple[Path, str]:
     """Lua's parser, which Debian has; fetched where it is not there yet."""
-    lua = unpack(["lua"], ROOT / "build" / "workloads")["lua"]
+    lua = unpack(["lua"], WORKLOADS)["lua"]
     return lua.folder / "lparser.c", shlex.join(lua.flags)
 
 

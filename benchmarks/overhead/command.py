@@ -12,7 +12,6 @@ import typer
 from rich.table import Table
 
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.checkout import ROOT
 from mlbridge_benchmarks.common.options import (
     MODEL_RUNNERS,
     Build,
@@ -20,16 +19,15 @@ from mlbridge_benchmarks.common.options import (
     ModelRunner,
     Plugin,
     Rounds,
-    Workloads,
     choice,
     find_plugin,
     progress_on,
     write_rows,
 )
-from mlbridge_benchmarks.common.processes import find_build
+from mlbridge_benchmarks.common.processes import WORKLOADS, find_build
 from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_benchmarks.overhead import overhead
-from mlbridge_benchmarks.overhead.overhead import Source
+from mlbridge_benchmarks.threads.threads import Source
 from mlbridge_optimizations.corpus.sources import unpack
 
 MODULE = ("bzip2", "compress.c")
@@ -56,13 +54,12 @@ def _table(rows: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def _module(source: Path | None, workloads: Path | None) -> Source:
+def _module(source: Path | None) -> Source:
     """What is compiled beside the smallest file."""
     if source:
         return Source(source.name, source)
     name, file = MODULE
-    folder = workloads or ROOT / "build" / "workloads"
-    program = unpack([name], folder)[name]
+    program = unpack([name], WORKLOADS)[name]
     return Source(file, program.folder / file, program.flags)
 
 
@@ -77,7 +74,6 @@ def overhead_command(
         ),
     ] = None,
     rounds: Rounds = 25,
-    workloads: Workloads = None,
     plugin: Plugin = None,
     json_file: JsonFile = None,
     build: Build = None,
@@ -103,7 +99,7 @@ def overhead_command(
     chosen = choice("--runner", runner, MODEL_RUNNERS)
     found_build = find_build(build, ["run-client"])
     found_plugin = find_plugin(plugin)
-    module = _module(source, workloads)
+    module = _module(source)
     with (
         tempfile.TemporaryDirectory(prefix="mlb") as temporary,
         progress_on(console, auto_refresh=False) as progress,

@@ -16,6 +16,7 @@ from typing import Any
 from mlbridge import inprocess
 from mlbridge.errors import ModelError, OSFailure
 from mlbridge_benchmarks.threads import threads
+from mlbridge_benchmarks.threads.threads import Source
 from mlbridge_optimizations.corpus.toolchain import CLANG
 
 SECONDS = 120.0
@@ -44,15 +45,6 @@ class Variant:
     def disk_mib(self) -> float:
         """The size of those files."""
         return sum(path.stat().st_size for path in self.files) / 2**20
-
-
-@dataclass(frozen=True)
-class Source:
-    """What is compiled."""
-
-    name: str
-    path: Path
-    flags: tuple[str, ...] = ()
 
 
 @dataclass

@@ -22,6 +22,7 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
+from mlbridge_benchmarks.common.plot import panels_of
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.phase_ordering.original import OriginalTools
 from mlbridge_benchmarks.phase_ordering.task import (
@@ -409,3 +410,27 @@ def bounds(results: Results) -> list[Bound]:
         add(flow, ORIGINAL, limit)
     add("aot", STOCK, DEPLOYED_LIMIT)
     return found
+
+
+def plot(results: Results, path: Path) -> None:
+    """Writes a PNG: seconds for all modules by flow, and of each over its size."""
+    with panels_of(path, 2) as (bars, points):
+        names = list(results.runs)
+        colours = [f"C{i}" for i in range(len(names))]
+        shown = bars.barh(names, [results.total(name) for name in names], color=colours)
+        bars.bar_label(shown, fmt="%.2f s", padding=3)
+        bars.invert_yaxis()
+        bars.margins(x=0.15)
+        bars.set_xlabel("s for all modules")
+        for colour, name in zip(colours, names, strict=True):
+            runs = results.runs[name]
+            times = [
+                1e3 * median(r.seconds for r in runs[file]) for file in results.files
+            ]
+            points.plot(list(results.files.values()), times, f"{colour}.", label=name)
+        points.set_xscale("log")
+        points.set_yscale("log")
+        points.set_xlabel("instructions of a module")
+        points.set_ylabel("ms")
+        points.grid(visible=True, which="both", alpha=0.25)
+        points.legend(fontsize="small")

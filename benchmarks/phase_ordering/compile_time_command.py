@@ -104,7 +104,7 @@ def _compile_time(
     ```
     """
     need_packages("bench compile-time", setting.flow, compiled.model)
-    from mlbridge_benchmarks.phase_ordering import compile_time, plot
+    from mlbridge_benchmarks.phase_ordering import compile_time
     from mlbridge_benchmarks.phase_ordering.task import Sample
 
     console = TableConsole(highlight=False)
@@ -125,7 +125,7 @@ def _compile_time(
     if found := compile_time.bounds(results):
         console.print(bounds_table(found))
     rows = compile_time.rows(results)
-    draw = partial(plot.save_compile_time, results)
+    draw = partial(compile_time.plot, results)
     setting.write(console, rows, "compile-time", draw)
 
 

@@ -44,7 +44,7 @@ def _gym(
     step, as in training. The columns are those of `mlbridge bench compile-time`.
     """
     need_packages("bench gym", setting.flow, compiled.model)
-    from mlbridge_benchmarks.phase_ordering import compile_time, gym_flow, plot
+    from mlbridge_benchmarks.phase_ordering import compile_time, gym_flow
     from mlbridge_benchmarks.phase_ordering.task import Sample
 
     console = TableConsole(highlight=False)
@@ -75,7 +75,7 @@ def _gym(
         make,
         base=gym_flow.GYM,
     )
-    draw = partial(plot.save_compile_time, results)
+    draw = partial(compile_time.plot, results)
     setting.write(console, compile_time.rows(results), "gym", draw)
 
 

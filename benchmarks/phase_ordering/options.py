@@ -12,7 +12,6 @@ from rich.console import Console
 from typer import Option
 
 from mlbridge.extras import need
-from mlbridge_benchmarks.common.checkout import ROOT
 from mlbridge_benchmarks.common.options import (
     HOW_TO_INSTALL,
     JsonFile,
@@ -23,6 +22,7 @@ from mlbridge_benchmarks.common.options import (
     write_plot,
     write_rows,
 )
+from mlbridge_benchmarks.common.processes import ROOT
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions

@@ -30,6 +30,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlbridge.errors import ModelError
+from mlbridge_benchmarks.common.plot import panels_of
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.phase_ordering.original_env import OriginalEnv
 from mlbridge_benchmarks.phase_ordering.task import Sample, need_grpc, own_cpu_seconds
@@ -506,3 +507,35 @@ def bounds(results: Results) -> list[Bound]:
             ratio = results.time_ratio((flow, 2), (flow, 1))
             found.append(Bound(flow, label, "one worker", ratio, SCALING_LIMIT))
     return found
+
+
+def plot(results: Results, path: Path) -> None:
+    """Writes a PNG: steps a second, and time over iterations of a learner."""
+    count = 2 if results.learned else 1
+    with panels_of(path, count) as panels:
+        keys = list(results.played)
+        labels = [f"{flow}, {n} worker{'s' * (n > 1)}" for flow, n in keys]
+        flows = list(dict.fromkeys(flow for flow, _ in keys))
+        colours = [f"C{flows.index(flow)}" for flow, _ in keys]
+        shown = panels[0].barh(
+            labels, [results.rate(*key) for key in keys], color=colours
+        )
+        panels[0].bar_label(shown, fmt="%.1f", padding=3)
+        panels[0].invert_yaxis()
+        panels[0].margins(x=0.15)
+        panels[0].set_xlabel("steps/s, without a learner")
+        for (flow, workers), colour in zip(keys, colours, strict=True):
+            if (flow, workers) in results.learned:
+                seconds = results.learning_seconds(flow, workers)
+                panels[1].plot(
+                    range(1, len(seconds) + 1),
+                    seconds,
+                    f"{colour}{'-' if workers == 1 else '--'}o",
+                    label=f"{flow}, {workers}",
+                )
+        if results.learned:
+            panels[1].set_xlabel("iterations of a DQN")
+            panels[1].set_ylabel("s")
+            panels[1].set_yscale("log")
+            panels[1].grid(visible=True, which="both", alpha=0.25)
+            panels[1].legend(fontsize="small")

@@ -74,7 +74,7 @@ def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
     ```
     """
     need("bench training", PACKAGES, HOW_TO_INSTALL)
-    from mlbridge_benchmarks.phase_ordering import plot, training
+    from mlbridge_benchmarks.phase_ordering import training
     from mlbridge_benchmarks.phase_ordering.task import Sample
 
     console = TableConsole(highlight=False)
@@ -117,7 +117,7 @@ def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
             console.print(f"{runs[0].known:.1%} of the states were in the cache")
     if found := training.bounds(results):
         console.print(bounds_table(found))
-    draw = partial(plot.save_training, results)
+    draw = partial(training.plot, results)
     setting.write(console, training.rows(results), "training", draw)
 
 

@@ -28,7 +28,7 @@ from mlbridge_benchmarks.common.options import (
 from mlbridge_benchmarks.common.plot import is_available
 from mlbridge_benchmarks.common.processes import find_build, placements
 from mlbridge_benchmarks.common.tables import bounds_table
-from mlbridge_benchmarks.rtt import inprocess, plot, report
+from mlbridge_benchmarks.rtt import inprocess, report
 from mlbridge_benchmarks.rtt.measurement import Results, measure, rounds_of, subjects
 from mlbridge_benchmarks.rtt.runners import RUNNERS, kinds
 from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload, parse_lengths
@@ -206,11 +206,11 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     write_rows(console, rows, by.json_file)
     path = by.plot_file or found_build / "rtt.png"
     if can_plot and measured:
-        plot.save(measured, path)
+        report.plot(measured, path)
         console.print(f"plot: {path}")
     if can_plot and inside:
         path = path.with_stem(f"{path.stem}-inprocess")
-        plot.save_in_process(inside, path)
+        inprocess.plot(inside, path)
         console.print(f"plot: {path}")
 
 

@@ -22,6 +22,7 @@ from rich.table import Table
 from mlbridge import inprocess
 from mlbridge.errors import PeerClosed
 from mlbridge.extras import how_to_install, pip_install
+from mlbridge_benchmarks.common.plot import panels_of
 from mlbridge_benchmarks.common.processes import ENVIRONMENT
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.rtt import savedmodel
@@ -328,3 +329,29 @@ def table(found: Sequence[Measured]) -> Table:
             f"{row.runtime_allocations:g}",
         )
     return shown_table
+
+
+def plot(found: Sequence[Measured], path: Path) -> None:
+    """Writes a PNG with one panel a policy: each runner, and its floor dashed."""
+    policies = [name for name in dict.fromkeys(m.model for m in found) if name != "mlp"]
+    with panels_of(path, len(policies), shared=True) as panels:
+        for panel, policy in zip(panels, policies, strict=True):
+            runtimes = dict.fromkeys(m.runtime for m in found)
+            for colour, runtime in enumerate(runtimes):
+                mine = [m for m in found if (m.model, m.runtime) == (policy, runtime)]
+                lengths = [m.floats for m in mine]
+                panel.plot(
+                    lengths, [m.runner_us for m in mine], f"C{colour}", label=runtime
+                )
+                panel.plot(
+                    lengths,
+                    [m.floor_us for m in mine],
+                    f"C{colour}--",
+                    label=f"{runtime}, direct call",
+                )
+            panel.set_yscale("log")
+            panel.set_title(policy)
+            panel.set_xlabel("float32s in a question")
+            panel.grid(visible=True, which="both", alpha=0.25)
+        panels[0].set_ylabel("median call, us")
+        panels[-1].legend(fontsize="small")

@@ -4,12 +4,14 @@
 """What was measured, as JSON rows, as tables and against the limits."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from mlbridge_benchmarks.common.plot import panels_of
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.rtt.measurement import Results, Series, Subject
 
@@ -150,3 +152,23 @@ def sweeps_table(results: Results) -> Table:
     for name, baseline in results.baselines.items():
         add(names[name], baseline, "", "", "dim")
     return table
+
+
+def plot(measured: Sequence[Results], path: Path) -> None:
+    """Writes a PNG with one panel a placement."""
+    with panels_of(path, len(measured), shared=True) as panels:
+        for panel, results in zip(panels, measured, strict=True):
+            lengths = results.lengths
+            for name, floor in results.floors.items():
+                panel.plot(lengths, floor.median, "--", label=f"raw {name} floor")
+            for subject, series in results.subjects.items():
+                label = f"{subject.runner.name} {subject.serdes} {subject.policy}"
+                panel.plot(lengths, series.median, label=label)
+            for name, baseline in results.baselines.items():
+                panel.plot(lengths, baseline.median, ":", label=f"{name} alone")
+            panel.set_yscale("log")
+            panel.set_title(results.placement.name)
+            panel.set_xlabel("float32s in a question")
+            panel.grid(visible=True, which="both", alpha=0.25)
+        panels[0].set_ylabel("median round trip, us")
+        panels[-1].legend(fontsize="small")

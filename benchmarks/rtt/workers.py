@@ -22,10 +22,6 @@ FLOOR_BYTES = 8 << 20
 """Of the futex floor's memory: more than the longest question takes."""
 
 
-def _module(name: str, *arguments: str | Path) -> list[str | Path]:
-    return [sys.executable, "-m", f"mlbridge_benchmarks.rtt.{name}", *arguments]
-
-
 @dataclass(frozen=True)
 class Workers:
     """Starts processes in the cores of a placement; they end with the stack."""
@@ -44,6 +40,13 @@ class Workers:
     ) -> "subprocess.Popen[bytes]":
         return self.stack.enter_context(started(command, descriptors))
 
+    def _peer(
+        self, what: str, *arguments: str | Path, descriptors: Sequence[int] = ()
+    ) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-m", "mlbridge_benchmarks.rtt.peers"]
+        core = str(self.placement.model)
+        return self._start([*command, core, what, *arguments], descriptors)
+
     def _client(self, name: str, spec: str, descriptors: Sequence[int] = ()) -> Worker:
         features, lengths = self.folder / "features.f32", self.folder / "lengths"
         command: list[str | Path] = [
@@ -60,8 +63,7 @@ class Workers:
         """A compiler that asks a model through a runner."""
         name = f"{runner.name} {serdes} {policy}"
         path = self._address(name, by_port=runner.by_port)
-        core = str(self.placement.model)
-        self._start(_module("model", core, runner.name, path, policy, self.folder))
+        self._peer("model", runner.name, path, policy, self.folder)
         return self._client(name, runner.spec.format(path=path, serdes=serdes))
 
     def floor(self, name: str) -> Worker:
@@ -86,10 +88,10 @@ class Workers:
         _, call, where, *python = name.split("-")
         place = self._address(name, by_port=where == "tcp")
         address = place if where == "tcp" else f"unix:{place}"
-        core = str(self.placement.model)
         if python:
-            self._start(_module("grpc_floor", core, address))
+            self._peer("grpc_floor", address)
         else:
+            core = str(self.placement.model)
             self._start((self.build / "grpc-floor-server", core, address))
         return self._client(f"raw {name} floor", f"floor:grpc-{call}:{address}")
 
@@ -97,10 +99,7 @@ class Workers:
         memory = os.memfd_create("rtt-floor")
         try:
             os.ftruncate(memory, FLOOR_BYTES)
-            core = str(self.placement.model)
-            self._start(
-                _module("floor", core, self.build, "futex", str(memory)), (memory,)
-            )
+            self._peer("floor", self.build, "futex", str(memory), descriptors=(memory,))
             return self._client("raw futex floor", f"floor:futex:{memory}", (memory,))
         finally:
             os.close(memory)
@@ -113,12 +112,8 @@ class Workers:
                 # Refused past a limit, which holds for the runner's pipes as well.
                 with suppress(PermissionError):
                     fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-            core = str(self.placement.model)
-            ends = (str(model_read), str(model_write))
-            self._start(
-                _module("floor", core, self.build, "pipe", *ends),
-                (model_read, model_write),
-            )
+            ends = model_read, model_write
+            self._peer("floor", self.build, "pipe", *map(str, ends), descriptors=ends)
             return self._client(
                 f"raw {name} floor",
                 f"floor:{name}:{client_read},{client_write}",
@@ -130,5 +125,4 @@ class Workers:
 
     def baseline(self, what: str) -> Worker:
         """What Python does alone: "dot" or "stdlib"."""
-        core = str(self.placement.model)
-        return Worker(what, self._start(_module("baseline", core, what, self.folder)))
+        return Worker(what, self._peer("baseline", what, self.folder))

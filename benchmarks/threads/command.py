@@ -17,7 +17,6 @@ from typer import Option
 from mlbridge.errors import ModelError
 from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.checkout import ROOT
 from mlbridge_benchmarks.common.options import (
     MODEL_RUNNERS,
     Build,
@@ -25,7 +24,6 @@ from mlbridge_benchmarks.common.options import (
     ModelRunner,
     Plugin,
     Rounds,
-    Workloads,
     choice,
     find_plugin,
     parse_counts,
@@ -33,9 +31,10 @@ from mlbridge_benchmarks.common.options import (
     write_plot,
     write_rows,
 )
-from mlbridge_benchmarks.common.processes import find_build
+from mlbridge_benchmarks.common.plot import panels_of
+from mlbridge_benchmarks.common.processes import WORKLOADS, find_build
 from mlbridge_benchmarks.common.tables import number, plain_table
-from mlbridge_benchmarks.threads import plot, threads
+from mlbridge_benchmarks.threads import threads
 from mlbridge_benchmarks.threads.threads import Cell, Cells, Model, Round, Source
 from mlbridge_optimizations.corpus.sources import unpack
 
@@ -94,6 +93,45 @@ def compile_table(cells: Cells) -> Table:
     return table
 
 
+def plot(decided: Cells, compiled: Cells, path: Path) -> None:
+    """Writes a PNG: decisions a second, and the time of compiling, over N."""
+    wanted = [
+        (cells, label)
+        for cells, label in (
+            (decided, "decisions/s"),
+            (compiled, "s to compile all"),
+        )
+        if cells
+    ]
+    with panels_of(path, len(wanted)) as panels:
+        for panel, (cells, label) in zip(panels, wanted, strict=True):
+            runners = dict.fromkeys(runner for runner, _, _ in cells)
+            for colour, name in enumerate(runners):
+                for side, dashes in (("threads", "-"), ("processes", "--")):
+                    mine = {
+                        n: c for (r, n, s), c in cells.items() if (r, s) == (name, side)
+                    }
+                    values = [
+                        cell.rate if cells is decided else cell.seconds
+                        for cell in mine.values()
+                    ]
+                    panel.plot(
+                        list(mine),
+                        values,
+                        f"C{colour}{dashes}o",
+                        label=f"{name}, {side}",
+                    )
+            panel.set_xlabel("threads of one process, or processes")
+            panel.set_ylabel(label)
+            panel.set_xscale("log", base=2)
+            if cells is decided:
+                panel.set_yscale("log")
+            else:
+                panel.set_ylim(bottom=0)
+            panel.grid(visible=True, which="both", alpha=0.25)
+            panel.legend(fontsize="small")
+
+
 class _Compiles:
     """Compiles, and holds every result against the first of its model."""
 
@@ -144,7 +182,6 @@ class _Options:
         float, Option(min=0.05, help="How long decisions are counted each time.")
     ] = 0.5
     rounds: Rounds = 5
-    workloads: Workloads = None
     plugin: Plugin = None
     json_file: JsonFile = None
     plot_file: Annotated[
@@ -216,8 +253,8 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
             if wanted.source:
                 sources = [Source(path.stem, path.resolve()) for path in wanted.source]
             else:
-                tree = wanted.workloads or ROOT / "build" / "workloads"
-                sources = threads.program_sources(unpack(names, tree).values())
+                programs = unpack(names, WORKLOADS)
+                sources = threads.program_sources(programs.values())
             modules = threads.emit_bitcode(sources, folder)
             compiles = _Compiles(found_build, found_plugin, modules, folder)
             models += threads.models(["llvm"], folder)
@@ -239,7 +276,7 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
     made = threads.rows("decisions", decided) + threads.rows("compile", compiled)
     write_rows(console, made, wanted.json_file)
     path = wanted.plot_file or found_build / "threads.png"
-    write_plot(console, path, partial(plot.save, decided, compiled))
+    write_plot(console, path, partial(plot, decided, compiled))
 
 
 threads_command = with_options(_threads, _Options)

@@ -19,8 +19,7 @@ from typing import Any
 
 from mlbridge import inprocess
 from mlbridge.errors import ModelError, PeerClosed
-from mlbridge_benchmarks.common.checkout import in_checkout
-from mlbridge_benchmarks.common.processes import ENVIRONMENT
+from mlbridge_benchmarks.common.processes import ENVIRONMENT, in_checkout
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import CLANG
 
