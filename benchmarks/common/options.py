@@ -74,11 +74,7 @@ def parse_counts(option: str, text: str) -> tuple[int, ...]:
 
 
 def find_plugin(given: Path | None) -> Path:
-    """Where the LLVM plug-in is.
-
-    Raises:
-        OSFailure: it is not there.
-    """
+    """Where the LLVM plug-in is."""
     return existing(
         given or ROOT / "build" / "release" / "lib" / "MLBridgeLLVM.so",
         "`make build` in a checkout makes it, and --plugin says where it is otherwise",
@@ -86,11 +82,7 @@ def find_plugin(given: Path | None) -> Path:
 
 
 def find_vocabulary(given: Path | None) -> Path:
-    """Where the vocabulary of embeddings is.
-
-    Raises:
-        OSFailure: it is not there.
-    """
+    """Where the vocabulary of embeddings is."""
     return existing(
         given or ROOT / "build" / "ir2vec" / "ir2vec-300d.json",
         "`make build` in a checkout fetches it, and --vocabulary says where it is"

@@ -73,12 +73,7 @@ class Worker:
         self._process = process
 
     def sweep(self) -> Sweep:
-        """Has it do a sweep.
-
-        Raises:
-            PeerClosed: it has ended; why is on its stderr, which is ours.
-            Timeout: it takes longer than any sweep.
-        """
+        """Has it do a sweep."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(b"\n")
@@ -144,31 +139,19 @@ def started(
 
 
 def existing(path: Path, how: str) -> Path:
-    """A file or a folder, or else how to come by it.
-
-    Raises:
-        OSFailure: it is not there.
-    """
+    """A file or a folder, or else how to come by it."""
     if not path.exists():
         raise OSFailure(f"there is no {path}; {how}")
     return path.resolve()
 
 
 def in_checkout(path: str) -> Path:
-    """A file of the checkout.
-
-    Raises:
-        OSFailure: it is not there.
-    """
+    """A file of the checkout."""
     return existing(ROOT / path, f"{ROOT} has to be a checkout")
 
 
 def find_build(given: Path | None, needed: Sequence[str] = CLIENTS) -> Path:
-    """Where the clients are: a folder that has files of all the patterns ``needed``.
-
-    Raises:
-        OSFailure: one is not there.
-    """
+    """Where the clients are: a folder that has files of all the patterns ``needed``."""
     build = given or ROOT / "build" / "release" / "benchmarks"
     for name in needed:
         if not any(build.glob(name)):

@@ -123,9 +123,6 @@ def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
     """Compiles once with the model that a spec names; None: with clang alone.
 
     Counting instructions, by valgrind, makes it some thirty times as slow.
-
-    Raises:
-        ModelError: the compile failed, or a decision was not the model's.
     """
     environment = {**os.environ, "MLBRIDGE_MODULES": str(what.modules)}
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
@@ -187,11 +184,7 @@ def measure(
     count: bool,
     advance: Callable[[], None],
 ) -> list[Row]:
-    """Compiles in turn, by each model, by the rule, and by clang alone.
-
-    Raises:
-        ModelError: a compile failed, or asking changed what it makes.
-    """
+    """Compiles in turn, by each model, by the rule, and by clang alone."""
 
     def once(where: Compile, spec: str | None, counted: bool = False) -> Run:
         made = run(where, spec, count=counted)

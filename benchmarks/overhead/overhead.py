@@ -63,11 +63,7 @@ Results = dict[tuple[str, str], Runs]
 
 
 def clang_files() -> tuple[Path, ...]:
-    """The stock compiler, and those of its libraries that are LLVM's.
-
-    Raises:
-        OSFailure: there is none.
-    """
+    """The stock compiler, and those of its libraries that are LLVM's."""
     clang = shutil.which(CLANG)
     if clang is None:
         raise OSFailure(f"there is no {CLANG}")
@@ -77,12 +73,7 @@ def clang_files() -> tuple[Path, ...]:
 
 
 def variants(plugin: Path, runners: Sequence[str], folder: Path) -> list[Variant]:
-    """Stock clang, the plug-in alone, and the plug-in with each kind of model.
-
-    Raises:
-        OSFailure: the model, or clang, is not there.
-        mlbridge.Error: the model cannot be compiled.
-    """
+    """Stock clang, the plug-in alone, and the plug-in with each kind of model."""
     load = (f"-fpass-plugin={plugin}",)
     made = [
         Variant("stock", (), (), asks=False),
@@ -109,11 +100,7 @@ def variants(plugin: Path, runners: Sequence[str], folder: Path) -> list[Variant
 def compile_once(
     build: Path, variant: Variant, source: Source, output: Path
 ) -> tuple[dict[str, float], int]:
-    """Compiles the source; returns what run-client found, and the decisions.
-
-    Raises:
-        ModelError: clang failed, or the model was not asked.
-    """
+    """Compiles the source; returns what run-client found, and the decisions."""
     command: list[str | Path] = [build / "run-client", CLANG]
     command += ["-Oz", "-w", *source.flags]
     command += [*variant.options, "-c", source.path, "-o", output]
@@ -142,11 +129,7 @@ def measure(
     folder: Path,
     on_round: Callable[[], None],
 ) -> Results:
-    """Compiles each source with each variant in turns; the first round is to warm up.
-
-    Raises:
-        ModelError: a compile failed, or a model was not asked.
-    """
+    """Compiles each source with each variant in turns; the first round warms up."""
     results: Results = {}
     for i in range(rounds + 1):
         for source in sources:

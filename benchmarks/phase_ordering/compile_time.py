@@ -187,12 +187,7 @@ class ClangFlow(AbstractContextManager["ClangFlow"]):
 
 
 def flows(names: Sequence[str], deployed: Deployed, folder: Path) -> dict[str, Flow]:
-    """The flows by name; servers are started when they are entered.
-
-    Raises:
-        Unsupported: there is no gRPC, and a flow needs it.
-        mlbridge.Error: the model cannot be compiled, or is none of the original flow's.
-    """
+    """The flows by name; servers are started when they are entered."""
     inside = in_process_specs(names, deployed, folder)
     made: dict[str, Flow] = {}
     for number_, name in enumerate(names):
@@ -257,13 +252,7 @@ def measure(
     folder: Path,
     on_compile: Callable[[], None],
 ) -> Results:
-    """Compiles each module by each flow, one after the other, in several rounds.
-
-    Raises:
-        ModelError: a compile failed, or two flows took other actions, or two of ours
-            made other objects of the same module.
-        mlbridge.Error: a server failed.
-    """
+    """Compiles each module by each flow, one after the other, in several rounds."""
     results = Results(sample.files, base=base)
     with ExitStack() as stack:
         for name, flow in made.items():

@@ -118,11 +118,7 @@ class Compiled:
 
 
 def need_packages(command: str, flow: list[str] | None, model: Path | None) -> None:
-    """Looks for what the flows need, and a random network if there is no model.
-
-    Raises:
-        Unsupported: a package is not installed.
-    """
+    """Looks for what the flows need, and a random network if there is no model."""
     packages = PACKAGES + (() if model else POLICY_PACKAGES)
     if not flow or "aot" in flow:
         packages += AOT_PACKAGES

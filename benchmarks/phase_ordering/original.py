@@ -58,11 +58,7 @@ class Embedder:
     def __init__(
         self, folder: Path, vocabulary: Path | None, *, histogram: bool
     ) -> None:
-        """Writes the tool's vocabulary to a folder.
-
-        Raises:
-            mlbridge.Error: there is no tool, or the file is no vocabulary.
-        """
+        """Writes the tool's vocabulary to a folder."""
         self._file = folder / "vocabulary.json"
         entities = toolchain.run([IR2VEC, "entities"])[0].decode().split("\n")[1:]
         names = [line.split("\t")[0] for line in entities if line]
@@ -86,12 +82,7 @@ class Embedder:
         self._file.write_text(json.dumps(made))
 
     def see(self, module: Path) -> Seen:
-        """Starts the tool, and reads what it prints.
-
-        Raises:
-            CompilerFailed: it refuses the module.
-            Malformed: it printed something else.
-        """
+        """Starts the tool, and reads what it prints."""
         told = f"--ir2vec-vocab-path={self._file}"
         printed = _run([IR2VEC, "embeddings", told, module]).decode()
         # A function is a line with its name, and a line of numbers in brackets.
@@ -124,11 +115,7 @@ class OriginalTools:
         folder: Path,
         vocabulary: Path | None,
     ) -> None:
-        """Prepares them, with a folder for files.
-
-        Raises:
-            Unsupported: a feature is one that the stock tools do not tell.
-        """
+        """Prepares them, with a folder for files."""
         if "counts" in observation:
             raise Unsupported(
                 "the original flow has no stock tool that tells the feature 'counts'; "

@@ -53,11 +53,7 @@ class Sample:
     def draw(
         cls, corpus: Path, count: int, seed: int, most: int | None = MOST
     ) -> "Sample":
-        """So many modules of both splits of a corpus, or all if it is 0.
-
-        Raises:
-            InvalidArgument: there is no such corpus, or too little in it.
-        """
+        """So many modules of both splits of a corpus, or all if it is 0."""
         found = {
             path: size
             for path, size in manifest.load(corpus.resolve())
@@ -108,11 +104,7 @@ class Deployed:
     def of(
         cls, model: Path, folder: Path, plugin: Path, vocabulary: Path | None
     ) -> "Deployed":
-        """What a model's file says; other files go to a folder.
-
-        Raises:
-            SchemaMismatch: it is another kind of model.
-        """
+        """What a model's file says; other files go to a folder."""
         loaded = Model(model.resolve())
         task = loaded.task
         space_file = folder / "actions.json"
@@ -174,11 +166,7 @@ def prepare(
     options: CompilerOptions,
     seed: int,
 ) -> Deployed:
-    """The model to measure with; without one, a network of random weights.
-
-    Raises:
-        mlbridge.Error: the file is no model of phase ordering.
-    """
+    """The model to measure with; without one, a network of random weights."""
     if model is None:
         from mlbridge_benchmarks.phase_ordering.policies import write_policy
 
@@ -189,11 +177,7 @@ def prepare(
 def in_process_specs(
     names: Sequence[str], deployed: Deployed, folder: Path
 ) -> dict[str, str]:
-    """The specs of those runners that need no server; machine code goes to `folder`.
-
-    Raises:
-        mlbridge.Error: the model cannot be compiled.
-    """
+    """The specs of those runners that need no server; machine code goes to `folder`."""
     specs = {}
     if "onnx" in names:
         specs["onnx"] = f"onnx:{quote(str(deployed.model))}"
@@ -207,11 +191,7 @@ def in_process_specs(
 
 
 def need_grpc(spec: str) -> None:
-    """Looks for gRPC, if a spec is for it.
-
-    Raises:
-        Unsupported: it is not there.
-    """
+    """Looks for gRPC, if a spec is for it."""
     if not grpc.is_named_in(spec):
         return
     try:
@@ -233,11 +213,7 @@ class Server:
 
 
 def cpu_seconds_of(process: int) -> float:
-    """What a process that runs has taken so far, by all its threads.
-
-    Raises:
-        PeerClosed: it does not run.
-    """
+    """What a process that runs has taken so far, by all its threads."""
     try:
         # clock_getcpuclockid(3), which Python lacks: Linux has made the clock so of the
         # number since 2.6.12; 2 is for the time that the scheduler counts.
@@ -248,12 +224,7 @@ def cpu_seconds_of(process: int) -> float:
 
 @contextmanager
 def served(model: Path, place: str) -> Iterator[Server]:
-    """Starts a server of a model; it does not outlive the body.
-
-    Raises:
-        PeerClosed: it has ended, also in the body; the text is its own.
-        Timeout: it does not come.
-    """
+    """Starts a server of a model; it does not outlive the body."""
     scheme, _, path = place.partition(":")
     door = Path(path if scheme.startswith("grpc") else f"{path}.sock")
     start = time.monotonic()
@@ -298,12 +269,7 @@ class Took:
 
 
 def timed(command: Sequence[str | Path]) -> Took:
-    """Runs a command.
-
-    Raises:
-        ModelError: its status is not 0.
-        Timeout: it did not end; it has been killed.
-    """
+    """Runs a command."""
     words = " ".join(map(str, command))
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()

@@ -78,11 +78,7 @@ class Setting:
     folder: Path  # For files.
 
     def make(self, flow: str, modules: Sequence[Path]) -> Env:
-        """An environment that knows nothing yet.
-
-        Raises:
-            Unsupported: there is no gRPC, and the flow needs it.
-        """
+        """An environment that knows nothing yet."""
         options = self.options
         if flow == ORIGINAL:
             count = sum(1 for _ in self.folder.iterdir())
@@ -133,11 +129,7 @@ class Played:
 def play(
     setting: Setting, flow: str, workers: int, wanted: Sequence[Episode]
 ) -> Played:
-    """Plays episodes in new environments: nobody learns.
-
-    Raises:
-        ModelError: a compiler failed.
-    """
+    """Plays episodes in new environments: nobody learns."""
     left: queue.SimpleQueue[Episode] = queue.SimpleQueue()
     for episode in wanted:
         left.put(episode)
@@ -293,9 +285,6 @@ def learn(
     """Trains a DQN that explores at random: its actions follow from the seed alone.
 
     An iteration is so many ``steps`` of all workers together.
-
-    Raises:
-        ModelError: a compiler failed.
     """
     torch.set_num_threads(1)
     envs = [
@@ -370,11 +359,7 @@ def measure(
     seed: int,
     on_part: Callable[[], None],
 ) -> Results:
-    """Plays, and trains, by each flow with each number of workers, in turns.
-
-    Raises:
-        ModelError: a compiler failed, or other code came of the same actions.
-    """
+    """Plays, and trains, by each flow with each number of workers, in turns."""
     results = Results(sum(len(episode.actions) for episode in wanted))
     modules = list(dict.fromkeys(episode.module for episode in wanted))
     for _ in range(rounds):

@@ -174,11 +174,6 @@ def measure(
     """Measures the sweep's two policies and a network, by each runtime.
 
     Each length is a model of its own, which is kept where inprocess-client is.
-
-    Raises:
-        ModelError: an answer was wrong.
-        PeerClosed: the client has ended; why is on its stderr, which is ours.
-        mlbridge.Error: a model cannot be compiled.
     """
     # Here, since `mlbridge bench` is there without the package onnx as well.
     from mlbridge_benchmarks.rtt.models import MLP, InProcessModel, ModelCache

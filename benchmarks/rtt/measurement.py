@@ -107,11 +107,6 @@ def measure(
     """Measures the subjects and what they are held against, in so many sweeps.
 
     ``fresh``: a client writes its features anew before each trip.
-
-    Raises:
-        ModelError: an answer was wrong.
-        PeerClosed: a process has ended.
-        Timeout: a process hangs.
     """
     results = Results(placement, work.lengths, fresh)
     with ExitStack() as stack:

@@ -52,11 +52,7 @@ class InProcessModel:
         return [_column(self.length, work)] if self.name == "fc" else []
 
     def check(self, work: Workload, answer: NDArray[np.float32]) -> None:
-        """Holds an answer against the right one.
-
-        Raises:
-            ModelError: it is wrong.
-        """
+        """Holds an answer against the right one."""
         if self.name == "mlp":
             work.compare("mlp", self.length, answer, *_mlp_answer(work))
         else:
@@ -159,11 +155,7 @@ def _compile(source: Path, target: Path) -> None:
 
 @dataclass(frozen=True)
 class ModelCache:
-    """A folder of models.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """A folder of models."""
 
     folder: Path
     work: Workload
@@ -208,11 +200,7 @@ class ModelCache:
         on_start: Callable[[int], None],
         on_done: Callable[[], None],
     ) -> None:
-        """Compiles those that are not there yet; ``on_start`` is told how many.
-
-        Raises:
-            mlbridge.Error: one cannot be compiled.
-        """
+        """Compiles those that are not there yet; ``on_start`` is told how many."""
         pairs = [self._library(model) for model in models]
         missing = [pair for pair in pairs if not pair[1].exists()]
         if not missing:

@@ -85,13 +85,7 @@ def measure(
     build: Path,
     on_sweep: Callable[[], None],
 ) -> list[Row]:
-    """Times the trips of one runner without a busy neighbour and with one.
-
-    Raises:
-        ModelError: an answer was wrong.
-        PeerClosed: a process has ended.
-        Timeout: a process hangs.
-    """
+    """Times the trips of one runner without a busy neighbour and with one."""
     work = Workload.make((floats,) * TRIPS_A_SWEEP)
     rows = []
     with ExitStack() as stack:

@@ -47,11 +47,7 @@ def environment(build: Path) -> dict[str, str]:
 
 
 def make(build: Path, cache: "ModelCache", models: Sequence["InProcessModel"]) -> None:
-    """Saves those models that are not there yet.
-
-    Raises:
-        ModelError: TensorFlow failed.
-    """
+    """Saves those models that are not there yet."""
     # Here, since TensorFlow's Python runs this file, and has no mlbridge.
     from mlbridge.errors import ModelError
 

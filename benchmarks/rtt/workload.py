@@ -54,11 +54,7 @@ class Workload:
         return self.features.astype(np.float64) * self.weights
 
     def check(self, policy: str, answers: NDArray[np.float32]) -> None:
-        """Holds the answers of a sweep, one a length, against the right ones.
-
-        Raises:
-            ModelError: one of them is wrong.
-        """
+        """Holds the answers of a sweep, one a length, against the right ones."""
         ends = np.array(self.lengths) - 1
         if policy == "echo":
             right = self.features[ends].astype(np.float64)
@@ -77,11 +73,7 @@ class Workload:
         right: NDArray[np.float64],
         tolerance: NDArray[np.float64],
     ) -> None:
-        """Holds answers to so many features each against the right ones.
-
-        Raises:
-            ModelError: one is further off than it may be.
-        """
+        """Holds answers to so many features each against the right ones."""
         if answers.shape != right.shape:
             raise ModelError(
                 f"a wrong answer of {policy}: expected {right.size} numbers, "
@@ -100,11 +92,7 @@ class Workload:
 
 
 def parse_lengths(text: str) -> tuple[int, ...]:
-    """Reads ``500,5000`` or ``FIRST:LAST:STEP``, which includes the last.
-
-    Raises:
-        ValueError: it is neither, or a length is out of range.
-    """
+    """Reads ``500,5000`` or ``FIRST:LAST:STEP``, which includes the last."""
     if ":" in text:
         first, last, step = map(int, text.split(":"))
         lengths = tuple(range(first, last + 1, step))

@@ -70,12 +70,7 @@ def _end(process: "subprocess.Popen[bytes]", name: str) -> bytes:
 
 
 def measure(load: Load, build: Path) -> Row:
-    """Runs compilers against a model, all at once.
-
-    Raises:
-        PeerClosed: a process has failed; why is on its stderr, which is ours.
-        ModelError: a compiler was left without an answer.
-    """
+    """Runs compilers against a model, all at once."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         spec = f"{load.runner}:{folder}/model"
         model = stack.enter_context(

@@ -91,12 +91,7 @@ Cells = dict[tuple[str, int, str], Cell]
 
 
 def models(runners: Sequence[str], folder: Path) -> list[Model]:
-    """The specs of the imitation inliner; for `aot` it is compiled into `folder`.
-
-    Raises:
-        OSFailure: the model is not there.
-        mlbridge.Error: it cannot be compiled.
-    """
+    """The specs of the imitation inliner; for `aot` it is compiled into `folder`."""
     from mlbridge.aot import compile_model
 
     source = in_checkout(MODEL)
@@ -149,11 +144,7 @@ def _clients(
 def decide(
     build: Path, model: Model, names: Path, counts: Sequence[int], seconds: float
 ) -> Round:
-    """Has clients ask at the same time: one for each count of threads.
-
-    Raises:
-        PeerClosed: one has ended; why is on its stderr, which is ours.
-    """
+    """Has clients ask at the same time: one for each count of threads."""
     with ExitStack() as stack:
         clients = _clients(build, model, names, counts, stack)
         for client in clients:
@@ -192,11 +183,7 @@ def program_sources(programs: Iterable[SourceProgram]) -> list[Source]:
 
 
 def emit_bitcode(sources: Sequence[Source], folder: Path) -> list[Path]:
-    """Has clang make what the plug-in's pipeline begins with; the largest first.
-
-    Raises:
-        ModelError: clang refuses a file.
-    """
+    """Has clang make what the plug-in's pipeline begins with; the largest first."""
 
     def emit(source: Source) -> Path:
         target = folder / f"{source.name}.bc"
@@ -224,9 +211,6 @@ def compile_modules(
 
     With processes there is one for each module, and `count` at a time, as make -j has
     them.
-
-    Raises:
-        ModelError: a compile failed; why is on its stderr, which is ours.
     """
 
     def run(threads: int, files: Sequence[Path]) -> None:
