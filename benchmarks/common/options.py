@@ -5,6 +5,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,6 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from mlbridge_benchmarks.common import plot
 from mlbridge_benchmarks.common.processes import ROOT, existing
 
 JsonFile = Annotated[
@@ -113,6 +113,6 @@ def write_rows(
 
 def write_plot(console: Console, path: Path, draw: Callable[[Path], None]) -> None:
     """Draws to a file, where matplotlib is installed, and says so."""
-    if plot.is_available():
+    if find_spec("matplotlib") is not None:
         draw(path)
         console.print(f"plot: {path}")

@@ -22,7 +22,6 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
-from mlbridge_benchmarks.common.plot import panels_of
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.phase_ordering.original import OriginalTools
 from mlbridge_benchmarks.phase_ordering.task import (
@@ -36,6 +35,7 @@ from mlbridge_benchmarks.phase_ordering.task import (
     timed,
 )
 from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.plot import panels_of
 
 ORIGINAL, STOCK = "original", "clang -Oz"
 

@@ -18,7 +18,7 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.types import Features
 from mlbridge_benchmarks.phase_ordering.original import OriginalTools
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
-from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
+from mlbridge_optimizations.phase_ordering.compiler.measure import oz_size
 
 Row = NDArray[np.float32]
 

@@ -30,13 +30,13 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlbridge.errors import ModelError
-from mlbridge_benchmarks.common.plot import panels_of
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.phase_ordering.original_env import OriginalEnv
 from mlbridge_benchmarks.phase_ordering.task import Sample, need_grpc, own_cpu_seconds
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 from mlbridge_optimizations.phase_ordering.model.network import Normalised
+from mlbridge_optimizations.plot import panels_of
 
 ORIGINAL = "original"
 SPECS = {

@@ -5,6 +5,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +26,6 @@ from mlbridge_benchmarks.common.options import (
     progress_on,
     write_rows,
 )
-from mlbridge_benchmarks.common.plot import is_available
 from mlbridge_benchmarks.common.processes import find_build, placements
 from mlbridge_benchmarks.common.tables import bounds_table
 from mlbridge_benchmarks.rtt import inprocess, report
@@ -161,7 +161,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     where = [p for p in placements() if p.name in wanted]
     if missing := set(wanted) - {p.name for p in where}:
         console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")
-    if not (can_plot := is_available()):
+    if not (can_plot := find_spec("matplotlib") is not None):
         install = escape(pip_install("matplotlib"))
         console.print(f"[yellow]no plot: `{install}` for one[/]")
 

@@ -22,12 +22,12 @@ from rich.table import Table
 from mlbridge import inprocess
 from mlbridge.errors import PeerClosed
 from mlbridge.extras import how_to_install, pip_install
-from mlbridge_benchmarks.common.plot import panels_of
 from mlbridge_benchmarks.common.processes import ENVIRONMENT
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.rtt import savedmodel
 from mlbridge_benchmarks.rtt.report import shown
 from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload
+from mlbridge_optimizations.plot import panels_of
 
 RUNTIMES = ("onnx", "aot", "tf")
 """In the order of the tables; each by its scheme."""

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from mlbridge_benchmarks.common.plot import panels_of
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.rtt.measurement import Results, Series, Subject
+from mlbridge_optimizations.plot import panels_of
 
 SHOWN_LENGTHS = (500, 5_000, 50_000)
 

@@ -31,12 +31,12 @@ from mlbridge_benchmarks.common.options import (
     write_plot,
     write_rows,
 )
-from mlbridge_benchmarks.common.plot import panels_of
 from mlbridge_benchmarks.common.processes import WORKLOADS, find_build
 from mlbridge_benchmarks.common.tables import number, plain_table
 from mlbridge_benchmarks.threads import threads
 from mlbridge_benchmarks.threads.threads import Cell, Cells, Model, Round, Source
 from mlbridge_optimizations.corpus.sources import unpack
+from mlbridge_optimizations.plot import panels_of
 
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"

@@ -12,9 +12,10 @@ from rich.table import Table
 from mlbridge.errors import InvalidArgument
 from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
+from mlbridge_optimizations.plot import panels_of
 
 if TYPE_CHECKING:
-    from mlbridge_optimizations.corpus import Program
+    from mlbridge_optimizations.corpus import Corpus, Program
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -111,8 +112,26 @@ def stats(
             table.add_row(*_row(f"all {split}", "", split, members))
     console.print(table)
     if plot is not None:
-        corpus.plot_sizes(found, plot)
+        _plot_sizes(found, plot)
         console.print(f"The plot is in {plot}.")
+
+
+def _plot_sizes(corpus: "Corpus", path: Path) -> None:
+    """Writes a PNG: a point for each module, in a row for each program."""
+    programs = corpus.select()
+    colours = {"training": "C0", "held-out": "C1"}
+    with panels_of(path, size=(8, 1 + 0.3 * len(programs))) as (axes,):
+        for row, program in enumerate(programs):
+            sizes = [m.instructions for m in program.modules if m.functions]
+            colour = colours[program.split]
+            axes.plot(sizes, [row] * len(sizes), "o", color=colour, alpha=0.4)
+        for split, colour in colours.items():
+            axes.plot([], [], "o", color=colour, label=split)
+        axes.set_yticks(range(len(programs)), [program.name for program in programs])
+        axes.set_xscale("log")
+        axes.set_xlabel("instructions in a module, before optimisation")
+        axes.grid(visible=True, alpha=0.25)
+        axes.legend(loc="best", fontsize="small")
 
 
 def _row(name: str, version: str, split: str, programs: "list[Program]") -> list[str]:

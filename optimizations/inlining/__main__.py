@@ -14,7 +14,7 @@ from rich.console import Console
 
 import mlbridge
 from mlbridge import aot
-from mlbridge_optimizations.commands.steps import Steps
+from mlbridge_optimizations.commands.progress import Steps
 from mlbridge_optimizations.inlining import corpus, report
 from mlbridge_optimizations.inlining.evaluate import (
     SERVED,

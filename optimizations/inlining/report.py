@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import torch
 from rich.table import Table as RichTable
@@ -21,6 +20,7 @@ from mlbridge_optimizations.inlining.corpus import TRAINING
 from mlbridge_optimizations.inlining.evaluate import Build, ModelBuild
 from mlbridge_optimizations.inlining.record import Table
 from mlbridge_optimizations.inlining.train import Settings, Training
+from mlbridge_optimizations.plot import panels_of
 
 # What the demo promises.
 LEAST_AGREEMENT = 0.95
@@ -237,25 +237,21 @@ def _agreement(matrix: Agreement) -> dict[str, float]:
 
 def plot_curve(training: Training, path: Path) -> None:
     """Draws the learning curve to a PNG file."""
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, (losses, rates) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 
     def draw(axes: Any, label: str, values: Sequence[float], style: str = "-") -> None:
         axes.plot(range(1, len(values) + 1), values, style, label=label, linewidth=1.2)
 
     curve = training.curve
-    draw(losses, "training", [epoch.training_loss for epoch in curve])
-    draw(losses, "validation", [epoch.validation_loss for epoch in curve])
-    losses.set(yscale="log", ylabel="loss (balanced cross-entropy)")
-    draw(rates, "agreement", [e.validation.accuracy for e in curve])
-    draw(rates, "balanced accuracy", [e.validation.balanced_accuracy for e in curve])
-    draw(rates, "majority rate", [e.validation.majority_rate for e in curve], ":")
-    rates.set(ylabel="on the validation files")
-    for axes in (losses, rates):
-        axes.axvline(training.best + 1, color="grey", linewidth=0.8, label="chosen")
-        axes.set(xlabel="epoch")
-        axes.legend()
-    figure.savefig(path, dpi=120, metadata={"Software": None})
-    plt.close(figure)
+    with panels_of(path, 2, size=(9, 3.5)) as (losses, rates):
+        draw(losses, "training", [epoch.training_loss for epoch in curve])
+        draw(losses, "validation", [epoch.validation_loss for epoch in curve])
+        losses.set(yscale="log", ylabel="loss (balanced cross-entropy)")
+        draw(rates, "agreement", [e.validation.accuracy for e in curve])
+        balanced = [e.validation.balanced_accuracy for e in curve]
+        draw(rates, "balanced accuracy", balanced)
+        draw(rates, "majority rate", [e.validation.majority_rate for e in curve], ":")
+        rates.set(ylabel="on the validation files")
+        for axes in (losses, rates):
+            axes.axvline(training.best + 1, color="grey", linewidth=0.8, label="chosen")
+            axes.set(xlabel="epoch")
+            axes.legend()

@@ -28,7 +28,7 @@ from rich.table import Table
 import mlbridge
 from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations import corpus
-from mlbridge_optimizations.commands.steps import Step, Steps
+from mlbridge_optimizations.commands.progress import Step, Steps
 from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.phase_ordering.optimization import (
     OPTIMIZATION,

@@ -38,8 +38,8 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
 )
 from mlbridge_optimizations.phase_ordering.compiler.environment import TrainingEnv
 from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
+from mlbridge_optimizations.phase_ordering.compiler.measure import oz_size
 from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
-from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
 from mlbridge_optimizations.phase_ordering.evaluation.evaluate import (
     Evaluation,
     EvaluationSettings,
@@ -925,7 +925,7 @@ def test_a_program_that_is_left_out_is_not_seen(folder: Path, tmp_path: Path) ->
     env = TrainingEnv(corpus=folder, leave_out=["bzip2"])
     assert {path.parent.name for files in env.programs for path in files} == {"lua"}
     wanted = core_settings(folder, tmp_path)
-    wanted = replace(wanted, leave_out=("lua",), searched=1, linked=True)
+    wanted = replace(wanted, leave_out=["lua"], searched=1, linked=True)
     made = coreset.train(wanted)
     seen = {}
     for name in "search.jsonl", "table.jsonl":
@@ -940,7 +940,7 @@ def test_a_program_that_is_left_out_is_not_seen(folder: Path, tmp_path: Path) ->
     assert made.fitted is not None
     assert made.fitted.check is None
     with pytest.raises(InvalidArgument, match="no program 'perl'"):
-        coreset.train(replace(wanted, leave_out=("perl",)))
+        coreset.train(replace(wanted, leave_out=["perl"]))
 
 
 def test_programs_do_what_they_did(trained: coreset.Trained, folder: Path) -> None:

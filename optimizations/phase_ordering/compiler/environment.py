@@ -5,6 +5,7 @@
 
 import io
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -24,7 +25,6 @@ from mlbridge.errors import InvalidArgument, PeerClosed, Timeout
 from mlbridge.types import Features
 from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
-from mlbridge_optimizations.phase_ordering.compiler.reward import Reward
 
 logger = logging.getLogger("mlbridge.envs")
 
@@ -32,6 +32,60 @@ _TIMES = ("step_ms", "emit_ms")
 
 _FAILURES = 5
 """Modules in a row on which no compiler may survive a reset, before that is raised."""
+
+_MEASURES = {
+    "text-size": "text_size",
+    "instructions": "instructions",
+    "mca-cycles": "mca_cycles",
+}
+"""Of each measure in the compiler's info; of stock -Oz with ``oz_`` before it."""
+
+
+@dataclass(frozen=True)
+class Reward:
+    """What a state is worth, as the compiler's Reward.cpp has it.
+
+    It is a weighted sum of sizes, each relative to that of stock -Oz.
+    """
+
+    weights: Mapping[str, float]  # By the measure's name.
+
+    @classmethod
+    def parse(cls, text: str) -> "Reward":
+        """Such as ``text-size:10,mca-cycles:5``.
+
+        Raises:
+            InvalidArgument: it is none, or of no measure.
+        """
+        weights: dict[str, float] = {}
+        for part in text.split(","):
+            name, colon, number = part.partition(":")
+            try:
+                weight = float(number) if colon else 1.0
+            except ValueError:
+                weight = math.nan
+            if name not in _MEASURES or name in weights or not math.isfinite(weight):
+                raise InvalidArgument(
+                    f"reward '{text}': expected a list of {', '.join(_MEASURES)}, each"
+                    f" with a weight such as text-size:10, found '{part}'"
+                )
+            weights[name] = weight
+        return cls(weights)
+
+    def value(self, info: Mapping[str, Any]) -> float:
+        """Of the state that an info is of: the more, the better."""
+        return self._sum(info, "")
+
+    def oz(self, info: Mapping[str, Any]) -> float:
+        """Of what stock -Oz makes of the same module."""
+        return self._sum(info, "oz_")
+
+    def _sum(self, info: Mapping[str, Any], which: str) -> float:
+        total = 0.0
+        for name, weight in self.weights.items():
+            stock = max(float(info["oz_" + _MEASURES[name]]), 1.0)
+            total -= weight * float(info[which + _MEASURES[name]]) / stock
+        return total
 
 
 @dataclass(frozen=True)

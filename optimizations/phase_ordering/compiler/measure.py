@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What pipelines make of modules: any pipelines, other ones for each module."""
+"""What pipelines make of modules: any pipelines, or those of a stock clang."""
 
 import itertools
 import tempfile
@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mlbridge.envs.machine_code import text_size
+from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.phase_ordering.compiler.actions import (
     NOTHING,
     Action,
@@ -35,6 +37,21 @@ class Measured:
     # The others. Behind a `ModuleFailed` no other was tried.
     failures: list[SequenceFailed]
     oz: int  # By -Oz in the environment; 0 if that is not known.
+
+
+def oz_size(module: Path, *, own_session: bool = False) -> int:
+    """Bytes of machine code that ``clang -Oz`` makes of bitcode not optimised yet.
+
+    That is, to the byte, what it makes of the source: docs/corpus.md.
+
+    Raises:
+        CompilerFailed: it is no such bitcode.
+        Timeout: clang did not end.
+    """
+    with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
+        target = Path(folder, "module.o")
+        toolchain.compile_bitcode(module, target, "-Oz", own_session=own_session)
+        return text_size(target.read_bytes(), module.name)
 
 
 def space_of(

@@ -36,9 +36,12 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.compiler.measure import Measured, measure
+from mlbridge_optimizations.phase_ordering.compiler.measure import (
+    Measured,
+    measure,
+    oz_size,
+)
 from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
-from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
 from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
 from mlbridge_optimizations.phase_ordering.model.model import Model, Order
 

@@ -55,6 +55,7 @@ from mlbridge_optimizations.phase_ordering.search.value import (
     ValueSettings,
 )
 from mlbridge_optimizations.phase_ordering.settings import Made, Searched
+from mlbridge_optimizations.plot import panels_of
 
 MODEL = "model.onnx"
 """In the folder of the training."""
@@ -366,20 +367,14 @@ def _draw_bounds(axes: Any, fixed: float, best: float) -> None:
 
 def _plot(core: CoreSet, draw: Callable[[Any], None], path: Path) -> None:
     """Writes a PNG: what K sequences bring, and how the model learned."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
-    left.plot(range(1, len(core.ratios) + 1), core.ratios, "o-")
-    left.set(xlabel="sequences in the core set", ylabel="best of them, size / -Oz")
-    left.set_title("training programs")
-    draw(right)
-    if right.get_legend_handles_labels()[0]:
-        right.legend(fontsize="small")
-    right.set(ylabel="size / -Oz")
-    right.set_title("each program by a model that has not seen it")
-    for panel in (left, right):
-        panel.grid(visible=True, alpha=0.25)
-    figure.savefig(path, dpi=120)
+    with panels_of(path, 2, size=(11, 4)) as (left, right):
+        left.plot(range(1, len(core.ratios) + 1), core.ratios, "o-")
+        left.set(xlabel="sequences in the core set", ylabel="best of them, size / -Oz")
+        left.set_title("training programs")
+        draw(right)
+        if right.get_legend_handles_labels()[0]:
+            right.legend(fontsize="small")
+        right.set(ylabel="size / -Oz")
+        right.set_title("each program by a model that has not seen it")
+        for panel in (left, right):
+            panel.grid(visible=True, alpha=0.25)

@@ -21,8 +21,11 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     CompilerOptions,
 )
 from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
-from mlbridge_optimizations.phase_ordering.compiler.measure import Measured, measure
-from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
+from mlbridge_optimizations.phase_ordering.compiler.measure import (
+    Measured,
+    measure,
+    oz_size,
+)
 from mlbridge_optimizations.phase_ordering.search.search import (
     FAILED_RATIO,
     program_logs,

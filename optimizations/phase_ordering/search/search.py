@@ -29,8 +29,8 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     SequenceRunner,
 )
 from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
+from mlbridge_optimizations.phase_ordering.compiler.measure import oz_size
 from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
-from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
 from mlbridge_optimizations.phase_ordering.settings import ByActions
 
 Order = tuple[int, ...]
