@@ -5,8 +5,7 @@
 
 from mlbridge import extras
 
-FOLDER = "./optimizations"
-"""The checkout's that has this distribution."""
+FOLDER = "./optimizations"  # The checkout's that has this distribution.
 
 
 def need(what: str, packages: tuple[str, ...]) -> None:

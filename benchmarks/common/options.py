@@ -36,8 +36,7 @@ def only_runner(known: Sequence[str]) -> Any:
 LOCAL_RUNNERS = ("pipe", "shm")
 LocalRunner = Annotated[list[str] | None, only_runner(LOCAL_RUNNERS)]
 
-MODEL_RUNNERS = ("onnx", "aot")
-"""Of models that clang asks in its own process."""
+MODEL_RUNNERS = ("onnx", "aot")  # Of models that clang asks in its own process.
 ModelRunner = Annotated[list[str] | None, only_runner(MODEL_RUNNERS)]
 
 Rounds = Annotated[

@@ -8,7 +8,7 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,22 +19,21 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import OSFailure, PeerClosed, Timeout
 
+# Of the checkout, which has the plug-in and the models.
 ROOT = Path(__file__).resolve().parents[2]
-"""Of the checkout, which has the plug-in and the models."""
 
+# The programs' sources, which are fetched if they are not there.
 WORKLOADS = ROOT / "build" / "workloads"
-"""The programs' sources, which are fetched if they are not there."""
 
-SWEEP_SECONDS = 120.0
-"""Far more than a sweep takes, also on a busy machine."""
+SWEEP_SECONDS = 120.0  # Far more than a sweep takes, also on a busy machine.
 
 ENDING_SECONDS = 5.0
 
+# What `mlbridge bench rtt`, `serve` and `neighbour` run.
 CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
-"""What `mlbridge bench rtt`, `serve` and `neighbour` run."""
 
+# One product is too short to be worth a second thread.
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""One product is too short to be worth a second thread."""
 
 
 @dataclass(frozen=True)
@@ -61,38 +60,44 @@ class Sweep:
 
     microseconds: NDArray[np.float64]
     answers: NDArray[np.float32]
-    allocations: int
-    """Of the client, on its heap."""
+    allocations: int  # Of the client, on its heap.
 
 
 class Worker:
-    """A process that does one sweep for each line it is sent."""
+    """A process that answers lines with lines."""
 
     def __init__(self, name: str, process: "subprocess.Popen[bytes]") -> None:
         self.name = name
         self._process = process
 
     def sweep(self) -> Sweep:
-        """Has it do a sweep."""
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            raise self._has_ended() from None
-        result = json.loads(self._read_line())
+        """Has it do a sweep, which an empty line asks for."""
+        self.send("")
+        result = json.loads(self.line())
         return Sweep(
             np.array(result["us"]),
             np.array(result["answers"], np.float32),
             result.get("allocations", 0),
         )
 
-    def _has_ended(self) -> PeerClosed:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(ENDING_SECONDS)
-        return PeerClosed(f"{self.name} ended with status {self._process.returncode}")
+    def send(self, line: str) -> None:
+        """Asks; why it has ended, if it has, is on its stderr, which is ours."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._has_ended() from None
 
-    def _read_line(self) -> bytes:
+    def meet(self) -> None:
+        """Waits until it is ready, which is when it has had its first answer."""
+        with suppress(PeerClosed):
+            if self.line() == "ready\n":
+                return
+        raise PeerClosed(f"{self.name} did not get its first answer")
+
+    def line(self) -> str:
+        """The next that it says; far later than any sweep takes it is given up."""
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
         until = time.monotonic() + SWEEP_SECONDS
@@ -105,7 +110,12 @@ class Worker:
             if not part:
                 raise self._has_ended()
             line += part
-        return line
+        return line.decode()
+
+    def _has_ended(self) -> PeerClosed:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(ENDING_SECONDS)
+        return PeerClosed(f"{self.name} ended with status {self._process.returncode}")
 
 
 @contextmanager
@@ -113,6 +123,7 @@ def started(
     command: Sequence[str | Path],
     descriptors: Sequence[int] = (),
     stderr: IO[bytes] | None = None,
+    variables: Mapping[str, str] = ENVIRONMENT,
 ) -> "Iterator[subprocess.Popen[bytes]]":
     """A process that does not outlive the body, and inherits some descriptors.
 
@@ -124,7 +135,7 @@ def started(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,
-        env=os.environ | ENVIRONMENT,
+        env={**os.environ, **variables},
         pass_fds=descriptors,
         start_new_session=True,
     ) as process:

@@ -33,21 +33,21 @@ from mlbridge_benchmarks.common.options import (
     write_rows,
 )
 from mlbridge_benchmarks.common.processes import ROOT, WORKLOADS, find_build
+from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.corpus.toolchain import CLANG
 
 MODEL = ROOT / "models" / "inlining-imitation" / "inliner.onnx"
 
-RULE = "cost-rule"
-"""The plug-in with nobody to ask: CostRuleModule.cpp beside this."""
+RULE = "cost-rule"  # The plug-in with nobody to ask: CostRuleModule.cpp beside this.
+# The same, which asks whoever is behind it before it decides by the rule.
 ASKING = "cost-rule+ask|"
-"""The same, which asks whoever is behind it before it decides by the rule."""
 
+# How much more of a compile the questions may be, by the scheme of the model.
 LIMITS = {"builtin": 0.01, "aot": 0.01, "onnx": 0.05}
-"""How much more of a compile the questions may be, by the scheme of the model."""
 
+# More than the slowest compile takes, also where each instruction is counted.
 SECONDS = 3600.0
-"""More than the slowest compile takes, also where each instruction is counted."""
 
 # What is decided in these: nothing, and one call.
 NO_CALL = "int f(int x) { return x; }\n"
@@ -93,17 +93,16 @@ class Row:
     source: str
     decisions: int
     runs: int
-    start_up_ms: float
-    """Of a process, in its first question."""
+    start_up_ms: float  # Of a process, in its first question.
     us_per_decision: float
+    # The questions after the first, as a part of the compile by the rule.
     time_share: float
-    """The questions after the first, as a part of the compile by the rule."""
     cpu_ms_rule: float
     cpu_ms_stock: float
+    # With the model's own decisions, as the one for stock is clang's own.
     cpu_ms: float
-    """With the model's own decisions, as the one for stock is clang's own."""
+    # Of a compile that asks nothing, beside one by the rule.
     instructions_before_first: int = 0
-    """Of a compile that asks nothing, beside one by the rule."""
     start_up_instructions: int = 0
     instructions_per_decision: float = 0.0
     instructions_rule: int = 0
@@ -267,13 +266,10 @@ def _with_counts(
 def table(rows: Sequence[Row]) -> Table:
     """The rows."""
     first = rows[0]
-    shown = Table(
-        title=f"{first.source} at -Oz, {first.decisions} decisions, "
-        f"median of {first.runs}"
+    what = f"{first.source} at -Oz, {first.decisions} decisions"
+    shown = plain_table(
+        f"{what}, median of {first.runs}", [""], [row.scheme for row in rows]
     )
-    shown.add_column("")
-    for row in rows:
-        shown.add_column(row.scheme, justify="right", no_wrap=True)
 
     def line(label: str, value: Callable[[Row], str]) -> None:
         shown.add_row(label, *[value(row) for row in rows])

@@ -39,19 +39,20 @@ from mlbridge_optimizations.plot import panels_of
 
 ORIGINAL, STOCK = "original", "clang -Oz"
 
+# The place of the server, and what the compiler's spec has behind it.
 SERVED = {
     "gRPC": ("grpc+unix:{}", ""),
     "pipe, JSON": ("pipe:{}", "?serdes=json"),
     "pipe, bitstream": ("pipe:{}", "?serdes=bitstream"),
     "shm": ("shm:{}", ""),
 }
-"""The place of the server, and what the compiler's spec has behind it."""
 
-INSIDE = (*SERVED, "onnx", "aot")
-"""In these, clang has the plug-in."""
+INSIDE = (*SERVED, "onnx", "aot")  # In these, clang has the plug-in.
 
 FLOWS = (ORIGINAL, *INSIDE, STOCK)
 
+# How much of the original flow's time a compile may take: the paper's 1 / 4.4 and 1 /
+# 4.7, and for a model in the process less than its 1 / 7.2.
 LIMITS = {
     "gRPC": 0.227,
     "pipe, JSON": 0.213,
@@ -59,14 +60,12 @@ LIMITS = {
     "shm": 0.213,
     "onnx": 0.1,
 }
-"""How much of the original flow's time a compile may take: the paper's 1 / 4.4 and
-1 / 4.7, and for a model in the process less than its 1 / 7.2."""
 
 _ADDRSIG = 0x6FFF4C03
 _NOT_COMPARED = ("SHT_SYMTAB", "SHT_STRTAB", _ADDRSIG)
 
+# How much longer than clang -Oz a compile by a model in machine code may take.
 DEPLOYED_LIMIT = 2.0
-"""How much longer than clang -Oz a compile by a model in machine code may take."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,7 @@ class Compiled:
 class Flow(Protocol):
     """A way to compile. A context manager: what it needs lives in its body."""
 
-    start_seconds: float
-    """What had to be started once, for all modules."""
+    start_seconds: float  # What had to be started once, for all modules.
 
     def __enter__(self) -> "Flow": ...
 
@@ -103,9 +101,7 @@ class OriginalFlow(AbstractContextManager["OriginalFlow"]):
         start = time.perf_counter()
         self._deployed = deployed
         self._policy = load_onnx(deployed.model)
-        self._tools = OriginalTools(
-            deployed.space, deployed.observation, folder, deployed.vocabulary
-        )
+        self._tools = OriginalTools(deployed.compiler, folder)
         self._files = folder / "state.bc", folder / "next.bc"
         self.start_seconds = time.perf_counter() - start
 
@@ -119,10 +115,10 @@ class OriginalFlow(AbstractContextManager["OriginalFlow"]):
         """As the policy decides, action by action."""
         start, before = time.perf_counter(), own_cpu_seconds()
         state, following = self._files
-        actions = self._deployed.space.actions
+        actions = self._deployed.compiler.space.actions
         taken: list[int] = []
         self._tools.begin(module, state)
-        while len(taken) < self._deployed.steps:
+        while len(taken) < self._deployed.compiler.steps:
             (answer,) = self._policy([self._tools.features(state, taken)])
             if int(answer) >= len(actions):
                 break
@@ -150,7 +146,7 @@ class ClangFlow(AbstractContextManager["ClangFlow"]):
         self._running: Server | None = None
         self._options: list[str] = []
         if deployed is not None:
-            self._options.append(f"-fpass-plugin={deployed.plugin}")
+            self._options.append(f"-fpass-plugin={deployed.compiler.plugin}")
             for option in deployed.options(spec):
                 self._options += ["-mllvm", option]
 
@@ -355,15 +351,13 @@ def rows(results: Results) -> list[dict[str, Any]]:
 
 def table(results: Results) -> Table:
     """The rows, without those of each module."""
-    shown = plain_table("bitcode to object by a policy of phase ordering")
-    shown.add_column("", no_wrap=True)
     columns = ["s", "CPU s"]
     if results.base in results.runs:
         columns += ["faster", "geomean"]
     if STOCK in results.runs:
         columns += ["/ -Oz", "geomean"]
-    for column in [*columns, "start"]:
-        shown.add_column(column, justify="right", no_wrap=True)
+    title = "bitcode to object by a policy of phase ordering"
+    shown = plain_table(title, [""], [*columns, "start"])
     for row in rows(results):
         cells = [number(row["seconds"]), number(row["cpu_seconds"])]
         for key in ("faster", "of_clang"):

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge bench compile-time``."""
+"""``mlbridge bench compile-time`` and ``mlbridge bench gym``."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -70,9 +70,8 @@ def measure_flows(
             on_compile=lambda: progress.advance(task),
             **more,
         )
-    console.print(
-        f"{sample}, {setting.rounds} rounds; {deployed.steps} actions at most each"
-    )
+    steps = deployed.compiler.steps
+    console.print(f"{sample}, {setting.rounds} rounds; {steps} actions at most each")
     console.print(compile_time.table(results))
     console.print(compile_time.agreement(results))
     return results
@@ -130,3 +129,63 @@ def _compile_time(
 
 
 compile_time_command = with_options(_compile_time, Setting, Compiled, Most)
+
+
+@dataclass(frozen=True)
+class Actions:
+    """What the random network chooses from."""
+
+    actions: Annotated[
+        str, typer.Option(help="The space of the random network's actions.")
+    ] = "passes"
+
+
+def _gym(
+    context: typer.Context, setting: Setting, compiled: Compiled, space: Actions
+) -> None:
+    """Run a policy of single passes through Gymnasium, and inside the compiler.
+
+    Through Gymnasium, a loop in Python asks the model and steps
+    `mlbridge/PhaseOrdering-v0`. Inside, each compile is a clang with the plug-in, which
+    loads the model itself. All make objects of the same bitcode, by the same actions.
+    "Gymnasium" starts a compiler for each module, as the others do; "kept" has one for
+    all modules of a round, "rewards" also measures the size of the code after each
+    step, as in training. The columns are those of `mlbridge bench compile-time`.
+    """
+    need_packages("bench gym", setting.flow, compiled.model)
+    from mlbridge_benchmarks.phase_ordering import compile_time, gym_flow
+    from mlbridge_benchmarks.phase_ordering.task import Sample
+
+    console = TableConsole(highlight=False)
+    names = choice("--flow", setting.flow, gym_flow.FLOWS)
+    options = setting.compiler(space.actions)
+    sample = Sample.draw(setting.corpus_folder, compiled.modules, setting.seed)
+    outside = (gym_flow.GYM, gym_flow.KEPT, gym_flow.REWARDED)
+
+    def make(deployed: "Deployed", folder: Path) -> "Mapping[str, Flow]":
+        inside = [name for name in names if name not in outside]
+        made = compile_time.flows(inside, deployed, folder)
+        for name in set(outside) & set(names):
+            made[name] = gym_flow.GymFlow(
+                deployed,
+                sample.modules,
+                rewarded=name == gym_flow.REWARDED,
+                kept=name != gym_flow.GYM,
+            )
+        return made
+
+    results = measure_flows(
+        console,
+        setting,
+        compiled.model,
+        options,
+        sample,
+        names,
+        make,
+        base=gym_flow.GYM,
+    )
+    draw = partial(compile_time.plot, results)
+    setting.write(console, compile_time.rows(results), "gym", draw)
+
+
+gym_command = with_options(_gym, Setting, Compiled, Actions, defaults={"steps": 45})

@@ -22,6 +22,7 @@ from mlbridge_benchmarks.phase_ordering.compile_time import STOCK, Compiled
 from mlbridge_benchmarks.phase_ordering.task import (
     Deployed,
     cpu_seconds_of,
+    environment_of,
     own_cpu_seconds,
 )
 from mlbridge_optimizations.corpus import toolchain
@@ -29,8 +30,8 @@ from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrde
 
 GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
 
+# A program that is none of those measured, so that the compiler knows none of them.
 _TRIFLE = "int main(void) { return 0; }\n"
-"""A program that is none of those measured, so that the compiler knows none of them."""
 
 FLOWS = (GYM, KEPT, REWARDED, "onnx", "aot", STOCK)
 
@@ -48,8 +49,8 @@ class GymFlow(AbstractContextManager["GymFlow"]):
         """
         self._deployed = deployed
         reward = "text-size:10" if rewarded else "none"
-        told: dict[str, Any] = deployed.environment("shm", reward)
-        self._told = {**told, "modules": modules}
+        told = environment_of(deployed.compiler, "shm")
+        self._told = {**told, "reward": reward, "modules": modules}
         self._kept = kept
         self._env: gymnasium.Env[Any, Any] | None = None
         self.start_seconds = 0.0
@@ -115,7 +116,7 @@ class GymFlow(AbstractContextManager["GymFlow"]):
         over = False
         while not over:
             if not isinstance(observation, dict):
-                observation = {self._deployed.observation[0]: observation}
+                observation = {self._deployed.compiler.observation[0]: observation}
             (answer,) = self._policy([observation])
             observation, _, over, truncated, info = env.step(int(answer))
             if truncated:

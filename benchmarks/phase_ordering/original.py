@@ -24,15 +24,15 @@ from mlbridge import ir2vec
 from mlbridge.errors import Malformed, Unsupported
 from mlbridge.types import Features
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 
 IR2VEC = "llvm-ir2vec-22"
+# What stands for 1 in the tool's vocabulary: it prints two decimals, and a sum over
+# many functions is not to be rounded in each.
 ONE = 1024.0
-"""What stands for 1 in the tool's vocabulary: it prints two decimals, and a sum over
-many functions is not to be rounded in each."""
 
+# By which LLVM multiplies the vectors of each section.
 WEIGHTS = {"Opcodes": 1.0, "Types": 0.5, "Arguments": 0.2}
-"""By which LLVM multiplies the vectors of each section."""
 
 _FIRST_TYPE, _FIRST_ARGUMENT = "FloatTy", "Function"
 
@@ -108,24 +108,19 @@ class Embedder:
 class OriginalTools:
     """The processes of the original flow, one a call. A state is a bitcode file."""
 
-    def __init__(
-        self,
-        space: ActionSpace,
-        observation: Sequence[str],
-        folder: Path,
-        vocabulary: Path | None,
-    ) -> None:
-        """Prepares them, with a folder for files."""
+    def __init__(self, options: CompilerOptions, folder: Path) -> None:
+        """Prepares them for the task of a compiler, with a folder for files."""
+        observation = tuple(options.widths)
         if "counts" in observation:
             raise Unsupported(
                 "the original flow has no stock tool that tells the feature 'counts'; "
                 "--flow leaves it out of a benchmark of a model that sees them"
             )
-        self.space = space
-        self.observation = tuple(observation)
+        self.space = options.space
+        self.observation = observation
         self._embedder = Embedder(
             folder,
-            vocabulary if "embedding" in observation else None,
+            options.vocabulary if "embedding" in observation else None,
             histogram="histogram" in observation,
         )
 

@@ -39,8 +39,8 @@ class _Program:
     module: Path
     oz: int
     states: dict[tuple[int, ...], _State] = field(default_factory=dict)
+    # Of machine code, by the hash of the IR.
     sizes: dict[bytes, int] = field(default_factory=dict)
-    """Of machine code, by the hash of the IR."""
 
 
 class OriginalEnv(gymnasium.Env[Row, Any]):
@@ -55,9 +55,7 @@ class OriginalEnv(gymnasium.Env[Row, Any]):
     def __init__(self, options: CompilerOptions, folder: Path) -> None:
         """Nothing runs yet. The options are those of our own environment."""
         folder.mkdir()
-        self._tools = OriginalTools(
-            options.space, tuple(options.widths), folder, options.vocabulary
-        )
+        self._tools = OriginalTools(options, folder)
         self._names, self._steps = list(options.widths), options.steps
         self._folder = folder
         self._programs: dict[Path, _Program] = {}

@@ -21,11 +21,8 @@ from mlbridge_optimizations.phase_ordering.model.export import export_model
 from mlbridge_optimizations.phase_ordering.model.model import Task
 from mlbridge_optimizations.phase_ordering.model.network import Normalised, Scores
 
-HIDDEN = (128, 128)
-"""The layers of the networks that `mlbridge train` makes."""
-
-_ONCE = 1e3
-"""By how much an action that was taken is worse than any other."""
+HIDDEN = (128, 128)  # The layers of the networks that `mlbridge train` makes.
+_ONCE = 1e3  # By how much an action that was taken is worse than any other.
 
 
 class RandomPolicy(nn.Module):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import quote
 
 import numpy as np
@@ -29,18 +29,14 @@ from mlbridge.errors import (
 from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.threads import threads
 from mlbridge_optimizations.corpus import manifest, toolchain
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.model.model import Model
 
+# Instructions of the modules that are drawn: neither trifles nor giants.
 FEWEST, MOST = 300, 6000
-"""Instructions of the modules that are drawn: neither trifles nor giants."""
 
-SEEN = ("embedding", "actions")
-"""What the policies of the benchmarks observe."""
-
-START_SECONDS = 60.0
-"""In which a server of a model is there, also on a busy machine."""
+SEEN = ("embedding", "actions")  # What the policies of the benchmarks observe.
+START_SECONDS = 60.0  # In which a server of a model is there, also on a busy machine.
 
 
 @dataclass(frozen=True)
@@ -91,87 +87,51 @@ class Deployed:
     """A model, and what a compiler is told beside its name."""
 
     model: Path  # The .onnx file.
-    space: ActionSpace  # What it may do.
-    # The same, for a compiler whose model is elsewhere and cannot say.
-    space_file: Path
-    observation: tuple[str, ...]  # What it sees.
-    steps: int  # How many actions it may take.
-    stop: bool  # Whether the number after the last action is to stop.
-    vocabulary: Path | None  # Of embeddings.
-    plugin: Path  # MLBridgeLLVM.so.
-
-    @classmethod
-    def of(
-        cls, model: Path, folder: Path, plugin: Path, vocabulary: Path | None
-    ) -> "Deployed":
-        """What a model's file says; other files go to a folder."""
-        loaded = Model(model.resolve())
-        task = loaded.task
-        space_file = folder / "actions.json"
-        task.actions.save(space_file)
-        sees = "embedding" in loaded.features
-        return cls(
-            loaded.path,
-            task.actions,
-            space_file,
-            tuple(task.observation),
-            task.steps,
-            task.stop,
-            vocabulary if sees else None,
-            plugin,
-        )
+    # Of a compiler with the same task: a model that is elsewhere cannot say it.
+    compiler: CompilerOptions
 
     def options(self, spec: str) -> list[str]:
         """LLVM's options for the plug-in, with the model that a spec names.
 
         They are those of opt; clang wants ``-mllvm`` before each.
         """
-        name = "-mlbridge-phase-ordering"
-        return [
-            f"{name}={spec}",
-            f"{name}-actions={self.space_file}",
-            f"{name}-steps={self.steps}",
-            f"{name}-observation={','.join(self.observation)}",
-            *([f"{name}-stop"] if self.stop else []),
-            *(
-                [f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"]
-                if self.vocabulary
-                else []
-            ),
-            "-mlbridge-on-error=fatal",
-            "-mlbridge-print-statistics",
-        ]
-
-    def environment(self, spec: str, reward: str) -> dict[str, object]:
-        """The arguments of a `PhaseOrderingEnv` with the same task."""
-        return {
-            "observation": self.observation,
-            "action": str(self.space_file),
-            "reward": reward,
-            "steps": self.steps,
-            "stop": self.stop,
-            "vocabulary": self.vocabulary,
-            "plugin": self.plugin,
-            "spec": spec,
-        }
+        model = f"-mlbridge-phase-ordering={spec}"
+        more = ["-mlbridge-on-error=fatal", "-mlbridge-print-statistics"]
+        return [model, *self.compiler.task_flags(), *more]
 
     def names(self, sequence: Sequence[int]) -> str:
         """The actions as the plug-in's statistics have them."""
-        return " ".join(self.space.actions[action].name for action in sequence)
+        actions = self.compiler.space.actions
+        return " ".join(actions[action].name for action in sequence)
 
 
 def prepare(
-    folder: Path,
-    model: Path | None,
-    options: CompilerOptions,
-    seed: int,
+    folder: Path, model: Path | None, options: CompilerOptions, seed: int
 ) -> Deployed:
     """The model to measure with; without one, a network of random weights."""
     if model is None:
         from mlbridge_benchmarks.phase_ordering.policies import write_policy
 
         model = write_policy(folder / "policy.onnx", options, seed)
-    return Deployed.of(model, folder, options.plugin_file(), options.vocabulary)
+    loaded = Model(model.resolve())
+    task = loaded.task
+    compiler = CompilerOptions.of(
+        task.actions,
+        folder / "actions.json",
+        task.observation,
+        steps=task.steps,
+        stop=task.stop,
+        vocabulary=options.vocabulary if "embedding" in loaded.features else None,
+        plugin=options.plugin_file(),
+    )
+    return Deployed(loaded.path, compiler)
+
+
+def environment_of(options: CompilerOptions, spec: str) -> dict[str, Any]:
+    """The arguments of a `PhaseOrderingEnv` with the same task."""
+    same = ("observation", "reward", "steps", "stop", "vocabulary", "plugin")
+    told = {name: getattr(options, name) for name in same}
+    return {**told, "action": options.actions, "spec": spec}
 
 
 def in_process_specs(

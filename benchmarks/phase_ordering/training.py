@@ -32,7 +32,12 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from mlbridge.errors import ModelError
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.phase_ordering.original_env import OriginalEnv
-from mlbridge_benchmarks.phase_ordering.task import Sample, need_grpc, own_cpu_seconds
+from mlbridge_benchmarks.phase_ordering.task import (
+    Sample,
+    environment_of,
+    need_grpc,
+    own_cpu_seconds,
+)
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 from mlbridge_optimizations.phase_ordering.model.network import Normalised
@@ -49,17 +54,14 @@ FLOWS = (ORIGINAL, *SPECS)
 
 REWARD = "text-size:10"
 
-THROUGHPUT_LIMIT = 0.25
-"""How much of the original flow's time a step may take."""
+THROUGHPUT_LIMIT = 0.25  # How much of the original flow's time a step may take.
+# How much of the time with one worker a step may take with two: 1 / 1.7.
 SCALING_LIMIT = 0.588
-"""How much of the time with one worker a step may take with two: 1 / 1.7."""
 
-_SLACK = 0.01
-"""By how much the original flow's code may be larger or smaller."""
+_SLACK = 0.01  # By how much the original flow's code may be larger or smaller.
 
 Env = gymnasium.Env[Any, Any]
-Sizes = tuple[int, ...]
-"""Of machine code, after each action."""
+Sizes = tuple[int, ...]  # Of machine code, after each action.
 
 
 @dataclass(frozen=True)
@@ -84,18 +86,8 @@ class Setting:
             count = sum(1 for _ in self.folder.iterdir())
             return OriginalEnv(options, self.folder / f"original-{count}")
         need_grpc(SPECS[flow])
-        return PhaseOrderingEnv(
-            observation=options.observation,
-            action=options.actions,
-            reward=options.reward,
-            modules=modules,
-            steps=options.steps,
-            stop=options.stop,
-            flat=True,
-            vocabulary=options.vocabulary,
-            plugin=options.plugin,
-            spec=SPECS[flow],
-        )
+        told = environment_of(options, SPECS[flow])
+        return PhaseOrderingEnv(**told, modules=modules, flat=True)
 
 
 def episodes(sample: Sample, count: int, setting: Setting, seed: int) -> list[Episode]:
@@ -447,13 +439,10 @@ def rows(results: Results) -> list[dict[str, Any]]:
 
 def table(results: Results) -> Table:
     """The rows."""
-    shown = plain_table("training of phase ordering")
-    shown.add_column("", no_wrap=True)
     columns = ["workers", "steps/s", "faster", "/ one", "CPU ms"]
     if results.learned:
         columns += ["learning s", "faster"]
-    for column in columns:
-        shown.add_column(column, justify="right", no_wrap=True)
+    shown = plain_table("training of phase ordering", [""], columns)
     for row in rows(results):
         key = row["flow"], row["workers"]
         cells = [

@@ -5,7 +5,6 @@
 
 import json
 import os
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,32 +19,29 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from mlbridge import inprocess
-from mlbridge.errors import PeerClosed
 from mlbridge.extras import how_to_install, pip_install
-from mlbridge_benchmarks.common.processes import ENVIRONMENT
+from mlbridge_benchmarks.common.processes import ENVIRONMENT, Worker, started
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_benchmarks.rtt import savedmodel
 from mlbridge_benchmarks.rtt.report import shown
 from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload
 from mlbridge_optimizations.plot import panels_of
 
-RUNTIMES = ("onnx", "aot", "tf")
-"""In the order of the tables; each by its scheme."""
+RUNTIMES = ("onnx", "aot", "tf")  # In the order of the tables; each by its scheme.
 
 POLICIES = ("echo", "fc")
 
 BATCHES_A_SWEEP = 5
 
+# Of more lengths than these, the first and every tenth are taken: each is a model of
+# its own, which takes seconds to compile.
 MOST_LENGTHS = 12
-"""Of more lengths than these, the first and every tenth are taken: each is a model of
-its own, which takes seconds to compile."""
 
+# How much longer than its floor a runner may take for the shortest question.
 FIRST_LIMIT_US = {"onnx": 0.5}
-"""How much longer than its floor a runner may take for the shortest question."""
-SWEEP_LIMIT = {"onnx": 1.15}
-"""How much of its floor's sweep a runner's may take."""
+SWEEP_LIMIT = {"onnx": 1.15}  # How much of its floor's sweep a runner's may take.
+# How much longer than its floor it may take for any question.
 CALL_LIMIT_US = {"aot": 0.2}
-"""How much longer than its floor it may take for any question."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +51,7 @@ class Measured:
     runtime: str
     model: str
     floats: int
-    calls: int
-    """In a batch."""
+    calls: int  # In a batch.
     # A call's share of each batch.
     floor_ns: NDArray[np.float64]
     runner_ns: NDArray[np.float64]
@@ -93,8 +88,7 @@ class Row:
     floats: str
     floor_us: float
     us: float
-    difference_us: float
-    """A call."""
+    difference_us: float  # A call.
     ratio: float
     our_allocations: float
     runtime_allocations: float
@@ -111,38 +105,19 @@ def lengths_of(lengths: Sequence[int]) -> tuple[int, ...]:
 def _client(build: Path, batches: int, features: Path) -> Iterator[Any]:
     """A function that sends inprocess-client a line, and returns its answer."""
     core = max(os.sched_getaffinity(0))
-    environment = os.environ | ENVIRONMENT
+    variables = ENVIRONMENT | savedmodel.environment(build)
     if runtime := inprocess.onnxruntime():
-        environment["MLBRIDGE_ONNXRUNTIME"] = str(runtime)
-    environment |= savedmodel.environment(build)
-    command: list[str | Path] = [build / "inprocess-client"]
-    command += [str(core), features, str(batches)]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+        variables["MLBRIDGE_ONNXRUNTIME"] = str(runtime)
+    name = "inprocess-client"
+    command: list[str | Path] = [build / name, str(core), features, str(batches)]
+    with started(command, variables=variables) as process:
+        worker = Worker(name, process)
 
         def ask(line: str) -> Any:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            try:
-                print(line, file=process.stdin, flush=True)
-                answer = process.stdout.readline()
-            except BrokenPipeError:
-                answer = ""
-            if not answer:
-                raise PeerClosed(f"inprocess-client ended with {process.wait()}")
-            return json.loads(answer)
+            worker.send(line)
+            return json.loads(worker.line())
 
-        try:
-            yield ask
-        finally:
-            process.terminate()
+        yield ask
 
 
 def available(build: Path) -> dict[str, str]:
@@ -302,11 +277,11 @@ def _us(value: float) -> str:
 
 def table(found: Sequence[Measured]) -> Table:
     """What each call took; of a sweep, the sum, and the difference a call."""
-    shown_table = plain_table("in process: us a call, of a sweep their sum")
-    for column in ("model", "floats", "runner"):
-        shown_table.add_column(column, no_wrap=True)
-    for column in ("floor", "runner", "more", "/floor", "mallocs", "runtime's"):
-        shown_table.add_column(column, justify="right")
+    shown_table = plain_table(
+        "in process: us a call, of a sweep their sum",
+        ("model", "floats", "runner"),
+        ("floor", "runner", "more", "/floor", "mallocs", "runtime's"),
+    )
     lengths = sorted({m.floats for m in found if m.model != "mlp"})
     wanted = {*shown(lengths), "sweep"} if lengths else set()
     for row in rows(found):

@@ -19,8 +19,7 @@ from mlbridge_benchmarks.rtt.workload import Workload
 
 POLICIES = ("echo", "fc")
 
-WARM_ROUNDS = 1
-"""Rounds that do not count: buffers grow, and caches fill."""
+WARM_ROUNDS = 1  # Rounds that do not count: buffers grow, and caches fill.
 
 
 @dataclass
@@ -72,10 +71,9 @@ class Results:
     lengths: tuple[int, ...]
     fresh: bool
     subjects: dict[Subject, Series] = field(default_factory=dict)
-    floors: dict[str, Series] = field(default_factory=dict)
-    """By name."""
+    floors: dict[str, Series] = field(default_factory=dict)  # By name.
+    # "dot" and, where there is JSON, "stdlib".
     baselines: dict[str, Series] = field(default_factory=dict)
-    """"dot" and, where there is JSON, "stdlib"."""
 
 
 def subjects(runners: Sequence[str], serdes: Sequence[str]) -> list[Subject]:

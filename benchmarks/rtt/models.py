@@ -25,21 +25,18 @@ from onnx import TensorProto, helper, numpy_helper
 from mlbridge import aot
 from mlbridge_benchmarks.rtt.workload import Workload
 
+# The widths of the network's layers; in tables, 300->128->64->15.
 MLP = (300, 128, 64, 15)
-"""The widths of the network's layers; in tables, 300->128->64->15."""
 
-OPSET, IR_VERSION = 17, 9
-"""Those that every runtime of the last years reads."""
+OPSET, IR_VERSION = 17, 9  # Those that every runtime of the last years reads.
 
 
 @dataclass(frozen=True)
 class InProcessModel:
     """A model to be."""
 
-    name: str
-    """``echo`` or ``fc``, as the policies of the sweep, or ``mlp``."""
-    length: int
-    """How many float32s it takes."""
+    name: str  # ``echo`` or ``fc``, as the policies of the sweep, or ``mlp``.
+    length: int  # How many float32s it takes.
 
     def onnx(self, work: Workload) -> bytes:
         """The model as an .onnx file."""

@@ -33,14 +33,14 @@ from mlbridge_benchmarks.common.processes import (
     placements,
     started,
 )
+from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_benchmarks.rtt.runners import RUNNERS
 from mlbridge_benchmarks.rtt.workers import Workers
 from mlbridge_benchmarks.rtt.workload import Workload
 
 TRIPS_A_SWEEP = 1000
 
-LIMIT = 2.0
-"""A busy neighbour may cost so much of the quiet median."""
+LIMIT = 2.0  # A busy neighbour may cost so much of the quiet median.
 
 BUSY = """
 import os, sys
@@ -125,11 +125,11 @@ def sweeps_of(trips: int) -> int:
 
 def table(rows: Sequence[Row]) -> Table:
     """The rows, each busy one against the quiet one before it."""
-    shown = Table(title="one core's busy neighbour, us a trip")
-    for name in ("runner", "placement", "neighbour"):
-        shown.add_column(name)
-    for name in ("trips", "median", "/ quiet", "mean", "p99", "max"):
-        shown.add_column(name, justify="right", no_wrap=True)
+    shown = plain_table(
+        "one core's busy neighbour, us a trip",
+        ("runner", "placement", "neighbour"),
+        ("trips", "median", "/ quiet", "mean", "p99", "max"),
+    )
     base = 0.0
     for row in rows:
         base = base if row.busy else row.median_us

@@ -17,11 +17,10 @@ from mlbridge_optimizations.plot import panels_of
 
 SHOWN_LENGTHS = (500, 5_000, 50_000)
 
+# How much `fc` may take of what `echo` and the product alone take together.
 FC_LIMIT = 1.6
-"""How much `fc` may take of what `echo` and the product alone take together."""
 
-JSON_LIMIT = 0.15
-"""How much a sweep with JSON may take of the stdlib's pair."""
+JSON_LIMIT = 0.15  # How much a sweep with JSON may take of the stdlib's pair.
 
 
 def shown(lengths: Sequence[int]) -> dict[str, int]:
@@ -124,12 +123,9 @@ def sweeps_table(results: Results) -> Table:
     """What each row took."""
     at = shown(results.lengths)
     features = "fresh floats" if results.fresh else "floats"
-    table = plain_table(
-        f"{results.placement.name}: ms a sweep, us a trip of so many {features}"
-    )
-    table.add_column("", no_wrap=True)
-    for column in ("median", "/floor", "mean", "p99", *at, "mallocs"):
-        table.add_column(column, justify="right")
+    title = f"{results.placement.name}: ms a sweep, us a trip of so many {features}"
+    columns = ("median", "/floor", "mean", "p99", *at, "mallocs")
+    table = plain_table(title, [""], columns)
 
     def add(name: str, series: Series, ratio: str, mallocs: str, style: str) -> None:
         sums = [sweep_ms(x) for x in (series.median, series.mean, series.p99)]

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mlbridge_benchmarks.rtt.models import InProcessModel, ModelCache
 
-SECONDS = 600.0
-"""More than all models take."""
+SECONDS = 600.0  # More than all models take.
 
 
 def _environment(build: Path) -> Path:

@@ -18,8 +18,8 @@ from mlbridge_benchmarks.rtt.runners import Runner
 
 PIPE_BYTES = 1 << 20
 
+# Of the futex floor's memory: more than the longest question takes.
 FLOOR_BYTES = 8 << 20
-"""Of the futex floor's memory: more than the longest question takes."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,9 @@ class Workers:
     """Starts processes in the cores of a placement; they end with the stack."""
 
     placement: Placement
-    build: Path
-    """Where rtt-client and the module rtt_floor were built."""
-    folder: Path
-    """Where the workload is, and whatever else needs a place."""
-    fresh: bool
-    """Whether a client writes its features anew before each trip."""
+    build: Path  # Where rtt-client and the module rtt_floor were built.
+    folder: Path  # Where the workload is, and whatever else needs a place.
+    fresh: bool  # Whether a client writes its features anew before each trip.
     stack: ExitStack
 
     def _start(

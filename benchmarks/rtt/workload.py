@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import ModelError
 
-LENGTHS = tuple(range(500, 50_001, 500))
-"""Those of the paper's figure 5c."""
+LENGTHS = tuple(range(500, 50_001, 500))  # Those of the paper's figure 5c.
 
 MAX_LENGTH = 1 << 20
 

@@ -52,12 +52,12 @@ def _both(cells: Cells, runner: str, count: int) -> tuple[Cell, Cell]:
 
 def decisions_table(cells: Cells) -> Table:
     """Decisions a second, and what one takes of a core."""
-    table = plain_table("thousand decisions/s: N threads of one process, N processes")
-    table.add_column("runner")
-    for column in ("N", "threads", "us CPU", "MiB"):
-        table.add_column(column, justify="right")
-    for column in ("processes", "us CPU", "MiB", "threads/processes"):
-        table.add_column(column, justify="right")
+    side = ("us CPU", "MiB")
+    table = plain_table(
+        "thousand decisions/s: N threads of one process, N processes",
+        ["runner"],
+        ("N", "threads", *side, "processes", *side, "threads/processes"),
+    )
     for runner, count in _keys(cells):
         one, many = _both(cells, runner, count)
         sides = [
@@ -75,12 +75,12 @@ def decisions_table(cells: Cells) -> Table:
 
 def compile_table(cells: Cells) -> Table:
     """How long the programs take."""
-    table = plain_table("s to compile all: N threads of one process, N processes")
-    table.add_column("model")
-    for column in ("N", "threads", "s CPU", "processes", "s CPU"):
-        table.add_column(column, justify="right")
-    for column in ("processes/threads", "CPU"):
-        table.add_column(column, justify="right")
+    sides = ("threads", "s CPU", "processes", "s CPU")
+    table = plain_table(
+        "s to compile all: N threads of one process, N processes",
+        ["model"],
+        ("N", *sides, "processes/threads", "CPU"),
+    )
     for runner, count in _keys(cells):
         one, many = _both(cells, runner, count)
         table.add_row(

@@ -25,11 +25,8 @@ from mlbridge_optimizations.corpus.toolchain import CLANG
 
 MODEL = "models/inlining-imitation/inliner.onnx"
 
-PROGRAMS = ("bzip2", "zlib", "lua")
-"""Debian's, that are compiled."""
-
-COMPILE_SECONDS = 600.0
-"""More than any compile takes."""
+PROGRAMS = ("bzip2", "zlib", "lua")  # Debian's, that are compiled.
+COMPILE_SECONDS = 600.0  # More than any compile takes.
 
 SIDES = ("threads", "processes")
 
@@ -38,8 +35,8 @@ SIDES = ("threads", "processes")
 class Model:
     """The imitation inliner, for one way to run it."""
 
+    # ``onnx``, ``aot``; ``llvm`` is LLVM's own heuristic, which asks nobody.
     runner: str
-    """``onnx``, ``aot``; ``llvm`` is LLVM's own heuristic, which asks nobody."""
     spec: str
 
 
@@ -47,8 +44,7 @@ class Model:
 class Round:
     """What one measurement found."""
 
-    work: float
-    """Decisions, or 1 for the programs."""
+    work: float  # Decisions, or 1 for the programs.
     seconds: float
     cpu_seconds: float
     memory_mib: float = 0.0
@@ -86,8 +82,7 @@ class Cell:
         return median(r.memory_mib for r in self.rounds)
 
 
-Cells = dict[tuple[str, int, str], Cell]
-"""By runner, number, and one of SIDES."""
+Cells = dict[tuple[str, int, str], Cell]  # By runner, number, and one of SIDES.
 
 
 def models(runners: Sequence[str], folder: Path) -> list[Model]:
@@ -261,8 +256,8 @@ def measure(
     return cells
 
 
+# Of the cores that a cell could use; with fewer, the machine was busy otherwise.
 BUSY = 0.7
-"""Of the cores that a cell could use; with fewer, the machine was busy otherwise."""
 
 
 def is_busy(cells: Mapping[tuple[str, int, str], Cell]) -> bool:

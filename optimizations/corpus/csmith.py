@@ -20,11 +20,8 @@ from mlbridge_optimizations.corpus.build import alone, compile_module, open_corp
 from mlbridge_optimizations.corpus.manifest import Corpus, Program
 from mlbridge_optimizations.corpus.sources import PACKAGES, SCRIPTS
 
-SECONDS = 3.0
-"""One that runs longer without optimisation is no test: some never end."""
-
-_TRIES = 4
-"""Programs to look at for each that is wanted; 19 of 20 come to an end."""
+SECONDS = 3.0  # One that runs longer without optimisation is no test: some never end.
+_TRIES = 4  # Programs to look at for each that is wanted; 19 of 20 come to an end.
 
 
 def generate(

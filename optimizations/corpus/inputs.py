@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 SEED = 20260101
 
-SCRIPTS = Path(__file__).with_name("run")
-"""Programs for interpreters."""
+SCRIPTS = Path(__file__).with_name("run")  # Programs for interpreters.
 
 
 def script(path: Path) -> None:

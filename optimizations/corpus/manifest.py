@@ -16,8 +16,7 @@ from mlbridge_optimizations.corpus.recipes import SHARED
 
 VERSION = 1
 NAME = "manifest.json"
-LINKED = "linked"
-"""The folder of whole programs."""
+LINKED = "linked"  # The folder of whole programs.
 SPLITS = ("training", "held-out", "generated")
 
 

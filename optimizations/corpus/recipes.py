@@ -12,12 +12,12 @@ from typing import Any
 
 FILE = Path(__file__).with_name("programs.toml")
 
+# The programs that nothing is ever trained on.
 HELD_OUT = frozenset({"cadical", "gawk", "sqlite3", "zstd"})
-"""The programs that nothing is ever trained on."""
 
+# Sources of training programs that a held-out program has, too: xxHash is in zstd. They
+# are compiled, for the program needs them, and nothing is trained on them.
 SHARED: Mapping[str, frozenset[str]] = {"lz4": frozenset({"lib/xxhash.c"})}
-"""Sources of training programs that a held-out program has, too: xxHash is in zstd.
-They are compiled, for the program needs them, and nothing is trained on them."""
 
 
 @dataclass(frozen=True)

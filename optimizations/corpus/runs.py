@@ -22,11 +22,11 @@ from mlbridge_optimizations.corpus import inputs, toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program
 from mlbridge_optimizations.corpus.recipes import FILE, PROGRAMS, words
 
+# A program that takes longer is stopped: it hangs. Unoptimised ones take 20 s.
 SECONDS = 300.0
-"""A program that takes longer is stopped: it hangs. Unoptimised ones take 20 s."""
 
+# Bytes of a file that a program may write: one that goes wrong may write for ever.
 LARGEST = 2 << 30
-"""Bytes of a file that a program may write: one that goes wrong may write for ever."""
 
 
 @dataclass(frozen=True)

@@ -17,20 +17,16 @@ from pathlib import Path
 from mlbridge.errors import OSFailure
 from mlbridge_optimizations.corpus.recipes import RECIPES, Recipe
 
-SCRIPTS = Path(__file__).with_name("scripts")
-"""They ask Debian's archive."""
+SCRIPTS = Path(__file__).with_name("scripts")  # They ask Debian's archive.
 
+# Where the demo, the tests and the benchmarks have theirs, too.
 PACKAGES = Path("build/workloads")
-"""Where the demo, the tests and the benchmarks have theirs, too."""
 
-FETCH_SECONDS = 1800.0
-"""For all packages together; apt has deadlines of its own."""
+FETCH_SECONDS = 1800.0  # For all packages together; apt has deadlines of its own.
+_LAST = 5  # Lines of what a script that failed has said.
 
-_LAST = 5
-"""Lines of what a script that failed has said."""
-
+# Is told the name of a stage, how much of it is done, and of how much.
 Show = Callable[[str, int, int], None]
-"""Is told the name of a stage, how much of it is done, and of how much."""
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,11 @@ CLANGXX = "clang++-22"
 OPT = "opt-22"
 LLVM_LINK = "llvm-link-22"
 
+# The front end's output, for -Oz: its functions are marked minsize and optsize, which
+# passes and code generation ask for; what -O2 writes would never become as small.
 UNOPTIMISED = ("-Oz", "-Xclang", "-disable-llvm-passes", "-w", "-g0")
-"""The front end's output, for -Oz: its functions are marked minsize and optsize, which
-passes and code generation ask for; what -O2 writes would never become as small."""
 
-SECONDS = 600.0
-"""No command here takes a tenth of this on a machine that is not busy."""
+SECONDS = 600.0  # No command here takes a tenth of this on a machine that is not busy.
 
 _COUNT = re.compile(rb"^TotalInstructionCount: (\d+)$", re.MULTILINE)
 

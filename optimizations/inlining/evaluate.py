@@ -29,8 +29,8 @@ from mlbridge_optimizations.inlining.toolchain import (
     text_size,
 )
 
+# The ways to the model in another process, each with how questions are written.
 SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}
-"""The ways to the model in another process, each with how questions are written."""
 
 
 @dataclass(frozen=True)

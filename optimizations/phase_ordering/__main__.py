@@ -42,8 +42,7 @@ from mlbridge_optimizations.training.settings import TrainingSettings
 BUILD = Path("build").resolve()
 CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"
 TRAINING, TEST = ("lua", "zlib"), "zstd"
-RUNS = 2
-"""Of each executable; the least time counts."""
+RUNS = 2  # Of each executable; the least time counts.
 
 
 @dataclass(frozen=True)

@@ -28,17 +28,17 @@ from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
 
 CHANGES = Path(__file__).with_name("search") / "changes.json"
 
+# The pass managers that a pass is in, from the outside: ("function", "loop").
 Level = tuple[str, ...]
-"""The pass managers that a pass is in, from the outside: ("function", "loop")."""
 
+# What has to be done to any program, as -O0 does, whatever is decided later.
 PROLOGUE = (
     "always-inline,coro-cond(coro-early,cgscc(coro-split),coro-cleanup),globaldce"
 )
-"""What has to be done to any program, as -O0 does, whatever is decided later."""
 
+# A pass with so many different neighbours ends a walk. The POSET-RL paper took 8 in
+# LLVM 10, for 34 walks; here 8 leaves two such passes, and 218 walks between them.
 CRITICAL_DEGREE = 4
-"""A pass with so many different neighbours ends a walk. The POSET-RL paper took 8 in
-LLVM 10, for 34 walks; here 8 leaves two such passes, and 218 walks between them."""
 
 # They find, check, report or prepare; the code stays as it is.
 _NO_CHANGE = {
@@ -51,8 +51,8 @@ _IN_PROLOGUE = {
     "always-inline", "coro-annotation-elide", "coro-cleanup", "coro-early",
     "coro-elide", "coro-split",
 }  # fmt: skip
+# Passes of a pipeline about which there is nothing to decide.
 NO_ACTION = _NO_CHANGE | _IN_PROLOGUE
-"""Passes of a pipeline about which there is nothing to decide."""
 
 # Where the pieces of `oz` begin: at the first of these passes behind the last one.
 _PIECES = (
@@ -79,8 +79,7 @@ class Pass:
     """One pass of a pipeline, and where it is nested."""
 
     name: str
-    text: str
-    """With its parameters."""
+    text: str  # With its parameters.
     level: Level
 
 

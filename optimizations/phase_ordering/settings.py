@@ -18,7 +18,11 @@ LeaveOut = Annotated[
 
 Programs = Annotated[
     list[str] | None,
-    Option(metavar="NAME", help="This one only, whatever its split; may be repeated."),
+    Option(
+        "--program",
+        metavar="NAME",
+        help="This one only, whatever its split; may be repeated.",
+    ),
 ]
 
 Actions = Annotated[str, Option(help="oz, odg, passes, or a JSON file.")]
@@ -139,3 +143,16 @@ class Begun:
         Path | None,
         Option(metavar="FILE", help="Begin with the pipelines of this core.json."),
     ] = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How a model is compared with others."""
+
+    tries: Annotated[int, Option(min=1, help="K of the best of K.")] = 8
+    seed: Annotated[int, Option(help="Of what is drawn.")] = 0
+    programs: Programs = None
+    most: Annotated[
+        int | None, Option("--max-instructions", help="Leave larger modules out.")
+    ] = None
+    timeout: Timeout = 120

@@ -36,14 +36,11 @@ from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
 
 OPT = "opt-22"
 HISTOGRAM, COUNTS = 110, 12
+# What may be observed, in the order in which it is put in a row.
 FEATURES = ("histogram", "embedding", "counts", "step", "actions")
-"""What may be observed, in the order in which it is put in a row."""
 
-TIMEOUT = 120.0
-"""Seconds for a sequence on a module that is not large."""
-
-_LARGE = 100_000
-"""Bytes of bitcode: 10,000 instructions or so."""
+TIMEOUT = 120.0  # Seconds for a sequence on a module that is not large.
+_LARGE = 100_000  # Bytes of bitcode: 10,000 instructions or so.
 
 PASSES = "mlbridge-phase-ordering-environment"
 _OPTION = "-mlbridge-phase-ordering"
@@ -82,6 +79,20 @@ class CompilerOptions:
             raise InvalidArgument(
                 f"kept_programs: expected 1 or more, found {self.kept_programs}"
             )
+
+    @classmethod
+    def of(
+        cls,
+        space: ActionSpace,
+        file: Path,
+        observation: tuple[str, ...] = ("step",),
+        reward: str = "none",
+        steps: int = 1,
+        **more: Any,
+    ) -> "CompilerOptions":
+        """With a space that is written to a file, where the compiler finds it."""
+        space.save(file)
+        return cls(str(file), observation, reward, steps, **more)
 
     def checked(self) -> "CompilerOptions":
         """These, if all that they name is there and fits.
@@ -143,6 +154,17 @@ class CompilerOptions:
             )
         return plugin
 
+    def task_flags(self) -> list[str]:
+        """LLVM's options that say what is decided, and by what."""
+        vocabulary = f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"
+        return [
+            f"{_OPTION}-actions={self.actions}",
+            f"{_OPTION}-observation={','.join(self.widths)}",
+            f"{_OPTION}-steps={self.steps}",
+            *([f"{_OPTION}-stop"] if self.stop else []),
+            *([vocabulary] if self.vocabulary else []),
+        ]
+
     def command(self) -> list[str]:
         """How the compiler is started; ``{spec}`` is where it has to go.
 
@@ -154,21 +176,9 @@ class CompilerOptions:
             f"-load-pass-plugin={self.plugin_file()}",
             f"-passes={PASSES}",
             "-mlbridge-environment={spec}",
-            f"{_OPTION}-actions={self.actions}",
-            f"{_OPTION}-observation={','.join(self.widths)}",
+            *self.task_flags(),
             f"{_OPTION}-reward={self.reward}",
-            f"{_OPTION}-steps={self.steps}",
-            *([f"{_OPTION}-stop"] if self.stop else []),
-            *(
-                [f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"]
-                if self.vocabulary
-                else []
-            ),
-            *(
-                [f"{_OPTION}-programs={self.kept_programs}"]
-                if self.kept_programs is not None
-                else []
-            ),
+            *([f"{_OPTION}-programs={kept}"] if (kept := self.kept_programs) else []),
             "-disable-output",
             # The module that opt itself wants is empty.
             os.devnull,
@@ -208,8 +218,8 @@ class Sizes:
         return self.last / self.oz if self.oz else 1.0
 
 
+# The kind of a failure that another time may be none: there may be more time then.
 TIMED_OUT = "timeout"
-"""The kind of a failure that another time may be none: there may be more time then."""
 
 
 class SequenceFailed(ModelError):
@@ -218,10 +228,9 @@ class SequenceFailed(ModelError):
     The text says what befell it, and has a command line to see that alone.
     """
 
-    pipeline: str = ""
-    """What was to run, without the space's prologue."""
+    pipeline: str = ""  # What was to run, without the space's prologue.
+    # ``crash``, ``timeout``, or ``refused``: what became of the module is no code.
     kind: str = "crash"
-    """``crash``, ``timeout``, or ``refused``: what became of the module is no code."""
 
 
 class ModuleFailed(SequenceFailed):

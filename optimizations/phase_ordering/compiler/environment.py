@@ -30,15 +30,15 @@ logger = logging.getLogger("mlbridge.envs")
 
 _TIMES = ("step_ms", "emit_ms")
 
+# Modules in a row on which no compiler may survive a reset, before that is raised.
 _FAILURES = 5
-"""Modules in a row on which no compiler may survive a reset, before that is raised."""
 
+# Of each measure in the compiler's info; of stock -Oz with ``oz_`` before it.
 _MEASURES = {
     "text-size": "text_size",
     "instructions": "instructions",
     "mca-cycles": "mca_cycles",
 }
-"""Of each measure in the compiler's info; of stock -Oz with ``oz_`` before it."""
 
 
 @dataclass(frozen=True)

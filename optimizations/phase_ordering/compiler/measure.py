@@ -87,10 +87,9 @@ def measure(
     every = itertools.chain.from_iterable(wanted.values())
     space, numbers = space_of(every, prologue)
     with tempfile.TemporaryDirectory(prefix="mlbridge-measure-") as folder:
-        file = Path(folder, "actions.json")
-        space.save(file)
         reward = "text-size" if with_oz else "none"
-        options = CompilerOptions(str(file), ("step",), reward, 1, plugin=plugin)
+        file = Path(folder, "actions.json")
+        options = CompilerOptions.of(space, file, reward=reward, plugin=plugin)
         # Whatever else is wanted, a pipeline makes the same of a module.
         alone = Path(folder, "nothing.json")
         space_of((), prologue)[0].save(alone)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+# Where in a tree: the number in the outermost list, then in the one in it, ...
 Place: TypeAlias = tuple[int, ...]
-"""Where in a tree: the number in the outermost list, then in the one in it, ..."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Manager:
     inside: "Tree"  # What it runs, in that order.
 
 
+# Passes with their parameters, and managers, one after the other.
 Tree: TypeAlias = tuple[str | Manager, ...]
-"""Passes with their parameters, and managers, one after the other."""
 
 
 def name_of(text: str) -> str:

@@ -18,8 +18,7 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Show = Callable[[int, int], None]
-"""Is told how many pieces are done, and of how many."""
+Show = Callable[[int, int], None]  # Is told how many pieces are done, and of how many.
 
 
 class Runners:

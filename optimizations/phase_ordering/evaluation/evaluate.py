@@ -28,9 +28,8 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.actions import Order
 from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    TIMEOUT,
     CompilerOptions,
     ModuleFailed,
     SequenceFailed,
@@ -43,27 +42,22 @@ from mlbridge_optimizations.phase_ordering.compiler.measure import (
 )
 from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
 from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
-from mlbridge_optimizations.phase_ordering.model.model import Model, Order
+from mlbridge_optimizations.phase_ordering.model.model import Model, Task
+from mlbridge_optimizations.phase_ordering.settings import Compared
 
 Array = NDArray[np.float64]
 Show = Callable[[str, int, int], None]
 
+# Of a stock clang in a process of its own; of -Oz all ratios are.
 LEVELS = ("-Os", "-O2")
-"""Of a stock clang in a process of its own; of -Oz all ratios are."""
 
 
 @dataclass(frozen=True)
-class EvaluationSettings:
+class EvaluationSettings(Compared):
     """What is compared."""
 
-    tries: int = 8  # K.
-    seed: int = 0  # Of what is drawn at random: the first of `draws` seeds.
     draws: int = 5  # Of random sequences, with a seed each; their mean size counts.
-    programs: tuple[str, ...] = ()  # These only, of whatever split.
     levels: tuple[str, ...] = LEVELS  # Of stock clang, for comparison.
-    most: int | None = None  # Instructions of a module; larger ones are left out.
-    # Seconds for a sequence on a module that is not large; see `SequenceRunner`.
-    timeout: float = TIMEOUT
 
 
 @dataclass
@@ -101,8 +95,7 @@ class Evaluation:
     failures: list[Failure] = field(default_factory=list)  # There -Oz counts instead.
 
 
-Choice = str | None
-"""A pipeline, without the prologue; None is stock -Oz."""
+Choice = str | None  # A pipeline, without the prologue; None is stock -Oz.
 
 
 @dataclass(frozen=True)
@@ -141,39 +134,7 @@ def evaluate(
     oz = _sizes_of(lambda n: oz_size(paths[n]), len(paths), "clang -Oz", jobs, show)
     rollouts, failures = _rollouts(model, paths, settings, vocabulary, jobs, show)
 
-    count = settings.tries
-    spaces = model.task.actions
-    ours = [
-        [None if order is None else _bare(spaces, order) for order in orders]
-        for orders in rollouts
-    ]
-    space, length = spaces, model.task.steps
-    if core is not None:
-        space, length = core.drawn_from, core.length
-    drawn: list[list[list[Choice]]] = [
-        [
-            [
-                _bare(space, order)
-                for order in random_sequences(
-                    len(space.actions), path, (count, length), settings.seed + draw
-                )
-            ]
-            for path in paths
-        ]
-        for draw in range(settings.draws)
-    ]
-    fixed: list[Choice] = []
-    if core is not None:
-        fixed = [_bare(core.actions, order) for order in core.sequences[:count]]
-    everywhere = [[fixed for _ in paths]]
-    rules = [_alone("model, alone", [ours])]
-    if fixed:
-        rules.append(_alone("best fixed sequence", everywhere))
-    rules.append(_alone("one random sequence", drawn))
-    rules.append(_best("model, best of {}", [ours]))
-    if fixed:
-        rules.append(_best("{} fixed sequences", everywhere))
-    rules.append(_best("random, best of {}", drawn))
+    rules = _rules(model.task, core, settings, paths, rollouts)
     wanted: dict[Path, list[str]] = {
         path: sorted(
             {
@@ -189,7 +150,7 @@ def evaluate(
     measured = dict(
         measure(
             wanted,
-            spaces.prologue,
+            model.task.actions.prologue,
             timeout=settings.timeout,
             jobs=jobs,
             log=log,
@@ -218,6 +179,48 @@ def evaluate(
         ways,
         [Failure(names[path], error.pipeline, error.kind) for path, error in failures],
     )
+
+
+def _rules(
+    task: Task,
+    core: CoreSet | None,
+    settings: EvaluationSettings,
+    paths: Sequence[Path],
+    rollouts: Sequence[Sequence[Order | None]],
+) -> list[_Rule]:
+    """The model's ways, those of the core set if there is one, and chance."""
+    count = settings.tries
+    ours = [
+        [None if order is None else task.actions.joined(order) for order in orders]
+        for orders in rollouts
+    ]
+    space, length = task.actions, task.steps
+    fixed: list[Choice] = []
+    if core is not None:
+        space, length = core.drawn_from, core.length
+        fixed = [core.actions.joined(order) for order in core.sequences[:count]]
+    drawn: list[list[list[Choice]]] = [
+        [
+            [
+                space.joined(order)
+                for order in random_sequences(
+                    len(space.actions), path, (count, length), settings.seed + draw
+                )
+            ]
+            for path in paths
+        ]
+        for draw in range(settings.draws)
+    ]
+    everywhere = [[fixed for _ in paths]]
+    rules = [_alone("model, alone", [ours])]
+    if fixed:
+        rules.append(_alone("best fixed sequence", everywhere))
+    rules.append(_alone("one random sequence", drawn))
+    rules.append(_best("model, best of {}", [ours]))
+    if fixed:
+        rules.append(_best("{} fixed sequences", everywhere))
+    rules.append(_best("random, best of {}", drawn))
+    return rules
 
 
 def _alone(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
@@ -257,18 +260,13 @@ def _units(
     most = settings.most
     found = [
         (program, module)
-        for program in corpus.select(split, only=settings.programs)
+        for program in corpus.select(split, only=settings.programs or ())
         for module in program.modules
         if module.functions and (most is None or module.instructions <= most)
     ]
     if not found:
         raise InvalidArgument(f"{corpus.folder} has no module of that size")
     return found
-
-
-def _bare(space: ActionSpace, order: Order) -> str:
-    """A sequence as one pipeline, without the prologue."""
-    return ",".join(space.actions[action].pipeline for action in order)
 
 
 def random_sequences(
@@ -290,16 +288,15 @@ def _rollouts(
 ) -> tuple[list[list[Order | None]], list[tuple[Path, SequenceFailed]]]:
     """The sequences that the model would try for each file, None where it fails."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
-        file = Path(folder, "actions.json")
-        model.task.actions.save(file)
-        options = CompilerOptions(
-            str(file),
+        task = model.task
+        # It sees no sizes, and none are measured.
+        options = CompilerOptions.of(
+            task.actions,
+            Path(folder, "actions.json"),
             model.features,
-            # It sees no sizes, and none are measured.
-            "none",
-            model.task.steps,
-            model.task.stop,
-            vocabulary,
+            steps=task.steps,
+            stop=task.stop,
+            vocabulary=vocabulary,
         )
 
         def choose(runner: SequenceRunner, path: Path) -> list[Order | SequenceFailed]:

@@ -38,29 +38,26 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
 from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
 from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
 
-SPACES = ("oz", "odg", "passes")
-"""Whose turn it is, by the seed of a random policy."""
+SPACES = ("oz", "odg", "passes")  # Whose turn it is, by the seed of a random policy.
 
 DIFFERENT, UNSTEADY, LATE, NONE = "different", "unsteady", "late", "none"
+# What no policy may do to a program; the last: by a model, it does not compile.
 FAULTS = (DIFFERENT, UNSTEADY, LATE, NONE)
-"""What no policy may do to a program; the last: by a model, it does not compile."""
 
-OWN = "own fault"
-"""What the program does to itself."""
+OWN = "own fault"  # What the program does to itself.
 
+# That any program may take, and 20 times what it takes without optimisation.
 LEAST_SECONDS = 20.0
-"""That any program may take, and 20 times what it takes without optimisation."""
 
+# That may be spent on finding the one module and the few actions that it takes.
 REDUCING_SECONDS = 600.0
-"""That may be spent on finding the one module and the few actions that it takes."""
 
 _SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
-_OF_A_FILE = ("onnx", "aot", "aoti", "tvm")
-"""Schemes whose model is all in one file."""
+_OF_A_FILE = ("onnx", "aot", "aoti", "tvm")  # Schemes whose model is all in one file.
 
+# Memory that nobody frees changes no output.
 _LEAKS = 'const char *__asan_default_options(void) { return "detect_leaks=0"; }\n'
-"""Memory that nobody frees changes no output."""
 
 Objects = list[Path]
 
@@ -167,9 +164,8 @@ def check_outputs(
     out = settings.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     space, numbers = every_action()
-    actions = out / "actions.json"
-    space.save(actions)
-    options = CompilerOptions(str(actions), ("step",), "none", len(space.actions))
+    steps = len(space.actions)
+    options = CompilerOptions.of(space, out / "actions.json", steps=steps)
     asked = {
         "models": [_identity(spec) for spec in settings.models],
         "random": [settings.seed, settings.random],

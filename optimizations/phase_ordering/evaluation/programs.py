@@ -76,10 +76,8 @@ def _link(
     modules = corpus.programs[program].modules
     pipelines = [chosen.get(module.path) for module in modules]
     space, numbers = space_of((p for p in pipelines if p is not None), prologue)
-    file = folder / f"{program}.json"
-    space.save(file)
     objects = []
-    options = CompilerOptions(str(file), ("step",), "none", 1)
+    options = CompilerOptions.of(space, folder / f"{program}.json")
     with SequenceRunner(options, timeout=timeout) as runner:
         for number, (module, pipeline) in enumerate(
             zip(modules, pipelines, strict=True)

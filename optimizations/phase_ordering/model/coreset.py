@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
-
-Order = tuple[int, ...]
+from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace, Order
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from mlbridge_optimizations.optimization import ModelFile
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.model.model import KEY, Task
 
-_MOST = 1e5
-"""Counts that an exported model is checked with are drawn up to here."""
+_MOST = 1e5  # Counts that an exported model is checked with are drawn up to here.
 
 
 def about_model(options: CompilerOptions, task: Task, seed: int) -> ModelFile:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mlbridge.errors import SchemaMismatch
 from mlbridge.printable import names
 from mlbridge_optimizations.corpus.manifest import sha256
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace, Order
 from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     FEATURES,
     ModuleFailed,
@@ -22,10 +22,8 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     SequenceRunner,
 )
 
+# Of the metadata that say what a model is for: docs/phase-ordering.md.
 KEY = "mlbridge.phase-ordering"
-"""Of the metadata that say what a model is for: docs/phase-ordering.md."""
-
-Order = tuple[int, ...]
 
 
 @dataclass(frozen=True)

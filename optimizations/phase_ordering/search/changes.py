@@ -29,18 +29,18 @@ from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
     render,
 )
 
+# It lets a search put in passes that LLVM, or a compiler built on it, runs by default:
+# at another level (argpromotion, callsite-splitting), for another target (sink, slsr,
+# nary-reassociate), before code is generated (loop-reduce, consthoist, mergeicmps) or
+# for another language (mergefunc). What is off everywhere (gvn-hoist, newgvn, lnicm,
+# iroutliner, hotcoldsplit, attributor) is tested less, and is not in it. ``derive.py``
+# writes the rest of the file.
 LIBRARY = Path(__file__).with_name("changes.json")
-"""It lets a search put in passes that LLVM, or a compiler built on it, runs by default:
-at another level (argpromotion, callsite-splitting), for another target (sink, slsr,
-nary-reassociate), before code is generated (loop-reduce, consthoist, mergeicmps) or for
-another language (mergefunc). What is off everywhere (gvn-hoist, newgvn, lnicm,
-iroutliner, hotcoldsplit, attributor) is tested less, and is not in it. ``derive.py``
-writes the rest of the file."""
 
 _ANALYSES = ("invalidate", "require")
 
+# How often a change by chance is one of these; else it is between modules' passes.
 _DROPS, _REPLACEMENTS, _IN_FUNCTIONS = 0.40, 0.10, 0.35
-"""How often a change by chance is one of these; else it is between modules' passes."""
 
 
 class Kind(StrEnum):
@@ -62,8 +62,8 @@ class Change:
     text: str = ""  # What is inserted, or what is there instead.
 
 
+# A candidate. Of several changes of one pass a drop counts, else the first.
 Changes = frozenset[Change]
-"""A candidate. Of several changes of one pass a drop counts, else the first."""
 
 NONE: Changes = frozenset()
 

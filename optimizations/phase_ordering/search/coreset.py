@@ -24,7 +24,7 @@ from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.corpus.recipes import SHARED
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace, Order
 from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     CompilerOptions,
     SequenceRunner,
@@ -37,18 +37,14 @@ from mlbridge_optimizations.phase_ordering.search import lookahead
 from mlbridge_optimizations.phase_ordering.search import value as value_model
 from mlbridge_optimizations.phase_ordering.search.evolve import EvolutionSettings, Show
 from mlbridge_optimizations.phase_ordering.search.lookahead import Foresight
+from mlbridge_optimizations.phase_ordering.search.measurements import Table, tabulate
 from mlbridge_optimizations.phase_ordering.search.pool import (
     Pool,
     of_actions,
     of_core_set,
     of_pipelines,
 )
-from mlbridge_optimizations.phase_ordering.search.search import (
-    Order,
-    SearchSettings,
-    Table,
-    tabulate,
-)
+from mlbridge_optimizations.phase_ordering.search.search import SearchSettings
 from mlbridge_optimizations.phase_ordering.search.value import (
     Check,
     Fitted,
@@ -57,11 +53,8 @@ from mlbridge_optimizations.phase_ordering.search.value import (
 from mlbridge_optimizations.phase_ordering.settings import Made, Searched
 from mlbridge_optimizations.plot import panels_of
 
-MODEL = "model.onnx"
-"""In the folder of the training."""
-
-LEAST = 300
-"""Instructions: of smaller modules there is little to learn."""
+MODEL = "model.onnx"  # In the folder of the training.
+LEAST = 300  # Instructions: of smaller modules there is little to learn.
 
 
 @dataclass(frozen=True)
@@ -149,37 +142,21 @@ def train(
 
 def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> Pool:
     """What the core set is chosen of."""
-    if settings.core is not None and settings.evolution is None:
-        return of_core_set(CoreSet.load(settings.core), settings.out, settings.plugin)
     if settings.evolution is not None:
         count = max(settings.searched, settings.evolution.modules)
+        modules = balanced(small, count, settings.evolution.seed)
+        begin = settings.core
         return of_pipelines(
-            balanced(small, count, settings.evolution.seed),
-            settings.searched,
-            settings.evolution,
-            settings.out,
-            workers=settings.workers,
-            timeout=settings.timeout,
-            plugin=settings.plugin,
-            show=show,
-            begin=settings.core,
+            modules, settings.searched, settings.evolution, settings, show, begin
         )
+    if settings.core is not None:
+        return of_core_set(CoreSet.load(settings.core), settings)
+    search = settings.search
     options = CompilerOptions(
-        settings.actions,
-        ("step",),
-        "none",
-        settings.search.length,
-        plugin=settings.plugin,
+        settings.actions, ("step",), "none", search.length, plugin=settings.plugin
     )
-    return of_actions(
-        options,
-        balanced(small, settings.searched, settings.search.seed),
-        settings.search,
-        workers=settings.workers,
-        timeout=settings.timeout,
-        log=settings.out / "search.jsonl",
-        show=show,
-    )
+    modules = balanced(small, settings.searched, search.seed)
+    return of_actions(options, modules, search, settings, show)
 
 
 def balanced(files: Mapping[Path, int], count: int, seed: int) -> list[Path]:
@@ -285,9 +262,8 @@ def _train_to_look_ahead(
         )
     space = _whole(core)
     file = settings.out / "core-actions.json"
-    space.save(file)
-    options = CompilerOptions(
-        str(file), lookahead.OBSERVATION, "none", 1, plugin=settings.plugin
+    options = CompilerOptions.of(
+        space, file, lookahead.OBSERVATION, plugin=settings.plugin
     )
     modules = [Path(module) for module in table.modules]
     rows = lookahead.outcomes(

@@ -24,33 +24,31 @@ from mlbridge_optimizations.phase_ordering.search.changes import (
     Changes,
     Library,
 )
-from mlbridge_optimizations.phase_ordering.search.measurements import Measurements
-from mlbridge_optimizations.phase_ordering.search.search import FAILED_RATIO
+from mlbridge_optimizations.phase_ordering.search.measurements import (
+    FAILED_RATIO,
+    Measurements,
+)
 from mlbridge_optimizations.phase_ordering.settings import ByPipelines
 
 Show = Callable[[str, int, int], None]
 
+# How often the best, the second, ... of the candidates is changed further.
 _PREFERENCE = (6, 4, 3, 2, 2, 2)
-"""How often the best, the second, ... of the candidates is changed further."""
 
-_MATES = 20
-"""So many of the best give their changes to others."""
+_MATES = 20  # So many of the best give their changes to others.
 
+# A module begins with so many, of so many of the best for all modules.
 _STARTS, _AMONG = 8, 60
-"""A module begins with so many, of so many of the best for all modules."""
 
+# Changes of which something is known; of fewer nothing is to be learned yet.
 _FEW = 100
-"""Changes of which something is known; of fewer nothing is to be learned yet."""
 
-_CLEARLY = 1e-4
-"""What is smaller by less has not been helped."""
+_CLEARLY = 1e-4  # What is smaller by less has not been helped.
+_PATIENCE = 10  # So many candidates are drawn for one that is new.
 
-_PATIENCE = 10
-"""So many candidates are drawn for one that is new."""
-
+# A candidate is tried on all modules where it is at most so much worse, as log of the
+# size, than the best one on the few of the race; of a batch at most this share are.
 _MARGIN, _SHARE = 0.003, 0.2
-"""A candidate is tried on all modules where it is at most so much worse, as log of the
-size, than the best one on the few of the race; of a batch at most this share are."""
 
 
 @dataclass(frozen=True)

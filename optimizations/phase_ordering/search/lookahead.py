@@ -24,18 +24,18 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     SequenceRunner,
 )
 from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
-from mlbridge_optimizations.phase_ordering.search.search import Table
+from mlbridge_optimizations.phase_ordering.search.measurements import Table
 from mlbridge_optimizations.phase_ordering.search.value import module_weights
 
 Array = NDArray[np.float64]
 
+# What the model sees of a state: `actions` says which sequence has led to it.
 OBSERVATION = ("histogram", "counts", "actions")
-"""What the model sees of a state: `actions` says which sequence has led to it."""
 
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 MARGINS = (0.0, 0.002, 0.005)
+# A sequence that makes more of a difference than this has no more to teach.
 _CLIP = 0.2
-"""A sequence that makes more of a difference than this has no more to teach."""
 
 
 class StateValue(nn.Module):

@@ -12,7 +12,11 @@ import numpy as np
 
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.manifest import program_of
-from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.actions import (
+    Action,
+    ActionSpace,
+    Order,
+)
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
 from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
@@ -22,16 +26,15 @@ from mlbridge_optimizations.phase_ordering.search.evolve import (
     Show,
     evolve,
 )
-from mlbridge_optimizations.phase_ordering.search.measurements import Measurements
-from mlbridge_optimizations.phase_ordering.search.search import (
-    Order,
-    SearchSettings,
+from mlbridge_optimizations.phase_ordering.search.measurements import (
+    Measurements,
     Table,
-    search,
 )
+from mlbridge_optimizations.phase_ordering.search.search import SearchSettings, search
+from mlbridge_optimizations.phase_ordering.settings import Made
 
+# The random sequences to compare whole pipelines with: of this space, and so long.
 RANDOM, RANDOM_LENGTH = "oz", 15
-"""The random sequences to compare whole pipelines with: of this space, and so long."""
 
 
 @dataclass(frozen=True)
@@ -85,20 +88,14 @@ def of_actions(
     options: CompilerOptions,
     modules: Sequence[Path],
     settings: SearchSettings,
-    *,
-    workers: int,
-    timeout: float,
-    log: Path,
+    made: Made,
     show: Show,
 ) -> Pool:
     """The best sequence of actions for each module, and the space's own order."""
-    with Runners(options, workers, timeout) as runners:
+    log = made.out / "search.jsonl"
+    with Runners(options, made.workers, made.timeout) as runners:
         found = search(
-            runners,
-            modules,
-            settings,
-            log,
-            lambda done, total: show("Searching", done, total),
+            runners, modules, settings, log, lambda *done: show("Searching", *done)
         )
     own = tuple(range(min(len(options.space.actions), settings.length)))
     origins: dict[Order, frozenset[str]] = {own: frozenset()}
@@ -116,11 +113,7 @@ def of_pipelines(
     modules: Sequence[Path],
     searched: int,
     settings: EvolutionSettings,
-    out: Path,
-    *,
-    workers: int,
-    timeout: float,
-    plugin: Path | None,
+    made: Made,
     show: Show,
     begin: Path | None = None,
 ) -> Pool:
@@ -138,11 +131,11 @@ def of_pipelines(
         "pipelines", "Pipelines made of clang's -Oz", library.prologue, (stock,)
     )
     measurements = Measurements(
-        _options(space, out / "pipeline.json", plugin),
+        _options(space, made, "pipeline.json"),
         modules,
-        workers=workers,
-        timeout=timeout,
-        log=out / "measured.jsonl",
+        workers=made.workers,
+        timeout=made.timeout,
+        log=made.out / "measured.jsonl",
     )
     changes = list(map(library.changes_of, starts))
     found = evolve(library, measurements, searched, settings, show, changes)
@@ -160,7 +153,7 @@ def of_pipelines(
     actions = tuple(Action(name, pipeline) for pipeline, name in names.items())
     space = replace(space, actions=actions)
     return Pool(
-        _options(space, out / "pool.json", plugin),
+        _options(space, made, "pool.json"),
         {(n,): programs[action.pipeline] for n, action in enumerate(actions)},
         RANDOM_LENGTH,
         RANDOM,
@@ -180,10 +173,10 @@ def _pipelines(file: Path, prologue: str) -> dict[str, str]:
     return {action.pipeline: action.name for action in actions}
 
 
-def of_core_set(core: CoreSet, out: Path, plugin: Path | None) -> Pool:
+def of_core_set(core: CoreSet, made: Made) -> Pool:
     """The sequences of a core set, in their order."""
     return Pool(
-        _options(core.actions, out / "pool.json", plugin),
+        _options(core.actions, made, "pool.json"),
         dict.fromkeys(core.sequences, frozenset()),
         core.length,
         core.random,
@@ -195,6 +188,5 @@ def _mean(ratios: Sequence[float]) -> float | None:
     return geometric_mean(ratios) if ratios else None
 
 
-def _options(space: ActionSpace, file: Path, plugin: Path | None) -> CompilerOptions:
-    space.save(file)
-    return CompilerOptions(str(file), ("step",), "none", 1, plugin=plugin)
+def _options(space: ActionSpace, made: Made, name: str) -> CompilerOptions:
+    return CompilerOptions.of(space, made.out / name, plugin=made.plugin)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mlbridge_optimizations.phase_ordering.model.network import Normalised
-from mlbridge_optimizations.phase_ordering.search.search import Table
+from mlbridge_optimizations.phase_ordering.search.measurements import Table
 
 Mask = NDArray[np.bool_]
 
@@ -31,16 +31,15 @@ class ValueSettings:
     hidden: int = 64
     members: int = 5
     epochs: int = 400
-    check: int = 20
-    """Epochs between two looks at programs that it was not trained on."""
+    check: int = 20  # Epochs between two looks at programs that it was not trained on.
     learning_rate: float = 2e-3
     weight_decay: float = 1e-2
     dropout: float = 0.2
+    # By how much smaller, as log of the size, a sequence is clearly the better one.
     temperature: float = 0.01
-    """By how much smaller, as log of the size, a sequence is clearly the better one."""
+    # How a module counts in its program: as its bytes to the power of this. With 1 it
+    # is what a program's size follows from, with 0 every module counts the same.
     share: float = 0.5
-    """How a module counts in its program: as its bytes to the power of this. With 1 it
-    is what a program's size follows from, with 0 every module counts the same."""
     seed: int = 0
 
 
