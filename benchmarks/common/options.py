@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from mlbridge_benchmarks.common.processes import ROOT, existing
+from .processes import ROOT, existing
 
 JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the rows here.")

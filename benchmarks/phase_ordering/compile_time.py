@@ -23,8 +23,11 @@ from rich.table import Table
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_benchmarks.phase_ordering.original import OriginalTools
-from mlbridge_benchmarks.phase_ordering.task import (
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.plot import panels_of
+
+from .original import OriginalTools
+from .task import (
     Deployed,
     Sample,
     Server,
@@ -34,8 +37,6 @@ from mlbridge_benchmarks.phase_ordering.task import (
     served,
     timed,
 )
-from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.plot import panels_of
 
 ORIGINAL, STOCK = "original", "clang -Oz"
 

@@ -17,12 +17,14 @@ from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common.options import choice, progress_on
 from mlbridge_benchmarks.common.tables import bounds_table
-from mlbridge_benchmarks.phase_ordering.options import Compiled, Setting, need_packages
+
+from .options import Compiled, Setting, need_packages
 
 if TYPE_CHECKING:
-    from mlbridge_benchmarks.phase_ordering.compile_time import Flow, Results
-    from mlbridge_benchmarks.phase_ordering.task import Deployed, Sample
     from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+
+    from .compile_time import Flow, Results
+    from .task import Deployed, Sample
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ def measure_flows(
     ``make`` makes the flows of a model and a folder; ``more`` is for
     ``compile_time.measure``. Without a model a random network decides.
     """
-    from mlbridge_benchmarks.phase_ordering import compile_time
-    from mlbridge_benchmarks.phase_ordering.task import prepare
+    from . import compile_time
+    from .task import prepare
 
     with (
         tempfile.TemporaryDirectory(prefix="mlb") as temporary,
@@ -103,8 +105,8 @@ def _compile_time(
     ```
     """
     need_packages("bench compile-time", setting.flow, compiled.model)
-    from mlbridge_benchmarks.phase_ordering import compile_time
-    from mlbridge_benchmarks.phase_ordering.task import Sample
+    from . import compile_time
+    from .task import Sample
 
     console = TableConsole(highlight=False)
     names = choice("--flow", setting.flow, compile_time.FLOWS)
@@ -153,8 +155,8 @@ def _gym(
     step, as in training. The columns are those of `mlbridge bench compile-time`.
     """
     need_packages("bench gym", setting.flow, compiled.model)
-    from mlbridge_benchmarks.phase_ordering import compile_time, gym_flow
-    from mlbridge_benchmarks.phase_ordering.task import Sample
+    from . import compile_time, gym_flow
+    from .task import Sample
 
     console = TableConsole(highlight=False)
     names = choice("--flow", setting.flow, gym_flow.FLOWS)

@@ -18,15 +18,11 @@ import gymnasium
 
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
-from mlbridge_benchmarks.phase_ordering.compile_time import STOCK, Compiled
-from mlbridge_benchmarks.phase_ordering.task import (
-    Deployed,
-    cpu_seconds_of,
-    environment_of,
-    own_cpu_seconds,
-)
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
+
+from .compile_time import STOCK, Compiled
+from .task import Deployed, cpu_seconds_of, environment_of, own_cpu_seconds
 
 GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
 

@@ -72,10 +72,11 @@ class Setting:
 
     def compiler(self, actions: str = "oz", reward: str = "none") -> "CompilerOptions":
         """Of the compilers."""
-        from mlbridge_benchmarks.phase_ordering.task import SEEN
         from mlbridge_optimizations.phase_ordering.compiler.compiler import (
             CompilerOptions,
         )
+
+        from .task import SEEN
 
         return CompilerOptions(
             actions,

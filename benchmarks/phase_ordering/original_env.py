@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from mlbridge.envs.machine_code import text_size
 from mlbridge.types import Features
-from mlbridge_benchmarks.phase_ordering.original import OriginalTools
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.compiler.measure import oz_size
+
+from .original import OriginalTools
 
 Row = NDArray[np.float32]
 

@@ -110,7 +110,7 @@ def prepare(
 ) -> Deployed:
     """The model to measure with; without one, a network of random weights."""
     if model is None:
-        from mlbridge_benchmarks.phase_ordering.policies import write_policy
+        from .policies import write_policy
 
         model = write_policy(folder / "policy.onnx", options, seed)
     loaded = Model(model.resolve())

@@ -31,17 +31,13 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlbridge.errors import ModelError
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_benchmarks.phase_ordering.original_env import OriginalEnv
-from mlbridge_benchmarks.phase_ordering.task import (
-    Sample,
-    environment_of,
-    need_grpc,
-    own_cpu_seconds,
-)
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 from mlbridge_optimizations.phase_ordering.model.network import Normalised
 from mlbridge_optimizations.plot import panels_of
+
+from .original_env import OriginalEnv
+from .task import Sample, environment_of, need_grpc, own_cpu_seconds
 
 ORIGINAL = "original"
 SPECS = {
@@ -175,12 +171,7 @@ class _Learned(gymnasium.Wrapper[Any, Any, Any, Any]):
     """An environment for a learner: one module after another, normalised."""
 
     def __init__(
-        self,
-        env: Env,
-        modules: Sequence[Path],
-        options: CompilerOptions,
-        *,
-        first: int,
+        self, env: Env, modules: Sequence[Path], options: CompilerOptions, *, first: int
     ) -> None:
         super().__init__(env)
         self._modules = modules

@@ -22,7 +22,8 @@ from mlbridge_benchmarks.common.options import (
     progress_on,
 )
 from mlbridge_benchmarks.common.tables import bounds_table
-from mlbridge_benchmarks.phase_ordering.options import Setting
+
+from .options import Setting
 
 PACKAGES = ("torch", "gymnasium", "stable_baselines3", "elftools", "onnxruntime")
 
@@ -74,8 +75,8 @@ def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
     ```
     """
     need("bench training", PACKAGES, HOW_TO_INSTALL)
-    from mlbridge_benchmarks.phase_ordering import training
-    from mlbridge_benchmarks.phase_ordering.task import Sample
+    from . import training
+    from .task import Sample
 
     console = TableConsole(highlight=False)
     names = choice("--flow", setting.flow, training.FLOWS)

@@ -28,10 +28,11 @@ from mlbridge_benchmarks.common.options import (
 )
 from mlbridge_benchmarks.common.processes import find_build, placements
 from mlbridge_benchmarks.common.tables import bounds_table
-from mlbridge_benchmarks.rtt import inprocess, report
-from mlbridge_benchmarks.rtt.measurement import Results, measure, rounds_of, subjects
-from mlbridge_benchmarks.rtt.runners import RUNNERS, kinds
-from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload, parse_lengths
+
+from . import inprocess, report
+from .measurement import Results, measure, rounds_of, subjects
+from .runners import RUNNERS, kinds
+from .workload import LENGTHS, Workload, parse_lengths
 
 SERDES = tuple(sorted({name for r in RUNNERS.values() for name in r.serdes}))
 ALL = tuple(RUNNERS)
@@ -99,8 +100,7 @@ class _Options:
         list[str] | None, only_runner([*kinds(), *inprocess.RUNTIMES])
     ] = None
     serdes: Annotated[
-        list[str] | None,
-        Option(metavar="|".join(SERDES), help="Only this format."),
+        list[str] | None, Option(metavar="|".join(SERDES), help="Only this format.")
     ] = None
     fresh: Annotated[
         bool,

@@ -22,10 +22,11 @@ from mlbridge import inprocess
 from mlbridge.extras import how_to_install, pip_install
 from mlbridge_benchmarks.common.processes import ENVIRONMENT, Worker, started
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_benchmarks.rtt import savedmodel
-from mlbridge_benchmarks.rtt.report import shown
-from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload
 from mlbridge_optimizations.plot import panels_of
+
+from . import savedmodel
+from .report import shown
+from .workload import LENGTHS, Workload
 
 RUNTIMES = ("onnx", "aot", "tf")  # In the order of the tables; each by its scheme.
 
@@ -151,7 +152,7 @@ def measure(
     Each length is a model of its own, which is kept where inprocess-client is.
     """
     # Here, since `mlbridge bench` is there without the package onnx as well.
-    from mlbridge_benchmarks.rtt.models import MLP, InProcessModel, ModelCache
+    from .models import MLP, InProcessModel, ModelCache
 
     models = [InProcessModel(name, n) for name in POLICIES for n in lengths]
     models.append(InProcessModel("mlp", MLP[0]))

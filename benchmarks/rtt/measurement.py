@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge_benchmarks.common.processes import Placement, Sweep, Worker
-from mlbridge_benchmarks.rtt.runners import RUNNERS, Runner
-from mlbridge_benchmarks.rtt.workers import Workers
-from mlbridge_benchmarks.rtt.workload import Workload
+
+from .runners import RUNNERS, Runner
+from .workers import Workers
+from .workload import Workload
 
 POLICIES = ("echo", "fc")
 

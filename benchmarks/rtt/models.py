@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from mlbridge import aot
-from mlbridge_benchmarks.rtt.workload import Workload
+
+from .workload import Workload
 
 # The widths of the network's layers; in tables, 300->128->64->15.
 MLP = (300, 128, 64, 15)

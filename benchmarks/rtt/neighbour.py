@@ -34,9 +34,10 @@ from mlbridge_benchmarks.common.processes import (
     started,
 )
 from mlbridge_benchmarks.common.tables import plain_table
-from mlbridge_benchmarks.rtt.runners import RUNNERS
-from mlbridge_benchmarks.rtt.workers import Workers
-from mlbridge_benchmarks.rtt.workload import Workload
+
+from .runners import RUNNERS
+from .workers import Workers
+from .workload import Workload
 
 TRIPS_A_SWEEP = 1000
 
@@ -152,8 +153,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 def neighbour_command(
     trips: Annotated[
-        int,
-        typer.Option(min=1, help="Round trips of each row, in full thousands."),
+        int, typer.Option(min=1, help="Round trips of each row, in full thousands.")
     ] = 100_000,
     floats: Annotated[
         int, typer.Option(min=1, max=1 << 20, help="How many float32s are sent.")

@@ -37,8 +37,9 @@ def model(runner: str, path: str, policy: str, folder: str) -> None:
     The folder has the workload. Ends when nobody has asked for a minute.
     """
     from mlbridge.errors import Timeout
-    from mlbridge_benchmarks.rtt.runners import RUNNERS, echo, fully_connected
-    from mlbridge_benchmarks.rtt.workload import Workload
+
+    from .runners import RUNNERS, echo, fully_connected
+    from .workload import Workload
 
     weights = Workload.load(Path(folder)).weights
     decide = echo if policy == "echo" else fully_connected(weights)
@@ -85,8 +86,8 @@ def baseline(what: str, folder: str) -> None:
     """
     import numpy as np
 
-    from mlbridge_benchmarks.rtt.runners import fully_connected
-    from mlbridge_benchmarks.rtt.workload import Workload
+    from .runners import fully_connected
+    from .workload import Workload
 
     work = Workload.load(Path(folder))
     fc = fully_connected(work.weights)

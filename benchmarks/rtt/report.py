@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_benchmarks.rtt.measurement import Results, Series, Subject
 from mlbridge_optimizations.plot import panels_of
+
+from .measurement import Results, Series, Subject
 
 SHOWN_LENGTHS = (500, 5_000, 50_000)
 

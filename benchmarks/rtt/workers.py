@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlbridge_benchmarks.common.processes import Placement, Worker, started
-from mlbridge_benchmarks.rtt.runners import Runner
+
+from .runners import Runner
 
 PIPE_BYTES = 1 << 20
 

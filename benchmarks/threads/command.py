@@ -33,10 +33,11 @@ from mlbridge_benchmarks.common.options import (
 )
 from mlbridge_benchmarks.common.processes import WORKLOADS, find_build
 from mlbridge_benchmarks.common.tables import number, plain_table
-from mlbridge_benchmarks.threads import threads
-from mlbridge_benchmarks.threads.threads import Cell, Cells, Model, Round, Source
 from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.plot import panels_of
+
+from . import threads
+from .threads import Cell, Cells, Model, Round, Source
 
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"
@@ -97,10 +98,7 @@ def plot(decided: Cells, compiled: Cells, path: Path) -> None:
     """Writes a PNG: decisions a second, and the time of compiling, over N."""
     wanted = [
         (cells, label)
-        for cells, label in (
-            (decided, "decisions/s"),
-            (compiled, "s to compile all"),
-        )
+        for cells, label in ((decided, "decisions/s"), (compiled, "s to compile all"))
         if cells
     ]
     with panels_of(path, len(wanted)) as panels:
@@ -161,8 +159,7 @@ class _Options:
     """Of the command."""
 
     counts: Annotated[
-        str,
-        Option("--threads", metavar="N,N,...", help="How many at once."),
+        str, Option("--threads", metavar="N,N,...", help="How many at once.")
     ] = COUNTS
     runner: ModelRunner = None
     only: Annotated[

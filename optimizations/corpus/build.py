@@ -14,18 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlbridge.errors import Error, InvalidArgument
-from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.corpus.manifest import (
-    LINKED,
-    Corpus,
-    Module,
-    Program,
-    is_cpp,
-    load,
-    sha256,
-)
-from mlbridge_optimizations.corpus.recipes import RECIPES, Recipe, split_of
-from mlbridge_optimizations.corpus.sources import (
+
+from . import toolchain
+from .manifest import LINKED, Corpus, Module, Program, is_cpp, load, sha256
+from .recipes import RECIPES, Recipe, split_of
+from .sources import (
     PACKAGES,
     Show,
     fetch_packages,

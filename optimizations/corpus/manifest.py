@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge_optimizations.corpus.recipes import SHARED
+
+from .recipes import SHARED
 
 VERSION = 1
 NAME = "manifest.json"

@@ -18,9 +18,10 @@ from pathlib import Path
 
 from mlbridge.errors import CompilerFailed, Error, InvalidArgument, Timeout
 from mlbridge.folders import OwnFolder
-from mlbridge_optimizations.corpus import inputs, toolchain
-from mlbridge_optimizations.corpus.manifest import Corpus, Program
-from mlbridge_optimizations.corpus.recipes import FILE, PROGRAMS, words
+
+from . import inputs, toolchain
+from .manifest import Corpus, Program
+from .recipes import FILE, PROGRAMS, words
 
 # A program that takes longer is stopped: it hangs. Unoptimised ones take 20 s.
 SECONDS = 300.0

@@ -15,7 +15,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from mlbridge.errors import OSFailure
-from mlbridge_optimizations.corpus.recipes import RECIPES, Recipe
+
+from .recipes import RECIPES, Recipe
 
 SCRIPTS = Path(__file__).with_name("scripts")  # They ask Debian's archive.
 

@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mlbridge.errors import CompilerFailed, OSFailure, Timeout
-from mlbridge_optimizations.corpus.manifest import Module, Program, is_cpp
+
+from .manifest import Module, Program, is_cpp
 
 CLANG = "clang-22"
 CLANGXX = "clang++-22"

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
-from mlbridge_optimizations.inlining.network import INSTRUCTION_COST, InliningNetwork
-from mlbridge_optimizations.inlining.record import Table
+
+from .network import INSTRUCTION_COST, InliningNetwork
+from .record import Table
 
 
 class Decision(nn.Module):

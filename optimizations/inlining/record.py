@@ -16,11 +16,8 @@ from numpy.typing import NDArray
 
 from mlbridge import read_log
 from mlbridge_optimizations.corpus.sources import SourceProgram
-from mlbridge_optimizations.inlining.toolchain import (
-    compile_program,
-    in_spec,
-    model_flags,
-)
+
+from .toolchain import compile_program, in_spec, model_flags
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,13 @@ from rich.table import Table as RichTable
 
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import compiler_version
-from mlbridge_optimizations.inlining.agreement import Agreement
-from mlbridge_optimizations.inlining.corpus import TRAINING
-from mlbridge_optimizations.inlining.evaluate import Build, ModelBuild
-from mlbridge_optimizations.inlining.record import Table
-from mlbridge_optimizations.inlining.train import Settings, Training
 from mlbridge_optimizations.plot import panels_of
+
+from .agreement import Agreement
+from .corpus import TRAINING
+from .evaluate import Build, ModelBuild
+from .record import Table
+from .train import Settings, Training
 
 # What the demo promises.
 LEAST_AGREEMENT = 0.95

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from mlbridge_optimizations.inlining.agreement import Agreement
-from mlbridge_optimizations.inlining.network import InliningNetwork
-from mlbridge_optimizations.inlining.record import Table
+from .agreement import Agreement
+from .network import InliningNetwork
+from .record import Table
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,7 @@ def train(
     x_aside, y_aside = features[aside], labels[aside]
 
     network = InliningNetwork(
-        table.names,
-        settings.hidden,
-        derived=settings.derived,
-        dropout=settings.dropout,
+        table.names, settings.hidden, derived=settings.derived, dropout=settings.dropout
     )
     network.fit_scaling(x)
     # Few call sites are inlined; those weigh as much as the rest together.

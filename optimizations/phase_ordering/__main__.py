@@ -30,14 +30,12 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations import corpus
 from mlbridge_optimizations.commands.progress import Step, Steps
 from mlbridge_optimizations.corpus import runs, toolchain
-from mlbridge_optimizations.phase_ordering.optimization import (
-    OPTIMIZATION,
-    PhaseOrderingSettings,
-)
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
+
+from .optimization import OPTIMIZATION, PhaseOrderingSettings
 
 BUILD = Path("build").resolve()
 CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"

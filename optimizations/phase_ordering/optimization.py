@@ -11,21 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
-from mlbridge_optimizations.phase_ordering.commands import COMMANDS
-from mlbridge_optimizations.phase_ordering.settings import (
-    Actions,
-    CorpusFolder,
-    LeaveOut,
-    Plugin,
-    Vocabulary,
-)
+
+from .commands import COMMANDS
+from .settings import Actions, CorpusFolder, LeaveOut, Plugin, Vocabulary
 
 if TYPE_CHECKING:
-    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
-    from mlbridge_optimizations.phase_ordering.compiler.environment import (
-        PhaseOrderingEnv,
-    )
-    from mlbridge_optimizations.phase_ordering.model.network import Normalised
+    from .compiler.compiler import CompilerOptions
+    from .compiler.environment import PhaseOrderingEnv
+    from .model.network import Normalised
 
 
 @dataclass(frozen=True)
@@ -75,9 +68,7 @@ class PhaseOrderingSettings:
         Raises:
             InvalidArgument: it cannot do that.
         """
-        from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-            CompilerOptions,
-        )
+        from .compiler.compiler import CompilerOptions
 
         return CompilerOptions(
             self.actions,
@@ -92,7 +83,7 @@ class PhaseOrderingSettings:
 
 
 def _make_env(settings: PhaseOrderingSettings, worker: int) -> "PhaseOrderingEnv":
-    from mlbridge_optimizations.phase_ordering.compiler.environment import TrainingEnv
+    from .compiler.environment import TrainingEnv
 
     return TrainingEnv(
         settings.corpus,
@@ -113,15 +104,15 @@ def _make_env(settings: PhaseOrderingSettings, worker: int) -> "PhaseOrderingEnv
 
 
 def _encoder(settings: PhaseOrderingSettings, space: object) -> "Normalised":
-    from mlbridge_optimizations.phase_ordering.model.network import Normalised
+    from .model.network import Normalised
 
     options = settings.options()
     return Normalised(options.widths, options.steps)
 
 
 def _model_file(settings: PhaseOrderingSettings, seed: int) -> ModelFile:
-    from mlbridge_optimizations.phase_ordering.model.export import about_model
-    from mlbridge_optimizations.phase_ordering.model.model import Task
+    from .model.export import about_model
+    from .model.model import Task
 
     options = settings.options()
     task = Task(options.space, options.steps, options.stop, tuple(options.widths))

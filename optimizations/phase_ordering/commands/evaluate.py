@@ -18,18 +18,15 @@ from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.options import with_options
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
 from mlbridge_optimizations.extras import need
-from mlbridge_optimizations.phase_ordering.settings import (
-    Compared,
-    CorpusFolder,
-    Programs,
-    Timeout,
-)
+
+from ..settings import Compared, CorpusFolder, Programs, Timeout
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.corpus import Corpus
-    from mlbridge_optimizations.phase_ordering.evaluation.evaluate import Evaluation
-    from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
-    from mlbridge_optimizations.phase_ordering.model.model import Model
+
+    from ..evaluation.evaluate import Evaluation
+    from ..model.coreset import CoreSet
+    from ..model.model import Model
 
 
 @dataclass(frozen=True)
@@ -87,9 +84,10 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
         ("gymnasium", "elftools", "onnxruntime", *drawing),
     )
     from mlbridge_optimizations.corpus import manifest
-    from mlbridge_optimizations.phase_ordering.evaluation import report
-    from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
-    from mlbridge_optimizations.phase_ordering.model.model import Model
+
+    from ..evaluation import report
+    from ..model.coreset import CoreSet
+    from ..model.model import Model
 
     model = Model(what.model)
     _check_vocabulary(model, what.vocabulary)
@@ -148,7 +146,7 @@ def _measured(
     model: "Model",
     core: "CoreSet | None",
 ) -> "Evaluation":
-    from mlbridge_optimizations.phase_ordering.evaluation import evaluate
+    from ..evaluation import evaluate
 
     with progress_bars() as bars:
         return evaluate.evaluate(
@@ -168,7 +166,7 @@ def _ran(
     timeout: float, runs: int, corpus: "Corpus", found: "Evaluation", prologue: str
 ) -> dict[str, Any]:
     """The programs as -Oz and as the model has compiled them, run and shown."""
-    from mlbridge_optimizations.phase_ordering.evaluation import programs, report
+    from ..evaluation import programs, report
 
     with progress_bars() as bars:
         task = bars.add_task("Running")
@@ -249,10 +247,8 @@ def _outputs(context: typer.Context, tried: Tried) -> None:
         raise InvalidArgument("name a model, or ask for random policies: --random 50")
     need("mlbridge evaluate outputs", ("gymnasium", "elftools"))
     from mlbridge_optimizations.corpus import manifest
-    from mlbridge_optimizations.phase_ordering.evaluation.outputs import (
-        OutputsSettings,
-        check_outputs,
-    )
+
+    from ..evaluation.outputs import OutputsSettings, check_outputs
 
     specs = tuple(
         f"onnx:{quote(str(Path(name).resolve()), safe='/')}"

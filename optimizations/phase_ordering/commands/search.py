@@ -16,17 +16,11 @@ from mlbridge.terminal import console
 from mlbridge_optimizations.commands.options import is_said, with_options
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
 from mlbridge_optimizations.extras import need
-from mlbridge_optimizations.phase_ordering.settings import (
-    Begun,
-    ByActions,
-    ByPipelines,
-    Made,
-    Searched,
-    Space,
-)
+
+from ..settings import Begun, ByActions, ByPipelines, Made, Searched, Space
 
 if TYPE_CHECKING:
-    from mlbridge_optimizations.phase_ordering.search.coreset import Trained
+    from ..search.coreset import Trained
 
 PACKAGES = (
     *("torch", "gymnasium", "matplotlib", "elftools"),
@@ -51,7 +45,7 @@ def _actions(
     ```
     """
     _check(context, made, space.actions)
-    from mlbridge_optimizations.phase_ordering.search.search import SearchSettings
+    from ..search.search import SearchSettings
 
     search = SearchSettings(**vars(by), seed=made.seed)
     seen = "what the search shares has seen them" if made.ahead else ""
@@ -72,7 +66,7 @@ def _pipelines(
     ```
     """
     _check(context, made)
-    from mlbridge_optimizations.phase_ordering.search.evolve import EvolutionSettings
+    from ..search.evolve import EvolutionSettings
 
     evolution = EvolutionSettings(**vars(by), seed=made.seed)
     seen = "what the search shares has seen them"
@@ -104,7 +98,7 @@ COMMANDS = {
 def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
     """Nothing is asked for that cannot be."""
     need(f"mlbridge {context.command_path.partition(' ')[2]}", PACKAGES)
-    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+    from ..compiler.compiler import CompilerOptions
 
     if made.ahead and is_said(context, "observation"):
         raise InvalidArgument(
@@ -122,8 +116,8 @@ def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
 
 def _search(made: Made, too_good: str, **settings: Any) -> None:
     """Searches, and says what came of it; why that may be too good to be true."""
-    from mlbridge_optimizations.phase_ordering.search import coreset
-    from mlbridge_optimizations.phase_ordering.search.value import ValueSettings
+    from ..search import coreset
+    from ..search.value import ValueSettings
 
     wanted = coreset.CoreSetSettings(
         **vars(made), value=ValueSettings(seed=made.seed), **settings

@@ -32,7 +32,8 @@ from mlbridge.errors import (
     Timeout,
     Unsupported,
 )
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
+
+from .actions import ActionSpace
 
 OPT = "opt-22"
 HISTOGRAM, COUNTS = 110, 12

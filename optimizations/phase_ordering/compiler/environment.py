@@ -24,7 +24,8 @@ from mlbridge.envs.vector import CompilerVectorEnv
 from mlbridge.errors import InvalidArgument, PeerClosed, Timeout
 from mlbridge.types import Features
 from mlbridge_optimizations.corpus import manifest
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+
+from .compiler import CompilerOptions
 
 logger = logging.getLogger("mlbridge.envs")
 

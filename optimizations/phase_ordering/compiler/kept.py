@@ -17,7 +17,8 @@ from typing import Any
 
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import sha256
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+
+from .compiler import CompilerOptions
 
 
 class Kept:

@@ -12,20 +12,17 @@ from typing import Any
 
 from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.phase_ordering.compiler.actions import (
-    NOTHING,
-    Action,
-    ActionSpace,
-)
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
+
+from .actions import NOTHING, Action, ActionSpace
+from .compiler import (
     TIMEOUT,
     CompilerOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
+from .kept import Kept
+from .runners import Runners, Show
 
 
 @dataclass(frozen=True)
@@ -126,9 +123,7 @@ def measure(
                 yield path, found
 
 
-def _merged(
-    kept: Mapping[str, Sequence[Mapping[str, Any]]],
-) -> dict[str, Measured]:
+def _merged(kept: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Measured]:
     """What all lines of each module say together."""
     found = {}
     for module, lines in kept.items():

@@ -28,22 +28,19 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
-from mlbridge_optimizations.phase_ordering.compiler.actions import Order
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
+
+from ..compiler.actions import Order
+from ..compiler.compiler import (
     CompilerOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.compiler.measure import (
-    Measured,
-    measure,
-    oz_size,
-)
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
-from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
-from mlbridge_optimizations.phase_ordering.model.model import Model, Task
-from mlbridge_optimizations.phase_ordering.settings import Compared
+from ..compiler.measure import Measured, measure, oz_size
+from ..compiler.runners import Runners
+from ..model.coreset import CoreSet
+from ..model.model import Model, Task
+from ..settings import Compared
 
 Array = NDArray[np.float64]
 Show = Callable[[str, int, int], None]

@@ -27,16 +27,17 @@ from mlbridge.folders import OwnFolder
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, sha256
 from mlbridge_optimizations.corpus.runs import Run, Tester, tests_digest
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
+
+from ..compiler.actions import ActionSpace
+from ..compiler.compiler import (
     TIMED_OUT,
     TIMEOUT,
     CompilerOptions,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
+from ..compiler.kept import Kept
+from ..compiler.runners import Runners
 
 SPACES = ("oz", "odg", "passes")  # Whose turn it is, by the seed of a random policy.
 
@@ -351,11 +352,7 @@ class _Trial:
             source.write_text(_LEAKS)
             toolchain.run([toolchain.CLANG, "-c", source, "-o", options])
             trials: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-                "by ASan and UBSan": (
-                    "-O1",
-                    _SANITIZERS,
-                    (*_SANITIZERS, str(options)),
-                ),
+                "by ASan and UBSan": ("-O1", _SANITIZERS, (*_SANITIZERS, str(options))),
                 "with variables that begin with a pattern": (
                     "-O0",
                     ("-ftrivial-auto-var-init=pattern",),
@@ -468,11 +465,7 @@ class _Trial:
         toolchain.link(objects, libraries, to, cpp=self._program.is_cpp)
 
     def _build(
-        self,
-        to: Path,
-        level: str,
-        more: Sequence[str],
-        link_flags: Sequence[str] = (),
+        self, to: Path, level: str, more: Sequence[str], link_flags: Sequence[str] = ()
     ) -> None:
         self._go_on()
         toolchain.executable(self._program, to, level, more, link_flags)

@@ -9,13 +9,10 @@ from pathlib import Path
 
 from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    TIMEOUT,
-    CompilerOptions,
-    SequenceRunner,
-)
-from mlbridge_optimizations.phase_ordering.compiler.measure import space_of
-from mlbridge_optimizations.phase_ordering.evaluation.evaluate import Evaluation, Way
+
+from ..compiler.compiler import TIMEOUT, CompilerOptions, SequenceRunner
+from ..compiler.measure import space_of
+from .evaluate import Evaluation, Way
 
 
 def run_programs(

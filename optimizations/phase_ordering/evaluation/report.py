@@ -15,12 +15,9 @@ from numpy.typing import NDArray
 from rich.table import Column, Table
 
 from mlbridge_optimizations.evaluation.statistics import DRAWS, middle
-from mlbridge_optimizations.phase_ordering.evaluation.evaluate import (
-    Array,
-    Evaluation,
-    Way,
-)
 from mlbridge_optimizations.plot import panels_of
+
+from .evaluate import Array, Evaluation, Way
 
 
 @dataclass(frozen=True)

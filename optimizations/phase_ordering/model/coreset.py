@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace, Order
+
+from ..compiler.actions import ActionSpace, Order
 
 
 @dataclass(frozen=True)

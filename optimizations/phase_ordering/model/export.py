@@ -10,8 +10,9 @@ from torch import nn
 from mlbridge import ir2vec
 from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
 from mlbridge_optimizations.optimization import ModelFile
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
-from mlbridge_optimizations.phase_ordering.model.model import KEY, Task
+
+from ..compiler.compiler import CompilerOptions
+from .model import KEY, Task
 
 _MOST = 1e5  # Counts that an exported model is checked with are drawn up to here.
 

@@ -14,13 +14,9 @@ from numpy.typing import NDArray
 from mlbridge.errors import SchemaMismatch
 from mlbridge.printable import names
 from mlbridge_optimizations.corpus.manifest import sha256
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace, Order
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    FEATURES,
-    ModuleFailed,
-    SequenceFailed,
-    SequenceRunner,
-)
+
+from ..compiler.actions import ActionSpace, Order
+from ..compiler.compiler import FEATURES, ModuleFailed, SequenceFailed, SequenceRunner
 
 # Of the metadata that say what a model is for: docs/phase-ordering.md.
 KEY = "mlbridge.phase-ordering"
@@ -193,10 +189,7 @@ class Model:
         return max(values, key=lambda action: (values[action], -action))
 
     def _rollout(
-        self,
-        runner: SequenceRunner,
-        module: Path,
-        draw: np.random.Generator | None,
+        self, runner: SequenceRunner, module: Path, draw: np.random.Generator | None
     ) -> Order:
         outcome = runner.reset(module)
         taken: list[int] = []

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
+
+from ..compiler.pipeline import (
     Manager,
     Place,
     Tree,

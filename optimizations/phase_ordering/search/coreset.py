@@ -24,34 +24,23 @@ from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.corpus.recipes import SHARED
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace, Order
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    CompilerOptions,
-    SequenceRunner,
-)
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
-from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
-from mlbridge_optimizations.phase_ordering.model.export import export_model
-from mlbridge_optimizations.phase_ordering.model.model import Task
-from mlbridge_optimizations.phase_ordering.search import lookahead
-from mlbridge_optimizations.phase_ordering.search import value as value_model
-from mlbridge_optimizations.phase_ordering.search.evolve import EvolutionSettings, Show
-from mlbridge_optimizations.phase_ordering.search.lookahead import Foresight
-from mlbridge_optimizations.phase_ordering.search.measurements import Table, tabulate
-from mlbridge_optimizations.phase_ordering.search.pool import (
-    Pool,
-    of_actions,
-    of_core_set,
-    of_pipelines,
-)
-from mlbridge_optimizations.phase_ordering.search.search import SearchSettings
-from mlbridge_optimizations.phase_ordering.search.value import (
-    Check,
-    Fitted,
-    ValueSettings,
-)
-from mlbridge_optimizations.phase_ordering.settings import Made, Searched
 from mlbridge_optimizations.plot import panels_of
+
+from ..compiler.actions import ActionSpace, Order
+from ..compiler.compiler import CompilerOptions, SequenceRunner
+from ..compiler.runners import Runners
+from ..model.coreset import CoreSet
+from ..model.export import export_model
+from ..model.model import Task
+from ..settings import Made, Searched
+from . import lookahead
+from . import value as value_model
+from .evolve import EvolutionSettings, Show
+from .lookahead import Foresight
+from .measurements import Table, tabulate
+from .pool import Pool, of_actions, of_core_set, of_pipelines
+from .search import SearchSettings
+from .value import Check, Fitted, ValueSettings
 
 MODEL = "model.onnx"  # In the folder of the training.
 LEAST = 300  # Instructions: of smaller modules there is little to learn.

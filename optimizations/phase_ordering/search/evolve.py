@@ -18,17 +18,10 @@ from itertools import accumulate
 from pathlib import Path
 
 from mlbridge.errors import InvalidArgument
-from mlbridge_optimizations.phase_ordering.search.changes import (
-    NONE,
-    Change,
-    Changes,
-    Library,
-)
-from mlbridge_optimizations.phase_ordering.search.measurements import (
-    FAILED_RATIO,
-    Measurements,
-)
-from mlbridge_optimizations.phase_ordering.settings import ByPipelines
+
+from ..settings import ByPipelines
+from .changes import NONE, Change, Changes, Library
+from .measurements import FAILED_RATIO, Measurements
 
 Show = Callable[[str, int, int], None]
 

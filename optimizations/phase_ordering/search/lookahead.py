@@ -19,13 +19,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    CompilerOptions,
-    SequenceRunner,
-)
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
-from mlbridge_optimizations.phase_ordering.search.measurements import Table
-from mlbridge_optimizations.phase_ordering.search.value import module_weights
+from ..compiler.compiler import CompilerOptions, SequenceRunner
+from ..compiler.runners import Runners, Show
+from .measurements import Table
+from .value import module_weights
 
 Array = NDArray[np.float64]
 

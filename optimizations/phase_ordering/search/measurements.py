@@ -20,19 +20,12 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.manifest import program_of
-from mlbridge_optimizations.phase_ordering.compiler.actions import Order
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    TIMED_OUT,
-    TIMEOUT,
-    CompilerOptions,
-)
-from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
-from mlbridge_optimizations.phase_ordering.compiler.measure import (
-    Measured,
-    measure,
-    oz_size,
-)
-from mlbridge_optimizations.phase_ordering.compiler.runners import Show
+
+from ..compiler.actions import Order
+from ..compiler.compiler import TIMED_OUT, TIMEOUT, CompilerOptions
+from ..compiler.kept import Kept
+from ..compiler.measure import Measured, measure, oz_size
+from ..compiler.runners import Show
 
 # What a sequence that the compiler does not survive on a module counts as.
 FAILED_RATIO = 2.0

@@ -12,26 +12,16 @@ import numpy as np
 
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.manifest import program_of
-from mlbridge_optimizations.phase_ordering.compiler.actions import (
-    Action,
-    ActionSpace,
-    Order,
-)
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
-from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
-from mlbridge_optimizations.phase_ordering.search.changes import Library
-from mlbridge_optimizations.phase_ordering.search.evolve import (
-    EvolutionSettings,
-    Show,
-    evolve,
-)
-from mlbridge_optimizations.phase_ordering.search.measurements import (
-    Measurements,
-    Table,
-)
-from mlbridge_optimizations.phase_ordering.search.search import SearchSettings, search
-from mlbridge_optimizations.phase_ordering.settings import Made
+
+from ..compiler.actions import Action, ActionSpace, Order
+from ..compiler.compiler import CompilerOptions
+from ..compiler.runners import Runners
+from ..model.coreset import CoreSet
+from ..settings import Made
+from .changes import Library
+from .evolve import EvolutionSettings, Show, evolve
+from .measurements import Measurements, Table
+from .search import SearchSettings, search
 
 # The random sequences to compare whole pipelines with: of this space, and so long.
 RANDOM, RANDOM_LENGTH = "oz", 15

@@ -13,17 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlbridge_optimizations.phase_ordering.compiler.actions import Order
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    ModuleFailed,
-    SequenceFailed,
-    SequenceRunner,
-)
-from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
-from mlbridge_optimizations.phase_ordering.compiler.measure import oz_size
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
-from mlbridge_optimizations.phase_ordering.search.measurements import FAILED_RATIO
-from mlbridge_optimizations.phase_ordering.settings import ByActions
+from ..compiler.actions import Order
+from ..compiler.compiler import ModuleFailed, SequenceFailed, SequenceRunner
+from ..compiler.kept import Kept
+from ..compiler.measure import oz_size
+from ..compiler.runners import Runners, Show
+from ..settings import ByActions
+from .measurements import FAILED_RATIO
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mlbridge_optimizations.phase_ordering.model.network import Normalised
-from mlbridge_optimizations.phase_ordering.search.measurements import Table
+from ..model.network import Normalised
+from .measurements import Table
 
 Mask = NDArray[np.bool_]
 
@@ -205,10 +205,7 @@ def train(
 
 
 def _without(
-    table: Table,
-    core: Sequence[int],
-    origins: Sequence[frozenset[str]],
-    program: str,
+    table: Table, core: Sequence[int], origins: Sequence[frozenset[str]], program: str
 ) -> NDArray[np.int64]:
     """The core set that there would be without a program, the best single one first."""
     known = [
