@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
@@ -222,45 +222,37 @@ def measure(
                 if is_held_against and counted.decisions != asked:
                     raise ModelError(f"expected {asked} questions of {name}")
 
-    rows = []
-    for scheme, spec in specs.items():
-        asked_us = median(ASKING + spec, lambda r: r.mean_us)
-        row = Row(
+    def of_counts(spec: str) -> dict[str, Any]:
+        none, one, every = (
+            counts[ASKING + spec, name] - counts[RULE, name]
+            for name in ("none", "one", "all")
+        )
+        return {
+            "instructions_before_first": none,
+            "start_up_instructions": one,
+            "instructions_per_decision": (every - one) / max(1, rule.decisions - 1),
+            "instructions_rule": counts[RULE, "all"],
+            "instructions_stock": counts[None, "all"],
+            "instructions": counts[spec, "all"],
+        }
+
+    def row(scheme: str, spec: str) -> Row:
+        asking, by_rule = ASKING + spec, RULE
+        return Row(
             scheme,
             what.source.name,
             rule.decisions,
             runs,
-            median(ASKING + spec, lambda r: r.first_us - r.mean_us) / 1000,
-            asked_us - median(RULE, lambda r: r.mean_us),
-            median(ASKING + spec, lambda r: r.asking)
-            - median(RULE, lambda r: r.asking),
-            median(RULE, lambda r: r.cpu_ms),
+            median(asking, lambda r: r.first_us - r.mean_us) / 1000,
+            median(asking, lambda r: r.mean_us) - median(by_rule, lambda r: r.mean_us),
+            median(asking, lambda r: r.asking) - median(by_rule, lambda r: r.asking),
+            median(by_rule, lambda r: r.cpu_ms),
             median(None, lambda r: r.cpu_ms),
             median(spec, lambda r: r.cpu_ms),
+            **(of_counts(spec) if count else {}),
         )
-        if count:
-            row = _with_counts(row, counts, spec)
-        rows.append(row)
-    return rows
 
-
-def _with_counts(
-    row: Row, counts: Mapping[tuple[str | None, str], int], spec: str
-) -> Row:
-    """The row, with what was counted."""
-    none, one, every = (
-        counts[ASKING + spec, name] - counts[RULE, name]
-        for name in ("none", "one", "all")
-    )
-    figures = asdict(row) | {
-        "instructions_before_first": none,
-        "start_up_instructions": one,
-        "instructions_per_decision": (every - one) / max(1, row.decisions - 1),
-        "instructions_rule": counts[RULE, "all"],
-        "instructions_stock": counts[None, "all"],
-        "instructions": counts[spec, "all"],
-    }
-    return Row(**figures)
+    return [row(scheme, spec) for scheme, spec in specs.items()]
 
 
 def table(rows: Sequence[Row]) -> Table:

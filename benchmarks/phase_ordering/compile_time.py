@@ -10,12 +10,13 @@ take the same actions and make the same objects is looked at, not supposed.
 import hashlib
 import re
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import geometric_mean, median
-from typing import Any, Protocol
+from typing import Any
 
 from elftools.elf.elffile import ELFFile
 from rich.table import Table
@@ -78,23 +79,23 @@ class Compiled:
     actions: str = ""  # That were taken, by name; empty where none are.
 
 
-class Flow(Protocol):
-    """A way to compile. A context manager: what it needs lives in its body."""
+class Flow(AbstractContextManager["Flow"]):
+    """A way to compile: what it needs lives in its body."""
 
-    start_seconds: float  # What had to be started once, for all modules.
+    start_seconds = 0.0  # What had to be started once, for all modules.
 
-    def __enter__(self) -> "Flow": ...
-
-    def __exit__(self, *error: Any) -> None: ...
+    def __exit__(self, *error: Any) -> None:
+        """Most need nothing."""
 
     def renew(self) -> None:
         """Forgets what it may know of the modules; a round begins."""
 
+    @abstractmethod
     def compile(self, module: Path, to: Path) -> Compiled:
         """Makes an object of a bitcode file."""
 
 
-class OriginalFlow(AbstractContextManager["OriginalFlow"]):
+class OriginalFlow(Flow):
     """A driver that starts processes; this process is the driver."""
 
     def __init__(self, deployed: Deployed, folder: Path) -> None:
@@ -105,12 +106,6 @@ class OriginalFlow(AbstractContextManager["OriginalFlow"]):
         self._tools = OriginalTools(deployed.compiler, folder)
         self._files = folder / "state.bc", folder / "next.bc"
         self.start_seconds = time.perf_counter() - start
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def renew(self) -> None:
-        """It knows nothing."""
 
     def compile(self, module: Path, to: Path) -> Compiled:
         """As the policy decides, action by action."""
@@ -132,7 +127,7 @@ class OriginalFlow(AbstractContextManager["OriginalFlow"]):
         return Compiled(seconds, cpu_seconds, self._deployed.names(taken))
 
 
-class ClangFlow(AbstractContextManager["ClangFlow"]):
+class ClangFlow(Flow):
     """One clang, with the plug-in or without."""
 
     def __init__(
@@ -142,7 +137,6 @@ class ClangFlow(AbstractContextManager["ClangFlow"]):
         server: AbstractContextManager[Server] | None = None,
     ) -> None:
         """Starts nothing yet; without ``deployed`` it is a stock clang."""
-        self.start_seconds = 0.0
         self._server = server
         self._running: Server | None = None
         self._options: list[str] = []
@@ -160,9 +154,6 @@ class ClangFlow(AbstractContextManager["ClangFlow"]):
     def __exit__(self, *error: Any) -> None:
         if self._server is not None:
             self._server.__exit__(*error)
-
-    def renew(self) -> None:
-        """It knows nothing."""
 
     def compile(self, module: Path, to: Path) -> Compiled:
         """As anyone would."""

@@ -10,7 +10,6 @@ trained in, against the same policy inside the compiler.
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from mlbridge.onnx import load_onnx
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 
-from .compile_time import STOCK, Compiled
+from .compile_time import STOCK, Compiled, Flow
 from .task import Deployed, cpu_seconds_of, environment_of, own_cpu_seconds
 
 GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
@@ -32,7 +31,7 @@ _TRIFLE = "int main(void) { return 0; }\n"
 FLOWS = (GYM, KEPT, REWARDED, "onnx", "aot", STOCK)
 
 
-class GymFlow(AbstractContextManager["GymFlow"]):
+class GymFlow(Flow):
     """An environment, and the model in this process."""
 
     def __init__(
@@ -49,7 +48,6 @@ class GymFlow(AbstractContextManager["GymFlow"]):
         self._told = {**told, "reward": reward, "modules": modules}
         self._kept = kept
         self._env: gymnasium.Env[Any, Any] | None = None
-        self.start_seconds = 0.0
 
     def __enter__(self) -> "GymFlow":
         start = time.perf_counter()

@@ -85,22 +85,9 @@ class PhaseOrderingSettings:
 def _make_env(settings: PhaseOrderingSettings, worker: int) -> "PhaseOrderingEnv":
     from .compiler.environment import TrainingEnv
 
-    return TrainingEnv(
-        settings.corpus,
-        settings.observation,
-        settings.actions,
-        settings.reward,
-        leave_out=settings.leave_out or (),
-        max_instructions=settings.max_instructions,
-        steps=settings.episode,
-        stop=settings.stop,
-        baseline=settings.baseline,
-        flat=True,
-        vocabulary=settings.vocabulary,
-        plugin=settings.plugin,
-        kept_programs=settings.kept_programs,
-        worker=worker,
-    )
+    told: dict[str, Any] = {**vars(settings), "leave_out": settings.leave_out or ()}
+    action, steps = told.pop("actions"), told.pop("episode")
+    return TrainingEnv(**told, action=action, steps=steps, flat=True, worker=worker)
 
 
 def _encoder(settings: PhaseOrderingSettings, space: object) -> "Normalised":

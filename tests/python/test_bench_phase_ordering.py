@@ -37,7 +37,7 @@ from mlbridge_benchmarks.common.options import find_plugin, find_vocabulary
 from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.phase_ordering import compile_time, training
 from mlbridge_benchmarks.phase_ordering import task as phase_ordering
-from mlbridge_benchmarks.phase_ordering.compile_time import Compiled
+from mlbridge_benchmarks.phase_ordering.compile_time import Compiled, Flow
 from mlbridge_benchmarks.phase_ordering.gym_flow import GymFlow
 from mlbridge_benchmarks.phase_ordering.options import need_packages
 from mlbridge_benchmarks.phase_ordering.original import OriginalTools
@@ -408,23 +408,12 @@ def test_a_sample_follows_from_its_seed(corpus: Path) -> None:
         Sample.draw(corpus, 3, 0)
 
 
-class MadeUp:
+class MadeUp(Flow):
     """A flow that takes as long as it is told, and makes the object of such a C."""
-
-    start_seconds = 0.0
 
     def __init__(self, seconds: list[float], actions: str, result: int) -> None:
         self._left = [seconds[0], *seconds]
         self._actions, self._result = actions, result
-
-    def __enter__(self) -> "MadeUp":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def renew(self) -> None:
-        pass
 
     def compile(self, module: Path, to: Path) -> Compiled:
         source = to.with_suffix(".c")
