@@ -6,7 +6,7 @@
 from setuptools import find_packages, setup
 
 NAME = "mlbridge_optimizations"
-DATA = ["*.json", "*/*.json", "*.toml", "py.typed", "scripts/*", "run/*"]
+DATA = ["*.json", "*/*.json", "programs.toml", "py.typed", "scripts/*", "run/*"]
 
 folders = find_packages(exclude=["build*"])
 setup(

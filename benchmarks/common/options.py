@@ -5,6 +5,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -99,6 +100,13 @@ def progress_on(console: Console, *, auto_refresh: bool = True) -> Progress:
         console=console,
         auto_refresh=auto_refresh,
     )
+
+
+def begin(progress: Progress, name: str, total: int) -> Callable[[], None]:
+    """Shows a step of so many parts; what is returned shows that one more is done."""
+    task = progress.add_task(name, total=total)
+    progress.refresh()
+    return partial(progress.update, task, advance=1, refresh=True)
 
 
 def write_rows(

@@ -27,6 +27,7 @@ from mlbridge_benchmarks.common.options import (
     ModelRunner,
     Plugin,
     Rounds,
+    begin,
     choice,
     find_plugin,
     progress_on,
@@ -215,7 +216,6 @@ def _table(rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def _module(source: Path | None) -> Source:
-    """What is compiled beside the smallest file."""
     if source:
         return Source(source.name, source)
     name, file = MODULE
@@ -268,14 +268,13 @@ def overhead_command(
         smallest = folder / "smallest.c"
         smallest.write_text(SMALLEST)
         wanted = variants(found_plugin, chosen, folder)
-        task = progress.add_task("compiles", total=rounds + 1)
         results = measure(
             found_build,
             wanted,
             [Source("start-up", smallest), module],
             rounds=rounds,
             folder=folder,
-            on_round=lambda: progress.update(task, advance=1, refresh=True),
+            on_round=begin(progress, "compiles", rounds + 1),
         )
         made = rows(results, wanted)
     console.print(_table(made))

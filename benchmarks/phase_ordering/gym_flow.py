@@ -125,7 +125,6 @@ class GymFlow(Flow):
 
 
 def _compiler(env: gymnasium.Env[Any, Any]) -> PhaseOrderingEnv:
-    """What is behind Gymnasium's wrappers."""
     found = env.unwrapped
     assert isinstance(found, PhaseOrderingEnv)
     return found

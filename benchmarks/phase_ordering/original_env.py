@@ -26,8 +26,6 @@ Row = NDArray[np.float32]
 
 @dataclass
 class _State:
-    """What a sequence led to."""
-
     file: Path
     features: Features
     text_size: int
@@ -35,8 +33,6 @@ class _State:
 
 @dataclass
 class _Program:
-    """A module, and all that is known of it."""
-
     module: Path
     oz: int
     states: dict[tuple[int, ...], _State] = field(default_factory=dict)
@@ -92,7 +88,6 @@ class OriginalEnv(gymnasium.Env[Row, Any]):
         return self._row(state), reward, is_over, False, self._info(state)
 
     def _look(self) -> _State:
-        """The state that the actions so far lead to."""
         program, taken = self._now, self._taken
         assert program is not None
         if taken in program.states:

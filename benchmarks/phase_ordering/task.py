@@ -214,7 +214,6 @@ def served(model: Path, place: str) -> Iterator[Server]:
 
 
 def _end_of(said: IO[bytes]) -> str:
-    """The end of what a process has written to a file."""
     said.seek(0)
     return said.read().decode(errors="replace").strip()[-2000:]
 

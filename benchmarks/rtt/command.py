@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, TaskID
 from typer import Option
 
 from mlbridge.extras import pip_install
@@ -21,6 +20,7 @@ from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common.options import (
     Build,
     JsonFile,
+    begin,
     choice,
     only_runner,
     progress_on,
@@ -63,28 +63,8 @@ def _in_process(
     return tuple(here)
 
 
-class _Steps:
-    """Progress in steps that follow each other."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task: TaskID | None = None
-
-    def start(self, name: str, total: int) -> None:
-        """The next step has so many parts."""
-        self._task = self._progress.add_task(name, total=total)
-        self._progress.refresh()
-
-    def advance(self) -> None:
-        """One part of it is done."""
-        assert self._task is not None
-        self._progress.update(self._task, advance=1, refresh=True)
-
-
 @dataclass(frozen=True)
 class _Options:
-    """Of the command."""
-
     sweeps: Annotated[
         int, Option(min=1, help="Round trips for each length that count.")
     ] = 20
@@ -169,9 +149,6 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     # It draws between sweeps.
     with progress_on(console, auto_refresh=False) as progress:
         for p in where if chosen else ():
-            task = progress.add_task(p.name, total=rounds_of(by.sweeps))
-            progress.refresh()
-            advance = partial(progress.update, task, advance=1, refresh=True)
             measured.append(
                 measure(
                     p,
@@ -180,20 +157,18 @@ def _rtt(context: typer.Context, by: _Options) -> None:
                     sweeps=by.sweeps,
                     fresh=by.fresh,
                     build=found_build,
-                    on_round=advance,
+                    on_round=begin(progress, p.name, rounds_of(by.sweeps)),
                 )
             )
 
         inside: list[inprocess.Measured] = []
         if runtimes:
-            steps = _Steps(progress)
             inside = inprocess.measure(
                 runtimes,
                 inprocess.lengths_of(asked),
                 batches=inprocess.BATCHES_A_SWEEP * by.sweeps,
                 build=found_build,
-                on_start=steps.start,
-                on_done=steps.advance,
+                on_start=partial(begin, progress),
             )
 
     for results in measured:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -144,8 +144,7 @@ def measure(
     *,
     batches: int,
     build: Path,
-    on_start: Callable[[str, int], None],
-    on_done: Callable[[], None],
+    on_start: Callable[[str, int], Callable[[], None]],
 ) -> list[Measured]:
     """Measures the sweep's two policies and a network, by each runtime.
 
@@ -163,16 +162,15 @@ def measure(
         cache.compile_all(
             models,
             jobs=len(os.sched_getaffinity(0)),
-            on_start=lambda total: on_start("compiling models", total),
-            on_done=on_done,
+            on_start=partial(on_start, "compiling models"),
         )
     if "tf" in runtimes:
-        on_start("saving TensorFlow's models", 1)
+        on_done = on_start("saving TensorFlow's models", 1)
         savedmodel.make(build, cache, models)
         on_done()
     find = {"onnx": cache.onnx, "aot": cache.compiled, "tf": cache.saved_model}
 
-    on_start("in process", len(models) * len(runtimes))
+    on_done = on_start("in process", len(models) * len(runtimes))
     found = []
     with tempfile.TemporaryDirectory(prefix="mlb") as folder:
         work.save(Path(folder))
@@ -203,7 +201,6 @@ def measure(
 
 
 def _row(found: Sequence[Measured], floats: str) -> Row:
-    """One, or several added up."""
     floor = sum(m.floor_us for m in found)
     runner = sum(m.runner_us for m in found)
     return Row(

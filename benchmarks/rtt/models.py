@@ -63,7 +63,6 @@ def _model(
     constants: Sequence[NDArray[Any]],
     extents: tuple[list[int], list[int]],
 ) -> onnx.ModelProto:
-    """From x to y; the constants are called c0, c1, ..."""
     given, made = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
         for name, shape in zip("xy", extents, strict=True)
@@ -195,15 +194,14 @@ class ModelCache:
         models: Sequence[InProcessModel],
         *,
         jobs: int,
-        on_start: Callable[[int], None],
-        on_done: Callable[[], None],
+        on_start: Callable[[int], Callable[[], None]],
     ) -> None:
         """Compiles those that are not there yet; ``on_start`` is told how many."""
         pairs = [self._library(model) for model in models]
         missing = [pair for pair in pairs if not pair[1].exists()]
         if not missing:
             return
-        on_start(len(missing))
+        on_done = on_start(len(missing))
         with ProcessPoolExecutor(jobs) as pool:
             for done in [pool.submit(_compile, *pair) for pair in missing]:
                 done.result()

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextlib import nullcontext as quiet
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +22,7 @@ from mlbridge_benchmarks.common.options import (
     Build,
     JsonFile,
     LocalRunner,
+    begin,
     choice,
     progress_on,
     write_rows,
@@ -180,10 +180,8 @@ def neighbour_command(
     # It draws between sweeps.
     with progress_on(console, auto_refresh=False) as progress:
         for name, placement in chosen:
-            task = progress.add_task(
-                f"{name}, {placement.name}", total=2 * sweeps_of(trips)
-            )
-            advance = partial(progress.update, task, advance=1, refresh=True)
+            total = 2 * sweeps_of(trips)
+            advance = begin(progress, f"{name}, {placement.name}", total)
             rows += measure(
                 name,
                 placement,

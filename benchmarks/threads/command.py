@@ -24,6 +24,7 @@ from mlbridge_benchmarks.common.options import (
     ModelRunner,
     Plugin,
     Rounds,
+    begin,
     choice,
     find_plugin,
     parse_counts,
@@ -156,8 +157,6 @@ class _Compiles:
 
 @dataclass(frozen=True)
 class _Options:
-    """Of the command."""
-
     counts: Annotated[
         str, Option("--threads", metavar="N,N,...", help="How many at once.")
     ] = COUNTS
@@ -237,12 +236,9 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
             shape = [count] if side == "threads" else [1] * count
             return threads.decide(found_build, model, features, shape, wanted.seconds)
 
-        def advance() -> None:
-            progress.update(task, advance=1, refresh=True)
-
         total = 2 * len(numbers) * wanted.rounds
         if "decisions" in parts:
-            task = progress.add_task("decisions", total=total * len(models))
+            advance = begin(progress, "decisions", total * len(models))
             decided = threads.measure(
                 decide, models, numbers, rounds=wanted.rounds, on_round=advance
             )
@@ -255,7 +251,7 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
             modules = threads.emit_bitcode(sources, folder)
             compiles = _Compiles(found_build, found_plugin, modules, folder)
             models += threads.models(["llvm"], folder)
-            task = progress.add_task("compile", total=total * len(models))
+            advance = begin(progress, "compile", total * len(models))
             compiled = threads.measure(
                 compiles, models, numbers, rounds=wanted.rounds, on_round=advance
             )

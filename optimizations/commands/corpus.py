@@ -23,16 +23,18 @@ app = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Option(help="Of the corpus.", file_okay=False)]
+Programs = Annotated[
+    list[str] | None,
+    typer.Option("--program", metavar="NAME", help="This one only; may be repeated."),
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Compilers at once.")]
 DEFAULT = Path("build/corpus")
 
 
 @app.command()
 def fetch(
     folder: Folder = DEFAULT,
-    program: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="This one only; may be repeated."),
-    ] = None,
+    program: Programs = None,
     packages: Annotated[
         Path | None,
         typer.Option(
@@ -40,9 +42,7 @@ def fetch(
             file_okay=False,
         ),
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Compilers at once.")
-    ] = None,
+    jobs: Jobs = None,
 ) -> None:
     """Make a corpus of Debian source packages, or what is missing in it.
 
@@ -151,9 +151,7 @@ def csmith(
     count: Annotated[int, typer.Option(min=1, help="How many programs.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Of the first of them.")] = 0,
     folder: Folder = DEFAULT,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Compilers at once.")
-    ] = None,
+    jobs: Jobs = None,
 ) -> None:
     """Add random C programs, whose output no optimisation may change.
 
@@ -178,10 +176,7 @@ def csmith(
 @app.command()
 def run(
     folder: Folder = DEFAULT,
-    program: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="This one only; may be repeated."),
-    ] = None,
+    program: Programs = None,
     level: Annotated[str, typer.Option(help="Optimised so by stock clang.")] = "-Oz",
 ) -> None:
     """Run the programs on real inputs, and compare what they write with -O0's.

@@ -63,7 +63,6 @@ def _commands(verb: str, make: Make) -> dict[str, Callable[..., None]]:
 def _of(
     verb: str, make: Make, described: Optimization[Any]
 ) -> dict[str, Callable[..., None]]:
-    """An optimisation's commands of that verb, by name."""
     general = make(described)
     found = {} if general is None else {described.name: general}
     for said, command in described.commands.items():

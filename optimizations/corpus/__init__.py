@@ -12,7 +12,7 @@ Such as::
         print(module.path, module.instructions)
 
 Each program is a Debian source package; docs/corpus.md tells how to use it on the
-command line, ``recipes.py`` how each is compiled, ``runs.py`` what it is run on.
+command line, ``programs.toml`` how each is compiled and what it is run on.
 """
 
 from .build import fetch

@@ -43,8 +43,6 @@ class Fetched:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A program whose sources are ready to be compiled."""
-
     name: str
     recipe: Recipe
     root: Path

@@ -64,7 +64,6 @@ def _add(
     workers: int,
     show: Callable[[int], None],
 ) -> Corpus:
-    """Makes programs, and notes them in the manifest."""
     corpus = open_corpus(into)
     made: list[Program] = []
     failures: list[str] = []

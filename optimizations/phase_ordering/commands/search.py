@@ -96,7 +96,6 @@ COMMANDS = {
 
 
 def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
-    """Nothing is asked for that cannot be."""
     need(f"mlbridge {context.command_path.partition(' ')[2]}", PACKAGES)
     from ..compiler.compiler import CompilerOptions
 

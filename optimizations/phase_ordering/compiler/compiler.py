@@ -359,7 +359,6 @@ class SequenceRunner:
         return outcome
 
     def _seconds(self, module: Path) -> float:
-        """How long this module may take."""
         try:
             size = module.stat().st_size
         except OSError:
@@ -370,7 +369,6 @@ class SequenceRunner:
     def _failed(
         self, kind: type[SequenceFailed], module: Path, error: Error
     ) -> SequenceFailed:
-        """The failure of what this episode has taken so far."""
         command = self.options.reproducer(str(module), self._taken)
         failed = kind(f"{error}; to see it alone: {command}")
         actions = self.options.space.actions

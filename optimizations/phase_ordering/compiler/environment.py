@@ -368,7 +368,6 @@ class PhaseOrderingEnv(CompilerEnv):
         return command
 
     def _rendered(self) -> str:
-        """The table of the episode."""
         title = f"{self._module} ({self.options.space.name})"
         table = Table("step", "action", title=title, title_justify="left")
         for column in ("instructions", "text size", "/ -Oz", "passes ms", "emit ms"):
@@ -396,8 +395,6 @@ class PhaseOrderingEnv(CompilerEnv):
 def _row(
     read: ObservationReader, names: Sequence[str]
 ) -> Callable[[Features], tuple[NDArray[np.float32], dict[str, Any]]]:
-    """Reads features by name, and puts them in a row."""
-
     def found(features: Features) -> tuple[NDArray[np.float32], dict[str, Any]]:
         by_name, rest = read(features)
         return np.concatenate([by_name[name] for name in names]), rest

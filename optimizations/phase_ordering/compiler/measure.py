@@ -124,7 +124,6 @@ def measure(
 
 
 def _merged(kept: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Measured]:
-    """What all lines of each module say together."""
     found = {}
     for module, lines in kept.items():
         sizes = {p: int(s) for line in lines for p, s in line["sizes"].items()}

@@ -319,7 +319,6 @@ def _rollouts(
 
 
 def _stock(program: Program, module: Module, level: str) -> int:
-    """Bytes of machine code by stock clang, from the source."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
         target = Path(folder, "out.o")
         toolchain.compile_source(program, module, target, level)
@@ -329,7 +328,6 @@ def _stock(program: Program, module: Module, level: str) -> int:
 def _sizes_of(
     size: Callable[[int], int], count: int, stage: str, jobs: int, show: Show
 ) -> list[int]:
-    """The sizes of files by their numbers, several at once."""
     sizes = []
     with ThreadPoolExecutor(jobs) as pool:
         try:

@@ -214,8 +214,6 @@ def _identity(spec: str) -> list[str]:
 
 
 class _Trial:
-    """One program, under every policy."""
-
     def __init__(
         self,
         corpus: Corpus,
@@ -328,7 +326,6 @@ class _Trial:
         return self._runs[key]
 
     def _finding(self, policy: str, run: Run, executable: Path, see: str) -> Finding:
-        """What a run that went wrong means."""
         longer = self._limit * (3 if run.is_late else 1)
         again = self._run(executable, longer)
         if again.passed:
@@ -451,7 +448,6 @@ class _Trial:
         return not self._run(executable, self._limit).passed
 
     def _oz(self, number: int) -> Path:
-        """The object of stock -Oz."""
         if number not in self._stock:
             self._go_on()
             target = self._folder / f"{number}-Oz.o"

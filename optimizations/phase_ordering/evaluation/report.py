@@ -38,7 +38,6 @@ class Statistics:
     """
 
     def __init__(self, evaluation: Evaluation, seed: int = 0) -> None:
-        """For what was found."""
         self.evaluation = evaluation
         names, member = np.unique(np.array(evaluation.programs), return_inverse=True)
         self.programs = [str(name) for name in names]
@@ -174,7 +173,6 @@ class Statistics:
 
 
 def _number(size: float) -> int | float:
-    """Bytes; of a mean with one place."""
     return int(size) if size == int(size) else round(float(size), 1)
 
 

@@ -130,7 +130,6 @@ def train(
 
 
 def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> Pool:
-    """What the core set is chosen of."""
     if settings.evolution is not None:
         count = max(settings.searched, settings.evolution.modules)
         modules = balanced(small, count, settings.evolution.seed)
@@ -196,7 +195,6 @@ def _train_model(
     origins: Sequence[frozenset[str]],
     show: Show,
 ) -> Fitted:
-    """The value model, as a file beside the core set."""
     options = CompilerOptions(
         settings.actions,
         tuple(settings.observation.split(",")),
@@ -283,7 +281,6 @@ def _train_to_look_ahead(
 
 
 def _whole(core: CoreSet) -> ActionSpace:
-    """A space whose actions are the sequences of a core set."""
     return core.actions.of_sequences(
         core.sequences,
         f"{core.actions.name}-core",
@@ -305,7 +302,6 @@ def observe(
 
 
 def _draw_epochs(checks: Sequence[Check], axes: Any) -> None:
-    """How a value model learned."""
     axes.set(xlabel="epochs")
     if not checks:
         # Of one program only: there was none to leave out in turn.

@@ -147,8 +147,6 @@ class _Experience:
 
 @dataclass(frozen=True)
 class _Child:
-    """A candidate that is to be tried."""
-
     changes: Changes  # That it is.
     parent: Changes = NONE  # The candidate that it was made of.
     added: tuple[Change, ...] = ()  # What it has and the parents had not.
@@ -281,8 +279,6 @@ class _Joint:
 
 
 class _Member:
-    """The evolution for one module."""
-
     def __init__(
         self,
         module: Path,

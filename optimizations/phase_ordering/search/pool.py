@@ -152,7 +152,6 @@ def of_pipelines(
 
 
 def _pipelines(file: Path, prologue: str) -> dict[str, str]:
-    """The whole pipelines of a core set, and their names."""
     core = CoreSet.load(file)
     if core.actions.prologue != prologue or any(len(s) != 1 for s in core.sequences):
         raise InvalidArgument(

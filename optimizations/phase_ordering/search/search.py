@@ -92,7 +92,6 @@ def search_module(
 
 
 def _changed(sequence: Order, actions: int, length: int, draw: random.Random) -> Order:
-    """A sequence with one to three changes."""
     changed = list(sequence)
     for _ in range(draw.choice((1, 1, 2, 3))):
         kind = draw.randrange(4)

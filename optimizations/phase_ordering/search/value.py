@@ -53,7 +53,6 @@ class ValueModel(nn.Module):
     def __init__(
         self, widths: Mapping[str, int], count: int, settings: ValueSettings
     ) -> None:
-        """For so many sequences; `fit` comes next."""
         super().__init__()
         self.normalised = Normalised(widths, 1)
         self.in_features = self.normalised.in_features
@@ -96,7 +95,6 @@ class Ranked(nn.Module):
     order: Tensor
 
     def __init__(self, model: ValueModel) -> None:
-        """Of a trained model."""
         super().__init__()
         self.model = model
         self.in_features = model.in_features
