@@ -162,7 +162,7 @@ def main(
         figures = json.dumps(report.figures(outcome), indent=2)
         json_file.write_text(figures + "\n", encoding="utf-8")
     promises = report.promises(outcome.stock, outcome.results)
-    broken = [promise for promise in promises if not promise.kept]
+    broken = [promise for promise, is_kept in promises.items() if not is_kept]
     for promise in broken:
         console.print(f"Not so: {promise}", style="bold red")
     if broken:

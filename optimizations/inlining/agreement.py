@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How well one's decisions agree with LLVM's, beyond what one number can say."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +30,12 @@ class Agreement:
         )
 
     def __add__(self, other: "Agreement") -> "Agreement":
-        return Agreement(
-            self.both_inline + other.both_inline,
-            self.only_llvm + other.only_llvm,
-            self.only_model + other.only_model,
-            self.neither + other.neither,
-        )
+        return Agreement(*map(add, astuple(self), astuple(other)))
 
     @property
     def decisions(self) -> int:
         """How many call sites there are."""
-        return self.both_inline + self.only_llvm + self.only_model + self.neither
+        return sum(astuple(self))
 
     @property
     def llvm_inlines(self) -> int:
