@@ -109,10 +109,6 @@ def build_by_model(
 
     One compiler at a time: two of them would wait for each other's answers, and the
     times would say so.
-
-    Raises:
-        CompilerFailed: The compiler failed, or the model in it.
-        UnexpectedStatistics: Some decision was not the model's.
     """
     options = ["-mlbridge-inliner-include-default", "-mlbridge-print-statistics"]
     flags = [*model_flags(plugin, spec), *mllvm(options)]
@@ -136,12 +132,7 @@ def build_by_served_model(
     into: Path,
     advance: Callable[[], None],
 ) -> ModelBuild:
-    """The same with a policy in this process, which is asked in one of the ways SERVED.
-
-    Raises:
-        CompilerFailed: The compiler failed, or the model did.
-        UnexpectedStatistics: Some decision was not the model's.
-    """
+    """The same with a policy in this process, asked in one of the ways `SERVED`."""
     # The name of a socket has to be short, which a path in a checkout may not be.
     with TemporaryDirectory(prefix="mlbridge-demo-") as folder:
         spec = f"pipe:{in_spec(Path(folder) / 'inliner')}"
@@ -158,11 +149,7 @@ def build_by_served_model(
 
 
 def read_statistics(stderr: str) -> Asked:
-    """Reads the lines that -mlbridge-print-statistics printed.
-
-    Raises:
-        UnexpectedStatistics: A figure is missing, or a decision was not the model's.
-    """
+    """Reads the lines that -mlbridge-print-statistics printed."""
     asked = Asked()
     for line in re.findall(r"^mlbridge-inliner: .*\basked=.*$", stderr, re.MULTILINE):
         pairs = re.findall(r"(\w+)=([\d.]+)", line)

@@ -79,11 +79,7 @@ class Decision(nn.Module):
 def write_onnx(
     network: InliningNetwork, path: Path, table: Table, seed: int
 ) -> Exported:
-    """Writes the network as an .onnx file that decides as it does on all of a table.
-
-    Raises:
-        mlbridge.ModelError: it decides otherwise; nothing is written.
-    """
+    """Writes the network as an .onnx file that decides as it does on all of a table."""
     return export(
         Decision(network),
         path,

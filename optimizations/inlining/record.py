@@ -67,12 +67,7 @@ def record(
 
 
 def read_table(units: Sequence[Unit]) -> Table:
-    """Reads the logs of some translation units.
-
-    Raises:
-        mlbridge.Malformed: A log is damaged.
-        ValueError: The logs are of different features, or all are empty.
-    """
+    """Reads the logs of some translation units."""
     names: tuple[str, ...] = ()
     features, decisions, indices = [], [], []
     for index, unit in enumerate(units):

@@ -51,11 +51,7 @@ def compile_program(
     extra: Callable[[Path], Sequence[str]] = lambda source: (),
     jobs: int = 1,
 ) -> Iterator[Compiled]:
-    """Compiles each translation unit with `clang -Oz` and yields it when it is done.
-
-    Raises:
-        CompilerFailed: clang found an error, or the plug-in did.
-    """
+    """Compiles each translation unit with `clang -Oz` and yields it when it is done."""
     into.mkdir(parents=True, exist_ok=True)
 
     def compile_one(source: Path) -> Compiled:

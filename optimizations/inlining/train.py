@@ -65,9 +65,6 @@ def train(
     """Trains a network to decide as the table says.
 
     The same table and settings give the same network on the same kind of machine.
-
-    Raises:
-        ValueError: There is too little to learn from, or to judge by.
     """
     torch.use_deterministic_algorithms(True)
     # Threads cost more than they bring at this size.
