@@ -37,9 +37,9 @@ from mlbridge_benchmarks.common.options import find_plugin, find_vocabulary
 from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.phase_ordering import compile_time, training
 from mlbridge_benchmarks.phase_ordering import task as phase_ordering
+from mlbridge_benchmarks.phase_ordering.command import need_packages
 from mlbridge_benchmarks.phase_ordering.compile_time import Compiled, Flow
 from mlbridge_benchmarks.phase_ordering.gym_flow import GymFlow
-from mlbridge_benchmarks.phase_ordering.options import need_packages
 from mlbridge_benchmarks.phase_ordering.original import OriginalTools
 from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
 from mlbridge_benchmarks.phase_ordering.training import Episode, Played
