@@ -36,7 +36,7 @@ from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrde
 from mlbridge_optimizations.phase_ordering.model.network import Normalised
 from mlbridge_optimizations.plot import panels_of
 
-from .original_env import OriginalEnv
+from .original import OriginalEnv
 from .task import Sample, environment_of, need_grpc, own_cpu_seconds
 
 ORIGINAL = "original"

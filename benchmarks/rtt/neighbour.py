@@ -35,8 +35,8 @@ from mlbridge_benchmarks.common.processes import (
 )
 from mlbridge_benchmarks.common.tables import plain_table
 
+from .measurement import Workers
 from .runners import RUNNERS
-from .workers import Workers
 from .workload import Workload
 
 TRIPS_A_SWEEP = 1000
