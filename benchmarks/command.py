@@ -18,10 +18,10 @@ COMMANDS = {
     "neighbour": "rtt.neighbour:neighbour_command",
     "inliner": "inliner.command:inliner_command",
     "threads": "threads.command:threads_command",
-    "overhead": "overhead.command:overhead_command",
-    "compile-time": "phase_ordering.compile_time_command:compile_time_command",
-    "training": "phase_ordering.training_command:training_command",
-    "gym": "phase_ordering.gym_command:gym_command",
+    "overhead": "overhead.overhead:overhead_command",
+    "compile-time": "phase_ordering.command:compile_time_command",
+    "training": "phase_ordering.command:training_command",
+    "gym": "phase_ordering.command:gym_command",
 }
 
 

@@ -5,16 +5,11 @@
 
 from mlbridge import extras
 
-FOLDER = "./optimizations"
-"""The checkout's that has this distribution."""
+FOLDER = "./optimizations"  # The checkout's that has this distribution.
 
 
 def need(what: str, packages: tuple[str, ...]) -> None:
-    """Looks for packages without importing them.
-
-    Args:
-        what: needs them, for the message.
-        packages: as they are imported; the extra ``train`` has them.
+    """Looks for packages of the extra ``train`` without importing them.
 
     Raises:
         Unsupported: one is not installed.

@@ -6,10 +6,11 @@
 from setuptools import find_packages, setup
 
 NAME = "mlbridge_optimizations"
+DATA = ["*.json", "*/*.json", "programs.toml", "py.typed", "scripts/*", "run/*"]
 
 folders = find_packages(exclude=["build*"])
 setup(
     packages=[NAME, *(f"{NAME}.{folder}" for folder in folders)],
     package_dir={NAME: "."},
-    package_data={"": ["*.json", "*/*.json", "py.typed", "scripts/*"]},
+    package_data={"": DATA},
 )

@@ -5,6 +5,8 @@
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from mlbridge.errors import OSFailure
-from mlbridge_benchmarks.common import plot
-from mlbridge_benchmarks.common.checkout import ROOT
+from .processes import ROOT, existing
 
 JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the rows here.")
@@ -37,21 +37,11 @@ def only_runner(known: Sequence[str]) -> Any:
 LOCAL_RUNNERS = ("pipe", "shm")
 LocalRunner = Annotated[list[str] | None, only_runner(LOCAL_RUNNERS)]
 
-MODEL_RUNNERS = ("onnx", "aot")
-"""Of models that clang asks in its own process."""
+MODEL_RUNNERS = ("onnx", "aot")  # Of models that clang asks in its own process.
 ModelRunner = Annotated[list[str] | None, only_runner(MODEL_RUNNERS)]
 
 Rounds = Annotated[
     int, typer.Option(min=1, help="How often each is measured; medians are shown.")
-]
-
-Workloads = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="The programs' sources, which are fetched if they are not there. "
-        "[default: build/workloads]",
-    ),
 ]
 
 Plugin = Annotated[
@@ -84,33 +74,20 @@ def parse_counts(option: str, text: str) -> tuple[int, ...]:
 
 
 def find_plugin(given: Path | None) -> Path:
-    """Where the LLVM plug-in is.
-
-    Raises:
-        OSFailure: it is not there.
-    """
-    plugin = given or ROOT / "build" / "release" / "lib" / "MLBridgeLLVM.so"
-    if not plugin.exists():
-        raise OSFailure(
-            f"there is no {plugin}; `make build` in a checkout makes it, and --plugin "
-            "says where it is otherwise"
-        )
-    return plugin.resolve()
+    """Where the LLVM plug-in is."""
+    return existing(
+        given or ROOT / "build" / "release" / "lib" / "MLBridgeLLVM.so",
+        "`make build` in a checkout makes it, and --plugin says where it is otherwise",
+    )
 
 
 def find_vocabulary(given: Path | None) -> Path:
-    """Where the vocabulary of embeddings is.
-
-    Raises:
-        OSFailure: it is not there.
-    """
-    file = given or ROOT / "build" / "ir2vec" / "ir2vec-300d.json"
-    if not file.exists():
-        raise OSFailure(
-            f"there is no {file}; `make build` in a checkout fetches it, and "
-            "--vocabulary says where it is otherwise"
-        )
-    return file.resolve()
+    """Where the vocabulary of embeddings is."""
+    return existing(
+        given or ROOT / "build" / "ir2vec" / "ir2vec-300d.json",
+        "`make build` in a checkout fetches it, and --vocabulary says where it is"
+        " otherwise",
+    )
 
 
 def progress_on(console: Console, *, auto_refresh: bool = True) -> Progress:
@@ -125,6 +102,13 @@ def progress_on(console: Console, *, auto_refresh: bool = True) -> Progress:
     )
 
 
+def begin(progress: Progress, name: str, total: int) -> Callable[[], None]:
+    """Shows a step of so many parts; what is returned shows that one more is done."""
+    task = progress.add_task(name, total=total)
+    progress.refresh()
+    return partial(progress.update, task, advance=1, refresh=True)
+
+
 def write_rows(
     console: Console, rows: Sequence[dict[str, Any]], json_file: Path | None
 ) -> None:
@@ -136,6 +120,6 @@ def write_rows(
 
 def write_plot(console: Console, path: Path, draw: Callable[[Path], None]) -> None:
     """Draws to a file, where matplotlib is installed, and says so."""
-    if plot.is_available():
+    if find_spec("matplotlib") is not None:
         draw(path)
         console.print(f"plot: {path}")

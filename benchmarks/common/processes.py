@@ -8,7 +8,7 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,21 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge.errors import OSFailure, PeerClosed, Timeout
-from mlbridge_benchmarks.common.checkout import ROOT
 
-SWEEP_SECONDS = 120.0
-"""Far more than a sweep takes, also on a busy machine."""
+# Of the checkout, which has the plug-in and the models.
+ROOT = Path(__file__).resolve().parents[2]
 
+# The programs' sources, which are fetched if they are not there.
+WORKLOADS = ROOT / "build" / "workloads"
+
+SWEEP_SECONDS = 120.0  # Far more than a sweep takes, also on a busy machine.
 
 ENDING_SECONDS = 5.0
 
-
+# What `mlbridge bench rtt`, `serve` and `neighbour` run.
 CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
-"""What `mlbridge bench rtt`, `serve` and `neighbour` run."""
 
-
+# One product is too short to be worth a second thread.
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""One product is too short to be worth a second thread."""
 
 
 @dataclass(frozen=True)
@@ -59,43 +60,44 @@ class Sweep:
 
     microseconds: NDArray[np.float64]
     answers: NDArray[np.float32]
-    allocations: int
-    """Of the client, on its heap."""
+    allocations: int  # Of the client, on its heap.
 
 
 class Worker:
-    """A process that does one sweep for each line it is sent."""
+    """A process that answers lines with lines."""
 
     def __init__(self, name: str, process: "subprocess.Popen[bytes]") -> None:
         self.name = name
         self._process = process
 
     def sweep(self) -> Sweep:
-        """Has it do a sweep.
-
-        Raises:
-            PeerClosed: it has ended; why is on its stderr, which is ours.
-            Timeout: it takes longer than any sweep.
-        """
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            raise self._has_ended() from None
-        result = json.loads(self._read_line())
+        """Has it do a sweep, which an empty line asks for."""
+        self.send("")
+        result = json.loads(self.line())
         return Sweep(
             np.array(result["us"]),
             np.array(result["answers"], np.float32),
             result.get("allocations", 0),
         )
 
-    def _has_ended(self) -> PeerClosed:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(ENDING_SECONDS)
-        return PeerClosed(f"{self.name} ended with status {self._process.returncode}")
+    def send(self, line: str) -> None:
+        """Asks; why it has ended, if it has, is on its stderr, which is ours."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._has_ended() from None
 
-    def _read_line(self) -> bytes:
+    def meet(self) -> None:
+        """Waits until it is ready, which is when it has had its first answer."""
+        with suppress(PeerClosed):
+            if self.line() == "ready\n":
+                return
+        raise PeerClosed(f"{self.name} did not get its first answer")
+
+    def line(self) -> str:
+        """The next that it says; far later than any sweep takes it is given up."""
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
         until = time.monotonic() + SWEEP_SECONDS
@@ -108,7 +110,12 @@ class Worker:
             if not part:
                 raise self._has_ended()
             line += part
-        return line
+        return line.decode()
+
+    def _has_ended(self) -> PeerClosed:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(ENDING_SECONDS)
+        return PeerClosed(f"{self.name} ended with status {self._process.returncode}")
 
 
 @contextmanager
@@ -116,22 +123,19 @@ def started(
     command: Sequence[str | Path],
     descriptors: Sequence[int] = (),
     stderr: IO[bytes] | None = None,
+    variables: Mapping[str, str] = ENVIRONMENT,
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """A process that does not outlive the body.
+    """A process that does not outlive the body, and inherits some descriptors.
 
-    It is in a session of its own, so that Ctrl-C is only ours to handle.
-
-    Args:
-        command: the program and its arguments.
-        descriptors: what it inherits.
-        stderr: where it complains, if not on our stderr.
+    It is in a session of its own, so that Ctrl-C is only ours to handle. It complains
+    on ``stderr``, which is ours if it is not said.
     """
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,
-        env=os.environ | ENVIRONMENT,
+        env={**os.environ, **variables},
         pass_fds=descriptors,
         start_new_session=True,
     ) as process:
@@ -145,16 +149,20 @@ def started(
                 process.kill()
 
 
+def existing(path: Path, how: str) -> Path:
+    """A file or a folder, or else how to come by it."""
+    if not path.exists():
+        raise OSFailure(f"there is no {path}; {how}")
+    return path.resolve()
+
+
+def in_checkout(path: str) -> Path:
+    """A file of the checkout."""
+    return existing(ROOT / path, f"{ROOT} has to be a checkout")
+
+
 def find_build(given: Path | None, needed: Sequence[str] = CLIENTS) -> Path:
-    """Where the clients are.
-
-    Args:
-        given: the folder, unless it is the usual one.
-        needed: what has to be there, as patterns.
-
-    Raises:
-        OSFailure: one is not.
-    """
+    """Where the clients are: a folder that has files of all the patterns ``needed``."""
     build = given or ROOT / "build" / "release" / "benchmarks"
     for name in needed:
         if not any(build.glob(name)):

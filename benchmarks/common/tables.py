@@ -26,11 +26,16 @@ class Bound:
         return self.found <= self.limit
 
 
-def plain_table(title: str) -> Table:
-    """A table of the benchmarks' look."""
-    return Table(
+def plain_table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
+    """A table of the benchmarks' look, with columns of words and then of numbers."""
+    table = Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )
+    for column in words:
+        table.add_column(column, no_wrap=True)
+    for column in numbers:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
 
 
 def number(value: float) -> str:
@@ -41,12 +46,7 @@ def number(value: float) -> str:
 
 def bounds_table(found: Sequence[Bound]) -> Table:
     """Which limits hold."""
-    table = plain_table("limits")
-    for column in ("", "", "against"):
-        table.add_column(column)
-    table.add_column("found", justify="right")
-    table.add_column("limit", justify="right")
-    table.add_column("")
+    table = plain_table("limits", ("", "", "against"), ("found", "limit", ""))
     for bound in found:
         table.add_row(
             bound.placement,

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
@@ -25,7 +25,6 @@ from mlbridge import aot
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.errors import ModelError, OSFailure
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.checkout import ROOT
 from mlbridge_benchmarks.common.options import (
     Build,
     JsonFile,
@@ -33,22 +32,22 @@ from mlbridge_benchmarks.common.options import (
     progress_on,
     write_rows,
 )
-from mlbridge_benchmarks.common.processes import find_build
+from mlbridge_benchmarks.common.processes import ROOT, WORKLOADS, find_build
+from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.corpus.toolchain import CLANG
 
 MODEL = ROOT / "models" / "inlining-imitation" / "inliner.onnx"
 
-RULE = "cost-rule"
-"""The plug-in with nobody to ask: CostRuleModule.cpp beside this."""
+RULE = "cost-rule"  # The plug-in with nobody to ask: CostRuleModule.cpp beside this.
+# The same, which asks whoever is behind it before it decides by the rule.
 ASKING = "cost-rule+ask|"
-"""The same, which asks whoever is behind it before it decides by the rule."""
 
+# How much more of a compile the questions may be, by the scheme of the model.
 LIMITS = {"builtin": 0.01, "aot": 0.01, "onnx": 0.05}
-"""How much more of a compile the questions may be, by the scheme of the model."""
 
+# More than the slowest compile takes, also where each instruction is counted.
 SECONDS = 3600.0
-"""More than the slowest compile takes, also where each instruction is counted."""
 
 # What is decided in these: nothing, and one call.
 NO_CALL = "int f(int x) { return x; }\n"
@@ -94,17 +93,16 @@ class Row:
     source: str
     decisions: int
     runs: int
-    start_up_ms: float
-    """Of a process, in its first question."""
+    start_up_ms: float  # Of a process, in its first question.
     us_per_decision: float
+    # The questions after the first, as a part of the compile by the rule.
     time_share: float
-    """The questions after the first, as a part of the compile by the rule."""
     cpu_ms_rule: float
     cpu_ms_stock: float
+    # With the model's own decisions, as the one for stock is clang's own.
     cpu_ms: float
-    """With the model's own decisions, as the one for stock is clang's own."""
+    # Of a compile that asks nothing, beside one by the rule.
     instructions_before_first: int = 0
-    """Of a compile that asks nothing, beside one by the rule."""
     start_up_instructions: int = 0
     instructions_per_decision: float = 0.0
     instructions_rule: int = 0
@@ -121,15 +119,9 @@ class Row:
 
 
 def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
-    """Compiles once with the model that a spec names, or with clang alone.
+    """Compiles once with the model that a spec names; None: with clang alone.
 
-    Args:
-        what: to compile.
-        spec: of the model; None for a clang without the plug-in.
-        count: whether to count instructions (by valgrind, some thirty times as slow).
-
-    Raises:
-        ModelError: the compile failed, or a decision was not the model's.
+    Counting instructions, by valgrind, makes it some thirty times as slow.
     """
     environment = {**os.environ, "MLBRIDGE_MODULES": str(what.modules)}
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
@@ -191,18 +183,7 @@ def measure(
     count: bool,
     advance: Callable[[], None],
 ) -> list[Row]:
-    """Compiles in turn, by each model, by the rule, and by clang alone.
-
-    Args:
-        what: to compile.
-        specs: of the models, by their schemes.
-        runs: how often each is timed; they take turns.
-        count: whether to count instructions, too.
-        advance: called after each compile.
-
-    Raises:
-        ModelError: a compile failed, or asking changed what it makes.
-    """
+    """Compiles in turn, by each model, by the rule, and by clang alone."""
 
     def once(where: Compile, spec: str | None, counted: bool = False) -> Run:
         made = run(where, spec, count=counted)
@@ -241,57 +222,46 @@ def measure(
                 if is_held_against and counted.decisions != asked:
                     raise ModelError(f"expected {asked} questions of {name}")
 
-    rows = []
-    for scheme, spec in specs.items():
-        asked_us = median(ASKING + spec, lambda r: r.mean_us)
-        row = Row(
+    def of_counts(spec: str) -> dict[str, Any]:
+        none, one, every = (
+            counts[ASKING + spec, name] - counts[RULE, name]
+            for name in ("none", "one", "all")
+        )
+        return {
+            "instructions_before_first": none,
+            "start_up_instructions": one,
+            "instructions_per_decision": (every - one) / max(1, rule.decisions - 1),
+            "instructions_rule": counts[RULE, "all"],
+            "instructions_stock": counts[None, "all"],
+            "instructions": counts[spec, "all"],
+        }
+
+    def row(scheme: str, spec: str) -> Row:
+        asking, by_rule = ASKING + spec, RULE
+        return Row(
             scheme,
             what.source.name,
             rule.decisions,
             runs,
-            median(ASKING + spec, lambda r: r.first_us - r.mean_us) / 1000,
-            asked_us - median(RULE, lambda r: r.mean_us),
-            median(ASKING + spec, lambda r: r.asking)
-            - median(RULE, lambda r: r.asking),
-            median(RULE, lambda r: r.cpu_ms),
+            median(asking, lambda r: r.first_us - r.mean_us) / 1000,
+            median(asking, lambda r: r.mean_us) - median(by_rule, lambda r: r.mean_us),
+            median(asking, lambda r: r.asking) - median(by_rule, lambda r: r.asking),
+            median(by_rule, lambda r: r.cpu_ms),
             median(None, lambda r: r.cpu_ms),
             median(spec, lambda r: r.cpu_ms),
+            **(of_counts(spec) if count else {}),
         )
-        if count:
-            row = _with_counts(row, counts, spec)
-        rows.append(row)
-    return rows
 
-
-def _with_counts(
-    row: Row, counts: Mapping[tuple[str | None, str], int], spec: str
-) -> Row:
-    """The row, with what was counted."""
-    none, one, every = (
-        counts[ASKING + spec, name] - counts[RULE, name]
-        for name in ("none", "one", "all")
-    )
-    figures = asdict(row) | {
-        "instructions_before_first": none,
-        "start_up_instructions": one,
-        "instructions_per_decision": (every - one) / max(1, row.decisions - 1),
-        "instructions_rule": counts[RULE, "all"],
-        "instructions_stock": counts[None, "all"],
-        "instructions": counts[spec, "all"],
-    }
-    return Row(**figures)
+    return [row(scheme, spec) for scheme, spec in specs.items()]
 
 
 def table(rows: Sequence[Row]) -> Table:
     """The rows."""
     first = rows[0]
-    shown = Table(
-        title=f"{first.source} at -Oz, {first.decisions} decisions, "
-        f"median of {first.runs}"
+    what = f"{first.source} at -Oz, {first.decisions} decisions"
+    shown = plain_table(
+        f"{what}, median of {first.runs}", [""], [row.scheme for row in rows]
     )
-    shown.add_column("")
-    for row in rows:
-        shown.add_column(row.scheme, justify="right", no_wrap=True)
 
     def line(label: str, value: Callable[[Row], str]) -> None:
         shown.add_row(label, *[value(row) for row in rows])
@@ -334,7 +304,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 def _default_source() -> tuple[Path, str]:
     """Lua's parser, which Debian has; fetched where it is not there yet."""
-    lua = unpack(["lua"], ROOT / "build" / "workloads")["lua"]
+    lua = unpack(["lua"], WORKLOADS)["lua"]
     return lua.folder / "lparser.c", shlex.join(lua.flags)
 
 

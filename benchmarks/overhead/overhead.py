@@ -1,32 +1,53 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the plug-in and its models add to clang: bytes, milliseconds, memory."""
+"""``mlbridge bench overhead``: bytes, milliseconds and memory beside clang's."""
 
 import json
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
 
 from mlbridge import inprocess
 from mlbridge.errors import ModelError, OSFailure
+from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks.common.options import (
+    MODEL_RUNNERS,
+    Build,
+    JsonFile,
+    ModelRunner,
+    Plugin,
+    Rounds,
+    begin,
+    choice,
+    find_plugin,
+    progress_on,
+    write_rows,
+)
+from mlbridge_benchmarks.common.processes import WORKLOADS, find_build
+from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_benchmarks.threads import threads
+from mlbridge_benchmarks.threads.threads import Source
+from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.corpus.toolchain import CLANG
 
-SECONDS = 120.0
-"""More than one compile takes."""
+SECONDS = 120.0  # More than one compile takes.
 
+# Few lines that have something to be decided, so that a model is loaded.
 SMALLEST = """\
 static int twice(int x) { return x + x; }
 static int thrice(int x) { return x + twice(x); }
 int f(int x) { return twice(x) + thrice(x) + thrice(x + 1); }
 """
-"""Few lines that have something to be decided, so that a model is loaded."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +56,13 @@ class Variant:
 
     name: str
     options: tuple[str, ...]
-    files: tuple[Path, ...]
-    """What it needs on disk beside clang."""
-    asks: bool
-    """Whether a model decides."""
+    files: tuple[Path, ...]  # What it needs on disk beside clang.
+    asks: bool  # Whether a model decides.
 
     @property
     def disk_mib(self) -> float:
         """The size of those files."""
         return sum(path.stat().st_size for path in self.files) / 2**20
-
-
-@dataclass(frozen=True)
-class Source:
-    """What is compiled."""
-
-    name: str
-    path: Path
-    flags: tuple[str, ...] = ()
 
 
 @dataclass
@@ -62,20 +72,14 @@ class Runs:
     seconds: list[float] = field(default_factory=list)
     cpu_seconds: list[float] = field(default_factory=list)
     rss_mib: list[float] = field(default_factory=list)
-    asked: int = 0
-    """Decisions in one compile."""
+    asked: int = 0  # Decisions in one compile.
 
 
-Results = dict[tuple[str, str], Runs]
-"""By the names of the source and of the variant."""
+Results = dict[tuple[str, str], Runs]  # By the names of the source and of the variant.
 
 
 def clang_files() -> tuple[Path, ...]:
-    """The stock compiler, and those of its libraries that are LLVM's.
-
-    Raises:
-        OSFailure: there is none.
-    """
+    """The stock compiler, and those of its libraries that are LLVM's."""
     clang = shutil.which(CLANG)
     if clang is None:
         raise OSFailure(f"there is no {CLANG}")
@@ -85,12 +89,7 @@ def clang_files() -> tuple[Path, ...]:
 
 
 def variants(plugin: Path, runners: Sequence[str], folder: Path) -> list[Variant]:
-    """Stock clang, the plug-in alone, and the plug-in with each kind of model.
-
-    Raises:
-        OSFailure: the model, or clang, is not there.
-        mlbridge.Error: the model cannot be compiled.
-    """
+    """Stock clang, the plug-in alone, and the plug-in with each kind of model."""
     load = (f"-fpass-plugin={plugin}",)
     made = [
         Variant("stock", (), (), asks=False),
@@ -117,11 +116,7 @@ def variants(plugin: Path, runners: Sequence[str], folder: Path) -> list[Variant
 def compile_once(
     build: Path, variant: Variant, source: Source, output: Path
 ) -> tuple[dict[str, float], int]:
-    """Compiles the source; returns what run-client found, and the decisions.
-
-    Raises:
-        ModelError: clang failed, or the model was not asked.
-    """
+    """Compiles the source; returns what run-client found, and the decisions."""
     command: list[str | Path] = [build / "run-client", CLANG]
     command += ["-Oz", "-w", *source.flags]
     command += [*variant.options, "-c", source.path, "-o", output]
@@ -150,11 +145,7 @@ def measure(
     folder: Path,
     on_round: Callable[[], None],
 ) -> Results:
-    """Compiles each source with each variant in turns; the first round is to warm up.
-
-    Raises:
-        ModelError: a compile failed, or a model was not asked.
-    """
+    """Compiles each source with each variant in turns; the first round warms up."""
     results: Results = {}
     for i in range(rounds + 1):
         for source in sources:
@@ -200,3 +191,94 @@ def rows(results: Results, wanted: Sequence[Variant]) -> list[dict[str, Any]]:
             }
         )
     return made
+
+
+MODULE = ("bzip2", "compress.c")
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> Table:
+    title = "what the plug-in and its models add to clang -Oz"
+    columns = ("asked", "MiB", "ms", "+", "CPU ms", "+", "RSS", "+")
+    table = plain_table(title, ("", "clang"), columns)
+    last = ""
+    for row in rows:
+        table.add_row(
+            row["source"] if row["source"] != last else "",
+            row["clang"],
+            str(row["asked"] or ""),
+            f"{row['disk_mib']:.2f}",
+            *(f"{row[name]:.1f}" for name in ("ms", "added_ms")),
+            *(f"{row[name]:.1f}" for name in ("cpu_ms", "added_cpu_ms")),
+            *(f"{row[name]:.1f}" for name in ("rss_mib", "added_rss_mib")),
+        )
+        last = row["source"]
+    return table
+
+
+def _module(source: Path | None) -> Source:
+    if source:
+        return Source(source.name, source)
+    name, file = MODULE
+    program = unpack([name], WORKLOADS)[name]
+    return Source(file, program.folder / file, program.flags)
+
+
+def overhead_command(
+    runner: ModelRunner = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.c",
+            exists=True,
+            help="The module that is compiled. [default: bzip2's compress.c]",
+        ),
+    ] = None,
+    rounds: Rounds = 25,
+    plugin: Plugin = None,
+    json_file: JsonFile = None,
+    build: Build = None,
+) -> None:
+    """Measure what the plug-in adds to clang: size, start-up, memory.
+
+    Stock clang, clang with the plug-in and no model to ask, and with the imitation
+    inliner by each way to run it in the process compile two files in turns: the
+    smallest that has something to decide, whose time is the start-up, since a model is
+    loaded by its first question; and a whole module.
+
+    "asked" are the decisions, "MiB" is what has to be on disk beside clang, "RSS" the
+    most memory in MiB that the process had, shared libraries included; "+" is the
+    median of what compiles of the same round differ by from stock clang's. CPU is what
+    other work on the machine disturbs least.
+
+    ```sh
+    mlbridge bench overhead
+    mlbridge bench overhead --runner aot --source x.c
+    ```
+    """
+    console = TableConsole(highlight=False)
+    chosen = choice("--runner", runner, MODEL_RUNNERS)
+    found_build = find_build(build, ["run-client"])
+    found_plugin = find_plugin(plugin)
+    module = _module(source)
+    with (
+        tempfile.TemporaryDirectory(prefix="mlb") as temporary,
+        progress_on(console, auto_refresh=False) as progress,
+    ):
+        folder = Path(temporary)
+        smallest = folder / "smallest.c"
+        smallest.write_text(SMALLEST)
+        wanted = variants(found_plugin, chosen, folder)
+        results = measure(
+            found_build,
+            wanted,
+            [Source("start-up", smallest), module],
+            rounds=rounds,
+            folder=folder,
+            on_round=begin(progress, "compiles", rounds + 1),
+        )
+        made = rows(results, wanted)
+    console.print(_table(made))
+    stock = clang_files()
+    sizes = sum(path.stat().st_size for path in stock) / 2**20
+    console.print(f"stock clang: {sizes:.1f} MiB in {len(stock)} files")
+    write_rows(console, made, json_file)

@@ -10,12 +10,13 @@ take the same actions and make the same objects is looked at, not supposed.
 import hashlib
 import re
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import geometric_mean, median
-from typing import Any, Protocol
+from typing import Any
 
 from elftools.elf.elffile import ELFFile
 from rich.table import Table
@@ -23,8 +24,11 @@ from rich.table import Table
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_benchmarks.phase_ordering.original import OriginalTools
-from mlbridge_benchmarks.phase_ordering.task import (
+from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.plot import panels_of
+
+from .original import OriginalTools
+from .task import (
     Deployed,
     Sample,
     Server,
@@ -34,23 +38,23 @@ from mlbridge_benchmarks.phase_ordering.task import (
     served,
     timed,
 )
-from mlbridge_optimizations.corpus import toolchain
 
 ORIGINAL, STOCK = "original", "clang -Oz"
 
+# The place of the server, and what the compiler's spec has behind it.
 SERVED = {
     "gRPC": ("grpc+unix:{}", ""),
     "pipe, JSON": ("pipe:{}", "?serdes=json"),
     "pipe, bitstream": ("pipe:{}", "?serdes=bitstream"),
     "shm": ("shm:{}", ""),
 }
-"""The place of the server, and what the compiler's spec has behind it."""
 
-INSIDE = (*SERVED, "onnx", "aot")
-"""In these, clang has the plug-in."""
+INSIDE = (*SERVED, "onnx", "aot")  # In these, clang has the plug-in.
 
 FLOWS = (ORIGINAL, *INSIDE, STOCK)
 
+# How much of the original flow's time a compile may take: the paper's 1 / 4.4 and 1 /
+# 4.7, and for a model in the process less than its 1 / 7.2.
 LIMITS = {
     "gRPC": 0.227,
     "pipe, JSON": 0.213,
@@ -58,49 +62,40 @@ LIMITS = {
     "shm": 0.213,
     "onnx": 0.1,
 }
-"""How much of the original flow's time a compile may take: the paper's 1 / 4.4 and
-1 / 4.7, and for a model in the process less than its 1 / 7.2."""
 
 _ADDRSIG = 0x6FFF4C03
 _NOT_COMPARED = ("SHT_SYMTAB", "SHT_STRTAB", _ADDRSIG)
 
+# How much longer than clang -Oz a compile by a model in machine code may take.
 DEPLOYED_LIMIT = 2.0
-"""How much longer than clang -Oz a compile by a model in machine code may take."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """One compile.
+    """One compile."""
 
-    Attributes:
-        seconds: from its start to the object.
-        cpu_seconds: of all processes that took part.
-        actions: that were taken, by name; empty where none are.
-    """
-
-    seconds: float
-    cpu_seconds: float
-    actions: str = ""
+    seconds: float  # From its start to the object.
+    cpu_seconds: float  # Of all processes that took part.
+    actions: str = ""  # That were taken, by name; empty where none are.
 
 
-class Flow(Protocol):
-    """A way to compile. A context manager: what it needs lives in its body."""
+class Flow(AbstractContextManager["Flow"]):
+    """A way to compile: what it needs lives in its body."""
 
-    start_seconds: float
-    """What had to be started once, for all modules."""
+    start_seconds = 0.0  # What had to be started once, for all modules.
 
-    def __enter__(self) -> "Flow": ...
-
-    def __exit__(self, *error: Any) -> None: ...
+    def __exit__(self, *error: Any) -> None:
+        """Most need nothing."""
 
     def renew(self) -> None:
         """Forgets what it may know of the modules; a round begins."""
 
+    @abstractmethod
     def compile(self, module: Path, to: Path) -> Compiled:
         """Makes an object of a bitcode file."""
 
 
-class OriginalFlow(AbstractContextManager["OriginalFlow"]):
+class OriginalFlow(Flow):
     """A driver that starts processes; this process is the driver."""
 
     def __init__(self, deployed: Deployed, folder: Path) -> None:
@@ -108,26 +103,18 @@ class OriginalFlow(AbstractContextManager["OriginalFlow"]):
         start = time.perf_counter()
         self._deployed = deployed
         self._policy = load_onnx(deployed.model)
-        self._tools = OriginalTools(
-            deployed.space, deployed.observation, folder, deployed.vocabulary
-        )
+        self._tools = OriginalTools(deployed.compiler, folder)
         self._files = folder / "state.bc", folder / "next.bc"
         self.start_seconds = time.perf_counter() - start
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def renew(self) -> None:
-        """It knows nothing."""
 
     def compile(self, module: Path, to: Path) -> Compiled:
         """As the policy decides, action by action."""
         start, before = time.perf_counter(), own_cpu_seconds()
         state, following = self._files
-        actions = self._deployed.space.actions
+        actions = self._deployed.compiler.space.actions
         taken: list[int] = []
         self._tools.begin(module, state)
-        while len(taken) < self._deployed.steps:
+        while len(taken) < self._deployed.compiler.steps:
             (answer,) = self._policy([self._tools.features(state, taken)])
             if int(answer) >= len(actions):
                 break
@@ -140,7 +127,7 @@ class OriginalFlow(AbstractContextManager["OriginalFlow"]):
         return Compiled(seconds, cpu_seconds, self._deployed.names(taken))
 
 
-class ClangFlow(AbstractContextManager["ClangFlow"]):
+class ClangFlow(Flow):
     """One clang, with the plug-in or without."""
 
     def __init__(
@@ -149,19 +136,12 @@ class ClangFlow(AbstractContextManager["ClangFlow"]):
         spec: str = "",
         server: AbstractContextManager[Server] | None = None,
     ) -> None:
-        """Starts nothing yet.
-
-        Args:
-            deployed: the model; None for a stock clang.
-            spec: of the model.
-            server: that has the model, if the spec wants one.
-        """
-        self.start_seconds = 0.0
+        """Starts nothing yet; without ``deployed`` it is a stock clang."""
         self._server = server
         self._running: Server | None = None
         self._options: list[str] = []
         if deployed is not None:
-            self._options.append(f"-fpass-plugin={deployed.plugin}")
+            self._options.append(f"-fpass-plugin={deployed.compiler.plugin}")
             for option in deployed.options(spec):
                 self._options += ["-mllvm", option]
 
@@ -174,9 +154,6 @@ class ClangFlow(AbstractContextManager["ClangFlow"]):
     def __exit__(self, *error: Any) -> None:
         if self._server is not None:
             self._server.__exit__(*error)
-
-    def renew(self) -> None:
-        """It knows nothing."""
 
     def compile(self, module: Path, to: Path) -> Compiled:
         """As anyone would."""
@@ -198,12 +175,7 @@ class ClangFlow(AbstractContextManager["ClangFlow"]):
 
 
 def flows(names: Sequence[str], deployed: Deployed, folder: Path) -> dict[str, Flow]:
-    """The flows by name; servers are started when they are entered.
-
-    Raises:
-        Unsupported: there is no gRPC, and a flow needs it.
-        mlbridge.Error: the model cannot be compiled, or is none of the original flow's.
-    """
+    """The flows by name; servers are started when they are entered."""
     inside = in_process_specs(names, deployed, folder)
     made: dict[str, Flow] = {}
     for number_, name in enumerate(names):
@@ -224,24 +196,18 @@ def flows(names: Sequence[str], deployed: Deployed, folder: Path) -> dict[str, F
 
 @dataclass
 class Results:
-    """What was measured.
+    """What was measured."""
 
-    Attributes:
-        files: the modules, and the instructions of each.
-        start_seconds: by flow.
-        runs: by flow and module, a compile for each round.
-        actions: of each module, by name: the same in all flows.
-        others: by flow that drives the compiler from outside, the modules of which it
-            made another object than clang with the plug-in.
-        base: the flow that the others are to be faster than.
-    """
-
-    files: dict[Path, int]
-    start_seconds: dict[str, float] = field(default_factory=dict)
+    files: dict[Path, int]  # The modules, and the instructions of each.
+    start_seconds: dict[str, float] = field(default_factory=dict)  # By flow.
+    # By flow and module, a compile for each round.
     runs: dict[str, dict[Path, list[Compiled]]] = field(default_factory=dict)
+    # Of each module, by name: the same in all flows.
     actions: dict[Path, str] = field(default_factory=dict)
+    # By flow that drives the compiler from outside, the modules of which it made
+    # another object than clang with the plug-in.
     others: dict[str, set[Path]] = field(default_factory=dict)
-    base: str = ORIGINAL
+    base: str = ORIGINAL  # The flow that the others are to be faster than.
 
     def total(self, flow: str) -> float:
         """Seconds for all modules: the sum of their medians."""
@@ -274,13 +240,7 @@ def measure(
     folder: Path,
     on_compile: Callable[[], None],
 ) -> Results:
-    """Compiles each module by each flow, one after the other, in several rounds.
-
-    Raises:
-        ModelError: a compile failed, or two flows took other actions, or two of ours
-            made other objects of the same module.
-        mlbridge.Error: a server failed.
-    """
+    """Compiles each module by each flow, one after the other, in several rounds."""
     results = Results(sample.files, base=base)
     with ExitStack() as stack:
         for name, flow in made.items():
@@ -383,15 +343,13 @@ def rows(results: Results) -> list[dict[str, Any]]:
 
 def table(results: Results) -> Table:
     """The rows, without those of each module."""
-    shown = plain_table("bitcode to object by a policy of phase ordering")
-    shown.add_column("", no_wrap=True)
     columns = ["s", "CPU s"]
     if results.base in results.runs:
         columns += ["faster", "geomean"]
     if STOCK in results.runs:
         columns += ["/ -Oz", "geomean"]
-    for column in [*columns, "start"]:
-        shown.add_column(column, justify="right", no_wrap=True)
+    title = "bitcode to object by a policy of phase ordering"
+    shown = plain_table(title, [""], [*columns, "start"])
     for row in rows(results):
         cells = [number(row["seconds"]), number(row["cpu_seconds"])]
         for key in ("faster", "of_clang"):
@@ -427,3 +385,27 @@ def bounds(results: Results) -> list[Bound]:
         add(flow, ORIGINAL, limit)
     add("aot", STOCK, DEPLOYED_LIMIT)
     return found
+
+
+def plot(results: Results, path: Path) -> None:
+    """Writes a PNG: seconds for all modules by flow, and of each over its size."""
+    with panels_of(path, 2) as (bars, points):
+        names = list(results.runs)
+        colours = [f"C{i}" for i in range(len(names))]
+        shown = bars.barh(names, [results.total(name) for name in names], color=colours)
+        bars.bar_label(shown, fmt="%.2f s", padding=3)
+        bars.invert_yaxis()
+        bars.margins(x=0.15)
+        bars.set_xlabel("s for all modules")
+        for colour, name in zip(colours, names, strict=True):
+            runs = results.runs[name]
+            times = [
+                1e3 * median(r.seconds for r in runs[file]) for file in results.files
+            ]
+            points.plot(list(results.files.values()), times, f"{colour}.", label=name)
+        points.set_xscale("log")
+        points.set_yscale("log")
+        points.set_xlabel("instructions of a module")
+        points.set_ylabel("ms")
+        points.grid(visible=True, which="both", alpha=0.25)
+        points.legend(fontsize="small")

@@ -10,7 +10,6 @@ trained in, against the same policy inside the compiler.
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +17,21 @@ import gymnasium
 
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
-from mlbridge_benchmarks.phase_ordering.compile_time import STOCK, Compiled
-from mlbridge_benchmarks.phase_ordering.task import (
-    Deployed,
-    cpu_seconds_of,
-    own_cpu_seconds,
-)
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 
+from .compile_time import STOCK, Compiled, Flow
+from .task import Deployed, cpu_seconds_of, environment_of, own_cpu_seconds
+
 GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
 
+# A program that is none of those measured, so that the compiler knows none of them.
 _TRIFLE = "int main(void) { return 0; }\n"
-"""A program that is none of those measured, so that the compiler knows none of them."""
 
 FLOWS = (GYM, KEPT, REWARDED, "onnx", "aot", STOCK)
 
 
-class GymFlow(AbstractContextManager["GymFlow"]):
+class GymFlow(Flow):
     """An environment, and the model in this process."""
 
     def __init__(
@@ -43,19 +39,15 @@ class GymFlow(AbstractContextManager["GymFlow"]):
     ) -> None:
         """Starts nothing yet.
 
-        Args:
-            deployed: the model.
-            modules: those that will come.
-            rewarded: whether each step measures the size of the code, as in training.
-            kept: whether there is one compiler for all modules, and not one for each.
+        ``rewarded``: each step measures the size of the code, as in training. ``kept``:
+        there is one compiler for all modules, and not one for each.
         """
         self._deployed = deployed
         reward = "text-size:10" if rewarded else "none"
-        told: dict[str, Any] = deployed.environment("shm", reward)
-        self._told = {**told, "modules": modules}
+        told = environment_of(deployed.compiler, "shm")
+        self._told = {**told, "reward": reward, "modules": modules}
         self._kept = kept
         self._env: gymnasium.Env[Any, Any] | None = None
-        self.start_seconds = 0.0
 
     def __enter__(self) -> "GymFlow":
         start = time.perf_counter()
@@ -118,7 +110,7 @@ class GymFlow(AbstractContextManager["GymFlow"]):
         over = False
         while not over:
             if not isinstance(observation, dict):
-                observation = {self._deployed.observation[0]: observation}
+                observation = {self._deployed.compiler.observation[0]: observation}
             (answer,) = self._policy([observation])
             observation, _, over, truncated, info = env.step(int(answer))
             if truncated:
@@ -133,7 +125,6 @@ class GymFlow(AbstractContextManager["GymFlow"]):
 
 
 def _compiler(env: gymnasium.Env[Any, Any]) -> PhaseOrderingEnv:
-    """What is behind Gymnasium's wrappers."""
     found = env.unwrapped
     assert isinstance(found, PhaseOrderingEnv)
     return found

@@ -9,44 +9,49 @@ came of it; at the end, clang makes the object. Only stock tools take part, and 
 is what they hand over.
 
 It decides what the bridge decides, by the same model on the same features; so times can
-be compared.
+be compared. It is an environment to train on, too, with the caches that ours has.
 """
 
+import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import gymnasium
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from mlbridge import ir2vec
+from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import Malformed, Unsupported
 from mlbridge.types import Features
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
+from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.compiler.measure import oz_size
+
+Row = NDArray[np.float32]
 
 IR2VEC = "llvm-ir2vec-22"
+# What stands for 1 in the tool's vocabulary: it prints two decimals, and a sum over
+# many functions is not to be rounded in each.
 ONE = 1024.0
-"""What stands for 1 in the tool's vocabulary: it prints two decimals, and a sum over
-many functions is not to be rounded in each."""
 
+# By which LLVM multiplies the vectors of each section.
 WEIGHTS = {"Opcodes": 1.0, "Types": 0.5, "Arguments": 0.2}
-"""By which LLVM multiplies the vectors of each section."""
 
 _FIRST_TYPE, _FIRST_ARGUMENT = "FloatTy", "Function"
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What llvm-ir2vec finds out about a module.
+    """What llvm-ir2vec finds out about a module."""
 
-    Attributes:
-        histogram: float32 [110], how often each entity occurs.
-        embedding: float32 [dimension] or None: the mean over instructions.
-    """
-
+    # float32 [110], how often each entity occurs.
     histogram: NDArray[np.float32] | None
+    # float32 [dimension] or None: the mean over instructions.
     embedding: NDArray[np.float32] | None
 
 
@@ -61,16 +66,7 @@ class Embedder:
     def __init__(
         self, folder: Path, vocabulary: Path | None, *, histogram: bool
     ) -> None:
-        """Writes the tool's vocabulary.
-
-        Args:
-            folder: for it.
-            vocabulary: of embeddings, if they are wanted.
-            histogram: whether histograms are wanted.
-
-        Raises:
-            mlbridge.Error: there is no tool, or the file is no vocabulary.
-        """
+        """Writes the tool's vocabulary to a folder."""
         self._file = folder / "vocabulary.json"
         entities = toolchain.run([IR2VEC, "entities"])[0].decode().split("\n")[1:]
         names = [line.split("\t")[0] for line in entities if line]
@@ -94,12 +90,7 @@ class Embedder:
         self._file.write_text(json.dumps(made))
 
     def see(self, module: Path) -> Seen:
-        """Starts the tool, and reads what it prints.
-
-        Raises:
-            CompilerFailed: it refuses the module.
-            Malformed: it printed something else.
-        """
+        """Starts the tool, and reads what it prints."""
         told = f"--ir2vec-vocab-path={self._file}"
         printed = _run([IR2VEC, "embeddings", told, module]).decode()
         # A function is a line with its name, and a line of numbers in brackets.
@@ -125,34 +116,19 @@ class Embedder:
 class OriginalTools:
     """The processes of the original flow, one a call. A state is a bitcode file."""
 
-    def __init__(
-        self,
-        space: ActionSpace,
-        observation: Sequence[str],
-        folder: Path,
-        vocabulary: Path | None,
-    ) -> None:
-        """Prepares them.
-
-        Args:
-            space: what may be done.
-            observation: of `mlbridge_optimizations.phase_ordering.FEATURES`.
-            folder: for files.
-            vocabulary: of the feature ``embedding``.
-
-        Raises:
-            Unsupported: a feature is one that the stock tools do not tell.
-        """
+    def __init__(self, options: CompilerOptions, folder: Path) -> None:
+        """Prepares them for the task of a compiler, with a folder for files."""
+        observation = tuple(options.widths)
         if "counts" in observation:
             raise Unsupported(
                 "the original flow has no stock tool that tells the feature 'counts'; "
                 "--flow leaves it out of a benchmark of a model that sees them"
             )
-        self.space = space
-        self.observation = tuple(observation)
+        self.space = options.space
+        self.observation = observation
         self._embedder = Embedder(
             folder,
-            vocabulary if "embedding" in observation else None,
+            options.vocabulary if "embedding" in observation else None,
             histogram="histogram" in observation,
         )
 
@@ -204,3 +180,94 @@ class OriginalTools:
                 *("--preserve-bc-uselistorder", source, "-o", to),
             ]
         )
+
+
+@dataclass
+class _State:
+    file: Path
+    features: Features
+    text_size: int
+
+
+@dataclass
+class _Program:
+    module: Path
+    oz: int
+    states: dict[tuple[int, ...], _State] = field(default_factory=dict)
+    # Of machine code, by the hash of the IR.
+    sizes: dict[bytes, int] = field(default_factory=dict)
+
+
+class OriginalEnv(gymnasium.Env[Row, Any]):
+    """Each step starts an opt, an llvm-ir2vec, and a clang to see the size.
+
+    As in the compiler's own environment, a state is remembered by its sequence, and
+    machine code by the hash of the IR that it was made of; -Oz is measured once a
+    module. The files of states are kept, too, so that no pass runs twice: that is more
+    than ours has, which runs the passes of a sequence again when it goes on from there.
+    """
+
+    def __init__(self, options: CompilerOptions, folder: Path) -> None:
+        """Nothing runs yet. The options are those of our own environment."""
+        folder.mkdir()
+        self._tools = OriginalTools(options, folder)
+        self._names, self._steps = list(options.widths), options.steps
+        self._folder = folder
+        self._programs: dict[Path, _Program] = {}
+        self._taken: tuple[int, ...] = ()
+        self._now: _Program | None = None
+        self.known = 0
+        """How many states were known when an action led to them."""
+        width = sum(options.widths.values())
+        self.observation_space = spaces.Box(-np.inf, np.inf, (width,), np.float32)
+        self.action_space = spaces.Discrete(options.choices)
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Row, dict[str, Any]]:
+        """Starts an episode on the module that the options name."""
+        super().reset(seed=seed)
+        module = Path((options or {})["module"])
+        if module not in self._programs:
+            self._programs[module] = _Program(module, oz_size(module, own_session=True))
+        self._now, self._taken = self._programs[module], ()
+        state = self._look()
+        return self._row(state), self._info(state)
+
+    def step(self, action: Any) -> tuple[Row, float, bool, bool, dict[str, Any]]:
+        """Takes an action; the reward is that of ``text-size:10``."""
+        assert self._now is not None
+        before = self._now.states[self._taken].text_size
+        self._taken += (int(action),)
+        self.known += self._taken in self._now.states
+        state = self._look()
+        reward = 10 * (before - state.text_size) / max(self._now.oz, 1)
+        is_over = len(self._taken) >= self._steps
+        return self._row(state), reward, is_over, False, self._info(state)
+
+    def _look(self) -> _State:
+        program, taken = self._now, self._taken
+        assert program is not None
+        if taken in program.states:
+            return program.states[taken]
+        file = self._folder / f"{len(self._programs)}-{len(program.states)}.bc"
+        if taken:
+            self._tools.act(taken[-1], program.states[taken[:-1]].file, file)
+        else:
+            self._tools.begin(program.module, file)
+        features = self._tools.features(file, taken)
+        key = hashlib.sha256(file.read_bytes()).digest()
+        if key not in program.sizes:
+            target = self._folder / "state.o"
+            self._tools.emit(file, target)
+            program.sizes[key] = text_size(target.read_bytes(), str(target))
+        state = _State(file, features, program.sizes[key])
+        program.states[taken] = state
+        return state
+
+    def _row(self, state: _State) -> Row:
+        return np.concatenate([state.features[name] for name in self._names])
+
+    def _info(self, state: _State) -> dict[str, Any]:
+        assert self._now is not None
+        return {"text_size": state.text_size, "oz_text_size": self._now.oz}

@@ -21,11 +21,8 @@ from mlbridge_optimizations.phase_ordering.model.export import export_model
 from mlbridge_optimizations.phase_ordering.model.model import Task
 from mlbridge_optimizations.phase_ordering.model.network import Normalised, Scores
 
-HIDDEN = (128, 128)
-"""The layers of the networks that `mlbridge train` makes."""
-
-_ONCE = 1e3
-"""By how much an action that was taken is worse than any other."""
+HIDDEN = (128, 128)  # The layers of the networks that `mlbridge train` makes.
+_ONCE = 1e3  # By how much an action that was taken is worse than any other.
 
 
 class RandomPolicy(nn.Module):
@@ -56,13 +53,7 @@ class RandomPolicy(nn.Module):
 
 
 def write_policy(path: Path, options: CompilerOptions, seed: int) -> Path:
-    """Writes a random policy as a model is written that was trained.
-
-    Args:
-        path: of the .onnx file.
-        options: what it sees, of which the last is ``actions``, and what it may do.
-        seed: of its weights.
-    """
+    """Writes a random policy as a trained model is; the last it sees is ``actions``."""
     normalised = Normalised(options.widths, options.steps)
     policy = RandomPolicy(options.widths, options.choices, seed)
     task = Task(options.space, options.steps, options.stop, tuple(options.widths))

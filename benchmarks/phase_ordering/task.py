@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import quote
 
 import numpy as np
@@ -29,18 +29,14 @@ from mlbridge.errors import (
 from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.threads import threads
 from mlbridge_optimizations.corpus import manifest, toolchain
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.model.model import Model
 
+# Instructions of the modules that are drawn: neither trifles nor giants.
 FEWEST, MOST = 300, 6000
-"""Instructions of the modules that are drawn: neither trifles nor giants."""
 
-SEEN = ("embedding", "actions")
-"""What the policies of the benchmarks observe."""
-
-START_SECONDS = 60.0
-"""In which a server of a model is there, also on a busy machine."""
+SEEN = ("embedding", "actions")  # What the policies of the benchmarks observe.
+START_SECONDS = 60.0  # In which a server of a model is there, also on a busy machine.
 
 
 @dataclass(frozen=True)
@@ -53,17 +49,7 @@ class Sample:
     def draw(
         cls, corpus: Path, count: int, seed: int, most: int | None = MOST
     ) -> "Sample":
-        """Modules of both splits of a corpus.
-
-        Args:
-            corpus: its folder.
-            count: how many; 0 for all there are.
-            seed: of what is drawn.
-            most: instructions of one; None for no limit.
-
-        Raises:
-            InvalidArgument: there is no such corpus, or too little in it.
-        """
+        """So many modules of both splits of a corpus, or all if it is 0."""
         found = {
             path: size
             for path, size in manifest.load(corpus.resolve())
@@ -98,130 +84,60 @@ class Sample:
 
 @dataclass(frozen=True)
 class Deployed:
-    """A model, and what a compiler is told beside its name.
+    """A model, and what a compiler is told beside its name."""
 
-    Attributes:
-        model: the .onnx file.
-        space: what it may do.
-        space_file: the same, for a compiler whose model is elsewhere and cannot say.
-        observation: what it sees.
-        steps: how many actions it may take.
-        stop: whether the number after the last action is to stop.
-        vocabulary: of embeddings.
-        plugin: MLBridgeLLVM.so.
-    """
-
-    model: Path
-    space: ActionSpace
-    space_file: Path
-    observation: tuple[str, ...]
-    steps: int
-    stop: bool
-    vocabulary: Path | None
-    plugin: Path
-
-    @classmethod
-    def of(
-        cls, model: Path, folder: Path, plugin: Path, vocabulary: Path | None
-    ) -> "Deployed":
-        """What a model's file says.
-
-        Args:
-            model: that `mlbridge train phase-ordering` wrote, or `policies`.
-            folder: for files.
-            plugin: MLBridgeLLVM.so.
-            vocabulary: of embeddings, if it sees them.
-
-        Raises:
-            SchemaMismatch: it is another kind of model.
-        """
-        loaded = Model(model.resolve())
-        task = loaded.task
-        space_file = folder / "actions.json"
-        task.actions.save(space_file)
-        sees = "embedding" in loaded.features
-        return cls(
-            loaded.path,
-            task.actions,
-            space_file,
-            tuple(task.observation),
-            task.steps,
-            task.stop,
-            vocabulary if sees else None,
-            plugin,
-        )
+    model: Path  # The .onnx file.
+    # Of a compiler with the same task: a model that is elsewhere cannot say it.
+    compiler: CompilerOptions
 
     def options(self, spec: str) -> list[str]:
         """LLVM's options for the plug-in, with the model that a spec names.
 
         They are those of opt; clang wants ``-mllvm`` before each.
         """
-        name = "-mlbridge-phase-ordering"
-        return [
-            f"{name}={spec}",
-            f"{name}-actions={self.space_file}",
-            f"{name}-steps={self.steps}",
-            f"{name}-observation={','.join(self.observation)}",
-            *([f"{name}-stop"] if self.stop else []),
-            *(
-                [f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"]
-                if self.vocabulary
-                else []
-            ),
-            "-mlbridge-on-error=fatal",
-            "-mlbridge-print-statistics",
-        ]
-
-    def environment(self, spec: str, reward: str) -> dict[str, object]:
-        """The arguments of a `PhaseOrderingEnv` with the same task."""
-        return {
-            "observation": self.observation,
-            "action": str(self.space_file),
-            "reward": reward,
-            "steps": self.steps,
-            "stop": self.stop,
-            "vocabulary": self.vocabulary,
-            "plugin": self.plugin,
-            "spec": spec,
-        }
+        model = f"-mlbridge-phase-ordering={spec}"
+        more = ["-mlbridge-on-error=fatal", "-mlbridge-print-statistics"]
+        return [model, *self.compiler.task_flags(), *more]
 
     def names(self, sequence: Sequence[int]) -> str:
         """The actions as the plug-in's statistics have them."""
-        return " ".join(self.space.actions[action].name for action in sequence)
+        actions = self.compiler.space.actions
+        return " ".join(actions[action].name for action in sequence)
 
 
 def prepare(
-    folder: Path,
-    model: Path | None,
-    options: CompilerOptions,
-    seed: int,
+    folder: Path, model: Path | None, options: CompilerOptions, seed: int
 ) -> Deployed:
-    """The model to measure with.
-
-    Args:
-        folder: for files.
-        model: an .onnx file; None for a network of random weights.
-        options: the plug-in, the vocabulary, and of a random network the task.
-        seed: of its weights.
-
-    Raises:
-        mlbridge.Error: the file is no model of phase ordering.
-    """
+    """The model to measure with; without one, a network of random weights."""
     if model is None:
-        from mlbridge_benchmarks.phase_ordering.policies import write_policy
+        from .policies import write_policy
 
         model = write_policy(folder / "policy.onnx", options, seed)
-    return Deployed.of(model, folder, options.plugin_file(), options.vocabulary)
+    loaded = Model(model.resolve())
+    task = loaded.task
+    compiler = CompilerOptions.of(
+        task.actions,
+        folder / "actions.json",
+        task.observation,
+        steps=task.steps,
+        stop=task.stop,
+        vocabulary=options.vocabulary if "embedding" in loaded.features else None,
+        plugin=options.plugin_file(),
+    )
+    return Deployed(loaded.path, compiler)
+
+
+def environment_of(options: CompilerOptions, spec: str) -> dict[str, Any]:
+    """The arguments of a `PhaseOrderingEnv` with the same task."""
+    same = ("observation", "reward", "steps", "stop", "vocabulary", "plugin")
+    told = {name: getattr(options, name) for name in same}
+    return {**told, "action": options.actions, "spec": spec}
 
 
 def in_process_specs(
     names: Sequence[str], deployed: Deployed, folder: Path
 ) -> dict[str, str]:
-    """The specs of those runners that need no server; machine code goes to `folder`.
-
-    Raises:
-        mlbridge.Error: the model cannot be compiled.
-    """
+    """The specs of those runners that need no server; machine code goes to `folder`."""
     specs = {}
     if "onnx" in names:
         specs["onnx"] = f"onnx:{quote(str(deployed.model))}"
@@ -235,11 +151,7 @@ def in_process_specs(
 
 
 def need_grpc(spec: str) -> None:
-    """Looks for gRPC, if a spec is for it.
-
-    Raises:
-        Unsupported: it is not there.
-    """
+    """Looks for gRPC, if a spec is for it."""
     if not grpc.is_named_in(spec):
         return
     try:
@@ -250,15 +162,10 @@ def need_grpc(spec: str) -> None:
 
 @dataclass(frozen=True)
 class Server:
-    """A process that answers with the model; `mlbridge serve`, as anyone has it.
+    """A process that answers with the model; `mlbridge serve`, as anyone has it."""
 
-    Attributes:
-        process: that was started.
-        start_seconds: until compilers could come.
-    """
-
-    process: "subprocess.Popen[bytes]"
-    start_seconds: float
+    process: "subprocess.Popen[bytes]"  # That was started.
+    start_seconds: float  # Until compilers could come.
 
     def cpu_seconds(self) -> float:
         """What it has taken so far."""
@@ -266,11 +173,7 @@ class Server:
 
 
 def cpu_seconds_of(process: int) -> float:
-    """What a process that runs has taken so far, by all its threads.
-
-    Raises:
-        PeerClosed: it does not run.
-    """
+    """What a process that runs has taken so far, by all its threads."""
     try:
         # clock_getcpuclockid(3), which Python lacks: Linux has made the clock so of the
         # number since 2.6.12; 2 is for the time that the scheduler counts.
@@ -281,12 +184,7 @@ def cpu_seconds_of(process: int) -> float:
 
 @contextmanager
 def served(model: Path, place: str) -> Iterator[Server]:
-    """Starts a server of a model; it does not outlive the body.
-
-    Raises:
-        PeerClosed: it has ended, also in the body; the text is its own.
-        Timeout: it does not come.
-    """
+    """Starts a server of a model; it does not outlive the body."""
     scheme, _, path = place.partition(":")
     door = Path(path if scheme.startswith("grpc") else f"{path}.sock")
     start = time.monotonic()
@@ -316,7 +214,6 @@ def served(model: Path, place: str) -> Iterator[Server]:
 
 
 def _end_of(said: IO[bytes]) -> str:
-    """The end of what a process has written to a file."""
     said.seek(0)
     return said.read().decode(errors="replace").strip()[-2000:]
 
@@ -331,12 +228,7 @@ class Took:
 
 
 def timed(command: Sequence[str | Path]) -> Took:
-    """Runs a command.
-
-    Raises:
-        ModelError: its status is not 0.
-        Timeout: it did not end; it has been killed.
-    """
+    """Runs a command."""
     words = " ".join(map(str, command))
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()

@@ -31,11 +31,13 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlbridge.errors import ModelError
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_benchmarks.phase_ordering.original_env import OriginalEnv
-from mlbridge_benchmarks.phase_ordering.task import Sample, need_grpc, own_cpu_seconds
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 from mlbridge_optimizations.phase_ordering.model.network import Normalised
+from mlbridge_optimizations.plot import panels_of
+
+from .original import OriginalEnv
+from .task import Sample, environment_of, need_grpc, own_cpu_seconds
 
 ORIGINAL = "original"
 SPECS = {
@@ -48,17 +50,14 @@ FLOWS = (ORIGINAL, *SPECS)
 
 REWARD = "text-size:10"
 
-THROUGHPUT_LIMIT = 0.25
-"""How much of the original flow's time a step may take."""
+THROUGHPUT_LIMIT = 0.25  # How much of the original flow's time a step may take.
+# How much of the time with one worker a step may take with two: 1 / 1.7.
 SCALING_LIMIT = 0.588
-"""How much of the time with one worker a step may take with two: 1 / 1.7."""
 
-_SLACK = 0.01
-"""By how much the original flow's code may be larger or smaller."""
+_SLACK = 0.01  # By how much the original flow's code may be larger or smaller.
 
 Env = gymnasium.Env[Any, Any]
-Sizes = tuple[int, ...]
-"""Of machine code, after each action."""
+Sizes = tuple[int, ...]  # Of machine code, after each action.
 
 
 @dataclass(frozen=True)
@@ -71,39 +70,20 @@ class Episode:
 
 @dataclass(frozen=True)
 class Setting:
-    """What all flows have in common.
+    """What all flows have in common."""
 
-    Attributes:
-        options: of the compiler.
-        folder: for files.
-    """
-
-    options: CompilerOptions
-    folder: Path
+    options: CompilerOptions  # Of the compiler.
+    folder: Path  # For files.
 
     def make(self, flow: str, modules: Sequence[Path]) -> Env:
-        """An environment that knows nothing yet.
-
-        Raises:
-            Unsupported: there is no gRPC, and the flow needs it.
-        """
+        """An environment that knows nothing yet."""
         options = self.options
         if flow == ORIGINAL:
             count = sum(1 for _ in self.folder.iterdir())
             return OriginalEnv(options, self.folder / f"original-{count}")
         need_grpc(SPECS[flow])
-        return PhaseOrderingEnv(
-            observation=options.observation,
-            action=options.actions,
-            reward=options.reward,
-            modules=modules,
-            steps=options.steps,
-            stop=options.stop,
-            flat=True,
-            vocabulary=options.vocabulary,
-            plugin=options.plugin,
-            spec=SPECS[flow],
-        )
+        told = environment_of(options, SPECS[flow])
+        return PhaseOrderingEnv(**told, modules=modules, flat=True)
 
 
 def episodes(sample: Sample, count: int, setting: Setting, seed: int) -> list[Episode]:
@@ -126,29 +106,18 @@ def episodes(sample: Sample, count: int, setting: Setting, seed: int) -> list[Ep
 
 @dataclass(frozen=True)
 class Played:
-    """Some episodes.
+    """Some episodes."""
 
-    Attributes:
-        seconds: for all of them, the start of compilers included.
-        sizes: of each.
-        cpu_seconds: of all processes that took part.
-        known: the share of states that the original flow had in its cache.
-    """
-
-    seconds: float
-    sizes: dict[Episode, Sizes]
-    cpu_seconds: float = 0.0
-    known: float = 0.0
+    seconds: float  # For all of them, the start of compilers included.
+    sizes: dict[Episode, Sizes]  # Of each.
+    cpu_seconds: float = 0.0  # Of all processes that took part.
+    known: float = 0.0  # The share of states that the original flow had in its cache.
 
 
 def play(
     setting: Setting, flow: str, workers: int, wanted: Sequence[Episode]
 ) -> Played:
-    """Plays episodes in new environments: nobody learns.
-
-    Raises:
-        ModelError: a compiler failed.
-    """
+    """Plays episodes in new environments: nobody learns."""
     left: queue.SimpleQueue[Episode] = queue.SimpleQueue()
     for episode in wanted:
         left.put(episode)
@@ -202,12 +171,7 @@ class _Learned(gymnasium.Wrapper[Any, Any, Any, Any]):
     """An environment for a learner: one module after another, normalised."""
 
     def __init__(
-        self,
-        env: Env,
-        modules: Sequence[Path],
-        options: CompilerOptions,
-        *,
-        first: int,
+        self, env: Env, modules: Sequence[Path], options: CompilerOptions, *, first: int
     ) -> None:
         super().__init__(env)
         self._modules = modules
@@ -284,17 +248,12 @@ class _Clock(BaseCallback):
 
 @dataclass(frozen=True)
 class Learned:
-    """A training.
+    """A training."""
 
-    Attributes:
-        seconds: until each iteration ended, the start of compilers included.
-        actions: of each worker.
-        sizes: of machine code, after each of these.
-    """
-
+    # Until each iteration ended, the start of compilers included.
     seconds: tuple[float, ...]
-    actions: tuple[tuple[int, ...], ...]
-    sizes: tuple[Sizes, ...]
+    actions: tuple[tuple[int, ...], ...]  # Of each worker.
+    sizes: tuple[Sizes, ...]  # Of machine code, after each of these.
 
 
 def learn(
@@ -308,17 +267,7 @@ def learn(
 ) -> Learned:
     """Trains a DQN that explores at random: its actions follow from the seed alone.
 
-    Args:
-        setting: the task.
-        flow: one of `FLOWS`.
-        workers: environments at once.
-        modules: for episodes, one after the other.
-        iterations: how many.
-        steps: of each, of all workers together.
-        seed: of the network and of its actions.
-
-    Raises:
-        ModelError: a compiler failed.
+    An iteration is so many ``steps`` of all workers together.
     """
     torch.set_num_threads(1)
     envs = [
@@ -351,21 +300,15 @@ def learn(
 
 @dataclass
 class Results:
-    """What was measured.
+    """What was measured."""
 
-    Attributes:
-        states: of all episodes together.
-        played: by flow and number of workers, for each round.
-        learned: the same.
-        compared: sizes of machine code that were compared.
-        different: those that were others, all of the original flow.
-    """
-
-    states: int
+    states: int  # Of all episodes together.
+    # By flow and number of workers, for each round.
     played: dict[tuple[str, int], list[Played]] = field(default_factory=dict)
+    # The same.
     learned: dict[tuple[str, int], list[Learned]] = field(default_factory=dict)
-    compared: int = 0
-    different: int = 0
+    compared: int = 0  # Sizes of machine code that were compared.
+    different: int = 0  # Those that were others, all of the original flow.
 
     def rate(self, flow: str, workers: int) -> float:
         """Steps a second, nobody learning: the median."""
@@ -399,11 +342,7 @@ def measure(
     seed: int,
     on_part: Callable[[], None],
 ) -> Results:
-    """Plays, and trains, by each flow with each number of workers, in turns.
-
-    Raises:
-        ModelError: a compiler failed, or other code came of the same actions.
-    """
+    """Plays, and trains, by each flow with each number of workers, in turns."""
     results = Results(sum(len(episode.actions) for episode in wanted))
     modules = list(dict.fromkeys(episode.module for episode in wanted))
     for _ in range(rounds):
@@ -491,13 +430,10 @@ def rows(results: Results) -> list[dict[str, Any]]:
 
 def table(results: Results) -> Table:
     """The rows."""
-    shown = plain_table("training of phase ordering")
-    shown.add_column("", no_wrap=True)
     columns = ["workers", "steps/s", "faster", "/ one", "CPU ms"]
     if results.learned:
         columns += ["learning s", "faster"]
-    for column in columns:
-        shown.add_column(column, justify="right", no_wrap=True)
+    shown = plain_table("training of phase ordering", [""], columns)
     for row in rows(results):
         key = row["flow"], row["workers"]
         cells = [
@@ -536,3 +472,35 @@ def bounds(results: Results) -> list[Bound]:
             ratio = results.time_ratio((flow, 2), (flow, 1))
             found.append(Bound(flow, label, "one worker", ratio, SCALING_LIMIT))
     return found
+
+
+def plot(results: Results, path: Path) -> None:
+    """Writes a PNG: steps a second, and time over iterations of a learner."""
+    count = 2 if results.learned else 1
+    with panels_of(path, count) as panels:
+        keys = list(results.played)
+        labels = [f"{flow}, {n} worker{'s' * (n > 1)}" for flow, n in keys]
+        flows = list(dict.fromkeys(flow for flow, _ in keys))
+        colours = [f"C{flows.index(flow)}" for flow, _ in keys]
+        shown = panels[0].barh(
+            labels, [results.rate(*key) for key in keys], color=colours
+        )
+        panels[0].bar_label(shown, fmt="%.1f", padding=3)
+        panels[0].invert_yaxis()
+        panels[0].margins(x=0.15)
+        panels[0].set_xlabel("steps/s, without a learner")
+        for (flow, workers), colour in zip(keys, colours, strict=True):
+            if (flow, workers) in results.learned:
+                seconds = results.learning_seconds(flow, workers)
+                panels[1].plot(
+                    range(1, len(seconds) + 1),
+                    seconds,
+                    f"{colour}{'-' if workers == 1 else '--'}o",
+                    label=f"{flow}, {workers}",
+                )
+        if results.learned:
+            panels[1].set_xlabel("iterations of a DQN")
+            panels[1].set_ylabel("s")
+            panels[1].set_yscale("log")
+            panels[1].grid(visible=True, which="both", alpha=0.25)
+            panels[1].legend(fontsize="small")

@@ -11,7 +11,7 @@
 /// synchronous API and its default settings, and nothing else, as a user's own
 /// stub would send them. Messages are bytes, so that no time goes into
 /// Protobuf. The client's end is used by RttClient.cpp, the model's by
-/// GRPCFloorServer.cpp and, in Python, by mlbridge_benchmarks.rtt.grpc_floor.
+/// GRPCFloorServer.cpp and, in Python, by mlbridge_benchmarks.rtt.peers.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -5,13 +5,13 @@
 
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, TaskID
 from typer import Option
 
 from mlbridge.extras import pip_install
@@ -20,18 +20,19 @@ from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common.options import (
     Build,
     JsonFile,
+    begin,
     choice,
     only_runner,
     progress_on,
     write_rows,
 )
-from mlbridge_benchmarks.common.plot import is_available
 from mlbridge_benchmarks.common.processes import find_build, placements
 from mlbridge_benchmarks.common.tables import bounds_table
-from mlbridge_benchmarks.rtt import inprocess, plot, report
-from mlbridge_benchmarks.rtt.measurement import Results, measure, rounds_of, subjects
-from mlbridge_benchmarks.rtt.runners import RUNNERS, kinds
-from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload, parse_lengths
+
+from . import inprocess, report
+from .measurement import Results, measure, rounds_of, subjects
+from .runners import RUNNERS, kinds
+from .workload import LENGTHS, Workload, parse_lengths
 
 SERDES = tuple(sorted({name for r in RUNNERS.values() for name in r.serdes}))
 ALL = tuple(RUNNERS)
@@ -62,28 +63,8 @@ def _in_process(
     return tuple(here)
 
 
-class _Steps:
-    """Progress in steps that follow each other."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task: TaskID | None = None
-
-    def start(self, name: str, total: int) -> None:
-        """The next step has so many parts."""
-        self._task = self._progress.add_task(name, total=total)
-        self._progress.refresh()
-
-    def advance(self) -> None:
-        """One part of it is done."""
-        assert self._task is not None
-        self._progress.update(self._task, advance=1, refresh=True)
-
-
 @dataclass(frozen=True)
 class _Options:
-    """Of the command."""
-
     sweeps: Annotated[
         int, Option(min=1, help="Round trips for each length that count.")
     ] = 20
@@ -99,8 +80,7 @@ class _Options:
         list[str] | None, only_runner([*kinds(), *inprocess.RUNTIMES])
     ] = None
     serdes: Annotated[
-        list[str] | None,
-        Option(metavar="|".join(SERDES), help="Only this format."),
+        list[str] | None, Option(metavar="|".join(SERDES), help="Only this format.")
     ] = None
     fresh: Annotated[
         bool,
@@ -161,7 +141,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     where = [p for p in placements() if p.name in wanted]
     if missing := set(wanted) - {p.name for p in where}:
         console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")
-    if not (can_plot := is_available()):
+    if not (can_plot := find_spec("matplotlib") is not None):
         install = escape(pip_install("matplotlib"))
         console.print(f"[yellow]no plot: `{install}` for one[/]")
 
@@ -169,9 +149,6 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     # It draws between sweeps.
     with progress_on(console, auto_refresh=False) as progress:
         for p in where if chosen else ():
-            task = progress.add_task(p.name, total=rounds_of(by.sweeps))
-            progress.refresh()
-            advance = partial(progress.update, task, advance=1, refresh=True)
             measured.append(
                 measure(
                     p,
@@ -180,20 +157,18 @@ def _rtt(context: typer.Context, by: _Options) -> None:
                     sweeps=by.sweeps,
                     fresh=by.fresh,
                     build=found_build,
-                    on_round=advance,
+                    on_round=begin(progress, p.name, rounds_of(by.sweeps)),
                 )
             )
 
         inside: list[inprocess.Measured] = []
         if runtimes:
-            steps = _Steps(progress)
             inside = inprocess.measure(
                 runtimes,
                 inprocess.lengths_of(asked),
                 batches=inprocess.BATCHES_A_SWEEP * by.sweeps,
                 build=found_build,
-                on_start=steps.start,
-                on_done=steps.advance,
+                on_start=partial(begin, progress),
             )
 
     for results in measured:
@@ -206,11 +181,11 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     write_rows(console, rows, by.json_file)
     path = by.plot_file or found_build / "rtt.png"
     if can_plot and measured:
-        plot.save(measured, path)
+        report.plot(measured, path)
         console.print(f"plot: {path}")
     if can_plot and inside:
         path = path.with_stem(f"{path.stem}-inprocess")
-        plot.save_in_process(inside, path)
+        inprocess.plot(inside, path)
         console.print(f"plot: {path}")
 
 

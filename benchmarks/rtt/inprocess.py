@@ -5,12 +5,11 @@
 
 import json
 import os
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,31 +19,30 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from mlbridge import inprocess
-from mlbridge.errors import PeerClosed
 from mlbridge.extras import how_to_install, pip_install
-from mlbridge_benchmarks.common.processes import ENVIRONMENT
+from mlbridge_benchmarks.common.processes import ENVIRONMENT, Worker, started
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_benchmarks.rtt import savedmodel
-from mlbridge_benchmarks.rtt.report import shown
-from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload
+from mlbridge_optimizations.plot import panels_of
 
-RUNTIMES = ("onnx", "aot", "tf")
-"""In the order of the tables; each by its scheme."""
+from . import savedmodel
+from .report import shown
+from .workload import LENGTHS, Workload
+
+RUNTIMES = ("onnx", "aot", "tf")  # In the order of the tables; each by its scheme.
 
 POLICIES = ("echo", "fc")
 
 BATCHES_A_SWEEP = 5
 
+# Of more lengths than these, the first and every tenth are taken: each is a model of
+# its own, which takes seconds to compile.
 MOST_LENGTHS = 12
-"""Of more lengths than these, the first and every tenth are taken: each is a model of
-its own, which takes seconds to compile."""
 
+# How much longer than its floor a runner may take for the shortest question.
 FIRST_LIMIT_US = {"onnx": 0.5}
-"""How much longer than its floor a runner may take for the shortest question."""
-SWEEP_LIMIT = {"onnx": 1.15}
-"""How much of its floor's sweep a runner's may take."""
+SWEEP_LIMIT = {"onnx": 1.15}  # How much of its floor's sweep a runner's may take.
+# How much longer than its floor it may take for any question.
 CALL_LIMIT_US = {"aot": 0.2}
-"""How much longer than its floor it may take for any question."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +52,7 @@ class Measured:
     runtime: str
     model: str
     floats: int
-    calls: int
-    """In a batch."""
+    calls: int  # In a batch.
     # A call's share of each batch.
     floor_ns: NDArray[np.float64]
     runner_ns: NDArray[np.float64]
@@ -92,8 +89,7 @@ class Row:
     floats: str
     floor_us: float
     us: float
-    difference_us: float
-    """A call."""
+    difference_us: float  # A call.
     ratio: float
     our_allocations: float
     runtime_allocations: float
@@ -110,38 +106,19 @@ def lengths_of(lengths: Sequence[int]) -> tuple[int, ...]:
 def _client(build: Path, batches: int, features: Path) -> Iterator[Any]:
     """A function that sends inprocess-client a line, and returns its answer."""
     core = max(os.sched_getaffinity(0))
-    environment = os.environ | ENVIRONMENT
+    variables = ENVIRONMENT | savedmodel.environment(build)
     if runtime := inprocess.onnxruntime():
-        environment["MLBRIDGE_ONNXRUNTIME"] = str(runtime)
-    environment |= savedmodel.environment(build)
-    command: list[str | Path] = [build / "inprocess-client"]
-    command += [str(core), features, str(batches)]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+        variables["MLBRIDGE_ONNXRUNTIME"] = str(runtime)
+    name = "inprocess-client"
+    command: list[str | Path] = [build / name, str(core), features, str(batches)]
+    with started(command, variables=variables) as process:
+        worker = Worker(name, process)
 
         def ask(line: str) -> Any:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            try:
-                print(line, file=process.stdin, flush=True)
-                answer = process.stdout.readline()
-            except BrokenPipeError:
-                answer = ""
-            if not answer:
-                raise PeerClosed(f"inprocess-client ended with {process.wait()}")
-            return json.loads(answer)
+            worker.send(line)
+            return json.loads(worker.line())
 
-        try:
-            yield ask
-        finally:
-            process.terminate()
+        yield ask
 
 
 def available(build: Path) -> dict[str, str]:
@@ -167,26 +144,14 @@ def measure(
     *,
     batches: int,
     build: Path,
-    on_start: Callable[[str, int], None],
-    on_done: Callable[[], None],
+    on_start: Callable[[str, int], Callable[[], None]],
 ) -> list[Measured]:
     """Measures the sweep's two policies and a network, by each runtime.
 
-    Args:
-        runtimes: the schemes.
-        lengths: how many float32s are asked about; each is a model of its own.
-        batches: how many pairs of batches.
-        build: where inprocess-client is, and where models are kept.
-        on_start: called with a step's name and how many parts it has.
-        on_done: called after each part.
-
-    Raises:
-        ModelError: an answer was wrong.
-        PeerClosed: the client has ended; why is on its stderr, which is ours.
-        mlbridge.Error: a model cannot be compiled.
+    Each length is a model of its own, which is kept where inprocess-client is.
     """
     # Here, since `mlbridge bench` is there without the package onnx as well.
-    from mlbridge_benchmarks.rtt.models import MLP, InProcessModel, ModelCache
+    from .models import MLP, InProcessModel, ModelCache
 
     models = [InProcessModel(name, n) for name in POLICIES for n in lengths]
     models.append(InProcessModel("mlp", MLP[0]))
@@ -197,16 +162,15 @@ def measure(
         cache.compile_all(
             models,
             jobs=len(os.sched_getaffinity(0)),
-            on_start=lambda total: on_start("compiling models", total),
-            on_done=on_done,
+            on_start=partial(on_start, "compiling models"),
         )
     if "tf" in runtimes:
-        on_start("saving TensorFlow's models", 1)
+        on_done = on_start("saving TensorFlow's models", 1)
         savedmodel.make(build, cache, models)
         on_done()
     find = {"onnx": cache.onnx, "aot": cache.compiled, "tf": cache.saved_model}
 
-    on_start("in process", len(models) * len(runtimes))
+    on_done = on_start("in process", len(models) * len(runtimes))
     found = []
     with tempfile.TemporaryDirectory(prefix="mlb") as folder:
         work.save(Path(folder))
@@ -237,7 +201,6 @@ def measure(
 
 
 def _row(found: Sequence[Measured], floats: str) -> Row:
-    """One, or several added up."""
     floor = sum(m.floor_us for m in found)
     runner = sum(m.runner_us for m in found)
     return Row(
@@ -312,11 +275,11 @@ def _us(value: float) -> str:
 
 def table(found: Sequence[Measured]) -> Table:
     """What each call took; of a sweep, the sum, and the difference a call."""
-    shown_table = plain_table("in process: us a call, of a sweep their sum")
-    for column in ("model", "floats", "runner"):
-        shown_table.add_column(column, no_wrap=True)
-    for column in ("floor", "runner", "more", "/floor", "mallocs", "runtime's"):
-        shown_table.add_column(column, justify="right")
+    shown_table = plain_table(
+        "in process: us a call, of a sweep their sum",
+        ("model", "floats", "runner"),
+        ("floor", "runner", "more", "/floor", "mallocs", "runtime's"),
+    )
     lengths = sorted({m.floats for m in found if m.model != "mlp"})
     wanted = {*shown(lengths), "sweep"} if lengths else set()
     for row in rows(found):
@@ -334,3 +297,29 @@ def table(found: Sequence[Measured]) -> Table:
             f"{row.runtime_allocations:g}",
         )
     return shown_table
+
+
+def plot(found: Sequence[Measured], path: Path) -> None:
+    """Writes a PNG with one panel a policy: each runner, and its floor dashed."""
+    policies = [name for name in dict.fromkeys(m.model for m in found) if name != "mlp"]
+    with panels_of(path, len(policies), shared=True) as panels:
+        for panel, policy in zip(panels, policies, strict=True):
+            runtimes = dict.fromkeys(m.runtime for m in found)
+            for colour, runtime in enumerate(runtimes):
+                mine = [m for m in found if (m.model, m.runtime) == (policy, runtime)]
+                lengths = [m.floats for m in mine]
+                panel.plot(
+                    lengths, [m.runner_us for m in mine], f"C{colour}", label=runtime
+                )
+                panel.plot(
+                    lengths,
+                    [m.floor_us for m in mine],
+                    f"C{colour}--",
+                    label=f"{runtime}, direct call",
+                )
+            panel.set_yscale("log")
+            panel.set_title(policy)
+            panel.set_xlabel("float32s in a question")
+            panel.grid(visible=True, which="both", alpha=0.25)
+        panels[0].set_ylabel("median call, us")
+        panels[-1].legend(fontsize="small")

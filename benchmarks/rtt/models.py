@@ -23,23 +23,21 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from mlbridge import aot
-from mlbridge_benchmarks.rtt.workload import Workload
 
+from .workload import Workload
+
+# The widths of the network's layers; in tables, 300->128->64->15.
 MLP = (300, 128, 64, 15)
-"""The widths of the network's layers; in tables, 300->128->64->15."""
 
-OPSET, IR_VERSION = 17, 9
-"""Those that every runtime of the last years reads."""
+OPSET, IR_VERSION = 17, 9  # Those that every runtime of the last years reads.
 
 
 @dataclass(frozen=True)
 class InProcessModel:
     """A model to be."""
 
-    name: str
-    """``echo`` or ``fc``, as the policies of the sweep, or ``mlp``."""
-    length: int
-    """How many float32s it takes."""
+    name: str  # ``echo`` or ``fc``, as the policies of the sweep, or ``mlp``.
+    length: int  # How many float32s it takes.
 
     def onnx(self, work: Workload) -> bytes:
         """The model as an .onnx file."""
@@ -52,11 +50,7 @@ class InProcessModel:
         return [_column(self.length, work)] if self.name == "fc" else []
 
     def check(self, work: Workload, answer: NDArray[np.float32]) -> None:
-        """Holds an answer against the right one.
-
-        Raises:
-            ModelError: it is wrong.
-        """
+        """Holds an answer against the right one."""
         if self.name == "mlp":
             work.compare("mlp", self.length, answer, *_mlp_answer(work))
         else:
@@ -69,7 +63,6 @@ def _model(
     constants: Sequence[NDArray[Any]],
     extents: tuple[list[int], list[int]],
 ) -> onnx.ModelProto:
-    """From x to y; the constants are called c0, c1, ..."""
     given, made = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
         for name, shape in zip("xy", extents, strict=True)
@@ -159,11 +152,7 @@ def _compile(source: Path, target: Path) -> None:
 
 @dataclass(frozen=True)
 class ModelCache:
-    """A folder of models.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """A folder of models."""
 
     folder: Path
     work: Workload
@@ -205,25 +194,14 @@ class ModelCache:
         models: Sequence[InProcessModel],
         *,
         jobs: int,
-        on_start: Callable[[int], None],
-        on_done: Callable[[], None],
+        on_start: Callable[[int], Callable[[], None]],
     ) -> None:
-        """Compiles those that are not there yet.
-
-        Args:
-            models: what is wanted.
-            jobs: how many are compiled at once.
-            on_start: told how many there are to be compiled, if any.
-            on_done: called after each.
-
-        Raises:
-            mlbridge.Error: one cannot be compiled.
-        """
+        """Compiles those that are not there yet; ``on_start`` is told how many."""
         pairs = [self._library(model) for model in models]
         missing = [pair for pair in pairs if not pair[1].exists()]
         if not missing:
             return
-        on_start(len(missing))
+        on_done = on_start(len(missing))
         with ProcessPoolExecutor(jobs) as pool:
             for done in [pool.submit(_compile, *pair) for pair in missing]:
                 done.result()

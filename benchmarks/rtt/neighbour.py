@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextlib import nullcontext as quiet
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +22,7 @@ from mlbridge_benchmarks.common.options import (
     Build,
     JsonFile,
     LocalRunner,
+    begin,
     choice,
     progress_on,
     write_rows,
@@ -33,14 +33,15 @@ from mlbridge_benchmarks.common.processes import (
     placements,
     started,
 )
-from mlbridge_benchmarks.rtt.runners import RUNNERS
-from mlbridge_benchmarks.rtt.workers import Workers
-from mlbridge_benchmarks.rtt.workload import Workload
+from mlbridge_benchmarks.common.tables import plain_table
+
+from .measurement import Workers
+from .runners import RUNNERS
+from .workload import Workload
 
 TRIPS_A_SWEEP = 1000
 
-LIMIT = 2.0
-"""A busy neighbour may cost so much of the quiet median."""
+LIMIT = 2.0  # A busy neighbour may cost so much of the quiet median.
 
 BUSY = """
 import os, sys
@@ -85,13 +86,7 @@ def measure(
     build: Path,
     on_sweep: Callable[[], None],
 ) -> list[Row]:
-    """Times the trips of one runner without a busy neighbour and with one.
-
-    Raises:
-        ModelError: an answer was wrong.
-        PeerClosed: a process has ended.
-        Timeout: a process hangs.
-    """
+    """Times the trips of one runner without a busy neighbour and with one."""
     work = Workload.make((floats,) * TRIPS_A_SWEEP)
     rows = []
     with ExitStack() as stack:
@@ -131,11 +126,11 @@ def sweeps_of(trips: int) -> int:
 
 def table(rows: Sequence[Row]) -> Table:
     """The rows, each busy one against the quiet one before it."""
-    shown = Table(title="one core's busy neighbour, us a trip")
-    for name in ("runner", "placement", "neighbour"):
-        shown.add_column(name)
-    for name in ("trips", "median", "/ quiet", "mean", "p99", "max"):
-        shown.add_column(name, justify="right", no_wrap=True)
+    shown = plain_table(
+        "one core's busy neighbour, us a trip",
+        ("runner", "placement", "neighbour"),
+        ("trips", "median", "/ quiet", "mean", "p99", "max"),
+    )
     base = 0.0
     for row in rows:
         base = base if row.busy else row.median_us
@@ -158,8 +153,7 @@ def table(rows: Sequence[Row]) -> Table:
 
 def neighbour_command(
     trips: Annotated[
-        int,
-        typer.Option(min=1, help="Round trips of each row, in full thousands."),
+        int, typer.Option(min=1, help="Round trips of each row, in full thousands.")
     ] = 100_000,
     floats: Annotated[
         int, typer.Option(min=1, max=1 << 20, help="How many float32s are sent.")
@@ -186,10 +180,8 @@ def neighbour_command(
     # It draws between sweeps.
     with progress_on(console, auto_refresh=False) as progress:
         for name, placement in chosen:
-            task = progress.add_task(
-                f"{name}, {placement.name}", total=2 * sweeps_of(trips)
-            )
-            advance = partial(progress.update, task, advance=1, refresh=True)
+            total = 2 * sweeps_of(trips)
+            advance = begin(progress, f"{name}, {placement.name}", total)
             rows += measure(
                 name,
                 placement,

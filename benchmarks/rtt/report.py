@@ -4,6 +4,7 @@
 """What was measured, as JSON rows, as tables and against the limits."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,16 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_benchmarks.rtt.measurement import Results, Series, Subject
+from mlbridge_optimizations.plot import panels_of
+
+from .measurement import Results, Series, Subject
 
 SHOWN_LENGTHS = (500, 5_000, 50_000)
 
+# How much `fc` may take of what `echo` and the product alone take together.
 FC_LIMIT = 1.6
-"""How much `fc` may take of what `echo` and the product alone take together."""
 
-JSON_LIMIT = 0.15
-"""How much a sweep with JSON may take of the stdlib's pair."""
+JSON_LIMIT = 0.15  # How much a sweep with JSON may take of the stdlib's pair.
 
 
 def shown(lengths: Sequence[int]) -> dict[str, int]:
@@ -122,12 +124,9 @@ def sweeps_table(results: Results) -> Table:
     """What each row took."""
     at = shown(results.lengths)
     features = "fresh floats" if results.fresh else "floats"
-    table = plain_table(
-        f"{results.placement.name}: ms a sweep, us a trip of so many {features}"
-    )
-    table.add_column("", no_wrap=True)
-    for column in ("median", "/floor", "mean", "p99", *at, "mallocs"):
-        table.add_column(column, justify="right")
+    title = f"{results.placement.name}: ms a sweep, us a trip of so many {features}"
+    columns = ("median", "/floor", "mean", "p99", *at, "mallocs")
+    table = plain_table(title, [""], columns)
 
     def add(name: str, series: Series, ratio: str, mallocs: str, style: str) -> None:
         sums = [sweep_ms(x) for x in (series.median, series.mean, series.p99)]
@@ -150,3 +149,23 @@ def sweeps_table(results: Results) -> Table:
     for name, baseline in results.baselines.items():
         add(names[name], baseline, "", "", "dim")
     return table
+
+
+def plot(measured: Sequence[Results], path: Path) -> None:
+    """Writes a PNG with one panel a placement."""
+    with panels_of(path, len(measured), shared=True) as panels:
+        for panel, results in zip(panels, measured, strict=True):
+            lengths = results.lengths
+            for name, floor in results.floors.items():
+                panel.plot(lengths, floor.median, "--", label=f"raw {name} floor")
+            for subject, series in results.subjects.items():
+                label = f"{subject.runner.name} {subject.serdes} {subject.policy}"
+                panel.plot(lengths, series.median, label=label)
+            for name, baseline in results.baselines.items():
+                panel.plot(lengths, baseline.median, ":", label=f"{name} alone")
+            panel.set_yscale("log")
+            panel.set_title(results.placement.name)
+            panel.set_xlabel("float32s in a question")
+            panel.grid(visible=True, which="both", alpha=0.25)
+        panels[0].set_ylabel("median round trip, us")
+        panels[-1].legend(fontsize="small")

@@ -19,8 +19,8 @@ from mlbridge.interface import (
 )
 from mlbridge.types import Features, Policy
 
+# A model that nobody asks for so long is left over from a run that was killed.
 IDLE_SECONDS = 60.0
-"""A model that nobody asks for so long is left over from a run that was killed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,22 +28,16 @@ class Runner:
     """A way for a compiler to ask a model in another process."""
 
     name: str
-    spec: str
-    """The compiler's model spec, with {path} and {serdes} to be filled in."""
-    interface: Callable[[str], BaseCompilerInterface]
-    """The model's side, at a path."""
-    floor: str
-    """The raw floor of its transport, that it is held against."""
+    spec: str  # The compiler's model spec, with {path} and {serdes} to be filled in.
+    interface: Callable[[str], BaseCompilerInterface]  # The model's side, at a path.
+    floor: str  # The raw floor of its transport, that it is held against.
     serdes: tuple[str, ...]
+    # By placement: the floor whose sweep that of `echo` is held against, and how much
+    # of it that may take.
     limits: Mapping[str, tuple[str, float]]
-    """By placement: the floor whose sweep that of `echo` is held against, and how much
-    of it that may take."""
-    other_floors: tuple[str, ...] = ()
-    """Floors that are only shown."""
-    by_port: bool = False
-    """Whether {path} is a port of this machine's loopback."""
-    allocates: bool = False
-    """Whether what is under it takes memory for each message."""
+    other_floors: tuple[str, ...] = ()  # Floors that are only shown.
+    by_port: bool = False  # Whether {path} is a port of this machine's loopback.
+    allocates: bool = False  # Whether what is under it takes memory for each message.
 
     @property
     def floors(self) -> tuple[str, ...]:

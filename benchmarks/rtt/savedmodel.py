@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mlbridge_benchmarks.rtt.models import InProcessModel, ModelCache
 
-SECONDS = 600.0
-"""More than all models take."""
+SECONDS = 600.0  # More than all models take.
 
 
 def _environment(build: Path) -> Path:
@@ -47,11 +46,7 @@ def environment(build: Path) -> dict[str, str]:
 
 
 def make(build: Path, cache: "ModelCache", models: Sequence["InProcessModel"]) -> None:
-    """Saves those models that are not there yet.
-
-    Raises:
-        ModelError: TensorFlow failed.
-    """
+    """Saves those models that are not there yet."""
     # Here, since TensorFlow's Python runs this file, and has no mlbridge.
     from mlbridge.errors import ModelError
 

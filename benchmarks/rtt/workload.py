@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import ModelError
 
-LENGTHS = tuple(range(500, 50_001, 500))
-"""Those of the paper's figure 5c."""
+LENGTHS = tuple(range(500, 50_001, 500))  # Those of the paper's figure 5c.
 
 MAX_LENGTH = 1 << 20
 
@@ -54,15 +53,7 @@ class Workload:
         return self.features.astype(np.float64) * self.weights
 
     def check(self, policy: str, answers: NDArray[np.float32]) -> None:
-        """Holds the answers of a sweep against the right ones.
-
-        Args:
-            policy: ``"echo"``, whose answers are exact, or ``"fc"``.
-            answers: one for each length.
-
-        Raises:
-            ModelError: one of them is wrong.
-        """
+        """Holds the answers of a sweep, one a length, against the right ones."""
         ends = np.array(self.lengths) - 1
         if policy == "echo":
             right = self.features[ends].astype(np.float64)
@@ -81,18 +72,7 @@ class Workload:
         right: NDArray[np.float64],
         tolerance: NDArray[np.float64],
     ) -> None:
-        """Holds answers against the right ones.
-
-        Args:
-            policy: whose they are.
-            lengths: how many features each is an answer to.
-            answers: what was found.
-            right: what was expected.
-            tolerance: how far off each may be.
-
-        Raises:
-            ModelError: one of them is wrong.
-        """
+        """Holds answers to so many features each against the right ones."""
         if answers.shape != right.shape:
             raise ModelError(
                 f"a wrong answer of {policy}: expected {right.size} numbers, "
@@ -111,11 +91,7 @@ class Workload:
 
 
 def parse_lengths(text: str) -> tuple[int, ...]:
-    """Reads ``500,5000`` or ``FIRST:LAST:STEP``, which includes the last.
-
-    Raises:
-        ValueError: it is neither, or a length is out of range.
-    """
+    """Reads ``500,5000`` or ``FIRST:LAST:STEP``, which includes the last."""
     if ":" in text:
         first, last, step = map(int, text.split(":"))
         lengths = tuple(range(first, last + 1, step))

@@ -4,7 +4,6 @@
 """``mlbridge bench serve``."""
 
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from mlbridge.errors import ModelError, PeerClosed
+from mlbridge.errors import ModelError
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common.options import (
     LOCAL_RUNNERS,
@@ -28,12 +27,10 @@ from mlbridge_benchmarks.common.options import (
     progress_on,
     write_rows,
 )
-from mlbridge_benchmarks.common.processes import find_build, started
+from mlbridge_benchmarks.common.processes import Worker, find_build, started
+from mlbridge_benchmarks.common.tables import plain_table
 
 CLIENTS = "1,2,8,32"
-
-ENDING_SECONDS = 30.0
-"""More than the slowest answer takes."""
 
 
 @dataclass(frozen=True)
@@ -55,58 +52,34 @@ class Row:
 
     load: Load
     decisions_per_second: float
+    # Decisions of the compiler that got the fewest, over their mean.
     slowest_client: float
-    """Decisions of the compiler that got the fewest, over their mean."""
     batch_size: float
     latency_ms: dict[str, float]
 
 
-def _end(process: "subprocess.Popen[bytes]", name: str) -> bytes:
-    """Has a process end, and returns the rest of its output."""
-    output, _ = process.communicate(timeout=ENDING_SECONDS)
-    if process.returncode:
-        raise PeerClosed(f"{name} ended with status {process.returncode}")
-    return bytes(output)
-
-
 def measure(load: Load, build: Path) -> Row:
-    """Runs compilers against a model, all at once.
-
-    Raises:
-        PeerClosed: a process has failed; why is on its stderr, which is ours.
-        ModelError: a compiler was left without an answer.
-    """
+    """Runs compilers against a model, all at once."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         spec = f"{load.runner}:{folder}/model"
-        model = stack.enter_context(
-            started(
-                [
-                    sys.executable,
-                    "-m",
-                    "mlbridge_benchmarks.serve.model",
-                    spec,
-                    str(load.model_ms),
-                    str(load.max_batch),
-                    str(load.max_delay_ms),
-                ]
-            )
-        )
+        told = (load.model_ms, load.max_batch, load.max_delay_ms)
+        module = [sys.executable, "-m", "mlbridge_benchmarks.serve.model"]
+        model = stack.enter_context(started([*module, spec, *map(str, told)]))
         client: list[str | Path] = [build / "serve-client", spec, str(load.floats)]
-        compilers = [stack.enter_context(started(client)) for _ in range(load.clients)]
+        compilers = [
+            Worker("a compiler", stack.enter_context(started(client)))
+            for _ in range(load.clients)
+        ]
         for compiler in compilers:
-            assert compiler.stdout is not None
-            if compiler.stdout.readline() != b"ready\n":
-                raise PeerClosed("a compiler did not get its first answer")
+            compiler.meet()
         for compiler in compilers:
-            assert compiler.stdin is not None
-            compiler.stdin.write(f"{load.seconds}\n".encode())
-            compiler.stdin.flush()
-        results = [json.loads(_end(compiler, "a compiler")) for compiler in compilers]
+            compiler.send(str(load.seconds))
+        results = [json.loads(compiler.line()) for compiler in compilers]
         rates = [result["questions"] / result["seconds"] for result in results]
         if min(rates) == 0:
             raise ModelError("a compiler was left without an answer")
         model.terminate()
-        served = json.loads(_end(model, "the model"))
+        served = json.loads(Worker("the model", model).line())
     return Row(
         load,
         sum(rates),
@@ -118,12 +91,9 @@ def measure(load: Load, build: Path) -> Row:
 
 def table(rows: Sequence[Row]) -> Table:
     """The rows, with what batching gains over the row without it."""
-    shown = Table(title="decisions of many compilers by one model")
-    shown.add_column("runner")
-    for name in ("compilers", "max batch", "decisions/s", "gain", "batch", "slowest"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    for name in ("p50 ms", "p99 ms"):
-        shown.add_column(name, justify="right", no_wrap=True)
+    rates = ("decisions/s", "gain", "batch", "slowest", "p50 ms", "p99 ms")
+    columns = ("compilers", "max batch", *rates)
+    shown = plain_table("decisions of many compilers by one model", ["runner"], columns)
     alone = {
         (r.load.runner, r.load.clients): r.decisions_per_second
         for r in rows

@@ -17,7 +17,6 @@ from typer import Option
 from mlbridge.errors import ModelError
 from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.checkout import ROOT
 from mlbridge_benchmarks.common.options import (
     MODEL_RUNNERS,
     Build,
@@ -25,7 +24,7 @@ from mlbridge_benchmarks.common.options import (
     ModelRunner,
     Plugin,
     Rounds,
-    Workloads,
+    begin,
     choice,
     find_plugin,
     parse_counts,
@@ -33,11 +32,13 @@ from mlbridge_benchmarks.common.options import (
     write_plot,
     write_rows,
 )
-from mlbridge_benchmarks.common.processes import find_build
+from mlbridge_benchmarks.common.processes import WORKLOADS, find_build
 from mlbridge_benchmarks.common.tables import number, plain_table
-from mlbridge_benchmarks.threads import plot, threads
-from mlbridge_benchmarks.threads.threads import Cell, Cells, Model, Round, Source
 from mlbridge_optimizations.corpus.sources import unpack
+from mlbridge_optimizations.plot import panels_of
+
+from . import threads
+from .threads import Cell, Cells, Model, Round, Source
 
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"
@@ -53,12 +54,12 @@ def _both(cells: Cells, runner: str, count: int) -> tuple[Cell, Cell]:
 
 def decisions_table(cells: Cells) -> Table:
     """Decisions a second, and what one takes of a core."""
-    table = plain_table("thousand decisions/s: N threads of one process, N processes")
-    table.add_column("runner")
-    for column in ("N", "threads", "us CPU", "MiB"):
-        table.add_column(column, justify="right")
-    for column in ("processes", "us CPU", "MiB", "threads/processes"):
-        table.add_column(column, justify="right")
+    side = ("us CPU", "MiB")
+    table = plain_table(
+        "thousand decisions/s: N threads of one process, N processes",
+        ["runner"],
+        ("N", "threads", *side, "processes", *side, "threads/processes"),
+    )
     for runner, count in _keys(cells):
         one, many = _both(cells, runner, count)
         sides = [
@@ -76,12 +77,12 @@ def decisions_table(cells: Cells) -> Table:
 
 def compile_table(cells: Cells) -> Table:
     """How long the programs take."""
-    table = plain_table("s to compile all: N threads of one process, N processes")
-    table.add_column("model")
-    for column in ("N", "threads", "s CPU", "processes", "s CPU"):
-        table.add_column(column, justify="right")
-    for column in ("processes/threads", "CPU"):
-        table.add_column(column, justify="right")
+    sides = ("threads", "s CPU", "processes", "s CPU")
+    table = plain_table(
+        "s to compile all: N threads of one process, N processes",
+        ["model"],
+        ("N", *sides, "processes/threads", "CPU"),
+    )
     for runner, count in _keys(cells):
         one, many = _both(cells, runner, count)
         table.add_row(
@@ -92,6 +93,42 @@ def compile_table(cells: Cells) -> Table:
             f"{many.cpu / one.cpu:.2f}",
         )
     return table
+
+
+def plot(decided: Cells, compiled: Cells, path: Path) -> None:
+    """Writes a PNG: decisions a second, and the time of compiling, over N."""
+    wanted = [
+        (cells, label)
+        for cells, label in ((decided, "decisions/s"), (compiled, "s to compile all"))
+        if cells
+    ]
+    with panels_of(path, len(wanted)) as panels:
+        for panel, (cells, label) in zip(panels, wanted, strict=True):
+            runners = dict.fromkeys(runner for runner, _, _ in cells)
+            for colour, name in enumerate(runners):
+                for side, dashes in (("threads", "-"), ("processes", "--")):
+                    mine = {
+                        n: c for (r, n, s), c in cells.items() if (r, s) == (name, side)
+                    }
+                    values = [
+                        cell.rate if cells is decided else cell.seconds
+                        for cell in mine.values()
+                    ]
+                    panel.plot(
+                        list(mine),
+                        values,
+                        f"C{colour}{dashes}o",
+                        label=f"{name}, {side}",
+                    )
+            panel.set_xlabel("threads of one process, or processes")
+            panel.set_ylabel(label)
+            panel.set_xscale("log", base=2)
+            if cells is decided:
+                panel.set_yscale("log")
+            else:
+                panel.set_ylim(bottom=0)
+            panel.grid(visible=True, which="both", alpha=0.25)
+            panel.legend(fontsize="small")
 
 
 class _Compiles:
@@ -120,11 +157,8 @@ class _Compiles:
 
 @dataclass(frozen=True)
 class _Options:
-    """Of the command."""
-
     counts: Annotated[
-        str,
-        Option("--threads", metavar="N,N,...", help="How many at once."),
+        str, Option("--threads", metavar="N,N,...", help="How many at once.")
     ] = COUNTS
     runner: ModelRunner = None
     only: Annotated[
@@ -144,7 +178,6 @@ class _Options:
         float, Option(min=0.05, help="How long decisions are counted each time.")
     ] = 0.5
     rounds: Rounds = 5
-    workloads: Workloads = None
     plugin: Plugin = None
     json_file: JsonFile = None
     plot_file: Annotated[
@@ -203,12 +236,9 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
             shape = [count] if side == "threads" else [1] * count
             return threads.decide(found_build, model, features, shape, wanted.seconds)
 
-        def advance() -> None:
-            progress.update(task, advance=1, refresh=True)
-
         total = 2 * len(numbers) * wanted.rounds
         if "decisions" in parts:
-            task = progress.add_task("decisions", total=total * len(models))
+            advance = begin(progress, "decisions", total * len(models))
             decided = threads.measure(
                 decide, models, numbers, rounds=wanted.rounds, on_round=advance
             )
@@ -216,12 +246,12 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
             if wanted.source:
                 sources = [Source(path.stem, path.resolve()) for path in wanted.source]
             else:
-                tree = wanted.workloads or ROOT / "build" / "workloads"
-                sources = threads.program_sources(unpack(names, tree).values())
+                programs = unpack(names, WORKLOADS)
+                sources = threads.program_sources(programs.values())
             modules = threads.emit_bitcode(sources, folder)
             compiles = _Compiles(found_build, found_plugin, modules, folder)
             models += threads.models(["llvm"], folder)
-            task = progress.add_task("compile", total=total * len(models))
+            advance = begin(progress, "compile", total * len(models))
             compiled = threads.measure(
                 compiles, models, numbers, rounds=wanted.rounds, on_round=advance
             )
@@ -239,7 +269,7 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
     made = threads.rows("decisions", decided) + threads.rows("compile", compiled)
     write_rows(console, made, wanted.json_file)
     path = wanted.plot_file or found_build / "threads.png"
-    write_plot(console, path, partial(plot.save, decided, compiled))
+    write_plot(console, path, partial(plot, decided, compiled))
 
 
 threads_command = with_options(_threads, _Options)

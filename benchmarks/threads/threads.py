@@ -19,18 +19,14 @@ from typing import Any
 
 from mlbridge import inprocess
 from mlbridge.errors import ModelError, PeerClosed
-from mlbridge_benchmarks.common.checkout import in_checkout
-from mlbridge_benchmarks.common.processes import ENVIRONMENT
+from mlbridge_benchmarks.common.processes import ENVIRONMENT, in_checkout
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import CLANG
 
 MODEL = "models/inlining-imitation/inliner.onnx"
 
-PROGRAMS = ("bzip2", "zlib", "lua")
-"""Debian's, that are compiled."""
-
-COMPILE_SECONDS = 600.0
-"""More than any compile takes."""
+PROGRAMS = ("bzip2", "zlib", "lua")  # Debian's, that are compiled.
+COMPILE_SECONDS = 600.0  # More than any compile takes.
 
 SIDES = ("threads", "processes")
 
@@ -39,8 +35,8 @@ SIDES = ("threads", "processes")
 class Model:
     """The imitation inliner, for one way to run it."""
 
+    # ``onnx``, ``aot``; ``llvm`` is LLVM's own heuristic, which asks nobody.
     runner: str
-    """``onnx``, ``aot``; ``llvm`` is LLVM's own heuristic, which asks nobody."""
     spec: str
 
 
@@ -48,8 +44,7 @@ class Model:
 class Round:
     """What one measurement found."""
 
-    work: float
-    """Decisions, or 1 for the programs."""
+    work: float  # Decisions, or 1 for the programs.
     seconds: float
     cpu_seconds: float
     memory_mib: float = 0.0
@@ -87,17 +82,11 @@ class Cell:
         return median(r.memory_mib for r in self.rounds)
 
 
-Cells = dict[tuple[str, int, str], Cell]
-"""By runner, number, and one of SIDES."""
+Cells = dict[tuple[str, int, str], Cell]  # By runner, number, and one of SIDES.
 
 
 def models(runners: Sequence[str], folder: Path) -> list[Model]:
-    """The specs of the imitation inliner; for `aot` it is compiled into `folder`.
-
-    Raises:
-        OSFailure: the model is not there.
-        mlbridge.Error: it cannot be compiled.
-    """
+    """The specs of the imitation inliner; for `aot` it is compiled into `folder`."""
     from mlbridge.aot import compile_model
 
     source = in_checkout(MODEL)
@@ -150,11 +139,7 @@ def _clients(
 def decide(
     build: Path, model: Model, names: Path, counts: Sequence[int], seconds: float
 ) -> Round:
-    """Has clients ask at the same time: one for each count of threads.
-
-    Raises:
-        PeerClosed: one has ended; why is on its stderr, which is ours.
-    """
+    """Has clients ask at the same time: one for each count of threads."""
     with ExitStack() as stack:
         clients = _clients(build, model, names, counts, stack)
         for client in clients:
@@ -193,11 +178,7 @@ def program_sources(programs: Iterable[SourceProgram]) -> list[Source]:
 
 
 def emit_bitcode(sources: Sequence[Source], folder: Path) -> list[Path]:
-    """Has clang make what the plug-in's pipeline begins with; the largest first.
-
-    Raises:
-        ModelError: clang refuses a file.
-    """
+    """Has clang make what the plug-in's pipeline begins with; the largest first."""
 
     def emit(source: Source) -> Path:
         target = folder / f"{source.name}.bc"
@@ -225,9 +206,6 @@ def compile_modules(
 
     With processes there is one for each module, and `count` at a time, as make -j has
     them.
-
-    Raises:
-        ModelError: a compile failed; why is on its stderr, which is ours.
     """
 
     def run(threads: int, files: Sequence[Path]) -> None:
@@ -278,8 +256,8 @@ def measure(
     return cells
 
 
+# Of the cores that a cell could use; with fewer, the machine was busy otherwise.
 BUSY = 0.7
-"""Of the cores that a cell could use; with fewer, the machine was busy otherwise."""
 
 
 def is_busy(cells: Mapping[tuple[str, int, str], Cell]) -> bool:

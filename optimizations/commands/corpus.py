@@ -12,9 +12,10 @@ from rich.table import Table
 from mlbridge.errors import InvalidArgument
 from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
+from mlbridge_optimizations.plot import panels_of
 
 if TYPE_CHECKING:
-    from mlbridge_optimizations.corpus import Program
+    from mlbridge_optimizations.corpus import Corpus, Program
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,16 +23,18 @@ app = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Option(help="Of the corpus.", file_okay=False)]
+Programs = Annotated[
+    list[str] | None,
+    typer.Option("--program", metavar="NAME", help="This one only; may be repeated."),
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Compilers at once.")]
 DEFAULT = Path("build/corpus")
 
 
 @app.command()
 def fetch(
     folder: Folder = DEFAULT,
-    program: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="This one only; may be repeated."),
-    ] = None,
+    program: Programs = None,
     packages: Annotated[
         Path | None,
         typer.Option(
@@ -39,9 +42,7 @@ def fetch(
             file_okay=False,
         ),
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Compilers at once.")
-    ] = None,
+    jobs: Jobs = None,
 ) -> None:
     """Make a corpus of Debian source packages, or what is missing in it.
 
@@ -111,8 +112,26 @@ def stats(
             table.add_row(*_row(f"all {split}", "", split, members))
     console.print(table)
     if plot is not None:
-        corpus.plot_sizes(found, plot)
+        _plot_sizes(found, plot)
         console.print(f"The plot is in {plot}.")
+
+
+def _plot_sizes(corpus: "Corpus", path: Path) -> None:
+    """Writes a PNG: a point for each module, in a row for each program."""
+    programs = corpus.select()
+    colours = {"training": "C0", "held-out": "C1"}
+    with panels_of(path, size=(8, 1 + 0.3 * len(programs))) as (axes,):
+        for row, program in enumerate(programs):
+            sizes = [m.instructions for m in program.modules if m.functions]
+            colour = colours[program.split]
+            axes.plot(sizes, [row] * len(sizes), "o", color=colour, alpha=0.4)
+        for split, colour in colours.items():
+            axes.plot([], [], "o", color=colour, label=split)
+        axes.set_yticks(range(len(programs)), [program.name for program in programs])
+        axes.set_xscale("log")
+        axes.set_xlabel("instructions in a module, before optimisation")
+        axes.grid(visible=True, alpha=0.25)
+        axes.legend(loc="best", fontsize="small")
 
 
 def _row(name: str, version: str, split: str, programs: "list[Program]") -> list[str]:
@@ -132,9 +151,7 @@ def csmith(
     count: Annotated[int, typer.Option(min=1, help="How many programs.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Of the first of them.")] = 0,
     folder: Folder = DEFAULT,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Compilers at once.")
-    ] = None,
+    jobs: Jobs = None,
 ) -> None:
     """Add random C programs, whose output no optimisation may change.
 
@@ -159,10 +176,7 @@ def csmith(
 @app.command()
 def run(
     folder: Folder = DEFAULT,
-    program: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="This one only; may be repeated."),
-    ] = None,
+    program: Programs = None,
     level: Annotated[str, typer.Option(help="Optimised so by stock clang.")] = "-Oz",
 ) -> None:
     """Run the programs on real inputs, and compare what they write with -O0's.

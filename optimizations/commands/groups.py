@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from mlbridge.options import as_click
 from mlbridge_optimizations.optimization import Optimization
 from mlbridge_optimizations.registry import find, known
 
@@ -42,7 +43,7 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
                 found = _of(verb, make, described).get(described.name)
             else:
                 found = _commands(verb, make).get(cmd_name)
-            return None if found is None else _as_click(cmd_name, found)
+            return None if found is None else as_click(cmd_name, found)
 
     app = typer.Typer(cls=Group, no_args_is_help=True, help=text)
 
@@ -62,7 +63,6 @@ def _commands(verb: str, make: Make) -> dict[str, Callable[..., None]]:
 def _of(
     verb: str, make: Make, described: Optimization[Any]
 ) -> dict[str, Callable[..., None]]:
-    """An optimisation's commands of that verb, by name."""
     general = make(described)
     found = {} if general is None else {described.name: general}
     for said, command in described.commands.items():
@@ -70,13 +70,3 @@ def _of(
         if first == verb:
             found[name] = command
     return found
-
-
-def _as_click(name: str, command: Callable[..., None]) -> Any:
-    app = typer.Typer(
-        add_completion=False,
-        rich_markup_mode="markdown",
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.command(name)(command)
-    return typer.main.get_command(app)

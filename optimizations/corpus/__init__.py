@@ -12,15 +12,14 @@ Such as::
         print(module.path, module.instructions)
 
 Each program is a Debian source package; docs/corpus.md tells how to use it on the
-command line, ``recipes.py`` how each is compiled, ``runs.py`` what it is run on.
+command line, ``programs.toml`` how each is compiled and what it is run on.
 """
 
-from mlbridge_optimizations.corpus.build import fetch
-from mlbridge_optimizations.corpus.csmith import generate
-from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program, load
-from mlbridge_optimizations.corpus.plot import plot_sizes
-from mlbridge_optimizations.corpus.recipes import HELD_OUT, RECIPES, split_of
-from mlbridge_optimizations.corpus.runs import Run, run_stock, run_tests
+from .build import fetch
+from .csmith import generate
+from .manifest import Corpus, Module, Program, load
+from .recipes import HELD_OUT, RECIPES, split_of
+from .runs import Run, run_stock, run_tests
 
 __all__ = [
     "HELD_OUT",
@@ -32,7 +31,6 @@ __all__ = [
     "fetch",
     "generate",
     "load",
-    "plot_sizes",
     "run_stock",
     "run_tests",
     "split_of",

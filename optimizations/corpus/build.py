@@ -14,18 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlbridge.errors import Error, InvalidArgument
-from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.corpus.manifest import (
-    LINKED,
-    Corpus,
-    Module,
-    Program,
-    is_cpp,
-    load,
-    sha256,
-)
-from mlbridge_optimizations.corpus.recipes import RECIPES, Recipe, split_of
-from mlbridge_optimizations.corpus.sources import (
+
+from . import toolchain
+from .manifest import LINKED, Corpus, Module, Program, is_cpp, load, sha256
+from .recipes import RECIPES, Recipe, split_of
+from .sources import (
     PACKAGES,
     Show,
     fetch_packages,
@@ -39,23 +32,17 @@ from mlbridge_optimizations.corpus.sources import (
 
 @dataclass
 class Fetched:
-    """What came of a fetch.
+    """What came of a fetch."""
 
-    Attributes:
-        corpus: with what was there before, too.
-        made: the programs that were compiled now.
-        failed: why there is nothing of some, by name.
-    """
-
-    corpus: Corpus
+    corpus: Corpus  # With what was there before, too.
+    # The programs that were compiled now.
     made: list[str] = field(default_factory=list)
+    # Why there is nothing of some, by name.
     failed: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A program whose sources are ready to be compiled."""
-
     name: str
     recipe: Recipe
     root: Path

@@ -15,16 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mlbridge.errors import CompilerFailed, Timeout
-from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.corpus.build import alone, compile_module, open_corpus
-from mlbridge_optimizations.corpus.manifest import Corpus, Program
-from mlbridge_optimizations.corpus.sources import PACKAGES, SCRIPTS
 
-SECONDS = 3.0
-"""One that runs longer without optimisation is no test: some never end."""
+from . import toolchain
+from .build import alone, compile_module, open_corpus
+from .manifest import Corpus, Program
+from .sources import PACKAGES, SCRIPTS
 
-_TRIES = 4
-"""Programs to look at for each that is wanted; 19 of 20 come to an end."""
+SECONDS = 3.0  # One that runs longer without optimisation is no test: some never end.
+_TRIES = 4  # Programs to look at for each that is wanted; 19 of 20 come to an end.
 
 
 def generate(
@@ -66,7 +64,6 @@ def _add(
     workers: int,
     show: Callable[[int], None],
 ) -> Corpus:
-    """Makes programs, and notes them in the manifest."""
     corpus = open_corpus(into)
     made: list[Program] = []
     failures: list[str] = []

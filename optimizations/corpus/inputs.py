@@ -14,6 +14,13 @@ from numpy.typing import NDArray
 
 SEED = 20260101
 
+SCRIPTS = Path(__file__).with_name("run")  # Programs for interpreters.
+
+
+def script(path: Path) -> None:
+    """The one of that name in `SCRIPTS`."""
+    path.write_bytes((SCRIPTS / path.name).read_bytes())
+
 
 def text(path: Path, megabytes: float) -> None:
     """Prose-like text: words by Zipf's law, in lines, with numbers here and there."""
@@ -92,12 +99,18 @@ def bitmap(path: Path, width: int, height: int) -> None:
     path.write_bytes(b"P4 %d %d\n" % (width, height) + bits.tobytes())
 
 
-def tiff(path: Path, width: int, height: int, *, bilevel: bool = False) -> None:
-    """A picture as TIFF, not compressed: in colours, or in black and white."""
-    pixels = _pixels(width, height)
-    if bilevel:
-        pixels = np.packbits(pixels[..., 0] > 128, axis=1)
-    data = pixels.tobytes()
+def tiff(path: Path, width: int, height: int) -> None:
+    """A picture in colours as TIFF, not compressed."""
+    _tiff(path, _pixels(width, height).tobytes(), width, height, bilevel=False)
+
+
+def bilevel_tiff(path: Path, width: int, height: int) -> None:
+    """The same in black and white."""
+    bits = np.packbits(_pixels(width, height)[..., 0] > 128, axis=1)
+    _tiff(path, bits.tobytes(), width, height, bilevel=True)
+
+
+def _tiff(path: Path, data: bytes, width: int, height: int, *, bilevel: bool) -> None:
     samples = 1 if bilevel else 3
     # What each entry is called in TIFF 6.0; kind 3 is a short, 4 a long.
     entries = [
@@ -238,20 +251,8 @@ def assembly(path: Path, functions: int) -> None:
     """A file for nasm: macros, labels, data and many kinds of instruction."""
     draw = random.Random(SEED)
     registers = [
-        "rax",
-        "rcx",
-        "rdx",
-        "rbx",
-        "rsi",
-        "rdi",
-        "r8",
-        "r9",
-        "r10",
-        "r11",
-        "r12",
-        "r13",
-        "r14",
-        "r15",
+        *("rax", "rcx", "rdx", "rbx", "rsi", "rdi", "r8", "r9", "r10", "r11"),
+        *("r12", "r13", "r14", "r15"),
     ]
     with path.open("w", encoding="ascii") as file:
         file.write("bits 64\ndefault rel\n%define TWICE(x) ((x) * 2)\n")
@@ -327,122 +328,3 @@ def c_source(path: Path, functions: int) -> None:
         file.write("int main(void) {\n  int sum = 0;\n")
         file.writelines(f"  sum += f{n}(0, {n});\n" for n in range(functions))
         file.write("  return sum & 1;\n}\n")
-
-
-LUA = """
-for round = 1, ROUNDS do
-local function fibonacci(n) if n < 2 then return n end
-  return fibonacci(n - 1) + fibonacci(n - 2) end
-print(fibonacci(31 + round % 2))
-local body = {}
-for i = 1, 200000 do body[i] = (i * 7919) % 100003 end
-table.sort(body)
-print(body[1], body[#body // 2], body[#body])
-local words, text = {}, {}
-for i = 1, 60000 do text[i] = "w" .. (i * i) % 5003 end
-for word in table.concat(text, " "):gmatch("%a%d+") do
-  words[word] = (words[word] or 0) + 1 end
-local total = 0
-for word, count in pairs(words) do total = total + #word * count end
-print(total, (table.concat(text, ","):gsub("w1", "x"):len()))
-local point = setmetatable({}, {__index = function(_, key) return #key end})
-local sum = 0.0
-for i = 1, 3000000 do sum = sum + (point.abc * i) % 7 / (1 + i & 3) end
-print(string.format("%.6f", sum))
-end
-"""
-
-AWK = """
-{ for (i = 1; i <= NF; i++) { if ($i ~ /^[0-9]+$/) sum += $i; else count[$i]++ } }
-/th+e|an[dy]/ { hits++; gsub(/e/, "E"); size += length($0) }
-{ line = substr($0, 1, 20); n += split(line, parts, /[aeiou]/); up = toupper(line) }
-END {
-  n2 = asorti(count, keys)
-  for (i = 1; i <= n2; i++)
-    check = (check * 31 + count[keys[i]] * length(keys[i])) % 1000003
-  printf "%d %d %d %d %d %s\\n", sum, hits, size, n, check, keys[1]
-}
-"""
-
-SQL = """
-CREATE TABLE item(id INTEGER PRIMARY KEY, grp INT, price INT, name TEXT);
-WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 700000)
-INSERT INTO item SELECT x, (x * 7919) % 1009, (x * x) % 10007,
-  'item ' || ((x * 104729) % 65537) FROM c;
-CREATE INDEX by_group ON item(grp);
-CREATE INDEX by_name ON item(name);
-SELECT grp, count(*), sum(price), max(name) FROM item
-  GROUP BY grp ORDER BY 3 DESC LIMIT 5;
-SELECT count(*), sum(a.price) FROM item a JOIN item b ON a.id = b.grp
-  WHERE b.price % 3 = 1;
-SELECT count(*) FROM item WHERE name LIKE '%77%' AND price BETWEEN 100 AND 5000;
-UPDATE item SET price = price + grp WHERE id % 3 = 0;
-DELETE FROM item WHERE grp IN
-  (SELECT grp FROM item GROUP BY grp HAVING avg(price) > 5600);
-SELECT count(*), sum(price), sum(length(name)) FROM item;
-SELECT name, rank FROM (SELECT name,
-  rank() OVER (PARTITION BY grp ORDER BY price, id) AS rank
-  FROM item WHERE grp < 200) WHERE rank = 3 ORDER BY name, rank LIMIT 5;
-"""
-
-SHELL = """
-fibonacci() { if [ $1 -lt 2 ]; then r=$1; else
-  local a; fibonacci $(($1 - 1)); a=$r; set -- $1 $a; fibonacci $(($1 - 2))
-  r=$(($r + $2)); fi; }
-sieve() { local i=2 j
-  while [ $i -le $1 ]; do eval "p=\\${s_$i:-1}"
-    if [ $p = 1 ]; then found="$found $i"; j=$((i * i))
-      while [ $j -le $1 ]; do eval s_$j=0; j=$((j + i)); done; fi
-    i=$((i + 1)); done; }
-fibonacci 18; echo $r
-sieve 30000; set -- $found; echo $#
-for round in 1 2 3 4 5 6 7 8; do for w in $found; do
-  case $w in *1?7) x=$((x + w));; [2-5]*[!3]) y=${w%?}${w#?};; 9*|8*) z="$z${w##*8}";;
-  *) t=$((t ^ w << 2));; esac
-done; done
-echo $x $y $t ${#z}
-while IFS=' ' read -r a b c; do
-  case "$a$b" in *th*) n=$((n + 1)); v="${a:-none} ${c%%[0-9]*}";; esac
-done <in
-echo "$n <$v>"
-for i in 1 2 3; do cat <<END; done | { while read -r l; do echo "$l|$x"; done; }
-line $i of ${n} `echo $((i * 7)) | { read q; echo $q; }`
-END
-trap 'echo end $?' EXIT; (exit 3)
-"""
-
-JAVASCRIPT = """
-function Shape(n) { this.n = n; this.sides = []; }
-Shape.prototype.area = function () { return this.sides.reduce(
-  function (a, b) { return a + b * b; }, 0); };
-function fibonacci(n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
-print(fibonacci(27));
-var shapes = [], i, j, seed = 7;
-function random() { seed = (seed * 16807) % 2147483647; return seed; }
-for (i = 0; i < 4000; ++i) { var s = new Shape(i);
-  for (j = 0; j < 5; ++j) s.sides.push(random() % 100); shapes.push(s); }
-shapes.sort(function (a, b) { return a.area() - b.area() || a.n - b.n; });
-print(shapes[0].n, shapes[2000].area(), shapes[3999].n);
-var text = shapes.map(function (s) { return "s" + s.n + ":" + s.sides; }).join(";");
-print(text.length, text.replace(/s(\\d)(\\d+):/g, "$2-$1:").split(/[;,]/).length);
-print((text.match(/(?:1|2)\\d,(\\d)\\1/g) || []).length);
-var back = JSON.parse(JSON.stringify(shapes)), counts = {};
-back.forEach(function (s) { s.sides.forEach(function (n) {
-  counts["k" + n] = (counts["k" + n] || 0) + 1; }); });
-print(Object.keys(counts).sort().slice(0, 5), JSON.stringify(counts).length);
-var x = 0; for (i = 1; i < 2000000; ++i) x += Math.sqrt(i) / (1 + (i & 7));
-print(x.toFixed(6), (x * 1e20).toString(), x.toString(16).slice(0, 6));
-try { null.x; } catch (e) { print(e.name, new Date(86400000).toISOString()); }
-for (i = 0; i < 3000; ++i) eval("x += (function(a) { return a * " + i + "; })(2)");
-print(Math.floor(x), encodeURIComponent(text.slice(0, 30)), parseInt("ff", 16));
-"""
-
-JQ = """
-group_by(.group) | map({group: .[0].group, count: length, sum: (map(.price) | add),
-  tags: (map(.tags[]) | unique | length), longest: (map(.text | length) | max),
-  first: (min_by(.price) | .tags | join("-") | ascii_upcase),
-  open: (map(select(.open)) | length)}) | sort_by(-.sum, .group)
-  | . as $all | (.[:5], (map(.count) | add), ([.[] | to_entries[] | .key] | length),
-  ($all | reduce .[] as $g (0; . + ($g.sum | floor) % 97)), (.[0] | tojson | fromjson),
-  ([limit(20; .[] | .first | explode | implode | split("A") | length)] | @csv))
-"""

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge_optimizations.corpus.recipes import SHARED
+
+from .recipes import SHARED
 
 VERSION = 1
 NAME = "manifest.json"
-LINKED = "linked"
-"""The folder of whole programs."""
+LINKED = "linked"  # The folder of whole programs.
 SPLITS = ("training", "held-out", "generated")
 
 
@@ -28,50 +28,31 @@ def is_cpp(source: str) -> bool:
 
 @dataclass(frozen=True)
 class Module:
-    """One bitcode file, not optimised yet.
+    """One bitcode file, not optimised yet."""
 
-    Attributes:
-        path: below the corpus's folder.
-        source: that it was compiled from, below the program's root; empty for one that
-            is linked of others.
-        functions: that it defines.
-        instructions: in these.
-        sha256: of the file.
-    """
-
-    path: str
+    path: str  # Below the corpus's folder.
+    # That it was compiled from, below the program's root; empty for one that is linked
+    # of others.
     source: str
-    functions: int
-    instructions: int
-    sha256: str
+    functions: int  # That it defines.
+    instructions: int  # In these.
+    sha256: str  # Of the file.
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program, file by file and linked.
+    """A program, file by file and linked."""
 
-    Attributes:
-        name: what people call it.
-        package: of Debian, or the generator that wrote it.
-        version: of the package.
-        split: ``training``, ``held-out`` or ``generated``.
-        flags: of the compiler, in full.
-        libraries: what the linker needs.
-        root: the folder in which the compiler ran, for sources below it.
-        modules: one a source file.
-        linked: all of these in one.
-        key: what it was made by, as a hash: another one means that it is out of date.
-    """
-
-    name: str
-    package: str
-    version: str
-    split: str
-    flags: tuple[str, ...]
-    libraries: tuple[str, ...]
-    root: str
-    modules: tuple[Module, ...]
-    linked: Module
+    name: str  # What people call it.
+    package: str  # Of Debian, or the generator that wrote it.
+    version: str  # Of the package.
+    split: str  # ``training``, ``held-out`` or ``generated``.
+    flags: tuple[str, ...]  # Of the compiler, in full.
+    libraries: tuple[str, ...]  # What the linker needs.
+    root: str  # The folder in which the compiler ran, for sources below it.
+    modules: tuple[Module, ...]  # One a source file.
+    linked: Module  # All of these in one.
+    # What it was made by, as a hash: another one means that it is out of date.
     key: str
 
     @property
@@ -82,17 +63,11 @@ class Program:
 
 @dataclass
 class Corpus:
-    """The programs of one folder.
+    """The programs of one folder."""
 
-    Attributes:
-        folder: that has them.
-        compiler: that made them, as it calls itself.
-        programs: by name.
-    """
-
-    folder: Path
-    compiler: str
-    programs: dict[str, Program] = field(default_factory=dict)
+    folder: Path  # That has them.
+    compiler: str  # That made them, as it calls itself.
+    programs: dict[str, Program] = field(default_factory=dict)  # By name.
 
     def select(
         self,

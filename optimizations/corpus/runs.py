@@ -18,310 +18,84 @@ from pathlib import Path
 
 from mlbridge.errors import CompilerFailed, Error, InvalidArgument, Timeout
 from mlbridge.folders import OwnFolder
-from mlbridge_optimizations.corpus import inputs, toolchain
-from mlbridge_optimizations.corpus.manifest import Corpus, Program
 
+from . import inputs, toolchain
+from .manifest import Corpus, Program
+from .recipes import FILE, PROGRAMS, words
+
+# A program that takes longer is stopped: it hangs. Unoptimised ones take 20 s.
 SECONDS = 300.0
-"""A program that takes longer is stopped: it hangs. Unoptimised ones take 20 s."""
 
+# Bytes of a file that a program may write: one that goes wrong may write for ever.
 LARGEST = 2 << 30
-"""Bytes of a file that a program may write: one that goes wrong may write for ever."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """The program is run once.
+    """The program is run once."""
 
-    Attributes:
-        arguments: its own; ``{tree}`` is the package's folder.
-        stdin: the file for it.
-        stdout: the file that gets it.
-        status: with which it should end.
-    """
-
-    arguments: tuple[str, ...]
-    stdin: str | None = None
-    stdout: str = "out"
-    status: int = 0
+    arguments: tuple[str, ...]  # Its own; ``{tree}`` is the package's folder.
+    stdin: str | None = None  # The file for it.
+    stdout: str = "out"  # The file that gets it.
+    status: int = 0  # With which it should end.
 
 
 @dataclass(frozen=True)
 class RunTest:
-    """How a program is tried.
+    """How a program is tried."""
 
-    Attributes:
-        make: writes the inputs to a folder.
-        steps: run there, one after another.
-        outputs: the files that have to be as expected.
-        same: two files that have to be equal: what went in, and what came back.
-    """
-
-    make: Callable[[Path], None]
-    steps: tuple[Step, ...]
-    outputs: tuple[str, ...] = ("out",)
+    make: Callable[[Path], None]  # Writes the inputs to a folder.
+    steps: tuple[Step, ...]  # Run there, one after another.
+    outputs: tuple[str, ...] = ("out",)  # The files that have to be as expected.
+    # Two files that have to be equal: what went in, and what came back.
     same: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a program does that was compiled without optimisation.
+    """What a program does that was compiled without optimisation."""
 
-    Attributes:
-        outputs: the SHA-256 of each output.
-        seconds: CPU time in user mode.
-    """
-
-    outputs: dict[str, str]
-    seconds: float
+    outputs: dict[str, str]  # The SHA-256 of each output.
+    seconds: float  # CPU time in user mode.
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a program's test.
+    """What came of a program's test."""
 
-    Attributes:
-        program: its name.
-        passed: whether all was as expected.
-        seconds: CPU time in user mode, of all steps.
-        problem: what was not as expected.
-        is_late: whether it is that it did not end.
-    """
-
-    program: str
-    passed: bool
-    seconds: float
-    problem: str = ""
-    is_late: bool = False
+    program: str  # Its name.
+    passed: bool  # Whether all was as expected.
+    seconds: float  # CPU time in user mode, of all steps.
+    problem: str = ""  # What was not as expected.
+    is_late: bool = False  # Whether it is that it did not end.
 
 
-def _text(megabytes: float) -> Callable[[Path], None]:
-    return lambda folder: inputs.text(folder / "in", megabytes)
+def _test(make: str, steps: str, outputs: str = "out", same: str = "") -> RunTest:
+    """A program's, as ``programs.toml`` has it."""
 
+    def make_all(folder: Path) -> None:
+        for function, name, *numbers in map(words, make.splitlines()):
+            (folder / name).parent.mkdir(exist_ok=True)
+            getattr(inputs, function)(folder / name, *map(json.loads, numbers))
 
-def _script(name: str, script: str, megabytes: float = 0) -> Callable[[Path], None]:
-    def make(folder: Path) -> None:
-        (folder / name).write_text(script, encoding="utf-8")
-        if megabytes:
-            inputs.text(folder / "in", megabytes)
-
-    return make
-
-
-def _packer(megabytes: float, pack: str, unpack: str) -> RunTest:
-    """A program that packs its stdin, and unpacks it again."""
-    steps = (
-        Step(tuple(pack.split()), "in", "packed"),
-        Step(tuple(unpack.split()), "packed", "back"),
+    before, after = words(same) or ("", "")
+    return RunTest(
+        make_all,
+        tuple(map(_step, steps.splitlines())),
+        words(outputs),
+        (before, after) if same else None,
     )
-    return RunTest(_text(megabytes), steps, ("packed", "back"), ("in", "back"))
 
 
-def _in_folder(name: str, make: Callable[[Path], None]) -> Callable[[Path], None]:
-    def make_below(folder: Path) -> None:
-        (folder / name).mkdir()
-        make(folder / name)
-
-    return make_below
-
-
-def _json_and_filter(folder: Path) -> None:
-    inputs.json(folder / "in", 60_000)
-    (folder / "run.jq").write_text(inputs.JQ, encoding="utf-8")
+def _step(line: str) -> Step:
+    """Its arguments, among them ``<stdin``, ``>stdout`` and ``=status``."""
+    said = {word[0]: word[1:] for word in words(line) if word[0] in "<>="}
+    arguments = tuple(word for word in words(line) if word[0] not in "<>=")
+    status = int(said.get("=", 0))
+    return Step(arguments, said.get("<"), said.get(">", "out"), status)
 
 
-def _tiffs(folder: Path) -> None:
-    inputs.tiff(folder / "in", 3000, 2000)
-    inputs.tiff(folder / "two", 3000, 2000, bilevel=True)
-
-
-_PATTERNS = (
-    ("-c", r"\b(\w+) .*\b\1\b"),
-    ("-o2 -i", r"(th|an)([a-f]{2,4})(?=\s\d)"),
-    ("-n --color=never", r"^(?:[^aeiou\s]+[aeiou]){3,}.*(?<!\d)77\b"),
-    ("-v -c", r"(?<word>[h-t]++)(?:\s(?&word)){2}"),
-    ("-u -c", r"\p{Lu}|\p{Ll}{9,}\R|^\X{70,}$"),
-    ("-F -o -w", "7"),
-)
-"""Options of pcre2grep, and what it looks for."""
-
-RUN_TESTS: dict[str, RunTest] = {
-    "brotli": _packer(16, "-q 7 -c", "-d -c"),
-    "byacc": RunTest(
-        lambda folder: inputs.grammar(folder / "in.y", 1500),
-        (Step(("-v", "-d", "-b", "made", "in.y"), stdout="said"),),
-        ("made.tab.c", "made.tab.h", "made.output"),
-    ),
-    "bzip2": _packer(16, "-9 -c", "-d -c"),
-    "cadical": RunTest(
-        lambda folder: inputs.satisfiability(folder / "in", 250, 4.26),
-        (Step(("-q", "in"), status=20),),
-    ),
-    "cmark": RunTest(
-        lambda folder: inputs.markdown(folder / "in.md", 6000),
-        tuple(
-            Step(("-t", kind, *more, "in.md"), stdout=kind)
-            for kind, more in (
-                *(("html", ("--smart",)), ("xml", ("--sourcepos",)), ("man", ())),
-                *(("latex", ()), ("commonmark", ("--width", "72"))),
-            )
-        ),
-        ("html", "xml", "man", "latex", "commonmark"),
-    ),
-    "dash": RunTest(
-        _script("run.sh", inputs.SHELL, 0.4), (Step(("run.sh",), status=3),)
-    ),
-    "expat": RunTest(
-        _in_folder("documents", lambda folder: inputs.xml(folder / "in", 100_000)),
-        # What comes of a document gets the name that it had elsewhere.
-        (Step(("-n", "-d", ".", *["documents/in"] * 4), stdout="said"),),
-        ("in",),
-    ),
-    "flac": RunTest(
-        lambda folder: inputs.wav(folder / "in.wav", 120),
-        (
-            Step(("-s", "-8", "-o", "packed", "in.wav"), stdout="said"),
-            Step(("-s", "-d", "-o", "back", "packed"), stdout="said"),
-        ),
-        ("packed", "back"),
-        ("in.wav", "back"),
-    ),
-    "gawk": RunTest(
-        _script("count.awk", inputs.AWK, 8),
-        # The same file again, as if there were more.
-        (Step(("-f", "count.awk", *["in"] * 4)),),
-    ),
-    "glpk": RunTest(
-        lambda folder: inputs.integer_program(folder / "in", 10, 60),
-        (
-            Step(("--lp", "in", "-o", "all", "--cuts"), stdout="said"),
-            Step(("--lp", "in", "-o", "inner", "--nomip", "--interior"), stdout="said"),
-        ),
-        ("all", "inner"),
-    ),
-    "jq": RunTest(
-        _json_and_filter,
-        (Step(("-s", "-S", "-f", "run.jq", "in")),),
-    ),
-    "lame": RunTest(
-        lambda folder: inputs.wav(folder / "in.wav", 40),
-        (
-            Step(("--silent", "-V", "2", "in.wav", "variable"), stdout="said"),
-            Step(("--silent", "--cbr", "-b", "128", "in.wav", "fixed"), stdout="said"),
-            Step(
-                ("--silent", "--decode", "--mp3input", "fixed", "back"), stdout="said"
-            ),
-        ),
-        ("variable", "fixed", "back"),
-    ),
-    "libjpeg-turbo": RunTest(
-        lambda folder: inputs.ppm(folder / "in", 4000, 3000),
-        (
-            Step(("-quality", "90", "-optimize", "in"), stdout="baseline"),
-            Step(("-quality", "80", "-progressive", "in"), stdout="progressive"),
-            Step(("-arithmetic", "-dct", "float", "in"), stdout="arithmetic"),
-            Step(("-quality", "97", "-sample", "1x1", "in"), stdout="fine"),
-            Step(("-grayscale", "-dct", "fast", "-optimize", "in"), stdout="gray"),
-        ),
-        ("baseline", "progressive", "arithmetic", "fine", "gray"),
-    ),
-    "libpng": RunTest(
-        lambda folder: inputs.png(folder / "in", 3000, 2000),
-        (Step(("in", "written"), stdout="said"),),
-        ("written",),
-    ),
-    "libwebp": RunTest(
-        lambda folder: inputs.ppm(folder / "in", 1800, 1300),
-        (
-            Step(("-quiet", "-m", "4", "-q", "80", "in", "-o", "lossy")),
-            # It reads what it has written.
-            Step(("-quiet", "-lossless", "-q", "30", "lossy", "-o", "lossless")),
-            Step(("-quiet", "-sharp_yuv", "-resize", "500", "0", "in", "-o", "small")),
-        ),
-        ("lossy", "lossless", "small"),
-    ),
-    "lua": RunTest(
-        _script("run.lua", inputs.LUA.replace("ROUNDS", "5")), (Step(("run.lua",)),)
-    ),
-    "lz4": _packer(48, "-9 -c", "-d -c"),
-    "minisat": RunTest(
-        lambda folder: inputs.satisfiability(folder / "in", 250, 4.26),
-        (Step(("-verb=0", "in"), status=20),),
-    ),
-    "mujs": RunTest(_script("run.js", inputs.JAVASCRIPT), (Step(("run.js",)),)),
-    "nasm": RunTest(
-        lambda folder: inputs.assembly(folder / "in", 8000),
-        (
-            Step(("-f", "elf64", "in", "-o", "elf", "-l", "list")),
-            # Without the time of day.
-            Step(("-f", "win64", "--reproducible", "in", "-o", "win")),
-        ),
-        ("elf", "list", "win"),
-    ),
-    "opus": RunTest(
-        # Its samples are taken as they are, and the header as some more.
-        lambda folder: inputs.wav(folder / "in", 50),
-        (
-            Step(("audio", "48000", "2", "96000", "in", "music")),
-            Step(("voip", "48000", "2", "20000", "-complexity", "10", "in", "speech")),
-        ),
-        ("music", "speech"),
-    ),
-    "pcre2": RunTest(
-        _text(8),
-        tuple(
-            Step((*options.split(), pattern, "in"), stdout=f"out{number}")
-            for number, (options, pattern) in enumerate(_PATTERNS)
-        ),
-        tuple(f"out{number}" for number in range(len(_PATTERNS))),
-    ),
-    "picosat": RunTest(
-        lambda folder: inputs.satisfiability(folder / "in", 250, 4.26),
-        (Step(("in",), status=20),),
-    ),
-    "potrace": RunTest(
-        lambda folder: inputs.bitmap(folder / "in", 3000, 2000),
-        tuple(
-            Step(("-b", kind, *more, "in", "-o", kind))
-            for kind, more in (
-                *(("svg", ("-u", "100")), ("geojson", ("-t", "9")), ("dxf", ())),
-                *(("eps", ("-c",)), ("pdf", ("-O", "1")), ("pgm", ("-r", "50"))),
-            )
-        ),
-        ("svg", "geojson", "dxf", "eps", "pdf", "pgm"),
-    ),
-    "sqlite3": RunTest(
-        _script("run.sql", inputs.SQL), (Step((":memory:",), "run.sql"),)
-    ),
-    "tcc": RunTest(
-        lambda folder: inputs.c_source(folder / "in.c", 60_000),
-        (
-            Step(("-B{tree}", "-c", "in.c", "-o", "out.o"), stdout="said"),
-            Step(("-B{tree}", "-E", "in.c", "-o", "out.i"), stdout="said"),
-        ),
-        ("out.o", "out.i"),
-    ),
-    "tiff": RunTest(
-        _tiffs,
-        (
-            Step(("-c", "lzw:2", "-r", "64", "in", "lzw")),
-            Step(("-c", "zip:2:p6", "-r", "64", "lzw", "zip")),
-            Step(("-c", "packbits", "-p", "separate", "lzw", "packbits")),
-            Step(("-c", "lzw", "-t", "-w", "128", "-l", "64", "zip", "tiles")),
-            Step(("-c", "none", "-B", "-s", "-r", "2000", "tiles", "back")),
-            Step(("-c", "g4", "two", "g4")),
-            Step(("-c", "g3:2d", "g4", "g3")),
-        ),
-        ("lzw", "zip", "packbits", "tiles", "back", "g4", "g3"),
-    ),
-    "xz": _packer(5, "-4 -T1 -c", "-d -c"),
-    "zlib": _packer(24, "-7", "-d"),
-    "zopfli": RunTest(
-        lambda folder: inputs.png(folder / "in", 200, 150),
-        (Step(("-y", "--iterations=5", "--filters=0pm", "in", "packed")),),
-        ("packed",),
-    ),
-    "zstd": _packer(16, "-11 -c", "-d -c"),
-}
+RUN_TESTS = {name: _test(**about["test"]) for name, about in PROGRAMS.items()}
 
 
 def run_tests(
@@ -378,12 +152,7 @@ class Tester:
             raise
 
     def run(self, executable: Path, seconds: float | None = None) -> Run:
-        """Runs one.
-
-        Args:
-            executable: of the program.
-            seconds: that each step may take; `SECONDS` if not given.
-        """
+        """Runs one; each step may take so long, or `SECONDS`."""
         name, inputs_folder = self.program.name, self._inputs.path
         try:
             found, used = _outputs(
@@ -438,7 +207,8 @@ def test_of(program: Program) -> RunTest:
 
 def tests_digest() -> str:
     """The SHA-256 of all tests and their inputs: another one means other outputs."""
-    sources = (Path(__file__), Path(inputs.__file__))
+    scripts = sorted(inputs.SCRIPTS.iterdir())
+    sources = (Path(__file__), Path(inputs.__file__), FILE, *scripts)
     return hashlib.sha256(b"".join(s.read_bytes() for s in sources)).hexdigest()
 
 

@@ -15,39 +15,30 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from mlbridge.errors import OSFailure
-from mlbridge_optimizations.corpus.recipes import RECIPES, Recipe
 
-SCRIPTS = Path(__file__).with_name("scripts")
-"""They ask Debian's archive."""
+from .recipes import RECIPES, Recipe
 
+SCRIPTS = Path(__file__).with_name("scripts")  # They ask Debian's archive.
+
+# Where the demo, the tests and the benchmarks have theirs, too.
 PACKAGES = Path("build/workloads")
-"""Where the demo, the tests and the benchmarks have theirs, too."""
 
-FETCH_SECONDS = 1800.0
-"""For all packages together; apt has deadlines of its own."""
+FETCH_SECONDS = 1800.0  # For all packages together; apt has deadlines of its own.
+_LAST = 5  # Lines of what a script that failed has said.
 
-_LAST = 5
-"""Lines of what a script that failed has said."""
-
+# Is told the name of a stage, how much of it is done, and of how much.
 Show = Callable[[str, int, int], None]
-"""Is told the name of a stage, how much of it is done, and of how much."""
 
 
 @dataclass(frozen=True)
 class SourceProgram:
-    """One program, unpacked and ready to be compiled.
+    """One program, unpacked and ready to be compiled."""
 
-    Attributes:
-        name: what people call it.
-        version: that of the Debian package.
-        sources: the C files, one translation unit each, by path.
-        flags: what its own build passes to the C compiler, without -O; they hold in
-            every folder.
-    """
-
-    name: str
-    version: str
-    sources: tuple[Path, ...]
+    name: str  # What people call it.
+    version: str  # That of the Debian package.
+    sources: tuple[Path, ...]  # The C files, one translation unit each, by path.
+    # What its own build passes to the C compiler, without -O; they hold in every
+    # folder.
     flags: tuple[str, ...]
 
     @property
@@ -170,13 +161,8 @@ def run_script(
 ) -> str:
     """Runs a script, and ends it with all that it has started.
 
-    Args:
-        command: the script and its arguments.
-        line: is told each line that it prints.
-        seconds: that it may take.
-
-    Returns:
-        The last that it said of what went wrong; nothing if it went well.
+    ``line`` is told each line that it prints. Returns the last that it said of what
+    went wrong; nothing if it went well.
     """
     with (
         tempfile.TemporaryFile() as errors,

@@ -14,19 +14,19 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mlbridge.errors import CompilerFailed, OSFailure, Timeout
-from mlbridge_optimizations.corpus.manifest import Module, Program, is_cpp
+
+from .manifest import Module, Program, is_cpp
 
 CLANG = "clang-22"
 CLANGXX = "clang++-22"
 OPT = "opt-22"
 LLVM_LINK = "llvm-link-22"
 
+# The front end's output, for -Oz: its functions are marked minsize and optsize, which
+# passes and code generation ask for; what -O2 writes would never become as small.
 UNOPTIMISED = ("-Oz", "-Xclang", "-disable-llvm-passes", "-w", "-g0")
-"""The front end's output, for -Oz: its functions are marked minsize and optsize, which
-passes and code generation ask for; what -O2 writes would never become as small."""
 
-SECONDS = 600.0
-"""No command here takes a tenth of this on a machine that is not busy."""
+SECONDS = 600.0  # No command here takes a tenth of this on a machine that is not busy.
 
 _COUNT = re.compile(rb"^TotalInstructionCount: (\d+)$", re.MULTILINE)
 
@@ -89,15 +89,10 @@ def wait_for(
     *,
     largest: int | None = None,
 ) -> resource.struct_rusage:
-    """Waits for a process, and says what this one has taken, and no other.
+    """Waits for a child, and says what this one has taken, and no other.
 
-    What interrupts the waiting ends the process, too.
-
-    Args:
-        process: a child that nobody else waits for.
-        what: it is, for the message.
-        seconds: that it may take.
-        largest: bytes of a file that it may write; SIGXFSZ ends it that writes more.
+    What interrupts the waiting ends the process, too. One that writes a file of more
+    than so many bytes ends by SIGXFSZ. Messages name ``what`` it is.
 
     Raises:
         Timeout: it did not end; it has been killed.

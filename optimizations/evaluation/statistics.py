@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-DRAWS = 4000
-"""Of the bootstrap."""
+DRAWS = 4000  # Of the bootstrap.
 
 
 def middle(drawn: NDArray[np.float64]) -> tuple[float, float]:

@@ -20,5 +20,7 @@ object files are the same. The files, in the order in which data flows through t
     report.py     the tables of results, and whether they are good enough
     __main__.py   the command line, and all of it in order
 
-agreement.py serves several of these.
+agreement.py serves several of these. What fails is a CompilerFailed, an error of the
+model's file, or an UnexpectedStatistics where the plug-in's figures are missing or a
+decision was not the model's; the command line prints it.
 """

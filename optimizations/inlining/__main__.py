@@ -14,9 +14,10 @@ from rich.console import Console
 
 import mlbridge
 from mlbridge import aot
-from mlbridge_optimizations.commands.steps import Steps
-from mlbridge_optimizations.inlining import corpus, report
-from mlbridge_optimizations.inlining.evaluate import (
+from mlbridge_optimizations.commands.progress import Steps
+
+from . import corpus, report
+from .evaluate import (
     SERVED,
     UnexpectedStatistics,
     build_by_model,
@@ -25,21 +26,16 @@ from mlbridge_optimizations.inlining.evaluate import (
     compare_bzip2,
     compare_objects,
 )
-from mlbridge_optimizations.inlining.export import write_onnx
-from mlbridge_optimizations.inlining.policy import Policy
-from mlbridge_optimizations.inlining.record import read_table, record
-from mlbridge_optimizations.inlining.toolchain import in_spec
-from mlbridge_optimizations.inlining.train import Epoch, Settings, train
+from .export import write_onnx
+from .policy import Policy
+from .record import read_table, record
+from .toolchain import in_spec
+from .train import Epoch, Settings, train
 
 BUILD = Path("build").resolve()
 
 # What may go wrong outside of this program, each with a text that says what.
-FAILURES = (
-    mlbridge.Error,
-    UnexpectedStatistics,
-    OSError,
-    subprocess.SubprocessError,
-)
+FAILURES = (mlbridge.Error, UnexpectedStatistics, OSError, subprocess.SubprocessError)
 
 
 def demo(
@@ -166,7 +162,7 @@ def main(
         figures = json.dumps(report.figures(outcome), indent=2)
         json_file.write_text(figures + "\n", encoding="utf-8")
     promises = report.promises(outcome.stock, outcome.results)
-    broken = [promise for promise in promises if not promise.kept]
+    broken = [promise for promise, is_kept in promises.items() if not is_kept]
     for promise in broken:
         console.print(f"Not so: {promise}", style="bold red")
     if broken:

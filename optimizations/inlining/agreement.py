@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How well one's decisions agree with LLVM's, beyond what one number can say."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +12,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Agreement:
-    """A confusion matrix: LLVM's decisions on call sites, and a model's on the same.
+    """A confusion matrix: LLVM's decisions on call sites, and a model's on the same."""
 
-    Attributes:
-        both_inline: Call sites that both inline.
-        only_llvm: Those that only LLVM inlines.
-        only_model: Those that only the model inlines.
-        neither: Those that neither does.
-    """
-
-    both_inline: int = 0
-    only_llvm: int = 0
-    only_model: int = 0
-    neither: int = 0
+    both_inline: int = 0  # Call sites that both inline.
+    only_llvm: int = 0  # Those that only LLVM inlines.
+    only_model: int = 0  # Those that only the model inlines.
+    neither: int = 0  # Those that neither does.
 
     @classmethod
     def of(cls, model: NDArray[np.bool_], llvm: NDArray[np.bool_]) -> "Agreement":
@@ -36,17 +30,12 @@ class Agreement:
         )
 
     def __add__(self, other: "Agreement") -> "Agreement":
-        return Agreement(
-            self.both_inline + other.both_inline,
-            self.only_llvm + other.only_llvm,
-            self.only_model + other.only_model,
-            self.neither + other.neither,
-        )
+        return Agreement(*map(add, astuple(self), astuple(other)))
 
     @property
     def decisions(self) -> int:
         """How many call sites there are."""
-        return self.both_inline + self.only_llvm + self.only_model + self.neither
+        return sum(astuple(self))
 
     @property
     def llvm_inlines(self) -> int:

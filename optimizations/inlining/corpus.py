@@ -13,11 +13,7 @@ TEST = "bzip2"
 
 
 def fetch(folder: Path) -> dict[str, SourceProgram]:
-    """Unpacks all programs below `folder`; what is there already is kept.
-
-    Raises:
-        OSFailure: a package could not be fetched, with what the script said.
-    """
+    """Unpacks all programs below `folder`; what is there already is kept."""
     return unpack((*TRAINING, TEST), folder)
 
 

@@ -19,51 +19,35 @@ from tempfile import TemporaryDirectory
 from mlbridge import serving
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import link, run
-from mlbridge_optimizations.inlining.agreement import Agreement
-from mlbridge_optimizations.inlining.policy import Policy
-from mlbridge_optimizations.inlining.toolchain import (
-    compile_program,
-    in_spec,
-    mllvm,
-    model_flags,
-    text_size,
-)
 
+from .agreement import Agreement
+from .policy import Policy
+from .toolchain import compile_program, in_spec, mllvm, model_flags, text_size
+
+# The ways to the model in another process, each with how questions are written.
 SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}
-"""The ways to the model in another process, each with how questions are written."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """A program, compiled and linked.
+    """A program, compiled and linked."""
 
-    Attributes:
-        program: The executable.
-        text: Bytes of text in its object files.
-        objects: These.
-    """
-
-    program: Path
-    text: int
-    objects: tuple[Path, ...] = ()
+    program: Path  # The executable.
+    text: int  # Bytes of text in its object files.
+    objects: tuple[Path, ...] = ()  # These.
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the plug-in says of its questions, for one or more translation units.
+    """What the plug-in says of its questions, for one or more translation units."""
 
-    Attributes:
-        agreement: The decisions, against LLVM's own at the same states.
-        sessions: How many translation units had something to ask.
-        first_us: Microseconds for the first question of each, added up: it waits for
-            the model's side to be met, too.
-        rest_us: Microseconds for all other questions.
-    """
-
+    # The decisions, against LLVM's own at the same states.
     agreement: Agreement = field(default_factory=Agreement)
-    sessions: int = 0
+    sessions: int = 0  # How many translation units had something to ask.
+    # Microseconds for the first question of each, added up: it waits for the model's
+    # side to be met, too.
     first_us: float = 0.0
-    rest_us: float = 0.0
+    rest_us: float = 0.0  # Microseconds for all other questions.
 
     def __add__(self, other: "Asked") -> "Asked":
         return Asked(
@@ -86,17 +70,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class ModelBuild(Build):
-    """A build by the model.
+    """A build by the model."""
 
-    Attributes:
-        way: How the model was reached.
-        asked: What the compiler asked, and for how long it waited.
-        model_us: Mean microseconds of the model for one question, in Python; None
-            where it was in the compiler.
-    """
-
-    way: str = ""
+    way: str = ""  # How the model was reached.
+    # What the compiler asked, and for how long it waited.
     asked: Asked = field(default_factory=Asked)
+    # Mean microseconds of the model for one question, in Python; None where it was in
+    # the compiler.
     model_us: float | None = None
 
 
@@ -129,10 +109,6 @@ def build_by_model(
 
     One compiler at a time: two of them would wait for each other's answers, and the
     times would say so.
-
-    Raises:
-        CompilerFailed: The compiler failed, or the model in it.
-        UnexpectedStatistics: Some decision was not the model's.
     """
     options = ["-mlbridge-inliner-include-default", "-mlbridge-print-statistics"]
     flags = [*model_flags(plugin, spec), *mllvm(options)]
@@ -156,12 +132,7 @@ def build_by_served_model(
     into: Path,
     advance: Callable[[], None],
 ) -> ModelBuild:
-    """The same with a policy in this process, which is asked in one of the ways SERVED.
-
-    Raises:
-        CompilerFailed: The compiler failed, or the model did.
-        UnexpectedStatistics: Some decision was not the model's.
-    """
+    """The same with a policy in this process, asked in one of the ways `SERVED`."""
     # The name of a socket has to be short, which a path in a checkout may not be.
     with TemporaryDirectory(prefix="mlbridge-demo-") as folder:
         spec = f"pipe:{in_spec(Path(folder) / 'inliner')}"
@@ -178,11 +149,7 @@ def build_by_served_model(
 
 
 def read_statistics(stderr: str) -> Asked:
-    """Reads the lines that -mlbridge-print-statistics printed.
-
-    Raises:
-        UnexpectedStatistics: A figure is missing, or a decision was not the model's.
-    """
+    """Reads the lines that -mlbridge-print-statistics printed."""
     asked = Asked()
     for line in re.findall(r"^mlbridge-inliner: .*\basked=.*$", stderr, re.MULTILINE):
         pairs = re.findall(r"(\w+)=([\d.]+)", line)

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
-from mlbridge_optimizations.inlining.network import INSTRUCTION_COST, InliningNetwork
-from mlbridge_optimizations.inlining.record import Table
+
+from .network import INSTRUCTION_COST, InliningNetwork
+from .record import Table
 
 
 class Decision(nn.Module):
@@ -78,17 +79,7 @@ class Decision(nn.Module):
 def write_onnx(
     network: InliningNetwork, path: Path, table: Table, seed: int
 ) -> Exported:
-    """Writes the network as an .onnx file.
-
-    Args:
-        network: trained.
-        path: of the file.
-        table: call sites, for which the file must decide as the network does.
-        seed: of the training, to be noted in the file.
-
-    Raises:
-        mlbridge.ModelError: it decides otherwise; nothing is written.
-    """
+    """Writes the network as an .onnx file that decides as it does on all of a table."""
     return export(
         Decision(network),
         path,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge_optimizations.inlining.network import INSTRUCTION_COST, InliningNetwork
+from .network import INSTRUCTION_COST, InliningNetwork
 
 
 class Policy:

@@ -16,11 +16,8 @@ from numpy.typing import NDArray
 
 from mlbridge import read_log
 from mlbridge_optimizations.corpus.sources import SourceProgram
-from mlbridge_optimizations.inlining.toolchain import (
-    compile_program,
-    in_spec,
-    model_flags,
-)
+
+from .toolchain import compile_program, in_spec, model_flags
 
 
 @dataclass(frozen=True)
@@ -33,21 +30,13 @@ class Unit:
 
 @dataclass(frozen=True)
 class Table:
-    """n decisions, in n call sites, on d features each.
+    """n decisions, in n call sites, on d features each."""
 
-    Attributes:
-        names: Of the d features.
-        features: int64[n, d].
-        decisions: bool[n]: inlined or not.
-        units: int64[n]: the index of each one's translation unit.
-        unit_names: What those are called.
-    """
-
-    names: tuple[str, ...]
-    features: NDArray[np.int64]
-    decisions: NDArray[np.bool_]
-    units: NDArray[np.int64]
-    unit_names: tuple[str, ...]
+    names: tuple[str, ...]  # Of the d features.
+    features: NDArray[np.int64]  # int64[n, d].
+    decisions: NDArray[np.bool_]  # bool[n]: inlined or not.
+    units: NDArray[np.int64]  # int64[n]: the index of each one's translation unit.
+    unit_names: tuple[str, ...]  # What those are called.
 
     def column(self, name: str) -> NDArray[np.int64]:
         """The feature of that name in all call sites: int64[n]."""
@@ -61,15 +50,7 @@ def record(
     jobs: int,
     advance: Callable[[], None],
 ) -> list[Unit]:
-    """Compiles a program as LLVM would, and logs every decision.
-
-    Args:
-        program: What to compile.
-        plugin: MLBridgeLLVM.so.
-        into: The folder for logs and object files.
-        jobs: How many compilers may run at once.
-        advance: Called after each translation unit.
-    """
+    """Compiles a program as LLVM would, and logs every decision to a folder."""
     units = {
         source: Unit(f"{program.name}/{source.stem}", into / f"{source.stem}.log")
         for source in program.sources
@@ -86,12 +67,7 @@ def record(
 
 
 def read_table(units: Sequence[Unit]) -> Table:
-    """Reads the logs of some translation units.
-
-    Raises:
-        mlbridge.Malformed: A log is damaged.
-        ValueError: The logs are of different features, or all are empty.
-    """
+    """Reads the logs of some translation units."""
     names: tuple[str, ...] = ()
     features, decisions, indices = [], [], []
     for index, unit in enumerate(units):

@@ -9,18 +9,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import torch
 from rich.table import Table as RichTable
 
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import compiler_version
-from mlbridge_optimizations.inlining.agreement import Agreement
-from mlbridge_optimizations.inlining.corpus import TRAINING
-from mlbridge_optimizations.inlining.evaluate import Build, ModelBuild
-from mlbridge_optimizations.inlining.record import Table
-from mlbridge_optimizations.inlining.train import Settings, Training
+from mlbridge_optimizations.plot import panels_of
+
+from .agreement import Agreement
+from .corpus import TRAINING
+from .evaluate import Build, ModelBuild
+from .record import Table
+from .train import Settings, Training
 
 # What the demo promises.
 LEAST_AGREEMENT = 0.95
@@ -29,16 +30,11 @@ MOST_TEXT_CHANGE = 0.01
 
 @dataclass(frozen=True)
 class Result:
-    """A build by the model.
-
-    Attributes:
-        build: The build.
-        differences: What is not as it should be: of the first build what the program
-            does otherwise than the stock one, of the others the object files that are
-            not the first one's.
-    """
+    """A build by the model."""
 
     build: ModelBuild
+    # What is not as it should be: of the first build what the program does otherwise
+    # than the stock one, of the others the object files that are not the first one's.
     differences: list[str]
 
     @property
@@ -49,68 +45,36 @@ class Result:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that the demo has found out.
+    """All that the demo has found out."""
 
-    Attributes:
-        settings: Of the training.
-        programs: All programs.
-        tables: What LLVM decided in each of them.
-        training: The network, and how it came about.
-        stock: The test program, by clang alone.
-        results: The same by the model, one for each way to it.
-        inputs: The files on which the builds were compared.
-        seconds: How long each step took.
-    """
-
-    settings: Settings
+    settings: Settings  # Of the training.
     programs: list[SourceProgram]
-    tables: dict[str, Table]
-    training: Training
-    stock: Build
-    results: list[Result]
-    inputs: list[Path]
-    seconds: dict[str, float]
+    tables: dict[str, Table]  # What LLVM decided in each of them.
+    training: Training  # The network, and how it came about.
+    stock: Build  # The test program, by clang alone.
+    results: list[Result]  # The same by the model, one for each way to it.
+    inputs: list[Path]  # The files on which the builds were compared.
+    seconds: dict[str, float]  # How long each step took.
 
 
-@dataclass(frozen=True)
-class Promise:
-    """Something that the demo promises, and whether it is so."""
-
-    text: str
-    kept: bool
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def promises(stock: Build, results: Sequence[Result]) -> list[Promise]:
-    """Everything promised of the builds by the model.
+def promises(stock: Build, results: Sequence[Result]) -> dict[str, bool]:
+    """Everything promised of the builds by the model, and whether it is so.
 
     What the first one promises, the others do by having the same object files.
     """
     first, *others = results
     by = f"by {first.build.way}"
-    return [
-        Promise(
-            f"{by}, at least {LEAST_AGREEMENT:.0%} agreement with LLVM",
-            first.agreement.accuracy >= LEAST_AGREEMENT,
-        ),
-        Promise(
-            f"{by}, text size within {MOST_TEXT_CHANGE:.0%} of stock clang -Oz",
-            abs(text_change(stock, first)) <= MOST_TEXT_CHANGE,
-        ),
-        Promise(
-            ": ".join([f"{by}, output identical", *first.differences]),
-            not first.differences,
-        ),
-        *(
-            Promise(
-                ": ".join([f"by {r.build.way}, the same object files", *r.differences]),
-                not r.differences,
-            )
-            for r in others
-        ),
-    ]
+    agrees = first.agreement.accuracy >= LEAST_AGREEMENT
+    as_large = abs(text_change(stock, first)) <= MOST_TEXT_CHANGE
+    kept = {
+        f"{by}, at least {LEAST_AGREEMENT:.0%} agreement with LLVM": agrees,
+        f"{by}, text size within {MOST_TEXT_CHANGE:.0%} of stock clang -Oz": as_large,
+    }
+    same = [(f"{by}, output identical", first)]
+    same += [(f"by {r.build.way}, the same object files", r) for r in others]
+    for text, result in same:
+        kept[": ".join([text, *result.differences])] = not result.differences
+    return kept
 
 
 def text_change(stock: Build, result: Result) -> float:
@@ -233,10 +197,7 @@ def figures(outcome: Outcome) -> dict[str, Any]:
             for result in outcome.results
         ],
         "inputs": {path.name: path.stat().st_size for path in outcome.inputs},
-        "promises": {
-            promise.text: promise.kept
-            for promise in promises(outcome.stock, outcome.results)
-        },
+        "promises": promises(outcome.stock, outcome.results),
         "seconds": outcome.seconds,
     }
 
@@ -253,25 +214,21 @@ def _agreement(matrix: Agreement) -> dict[str, float]:
 
 def plot_curve(training: Training, path: Path) -> None:
     """Draws the learning curve to a PNG file."""
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, (losses, rates) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 
     def draw(axes: Any, label: str, values: Sequence[float], style: str = "-") -> None:
         axes.plot(range(1, len(values) + 1), values, style, label=label, linewidth=1.2)
 
     curve = training.curve
-    draw(losses, "training", [epoch.training_loss for epoch in curve])
-    draw(losses, "validation", [epoch.validation_loss for epoch in curve])
-    losses.set(yscale="log", ylabel="loss (balanced cross-entropy)")
-    draw(rates, "agreement", [e.validation.accuracy for e in curve])
-    draw(rates, "balanced accuracy", [e.validation.balanced_accuracy for e in curve])
-    draw(rates, "majority rate", [e.validation.majority_rate for e in curve], ":")
-    rates.set(ylabel="on the validation files")
-    for axes in (losses, rates):
-        axes.axvline(training.best + 1, color="grey", linewidth=0.8, label="chosen")
-        axes.set(xlabel="epoch")
-        axes.legend()
-    figure.savefig(path, dpi=120, metadata={"Software": None})
-    plt.close(figure)
+    with panels_of(path, 2, size=(9, 3.5)) as (losses, rates):
+        draw(losses, "training", [epoch.training_loss for epoch in curve])
+        draw(losses, "validation", [epoch.validation_loss for epoch in curve])
+        losses.set(yscale="log", ylabel="loss (balanced cross-entropy)")
+        draw(rates, "agreement", [e.validation.accuracy for e in curve])
+        balanced = [e.validation.balanced_accuracy for e in curve]
+        draw(rates, "balanced accuracy", balanced)
+        draw(rates, "majority rate", [e.validation.majority_rate for e in curve], ":")
+        rates.set(ylabel="on the validation files")
+        for axes in (losses, rates):
+            axes.axvline(training.best + 1, color="grey", linewidth=0.8, label="chosen")
+            axes.set(xlabel="epoch")
+            axes.legend()

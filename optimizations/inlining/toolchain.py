@@ -17,17 +17,11 @@ LLVM_SIZE = "llvm-size-22"
 
 @dataclass(frozen=True)
 class Compiled:
-    """One translation unit, compiled.
+    """One translation unit, compiled."""
 
-    Attributes:
-        source: The C file.
-        object_file: What came out.
-        stderr: What the compiler, or the plug-in in it, said.
-    """
-
-    source: Path
-    object_file: Path
-    stderr: str
+    source: Path  # The C file.
+    object_file: Path  # What came out.
+    stderr: str  # What the compiler, or the plug-in in it, said.
 
 
 def model_flags(plugin: Path, spec: str) -> list[str]:
@@ -57,17 +51,7 @@ def compile_program(
     extra: Callable[[Path], Sequence[str]] = lambda source: (),
     jobs: int = 1,
 ) -> Iterator[Compiled]:
-    """Compiles each translation unit with `clang -Oz` and yields it when it is done.
-
-    Args:
-        program: What to compile.
-        into: The folder for the object files.
-        extra: More flags for one source file.
-        jobs: How many compilers may run at once.
-
-    Raises:
-        CompilerFailed: clang found an error, or the plug-in did.
-    """
+    """Compiles each translation unit with `clang -Oz` and yields it when it is done."""
     into.mkdir(parents=True, exist_ok=True)
 
     def compile_one(source: Path) -> Compiled:

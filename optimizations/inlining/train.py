@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from mlbridge_optimizations.inlining.agreement import Agreement
-from mlbridge_optimizations.inlining.network import InliningNetwork
-from mlbridge_optimizations.inlining.record import Table
+from .agreement import Agreement
+from .network import InliningNetwork
+from .record import Table
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,12 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Training:
-    """A trained network and how it came about.
+    """A trained network and how it came about."""
 
-    Attributes:
-        network: The network, as it was in the best epoch.
-        curve: All epochs.
-        best: The index of that epoch: the one with the least validation loss.
-        validation_units: The translation units that it was judged by.
-    """
-
-    network: InliningNetwork
+    network: InliningNetwork  # The network, as it was in the best epoch.
     curve: list[Epoch]
-    best: int
-    validation_units: tuple[str, ...]
+    best: int  # The index of that epoch: the one with the least validation loss.
+    validation_units: tuple[str, ...]  # The translation units that it was judged by.
 
     @property
     def best_epoch(self) -> Epoch:
@@ -72,9 +65,6 @@ def train(
     """Trains a network to decide as the table says.
 
     The same table and settings give the same network on the same kind of machine.
-
-    Raises:
-        ValueError: There is too little to learn from, or to judge by.
     """
     torch.use_deterministic_algorithms(True)
     # Threads cost more than they bring at this size.
@@ -91,10 +81,7 @@ def train(
     x_aside, y_aside = features[aside], labels[aside]
 
     network = InliningNetwork(
-        table.names,
-        settings.hidden,
-        derived=settings.derived,
-        dropout=settings.dropout,
+        table.names, settings.hidden, derived=settings.derived, dropout=settings.dropout
     )
     network.fit_scaling(x)
     # Few call sites are inlined; those weigh as much as the rest together.

@@ -28,39 +28,29 @@ from rich.table import Table
 import mlbridge
 from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations import corpus
-from mlbridge_optimizations.commands.steps import Step, Steps
+from mlbridge_optimizations.commands.progress import Step, Steps
 from mlbridge_optimizations.corpus import runs, toolchain
-from mlbridge_optimizations.phase_ordering.optimization import (
-    OPTIMIZATION,
-    PhaseOrderingSettings,
-)
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
 
+from .optimization import OPTIMIZATION, PhaseOrderingSettings
+
 BUILD = Path("build").resolve()
 CONFIG = BUILD / "release/lib/mlbridge-oz.cfg"
 TRAINING, TEST = ("lua", "zlib"), "zstd"
-RUNS = 2
-"""Of each executable; the least time counts."""
+RUNS = 2  # Of each executable; the least time counts.
 
 
 @dataclass(frozen=True)
 class Build:
-    """The program as one of the ways has compiled it.
+    """The program as one of the ways has compiled it."""
 
-    Attributes:
-        text_bytes: machine code in its objects.
-        compile_seconds: of all files, one after another on each core.
-        run_seconds: CPU time in user mode, of its run test.
-        problem: what it does otherwise than without optimisation.
-    """
-
-    text_bytes: int
-    compile_seconds: float
-    run_seconds: float
-    problem: str
+    text_bytes: int  # Machine code in its objects.
+    compile_seconds: float  # Of all files, one after another on each core.
+    run_seconds: float  # CPU time in user mode, of its run test.
+    problem: str  # What it does otherwise than without optimisation.
 
 
 def learn(

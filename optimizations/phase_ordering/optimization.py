@@ -10,34 +10,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
-from mlbridge_optimizations.phase_ordering.commands import COMMANDS
+
+from .commands import COMMANDS
+from .settings import Actions, CorpusFolder, LeaveOut, Plugin, Vocabulary
 
 if TYPE_CHECKING:
-    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
-    from mlbridge_optimizations.phase_ordering.compiler.environment import (
-        PhaseOrderingEnv,
-    )
-    from mlbridge_optimizations.phase_ordering.model.network import Normalised
+    from .compiler.compiler import CompilerOptions
+    from .compiler.environment import PhaseOrderingEnv
+    from .model.network import Normalised
 
 
 @dataclass(frozen=True)
 class PhaseOrderingSettings:
     """What can be said of the environment: options of the command line."""
 
-    corpus: Annotated[Path, Option(help="Its folder.")] = Path("build/corpus")
-    leave_out: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME",
-            help="A training program not to train on; may be repeated.",
-        ),
-    ] = None
+    corpus: CorpusFolder = Path("build/corpus")
+    leave_out: LeaveOut = None
     observation: Annotated[
         str, Option(help="Of histogram, embedding, counts, step, actions.")
     ] = "histogram,counts,step,actions"
-    actions: Annotated[str, Option(help="oz, odg, passes, or a JSON file.")] = "oz"
+    actions: Actions = "oz"
     reward: Annotated[str, Option(help="Measures with weights.")] = "text-size:10"
     baseline: Annotated[
         str,
@@ -50,9 +43,7 @@ class PhaseOrderingSettings:
     stop: Annotated[
         bool, Option("--stop", help="Have an action that ends the episode.")
     ] = False
-    vocabulary: Annotated[
-        Path | None, Option(help="Of `embedding`, in LLVM's form.")
-    ] = None
+    vocabulary: Vocabulary = None
     max_instructions: Annotated[int, Option(help="Leave larger modules out.")] = 6000
     kept_programs: Annotated[
         int | None,
@@ -62,10 +53,7 @@ class PhaseOrderingSettings:
             " [default: all, up to 20 MB of bitcode]",
         ),
     ] = None
-    plugin: Annotated[
-        Path | None,
-        Option(help="MLBridgeLLVM.so. [default: where `mlbridge doctor` finds it]"),
-    ] = None
+    plugin: Plugin = None
 
     def __post_init__(self) -> None:
         # As they hold everywhere: compilers may run on other machines.
@@ -80,63 +68,38 @@ class PhaseOrderingSettings:
         Raises:
             InvalidArgument: it cannot do that.
         """
-        from mlbridge import ir2vec
-        from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-            CompilerOptions,
-        )
+        from .compiler.compiler import CompilerOptions
 
-        names = tuple(self.observation.split(","))
-        if ("embedding" in names) != (self.vocabulary is not None):
-            raise InvalidArgument(
-                "--observation embedding and --vocabulary FILE need each other"
-            )
-        dimension = ir2vec.load(self.vocabulary).dimension if self.vocabulary else 300
-        options = CompilerOptions(
+        return CompilerOptions(
             self.actions,
-            names,
+            tuple(self.observation.split(",")),
             self.reward,
             self.episode,
             self.stop,
             self.vocabulary,
-            dimension,
             self.plugin,
             self.kept_programs,
-        )
-        options.space.pipeline(())
-        return options
+        ).checked()
 
 
 def _make_env(settings: PhaseOrderingSettings, worker: int) -> "PhaseOrderingEnv":
-    from mlbridge_optimizations.phase_ordering.compiler.environment import TrainingEnv
+    from .compiler.environment import TrainingEnv
 
-    return TrainingEnv(
-        settings.corpus,
-        settings.observation,
-        settings.actions,
-        settings.reward,
-        leave_out=settings.leave_out or (),
-        max_instructions=settings.max_instructions,
-        steps=settings.episode,
-        stop=settings.stop,
-        baseline=settings.baseline,
-        flat=True,
-        vocabulary=settings.vocabulary,
-        plugin=settings.plugin,
-        kept_programs=settings.kept_programs,
-        worker=worker,
-    )
+    told: dict[str, Any] = {**vars(settings), "leave_out": settings.leave_out or ()}
+    action, steps = told.pop("actions"), told.pop("episode")
+    return TrainingEnv(**told, action=action, steps=steps, flat=True, worker=worker)
 
 
 def _encoder(settings: PhaseOrderingSettings, space: object) -> "Normalised":
-    from mlbridge_optimizations.phase_ordering.model.network import Normalised
+    from .model.network import Normalised
 
     options = settings.options()
     return Normalised(options.widths, options.steps)
 
 
 def _model_file(settings: PhaseOrderingSettings, seed: int) -> ModelFile:
-    from mlbridge_optimizations.phase_ordering.model.export import about_model
-    from mlbridge_optimizations.phase_ordering.model.model import Task
+    from .model.export import about_model
+    from .model.model import Task
 
     options = settings.options()
     task = Task(options.space, options.steps, options.stop, tuple(options.widths))

@@ -37,14 +37,13 @@ from mlbridge_benchmarks.common.options import find_plugin, find_vocabulary
 from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.phase_ordering import compile_time, training
 from mlbridge_benchmarks.phase_ordering import task as phase_ordering
-from mlbridge_benchmarks.phase_ordering.compile_time import Compiled
+from mlbridge_benchmarks.phase_ordering.command import need_packages
+from mlbridge_benchmarks.phase_ordering.compile_time import Compiled, Flow
 from mlbridge_benchmarks.phase_ordering.gym_flow import GymFlow
-from mlbridge_benchmarks.phase_ordering.options import need_packages
 from mlbridge_benchmarks.phase_ordering.original import OriginalTools
 from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
 from mlbridge_benchmarks.phase_ordering.training import Episode, Played
 from mlbridge_optimizations.corpus import manifest, toolchain
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 from phase_ordering import PROGRAM, bitcode
@@ -168,7 +167,7 @@ def test_single_passes_by_a_network_of_random_weights(
     assert "4 actions at most" in output
     options = CompilerOptions("oz", SEEN, "none", 20, vocabulary=vocabulary)
     deployed = prepare(tmp_path, None, options, seed=1)
-    count = len(deployed.space.actions)
+    count = len(deployed.compiler.space.actions)
     (module, _) = Sample.draw(corpus, 2, 0).modules
     with GymFlow(deployed, [module], rewarded=False, kept=True) as flow:
         assert flow._env is not None
@@ -367,8 +366,8 @@ def test_the_stock_tools_see_what_the_plugin_sees(
         reward="none",
         vocabulary=vocabulary,
     )
-    space = ActionSpace.load("oz")
-    tools = OriginalTools(space, observation, tmp_path, vocabulary)
+    options = CompilerOptions("oz", observation, vocabulary=vocabulary)
+    tools = OriginalTools(options, tmp_path)
     state, following = tmp_path / "a.bc", tmp_path / "b.bc"
     try:
         seen: dict[str, Any] = env.reset()[0]
@@ -394,7 +393,7 @@ def test_the_stock_tools_see_what_the_plugin_sees(
 
 def test_what_the_stock_tools_do_not_tell(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="'counts'"):
-        OriginalTools(ActionSpace.load("oz"), ("counts",), tmp_path, None)
+        OriginalTools(CompilerOptions(observation=("counts",)), tmp_path)
 
 
 def test_a_sample_follows_from_its_seed(corpus: Path) -> None:
@@ -409,23 +408,12 @@ def test_a_sample_follows_from_its_seed(corpus: Path) -> None:
         Sample.draw(corpus, 3, 0)
 
 
-class MadeUp:
+class MadeUp(Flow):
     """A flow that takes as long as it is told, and makes the object of such a C."""
-
-    start_seconds = 0.0
 
     def __init__(self, seconds: list[float], actions: str, result: int) -> None:
         self._left = [seconds[0], *seconds]
         self._actions, self._result = actions, result
-
-    def __enter__(self) -> "MadeUp":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def renew(self) -> None:
-        pass
 
     def compile(self, module: Path, to: Path) -> Compiled:
         source = to.with_suffix(".c")

@@ -92,7 +92,7 @@ def test_a_model_that_fails_ends_the_run(build: Path, tmp_path: Path) -> None:
         overhead.compile_once(
             build,
             overhead.Variant("+ aot", ("-fpass-plugin=/nowhere",), (), asks=True),
-            overhead.Source("a", PROGRAM),
+            threads.Source("a", PROGRAM),
             tmp_path / "a.o",
         )
     assert children() == before

@@ -33,6 +33,16 @@ def modules() -> dict[str, Path]:
     return found
 
 
+def package_of(path: Path) -> list[str]:
+    """That of a module in a file, by its parts."""
+    (found,) = (
+        [package, *path.relative_to(folder).parent.parts]
+        for package, folder in PACKAGES.items()
+        if path.is_relative_to(folder)
+    )
+    return found
+
+
 def imported(path: Path) -> Iterator[str]:
     """All that is imported anywhere in a file, but for what only types need."""
     tree = ast.parse(path.read_text())
@@ -47,8 +57,11 @@ def imported(path: Path) -> Iterator[str]:
             continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = package_of(path)
+            above = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*above, *filter(None, [node.module])])
+            yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
 def graph() -> Imports:

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training and evaluation of phase ordering, at small scale: all of their parts."""
 
+import hashlib
 import json
 import math
 import os
@@ -38,8 +39,8 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
 )
 from mlbridge_optimizations.phase_ordering.compiler.environment import TrainingEnv
 from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
+from mlbridge_optimizations.phase_ordering.compiler.measure import oz_size
 from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
-from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
 from mlbridge_optimizations.phase_ordering.evaluation.evaluate import (
     Evaluation,
     EvaluationSettings,
@@ -57,12 +58,8 @@ from mlbridge_optimizations.phase_ordering.optimization import (
 )
 from mlbridge_optimizations.phase_ordering.search import coreset, value
 from mlbridge_optimizations.phase_ordering.search.evolve import EvolutionSettings
-from mlbridge_optimizations.phase_ordering.search.search import (
-    SearchSettings,
-    Table,
-    search,
-    tabulate,
-)
+from mlbridge_optimizations.phase_ordering.search.measurements import Table, tabulate
+from mlbridge_optimizations.phase_ordering.search.search import SearchSettings, search
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import MODEL, Experiment
@@ -225,7 +222,8 @@ def test_what_had_not_enough_time_is_tried_again(folder: Path, tmp_path: Path) -
     first = tabulate(options, 1, [module], wanted, log)
     line = json.loads(log.read_text())
     # The third was measured then; that it is not now can be seen.
-    line["found"]["sizes"][1:] = ["timeout", 12345]
+    _, second, third, _ = line["found"]
+    line["found"] |= {second: "timeout", third: 12345}
     log.write_text(json.dumps(line))
     again = tabulate(options, 1, [module], wanted, log)
     assert again.sizes.tolist() == [[*first.sizes[0, :2], 12345]]
@@ -440,7 +438,7 @@ def test_a_core_set_of_whole_pipelines(
         action.pipeline for action in core.actions.actions
     ]
     # Random sequences to compare with are of actions.
-    wanted = EvaluationSettings(2, draws=1, levels=(), most=700, programs=("lua",))
+    wanted = EvaluationSettings(2, draws=1, levels=(), most=700, programs=["lua"])
     found = evaluate(corpus.load(folder), None, model, core, wanted)
     ways = {way.name: way for way in found.ways}
     root, oz = corpus.load(folder).folder, ActionSpace.load("oz")
@@ -843,10 +841,10 @@ def test_the_evaluation_on_the_command_line(
     lines = trained.model.with_name("table.jsonl").read_text().splitlines()
     table = {Path(line["module"]): line for line in map(json.loads, lines)}
     assert len(table) > len(found["files"])
-    tried = next(iter(table.values()))["with"]["sequences"]
-    number = tried.index([*trained.core.sequences[0]])
+    pipeline = trained.core.actions.joined(trained.core.sequences[0])
+    name = hashlib.sha256(pipeline.encode()).hexdigest()[:24]
     assert ways["best fixed sequence"]["sizes"] == [
-        table[root / file]["found"]["sizes"][number] for file in found["files"]
+        table[root / file]["found"][name] for file in found["files"]
     ]
 
 
@@ -925,7 +923,7 @@ def test_a_program_that_is_left_out_is_not_seen(folder: Path, tmp_path: Path) ->
     env = TrainingEnv(corpus=folder, leave_out=["bzip2"])
     assert {path.parent.name for files in env.programs for path in files} == {"lua"}
     wanted = core_settings(folder, tmp_path)
-    wanted = replace(wanted, leave_out=("lua",), searched=1, linked=True)
+    wanted = replace(wanted, leave_out=["lua"], searched=1, linked=True)
     made = coreset.train(wanted)
     seen = {}
     for name in "search.jsonl", "table.jsonl":
@@ -940,7 +938,7 @@ def test_a_program_that_is_left_out_is_not_seen(folder: Path, tmp_path: Path) ->
     assert made.fitted is not None
     assert made.fitted.check is None
     with pytest.raises(InvalidArgument, match="no program 'perl'"):
-        coreset.train(replace(wanted, leave_out=("perl",)))
+        coreset.train(replace(wanted, leave_out=["perl"]))
 
 
 def test_programs_do_what_they_did(trained: coreset.Trained, folder: Path) -> None:

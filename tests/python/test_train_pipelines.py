@@ -18,14 +18,13 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     CompilerOptions,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.compiler.measure import measure
+from mlbridge_optimizations.phase_ordering.compiler.measure import measure, oz_size
 from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
     managers,
     parse,
     passes,
     render,
 )
-from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
 from mlbridge_optimizations.phase_ordering.search.changes import (
     LIBRARY,
     Change,

@@ -3,11 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands that only phase ordering has. What they need is loaded as one runs."""
 
-from mlbridge_optimizations.phase_ordering.commands import evaluate, outputs, search
+from . import evaluate, search
 
-COMMANDS = {
-    "evaluate phase-ordering": evaluate.COMMAND,
-    "evaluate outputs": outputs.COMMAND,
-    **search.COMMANDS,
-}
+COMMANDS = {**evaluate.COMMANDS, **search.COMMANDS}
 """By what is said behind ``mlbridge``."""

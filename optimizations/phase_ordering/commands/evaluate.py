@@ -1,13 +1,16 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``mlbridge evaluate phase-ordering``: a model beside stock clang and baselines."""
+"""``mlbridge evaluate``: a model beside baselines, and whether programs still work."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
+from rich.table import Table
 from typer import Argument, Option
 
 from mlbridge.errors import InvalidArgument
@@ -16,30 +19,14 @@ from mlbridge_optimizations.commands.options import with_options
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
 from mlbridge_optimizations.extras import need
 
+from ..settings import Compared, CorpusFolder, Programs, Timeout
+
 if TYPE_CHECKING:
     from mlbridge_optimizations.corpus import Corpus
-    from mlbridge_optimizations.phase_ordering.evaluation.evaluate import Evaluation
-    from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
-    from mlbridge_optimizations.phase_ordering.model.model import Model
 
-CorpusFolder = Annotated[Path, Option(help="Its folder.")]
-
-Programs = Annotated[
-    list[str] | None,
-    Option(
-        metavar="NAME",
-        help="This one only, whatever its split; may be repeated.",
-    ),
-]
-
-Timeout = Annotated[
-    float,
-    Option(
-        min=1,
-        help="Seconds for a sequence on a module of up to 10,000 instructions; a"
-        " larger one has more in proportion.",
-    ),
-]
+    from ..evaluation.evaluate import Evaluation
+    from ..model.coreset import CoreSet
+    from ..model.model import Model
 
 
 @dataclass(frozen=True)
@@ -49,7 +36,6 @@ class What:
     model: Annotated[Path, Argument(exists=True, dir_okay=False)]
     corpus: CorpusFolder = Path("build/corpus")
     split: Annotated[str, Option(help="held-out or training.")] = "held-out"
-    program: Programs = None
     core: Annotated[
         Path | None,
         Option(
@@ -58,15 +44,9 @@ class What:
             " if there is one]",
         ),
     ] = None
-    tries: Annotated[int, Option(min=1, help="K of the best of K.")] = 8
-    seed: Annotated[int, Option(help="Of what is drawn.")] = 0
-    max_instructions: Annotated[
-        int | None, Option(help="Leave larger modules out.")
-    ] = None
     vocabulary: Annotated[
         Path | None, Option(help="Of the model's embeddings, if it has any.")
     ] = None
-    timeout: Timeout = 120
 
 
 @dataclass(frozen=True)
@@ -91,7 +71,7 @@ class How:
     plot: Annotated[Path | None, Option(metavar="FILE.png", help="Draw it.")] = None
 
 
-def _evaluate(context: typer.Context, what: What, how: How) -> None:
+def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) -> None:
     """Compare a model of phase ordering with stock clang and with cheap baselines.
 
     ```sh
@@ -104,16 +84,17 @@ def _evaluate(context: typer.Context, what: What, how: How) -> None:
         ("gymnasium", "elftools", "onnxruntime", *drawing),
     )
     from mlbridge_optimizations.corpus import manifest
-    from mlbridge_optimizations.phase_ordering.evaluation import report
-    from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
-    from mlbridge_optimizations.phase_ordering.model.model import Model
+
+    from ..evaluation import report
+    from ..model.coreset import CoreSet
+    from ..model.model import Model
 
     model = Model(what.model)
     _check_vocabulary(model, what.vocabulary)
     beside = what.core or what.model.with_name("core.json")
     core_set = CoreSet.load(beside) if what.core or beside.is_file() else None
     corpus = manifest.load(what.corpus.resolve())
-    found = _measured(what, how, corpus, model, core_set)
+    found = _measured(what, compared, how, corpus, model, core_set)
     statistics = report.Statistics(found)
     console.print(statistics.table())
     for line in statistics.pairs():
@@ -137,10 +118,10 @@ def _evaluate(context: typer.Context, what: What, how: How) -> None:
     about: dict[str, object] = {
         "model": {"file": what.model.name, "sha256": model.digest},
         "compiler": corpus.compiler,
-        "split": None if what.program else what.split,
+        "split": None if compared.programs else what.split,
         "core_set": None if core_set is None else beside.name,
-        "tries": what.tries,
-        "seed": what.seed,
+        "tries": compared.tries,
+        "seed": compared.seed,
     }
     # Before anything is run: that may take long, and fail.
     if how.json is not None:
@@ -149,7 +130,7 @@ def _evaluate(context: typer.Context, what: What, how: How) -> None:
         statistics.plot(how.plot)
     if how.runs:
         prologue = model.task.actions.prologue
-        ran = _ran(what, how, corpus, found, prologue)
+        ran = _ran(compared.timeout, how.runs, corpus, found, prologue)
         if how.json is not None:
             about["runs"] = {p: [vars(r) for r in both] for p, both in ran.items()}
             how.json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
@@ -157,13 +138,15 @@ def _evaluate(context: typer.Context, what: What, how: How) -> None:
             raise typer.Exit(1)
 
 
-COMMAND = with_options(_evaluate, What, How)
-
-
 def _measured(
-    what: What, how: How, corpus: "Corpus", model: "Model", core: "CoreSet | None"
+    what: What,
+    compared: Compared,
+    how: How,
+    corpus: "Corpus",
+    model: "Model",
+    core: "CoreSet | None",
 ) -> "Evaluation":
-    from mlbridge_optimizations.phase_ordering.evaluation import evaluate
+    from ..evaluation import evaluate
 
     with progress_bars() as bars:
         return evaluate.evaluate(
@@ -171,13 +154,7 @@ def _measured(
             what.split,
             model,
             core,
-            evaluate.EvaluationSettings(
-                what.tries,
-                what.seed,
-                programs=tuple(what.program or ()),
-                most=what.max_instructions,
-                timeout=what.timeout,
-            ),
+            evaluate.EvaluationSettings(**vars(compared)),
             vocabulary=what.vocabulary,
             jobs=how.jobs,
             log=how.measured,
@@ -186,10 +163,10 @@ def _measured(
 
 
 def _ran(
-    what: What, how: How, corpus: "Corpus", found: "Evaluation", prologue: str
+    timeout: float, runs: int, corpus: "Corpus", found: "Evaluation", prologue: str
 ) -> dict[str, Any]:
     """The programs as -Oz and as the model has compiled them, run and shown."""
-    from mlbridge_optimizations.phase_ordering.evaluation import programs, report
+    from ..evaluation import programs, report
 
     with progress_bars() as bars:
         task = bars.add_task("Running")
@@ -198,8 +175,8 @@ def _ran(
             found,
             found.ways[0],
             prologue,
-            repeat=how.runs,
-            timeout=what.timeout,
+            repeat=runs,
+            timeout=timeout,
             show=lambda done, total: bars.update(task, completed=done, total=total),
         )
     seconds = {p: [r.seconds for r in both] for p, both in ran.items()}
@@ -227,3 +204,98 @@ def _check_vocabulary(model: object, vocabulary: Path | None) -> None:
             f"{vocabulary}: expected the model's vocabulary, {wanted['hash']}, found"
             f" {found}"
         )
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Whose outputs are compared, and of which programs."""
+
+    model: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="[MODEL]...",
+            help="A spec, or the name of an .onnx file: compiled by clang with it.",
+        ),
+    ] = None
+    corpus: CorpusFolder = Path("build/corpus")
+    split: Annotated[
+        str | None,
+        Option(help="held-out, training or generated. [default: all but generated]"),
+    ] = None
+    programs: Programs = None
+    random: Annotated[int, Option(min=0, help="Random policies, too.")] = 0
+    seed: Annotated[int, Option(min=0, help="Of the first of these.")] = 0
+    timeout: Timeout = 120
+    jobs: Annotated[int, Option("--jobs", "-j", help="Programs at once.")] = 1
+    out: Annotated[Path, Option(help="The folder for results and reproducers.")] = Path(
+        "build/outputs"
+    )
+
+
+def _outputs(context: typer.Context, tried: Tried) -> None:
+    """Compare what programs write, by any policy, with what they write without it.
+
+    A random policy takes actions by chance, of one of the spaces oz, odg and passes.
+    What is known already, in `results.jsonl`, is not tried again.
+
+    ```sh
+    mlbridge evaluate outputs policy.onnx --random 50
+    mlbridge evaluate outputs --random 50 --split generated --jobs 2
+    ```
+    """
+    if not tried.model and not tried.random:
+        raise InvalidArgument("name a model, or ask for random policies: --random 50")
+    need("mlbridge evaluate outputs", ("gymnasium", "elftools"))
+    from mlbridge_optimizations.corpus import manifest
+
+    from ..evaluation.outputs import OutputsSettings, check_outputs
+
+    specs = tuple(
+        f"onnx:{quote(str(Path(name).resolve()), safe='/')}"
+        if Path(name).is_file()
+        else name
+        for name in tried.model or ()
+    )
+    found = manifest.load(tried.corpus.resolve())
+    chosen = found.select(tried.split, only=tried.programs or ())
+    with progress_bars() as bars:
+        task = bars.add_task("Programs", total=len(chosen))
+        outcomes = check_outputs(
+            found,
+            chosen,
+            OutputsSettings(specs, tried.random, tried.seed, tried.out, tried.timeout),
+            jobs=tried.jobs,
+            show=lambda done, total: bars.update(task, completed=done, total=total),
+        )
+    table = Table("what came of it", "times", title="Outputs against -O0")
+    counted: Counter[str] = Counter()
+    for outcome in outcomes:
+        counted["programs compiled by a policy"] += outcome.policies
+        counted["of these, different executables"] += outcome.executables
+        counted.update(f"output: {finding.kind}" for finding in outcome.findings)
+        counted.update(f"compiler: {failure.kind}" for failure in outcome.failures)
+        counted["programs that could not be tried"] += bool(outcome.error)
+    table.add_row("programs", f"{len(outcomes):,}")
+    for result, times in counted.items():
+        if times:
+            table.add_row(result, f"{times:,}")
+    console.print(table)
+    for outcome in outcomes:
+        if outcome.error:
+            errors.print(f"{outcome.program}: {outcome.error}", style="red")
+        for each in (*outcome.findings, *outcome.failures):
+            errors.print(
+                f"{outcome.program}, {each.policy}: {each.kind}: {each.problem}"
+                f" {each.see}",
+                style="yellow",
+                soft_wrap=True,
+                markup=False,
+            )
+    if not all(outcome.is_good for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+COMMANDS = {
+    "evaluate phase-ordering": with_options(_evaluate, What, Compared, How),
+    "evaluate outputs": with_options(_outputs, Tried),
+}

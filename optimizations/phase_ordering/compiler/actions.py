@@ -12,11 +12,11 @@ from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 
+# The spaces that the plug-in has in itself, as files.
 BUILT_IN = Path(__file__).resolve().parents[1] / "action_spaces"
-"""The spaces that the plug-in has in itself, as files."""
 
-NOTHING = "no-op-module"
-"""The pipeline of an action that does nothing."""
+Order = tuple[int, ...]  # Actions, one after another, by their numbers.
+NOTHING = "no-op-module"  # The pipeline of an action that does nothing.
 
 
 @dataclass(frozen=True)
@@ -29,19 +29,12 @@ class Action:
 
 @dataclass(frozen=True)
 class ActionSpace:
-    """What may be done.
+    """What may be done."""
 
-    Attributes:
-        name: of the space.
-        description: in words.
-        prologue: the pipeline that always runs first, whatever is done.
-        actions: by their numbers.
-    """
-
-    name: str
-    description: str
-    prologue: str
-    actions: tuple[Action, ...]
+    name: str  # Of the space.
+    description: str  # In words.
+    prologue: str  # The pipeline that always runs first, whatever is done.
+    actions: tuple[Action, ...]  # By their numbers.
 
     @classmethod
     def load(cls, name_or_file: str | os.PathLike[str]) -> "ActionSpace":
@@ -103,8 +96,11 @@ class ActionSpace:
 
         ``opt -passes=`` that does the same to a module as the environment.
         """
-        parts = [self.prologue, *(self.actions[a].pipeline for a in sequence)]
-        return ",".join(part for part in parts if part)
+        return ",".join(part for part in (self.prologue, self.joined(sequence)) if part)
+
+    def joined(self, sequence: Sequence[int]) -> str:
+        """A sequence as one pipeline, without the prologue."""
+        return ",".join(self.actions[action].pipeline for action in sequence)
 
     def of_sequences(
         self, sequences: Sequence[Sequence[int]], name: str, description: str
@@ -112,12 +108,11 @@ class ActionSpace:
         """A space whose actions are whole sequences of this one's."""
         actions = []
         for number, sequence in enumerate(sequences):
-            pipelines = [self.actions[a].pipeline for a in sequence]
             label = "-".join(map(str, sequence)) or "nothing"
-            joined = ",".join(pipelines) or NOTHING
+            joined = self.joined(sequence) or NOTHING
             actions.append(Action(f"{number}: {label}", joined))
         return ActionSpace(name, description, self.prologue, tuple(actions))
 
 
+# LLVM's own pipeline, where it is to be one of the choices.
 STOCK = Action("stock -Oz", "default<Oz>")
-"""LLVM's own pipeline, where it is to be one of the choices."""

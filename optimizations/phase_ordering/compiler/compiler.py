@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlbridge import ir2vec
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
 from mlbridge.envs.session import CompilerSession, CompilerSettings, Outcome
@@ -31,18 +32,16 @@ from mlbridge.errors import (
     Timeout,
     Unsupported,
 )
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
+
+from .actions import ActionSpace
 
 OPT = "opt-22"
 HISTOGRAM, COUNTS = 110, 12
+# What may be observed, in the order in which it is put in a row.
 FEATURES = ("histogram", "embedding", "counts", "step", "actions")
-"""What may be observed, in the order in which it is put in a row."""
 
-TIMEOUT = 120.0
-"""Seconds for a sequence on a module that is not large."""
-
-_LARGE = 100_000
-"""Bytes of bitcode: 10,000 instructions or so."""
+TIMEOUT = 120.0  # Seconds for a sequence on a module that is not large.
+_LARGE = 100_000  # Bytes of bitcode: 10,000 instructions or so.
 
 PASSES = "mlbridge-phase-ordering-environment"
 _OPTION = "-mlbridge-phase-ordering"
@@ -50,30 +49,22 @@ _OPTION = "-mlbridge-phase-ordering"
 
 @dataclass(frozen=True)
 class CompilerOptions:
-    """What the compiler of an environment is told.
+    """What the compiler of an environment is told."""
 
-    Attributes:
-        actions: a space's name in the plug-in, or its file.
-        observation: the features, of `FEATURES`.
-        reward: ``text-size:10``, ``instructions``, ``mca-cycles``, several of these
-            with their weights and commas between, or ``none``.
-        steps: how many actions an episode may have.
-        stop: whether the last action, after those of the space, is to stop.
-        vocabulary: what ``embedding`` is made with: LLVM's form of IR2Vec's.
-        dimension: of its vectors.
-        plugin: MLBridgeLLVM.so; found by itself as `mlbridge doctor` finds it.
-        kept_programs: of how many modules it remembers what was made of them; None is
-            as many as it does by itself, 16.
-    """
-
-    actions: str = "oz"
+    actions: str = "oz"  # A space's name in the plug-in, or its file.
+    # The features, of `FEATURES`.
     observation: tuple[str, ...] = ("histogram", "counts", "step")
+    # ``text-size:10``, ``instructions``, ``mca-cycles``, several of these with their
+    # weights and commas between, or ``none``.
     reward: str = "text-size:10"
-    steps: int = 15
-    stop: bool = False
+    steps: int = 15  # How many actions an episode may have.
+    stop: bool = False  # Whether the last action, after those of the space, is to stop.
+    # What ``embedding`` is made with: LLVM's form of IR2Vec's.
     vocabulary: Path | None = None
-    dimension: int = 300
+    # MLBridgeLLVM.so; found by itself as `mlbridge doctor` finds it.
     plugin: Path | None = None
+    # Of how many modules it remembers what was made of them; None is as many as it does
+    # by itself, 16.
     kept_programs: int | None = None
 
     def __post_init__(self) -> None:
@@ -90,10 +81,44 @@ class CompilerOptions:
                 f"kept_programs: expected 1 or more, found {self.kept_programs}"
             )
 
+    @classmethod
+    def of(
+        cls,
+        space: ActionSpace,
+        file: Path,
+        observation: tuple[str, ...] = ("step",),
+        reward: str = "none",
+        steps: int = 1,
+        **more: Any,
+    ) -> "CompilerOptions":
+        """With a space that is written to a file, where the compiler finds it."""
+        space.save(file)
+        return cls(str(file), observation, reward, steps, **more)
+
+    def checked(self) -> "CompilerOptions":
+        """These, if all that they name is there and fits.
+
+        Raises:
+            InvalidArgument: it does not, in words for the command line.
+            Malformed, SchemaMismatch: a file is something else.
+        """
+        if ("embedding" in self.observation) != (self.vocabulary is not None):
+            raise InvalidArgument(
+                "--observation embedding and --vocabulary FILE need each other"
+            )
+        self.space.pipeline(())
+        assert self.dimension
+        return self
+
     @cached_property
     def space(self) -> ActionSpace:
         """The actions themselves."""
         return ActionSpace.load(self.actions)
+
+    @cached_property
+    def dimension(self) -> int:
+        """Of the vectors of ``embedding``."""
+        return ir2vec.load(self.vocabulary).dimension if self.vocabulary else 300
 
     @property
     def choices(self) -> int:
@@ -130,6 +155,17 @@ class CompilerOptions:
             )
         return plugin
 
+    def task_flags(self) -> list[str]:
+        """LLVM's options that say what is decided, and by what."""
+        vocabulary = f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"
+        return [
+            f"{_OPTION}-actions={self.actions}",
+            f"{_OPTION}-observation={','.join(self.widths)}",
+            f"{_OPTION}-steps={self.steps}",
+            *([f"{_OPTION}-stop"] if self.stop else []),
+            *([vocabulary] if self.vocabulary else []),
+        ]
+
     def command(self) -> list[str]:
         """How the compiler is started; ``{spec}`` is where it has to go.
 
@@ -141,21 +177,9 @@ class CompilerOptions:
             f"-load-pass-plugin={self.plugin_file()}",
             f"-passes={PASSES}",
             "-mlbridge-environment={spec}",
-            f"{_OPTION}-actions={self.actions}",
-            f"{_OPTION}-observation={','.join(self.widths)}",
+            *self.task_flags(),
             f"{_OPTION}-reward={self.reward}",
-            f"{_OPTION}-steps={self.steps}",
-            *([f"{_OPTION}-stop"] if self.stop else []),
-            *(
-                [f"-mlbridge-ir2vec-vocabulary={self.vocabulary}"]
-                if self.vocabulary
-                else []
-            ),
-            *(
-                [f"{_OPTION}-programs={self.kept_programs}"]
-                if self.kept_programs is not None
-                else []
-            ),
+            *([f"{_OPTION}-programs={kept}"] if (kept := self.kept_programs) else []),
             "-disable-output",
             # The module that opt itself wants is empty.
             os.devnull,
@@ -176,18 +200,12 @@ class CompilerOptions:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a sequence made of a module.
+    """What a sequence made of a module."""
 
-    Attributes:
-        start: bytes of machine code before the first action.
-        prefixes: after each action.
-        oz: of what stock -Oz makes of the module.
-        info: all that the compiler said.
-    """
-
-    start: int
-    prefixes: tuple[int, ...]
-    oz: int
+    start: int  # Bytes of machine code before the first action.
+    prefixes: tuple[int, ...]  # After each action.
+    oz: int  # Of what stock -Oz makes of the module.
+    # All that the compiler said.
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
@@ -201,8 +219,8 @@ class Sizes:
         return self.last / self.oz if self.oz else 1.0
 
 
+# The kind of a failure that another time may be none: there may be more time then.
 TIMED_OUT = "timeout"
-"""The kind of a failure that another time may be none: there may be more time then."""
 
 
 class SequenceFailed(ModelError):
@@ -211,10 +229,9 @@ class SequenceFailed(ModelError):
     The text says what befell it, and has a command line to see that alone.
     """
 
-    pipeline: str = ""
-    """What was to run, without the space's prologue."""
+    pipeline: str = ""  # What was to run, without the space's prologue.
+    # ``crash``, ``timeout``, or ``refused``: what became of the module is no code.
     kind: str = "crash"
-    """``crash``, ``timeout``, or ``refused``: what became of the module is no code."""
 
 
 class ModuleFailed(SequenceFailed):
@@ -342,7 +359,6 @@ class SequenceRunner:
         return outcome
 
     def _seconds(self, module: Path) -> float:
-        """How long this module may take."""
         try:
             size = module.stat().st_size
         except OSError:
@@ -353,7 +369,6 @@ class SequenceRunner:
     def _failed(
         self, kind: type[SequenceFailed], module: Path, error: Error
     ) -> SequenceFailed:
-        """The failure of what this episode has taken so far."""
         command = self.options.reproducer(str(module), self._taken)
         failed = kind(f"{error}; to see it alone: {command}")
         actions = self.options.space.actions
@@ -366,14 +381,10 @@ class SequenceRunner:
         return failed
 
     def write(self, module: Path, sequence: Sequence[int], to: Path) -> None:
-        """Writes what a sequence of one action or more makes of a module.
+        """Writes what a sequence of one action or more makes of a bitcode file.
 
-        With the reward ``none`` this is all the machine code that is made.
-
-        Args:
-            module: a bitcode file.
-            sequence: actions.
-            to: the file: an object if its name ends in ``.o``, else bitcode.
+        That is an object if the name ends in ``.o``, else bitcode. With the reward
+        ``none`` this is all the machine code that is made.
 
         Raises:
             SequenceFailed: the compiler failed.

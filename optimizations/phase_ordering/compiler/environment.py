@@ -5,7 +5,9 @@
 
 import io
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,15 +24,188 @@ from mlbridge.envs.vector import CompilerVectorEnv
 from mlbridge.errors import InvalidArgument, PeerClosed, Timeout
 from mlbridge.types import Features
 from mlbridge_optimizations.corpus import manifest
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
-from mlbridge_optimizations.phase_ordering.compiler.reward import Reward
+
+from .compiler import CompilerOptions
 
 logger = logging.getLogger("mlbridge.envs")
 
 _TIMES = ("step_ms", "emit_ms")
 
+# Modules in a row on which no compiler may survive a reset, before that is raised.
 _FAILURES = 5
-"""Modules in a row on which no compiler may survive a reset, before that is raised."""
+
+# Of each measure in the compiler's info; of stock -Oz with ``oz_`` before it.
+_MEASURES = {
+    "text-size": "text_size",
+    "instructions": "instructions",
+    "mca-cycles": "mca_cycles",
+}
+
+
+@dataclass(frozen=True)
+class Reward:
+    """What a state is worth, as the compiler's Reward.cpp has it.
+
+    It is a weighted sum of sizes, each relative to that of stock -Oz.
+    """
+
+    weights: Mapping[str, float]  # By the measure's name.
+
+    @classmethod
+    def parse(cls, text: str) -> "Reward":
+        """Such as ``text-size:10,mca-cycles:5``.
+
+        Raises:
+            InvalidArgument: it is none, or of no measure.
+        """
+        weights: dict[str, float] = {}
+        for part in text.split(","):
+            name, colon, number = part.partition(":")
+            try:
+                weight = float(number) if colon else 1.0
+            except ValueError:
+                weight = math.nan
+            if name not in _MEASURES or name in weights or not math.isfinite(weight):
+                raise InvalidArgument(
+                    f"reward '{text}': expected a list of {', '.join(_MEASURES)}, each"
+                    f" with a weight such as text-size:10, found '{part}'"
+                )
+            weights[name] = weight
+        return cls(weights)
+
+    def value(self, info: Mapping[str, Any]) -> float:
+        """Of the state that an info is of: the more, the better."""
+        return self._sum(info, "")
+
+    def oz(self, info: Mapping[str, Any]) -> float:
+        """Of what stock -Oz makes of the same module."""
+        return self._sum(info, "oz_")
+
+    def _sum(self, info: Mapping[str, Any], which: str) -> float:
+        total = 0.0
+        for name, weight in self.weights.items():
+            stock = max(float(info["oz_" + _MEASURES[name]]), 1.0)
+            total -= weight * float(info[which + _MEASURES[name]]) / stock
+        return total
+
+
+@dataclass(frozen=True)
+class EnvSettings:
+    """What a `PhaseOrderingEnv` is made with."""
+
+    # Its folder; `mlbridge corpus fetch` makes one.
+    corpus: str | PathLike[str] | None = None
+    # A list of ``histogram``, ``embedding``, ``counts``, ``step`` and ``actions``, also
+    # with commas between. One alone is a Box, several are a Dict of them by name.
+    observation: str | Sequence[str] = ("histogram", "counts", "step")
+    action: str = "oz"  # The space of actions: ``oz``, ``odg``, ``passes``, or a file.
+    # ``text-size``, ``instructions`` and ``mca-cycles``, each with its weight, such as
+    # ``text-size:10,mca-cycles:5``.
+    reward: str = "text-size:10"
+    # Bitcode files, instead of a corpus.
+    modules: Sequence[str | PathLike[str]] | None = None
+    # Of the corpus: ``training``, ``held-out``, ``generated``; None for all but the
+    # generated.
+    split: str | None = "training"
+    leave_out: Sequence[str] = ()  # Programs of the split that no episode is about.
+    max_instructions: int | None = None  # Larger modules are left out.
+    steps: int = 15  # How many actions an episode has, or may have with ``stop``.
+    # Whether there is one action more, the last, that ends the episode.
+    stop: bool = False
+    final: str = "last"  # Which state an episode is judged by, ``last`` or ``best``.
+    # What the sum of an episode's rewards is relative to: ``start``, the state that it
+    # begins with, or ``oz``, what stock -Oz makes. The first step's reward then has a
+    # part more: what the state before it is worth beside -Oz. If the compiler fails in
+    # it, there is none.
+    baseline: str = "start"
+    flat: bool = False  # Whether several features are put in one row, a Box.
+    # What ``embedding`` is made with, in LLVM's form (JSON).
+    vocabulary: str | PathLike[str] | None = None
+    # MLBridgeLLVM.so, if it is not where `mlbridge doctor` finds it.
+    plugin: str | PathLike[str] | None = None
+    spec: str = "shm"  # How to reach the compiler: or ``pipe``, ``grpc``, with options.
+    timeout: float | None = 60.0  # Seconds for a step; a pass that takes longer hangs.
+    failure_reward: float = 0.0  # Of a step in which the compiler crashes or hangs.
+    # Of how many modules the compiler remembers what it has made of them, the last ones
+    # that it was asked for; None is 16 of them. It is by far the quicker the more of
+    # the modules it knows.
+    kept_programs: int | None = None
+    # Whether ``info`` has ``step_ms`` and ``emit_ms``, too. Without these the same seed
+    # and actions give the same info, as Gymnasium's checker wants it.
+    times: bool = False
+    # ``ansi`` or ``human``, which show the times in any case.
+    render_mode: str | None = None
+    worker: int = 0  # Its number, where there are several.
+    check: bool = False  # As for `CompilerEnv`.
+
+    def __post_init__(self) -> None:
+        if self.final not in ("last", "best"):
+            raise InvalidArgument(f"final: expected last or best, found '{self.final}'")
+        if self.baseline not in ("start", "oz"):
+            raise InvalidArgument(
+                f"baseline: expected start or oz, found '{self.baseline}'"
+            )
+        if self.baseline == "oz" and self.reward == "none":
+            raise InvalidArgument("baseline: without a reward nothing beats -Oz")
+
+    def programs(self) -> list[list[Path]]:
+        """The modules to choose from, by program."""
+        if (self.corpus is None) == (self.modules is None):
+            raise InvalidArgument(
+                "say corpus=FOLDER (`mlbridge corpus fetch` makes one) or"
+                " modules=[FILE, ...], what episodes are to be about"
+            )
+        if self.corpus is None:
+            files = [Path(module).resolve() for module in self.modules or ()]
+            for file in files:
+                if not file.is_file():
+                    raise InvalidArgument(f"there is no module {file}")
+            if not files:
+                raise InvalidArgument("modules: expected one at least")
+            return [files]
+        by_program: dict[str, list[Path]] = {}
+        for path in manifest.load(Path(self.corpus).resolve()).modules(
+            self.split, most=self.max_instructions, without=self.leave_out
+        ):
+            by_program.setdefault(manifest.program_of(path), []).append(path)
+        if not by_program:
+            raise InvalidArgument(
+                f"{self.corpus} has no module of {self.max_instructions} instructions"
+                " or less"
+            )
+        return list(by_program.values())
+
+    def options(self, kept_programs: int | None) -> CompilerOptions:
+        """Of the compiler, which remembers so many modules."""
+        names = self.observation
+        is_file = Path(self.action).is_file()
+        return CompilerOptions(
+            str(Path(self.action).resolve()) if is_file else self.action,
+            tuple(names.split(",") if isinstance(names, str) else names),
+            self.reward,
+            self.steps,
+            self.stop,
+            Path(self.vocabulary).resolve() if self.vocabulary else None,
+            Path(self.plugin).resolve() if self.plugin else None,
+            kept_programs,
+        )
+
+
+def _space_of(
+    widths: Mapping[str, int], *, flat: bool
+) -> tuple[spaces.Space[Any], spaces.Dict]:
+    """What is observed, and the same by name: they differ where it is one Box."""
+    lows = {
+        name: np.full(width, -np.inf if name == "embedding" else 0, np.float32)
+        for name, width in widths.items()
+    }
+    by_name = spaces.Dict(
+        {n: spaces.Box(low, np.inf, low.shape, np.float32) for n, low in lows.items()}
+    )
+    if len(lows) > 1 and not flat:
+        return by_name, by_name
+    low = np.concatenate(list(lows.values()))
+    return spaces.Box(low, np.inf, low.shape, np.float32), by_name
 
 
 class PhaseOrderingEnv(CompilerEnv):
@@ -45,128 +220,45 @@ class PhaseOrderingEnv(CompilerEnv):
         "render_fps": 4,
     }
 
-    def __init__(
-        self,
-        corpus: str | PathLike[str] | None = None,
-        observation: str | Sequence[str] = ("histogram", "counts", "step"),
-        action: str = "oz",
-        reward: str = "text-size:10",
-        *,
-        modules: Sequence[str | PathLike[str]] | None = None,
-        split: str | None = "training",
-        leave_out: Sequence[str] = (),
-        max_instructions: int | None = None,
-        steps: int = 15,
-        stop: bool = False,
-        final: str = "last",
-        baseline: str = "start",
-        flat: bool = False,
-        vocabulary: str | PathLike[str] | None = None,
-        plugin: str | PathLike[str] | None = None,
-        spec: str = "shm",
-        timeout: float | None = 60.0,
-        failure_reward: float = 0.0,
-        kept_programs: int | None = None,
-        times: bool = False,
-        render_mode: str | None = None,
-        worker: int = 0,
-        check: bool = False,
-    ) -> None:
+    def __init__(self, *arguments: Any, **named: Any) -> None:
         """Describes the environment; the compiler is started at the first reset.
 
-        Args:
-            corpus: its folder; `mlbridge corpus fetch` makes one.
-            observation: a list of ``histogram``, ``embedding``, ``counts``, ``step``
-                and ``actions``, also with commas between. One alone is a Box, several
-                are a Dict of them by name.
-            action: the space of actions: ``oz``, ``odg``, ``passes``, or a file.
-            reward: ``text-size``, ``instructions`` and ``mca-cycles``, each with its
-                weight, such as ``text-size:10,mca-cycles:5``.
-            modules: bitcode files, instead of a corpus.
-            split: of the corpus: ``training``, ``held-out``, ``generated``; None for
-                all but the generated.
-            leave_out: programs of the split that no episode is about.
-            max_instructions: larger modules are left out.
-            steps: how many actions an episode has, or may have with ``stop``.
-            stop: whether there is one action more, the last, that ends the episode.
-            final: which state an episode is judged by, ``last`` or ``best``.
-            baseline: what the sum of an episode's rewards is relative to: ``start``,
-                the state that it begins with, or ``oz``, what stock -Oz makes. The
-                first step's reward then has a part more: what the state before it is
-                worth beside -Oz. If the compiler fails in it, there is none.
-            flat: whether several features are put in one row, a Box.
-            vocabulary: what ``embedding`` is made with, in LLVM's form (JSON).
-            plugin: MLBridgeLLVM.so, if it is not where `mlbridge doctor` finds it.
-            spec: how to reach the compiler: ``shm``, ``pipe``, ``grpc``, with options.
-            timeout: seconds for a step; a pass that takes longer hangs.
-            failure_reward: of a step in which the compiler crashes or hangs.
-            kept_programs: of how many modules the compiler remembers what it has made
-                of them, the last ones that it was asked for; None is 16 of them. It is
-                by far the quicker the more of the modules it knows.
-            times: whether ``info`` has ``step_ms`` and ``emit_ms``, too. Without these
-                the same seed and actions give the same info, as Gymnasium's checker
-                wants it.
-            render_mode: ``ansi`` or ``human``, which show the times in any case.
-            worker: its number, where there are several.
-            check: as for `CompilerEnv`.
+        The arguments are the fields of `EnvSettings`, by position or by name.
 
         Raises:
             InvalidArgument: there is no such corpus, module, feature or action space.
             OSFailure: there is no plug-in.
         """
-        self.programs = _programs(corpus, modules, split, leave_out, max_instructions)
-        names = observation.split(",") if isinstance(observation, str) else observation
-        where = Path(vocabulary).resolve() if vocabulary else None
-        self.options = CompilerOptions(
-            action if not Path(action).is_file() else str(Path(action).resolve()),
-            tuple(names),
-            reward,
-            steps,
-            stop,
-            where,
-            _dimension(where),
-            Path(plugin).resolve() if plugin else None,
-            self._kept_by_default() if kept_programs is None else kept_programs,
+        settings = EnvSettings(*arguments, **named)
+        self.programs = settings.programs()
+        kept = settings.kept_programs
+        self.options = settings.options(
+            self._kept_by_default() if kept is None else kept
         )
-        if final not in ("last", "best"):
-            raise InvalidArgument(f"final: expected last or best, found '{final}'")
-        if baseline not in ("start", "oz"):
-            raise InvalidArgument(f"baseline: expected start or oz, found '{baseline}'")
-        if baseline == "oz" and reward == "none":
-            raise InvalidArgument("baseline: without a reward nothing beats -Oz")
-        self.final = final
+        self.final = settings.final
         # Of whom an episode has to be better; None: of its own start.
-        self._rival = Reward.parse(reward) if baseline == "oz" else None
+        is_beside_oz = settings.baseline == "oz"
+        self._rival = Reward.parse(settings.reward) if is_beside_oz else None
         # By how much it is when it begins, until that is told.
         self._lead = 0.0
-        self.render_mode = render_mode
-        lows = {
-            name: np.full(width, -np.inf if name == "embedding" else 0, np.float32)
-            for name, width in self.options.widths.items()
-        }
-        boxes: dict[str, spaces.Space[Any]] = {
-            name: spaces.Box(low, np.inf, low.shape, np.float32)
-            for name, low in lows.items()
-        }
-        by_name, is_row = spaces.Dict(boxes), flat and len(boxes) > 1
-        space: spaces.Space[Any] = by_name
-        if len(boxes) == 1 or flat:
-            low = np.concatenate(list(lows.values()))
-            space = spaces.Box(low, np.inf, low.shape, np.float32)
+        self.render_mode = settings.render_mode
+        space, by_name = _space_of(self.options.widths, flat=settings.flat)
         super().__init__(
             self.options.command(),
-            spec,
+            settings.spec,
             observation_space=space,
             action_space=spaces.Discrete(self.options.choices),
-            timeout=timeout,
-            failure_reward=failure_reward,
-            worker=worker,
-            check=check,
+            timeout=settings.timeout,
+            failure_reward=settings.failure_reward,
+            worker=settings.worker,
+            check=settings.check,
         )
-        if is_row:
-            self._read = _row(ObservationReader(by_name), list(boxes))  # type: ignore[assignment]
+        if settings.flat and len(by_name) > 1:
+            # A Dict has its own order.
+            names = list(self.options.widths)
+            self._read = _row(ObservationReader(by_name), names)  # type: ignore[assignment]
         self._draw = np.random.default_rng()
-        self._times = times
+        self._times = settings.times
         self._has_answered = False
         self._module = ""
         self._taken: list[int] = []
@@ -276,7 +368,6 @@ class PhaseOrderingEnv(CompilerEnv):
         return command
 
     def _rendered(self) -> str:
-        """The table of the episode."""
         title = f"{self._module} ({self.options.space.name})"
         table = Table("step", "action", title=title, title_justify="left")
         for column in ("instructions", "text size", "/ -Oz", "passes ms", "emit ms"):
@@ -304,8 +395,6 @@ class PhaseOrderingEnv(CompilerEnv):
 def _row(
     read: ObservationReader, names: Sequence[str]
 ) -> Callable[[Features], tuple[NDArray[np.float32], dict[str, Any]]]:
-    """Reads features by name, and puts them in a row."""
-
     def found(features: Features) -> tuple[NDArray[np.float32], dict[str, Any]]:
         by_name, rest = read(features)
         return np.concatenate([by_name[name] for name in names]), rest
@@ -313,52 +402,8 @@ def _row(
     return found
 
 
-def _dimension(vocabulary: Path | None) -> int:
-    if vocabulary is None:
-        return 300
-    from mlbridge import ir2vec
-
-    return ir2vec.load(vocabulary).dimension
-
-
-def _programs(
-    corpus: str | PathLike[str] | None,
-    modules: Sequence[str | PathLike[str]] | None,
-    split: str | None,
-    leave_out: Sequence[str],
-    most: int | None,
-) -> list[list[Path]]:
-    """The modules to choose from, by program."""
-    if (corpus is None) == (modules is None):
-        raise InvalidArgument(
-            "say corpus=FOLDER (`mlbridge corpus fetch` makes one) or modules=[FILE, "
-            "...], what episodes are to be about"
-        )
-    if modules is not None:
-        files = [Path(module).resolve() for module in modules]
-        for file in files:
-            if not file.is_file():
-                raise InvalidArgument(f"there is no module {file}")
-        if not files:
-            raise InvalidArgument("modules: expected one at least")
-        return [files]
-    assert corpus is not None
-    found = manifest.load(Path(corpus).resolve())
-    by_program: dict[str, list[Path]] = {}
-    for path in found.modules(split, most=most, without=leave_out):
-        by_program.setdefault(manifest.program_of(path), []).append(path)
-    if not by_program:
-        raise InvalidArgument(f"{corpus} has no module of {most} instructions or less")
-    return list(by_program.values())
-
-
 def make_vec(num_envs: int, **settings: Any) -> CompilerVectorEnv:
-    """So many compilers at once; ``gymnasium.make_vec`` finds it.
-
-    Args:
-        num_envs: how many.
-        settings: as for `PhaseOrderingEnv`.
-    """
+    """So many `PhaseOrderingEnv` at once; ``gymnasium.make_vec`` finds it."""
     settings.pop("max_episode_steps", None)
     return CompilerVectorEnv(
         [PhaseOrderingEnv(worker=number, **settings) for number in range(num_envs)]

@@ -17,7 +17,8 @@ from typing import Any
 
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import sha256
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+
+from .compiler import CompilerOptions
 
 
 class Kept:
@@ -26,13 +27,7 @@ class Kept:
     def __init__(
         self, file: Path | None, options: CompilerOptions, asked: Mapping[str, Any]
     ) -> None:
-        """For lines found with that.
-
-        Args:
-            file: of the lines; with None nothing is kept.
-            options: of the compiler, with the space that sequences are of.
-            asked: what else the lines follow from, as JSON has it.
-        """
+        """For lines that follow from what is asked; without a file nothing is kept."""
         self._file = file
         self._with: dict[str, Any] = {}
         if file is None:

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What pipelines make of modules: any pipelines, other ones for each module."""
+"""What pipelines make of modules: any pipelines, or those of a stock clang."""
 
 import itertools
 import tempfile
@@ -10,35 +10,45 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mlbridge_optimizations.phase_ordering.compiler.actions import (
-    NOTHING,
-    Action,
-    ActionSpace,
-)
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
+from mlbridge.envs.machine_code import text_size
+from mlbridge_optimizations.corpus import toolchain
+
+from .actions import NOTHING, Action, ActionSpace
+from .compiler import (
     TIMEOUT,
     CompilerOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
+from .kept import Kept
+from .runners import Runners, Show
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What pipelines make of a module.
+    """What pipelines make of a module."""
 
-    Attributes:
-        sizes: bytes of machine code by pipeline, of those that the compiler survived.
-        failures: the others. Behind a `ModuleFailed` no other was tried.
-        oz: by -Oz in the environment; 0 if that is not known.
-    """
-
+    # Bytes of machine code by pipeline, of those that the compiler survived.
     sizes: dict[str, int]
+    # The others. Behind a `ModuleFailed` no other was tried.
     failures: list[SequenceFailed]
-    oz: int
+    oz: int  # By -Oz in the environment; 0 if that is not known.
+
+
+def oz_size(module: Path, *, own_session: bool = False) -> int:
+    """Bytes of machine code that ``clang -Oz`` makes of bitcode not optimised yet.
+
+    That is, to the byte, what it makes of the source: docs/corpus.md.
+
+    Raises:
+        CompilerFailed: it is no such bitcode.
+        Timeout: clang did not end.
+    """
+    with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
+        target = Path(folder, "module.o")
+        toolchain.compile_bitcode(module, target, "-Oz", own_session=own_session)
+        return text_size(target.read_bytes(), module.name)
 
 
 def space_of(
@@ -63,18 +73,10 @@ def measure(
     log: Path | None = None,
     show: Show = lambda done, total: None,
 ) -> Iterator[tuple[Path, Measured]]:
-    """Tries on each module the pipelines that are wanted there.
+    """Tries on each module the pipelines that are wanted there, behind the prologue.
 
-    Args:
-        wanted: by module.
-        prologue: what runs before each.
-        timeout: seconds, as for `SequenceRunner`.
-        jobs: compilers at once.
-        plugin: MLBridgeLLVM.so; see `CompilerOptions`.
-        with_oz: whether -Oz in the environment is measured, too; it takes longer.
-        log: a file of lines of JSON: sizes that it has are not measured again, and
-            those that were measured are added.
-        show: is told how many modules are done.
+    Sizes that are in the log, lines of JSON, are not measured again, and new ones are
+    added. What -Oz makes in the environment takes longer, so it is optional.
 
     Returns:
         Each module, as it gets done.
@@ -82,10 +84,9 @@ def measure(
     every = itertools.chain.from_iterable(wanted.values())
     space, numbers = space_of(every, prologue)
     with tempfile.TemporaryDirectory(prefix="mlbridge-measure-") as folder:
-        file = Path(folder, "actions.json")
-        space.save(file)
         reward = "text-size" if with_oz else "none"
-        options = CompilerOptions(str(file), ("step",), reward, 1, plugin=plugin)
+        file = Path(folder, "actions.json")
+        options = CompilerOptions.of(space, file, reward=reward, plugin=plugin)
         # Whatever else is wanted, a pipeline makes the same of a module.
         alone = Path(folder, "nothing.json")
         space_of((), prologue)[0].save(alone)
@@ -122,10 +123,7 @@ def measure(
                 yield path, found
 
 
-def _merged(
-    kept: Mapping[str, Sequence[Mapping[str, Any]]],
-) -> dict[str, Measured]:
-    """What all lines of each module say together."""
+def _merged(kept: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Measured]:
     found = {}
     for module, lines in kept.items():
         sizes = {p: int(s) for line in lines for p, s in line["sizes"].items()}

@@ -7,25 +7,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+# Where in a tree: the number in the outermost list, then in the one in it, ...
 Place: TypeAlias = tuple[int, ...]
-"""Where in a tree: the number in the outermost list, then in the one in it, ..."""
 
 
 @dataclass(frozen=True)
 class Manager:
-    """A pass manager, and what it runs.
+    """A pass manager, and what it runs."""
 
-    Attributes:
-        text: with its parameters: ``function<eager-inv>``.
-        inside: what it runs, in that order.
-    """
-
-    text: str
-    inside: "Tree"
+    text: str  # With its parameters: ``function<eager-inv>``.
+    inside: "Tree"  # What it runs, in that order.
 
 
+# Passes with their parameters, and managers, one after the other.
 Tree: TypeAlias = tuple[str | Manager, ...]
-"""Passes with their parameters, and managers, one after the other."""
 
 
 def name_of(text: str) -> str:

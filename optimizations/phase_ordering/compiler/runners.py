@@ -9,17 +9,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
 
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    TIMEOUT,
-    CompilerOptions,
-    SequenceRunner,
-)
+from .compiler import TIMEOUT, CompilerOptions, SequenceRunner
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Show = Callable[[int, int], None]
-"""Is told how many pieces are done, and of how many."""
+Show = Callable[[int, int], None]  # Is told how many pieces are done, and of how many.
 
 
 class Runners:

@@ -28,109 +28,71 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    TIMEOUT,
+
+from ..compiler.actions import Order
+from ..compiler.compiler import (
     CompilerOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.compiler.measure import Measured, measure
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
-from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
-from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
-from mlbridge_optimizations.phase_ordering.model.model import Model, Order
+from ..compiler.measure import Measured, measure, oz_size
+from ..compiler.runners import Runners
+from ..model.coreset import CoreSet
+from ..model.model import Model, Task
+from ..settings import Compared
 
 Array = NDArray[np.float64]
 Show = Callable[[str, int, int], None]
 
+# Of a stock clang in a process of its own; of -Oz all ratios are.
 LEVELS = ("-Os", "-O2")
-"""Of a stock clang in a process of its own; of -Oz all ratios are."""
 
 
 @dataclass(frozen=True)
-class EvaluationSettings:
-    """What is compared.
+class EvaluationSettings(Compared):
+    """What is compared."""
 
-    Attributes:
-        tries: K.
-        seed: of what is drawn at random: the first of `draws` seeds.
-        draws: of random sequences, with a seed each; their mean size counts.
-        programs: these only, of whatever split.
-        levels: of stock clang, for comparison.
-        most: instructions of a module; larger ones are left out.
-        timeout: seconds for a sequence on a module that is not large; see
-            `SequenceRunner`.
-    """
-
-    tries: int = 8
-    seed: int = 0
-    draws: int = 5
-    programs: tuple[str, ...] = ()
-    levels: tuple[str, ...] = LEVELS
-    most: int | None = None
-    timeout: float = TIMEOUT
+    draws: int = 5  # Of random sequences, with a seed each; their mean size counts.
+    levels: tuple[str, ...] = LEVELS  # Of stock clang, for comparison.
 
 
 @dataclass
 class Way:
-    """One way to choose, and what it makes of each file.
+    """One way to choose, and what it makes of each file."""
 
-    Attributes:
-        name: in words.
-        tries: sequences that are compiled for a file before one is chosen.
-        emitted: objects that are made for a file in order to choose.
-        sizes: bytes of machine code, [files]; where there are several draws, the mean.
-        chosen: the pipeline that was chosen for each file, where it is ours; None where
-            stock -Oz was, or was fallen back to. Of several draws, by the first.
-        draws: at random.
-    """
-
-    name: str
-    tries: int
-    emitted: int
+    name: str  # In words.
+    tries: int  # Sequences that are compiled for a file before one is chosen.
+    emitted: int  # Objects that are made for a file in order to choose.
+    # Bytes of machine code, [files]; where there are several draws, the mean.
     sizes: Array
+    # The pipeline that was chosen for each file, where it is ours; None where stock -Oz
+    # was, or was fallen back to. Of several draws, by the first.
     chosen: list[str | None] = field(default_factory=list)
-    draws: int = 1
+    draws: int = 1  # At random.
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What the compiler did not survive.
+    """What the compiler did not survive."""
 
-    Attributes:
-        file: path below the corpus.
-        pipeline: of the sequence; empty where it did not come to the first action.
-        kind: ``crash``, ``timeout`` or ``refused``.
-    """
-
-    file: str
-    pipeline: str
-    kind: str
+    file: str  # Path below the corpus.
+    pipeline: str  # Of the sequence; empty where it did not come to the first action.
+    kind: str  # ``crash``, ``timeout`` or ``refused``.
 
 
 @dataclass
 class Evaluation:
-    """What was found; `Statistics` sums it up.
+    """What was found; `Statistics` sums it up."""
 
-    Attributes:
-        files: paths below the corpus.
-        programs: of these.
-        oz: bytes by stock clang's -Oz, [files].
-        ways: to choose.
-        failures: there -Oz counts instead.
-    """
-
-    files: list[str]
-    programs: list[str]
-    oz: Array
-    ways: list[Way]
-    failures: list[Failure] = field(default_factory=list)
+    files: list[str]  # Paths below the corpus.
+    programs: list[str]  # Of these.
+    oz: Array  # Bytes by stock clang's -Oz, [files].
+    ways: list[Way]  # To choose.
+    failures: list[Failure] = field(default_factory=list)  # There -Oz counts instead.
 
 
-Choice = str | None
-"""A pipeline, without the prologue; None is stock -Oz."""
+Choice = str | None  # A pipeline, without the prologue; None is stock -Oz.
 
 
 @dataclass(frozen=True)
@@ -157,17 +119,8 @@ def evaluate(
 ) -> Evaluation:
     """Compares a model with the baselines on the files of a split.
 
-    Args:
-        corpus: that has them.
-        split: of it.
-        model: to be judged.
-        core: the sequences to compare with, and where random ones are drawn from.
-            Without one there are only random ones of the model's space.
-        settings: tries and seeds.
-        vocabulary: of the model's embeddings, if it has any.
-        jobs: compilers at once.
-        log: where sizes are kept for another time; see `measure`.
-        show: is told how far it is.
+    Without a core set there are only random sequences of the model's space to compare
+    with. Sizes are kept for another time in the log; see `measure`.
 
     Raises:
         InvalidArgument: there is no file.
@@ -178,39 +131,7 @@ def evaluate(
     oz = _sizes_of(lambda n: oz_size(paths[n]), len(paths), "clang -Oz", jobs, show)
     rollouts, failures = _rollouts(model, paths, settings, vocabulary, jobs, show)
 
-    count = settings.tries
-    spaces = model.task.actions
-    ours = [
-        [None if order is None else _bare(spaces, order) for order in orders]
-        for orders in rollouts
-    ]
-    space, length = spaces, model.task.steps
-    if core is not None:
-        space, length = core.drawn_from, core.length
-    drawn: list[list[list[Choice]]] = [
-        [
-            [
-                _bare(space, order)
-                for order in random_sequences(
-                    len(space.actions), path, (count, length), settings.seed + draw
-                )
-            ]
-            for path in paths
-        ]
-        for draw in range(settings.draws)
-    ]
-    fixed: list[Choice] = []
-    if core is not None:
-        fixed = [_bare(core.actions, order) for order in core.sequences[:count]]
-    everywhere = [[fixed for _ in paths]]
-    rules = [_alone("model, alone", [ours])]
-    if fixed:
-        rules.append(_alone("best fixed sequence", everywhere))
-    rules.append(_alone("one random sequence", drawn))
-    rules.append(_best("model, best of {}", [ours]))
-    if fixed:
-        rules.append(_best("{} fixed sequences", everywhere))
-    rules.append(_best("random, best of {}", drawn))
+    rules = _rules(model.task, core, settings, paths, rollouts)
     wanted: dict[Path, list[str]] = {
         path: sorted(
             {
@@ -226,7 +147,7 @@ def evaluate(
     measured = dict(
         measure(
             wanted,
-            spaces.prologue,
+            model.task.actions.prologue,
             timeout=settings.timeout,
             jobs=jobs,
             log=log,
@@ -255,6 +176,48 @@ def evaluate(
         ways,
         [Failure(names[path], error.pipeline, error.kind) for path, error in failures],
     )
+
+
+def _rules(
+    task: Task,
+    core: CoreSet | None,
+    settings: EvaluationSettings,
+    paths: Sequence[Path],
+    rollouts: Sequence[Sequence[Order | None]],
+) -> list[_Rule]:
+    """The model's ways, those of the core set if there is one, and chance."""
+    count = settings.tries
+    ours = [
+        [None if order is None else task.actions.joined(order) for order in orders]
+        for orders in rollouts
+    ]
+    space, length = task.actions, task.steps
+    fixed: list[Choice] = []
+    if core is not None:
+        space, length = core.drawn_from, core.length
+        fixed = [core.actions.joined(order) for order in core.sequences[:count]]
+    drawn: list[list[list[Choice]]] = [
+        [
+            [
+                space.joined(order)
+                for order in random_sequences(
+                    len(space.actions), path, (count, length), settings.seed + draw
+                )
+            ]
+            for path in paths
+        ]
+        for draw in range(settings.draws)
+    ]
+    everywhere = [[fixed for _ in paths]]
+    rules = [_alone("model, alone", [ours])]
+    if fixed:
+        rules.append(_alone("best fixed sequence", everywhere))
+    rules.append(_alone("one random sequence", drawn))
+    rules.append(_best("model, best of {}", [ours]))
+    if fixed:
+        rules.append(_best("{} fixed sequences", everywhere))
+    rules.append(_best("random, best of {}", drawn))
+    return rules
 
 
 def _alone(name: str, draws: Sequence[Sequence[Sequence[Choice]]]) -> _Rule:
@@ -294,18 +257,13 @@ def _units(
     most = settings.most
     found = [
         (program, module)
-        for program in corpus.select(split, only=settings.programs)
+        for program in corpus.select(split, only=settings.programs or ())
         for module in program.modules
         if module.functions and (most is None or module.instructions <= most)
     ]
     if not found:
         raise InvalidArgument(f"{corpus.folder} has no module of that size")
     return found
-
-
-def _bare(space: ActionSpace, order: Order) -> str:
-    """A sequence as one pipeline, without the prologue."""
-    return ",".join(space.actions[action].pipeline for action in order)
 
 
 def random_sequences(
@@ -327,16 +285,15 @@ def _rollouts(
 ) -> tuple[list[list[Order | None]], list[tuple[Path, SequenceFailed]]]:
     """The sequences that the model would try for each file, None where it fails."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
-        file = Path(folder, "actions.json")
-        model.task.actions.save(file)
-        options = CompilerOptions(
-            str(file),
+        task = model.task
+        # It sees no sizes, and none are measured.
+        options = CompilerOptions.of(
+            task.actions,
+            Path(folder, "actions.json"),
             model.features,
-            # It sees no sizes, and none are measured.
-            "none",
-            model.task.steps,
-            model.task.stop,
-            vocabulary,
+            steps=task.steps,
+            stop=task.stop,
+            vocabulary=vocabulary,
         )
 
         def choose(runner: SequenceRunner, path: Path) -> list[Order | SequenceFailed]:
@@ -362,7 +319,6 @@ def _rollouts(
 
 
 def _stock(program: Program, module: Module, level: str) -> int:
-    """Bytes of machine code by stock clang, from the source."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
         target = Path(folder, "out.o")
         toolchain.compile_source(program, module, target, level)
@@ -372,7 +328,6 @@ def _stock(program: Program, module: Module, level: str) -> int:
 def _sizes_of(
     size: Callable[[int], int], count: int, stage: str, jobs: int, show: Show
 ) -> list[int]:
-    """The sizes of files by their numbers, several at once."""
     sizes = []
     with ThreadPoolExecutor(jobs) as pool:
         try:

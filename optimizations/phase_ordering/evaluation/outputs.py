@@ -27,101 +27,78 @@ from mlbridge.folders import OwnFolder
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, sha256
 from mlbridge_optimizations.corpus.runs import Run, Tester, tests_digest
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
+
+from ..compiler.actions import ActionSpace
+from ..compiler.compiler import (
     TIMED_OUT,
     TIMEOUT,
     CompilerOptions,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
+from ..compiler.kept import Kept
+from ..compiler.runners import Runners
 
-SPACES = ("oz", "odg", "passes")
-"""Whose turn it is, by the seed of a random policy."""
+SPACES = ("oz", "odg", "passes")  # Whose turn it is, by the seed of a random policy.
 
 DIFFERENT, UNSTEADY, LATE, NONE = "different", "unsteady", "late", "none"
+# What no policy may do to a program; the last: by a model, it does not compile.
 FAULTS = (DIFFERENT, UNSTEADY, LATE, NONE)
-"""What no policy may do to a program; the last: by a model, it does not compile."""
 
-OWN = "own fault"
-"""What the program does to itself."""
+OWN = "own fault"  # What the program does to itself.
 
+# That any program may take, and 20 times what it takes without optimisation.
 LEAST_SECONDS = 20.0
-"""That any program may take, and 20 times what it takes without optimisation."""
 
+# That may be spent on finding the one module and the few actions that it takes.
 REDUCING_SECONDS = 600.0
-"""That may be spent on finding the one module and the few actions that it takes."""
 
 _SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
-_OF_A_FILE = ("onnx", "aot", "aoti", "tvm")
-"""Schemes whose model is all in one file."""
+_OF_A_FILE = ("onnx", "aot", "aoti", "tvm")  # Schemes whose model is all in one file.
 
+# Memory that nobody frees changes no output.
 _LEAKS = 'const char *__asan_default_options(void) { return "detect_leaks=0"; }\n'
-"""Memory that nobody frees changes no output."""
 
 Objects = list[Path]
 
 
 @dataclass(frozen=True)
 class OutputsSettings:
-    """What is tried.
+    """What is tried."""
 
-    Attributes:
-        models: specs, as of the plug-in's option.
-        random: how many random policies, of the seeds from `seed` on.
-        seed: of the first of them.
-        timeout: seconds for a sequence on a module that is not large; see
-            `SequenceRunner`.
-        out: the folder for results and reproducers.
-    """
-
-    models: tuple[str, ...]
-    random: int
-    seed: int
-    out: Path
+    models: tuple[str, ...]  # Specs, as of the plug-in's option.
+    random: int  # How many random policies, of the seeds from `seed` on.
+    seed: int  # Of the first of them.
+    out: Path  # The folder for results and reproducers.
+    # Seconds for a sequence on a module that is not large; see `SequenceRunner`.
     timeout: float = TIMEOUT
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is not as it should be.
+    """Something that is not as it should be."""
 
-    Attributes:
-        policy: whose doing it is.
-        kind: of what is in `FAULTS`, or ``own fault``; of compilers ``crash``,
-            ``timeout`` or ``refused``.
-        problem: in words.
-        see: the folder that has it, or a command line.
-    """
-
-    policy: str
+    policy: str  # Whose doing it is.
+    # Of what is in `FAULTS`, or ``own fault``; of compilers ``crash``, ``timeout`` or
+    # ``refused``.
     kind: str
-    problem: str
-    see: str
+    problem: str  # In words.
+    see: str  # The folder that has it, or a command line.
 
 
 @dataclass
 class Outcome:
-    """What came of a program.
+    """What came of a program."""
 
-    Attributes:
-        program: its name.
-        policies: that compiled it.
-        executables: that were run; the others are the same as one of these.
-        findings: outputs that were not as expected.
-        failures: of compilers. Such a module is compiled by stock -Oz then.
-        error: why it could not be tried at all.
-    """
-
-    program: str
-    policies: int = 0
-    executables: int = 0
+    program: str  # Its name.
+    policies: int = 0  # That compiled it.
+    executables: int = 0  # That were run; the others are the same as one of these.
+    # Outputs that were not as expected.
     findings: list[Finding] = field(default_factory=list)
+    # Of compilers. Such a module is compiled by stock -Oz then.
     failures: list[Finding] = field(default_factory=list)
-    error: str = ""
+    error: str = ""  # Why it could not be tried at all.
 
     @property
     def is_good(self) -> bool:
@@ -182,22 +159,14 @@ def check_outputs(
     a spec such as ``pipe:`` is not known, nor is then what came of it; and where a
     sequence had not enough time, a program is tried again.
 
-    Args:
-        corpus: that has them.
-        programs: of it.
-        settings: what is tried.
-        jobs: programs at once.
-        show: is told how many programs are done, and of how many.
-
     Returns:
         What came of each, in their order.
     """
     out = settings.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     space, numbers = every_action()
-    actions = out / "actions.json"
-    space.save(actions)
-    options = CompilerOptions(str(actions), ("step",), "none", len(space.actions))
+    steps = len(space.actions)
+    options = CompilerOptions.of(space, out / "actions.json", steps=steps)
     asked = {
         "models": [_identity(spec) for spec in settings.models],
         "random": [settings.seed, settings.random],
@@ -245,8 +214,6 @@ def _identity(spec: str) -> list[str]:
 
 
 class _Trial:
-    """One program, under every policy."""
-
     def __init__(
         self,
         corpus: Corpus,
@@ -359,7 +326,6 @@ class _Trial:
         return self._runs[key]
 
     def _finding(self, policy: str, run: Run, executable: Path, see: str) -> Finding:
-        """What a run that went wrong means."""
         longer = self._limit * (3 if run.is_late else 1)
         again = self._run(executable, longer)
         if again.passed:
@@ -383,11 +349,7 @@ class _Trial:
             source.write_text(_LEAKS)
             toolchain.run([toolchain.CLANG, "-c", source, "-o", options])
             trials: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-                "by ASan and UBSan": (
-                    "-O1",
-                    _SANITIZERS,
-                    (*_SANITIZERS, str(options)),
-                ),
+                "by ASan and UBSan": ("-O1", _SANITIZERS, (*_SANITIZERS, str(options))),
                 "with variables that begin with a pattern": (
                     "-O0",
                     ("-ftrivial-auto-var-init=pattern",),
@@ -486,7 +448,6 @@ class _Trial:
         return not self._run(executable, self._limit).passed
 
     def _oz(self, number: int) -> Path:
-        """The object of stock -Oz."""
         if number not in self._stock:
             self._go_on()
             target = self._folder / f"{number}-Oz.o"
@@ -500,11 +461,7 @@ class _Trial:
         toolchain.link(objects, libraries, to, cpp=self._program.is_cpp)
 
     def _build(
-        self,
-        to: Path,
-        level: str,
-        more: Sequence[str],
-        link_flags: Sequence[str] = (),
+        self, to: Path, level: str, more: Sequence[str], link_flags: Sequence[str] = ()
     ) -> None:
         self._go_on()
         toolchain.executable(self._program, to, level, more, link_flags)

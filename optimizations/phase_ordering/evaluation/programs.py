@@ -9,13 +9,10 @@ from pathlib import Path
 
 from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    TIMEOUT,
-    CompilerOptions,
-    SequenceRunner,
-)
-from mlbridge_optimizations.phase_ordering.compiler.measure import space_of
-from mlbridge_optimizations.phase_ordering.evaluation.evaluate import Evaluation, Way
+
+from ..compiler.compiler import TIMEOUT, CompilerOptions, SequenceRunner
+from ..compiler.measure import space_of
+from .evaluate import Evaluation, Way
 
 
 def run_programs(
@@ -31,16 +28,7 @@ def run_programs(
     """Runs each program as stock -Oz has compiled it and as a way has, in turn.
 
     A file of the program that was not evaluated, or for which the way fell back to it,
-    is compiled by stock -Oz in both.
-
-    Args:
-        corpus: that has the programs.
-        evaluation: which files were compiled.
-        way: one of its, with the pipelines that were chosen.
-        prologue: that runs before each of these.
-        repeat: runs of each; the least time counts.
-        timeout: seconds for a pipeline, as for `SequenceRunner`.
-        show: is told how many programs are done, and of how many.
+    is compiled by stock -Oz in both. Of ``repeat`` runs the least time counts.
 
     Returns:
         By program, the run of stock -Oz's and of the way's.
@@ -85,10 +73,8 @@ def _link(
     modules = corpus.programs[program].modules
     pipelines = [chosen.get(module.path) for module in modules]
     space, numbers = space_of((p for p in pipelines if p is not None), prologue)
-    file = folder / f"{program}.json"
-    space.save(file)
     objects = []
-    options = CompilerOptions(str(file), ("step",), "none", 1)
+    options = CompilerOptions.of(space, folder / f"{program}.json")
     with SequenceRunner(options, timeout=timeout) as runner:
         for number, (module, pipeline) in enumerate(
             zip(modules, pipelines, strict=True)

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from rich.table import Column, Table
 
 from mlbridge_optimizations.evaluation.statistics import DRAWS, middle
-from mlbridge_optimizations.phase_ordering.evaluation.evaluate import (
-    Array,
-    Evaluation,
-    Way,
-)
+from mlbridge_optimizations.plot import panels_of
+
+from .evaluate import Array, Evaluation, Way
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,6 @@ class Statistics:
     """
 
     def __init__(self, evaluation: Evaluation, seed: int = 0) -> None:
-        """For what was found."""
         self.evaluation = evaluation
         names, member = np.unique(np.array(evaluation.programs), return_inverse=True)
         self.programs = [str(name) for name in names]
@@ -157,13 +154,11 @@ class Statistics:
 
     def plot(self, path: Path) -> None:
         """Writes a PNG: each way, with its interval, and its programs as points."""
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
         ways = [w for w in self.evaluation.ways if not w.name.startswith("clang -O2")]
-        figure = Figure(figsize=(9, 1.5 + 0.45 * len(ways)), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots()
+        with panels_of(path, size=(9, 1.5 + 0.45 * len(ways))) as (axes,):
+            self._draw(ways, axes)
+
+    def _draw(self, ways: Sequence[Way], axes: Any) -> None:
         for row, way in enumerate(reversed(ways)):
             interval = self.interval(way)
             colour = "C1" if way.name.startswith("model") else "C0"
@@ -175,11 +170,9 @@ class Statistics:
         axes.set_yticks(range(len(ways)), [way.name for way in reversed(ways)])
         axes.set_xlabel("machine code / clang -Oz (bars: 95 % of the geomean)")
         axes.grid(visible=True, axis="x", alpha=0.25)
-        figure.savefig(path, dpi=120)
 
 
 def _number(size: float) -> int | float:
-    """Bytes; of a mean with one place."""
     return int(size) if size == int(size) else round(float(size), 1)
 
 

@@ -9,31 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
 
-Order = tuple[int, ...]
+from ..compiler.actions import ActionSpace, Order
 
 
 @dataclass(frozen=True)
 class CoreSet:
-    """Sequences of a space, in an order that counts.
-
-    Attributes:
-        actions: the space.
-        sequences: as they were chosen: by `Table.greedy` the first is the best single
-            one, and the first k are the best k that were found.
-        ratios: geomean of size / -Oz over the training programs, by the best of the
-            first 1, 2, ... of them.
-        length: most actions of a sequence of the search that found them; so long are
-            random sequences to compare them with.
-        random: the name of the space that those are drawn from, where that is another
-            one: a core set of whole pipelines has no actions to draw from.
-    """
+    """Sequences of a space, in an order that counts."""
 
     actions: ActionSpace
+    # As they were chosen: by `Table.greedy` the first is the best single one, and the
+    # first k are the best k that were found.
     sequences: tuple[Order, ...]
+    # Geomean of size / -Oz over the training programs, by the best of the first 1, 2,
+    # ... of them.
     ratios: tuple[float, ...]
+    # Most actions of a sequence of the search that found them; so long are random
+    # sequences to compare them with.
     length: int
+    # The name of the space that those are drawn from, where that is another one: a core
+    # set of whole pipelines has no actions to draw from.
     random: str | None = None
 
     @property

@@ -10,21 +10,15 @@ from torch import nn
 from mlbridge import ir2vec
 from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
 from mlbridge_optimizations.optimization import ModelFile
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
-from mlbridge_optimizations.phase_ordering.model.model import KEY, Task
 
-_MOST = 1e5
-"""Counts that an exported model is checked with are drawn up to here."""
+from ..compiler.compiler import CompilerOptions
+from .model import KEY, Task
+
+_MOST = 1e5  # Counts that an exported model is checked with are drawn up to here.
 
 
 def about_model(options: CompilerOptions, task: Task, seed: int) -> ModelFile:
-    """What a model's file says: all that deployment has to know.
-
-    Args:
-        options: of the compiler that it was trained with.
-        task: what it chooses from, and how often.
-        seed: of its training.
-    """
+    """What a model's file says: all that deployment has to know."""
     features = [
         FeatureSpec(
             name,
@@ -57,15 +51,9 @@ def export_model(
     seed: int,
     decide: str,
 ) -> Exported:
-    """Writes a network as a model's file.
+    """Writes a network that takes the features in a row as a model's file.
 
-    Args:
-        module: takes the features in a row, as the compiler sends them.
-        path: of the .onnx file.
-        options: of the compiler that it was trained with.
-        task: what it chooses from, and how often.
-        seed: of its training.
-        decide: what becomes of its output, such as ``argmax:logits``.
+    ``decide`` says what becomes of its output, such as ``argmax:logits``.
     """
     about = about_model(options, task, seed)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,38 +14,24 @@ from numpy.typing import NDArray
 from mlbridge.errors import SchemaMismatch
 from mlbridge.printable import names
 from mlbridge_optimizations.corpus.manifest import sha256
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    FEATURES,
-    ModuleFailed,
-    SequenceFailed,
-    SequenceRunner,
-)
 
+from ..compiler.actions import ActionSpace, Order
+from ..compiler.compiler import FEATURES, ModuleFailed, SequenceFailed, SequenceRunner
+
+# Of the metadata that say what a model is for: docs/phase-ordering.md.
 KEY = "mlbridge.phase-ordering"
-"""Of the metadata that say what a model is for: docs/phase-ordering.md."""
-
-Order = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a model was trained for, as its file says.
+    """What a model was trained for, as its file says."""
 
-    Attributes:
-        actions: that it chooses from.
-        steps: how many it may take.
-        stop: whether the number after the last action is to stop.
-        observation: what it sees.
-        lookahead: it does not choose an action, it values states: of so many of the
-            first actions each is tried, and that of the best outcome taken. 0: it
-            chooses.
-    """
-
-    actions: ActionSpace
-    steps: int
-    stop: bool
-    observation: tuple[str, ...]
+    actions: ActionSpace  # That it chooses from.
+    steps: int  # How many it may take.
+    stop: bool  # Whether the number after the last action is to stop.
+    observation: tuple[str, ...]  # What it sees.
+    # It does not choose an action, it values states: of so many of the first actions
+    # each is tried, and that of the best outcome taken. 0: it chooses.
     lookahead: int = 0
 
     def to_json(self) -> str:
@@ -203,10 +189,7 @@ class Model:
         return max(values, key=lambda action: (values[action], -action))
 
     def _rollout(
-        self,
-        runner: SequenceRunner,
-        module: Path,
-        draw: np.random.Generator | None,
+        self, runner: SequenceRunner, module: Path, draw: np.random.Generator | None
     ) -> Order:
         outcome = runner.reset(module)
         taken: list[int] = []

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
+
+from ..compiler.pipeline import (
     Manager,
     Place,
     Tree,
@@ -29,13 +30,18 @@ from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
     render,
 )
 
+# It lets a search put in passes that LLVM, or a compiler built on it, runs by default:
+# at another level (argpromotion, callsite-splitting), for another target (sink, slsr,
+# nary-reassociate), before code is generated (loop-reduce, consthoist, mergeicmps) or
+# for another language (mergefunc). What is off everywhere (gvn-hoist, newgvn, lnicm,
+# iroutliner, hotcoldsplit, attributor) is tested less, and is not in it. ``derive.py``
+# writes the rest of the file.
 LIBRARY = Path(__file__).with_name("changes.json")
-"""``derive_changes.py`` beside it says what is in it."""
 
 _ANALYSES = ("invalidate", "require")
 
+# How often a change by chance is one of these; else it is between modules' passes.
 _DROPS, _REPLACEMENTS, _IN_FUNCTIONS = 0.40, 0.10, 0.35
-"""How often a change by chance is one of these; else it is between modules' passes."""
 
 
 class Kind(StrEnum):
@@ -48,46 +54,34 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class Change:
-    """One thing that is done to the pipeline.
-
-    Attributes:
-        kind: what it is.
-        at: the pass that is dropped or replaced, or the one before which something is
-            inserted; one past the last of a list is its end.
-        text: what is inserted, or what is there instead.
-    """
+    """One thing that is done to the pipeline."""
 
     kind: Kind
+    # The pass that is dropped or replaced, or the one before which something is
+    # inserted; one past the last of a list is its end.
     at: Place
-    text: str = ""
+    text: str = ""  # What is inserted, or what is there instead.
 
 
+# A candidate. Of several changes of one pass a drop counts, else the first.
 Changes = frozenset[Change]
-"""A candidate. Of several changes of one pass a drop counts, else the first."""
 
 NONE: Changes = frozenset()
 
 
 @dataclass(frozen=True)
 class Library:
-    """The pipeline, and what may be done to it.
+    """The pipeline, and what may be done to it."""
 
-    Attributes:
-        prologue: what runs before it: see `ActionSpace`.
-        tree: the pipeline.
-        kept: names of passes that are left as they are: they change no code, or the
-            prologue has done what they do.
-        variants: by the name of a pass, its texts with other parameters.
-        function: what may be inserted in lists of function passes.
-        module: what may be inserted in the outermost list.
-    """
-
-    prologue: str
+    prologue: str  # What runs before it: see `ActionSpace`.
     tree: Tree
+    # Names of passes that are left as they are: they change no code, or the prologue
+    # has done what they do.
     kept: frozenset[str]
+    # By the name of a pass, its texts with other parameters.
     variants: Mapping[str, tuple[str, ...]]
-    function: tuple[str, ...]
-    module: tuple[str, ...]
+    function: tuple[str, ...]  # What may be inserted in lists of function passes.
+    module: tuple[str, ...]  # What may be inserted in the outermost list.
 
     @classmethod
     def load(cls, path: Path = LIBRARY) -> "Library":
@@ -113,8 +107,8 @@ class Library:
             raise Malformed(f"{path}: expected JSON: {error}") from error
         except (KeyError, TypeError, AttributeError) as error:
             raise SchemaMismatch(
-                f"{path}: expected a library of changes, as derive_changes.py writes"
-                f" it: {error!r}"
+                f"{path}: expected a library of changes, as changes.json is one:"
+                f" {error!r}"
             ) from error
 
     @cached_property

@@ -24,114 +24,57 @@ from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.corpus.recipes import SHARED
-from mlbridge_optimizations.phase_ordering.compiler.actions import ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    TIMEOUT,
-    CompilerOptions,
-    SequenceRunner,
-)
-from mlbridge_optimizations.phase_ordering.compiler.environment import _dimension
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
-from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
-from mlbridge_optimizations.phase_ordering.model.export import export_model
-from mlbridge_optimizations.phase_ordering.model.model import Task
-from mlbridge_optimizations.phase_ordering.search import lookahead
-from mlbridge_optimizations.phase_ordering.search import value as value_model
-from mlbridge_optimizations.phase_ordering.search.evolve import EvolutionSettings, Show
-from mlbridge_optimizations.phase_ordering.search.lookahead import Foresight
-from mlbridge_optimizations.phase_ordering.search.pool import (
-    Pool,
-    of_actions,
-    of_core_set,
-    of_pipelines,
-)
-from mlbridge_optimizations.phase_ordering.search.search import (
-    Order,
-    SearchSettings,
-    Table,
-    tabulate,
-)
-from mlbridge_optimizations.phase_ordering.search.value import (
-    Check,
-    Fitted,
-    ValueSettings,
-)
+from mlbridge_optimizations.plot import panels_of
 
-MODEL = "model.onnx"
-"""In the folder of the training."""
+from ..compiler.actions import ActionSpace, Order
+from ..compiler.compiler import CompilerOptions, SequenceRunner
+from ..compiler.runners import Runners
+from ..model.coreset import CoreSet
+from ..model.export import export_model
+from ..model.model import Task
+from ..settings import Made, Searched
+from . import lookahead
+from . import value as value_model
+from .evolve import EvolutionSettings, Show
+from .lookahead import Foresight
+from .measurements import Table, tabulate
+from .pool import Pool, of_actions, of_core_set, of_pipelines
+from .search import SearchSettings
+from .value import Check, Fitted, ValueSettings
 
-LEAST = 300
-"""Instructions: of smaller modules there is little to learn."""
+MODEL = "model.onnx"  # In the folder of the training.
+LEAST = 300  # Instructions: of smaller modules there is little to learn.
 
 
 @dataclass(frozen=True)
-class CoreSetSettings:
-    """What is asked for.
+class CoreSetSettings(Searched, Made):
+    """What is asked for."""
 
-    Attributes:
-        corpus: its folder.
-        out: the folder for what comes of it.
-        leave_out: training programs that are not trained on.
-        actions: the space of the search.
-        count: K, the sequences of the core set.
-        searched: modules that are searched, each program's share the same.
-        most: instructions of a module that is searched. What is found is tried on
-            larger ones, too.
-        linked: whether it is tried on whole programs, linked, as well.
-        search: how each of them is.
-        evolution: how whole pipelines are searched, in place of sequences of actions.
-        core: a core set that is there: without ``evolution`` nothing is searched, and
-            nothing chosen; with it, what is searched begins there.
-        value: how the value model is trained.
-        ahead: in place of one, a model that values what so many of the core set's
-            first sequences have made; 0: none.
-        observation: what it sees.
-        vocabulary: of ``embedding``.
-        workers: compilers at once.
-        timeout: seconds for a sequence on a module that is not large; see
-            `SequenceRunner`.
-        plugin: MLBridgeLLVM.so.
-    """
-
-    corpus: Path
-    out: Path
-    actions: str = "oz"
-    count: int = 50
-    searched: int = 60
-    most: int | None = 6000
-    linked: bool = False
+    actions: str = "oz"  # The space of the search.
+    # How each of these is searched.
     search: SearchSettings = field(default_factory=SearchSettings)
+    # How whole pipelines are searched, in place of sequences of actions.
     evolution: EvolutionSettings | None = None
+    # A core set that is there: without ``evolution`` nothing is searched, and nothing
+    # chosen; with it, what is searched begins there.
     core: Path | None = None
+    # How the value model is trained.
     value: ValueSettings = field(default_factory=ValueSettings)
-    ahead: int = 0
-    observation: tuple[str, ...] = ("histogram", "counts")
-    vocabulary: Path | None = None
-    workers: int = 1
-    timeout: float = TIMEOUT
-    plugin: Path | None = None
-    leave_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What came of the recipe.
-
-    Attributes:
-        core: the core set.
-        searched: geomean over the searched modules of the best that was found; None if
-            nothing was searched.
-        fitted: the value model, and what it does for programs left out.
-        foresight: the same of a model that looks ahead; one of the two is None.
-        model: its file.
-        failures: what the compiler did not survive; see `Table`.
-    """
+    """What came of the recipe."""
 
     core: CoreSet
+    # Geomean over the searched modules of the best that was found; None if nothing was
+    # searched.
     searched: float | None
-    fitted: Fitted | None
+    fitted: Fitted | None  # The value model, and what it does for programs left out.
+    # The same of a model that looks ahead; one of the two is None.
     foresight: Foresight | None
-    model: Path
+    model: Path  # Its file.
+    # What the compiler did not survive; see `Table`.
     failures: list[tuple[str, Order, str]]
 
 
@@ -147,7 +90,7 @@ def train(
     settings.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(asdict(settings), indent=1, default=str)
     (settings.out / "settings.json").write_text(text + "\n", encoding="utf-8")
-    files = corpus.files("training", without=settings.leave_out)
+    files = corpus.files("training", without=settings.leave_out or ())
     small = {
         file: instructions
         for file, instructions in files.items()
@@ -157,7 +100,7 @@ def train(
         raise InvalidArgument(f"{settings.corpus} has no training module so small")
     modules = list(files)
     if settings.linked:
-        programs = corpus.select("training", without=settings.leave_out)
+        programs = corpus.select("training", without=settings.leave_out or ())
         # One with a file that nothing is trained on is none to train on.
         modules += [
             corpus.folder / program.linked.path
@@ -187,50 +130,28 @@ def train(
 
 
 def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> Pool:
-    """What the core set is chosen of."""
-    if settings.core is not None and settings.evolution is None:
-        return of_core_set(CoreSet.load(settings.core), settings.out, settings.plugin)
     if settings.evolution is not None:
         count = max(settings.searched, settings.evolution.modules)
+        modules = balanced(small, count, settings.evolution.seed)
+        begin = settings.core
         return of_pipelines(
-            balanced(small, count, settings.evolution.seed),
-            settings.searched,
-            settings.evolution,
-            settings.out,
-            workers=settings.workers,
-            timeout=settings.timeout,
-            plugin=settings.plugin,
-            show=show,
-            begin=settings.core,
+            modules, settings.searched, settings.evolution, settings, show, begin
         )
+    if settings.core is not None:
+        return of_core_set(CoreSet.load(settings.core), settings)
+    search = settings.search
     options = CompilerOptions(
-        settings.actions,
-        ("step",),
-        "none",
-        settings.search.length,
-        plugin=settings.plugin,
+        settings.actions, ("step",), "none", search.length, plugin=settings.plugin
     )
-    return of_actions(
-        options,
-        balanced(small, settings.searched, settings.search.seed),
-        settings.search,
-        workers=settings.workers,
-        timeout=settings.timeout,
-        log=settings.out / "search.jsonl",
-        show=show,
-    )
+    modules = balanced(small, settings.searched, search.seed)
+    return of_actions(options, modules, search, settings, show)
 
 
 def balanced(files: Mapping[Path, int], count: int, seed: int) -> list[Path]:
     """So many modules, of each program as many as of any other while there are any.
 
-    Which of a program's is drawn, by the root of its size: of a large one more can be
-    learned, but it takes longer. Very small ones come last.
-
-    Args:
-        files: and the instructions of each.
-        count: how many.
-        seed: of what is drawn.
+    Which of a program's is drawn, by the root of its instructions: of a large one more
+    can be learned, but it takes longer. Very small ones come last.
     """
     draw = np.random.default_rng(seed)
     by_program: dict[str, list[Path]] = {}
@@ -274,15 +195,13 @@ def _train_model(
     origins: Sequence[frozenset[str]],
     show: Show,
 ) -> Fitted:
-    """The value model, as a file beside the core set."""
     options = CompilerOptions(
         settings.actions,
-        settings.observation,
+        tuple(settings.observation.split(",")),
         # What the table was made for; nothing is measured by it here.
         "text-size",
         1,
         vocabulary=settings.vocabulary.resolve() if settings.vocabulary else None,
-        dimension=_dimension(settings.vocabulary),
         plugin=settings.plugin,
     )
     task = Task(_whole(core), 1, stop=False, observation=tuple(options.widths))
@@ -330,9 +249,8 @@ def _train_to_look_ahead(
         )
     space = _whole(core)
     file = settings.out / "core-actions.json"
-    space.save(file)
-    options = CompilerOptions(
-        str(file), lookahead.OBSERVATION, "none", 1, plugin=settings.plugin
+    options = CompilerOptions.of(
+        space, file, lookahead.OBSERVATION, plugin=settings.plugin
     )
     modules = [Path(module) for module in table.modules]
     rows = lookahead.outcomes(
@@ -363,7 +281,6 @@ def _train_to_look_ahead(
 
 
 def _whole(core: CoreSet) -> ActionSpace:
-    """A space whose actions are the sequences of a core set."""
     return core.actions.of_sequences(
         core.sequences,
         f"{core.actions.name}-core",
@@ -385,7 +302,6 @@ def observe(
 
 
 def _draw_epochs(checks: Sequence[Check], axes: Any) -> None:
-    """How a value model learned."""
     axes.set(xlabel="epochs")
     if not checks:
         # Of one program only: there was none to leave out in turn.
@@ -412,20 +328,14 @@ def _draw_bounds(axes: Any, fixed: float, best: float) -> None:
 
 def _plot(core: CoreSet, draw: Callable[[Any], None], path: Path) -> None:
     """Writes a PNG: what K sequences bring, and how the model learned."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
-    left.plot(range(1, len(core.ratios) + 1), core.ratios, "o-")
-    left.set(xlabel="sequences in the core set", ylabel="best of them, size / -Oz")
-    left.set_title("training programs")
-    draw(right)
-    if right.get_legend_handles_labels()[0]:
-        right.legend(fontsize="small")
-    right.set(ylabel="size / -Oz")
-    right.set_title("each program by a model that has not seen it")
-    for panel in (left, right):
-        panel.grid(visible=True, alpha=0.25)
-    figure.savefig(path, dpi=120)
+    with panels_of(path, 2, size=(11, 4)) as (left, right):
+        left.plot(range(1, len(core.ratios) + 1), core.ratios, "o-")
+        left.set(xlabel="sequences in the core set", ylabel="best of them, size / -Oz")
+        left.set_title("training programs")
+        draw(right)
+        if right.get_legend_handles_labels()[0]:
+            right.legend(fontsize="small")
+        right.set(ylabel="size / -Oz")
+        right.set_title("each program by a model that has not seen it")
+        for panel in (left, right):
+            panel.grid(visible=True, alpha=0.25)

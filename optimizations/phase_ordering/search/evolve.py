@@ -18,77 +18,51 @@ from itertools import accumulate
 from pathlib import Path
 
 from mlbridge.errors import InvalidArgument
-from mlbridge_optimizations.phase_ordering.search.changes import (
-    NONE,
-    Change,
-    Changes,
-    Library,
-)
-from mlbridge_optimizations.phase_ordering.search.measurements import Measurements
-from mlbridge_optimizations.phase_ordering.search.search import FAILED_RATIO
+
+from ..settings import ByPipelines
+from .changes import NONE, Change, Changes, Library
+from .measurements import FAILED_RATIO, Measurements
 
 Show = Callable[[str, int, int], None]
 
+# How often the best, the second, ... of the candidates is changed further.
 _PREFERENCE = (6, 4, 3, 2, 2, 2)
-"""How often the best, the second, ... of the candidates is changed further."""
 
-_MATES = 20
-"""So many of the best give their changes to others."""
+_MATES = 20  # So many of the best give their changes to others.
 
+# A module begins with so many, of so many of the best for all modules.
 _STARTS, _AMONG = 8, 60
-"""A module begins with so many, of so many of the best for all modules."""
 
+# Changes of which something is known; of fewer nothing is to be learned yet.
 _FEW = 100
-"""Changes of which something is known; of fewer nothing is to be learned yet."""
 
-_CLEARLY = 1e-4
-"""What is smaller by less has not been helped."""
+_CLEARLY = 1e-4  # What is smaller by less has not been helped.
+_PATIENCE = 10  # So many candidates are drawn for one that is new.
 
-_PATIENCE = 10
-"""So many candidates are drawn for one that is new."""
-
+# A candidate is tried on all modules where it is at most so much worse, as log of the
+# size, than the best one on the few of the race; of a batch at most this share are.
 _MARGIN, _SHARE = 0.003, 0.2
-"""A candidate is tried on all modules where it is at most so much worse, as log of the
-size, than the best one on the few of the race; of a batch at most this share are."""
 
 
 @dataclass(frozen=True)
-class EvolutionSettings:
-    """How long to look, and at what.
+class EvolutionSettings(ByPipelines):
+    """How long to look, and at what."""
 
-    Attributes:
-        joint: candidates for the best pipeline for all modules.
-        together: how many pipelines are to serve all modules together.
-        beside: candidates for each of these but the first.
-        modules: that these are tried on.
-        race: the first so many of them, on which each is tried at first; the others
-            are for those that do well there.
-        evaluations: candidates for each module by itself.
-        batch: candidates between two looks at what they brought.
-        seed: of everything that is drawn.
-    """
-
-    joint: int = 600
-    together: int = 8
-    beside: int = 150
-    modules: int = 81
+    # The first so many of the modules, on which each candidate is tried at first; the
+    # others are for those that do well there.
     race: int = 27
-    evaluations: int = 300
-    batch: int = 20
-    seed: int = 0
+    batch: int = 20  # Candidates between two looks at what they brought.
+    seed: int = 0  # Of everything that is drawn.
 
 
 @dataclass(frozen=True)
 class Evolved:
-    """What was found.
+    """What was found."""
 
-    Attributes:
-        together: pipelines for all modules: the best one, then the best beside it, ...
-        best: by module the best for it, and its size / -Oz there. Modules on which
-            nothing survives are none.
-    """
-
+    # Pipelines for all modules: the best one, then the best beside it, ...
     together: tuple[str, ...]
+    # By module the best for it, and its size / -Oz there. Modules on which nothing
+    # survives are none.
     best: dict[Path, tuple[str, float]]
 
 
@@ -100,15 +74,9 @@ def evolve(
     show: Show = lambda stage, done, total: None,
     starts: Sequence[Changes] = (),
 ) -> Evolved:
-    """Searches.
+    """Searches for all modules together, then for each of the first so many by itself.
 
-    Args:
-        library: what may be changed.
-        measurements: of the modules. The first ones are those of the joint evolution.
-        searched: so many of them, the first, are searched by themselves, too.
-        settings: how long.
-        show: is told how many candidates are tried.
-        starts: candidates to begin with, beside the pipeline as it is.
+    It begins with the pipeline as it is, and with some more candidates.
 
     Raises:
         InvalidArgument: there is nothing to measure.
@@ -179,17 +147,9 @@ class _Experience:
 
 @dataclass(frozen=True)
 class _Child:
-    """A candidate that is to be tried.
-
-    Attributes:
-        changes: that it is.
-        parent: the candidate that it was made of.
-        added: what it has and the parents had not.
-    """
-
-    changes: Changes
-    parent: Changes = NONE
-    added: tuple[Change, ...] = ()
+    changes: Changes  # That it is.
+    parent: Changes = NONE  # The candidate that it was made of.
+    added: tuple[Change, ...] = ()  # What it has and the parents had not.
 
 
 def _children(
@@ -319,8 +279,6 @@ class _Joint:
 
 
 class _Member:
-    """The evolution for one module."""
-
     def __init__(
         self,
         module: Path,

@@ -19,23 +19,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    CompilerOptions,
-    SequenceRunner,
-)
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
-from mlbridge_optimizations.phase_ordering.search.search import Table
-from mlbridge_optimizations.phase_ordering.search.value import module_weights
+from ..compiler.compiler import CompilerOptions, SequenceRunner
+from ..compiler.runners import Runners, Show
+from .measurements import Table
+from .value import module_weights
 
 Array = NDArray[np.float64]
 
+# What the model sees of a state: `actions` says which sequence has led to it.
 OBSERVATION = ("histogram", "counts", "actions")
-"""What the model sees of a state: `actions` says which sequence has led to it."""
 
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 MARGINS = (0.0, 0.002, 0.005)
+# A sequence that makes more of a difference than this has no more to teach.
 _CLIP = 0.2
-"""A sequence that makes more of a difference than this has no more to teach."""
 
 
 class StateValue(nn.Module):
@@ -71,25 +68,16 @@ class StateValue(nn.Module):
 
 @dataclass(frozen=True)
 class Foresight:
-    """A trained value of states.
+    """A trained value of states."""
 
-    Attributes:
-        model: of them.
-        ridge: by how much its weights were held down.
-        margin: see `StateValue`.
-        chosen: geomean of size / -Oz over programs, each by a model that has not seen
-            it.
-        fixed: by the first sequence, always.
-        best: by the smallest of those that are looked at.
-        tried: all settings: ridge, margin, and what `chosen` was by them.
-    """
-
-    model: StateValue
-    ridge: float
-    margin: float
+    model: StateValue  # Of them.
+    ridge: float  # By how much its weights were held down.
+    margin: float  # See `StateValue`.
+    # Geomean of size / -Oz over programs, each by a model that has not seen it.
     chosen: float
-    fixed: float
-    best: float
+    fixed: float  # By the first sequence, always.
+    best: float  # By the smallest of those that are looked at.
+    # All settings: ridge, margin, and what `chosen` was by them.
     tried: tuple[tuple[float, float, float], ...] = ()
 
 
@@ -100,14 +88,7 @@ def outcomes(
     workers: int,
     show: Show = lambda done, total: None,
 ) -> NDArray[np.float32]:
-    """The features of what the first actions make of modules.
-
-    Args:
-        options: with the space whose first actions are tried, and `OBSERVATION`.
-        modules: bitcode files.
-        ahead: how many actions, each by itself.
-        workers: compilers at once.
-        show: is told how far it is.
+    """The features of what each of the first actions makes of modules.
 
     Returns:
         [modules, ahead, widths].
@@ -137,11 +118,7 @@ def train(
 ) -> Foresight:
     """Learns from all programs, as it was best for those left out.
 
-    Args:
-        rows: the outcomes, [modules, ahead, widths].
-        table: of the same modules; its first sequences are those of the outcomes.
-        widths: of the features.
-        show: is told the settings tried, and of how many.
+    The rows are outcomes, [modules, ahead, widths], by the table's first sequences.
     """
     settings = list(product(RIDGES, MARGINS))
     programs = np.asarray(table.programs)

@@ -1,35 +1,37 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a search over pipelines has measured, each pipeline on a module once.
+"""What sequences and pipelines make of modules: each is measured once, and kept.
 
-Kept in a file: a search that is begun again knows from it all that it tries at first,
-but for what had not enough time.
+What was cut short and is begun again knows from the file all that it tries at first,
+but for what had not enough time. Of what is known the few are chosen that serve all
+modules best: the core set of "Learning Compiler Pass Orders using Coreset and
+Normalized Value Prediction" (ICML 2023).
 """
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.manifest import program_of
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    TIMED_OUT,
-    CompilerOptions,
-)
-from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
-from mlbridge_optimizations.phase_ordering.compiler.measure import Measured, measure
-from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
-from mlbridge_optimizations.phase_ordering.search.search import (
-    FAILED_RATIO,
-    program_logs,
-)
 
-_DIGEST = 24
-"""Digits by which a pipeline of thousands of letters is known."""
+from ..compiler.actions import Order
+from ..compiler.compiler import TIMED_OUT, TIMEOUT, CompilerOptions
+from ..compiler.kept import Kept
+from ..compiler.measure import Measured, measure, oz_size
+from ..compiler.runners import Show
+
+# What a sequence that the compiler does not survive on a module counts as.
+FAILED_RATIO = 2.0
+
+_DIGEST = 24  # Digits by which a pipeline of thousands of letters is known.
+_OZ = "oz"  # By which in a line what stock -Oz makes is known.
 
 
 class Measurements:
@@ -43,42 +45,39 @@ class Measurements:
         workers: int,
         timeout: float,
         log: Path | None = None,
+        through_files: bool = True,
     ) -> None:
-        """Reads the file, and measures what stock -Oz makes of the modules.
+        """Reads the log, and measures what stock -Oz makes of the modules.
 
-        Args:
-            options: of the compiler; its space has the prologue.
-            modules: bitcode files.
-            workers: compilers at once.
-            timeout: seconds, as for `SequenceRunner`.
-            log: the file, of lines of JSON, a module and some pipelines each.
+        The log is lines of JSON, each of a module and some pipelines. Objects are
+        written to files, or all is measured in the compiler: it takes longer, since
+        -Oz is measured there, too, and is the size that a training sees.
         """
         self._options, self._workers, self._timeout = options, workers, timeout
+        self._through_files = through_files
         self._kept = Kept(log, options, {})
         self._sizes: dict[Path, dict[str, int | str]] = {path: {} for path in modules}
         for name, lines in self._kept.load_all(modules).items():
             for line in lines:
                 known = {p: size for p, size in line.items() if size != TIMED_OUT}
                 self._sizes[Path(name)] |= known
+        self._oz = {m: int(s[_OZ]) for m, s in self._sizes.items() if _OZ in s}
+        missing = [module for module in modules if module not in self._oz]
         with ThreadPoolExecutor(workers) as pool:
-            self._oz = dict(zip(modules, pool.map(oz_size, modules), strict=True))
+            self._oz |= zip(missing, pool.map(oz_size, missing), strict=True)
+        self._not_kept = set(missing)
 
     @property
     def modules(self) -> list[Path]:
         """Those of which -Oz makes machine code: others say nothing."""
-        return [module for module, size in self._oz.items() if size]
+        return [module for module in self._sizes if self._oz[module]]
 
     def measure(
         self,
         wanted: Mapping[Path, Sequence[str]],
         show: Callable[[int], None] = lambda done: None,
     ) -> None:
-        """Tries pipelines on modules, where that is not known.
-
-        Args:
-            wanted: by module.
-            show: is told how many of them are known.
-        """
+        """Tries pipelines on modules, where what they make is not known."""
         missing = {
             module: [p for p in pipelines if _digest(p) not in self._sizes[module]]
             for module, pipelines in wanted.items()
@@ -91,13 +90,23 @@ class Measurements:
             timeout=self._timeout,
             jobs=self._workers,
             plugin=self._options.plugin,
-            with_oz=False,
+            with_oz=not self._through_files,
         ):
             line = _line(missing[module], found)
-            self._kept.add(module, line)
+            kept = {_OZ: self._oz[module]} if module in self._not_kept else {}
+            self._not_kept.discard(module)
+            self._kept.add(module, line | kept)
             self._sizes[module] |= line
             known += len(missing[module])
             show(known)
+
+    def oz(self, module: Path) -> int:
+        """What stock -Oz makes of it, in bytes."""
+        return self._oz[module]
+
+    def size(self, module: Path, pipeline: str) -> int | str:
+        """Bytes of what has been measured; of what failed, how."""
+        return self._sizes[module][_digest(pipeline)]
 
     def ratio(self, module: Path, pipeline: str) -> float:
         """Size / -Oz of what has been measured; `FAILED_RATIO` where that failed."""
@@ -131,3 +140,137 @@ def _line(pipelines: Sequence[str], found: Measured) -> dict[str, int | str]:
 
 def _digest(pipeline: str) -> str:
     return hashlib.sha256(pipeline.encode()).hexdigest()[:_DIGEST]
+
+
+@dataclass
+class Table:
+    """What sequences make of modules: bytes of machine code."""
+
+    modules: list[str]  # Files.
+    programs: list[str]  # Of these.
+    sequences: list[Order]  # That were tried.
+    sizes: NDArray[np.float64]  # [modules, sequences].
+    oz: NDArray[np.float64]  # Of stock clang's -Oz, [modules].
+    # What the compiler did not survive, as (module, sequence, ``crash``, ``timeout`` or
+    # ``refused``).
+    failures: list[tuple[str, Order, str]] = field(default_factory=list)
+
+    @property
+    def logs(self) -> NDArray[np.float64]:
+        """log(size / -Oz), [modules, sequences]."""
+        return np.asarray(np.log(self.sizes / self.oz[:, None]))
+
+    def score(self, sizes: NDArray[np.float64]) -> float:
+        """Mean over programs of log(all its code / that of -Oz); [modules] sizes."""
+        return float(program_logs(sizes, self.oz, self.programs)[1].mean())
+
+    def ratio(self, sizes: NDArray[np.float64]) -> float:
+        """The geomean over programs of all its code / that of -Oz; [modules] sizes."""
+        return float(np.exp(self.score(sizes)))
+
+    def sizes_of(self, choices: NDArray[np.int64]) -> NDArray[np.float64]:
+        """By one sequence for each module, [modules]."""
+        return np.asarray(self.sizes[np.arange(len(choices)), choices], np.float64)
+
+    def greedy(self, count: int) -> list[int]:
+        """So many sequences that together make the programs smallest, by number.
+
+        The first is the best single one. Where more would gain nothing here, those
+        that are best by themselves come next: elsewhere they may gain something.
+        """
+        chosen: list[int] = []
+        smallest = np.full(len(self.modules), np.inf)
+        score = np.inf
+        alone: list[float] = []
+        while len(chosen) < count:
+            scores = [
+                self.score(np.minimum(smallest, self.sizes[:, number]))
+                for number in range(len(self.sequences))
+            ]
+            alone = alone or scores
+            number = int(np.argmin(scores))
+            if scores[number] >= score:
+                break
+            score = scores[number]
+            chosen.append(number)
+            smallest = np.minimum(smallest, self.sizes[:, number])
+        left = set(range(len(self.sequences))) - set(chosen)
+        chosen += sorted(left, key=lambda number: (alone[number], number))
+        return chosen[:count]
+
+    def part(
+        self, rows: NDArray[np.bool_], numbers: Sequence[int] | NDArray[np.int64]
+    ) -> "Table":
+        """Some of the modules, and some of the sequences."""
+        kept = np.flatnonzero(rows)
+        return Table(
+            [self.modules[row] for row in kept],
+            [self.programs[row] for row in kept],
+            [self.sequences[number] for number in numbers],
+            self.sizes[kept][:, numbers],
+            self.oz[kept],
+        )
+
+
+def program_logs(
+    sizes: NDArray[np.float64], oz: NDArray[np.float64], programs: Sequence[str]
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Programs, and log(all code / that of -Oz) of each."""
+    names, member = np.unique(np.asarray(programs), return_inverse=True)
+    ours, stock = np.zeros(len(names)), np.zeros(len(names))
+    np.add.at(ours, member, sizes)
+    np.add.at(stock, member, oz)
+    return list(map(str, names)), np.log(ours / stock)
+
+
+def tabulate(
+    options: CompilerOptions,
+    workers: int,
+    modules: Sequence[Path],
+    sequences: Sequence[Order],
+    log: Path | None = None,
+    show: Show = lambda done, total: None,
+    *,
+    timeout: float = TIMEOUT,
+) -> Table:
+    """Tries all sequences on all modules; what the log has is not tried again.
+
+    Only what had not enough time is. Modules without machine code are left out, and
+    those of which no sequence makes any.
+
+    Raises:
+        InvalidArgument: there is nothing to try, or nothing to try it on.
+    """
+    if not modules or not sequences:
+        raise InvalidArgument("expected modules and sequences, found none")
+    measured = Measurements(
+        options, modules, workers=workers, timeout=timeout, log=log, through_files=False
+    )
+    pipelines = [options.space.joined(sequence) for sequence in sequences]
+    wanted = tuple(dict.fromkeys(pipelines))
+    total = len(modules) * len(wanted)
+    measured.measure(dict.fromkeys(modules, wanted), lambda done: show(done, total))
+    rows = {
+        module: row
+        for module in measured.modules
+        for row in [[measured.size(module, pipeline) for pipeline in pipelines]]
+        if not all(isinstance(size, str) for size in row)
+    }
+    oz = {module: measured.oz(module) for module in rows}
+    sizes = [
+        [FAILED_RATIO * oz[module] if isinstance(s, str) else s for s in row]
+        for module, row in rows.items()
+    ]
+    return Table(
+        list(map(str, rows)),
+        list(map(program_of, rows)),
+        [tuple(sequence) for sequence in sequences],
+        np.array(sizes, np.float64).reshape(len(rows), len(pipelines)),
+        np.array(list(oz.values()), np.float64),
+        [
+            (str(module), tuple(sequence), size)
+            for module, row in rows.items()
+            for sequence, size in zip(sequences, row, strict=True)
+            if isinstance(size, str)
+        ],
+    )

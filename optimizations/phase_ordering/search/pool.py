@@ -12,49 +12,37 @@ import numpy as np
 
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.manifest import program_of
-from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
-from mlbridge_optimizations.phase_ordering.model.coreset import CoreSet
-from mlbridge_optimizations.phase_ordering.search.changes import Library
-from mlbridge_optimizations.phase_ordering.search.evolve import (
-    EvolutionSettings,
-    Show,
-    evolve,
-)
-from mlbridge_optimizations.phase_ordering.search.measurements import Measurements
-from mlbridge_optimizations.phase_ordering.search.search import (
-    Order,
-    SearchSettings,
-    Table,
-    search,
-)
 
+from ..compiler.actions import Action, ActionSpace, Order
+from ..compiler.compiler import CompilerOptions
+from ..compiler.runners import Runners
+from ..model.coreset import CoreSet
+from ..settings import Made
+from .changes import Library
+from .evolve import EvolutionSettings, Show, evolve
+from .measurements import Measurements, Table
+from .search import SearchSettings, search
+
+# The random sequences to compare whole pipelines with: of this space, and so long.
 RANDOM, RANDOM_LENGTH = "oz", 15
-"""The random sequences to compare whole pipelines with: of this space, and so long."""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Sequences, and what is known of them.
+    """Sequences, and what is known of them."""
 
-    Attributes:
-        options: of the compiler, with the space that they are of.
-        origins: by sequence, the programs in which it was found: none, where it is
-            there whatever is searched, or where that is not known.
-        length: of random sequences to compare them with: see `CoreSet`.
-        random: where these are drawn from, if each of our sequences is a pipeline as
-            a whole, the one action that it has.
-        searched: geomean over the searched modules of the best found for each; None if
-            no module was.
-        core: the core set that they are, in its order, if they are one already.
-    """
-
-    options: CompilerOptions
+    options: CompilerOptions  # Of the compiler, with the space that they are of.
+    # By sequence, the programs in which it was found: none, where it is there whatever
+    # is searched, or where that is not known.
     origins: dict[Order, frozenset[str]]
-    length: int
+    length: int  # Of random sequences to compare them with: see `CoreSet`.
+    # Where these are drawn from, if each of our sequences is a pipeline as a whole, the
+    # one action that it has.
     random: str | None = None
+    # Geomean over the searched modules of the best found for each; None if no module
+    # was.
     searched: float | None = None
+    # The core set that they are, in its order, if they are one already.
     core: CoreSet | None = None
 
     @property
@@ -90,20 +78,14 @@ def of_actions(
     options: CompilerOptions,
     modules: Sequence[Path],
     settings: SearchSettings,
-    *,
-    workers: int,
-    timeout: float,
-    log: Path,
+    made: Made,
     show: Show,
 ) -> Pool:
     """The best sequence of actions for each module, and the space's own order."""
-    with Runners(options, workers, timeout) as runners:
+    log = made.out / "search.jsonl"
+    with Runners(options, made.workers, made.timeout) as runners:
         found = search(
-            runners,
-            modules,
-            settings,
-            log,
-            lambda done, total: show("Searching", done, total),
+            runners, modules, settings, log, lambda *done: show("Searching", *done)
         )
     own = tuple(range(min(len(options.space.actions), settings.length)))
     origins: dict[Order, frozenset[str]] = {own: frozenset()}
@@ -121,11 +103,7 @@ def of_pipelines(
     modules: Sequence[Path],
     searched: int,
     settings: EvolutionSettings,
-    out: Path,
-    *,
-    workers: int,
-    timeout: float,
-    plugin: Path | None,
+    made: Made,
     show: Show,
     begin: Path | None = None,
 ) -> Pool:
@@ -143,11 +121,11 @@ def of_pipelines(
         "pipelines", "Pipelines made of clang's -Oz", library.prologue, (stock,)
     )
     measurements = Measurements(
-        _options(space, out / "pipeline.json", plugin),
+        _options(space, made, "pipeline.json"),
         modules,
-        workers=workers,
-        timeout=timeout,
-        log=out / "measured.jsonl",
+        workers=made.workers,
+        timeout=made.timeout,
+        log=made.out / "measured.jsonl",
     )
     changes = list(map(library.changes_of, starts))
     found = evolve(library, measurements, searched, settings, show, changes)
@@ -165,7 +143,7 @@ def of_pipelines(
     actions = tuple(Action(name, pipeline) for pipeline, name in names.items())
     space = replace(space, actions=actions)
     return Pool(
-        _options(space, out / "pool.json", plugin),
+        _options(space, made, "pool.json"),
         {(n,): programs[action.pipeline] for n, action in enumerate(actions)},
         RANDOM_LENGTH,
         RANDOM,
@@ -174,7 +152,6 @@ def of_pipelines(
 
 
 def _pipelines(file: Path, prologue: str) -> dict[str, str]:
-    """The whole pipelines of a core set, and their names."""
     core = CoreSet.load(file)
     if core.actions.prologue != prologue or any(len(s) != 1 for s in core.sequences):
         raise InvalidArgument(
@@ -185,10 +162,10 @@ def _pipelines(file: Path, prologue: str) -> dict[str, str]:
     return {action.pipeline: action.name for action in actions}
 
 
-def of_core_set(core: CoreSet, out: Path, plugin: Path | None) -> Pool:
+def of_core_set(core: CoreSet, made: Made) -> Pool:
     """The sequences of a core set, in their order."""
     return Pool(
-        _options(core.actions, out / "pool.json", plugin),
+        _options(core.actions, made, "pool.json"),
         dict.fromkeys(core.sequences, frozenset()),
         core.length,
         core.random,
@@ -200,6 +177,5 @@ def _mean(ratios: Sequence[float]) -> float | None:
     return geometric_mean(ratios) if ratios else None
 
 
-def _options(space: ActionSpace, file: Path, plugin: Path | None) -> CompilerOptions:
-    space.save(file)
-    return CompilerOptions(str(file), ("step",), "none", 1, plugin=plugin)
+def _options(space: ActionSpace, made: Made, name: str) -> CompilerOptions:
+    return CompilerOptions.of(space, made.out / name, plugin=made.plugin)

@@ -1,60 +1,33 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sequences found by search, and the few of them that serve all modules best.
+"""Sequences found by hill climbing, module by module.
 
-The core set of "Learning Compiler Pass Orders using Coreset and Normalized Value
-Prediction" (ICML 2023): search the training modules one by one, try what was found on
-all of them, and keep greedily what together makes them smallest.
+As in "Learning Compiler Pass Orders using Coreset and Normalized Value Prediction"
+(ICML 2023).
 """
 
 import random
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mlbridge.errors import InvalidArgument
-from mlbridge_optimizations.corpus.manifest import program_of
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    TIMED_OUT,
-    TIMEOUT,
-    CompilerOptions,
-    ModuleFailed,
-    SequenceFailed,
-    SequenceRunner,
-)
-from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners, Show
-from mlbridge_optimizations.phase_ordering.compiler.stock import oz_size
-
-Order = tuple[int, ...]
-"""Actions, one after another."""
-
-
-FAILED_RATIO = 2.0
-"""What a sequence that the compiler does not survive on a module counts as."""
+from ..compiler.actions import Order
+from ..compiler.compiler import ModuleFailed, SequenceFailed, SequenceRunner
+from ..compiler.kept import Kept
+from ..compiler.measure import oz_size
+from ..compiler.runners import Runners, Show
+from ..settings import ByActions
+from .measurements import FAILED_RATIO
 
 
 @dataclass(frozen=True)
-class SearchSettings:
-    """How long to look, and for what.
+class SearchSettings(ByActions):
+    """How long to look, and for what."""
 
-    Attributes:
-        evaluations: sequences tried on each module.
-        length: most actions in one.
-        population: of the hill climbing, the best so many are changed further.
-        seed: of everything that is drawn.
-    """
-
-    evaluations: int = 300
-    length: int = 15
-    population: int = 4
-    seed: int = 0
+    population: int = 4  # Of the hill climbing, the best so many are changed further.
+    seed: int = 0  # Of everything that is drawn.
 
 
 @dataclass(frozen=True)
@@ -119,7 +92,6 @@ def search_module(
 
 
 def _changed(sequence: Order, actions: int, length: int, draw: random.Random) -> Order:
-    """A sequence with one to three changes."""
     changed = list(sequence)
     for _ in range(draw.choice((1, 1, 2, 3))):
         kind = draw.randrange(4)
@@ -143,14 +115,9 @@ def search(
     log: Path | None = None,
     show: Show = lambda done, total: None,
 ) -> list[Best]:
-    """Searches modules one by one; what the log has already is not searched again.
+    """Searches modules one by one, and keeps what it finds in the log, a line a module.
 
-    Args:
-        runners: the compilers.
-        modules: bitcode files.
-        settings: how long.
-        log: a file of lines of JSON, one a module: a search goes on where it ended.
-        show: is told how far it is.
+    What the log has already is not searched again.
     """
     kept = Kept(log, runners.options, {"settings": vars(settings)})
     known = {
@@ -177,192 +144,3 @@ def search(
             found = {"sequences": best.sequences, "ratios": best.ratios}
             kept.add(Path(best.module), found)
     return [known[str(module)] for module in modules]
-
-
-@dataclass
-class Table:
-    """What sequences make of modules: bytes of machine code.
-
-    Attributes:
-        modules: files.
-        programs: of these.
-        sequences: that were tried.
-        sizes: [modules, sequences].
-        oz: of stock clang's -Oz, [modules].
-        failures: what the compiler did not survive, as (module, sequence, ``crash``,
-            ``timeout`` or ``refused``).
-    """
-
-    modules: list[str]
-    programs: list[str]
-    sequences: list[Order]
-    sizes: NDArray[np.float64]
-    oz: NDArray[np.float64]
-    failures: list[tuple[str, Order, str]] = field(default_factory=list)
-
-    @property
-    def logs(self) -> NDArray[np.float64]:
-        """log(size / -Oz), [modules, sequences]."""
-        return np.asarray(np.log(self.sizes / self.oz[:, None]))
-
-    def score(self, sizes: NDArray[np.float64]) -> float:
-        """Mean over programs of log(all its code / that of -Oz); [modules] sizes."""
-        return float(program_logs(sizes, self.oz, self.programs)[1].mean())
-
-    def ratio(self, sizes: NDArray[np.float64]) -> float:
-        """The geomean over programs of all its code / that of -Oz; [modules] sizes."""
-        return float(np.exp(self.score(sizes)))
-
-    def sizes_of(self, choices: NDArray[np.int64]) -> NDArray[np.float64]:
-        """By one sequence for each module, [modules]."""
-        return np.asarray(self.sizes[np.arange(len(choices)), choices], np.float64)
-
-    def greedy(self, count: int) -> list[int]:
-        """So many sequences that together make the programs smallest, by number.
-
-        The first is the best single one. Where more would gain nothing here, those
-        that are best by themselves come next: elsewhere they may gain something.
-        """
-        chosen: list[int] = []
-        smallest = np.full(len(self.modules), np.inf)
-        score = np.inf
-        alone: list[float] = []
-        while len(chosen) < count:
-            scores = [
-                self.score(np.minimum(smallest, self.sizes[:, number]))
-                for number in range(len(self.sequences))
-            ]
-            alone = alone or scores
-            number = int(np.argmin(scores))
-            if scores[number] >= score:
-                break
-            score = scores[number]
-            chosen.append(number)
-            smallest = np.minimum(smallest, self.sizes[:, number])
-        left = set(range(len(self.sequences))) - set(chosen)
-        chosen += sorted(left, key=lambda number: (alone[number], number))
-        return chosen[:count]
-
-    def part(
-        self, rows: NDArray[np.bool_], numbers: Sequence[int] | NDArray[np.int64]
-    ) -> "Table":
-        """Some of the modules, and some of the sequences."""
-        kept = np.flatnonzero(rows)
-        return Table(
-            [self.modules[row] for row in kept],
-            [self.programs[row] for row in kept],
-            [self.sequences[number] for number in numbers],
-            self.sizes[kept][:, numbers],
-            self.oz[kept],
-        )
-
-
-def program_logs(
-    sizes: NDArray[np.float64], oz: NDArray[np.float64], programs: Sequence[str]
-) -> tuple[list[str], NDArray[np.float64]]:
-    """Programs, and log(all code / that of -Oz) of each."""
-    names, member = np.unique(np.asarray(programs), return_inverse=True)
-    ours, stock = np.zeros(len(names)), np.zeros(len(names))
-    np.add.at(ours, member, sizes)
-    np.add.at(stock, member, oz)
-    return list(map(str, names)), np.log(ours / stock)
-
-
-def tabulate(
-    options: CompilerOptions,
-    workers: int,
-    modules: Sequence[Path],
-    sequences: Sequence[Order],
-    log: Path | None = None,
-    show: Show = lambda done, total: None,
-    *,
-    timeout: float = TIMEOUT,
-) -> Table:
-    """Tries all sequences on all modules; what the log has is not tried again.
-
-    Only what had not enough time is.
-
-    Args:
-        options: of the compiler, with the space that the sequences are of.
-        workers: compilers at once.
-        modules: bitcode files; those without machine code are left out, and those
-            of which no sequence makes any.
-        sequences: to be tried.
-        log: as for `search`.
-        show: is told how far it is.
-        timeout: seconds, as for `SequenceRunner`.
-
-    Raises:
-        InvalidArgument: there is nothing to try, or nothing to try it on.
-    """
-    if not modules or not sequences:
-        raise InvalidArgument("expected modules and sequences, found none")
-    wanted = [list(sequence) for sequence in sequences]
-    kept = Kept(log, options, {"sequences": wanted})
-    rows = kept.load(modules)
-    begun = {
-        name: rows.pop(name)["sizes"]
-        for name in list(rows)
-        if TIMED_OUT in rows[name]["sizes"]
-    }
-
-    def work(runner: SequenceRunner, module: Path) -> dict[str, Any]:
-        sizes = list(begun.get(str(module), [TIMED_OUT] * len(wanted)))
-        left = [number for number, size in enumerate(sizes) if size == TIMED_OUT]
-        for tried, number in enumerate(left):
-            try:
-                sizes[number] = runner.run(module, [number]).last
-            except ModuleFailed as error:
-                for other in left[tried:]:
-                    sizes[other] = error.kind
-                break
-            except SequenceFailed as error:
-                sizes[number] = error.kind
-        return {"sizes": sizes, "oz": oz_size(module)}
-
-    missing = [module for module in modules if str(module) not in rows]
-    before = len(modules) - len(missing)
-    show(before, len(modules))
-    with tempfile.TemporaryDirectory(prefix="mlbridge-table-") as folder:
-        # Each sequence is one action: machine code is made at its end only.
-        file = Path(folder, "actions.json")
-        options.space.of_sequences(sequences, "sequences", "").save(file)
-        whole = replace(options, actions=str(file), reward="text-size", steps=1)
-        with Runners(whole, workers, timeout) as runners:
-            for module, row in runners.map(
-                work, missing, lambda done, _: show(before + done, len(modules))
-            ):
-                rows[str(module)] = row
-                kept.add(module, row)
-    # Without machine code there is nothing to compare.
-    names = [
-        str(module)
-        for module in modules
-        if rows[str(module)]["oz"]
-        and not all(isinstance(size, str) for size in rows[str(module)]["sizes"])
-    ]
-    found = [rows[name] for name in names]
-    stock = np.array([row["oz"] for row in found], np.float64)
-    sizes = np.array(
-        [
-            [
-                FAILED_RATIO * row["oz"] if isinstance(s, str) else s
-                for s in row["sizes"]
-            ]
-            for row in found
-        ],
-        np.float64,
-    ).reshape(len(found), len(sequences))
-    return Table(
-        names,
-        [program_of(Path(name)) for name in names],
-        [tuple(sequence) for sequence in sequences],
-        sizes,
-        stock,
-        [
-            (name, tuple(sequence), size)
-            for name, row in zip(names, found, strict=True)
-            for sequence, size in zip(wanted, row["sizes"], strict=True)
-            if isinstance(size, str)
-        ],
-    )

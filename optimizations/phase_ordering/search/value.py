@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mlbridge_optimizations.phase_ordering.model.network import Normalised
-from mlbridge_optimizations.phase_ordering.search.search import Table
+from ..model.network import Normalised
+from .measurements import Table
 
 Mask = NDArray[np.bool_]
 
@@ -31,16 +31,15 @@ class ValueSettings:
     hidden: int = 64
     members: int = 5
     epochs: int = 400
-    check: int = 20
-    """Epochs between two looks at programs that it was not trained on."""
+    check: int = 20  # Epochs between two looks at programs that it was not trained on.
     learning_rate: float = 2e-3
     weight_decay: float = 1e-2
     dropout: float = 0.2
+    # By how much smaller, as log of the size, a sequence is clearly the better one.
     temperature: float = 0.01
-    """By how much smaller, as log of the size, a sequence is clearly the better one."""
+    # How a module counts in its program: as its bytes to the power of this. With 1 it
+    # is what a program's size follows from, with 0 every module counts the same.
     share: float = 0.5
-    """How a module counts in its program: as its bytes to the power of this. With 1 it
-    is what a program's size follows from, with 0 every module counts the same."""
     seed: int = 0
 
 
@@ -54,7 +53,6 @@ class ValueModel(nn.Module):
     def __init__(
         self, widths: Mapping[str, int], count: int, settings: ValueSettings
     ) -> None:
-        """For so many sequences; `fit` comes next."""
         super().__init__()
         self.normalised = Normalised(widths, 1)
         self.in_features = self.normalised.in_features
@@ -97,7 +95,6 @@ class Ranked(nn.Module):
     order: Tensor
 
     def __init__(self, model: ValueModel) -> None:
-        """Of a trained model."""
         super().__init__()
         self.model = model
         self.in_features = model.in_features
@@ -113,34 +110,23 @@ class Ranked(nn.Module):
 
 @dataclass(frozen=True)
 class Check:
-    """What the model chooses for programs that it was not trained on.
+    """What the model chooses for programs that it was not trained on."""
 
-    Attributes:
-        epochs: of the training.
-        chosen: geomean of size / -Oz over programs, by the model's choice.
-        fixed: the same, by the sequence that was the best in the other programs.
-        best: the same, by the best of the core set that these lead to, for each module:
-            what could be had at most.
-    """
-
-    epochs: int
-    chosen: float
-    fixed: float
+    epochs: int  # Of the training.
+    chosen: float  # Geomean of size / -Oz over programs, by the model's choice.
+    fixed: float  # The same, by the sequence that was the best in the other programs.
+    # The same, by the best of the core set that these lead to, for each module: what
+    # could be had at most.
     best: float
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained value model.
+    """A trained value model."""
 
-    Attributes:
-        model: of the core set's sequences.
-        epochs: that it was trained for.
-        checks: on the programs left out, by epochs; the first is of 0 epochs.
-    """
-
-    model: ValueModel
-    epochs: int
+    model: ValueModel  # Of the core set's sequences.
+    epochs: int  # That it was trained for.
+    # On the programs left out, by epochs; the first is of 0 epochs.
     checks: list[Check]
 
     @property
@@ -162,15 +148,9 @@ def train(
 ) -> Fitted:
     """Trains on all programs, for as long as was best for those left out.
 
-    Args:
-        rows: the features, [modules, widths].
-        table: of all sequences, on the same modules.
-        core: the numbers of the core set's among them.
-        widths: of the features.
-        settings: how.
-        origins: of each sequence, the programs in which it was found; where a program
-            is left out, those found there only are, too.
-        show: is told the networks trained, and of how many.
+    The rows are features, [modules, widths]; the table is of all sequences on the same
+    modules, and ``core`` has the numbers of the core set's. ``origins`` says of each
+    sequence the programs in which it was found: it is left out with the only one.
     """
     torch.set_num_threads(1)
     programs = sorted(set(table.programs))
@@ -223,10 +203,7 @@ def train(
 
 
 def _without(
-    table: Table,
-    core: Sequence[int],
-    origins: Sequence[frozenset[str]],
-    program: str,
+    table: Table, core: Sequence[int], origins: Sequence[frozenset[str]], program: str
 ) -> NDArray[np.int64]:
     """The core set that there would be without a program, the best single one first."""
     known = [

@@ -9,28 +9,22 @@ from pathlib import Path
 from typing import Any
 
 
-def is_available() -> bool:
-    """Whether matplotlib is installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 @contextmanager
-def panels_of(path: Path, count: int, *, shared: bool = False) -> Iterator[Any]:
+def panels_of(
+    path: Path,
+    count: int = 1,
+    *,
+    size: tuple[float, float] | None = None,
+    shared: bool = False,
+) -> Iterator[Any]:
     """So many panels, which the body fills; then the PNG is written.
 
-    Args:
-        path: of the PNG.
-        count: of the panels.
-        shared: whether they have one scale of values.
+    The size is in inches. If the panels are ``shared``, they have one scale of values.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.5 * count, 5), layout="constrained")
+    figure = Figure(figsize=size or (6.5 * count, 5), layout="constrained")
     FigureCanvasAgg(figure)
     yield figure.subplots(1, count, sharey=shared, squeeze=False)[0]
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=130, metadata={"Software": None})

@@ -2,14 +2,17 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the action spaces of phase ordering from the -Oz pipeline of an LLVM.
+"""Makes the data of phase ordering from the -Oz pipeline of an LLVM.
 
-``.venv/bin/python derive_actions.py FOLDER`` writes oz.json, odg.json and passes.json
-there, of the pipeline that ``clang-22`` prints. The same LLVM gives the same bytes.
+``.venv/bin/python derive.py FOLDER`` writes the action spaces oz.json, odg.json and
+passes.json there, and changes.json, of the pipeline that ``clang-22`` prints. The same
+LLVM gives the same bytes. What changes.json lets a search put into the pipeline is
+written there by hand, and kept.
 """
 
 import argparse
 import json
+import re
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,17 +26,19 @@ from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
     parse,
 )
 
-Level = tuple[str, ...]
-"""The pass managers that a pass is in, from the outside: ("function", "loop")."""
+CHANGES = Path(__file__).with_name("search") / "changes.json"
 
+# The pass managers that a pass is in, from the outside: ("function", "loop").
+Level = tuple[str, ...]
+
+# What has to be done to any program, as -O0 does, whatever is decided later.
 PROLOGUE = (
     "always-inline,coro-cond(coro-early,cgscc(coro-split),coro-cleanup),globaldce"
 )
-"""What has to be done to any program, as -O0 does, whatever is decided later."""
 
+# A pass with so many different neighbours ends a walk. The POSET-RL paper took 8 in
+# LLVM 10, for 34 walks; here 8 leaves two such passes, and 218 walks between them.
 CRITICAL_DEGREE = 4
-"""A pass with so many different neighbours ends a walk. The POSET-RL paper took 8 in
-LLVM 10, for 34 walks; here 8 leaves two such passes, and 218 walks between them."""
 
 # They find, check, report or prepare; the code stays as it is.
 _NO_CHANGE = {
@@ -46,8 +51,8 @@ _IN_PROLOGUE = {
     "always-inline", "coro-annotation-elide", "coro-cleanup", "coro-early",
     "coro-elide", "coro-split",
 }  # fmt: skip
+# Passes of a pipeline about which there is nothing to decide.
 NO_ACTION = _NO_CHANGE | _IN_PROLOGUE
-"""Passes of a pipeline about which there is nothing to decide."""
 
 # Where the pieces of `oz` begin: at the first of these passes behind the last one.
 _PIECES = (
@@ -74,8 +79,7 @@ class Pass:
     """One pass of a pipeline, and where it is nested."""
 
     name: str
-    text: str
-    """With its parameters."""
+    text: str  # With its parameters.
     level: Level
 
 
@@ -215,6 +219,14 @@ def spaces(pipeline: str, version: str) -> dict[str, object]:
     }
 
 
+def changes(pipeline: str, version: str) -> dict[str, object]:
+    """What a search over whole pipelines may do, to another pipeline."""
+    found: dict[str, object] = json.loads(CHANGES.read_text())
+    about = re.sub(r"clang [\d.]+", f"clang {version}", str(found["description"]))
+    made = {"prologue": PROLOGUE, "pipeline": pipeline, "kept": sorted(NO_ACTION)}
+    return {**found, "description": about, **made}
+
+
 def pipeline_of(clang: str) -> tuple[str, str]:
     """The -Oz pipeline of a clang, which is opt's and a vectorizer; its version."""
 
@@ -236,8 +248,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--clang", default="clang-22")
     arguments = parser.parse_args()
-    for name, space in spaces(*pipeline_of(arguments.clang)).items():
-        text = json.dumps(space, indent=2) + "\n"
+    derived = pipeline_of(arguments.clang)
+    for name, data in {**spaces(*derived), "changes": changes(*derived)}.items():
+        text = json.dumps(data, indent=2) + "\n"
         (arguments.folder / f"{name}.json").write_text(text)
 
 

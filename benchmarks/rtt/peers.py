@@ -1,0 +1,119 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The other sides of a round trip, each as a process on a core.
+
+    python -m mlbridge_benchmarks.rtt.peers CORE WHAT ARGUMENT...
+
+What each imports it imports itself: a floor is to be no more than it is.
+"""
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from contextlib import suppress
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any
+
+
+def floor(modules: str, kind: str, *descriptors: str) -> None:
+    """The model's side of a raw floor, ``pipe READ WRITE`` or ``futex MEMORY``.
+
+    Behind the word are descriptors. Its loop runs in the module rtt_floor, which is in
+    the folder ``modules``. Answers until the client is gone.
+    """
+    sys.path.insert(0, modules)
+    serve = getattr(importlib.import_module("rtt_floor"), f"serve_{kind}")
+    serve(*map(int, descriptors))
+
+
+def model(runner: str, path: str, policy: str, folder: str) -> None:
+    """The model's side of a runner: the paper's loop and a policy.
+
+    The folder has the workload. Ends when nobody has asked for a minute.
+    """
+    from mlbridge.errors import Timeout
+
+    from .runners import RUNNERS, echo, fully_connected
+    from .workload import Workload
+
+    weights = Workload.load(Path(folder)).weights
+    decide = echo if policy == "echo" else fully_connected(weights)
+    with RUNNERS[runner].interface(path) as interface, suppress(Timeout):
+        for features in interface:
+            interface.populate_buffer(decide(features))
+
+
+def grpc_floor(address: str) -> None:
+    """The model's side of the gRPC floor in Python, as a user would write it.
+
+    With grpcio, whose messages are bytes here. Answers until it is ended.
+    """
+    grpc = importlib.import_module("grpc")
+
+    def answer(question: bytes) -> bytes:
+        return question[-5:-1]
+
+    def unary(question: bytes, context: Any) -> bytes:
+        return answer(question)
+
+    def stream(questions: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        return map(answer, questions)
+
+    handlers = {
+        "stream": grpc.stream_stream_rpc_method_handler(stream),
+        "unary": grpc.unary_unary_rpc_method_handler(unary),
+    }
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=2))
+    floors = grpc.method_handlers_generic_handler("floor.Floor", handlers)
+    server.add_generic_rpc_handlers((floors,))
+    server.add_insecure_port(address)
+    server.start()
+    server.wait_for_termination()
+
+
+def baseline(what: str, folder: str) -> None:
+    """What one Python process does alone, timed like a round trip.
+
+    That is ``dot``, the policy `fc` without a bridge, or ``stdlib``, the pair that a
+    JSON bridge would be made of: json.dumps of a list, and an array of json.loads.
+    Speaks rtt-client's protocol: a line on stdin asks for a sweep, a line on stdout is
+    its result.
+    """
+    import numpy as np
+
+    from .runners import fully_connected
+    from .workload import Workload
+
+    work = Workload.load(Path(folder))
+    fc = fully_connected(work.weights)
+    ways: dict[str, Callable[[Any], Any]] = {
+        "dot": lambda x: fc({"x": x}),
+        "stdlib": lambda x: np.array(
+            json.loads(json.dumps(x.tolist())), dtype=np.float32
+        )[-1],
+    }
+    do = ways[what]
+    vectors = [work.features[:length] for length in work.lengths]
+    for _ in sys.stdin:
+        for _ in range(50):
+            do(vectors[0])
+        microseconds = []
+        answers = []
+        for x in vectors:
+            started = perf_counter_ns()
+            answer = do(x)
+            microseconds.append((perf_counter_ns() - started) / 1e3)
+            answers.append(float(answer))
+        print(json.dumps({"us": microseconds, "answers": answers}), flush=True)
+
+
+PEERS = {each.__name__: each for each in (floor, model, grpc_floor, baseline)}
+
+if __name__ == "__main__":
+    os.sched_setaffinity(0, {int(sys.argv[1])})
+    PEERS[sys.argv[2]](*sys.argv[3:])
