@@ -230,7 +230,11 @@ def test_another_space_than_the_compilers(space: spaces.Space[Any], says: str) -
 
 def test_spaces_without_a_form() -> None:
     either = spaces.OneOf([spaces.Discrete(2)])
-    for wrong in {"observation_space": either}, {"action_space": either}:
+    wrongs: list[dict[str, Any]] = [
+        {"observation_space": either},
+        {"action_space": either},
+    ]
+    for wrong in wrongs:
         with pytest.raises(TypeError, match="OneOf"), compiler_env(**wrong):
             pass
     with (

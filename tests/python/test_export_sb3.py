@@ -281,7 +281,9 @@ def test_other_algorithms(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match=r"PPO, A2C, DQN, or ARS.*export the network"):
         export(model, tmp_path / "m.onnx")
     model.save(tmp_path / "sac.zip")
-    with pytest.raises(Unsupported, match=r"expected what .* PPO, A2C, DQN or ARS saved"):
+    with pytest.raises(
+        Unsupported, match=r"expected what .* PPO, A2C, DQN or ARS saved"
+    ):
         load(tmp_path / "sac.zip")
 
 
