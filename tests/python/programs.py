@@ -1,12 +1,45 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs that tests run in a Python of their own."""
+"""What tests start and run: programs, commands, served policies."""
 
+import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
+
+import pytest
+from typer.testing import CliRunner
+
+from mlbridge import (
+    Batched,
+    Features,
+    ModelRunner,
+    Policy,
+    Serving,
+    create_model_runner,
+    serving,
+)
+from mlbridge.cli import app
+
+T = TypeVar("T")
+
+PATIENCE = 20.0
+"""Seconds that anything may take, on a machine that others use too."""
+
+FULL = pytest.mark.skipif(
+    os.environ.get("MLBRIDGE_TEST_FULL") != "1",
+    reason="takes minutes or hours: MLBRIDGE_TEST_FULL=1",
+)
+needs_grpc = pytest.mark.skipif(
+    not find_spec("mlbridge._grpc"), reason="this build has no gRPC"
+)
+SCHEMES = ["pipe", "shm", pytest.param("grpc+unix", marks=needs_grpc)]
 
 CLI = "from mlbridge.cli import main; main()"
 """The installed command `mlbridge`."""
@@ -38,3 +71,41 @@ def run_python(
     )
     assert not check or done.returncode == 0, done.stderr
     return done
+
+
+def run_cli(*arguments: object, status: int = 0) -> str:
+    """What `mlbridge` prints in this process; what it raises is raised."""
+    words = [str(argument) for argument in arguments]
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+def until(attempt: Callable[[], T | None], what: str = "it has not come about") -> T:
+    """What the attempt gives, as soon as that is true."""
+    deadline = time.monotonic() + PATIENCE
+    while not (result := attempt()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.001)
+    return result
+
+
+@contextmanager
+def asked(
+    policy: Policy | Batched, name: str, query: str = "", **options: Any
+) -> Iterator[tuple[Serving, ModelRunner]]:
+    """A policy that is served at ``pipe:NAME``, and a runner that asks it."""
+    with (
+        serving(policy, f"pipe:{name}{query}", **options) as served,
+        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+    ):
+        yield served, runner
+
+
+def raising(error: Callable[[Features], BaseException]) -> Policy:
+    """A policy that fails so on each question."""
+
+    def policy(features: Features) -> Any:
+        raise error(features)
+
+    return policy

@@ -11,6 +11,7 @@ import pytest
 import mlbridge
 from conftest import assert_same
 from mlbridge import create_model_runner, serving
+from programs import asked
 
 both = pytest.mark.parametrize("serdes", ["bitstream", "json"])
 
@@ -158,10 +159,7 @@ def test_a_feature_under_a_mask(name: str) -> None:
 
 def test_what_a_later_question_wants_is_the_compilers_affair(name: str) -> None:
     """A session says what its first question wants, and may then ask another."""
-    with (
-        serving(lambda f: f["answer"], f"pipe:{name}") as served,
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-    ):
+    with asked(lambda f: f["answer"], name) as (served, runner):
         assert runner.evaluate({"answer": 1}, bool) is True
         assert runner.evaluate({"answer": 0.5}, float) == 0.5
         assert runner.evaluate({"answer": "text"}, str) == "text"
