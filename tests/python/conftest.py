@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 import aot_models
 from mlbridge import ModelRunner
 from mlbridge.aot import compile_model
+from programs import IS_FULL
 
 MODULES = Path(__file__).parents[2] / "build/release/lib"
 """Where the release build has its runner modules, MLBridge-NAME.so."""
@@ -70,6 +71,15 @@ def aot_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         onnx.save(make(), path / f"{name}.onnx")
         compile_model(path / f"{name}.onnx", path / f"lib{name}.so")
     return path
+
+
+@pytest.fixture
+def quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of a corpus are tried with less to do, but for `make test-full`."""
+    runs = pytest.importorskip("mlbridge_optimizations.corpus.runs")
+    if not IS_FULL:
+        test = runs._packer(1, "-9 -c", "-d -c")
+        monkeypatch.setitem(runs.RUN_TESTS, "bzip2", test)
 
 
 def assert_same(found: Any, expected: Any) -> None:

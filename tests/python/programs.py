@@ -32,10 +32,9 @@ T = TypeVar("T")
 PATIENCE = 20.0
 """Seconds that anything may take, on a machine that others use too."""
 
-FULL = pytest.mark.skipif(
-    os.environ.get("MLBRIDGE_TEST_FULL") != "1",
-    reason="takes minutes or hours: MLBRIDGE_TEST_FULL=1",
-)
+IS_FULL = os.environ.get("MLBRIDGE_TEST_FULL") == "1"
+"""Whether the long tests are to run, too, and all of those that take a sample."""
+FULL = pytest.mark.skipif(not IS_FULL, reason="takes long: MLBRIDGE_TEST_FULL=1")
 needs_grpc = pytest.mark.skipif(
     not find_spec("mlbridge._grpc"), reason="this build has no gRPC"
 )

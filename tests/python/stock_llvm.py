@@ -4,7 +4,6 @@
 """Small C files, processes and files left behind, for the tests of stock compilers."""
 
 import contextlib
-import os
 import shutil
 import tempfile
 import time
@@ -111,8 +110,3 @@ def compiler_of(group: int) -> int:
     compilers = [pid for pid in group_members(group) if pid != group]
     assert len(compilers) == 1
     return compilers[0]
-
-
-def full_tests() -> bool:
-    """Whether the long tests are to run, too."""
-    return bool(os.environ.get("MLBRIDGE_TEST_FULL"))

@@ -14,7 +14,7 @@ from mlbridge import ModelError
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge_benchmarks.inliner.command import RULE, Compile, measure, run
 from mlbridge_optimizations.corpus.toolchain import CLANG
-from stock_llvm import full_tests
+from programs import IS_FULL
 
 PROGRAM = Path(__file__).resolve().parents[1] / "lit/Inputs/program.c"
 
@@ -54,7 +54,7 @@ def test_a_model_that_defers_is_none(what: Compile) -> None:
 
 def test_the_table_and_the_rows(what: Compile, tmp_path: Path) -> None:
     # Counting takes half a minute.
-    count = full_tests() and shutil.which("valgrind") is not None
+    count = IS_FULL and shutil.which("valgrind") is not None
     run_bench(
         *("inliner", str(what.source), "--runs", "1", "--scheme", "builtin"),
         *("--json", str(tmp_path / "rows.json"), "--build", str(what.modules)),

@@ -29,13 +29,9 @@ from mlbridge_optimizations.corpus import (
     toolchain,
 )
 from mlbridge_optimizations.corpus.manifest import Module, Program, sha256
+from programs import FULL, IS_FULL, run_cli
 
 ROOT = Path(__file__).resolve().parents[2]
-
-FULL = pytest.mark.skipif(
-    os.environ.get("MLBRIDGE_TEST_FULL") != "1",
-    reason="all programs take minutes: MLBRIDGE_TEST_FULL=1",
-)
 
 
 @pytest.fixture(scope="module")

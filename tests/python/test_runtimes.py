@@ -29,6 +29,7 @@ from mlbridge.errors import (
     Unsupported,
 )
 from mlbridge.runtimes import aotinductor, tvm
+from programs import FULL
 
 
 @pytest.fixture(autouse=True)
@@ -274,7 +275,7 @@ def test_a_new_library_of_an_old_name_is_a_new_model(tmp_path: Path) -> None:
         assert_close(np.asarray(old.evaluate(features)["logits"]), answers[0])
 
 
-@pytest.mark.skipif(not os.environ.get("MLBRIDGE_TEST_FULL"), reason="only with --full")
+@FULL
 def test_tvm_is_there_in_the_full_run() -> None:
     """What `make test-full` installs is not skipped there."""
     assert importlib.util.find_spec("tvm") is not None
