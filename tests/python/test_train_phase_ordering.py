@@ -498,7 +498,7 @@ def test_a_search_begins_with_a_core_set(
         *("search", "phase-ordering-pipelines", "--corpus", folder),
         *("--joint-modules", "2", "--joint-evaluations", "8", "--together", "2"),
         *("--beside-evaluations", "2", "--searched", "0", "--workers", "2"),
-        *("--out", tmp_path / "out"),
+        *("--out", tmp_path / "out", "--max-instructions", SMALL),
     ]
     assert "Searched" not in run_cli(*arguments, "--core", tmp_path / "there.json")
     pool = ActionSpace.load(str(tmp_path / "out" / "pool.json")).actions
@@ -922,7 +922,7 @@ def test_a_program_that_is_left_out_is_not_seen(folder: Path, tmp_path: Path) ->
     wanted = replace(
         core_settings(folder, tmp_path),
         leave_out=("lua",),
-        search=SearchSettings(evaluations=4, length=8),
+        search=SearchSettings(evaluations=2, length=2),
         searched=1,
         linked=True,
     )
