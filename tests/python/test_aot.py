@@ -3,8 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``mlbridge compile``: what it makes answers as ONNX Runtime does, or is not made."""
 
+import importlib.util
 import re
 import subprocess
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,8 @@ from onnx import TensorProto, helper
 from typer.testing import CliRunner
 
 import aot_models
-from conftest import assert_answers_alike, libraries_in
-from mlbridge import ModelRunner
+from conftest import MODULES, assert_answers_alike, assert_close, libraries_in
+from mlbridge import Features, ModelRunner, inprocess, serving
 from mlbridge.aot import compile_model, default_name
 from mlbridge.aot.check import check
 from mlbridge.aot.extents import generalise
@@ -29,8 +32,88 @@ from mlbridge.errors import (
     SchemaMismatch,
     Unsupported,
 )
+from mlbridge.runtimes import tvm
+from programs import run_cli
 
 TOLERANCE = 1e-5
+
+# One model of each kind gives the same answers whatever runs it. TensorFlow's models
+# (tests/tensorflow) and PyTorch's packages (test_runtimes.py) are not made from .onnx
+# files, so they are compared with their frameworks.
+
+IN_PROCESS = ("onnx", "aot", "aot?cpu=baseline", "tvm")
+SERVED = ("pipe", "shm", "shm?serdes=json", "grpc+unix")
+PAIRS = [
+    (backend, kind)
+    for backend in IN_PROCESS + SERVED
+    for kind in aot_models.MODELS
+    # TVM reads no LSTM from ONNX, which test_runtimes.py holds it to.
+    if (backend, kind) != ("tvm", "lstm")
+]
+
+
+class Reference:
+    """An .onnx file, as ONNX Runtime alone runs it."""
+
+    def __init__(self, path: Path) -> None:
+        self._session = onnxruntime.InferenceSession(path)
+        self.names = [output.name for output in self._session.get_outputs()]
+
+    def __call__(self, features: Features) -> dict[str, Any]:
+        found = self._session.run(self.names, features)
+        return dict(zip(self.names, map(np.asarray, found), strict=True))
+
+
+def made_by_tvm(model: Path) -> str:
+    if (
+        importlib.util.find_spec("tvm") is None
+        or not (MODULES / "MLBridge-tvm.so").exists()
+    ):
+        pytest.skip("Apache TVM is not installed: `make test-full` does that")
+    library = model.with_suffix(".tvm.so")
+    if not library.exists():
+        tvm.compile_model(model, library)
+    return f"tvm:{library}?runtime={tvm.runtime()}"
+
+
+def in_process(backend: str, model: Path) -> str:
+    """The spec for a model."""
+    scheme, question_mark, options = backend.partition("?")
+    if scheme == "tvm":
+        return made_by_tvm(model)
+    if scheme == "onnx" and not any(s.name == "onnx" for s in inprocess.schemes()):
+        pytest.skip("this build has no scheme onnx:")
+    file = model if scheme == "onnx" else model.with_name(f"lib{model.stem}.so")
+    return f"{scheme}:{file}{question_mark}{options}"
+
+
+@pytest.mark.parametrize(("backend", "kind"), PAIRS)
+def test_answers_are_those_of_onnx_runtime(
+    backend: str,
+    kind: str,
+    aot_folder: Path,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MLBRIDGE_MODULES", str(MODULES))
+    model = aot_folder / f"{kind}.onnx"
+    reference = Reference(model)
+    server: AbstractContextManager[Any] = nullcontext()
+    if backend in SERVED:
+        scheme, question_mark, options = backend.partition("?")
+        if scheme.startswith("grpc"):
+            pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
+        server = serving(reference, f"{scheme}:{name}")
+        spec = f"{scheme}:{name}{question_mark}{options}"
+    else:
+        spec = in_process(backend, model)
+    with server, ModelRunner(spec) as runner:
+        for features in aot_models.questions(kind):
+            found = runner.evaluate(features)
+            expected = reference(features)
+            assert sorted(found) == sorted(expected)
+            for output in expected:
+                assert_close(np.asarray(found[output]), expected[output])
 
 
 def test_a_library_is_loaded_once_for_all_runners(aot_folder: Path) -> None:
@@ -63,9 +146,8 @@ def test_an_index_of_a_feature_extractor(tmp_path: Path) -> None:
     versions = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 3)]
     made = helper.make_model(graph, opset_imports=versions)
     made.ir_version = 9
-    library = compile_here(made, tmp_path)
     x = np.arange(9, dtype=np.float32).reshape(1, 9)
-    with ModelRunner(f"aot:{library}") as runner:
+    with compiled(made, tmp_path) as (runner, _):
         assert runner.evaluate({"x": x, "i": np.array([8, 0])})["y"].sum() == 8
         for wrong in (9, -10, 100000, 1 << 40):
             with pytest.raises(ModelError, match="beyond the table's end"):
@@ -86,39 +168,24 @@ def test_operators_that_nobody_has_looked_at_are_refused(tmp_path: Path) -> None
 
 
 def test_the_library_shows_its_descriptor_and_nothing_else(aot_folder: Path) -> None:
-    symbols = subprocess.run(
-        ["nm", "--dynamic", "--defined-only", aot_folder / "libggnn.so"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert [line.split()[-1] for line in symbols.splitlines()] == [
-        "mlbridge_aot_model",
-        "mlbridge_aot_model_ggnn",
-    ]
+    symbols = nm("--dynamic", aot_folder / "libggnn.so").splitlines()
+    shown = ["mlbridge_aot_model", "mlbridge_aot_model_ggnn"]
+    assert [line.split()[-1] for line in symbols] == shown
 
 
 def test_archives_and_c(tmp_path: Path) -> None:
     onnx.save(aot_models.several(), tmp_path / "m.onnx")
     made, header = tmp_path / "libpolicy.a", tmp_path / "policy.h"
     compile_model(tmp_path / "m.onnx", made, header=header)
-    symbols = subprocess.run(
-        ["nm", "--extern-only", "--defined-only", made],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert re.findall(r"[A-Z] (\w+)$", symbols, re.M) == ["mlbridge_aot_model_policy"]
+    symbols = re.findall(r"[A-Z] (\w+)$", nm("--extern-only", made), re.M)
+    assert symbols == ["mlbridge_aot_model_policy"]
     declared = "extern const MLBridgeAOTModel mlbridge_aot_model_policy;"
     assert declared in header.read_text()
     # One file that needs no header of ours, for whatever compiler.
     compile_model(tmp_path / "m.onnx", tmp_path / "policy.c", name="other")
     for compiler in ("gcc", "clang-22"):
-        subprocess.run(
-            [compiler, "-w", "-c", "policy.c", "-o", "other.o"],
-            cwd=tmp_path,
-            check=True,
-        )
+        command = [compiler, "-w", "-c", "policy.c", "-o", "other.o"]
+        subprocess.run(command, cwd=tmp_path, check=True)
 
 
 def test_a_model_that_answers_otherwise_is_not_made(
@@ -138,13 +205,21 @@ def test_a_model_that_crashes_is_not_made(tmp_path: Path) -> None:
     assert "int status = MLBRIDGE_AOT_OK;" in text
     text = text.replace("int status = MLBRIDGE_AOT_OK;", "int status = *(int *)8;")
     (tmp_path / "m.c").write_text(text)
-    subprocess.run(
-        ["gcc", "-w", "-shared", "-fPIC", "-DMLBRIDGE_AOT_SHARED", "m.c", "-om.so"],
-        cwd=tmp_path,
-        check=True,
-    )
+    gcc(folder=tmp_path)
     with pytest.raises(ModelError, match="ended by SIGSEGV"):
         check(tmp_path / "m.so", tmp_path / "m.onnx", {}, TOLERANCE)
+
+
+def nm(*arguments: str | Path) -> str:
+    """The symbols that a file defines."""
+    command = ["nm", "--defined-only", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def gcc(*arguments: str, folder: Path) -> None:
+    """A library of m.c, whatever that has become."""
+    command = ["gcc", "-w", "-shared", "-fPIC", "-DMLBRIDGE_AOT_SHARED", *arguments]
+    subprocess.run([*command, "m.c", "-om.so", "-lm"], cwd=folder, check=True)
 
 
 def model(
@@ -168,14 +243,23 @@ def compile_here(made: onnx.ModelProto, tmp_path: Path, **options: Any) -> Path:
     return tmp_path / "m.so"
 
 
+@contextmanager
+def compiled(
+    made: onnx.ModelProto, tmp_path: Path, spec: str = "aot:{}", **options: Any
+) -> Iterator[tuple[ModelRunner, Any]]:
+    """A runner of the model as code, and what ONNX Runtime answers."""
+    library = compile_here(made, tmp_path, **options)
+    with ModelRunner(spec.format(library)) as runner:
+        yield runner, Reference(tmp_path / "m.onnx")
+
+
 def test_an_extent_that_is_computed(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Concat", ["x", "x"], ["z"], axis=0),
         helper.make_node("ReduceMean", ["z"], ["m"], axes=[0], keepdims=1),
         helper.make_node("Sub", ["z", "m"], ["y"]),
     ]
-    made = compile_here(model(nodes, ["n", 3], ["m", 3]), tmp_path)
-    with ModelRunner(f"aot:{made}") as runner:
+    with compiled(model(nodes, ["n", 3], ["m", 3]), tmp_path) as (runner, _):
         for n in (4, 9, 2):
             x = np.arange(3 * n, dtype=np.float32).reshape(n, 3)
             found = runner.evaluate({"x": x})["y"]
@@ -196,7 +280,7 @@ def test_exponentials_to_the_ends_of_what_there_is(tmp_path: Path) -> None:
     for cpu in ("", "?cpu=baseline"):
         with ModelRunner(f"aot:{made}{cpu}") as runner:
             found = runner.evaluate({"x": x})["y"]
-            np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=1e-37)
+        np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=1e-37)
 
 
 def not_finite() -> onnx.ModelProto:
@@ -251,14 +335,7 @@ def test_code_that_makes_a_number_of_nan_is_not_made(tmp_path: Path) -> None:
         assert f"#define {name} mlb_{name}\n" in text
         text = text.replace(f"#define {name} mlb_{name}\n", "")
     (tmp_path / "m.c").write_text(text)
-    subprocess.run(
-        [
-            *("gcc", "-w", "-shared", "-fPIC", "-O1", "-DMLBRIDGE_AOT_SHARED"),
-            *("m.c", "-om.so", "-lm"),
-        ],
-        cwd=tmp_path,
-        check=True,
-    )
+    gcc("-O1", folder=tmp_path)
     with pytest.raises(ModelError, match=r"input of nan makes .* and .* of the code"):
         check(tmp_path / "m.so", tmp_path / "m.onnx", {}, TOLERANCE)
 
@@ -286,17 +363,15 @@ def best_three() -> onnx.ModelProto:
 def test_sizes_that_have_no_answer_are_refused(
     tmp_path: Path, made: onnx.ModelProto, least: int
 ) -> None:
-    library = compile_here(made, tmp_path)
-    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
-    with ModelRunner(f"aot:{library}") as runner:
+    with compiled(made, tmp_path) as (runner, reference):
         for n in (least, least + 1, 2500):
             x = np.arange(n, dtype=np.float32)
-            found = runner.evaluate({"x": x})["y"]
-            np.testing.assert_array_equal(found, session.run(["y"], {"x": x})[0])
+            np.testing.assert_array_equal(
+                runner.evaluate({"x": x})["y"], reference({"x": x})["y"]
+            )
         for n in (1, least - 1):
-            x = np.zeros(n, np.float32)
             with pytest.raises(SchemaMismatch, match=f"n >= {least}"):
-                runner.evaluate({"x": x})
+                runner.evaluate({"x": np.zeros(n, np.float32)})
 
 
 def test_positions_of_which_there_are_so_many(tmp_path: Path) -> None:
@@ -307,13 +382,11 @@ def test_positions_of_which_there_are_so_many(tmp_path: Path) -> None:
     g.op("Slice", [g.weight(3000, 4), *ends], "positions")
     g.op("Add", ["x", "positions"], "y")
     made = g.model("g", [("x", TensorProto.FLOAT, ["n", 4])], [("y", 1, ["n", 4])])
-    library = compile_here(made, tmp_path)
-    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
-    with ModelRunner(f"aot:{library}") as runner:
+    with compiled(made, tmp_path) as (runner, reference):
         for n in (1, 2003):
-            x = np.ones((n, 4), np.float32)
-            found = runner.evaluate({"x": x})["y"]
-            np.testing.assert_array_equal(found, session.run(["y"], {"x": x})[0])
+            asked = {"x": np.ones((n, 4), np.float32)}
+            found = runner.evaluate(asked)["y"]
+            np.testing.assert_array_equal(found, reference(asked)["y"])
         with pytest.raises(SchemaMismatch, match=r"n <= \d+"):
             runner.evaluate({"x": np.ones((3500, 4), np.float32)})
 
@@ -342,16 +415,12 @@ def test_what_cannot_be_compiled_is_named(tmp_path: Path) -> None:
     )
     with pytest.raises(Unsupported, match=r"tensor of numbers for 'x', .* STRING"):
         compile_here(strings, tmp_path)
-    cells = model(
-        [
-            helper.make_node("NonZero", ["x"], ["i"]),
-            helper.make_node("Cast", ["i"], ["y"], to=1),
-        ],
-        ["n"],
-        [1, None],
-    )
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["i"]),
+        helper.make_node("Cast", ["i"], ["y"], to=1),
+    ]
     with pytest.raises((Unsupported, ModelError)):
-        compile_here(cells, tmp_path)
+        compile_here(model(nodes, ["n"], [1, None]), tmp_path)
     assert not (tmp_path / "m.so").exists()
     unnamed = model([helper.make_node("Identity", ["x"], ["y"])], [2], [2], 99)
     with pytest.raises(Unsupported, match="for 'x', found elements of type 99"):
@@ -407,13 +476,11 @@ def test_more_dimensions_than_a_runner_takes(tmp_path: Path) -> None:
 def test_a_sequence_of_any_length(tmp_path: Path) -> None:
     made = aot_models.lstm()
     made.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
-    library = compile_here(made, tmp_path)
-    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
-    with ModelRunner(f"aot:{library}") as runner:
+    with compiled(made, tmp_path) as (runner, reference):
         for n in (1, 40):
             asked = {"tokens": np.arange(n), "state": np.ones((1, 8), np.float32)}
-            (expected,) = session.run(["probabilities"], asked)
             found = runner.evaluate(asked)["probabilities"]
+            expected = reference(asked)["probabilities"]
             np.testing.assert_allclose(found, expected, atol=TOLERANCE)
 
 
@@ -449,14 +516,10 @@ def test_numbers_that_follow_from_free_extents() -> None:
 def test_the_command_line(tmp_path: Path) -> None:
     onnx.save(aot_models.several(), tmp_path / "m.onnx")
     output = tmp_path / "libpolicy.so"
-    result = CliRunner().invoke(
-        app, ["compile", str(tmp_path / "m.onnx"), "-o", str(output)]
-    )
-    said = " ".join(result.output.split())
-    assert result.exit_code == 0, said
+    said = run_cli("compile", tmp_path / "m.onnx", "-o", output)
     assert re.search(
         r"emx-onnx-cgen [\d.]+: .*KiB in .* agrees with .*baseline: \d+ evaluations",
-        said,
+        " ".join(said.split()),
     )
     with ModelRunner(f"aot:{output}") as runner:
         assert "score" in runner.evaluate(next(aot_models.questions("several")))

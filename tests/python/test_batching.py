@@ -254,8 +254,7 @@ def test_stack() -> None:
     ]
     stacked = stack(questions)
     np.testing.assert_array_equal(stacked["n"], np.arange(4))
-    assert stacked["v"].shape == (4, 2, 3)
-    assert stacked["v"].dtype == np.float32
+    assert (stacked["v"].shape, stacked["v"].dtype) == ((4, 2, 3), np.float32)
     assert stacked["name"] == ["f0", "f1", "f2", "f3"]
     questions[2]["v"] = np.zeros((3, 2), np.float32)
     with pytest.raises(SchemaMismatch, match=r"feature 'v' .* \(2, 3\) .* \(3, 2\)"):

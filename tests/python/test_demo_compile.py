@@ -66,8 +66,7 @@ def test_statistics_of_several_files() -> None:
         (read_statistics(text) for text in (LINE, asked_nothing, LINE)), Asked()
     )
     assert found.agreement.decisions == 408
-    assert found.sessions == 2
-    assert found.mean_first_us == 412.0
+    assert (found.sessions, found.mean_first_us) == (2, 412.0)
     assert found.mean_us == pytest.approx((2096.9 - 412.0) / 203)
 
 

@@ -65,8 +65,7 @@ def decisions(network: InliningNetwork, data: Table) -> NDArray[np.bool_]:
 def test_agreement_counts(pairs: list[tuple[bool, bool]]) -> None:
     model, llvm = (np.array(column) for column in zip(*pairs, strict=True))
     found = Agreement.of(model, llvm)
-    assert found.decisions == len(pairs)
-    assert found.llvm_inlines == llvm.sum()
+    assert (found.decisions, found.llvm_inlines) == (len(pairs), llvm.sum())
     assert found.accuracy == pytest.approx((model == llvm).mean())
     assert found.majority_rate == pytest.approx(max(llvm.mean(), 1 - llvm.mean()))
     recalls = [(model == llvm)[llvm == side].mean() for side in set(llvm.tolist())]

@@ -65,8 +65,7 @@ def run(program: str, *arguments: str) -> str:
     """What a program of its own says, which forks and ends well."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     done = run_python(program, *arguments, env=environment)
-    assert done.stderr == ""
-    assert done.returncode == 0
+    assert (done.stderr, done.returncode) == ("", 0)
     return done.stdout
 
 

@@ -77,8 +77,7 @@ def test_each_advisor_of_each_tool(
 
     policies: dict[str, Any] = {advisor: policy}
     result = compile_with_policy(command, timeout=60, **policies)
-    assert result.returncode == 0
-    assert result.stderr == ""
+    assert (result.returncode, result.stderr) == (0, "")
     assert len(result.stdout) > 100
     assert result.decisions == len(seen) > 0
     said = result.conversations[advisor]

@@ -78,8 +78,7 @@ def test_a_conversation(peer: Peer) -> None:
     assert_same(first["size"], np.array([5], np.int64))
     assert_same(first["weights"], np.array([[0, 1, 2]], np.float32))
     assert_same(second["size"], np.array([0x0A0A0A0A], np.int64))
-    assert peer.decoder.contexts == ["main", "f ☃", "empty"]
-    assert peer.decoder.index == 1
+    assert (peer.decoder.contexts, peer.decoder.index) == (["main", "f ☃", "empty"], 1)
     assert not peer.decoder.has_rest
 
 

@@ -160,8 +160,7 @@ def test_who_asks(name: str, in_thread: Ask) -> None:
         for session in (1, 2):
             answer = in_thread(compiler)
             interface.evaluate()
-            assert interface.session == session
-            assert interface.pid == os.getpid()
+            assert (interface.session, interface.pid) == (session, os.getpid())
             assert interface.advice_type == "bool"
             interface.populate_buffer(True)
             interface.evaluate(mode="exit")
@@ -274,8 +273,7 @@ def test_many_compilers_at_once_and_one_after_another(name: str) -> None:
         for _ in range(3):
             together = [subprocess.Popen(command) for _ in range(4)]
             assert [process.wait(60) for process in together] == [0] * 4
-    assert served.statistics.sessions == 12
-    assert served.statistics.questions == 12 * 200
+    assert (served.statistics.sessions, served.statistics.questions) == (12, 12 * 200)
     assert served.statistics.errors == 0
 
 
@@ -299,8 +297,7 @@ def test_a_compiler_that_is_killed_ends_its_own_session_only(
         victim.wait()
         killed.set()
         assert subprocess.run(command, timeout=60, check=False).returncode == 0
-    assert served.statistics.sessions == 2
-    assert served.statistics.questions == 11
+    assert (served.statistics.sessions, served.statistics.questions) == (2, 11)
     assert "session 1" in caplog.text
 
 

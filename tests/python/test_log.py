@@ -277,8 +277,7 @@ def test_what_record_writes(tmp_path: Path, name: str) -> None:
         assert_same(o.features["n"], np.array([i]))
         assert_same(o.features["matrix"], np.full((2, 3), i / 4, np.float32))
         assert_same(o.features["flag"], np.array([i > 2]))
-        assert o.features["kind"] == "loop"
-        assert o.features["names"] == ["a", "bc"]
+        assert (o.features["kind"], o.features["names"]) == ("loop", ["a", "bc"])
         assert_same(o.advice, np.array([i % 2]))
     arrays = log.as_arrays()
     assert arrays.features["names"].tolist() == 6 * [["a", "bc"]]

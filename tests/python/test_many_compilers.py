@@ -83,8 +83,7 @@ def test_32_compilers_on_one_model_and_on_32(
     ):
         objects = list(pool.map(together, range(COMPILERS)))
 
-    assert served.statistics.sessions == COMPILERS
-    assert served.statistics.errors == 0
+    assert (served.statistics.sessions, served.statistics.errors) == (COMPILERS, 0)
     assert policy.decisions == served.statistics.questions
     different = [
         unit.source.name
