@@ -79,8 +79,7 @@ def ggnn() -> onnx.ModelProto:
         g.op("MatMul", [state, keep], f"k{i}")
         g.op("Add", [f"u{i}", f"k{i}"], f"s{i}")
         g.op("Add", [f"s{i}", bias], f"b{i}")
-        out = "states" if i == 3 else f"state{i}"
-        state = g.op("Tanh", [f"b{i}"], out)
+        state = g.op("Tanh", [f"b{i}"], "states" if i == 3 else f"state{i}")
     g.op("ReduceSum", [state, g.constant([0])], "pooled", keepdims=1)
     g.op("Gemm", ["pooled", g.weight(16, 4), g.weight(4)], "logits")
     return g.model(

@@ -71,8 +71,7 @@ def compiler_env(spec: str = "pipe", **settings: Any) -> Iterator[CompilerEnv]:
         "reset_timeout": 10.0,
         **settings,
     }
-    command = settings.pop("command", [PROGRAM])
-    env = CompilerEnv(command, spec, **settings)
+    env = CompilerEnv(settings.pop("command", [PROGRAM]), spec, **settings)
     try:
         yield env
     finally:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,10 +72,25 @@ def run_python(
     return done
 
 
+def run_program(
+    command: Sequence[str | Path], **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """What a program says, and its exit status; it has a minute, if not told more."""
+    options = {"capture_output": True, "text": True, "timeout": 60, **more}
+    return subprocess.run(command, **options)
+
+
+def answer_of(spec: str, *question: Any, **more: Any) -> Any:
+    """What a runner of its own answers to one question."""
+    with create_model_runner(spec) as runner:
+        return runner.evaluate(*question, **more)
+
+
 def run_cli(*arguments: object, status: int = 0) -> str:
     """What `mlbridge` prints in this process; what it raises is raised."""
     words = [str(argument) for argument in arguments]
-    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    columns = {"COLUMNS": "200"}
+    result = CliRunner().invoke(app, words, catch_exceptions=False, env=columns)
     assert result.exit_code == status, result.output
     return result.output
 

@@ -33,7 +33,7 @@ from mlbridge.errors import (
     Unsupported,
 )
 from mlbridge.runtimes import tvm
-from programs import run_cli
+from programs import answer_of, run_cli, run_program
 
 TOLERANCE = 1e-5
 
@@ -213,7 +213,7 @@ def test_a_model_that_crashes_is_not_made(tmp_path: Path) -> None:
 def nm(*arguments: str | Path) -> str:
     """The symbols that a file defines."""
     command = ["nm", "--defined-only", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return run_program(command, check=True).stdout
 
 
 def gcc(*arguments: str, folder: Path) -> None:
@@ -248,8 +248,7 @@ def compiled(
     made: onnx.ModelProto, tmp_path: Path, spec: str = "aot:{}", **options: Any
 ) -> Iterator[tuple[ModelRunner, Any]]:
     """A runner of the model as code, and what ONNX Runtime answers."""
-    library = compile_here(made, tmp_path, **options)
-    with ModelRunner(spec.format(library)) as runner:
+    with ModelRunner(spec.format(compile_here(made, tmp_path, **options))) as runner:
         yield runner, Reference(tmp_path / "m.onnx")
 
 
@@ -278,8 +277,7 @@ def test_exponentials_to_the_ends_of_what_there_is(tmp_path: Path) -> None:
     with np.errstate(over="ignore"):
         expected = np.concatenate([np.exp(x), np.tanh(x)])
     for cpu in ("", "?cpu=baseline"):
-        with ModelRunner(f"aot:{made}{cpu}") as runner:
-            found = runner.evaluate({"x": x})["y"]
+        found = answer_of(f"aot:{made}{cpu}", {"x": x})["y"]
         np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=1e-37)
 
 
@@ -343,8 +341,7 @@ def test_code_that_makes_a_number_of_nan_is_not_made(tmp_path: Path) -> None:
 def picked(start: int) -> onnx.ModelProto:
     """x float[n] -> y float[1]: the element at `start`."""
     g = aot_models.GraphBuilder(9)
-    ends = [g.constant([start]), g.constant([start + 1])]
-    g.op("Slice", ["x", *ends], "one")
+    g.op("Slice", ["x", g.constant([start]), g.constant([start + 1])], "one")
     g.op("Reshape", ["one", g.constant([1])], "same")
     g.op("Neg", ["same"], "y")
     return g.model("g", [("x", TensorProto.FLOAT, ["n"])], [("y", 1, [1])])
@@ -403,8 +400,7 @@ def test_code_that_decides_by_size_is_not_made(tmp_path: Path) -> None:
 def test_an_extent_that_is_pinned(tmp_path: Path) -> None:
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     made = compile_here(model(nodes, [None, 3], [None, 3]), tmp_path, pin={"x:0": 2})
-    with ModelRunner(f"aot:{made}") as runner:
-        assert runner.evaluate({"x": np.ones((2, 3), np.float32)})["y"].sum() == 6
+    assert answer_of(f"aot:{made}", {"x": np.ones((2, 3), np.float32)})["y"].sum() == 6
     with pytest.raises(InvalidArgument, match="no free extent 'batch'; it has x:0"):
         compile_model(tmp_path / "m.onnx", made, pin={"batch": 2})
 
@@ -517,12 +513,11 @@ def test_the_command_line(tmp_path: Path) -> None:
     onnx.save(aot_models.several(), tmp_path / "m.onnx")
     output = tmp_path / "libpolicy.so"
     said = run_cli("compile", tmp_path / "m.onnx", "-o", output)
-    assert re.search(
-        r"emx-onnx-cgen [\d.]+: .*KiB in .* agrees with .*baseline: \d+ evaluations",
-        " ".join(said.split()),
+    pattern = (
+        r"emx-onnx-cgen [\d.]+: .*KiB in .* agrees with .*baseline: \d+ evaluations"
     )
-    with ModelRunner(f"aot:{output}") as runner:
-        assert "score" in runner.evaluate(next(aot_models.questions("several")))
+    assert re.search(pattern, " ".join(said.split()))
+    assert "score" in answer_of(f"aot:{output}", next(aot_models.questions("several")))
 
 
 @pytest.mark.parametrize(
@@ -536,8 +531,7 @@ def test_the_command_line(tmp_path: Path) -> None:
 )
 def test_wrong_use(tmp_path: Path, arguments: list[str], message: str) -> None:
     onnx.save(aot_models.several(), tmp_path / "m.onnx")
-    command = ["compile", str(tmp_path / "m.onnx"), *arguments]
-    result = CliRunner().invoke(app, command)
+    result = CliRunner().invoke(app, ["compile", str(tmp_path / "m.onnx"), *arguments])
     assert result.exit_code != 0
     assert message in " ".join(f"{result.output} {result.exception}".split())
 

@@ -174,8 +174,7 @@ def test_what_the_model_knows_of_them(name: str) -> None:
                 return ask(peer, bitstream(x=np.array([1.5], np.float32)))
 
         reply = executor.submit(foreign)
-        features = interface.evaluate()
-        assert_same(features["x"], np.array([1.5], np.float32))
+        assert_same(interface.evaluate()["x"], np.array([1.5], np.float32))
         assert (interface.pid, interface.advice_type) == (0, "")
         with pytest.raises(mlbridge.SchemaMismatch, match="int32_t"):
             interface.populate_buffer(2**40)

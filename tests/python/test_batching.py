@@ -25,7 +25,7 @@ from mlbridge import (
 )
 from mlbridge.doors import open_doors
 from mlbridge.errors import InvalidArgument
-from programs import Started
+from programs import Started, answer_of
 
 COMPILERS = 8
 
@@ -178,10 +178,9 @@ def test_a_single_question_is_asked_once(name: str) -> None:
 
     with (
         serving(policy, f"pipe:{name}", max_batch=8),
-        create_model_runner(f"pipe:{name}") as runner,
         pytest.raises(ModelError, match="no"),
     ):
-        runner.evaluate({"x": 1}, int)
+        answer_of(f"pipe:{name}", {"x": 1}, int)
     assert calls == [1]
 
 
@@ -189,10 +188,9 @@ def test_a_dict_is_no_list_of_answers(name: str) -> None:
     policy = batched(lambda questions: {"out": [1]})  # type: ignore[arg-type, return-value]
     with (
         serving(policy, f"pipe:{name}"),
-        create_model_runner(f"pipe:{name}") as runner,
         pytest.raises(ModelError, match=r"returns a list or an array.* found dict"),
     ):
-        runner.evaluate({"x": 1}, int)
+        answer_of(f"pipe:{name}", {"x": 1}, int)
 
 
 def test_a_model_that_has_failed_keeps_nobody_waiting(name: str) -> None:
@@ -201,11 +199,8 @@ def test_a_model_that_has_failed_keeps_nobody_waiting(name: str) -> None:
 
     def ask() -> None:
         with serving(policy, f"pipe:{name}", on_error="raise"):
-            with (
-                create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-                pytest.raises(ModelError),
-            ):
-                runner.evaluate({"x": 1}, int)
+            with pytest.raises(ModelError):
+                answer_of(f"pipe:{name}?timeout=20s", {"x": 1}, int)
             while Path(f"{name}.sock").exists():
                 time.sleep(0.01)
 
@@ -218,8 +213,7 @@ def test_one_model_at_several_places(tmp_path: Path) -> None:
     places = [f"pipe:{first}", f"shm:{first}", f"shm:{second}"]
     with serving(lambda f: f["x"] + 1, places) as served:
         for spec in (f"pipe:{first}", f"shm:{first}", f"shm:{second}"):
-            with create_model_runner(spec) as runner:
-                assert runner.evaluate({"x": 41}, int) == 42
+            assert answer_of(spec, {"x": 41}, int) == 42
         # Of these, one alone has a door for bare compilers.
         assert Path(f"{first}.in").exists()
         assert not Path(f"{second}.in").exists()
@@ -282,8 +276,7 @@ def test_the_question_at_hand_is_answered_before_the_end(
         answers: list[int] = []
 
         def ask() -> None:
-            with create_model_runner(f"pipe:{name}") as runner:
-                answers.append(runner.evaluate({"x": 1}, int))
+            answers.append(answer_of(f"pipe:{name}", {"x": 1}, int))
 
         asking = threading.Thread(target=ask)
         asking.start()
@@ -300,11 +293,8 @@ def test_a_second_signal_does_not_wait(name: str) -> None:
     with Started(slower, f"pipe:{name}", stderr=None) as process:
 
         def ask() -> None:
-            with (
-                create_model_runner(f"pipe:{name}") as runner,
-                pytest.raises(Exception, match="ended or closed"),
-            ):
-                runner.evaluate({"x": 1}, int)
+            with pytest.raises(Exception, match="ended or closed"):
+                answer_of(f"pipe:{name}", {"x": 1}, int)
 
         asking = threading.Thread(target=ask)
         asking.start()

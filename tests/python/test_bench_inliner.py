@@ -37,8 +37,7 @@ def test_the_rule_decides_and_asking_does_not(what: Compile) -> None:
         count=False,
         advance=lambda: steps.append(1),
     )
-    rule = run(what, RULE)
-    assert row.decisions == rule.decisions > 0
+    assert row.decisions == run(what, RULE).decisions > 0
     assert len(steps) == 4
     assert row.share is None
     assert min(row.cpu_ms, row.cpu_ms_rule, row.cpu_ms_stock) > 0

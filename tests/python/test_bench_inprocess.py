@@ -5,7 +5,6 @@
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from mlbridge_benchmarks.common.tables import bounds_table
 from mlbridge_benchmarks.rtt import inprocess
 from mlbridge_benchmarks.rtt.models import MLP, InProcessModel, ModelCache
 from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload
+from programs import run_program
 
 
 @pytest.fixture(scope="module")
@@ -88,11 +88,9 @@ def test_the_models_are_what_they_are_called(tmp_path: Path) -> None:
 def test_a_client_that_fails_is_said(
     build: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    process = subprocess.run(
+    process = run_program(
         [build / "inprocess-client", "0", "/dev/null", "3"],
         input="aot 7 /nowhere/lib.so\n",
-        capture_output=True,
-        text=True,
     )
     assert process.returncode == 1
     assert "/dev/null" in process.stderr
@@ -100,8 +98,7 @@ def test_a_client_that_fails_is_said(
 
 def test_many_lengths_are_thinned_out() -> None:
     assert inprocess.lengths_of((7, 500)) == (7, 500)
-    thinned = inprocess.lengths_of(LENGTHS)
-    assert thinned == (500, *range(5_000, 50_001, 5_000))
+    assert inprocess.lengths_of(LENGTHS) == (500, *range(5_000, 50_001, 5_000))
 
 
 def measured(

@@ -108,8 +108,7 @@ def policy(vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = CompilerOptions(
         observation=SEEN, reward="none", steps=STEPS, vocabulary=vocabulary
     )
-    folder = tmp_path_factory.mktemp("policy")
-    return prepare(folder, None, options, seed=1).model
+    return prepare(tmp_path_factory.mktemp("policy"), None, options, seed=1).model
 
 
 def bench(*arguments: object) -> str:
@@ -370,8 +369,7 @@ def test_the_stock_tools_see_what_the_plugin_sees(
         reward="none",
         vocabulary=vocabulary,
     )
-    space = ActionSpace.load("oz")
-    tools = OriginalTools(space, observation, tmp_path, vocabulary)
+    tools = OriginalTools(ActionSpace.load("oz"), observation, tmp_path, vocabulary)
     state, following = tmp_path / "a.bc", tmp_path / "b.bc"
     try:
         seen: dict[str, Any] = env.reset()[0]

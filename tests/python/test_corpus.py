@@ -167,9 +167,9 @@ def test_programs_by_name_and_without_some(folder: Path) -> None:
     assert [p.name for p in found.select("held-out", only=["bzip2"])] == ["bzip2"]
     with pytest.raises(InvalidArgument, match="split training but bzip2"):
         found.select("training", without=["bzip2"])
-    for choice in ("only", "without"):
+    for unknown in ({"only": ["perl"]}, {"without": ["perl"]}):
         with pytest.raises(InvalidArgument, match="no program 'perl'"):
-            found.select(**{choice: ["perl"]})
+            found.select(None, **unknown)
 
 
 def test_modules_of_a_split(folder: Path) -> None:

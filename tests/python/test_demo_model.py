@@ -121,8 +121,7 @@ def test_validation_files_are_not_learned_from() -> None:
     aside = np.isin(data.units, [data.unit_names.index(name) for name in names])
     assert 0.05 < aside.mean() <= Settings.validation_share
 
-    flipped = replace(data, decisions=data.decisions ^ aside)
-    after, _ = trained(flipped, epochs=2)
+    after, _ = trained(replace(data, decisions=data.decisions ^ aside), epochs=2)
     assert [e.training_loss for e in after.curve] == [
         e.training_loss for e in before.curve
     ]

@@ -10,7 +10,6 @@ runs its code.
 import importlib.metadata
 import re
 import shlex
-import subprocess
 import sys
 import venv
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 
 import mlbridge
 from mlbridge import extras
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD = ROOT / "tests/packaging/old_distribution.py"
@@ -65,11 +65,9 @@ def offers(text: str) -> list[str]:
 
 
 def test_no_text_tells_to_install_it() -> None:
-    listed = subprocess.run(
+    listed = run_program(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,
-        capture_output=True,
-        text=True,
         check=True,
     ).stdout
     found = {}
@@ -124,7 +122,5 @@ def test_the_old_distribution_is_removed(tmp_path: Path) -> None:
 
 
 def run(*command: str) -> str:
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=True
-    )
+    done = run_program(command, timeout=120, check=True)
     return done.stdout

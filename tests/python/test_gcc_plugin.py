@@ -5,7 +5,6 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from onnx import TensorProto, helper
 
 import mlbridge
 from mlbridge.aot import compile_model
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "build/release/examples/gcc/unroll.so"
@@ -115,9 +115,7 @@ def compile_with(
         # cc1, which gcc starts.
         command += ["-wrapper", "valgrind"]
         environment["VALGRIND_OPTS"] = " ".join(valgrind)
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=500
-    )
+    done = run_program(command, env=environment, timeout=500)
     assert done.returncode == 0, done.stderr
     return target.read_text(), done.stderr
 
@@ -150,8 +148,7 @@ def test_every_runner_decides_the_same(
 
 
 def test_the_model_may_be_named_by_an_argument(unrolled: str, tmp_path: Path) -> None:
-    model = write_model(tmp_path / "unroll.onnx")
-    argument = f"-fplugin-arg-unroll-model=onnx:{model}"
+    argument = f"-fplugin-arg-unroll-model=onnx:{write_model(tmp_path / 'unroll.onnx')}"
     made, said = compile_with("none", tmp_path, arguments=[argument])
     assert said == ""
     assert made == unrolled
@@ -197,12 +194,9 @@ def test_an_answer_out_of_range_is_no_decision(stock: str, tmp_path: Path) -> No
 
 def test_a_wrong_spec_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.c").write_text(SOURCE)
-    done = subprocess.run(
+    done = run_program(
         ["gcc", f"-fplugin={PLUGIN}", "-S", tmp_path / "x.c", "-o", tmp_path / "x.s"],
         env={**os.environ, "UNROLL_MODEL": "nonsense:x"},
-        capture_output=True,
-        text=True,
-        timeout=60,
     )
     assert done.returncode != 0
     assert "nonsense" in done.stderr
@@ -227,8 +221,7 @@ def test_clean_under_valgrind(kind: str, unrolled: str, tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_written(tmp_path: Path, unrolled: str) -> None:
-    model = write_model(tmp_path / "unroll.onnx")
-    spec = f"record:/dev/full|onnx:{model}"
+    spec = f"record:/dev/full|onnx:{write_model(tmp_path / 'unroll.onnx')}"
     assembly, stderr = compile_with(spec, tmp_path)
     assert "cc1: warning: unroll: cannot write the log '/dev/full'" in stderr
     assert stderr.count("/dev/full") == 1

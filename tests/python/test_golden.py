@@ -92,8 +92,7 @@ def read_json_value(value: Any, declared: Any) -> Any:
     if declared is None:
         if isinstance(first, str):
             return value
-        by_kind = {bool: "bool", int: "int64_t", float: "double"}
-        declared = by_kind[type(first)]
+        declared = {bool: "bool", int: "int64_t", float: "double"}[type(first)]
     if declared in ("float", "double"):
         value = with_non_finite(value)
     array = np.array(value, DTYPES[declared])

@@ -22,7 +22,7 @@ from mlbridge import (
     grpc,
     serving,
 )
-from programs import run_python
+from programs import answer_of, run_python
 
 pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
 
@@ -44,8 +44,7 @@ def spec_of(name: str) -> str:
 @pytest.mark.parametrize("call", ["stream", "unary"])
 def test_a_question_and_its_answer(place: str, call: str) -> None:
     with serving(last, place) as served:
-        name = served._loop.server.name
-        spec = f"{spec_of(name)}?serdes=bitstream&call={call}"
+        spec = f"{spec_of(served._loop.server.name)}?serdes=bitstream&call={call}"
         with create_model_runner(spec) as runner:
             for length in (1, 500, 50_000):
                 x = np.arange(length, dtype=np.float32)
@@ -79,19 +78,15 @@ def test_the_models_exception_is_typed(place: str) -> None:
 
     with serving(fails, place) as served:
         spec = f"{spec_of(served._loop.server.name)}?serdes=bitstream"
-        with (
-            create_model_runner(spec) as runner,
-            pytest.raises(ModelError, match="the weights are missing"),
-        ):
-            runner.evaluate({"x": 1}, float)
+        with pytest.raises(ModelError, match="the weights are missing"):
+            answer_of(spec, {"x": 1}, float)
 
 
 def test_pipes_and_grpc_at_once(tmp_path: Path) -> None:
     pipe, unix = f"pipe:{tmp_path}/a", f"grpc+unix:{tmp_path}/b"
     with serving(last, [pipe, unix]):
         for spec in (pipe, f"{unix}?serdes=bitstream"):
-            with create_model_runner(spec) as runner:
-                assert runner.evaluate({"x": np.ones(3)}, float) == 1
+            assert answer_of(spec, {"x": np.ones(3)}, float) == 1
 
 
 def test_mistakes_are_named(tmp_path: Path) -> None:
@@ -105,11 +100,8 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         GRPCCompilerInterface("grpc://:0?bare=no")
     with pytest.raises(OSFailure, match=r"missing\.pem"):
         GRPCCompilerInterface(f"grpc://:0?cert={tmp_path}/missing.pem&key=x")
-    with (
-        create_model_runner("grpc://127.0.0.1:1?serdes=bitstream&connect=100ms") as r,
-        pytest.raises(Timeout, match="refused"),
-    ):
-        r.evaluate({"x": 1}, float)
+    with pytest.raises(Timeout, match="refused"):
+        answer_of("grpc://127.0.0.1:1?serdes=bitstream&connect=100ms", {"x": 1}, float)
 
 
 def test_a_decorated_spec_is_one_for_grpc() -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from programs import run_program
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "build/release/examples"
 
@@ -36,24 +38,12 @@ def model(name: str) -> Iterator[str]:
 @pytest.mark.parametrize("program", ["hello", "hello-c"])
 @pytest.mark.parametrize("scheme", ["pipe", "shm"])
 def test_compilers_are_answered(model: str, program: str, scheme: str) -> None:
-    result = subprocess.run(
-        [str(EXAMPLES / program), f"{scheme}:{model}?timeout=30s"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    result = run_program([str(EXAMPLES / program), f"{scheme}:{model}?timeout=30s"])
     assert (result.stdout, result.stderr, result.returncode) == (ANSWERS, "", 0)
 
 
 def test_in_c_the_heuristic_goes_on_without_a_model(name: str) -> None:
-    result = subprocess.run(
-        [str(EXAMPLES / "hello-c"), f"pipe:{name}?connect=50ms"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    result = run_program([str(EXAMPLES / "hello-c"), f"pipe:{name}?connect=50ms"])
     assert result.returncode == 0
     assert [line.split()[-1] for line in result.stdout.splitlines()] == [
         "yes",
@@ -64,12 +54,6 @@ def test_in_c_the_heuristic_goes_on_without_a_model(name: str) -> None:
 
 
 def test_in_c_a_wrong_spec_is_said() -> None:
-    result = subprocess.run(
-        [str(EXAMPLES / "hello-c"), "pipes:/tmp/x"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    result = run_program([str(EXAMPLES / "hello-c"), "pipes:/tmp/x"])
     assert result.returncode == 1
     assert "unknown scheme 'pipes'" in result.stderr

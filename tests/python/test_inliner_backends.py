@@ -203,8 +203,7 @@ def test_in_the_compiler(
     request: pytest.FixtureRequest,
 ) -> None:
     spec = in_process_spec(scheme, request)
-    made = compile_all(units, tmp_path / "objects", plugin, spec)
-    compare(scheme, reference, made)
+    compare(scheme, reference, compile_all(units, tmp_path / "objects", plugin, spec))
 
 
 @pytest.mark.parametrize("scheme", ["onnx", "aot", "builtin"])

@@ -20,7 +20,7 @@ import pytest
 import mlbridge
 from mlbridge import InteractiveCompilerInterface, compile_with_policy
 from mlbridge.interactive.process import GUARD
-from programs import Started
+from programs import Started, run_program
 from stock_llvm import (
     CLANG,
     LLC,
@@ -88,8 +88,7 @@ def guards() -> list[Path]:
 
 
 def test_an_illegal_answer_ends_the_compiler_first(sources: Path) -> None:
-    command = command_in(sources)
-    compiler = InteractiveCompilerInterface(command, "eviction", timeout=60)
+    compiler = InteractiveCompilerInterface(command_in(sources), "eviction", timeout=60)
     compiler.evaluate()
     group = compiler.pid
     assert group_members(group)
@@ -153,8 +152,7 @@ def test_a_host_that_is_killed(
 ) -> None:
     """Without an integrated cc1, the one that asks is a child of the compiler."""
     with host(command_in(sources, flag), how) as (process, group):
-        expected = 3 if flag == "-fno-integrated-cc1" else 2
-        assert len(group_members(group)) == expected
+        assert len(group_members(group)) == (3 if flag == "-fno-integrated-cc1" else 2)
         assert list(leaves_nothing.iterdir())
         os.kill(process.pid, number)
         start = time.monotonic()
@@ -381,6 +379,6 @@ def test_much_stderr(sources: Path) -> None:
 )
 def test_the_guard_needs_a_group(words: list[str]) -> None:
     """As one of somebody else's group it would kill what is not its own."""
-    done = subprocess.run([GUARD, *words], capture_output=True, text=True, timeout=20)
+    done = run_program([GUARD, *words], timeout=20)
     assert done.returncode == 2
     assert "mlbridge-guard" in done.stderr

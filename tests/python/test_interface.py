@@ -24,6 +24,7 @@ from mlbridge import (
     SharedMemoryCompilerInterface,
     create_model_runner,
 )
+from programs import answer_of
 
 Ask = Callable[[Callable[[], Any]], Future[Any]]
 
@@ -77,8 +78,7 @@ def test_every_kind_of_feature_and_of_output(
     }
 
     def compiler() -> Any:
-        with create_model_runner(spec(name, serdes)) as runner:
-            return runner.evaluate(values)
+        return answer_of(spec(name, serdes), values)
 
     with PipeCompilerInterface(name, timeout=20) as interface:
         answer = in_thread(compiler)
@@ -100,8 +100,7 @@ def test_shared_memory(name: str, serdes: str, in_thread: Ask) -> None:
     lengths = [1, 1000, 1_000_000, 10, 3_000_000]
 
     def compiler() -> list[Any]:
-        at = f"shm:{name}?serdes={serdes}&timeout=20s"
-        with create_model_runner(at) as runner:
+        with create_model_runner(f"shm:{name}?serdes={serdes}&timeout=20s") as runner:
             return [
                 runner.evaluate({"x": np.full(n, n, np.float32)}, "float", many=True)
                 for n in lengths

@@ -18,7 +18,7 @@ from mlbridge import ir2vec
 from mlbridge.cli._export import _vocabulary
 from mlbridge.errors import Malformed, SchemaMismatch
 from mlbridge_optimizations.inlining import corpus
-from programs import IS_FULL
+from programs import IS_FULL, run_program
 from stock_llvm import CLANG, OPT, needs_llvm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,15 +60,13 @@ def test_hash_is_of_the_meaning(tmp_path: Path) -> None:
     same = write(tmp_path, json.dumps({**sections, "more": 1}, indent=1))
     assert ir2vec.load(same).hash == SMALL_HASH
     sections["Opcodes"]["Ret"][0] = 0.25000000000000006
-    other = write(tmp_path, json.dumps(sections))
-    assert ir2vec.load(other).hash != SMALL_HASH
+    assert ir2vec.load(write(tmp_path, json.dumps(sections))).hash != SMALL_HASH
 
 
 def test_saved_is_the_same(tmp_path: Path) -> None:
     vocabulary = ir2vec.load(write(tmp_path, SMALL))
     vocabulary.save(tmp_path / "copy.json")
-    copy = ir2vec.load(tmp_path / "copy.json")
-    assert copy.sections == vocabulary.sections
+    assert ir2vec.load(tmp_path / "copy.json").sections == vocabulary.sections
 
 
 @pytest.mark.parametrize(
@@ -146,7 +144,7 @@ def test_names_are_llvms(tmp_path: Path) -> None:
 def published() -> Path:
     """The published vocabulary, made from the package index's file."""
     script = ROOT / "scripts/fetch-ir2vec-vocabulary"
-    done = subprocess.run([script], capture_output=True, text=True, timeout=300)
+    done = run_program([script], timeout=300)
     assert done.returncode == 0, done.stderr
     vocabulary = BUILD / "ir2vec/ir2vec-300d.json"
     if not vocabulary.exists():
@@ -162,13 +160,7 @@ def test_published(published: Path) -> None:
         "Types": 6,
         "Arguments": 4,
     }
-    shown = subprocess.run(
-        [MLBRIDGE, "vocabulary", "show", published],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    ).stdout
+    shown = run_program([MLBRIDGE, "vocabulary", "show", published], check=True).stdout
     assert vocabulary.hash in shown
     assert "ir2vec-300d.json: dimension 300, 52 opcodes" in shown
 
@@ -199,9 +191,7 @@ def test_real_programs(published: Path, tmp_path: Path) -> None:
     assert len(files) >= 3
 
     def check(file: Path) -> str:
-        done = subprocess.run(
-            [CHECK, published, file], capture_output=True, text=True, timeout=900
-        )
+        done = run_program([CHECK, published, file], timeout=900)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -224,16 +214,13 @@ def test_plugin_and_python_agree_on_the_hash(published: Path, tmp_path: Path) ->
     source = tmp_path / "empty.ll"
     source.write_text("define void @f() {\n  ret void\n}\n")
     for vocabulary in (published, write(tmp_path, SMALL)):
-        done = subprocess.run(
+        done = run_program(
             [
                 *(OPT, f"-load-pass-plugin={PLUGIN}", "-disable-output"),
                 f"-mlbridge-ir2vec-vocabulary={vocabulary}",
                 *("-passes=print<mlbridge-ir2vec>", source),
             ],
             check=True,
-            capture_output=True,
-            text=True,
-            timeout=60,
         )
         head, _, rest = done.stderr.partition("\n")
         metadata = json.loads(head[head.index("{") :])

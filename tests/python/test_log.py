@@ -6,7 +6,6 @@
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 import mlbridge
 from conftest import assert_same
 from mlbridge import create_model_runner, read_log
+from programs import run_program
 from training_logs import (
     ADVICE,
     FEATURES,
@@ -98,8 +98,7 @@ def test_a_log_cut_anywhere(tmp_path: Path) -> None:
             continue
         with pytest.raises(mlbridge.Malformed, match=r"cut: byte (\d+): ") as caught:
             list(read_log(cut))
-        offset = int(str(caught.value).split("byte ")[1].split(":")[0])
-        assert offset <= length
+        assert int(str(caught.value).split("byte ")[1].split(":")[0]) <= length
 
 
 @pytest.mark.parametrize(
@@ -362,7 +361,7 @@ def test_what_llvm_writes(tmp_path: Path) -> None:
     outgoing, incoming = Path(f"{channel}.out"), Path(f"{channel}.in")
     outgoing.write_bytes(b"")
     incoming.write_bytes(np.int64(1).tobytes() * 16)
-    result = subprocess.run(
+    result = run_program(
         [
             opt,
             "-passes=scc-oz-module-inliner",
@@ -370,18 +369,13 @@ def test_what_llvm_writes(tmp_path: Path) -> None:
             f"-inliner-interactive-channel-base={channel}",
             "-disable-output",
             source,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+        ]
     )
     assert result.returncode == 0, result.stderr
     first, rest = outgoing.read_bytes().split(b"\n", 1)
     announced: dict[str, Any] = json.loads(first)
     # There the advice is not sent along; in a log it is the last feature.
-    advice = announced["advice"]
-    announced["features"].append(advice)
+    announced["features"].append(announced["advice"])
     size = sum(
         8 * int(np.prod(feature["shape"])) for feature in announced["features"][:-1]
     )

@@ -12,6 +12,7 @@ import pytest
 from examples.mlgo.policies import policies
 
 from mlbridge.interactive import AdvisorName
+from programs import run_program
 from stock_llvm import needs_llvm, sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,12 +25,8 @@ ALL = [(name, policy) for name in get_args(AdvisorName) for policy in policies(n
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "examples.mlgo", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
+    return run_program(
+        [sys.executable, "-m", "examples.mlgo", *arguments], cwd=ROOT, timeout=120
     )
 
 

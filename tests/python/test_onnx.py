@@ -72,9 +72,8 @@ def test_each_question_gets_its_own_answer(tmp_path: Path, batch: str | int) -> 
 
 
 def test_a_compiler_is_served(tmp_path: Path) -> None:
-    policy = load_onnx(linear(tmp_path / "m.onnx"))
     with (
-        serving(policy, f"shm:{tmp_path / 'at'}"),
+        serving(load_onnx(linear(tmp_path / "m.onnx")), f"shm:{tmp_path / 'at'}"),
         create_model_runner(f"shm:{tmp_path / 'at'}") as runner,
     ):
         advice = runner.evaluate({"x": np.array([1, 0, 0, 0], np.float32)})

@@ -33,7 +33,7 @@ from phase_ordering import (
     run,
     take,
 )
-from programs import run_python
+from programs import run_program, run_python
 from stock_llvm import needs_llvm
 
 pytestmark = [
@@ -264,8 +264,7 @@ def test_what_must_be_inlined_is_inlined_before_the_first_action(module: str) ->
     with environment() as env:
         _, first = env.reset(options={"module": module})
     # Seven functions, of which `mix` is gone.
-    source = Path(module).with_suffix(".c").read_text()
-    assert source.count("always_inline") == 1
+    assert Path(module).with_suffix(".c").read_text().count("always_inline") == 1
     with environment("-mlbridge-phase-ordering-reward=none") as env:
         observation, _ = env.reset(options={"module": module})
         assert observation["counts"][0] == 6
@@ -390,15 +389,12 @@ def test_an_action_is_a_whole_number(space: spaces.Space[Any], module: str) -> N
     ],
 )
 def test_wrong_options_end_the_compiler(option: str, text: str) -> None:
-    done = subprocess.run(
+    done = run_program(
         [
             *("opt-22", f"-load-pass-plugin={PLUGIN}", "-mlbridge-environment=pipe:x"),
             *("-passes=mlbridge-phase-ordering-environment", "-disable-output"),
             *(f"-mlbridge-phase-ordering{option}", "/dev/null"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
+        ]
     )
     assert done.returncode == 1
     assert text in done.stderr
@@ -411,15 +407,12 @@ def test_a_wrong_pipeline_is_named(tmp_path: Path) -> None:
         {"name": "bad", "pipeline": "gvm"},
     )
     path.write_text(json.dumps({"name": "wrong", "actions": wrong}))
-    done = subprocess.run(
+    done = run_program(
         [
             *("opt-22", f"-load-pass-plugin={PLUGIN}", "-mlbridge-environment=pipe:x"),
             *("-passes=mlbridge-phase-ordering-environment", "-disable-output"),
             *(f"-mlbridge-phase-ordering-actions={path}", "/dev/null"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
+        ]
     )
     assert done.returncode == 1
     assert "action 1 'bad': pipeline 'gvm': unknown pass name 'gvm'" in done.stderr
@@ -454,8 +447,7 @@ with environment(spec={spec!r}) as env:
 def test_a_killed_trainer_leaves_no_compiler(spec: str, module: str) -> None:
     text = TRAINER.format(tests=str(Path(__file__).parent), spec=spec, module=module)
     tag = f"phase-{os.getpid()}-{spec}"
-    environment = {**os.environ, "MLBRIDGE_TEST_TAG": tag}
-    done = run_python(text, timeout=120, env=environment)
+    done = run_python(text, timeout=120, env={**os.environ, "MLBRIDGE_TEST_TAG": tag})
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert int(done.stdout) > 0
     assert wait_until_gone(tag) == []

@@ -265,8 +265,7 @@ def test_descriptors_without_the_package(generated: Path) -> None:
     messages = protobuf.messages_from(
         generated / "features.desc", "test.Decision", "test.Decision"
     )
-    found = codec.deserialize(b"\x08\x01", messages)
-    assert found["inline"]
+    assert codec.deserialize(b"\x08\x01", messages)["inline"]
     with pytest.raises(mlbridge.InvalidArgument, match=r"no message test\.Nothing"):
         protobuf.messages_from(
             generated / "features.desc", "test.Nothing", "test.Decision"

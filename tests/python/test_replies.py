@@ -11,7 +11,7 @@ import pytest
 import mlbridge
 from conftest import assert_same
 from mlbridge import create_model_runner, serving
-from programs import asked
+from programs import answer_of, asked
 
 both = pytest.mark.parametrize("serdes", ["bitstream", "json"])
 
@@ -19,11 +19,10 @@ both = pytest.mark.parametrize("serdes", ["bitstream", "json"])
 def ask(name: str, answer: Any, dtype: Any = None, **options: Any) -> Any:
     """What a compiler gets that asks a policy with this answer."""
     serdes = options.pop("serdes", "bitstream")
-    with (
-        serving(lambda _: answer, f"pipe:{name}"),
-        create_model_runner(f"pipe:{name}?serdes={serdes}&timeout=20s") as runner,
-    ):
-        return runner.evaluate({"x": 1}, dtype, **options)
+    with serving(lambda _: answer, f"pipe:{name}"):
+        return answer_of(
+            f"pipe:{name}?serdes={serdes}&timeout=20s", {"x": 1}, dtype, **options
+        )
 
 
 @both
@@ -82,8 +81,7 @@ def test_an_answer_as_it_is(name: str, serdes: str, answer: Any, expected: Any) 
 def test_an_answer_as_the_compiler_wants_it(
     name: str, serdes: str, answer: Any, dtype: Any, many: bool, expected: Any
 ) -> None:
-    found = ask(name, answer, dtype, many=many, serdes=serdes)
-    assert_same(found, expected)
+    assert_same(ask(name, answer, dtype, many=many, serdes=serdes), expected)
 
 
 @pytest.mark.parametrize(
@@ -112,10 +110,9 @@ def test_an_answer_that_cannot_be_sent(
     with (
         pytest.raises((mlbridge.SchemaMismatch, mlbridge.InvalidArgument)) as at_model,
         serving(lambda _: answer, f"pipe:{name}", on_error="raise"),
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
         pytest.raises(mlbridge.ModelError),
     ):
-        runner.evaluate({"x": 1}, dtype)
+        answer_of(f"pipe:{name}?timeout=20s", {"x": 1}, dtype)
     for word in says:
         assert word in str(at_model.value)
         assert word in str(at_compiler.value)
@@ -145,16 +142,12 @@ def test_what_is_under_a_mask_is_no_answer(name: str, answer: Any, dtype: Any) -
 def test_arrays_of_other_classes(name: str) -> None:
     np.testing.assert_array_equal(ask(name, np.ma.array([1, 2])), [1, 2])
     np.testing.assert_array_equal(ask(name, np.ma.filled(MASKED, 0)), [1, 0, 3])
-    records = np.array([1, 2]).view(np.recarray)
-    np.testing.assert_array_equal(ask(name, records), [1, 2])
+    np.testing.assert_array_equal(ask(name, np.array([1, 2]).view(np.recarray)), [1, 2])
 
 
 def test_a_feature_under_a_mask(name: str) -> None:
-    with (
-        create_model_runner("none") as runner,
-        pytest.raises(mlbridge.SchemaMismatch, match=r"feature 'x'.*masked values"),
-    ):
-        runner.evaluate({"x": MASKED})
+    with pytest.raises(mlbridge.SchemaMismatch, match=r"feature 'x'.*masked values"):
+        answer_of("none", {"x": MASKED})
 
 
 def test_what_a_later_question_wants_is_the_compilers_affair(name: str) -> None:

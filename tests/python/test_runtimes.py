@@ -29,7 +29,7 @@ from mlbridge.errors import (
     Unsupported,
 )
 from mlbridge.runtimes import aotinductor, tvm
-from programs import FULL
+from programs import FULL, answer_of
 
 
 @pytest.fixture(autouse=True)
@@ -173,8 +173,8 @@ def test_what_is_wrong_with_a_package_is_said(
             runner.evaluate({**nodes, "adjacency": np.full((4, 4), np.nan, "f4")})
     short = tmp_path / "short.pt2"
     short.write_bytes(policy[0].read_bytes()[:5000])
-    with ModelRunner(f"aoti:{short}") as runner, pytest.raises(Malformed):
-        runner.evaluate(nodes)
+    with pytest.raises(Malformed):
+        answer_of(f"aoti:{short}", nodes)
 
 
 def test_an_example_that_does_not_fit(tmp_path: Path) -> None:
@@ -209,33 +209,18 @@ def test_what_is_wrong_with_a_library_is_said(tmp_path: Path) -> None:
     tvm.compile_model(source, library)
     features = next(iter(aot_models.questions("mlp")))
     runtime = tvm.runtime()
-    with (
-        ModelRunner(f"tvm:{library}?runtime=/nowhere.so") as runner,
-        pytest.raises(Unsupported, match="apache-tvm"),
-    ):
-        runner.evaluate(features)
+    with pytest.raises(Unsupported, match="apache-tvm"):
+        answer_of(f"tvm:{library}?runtime=/nowhere.so", features)
     short = tmp_path / "short.so"
     short.write_bytes(library.read_bytes()[:20_000])
-    with (
-        ModelRunner(f"tvm:{library}?runtime={short}") as runner,
-        pytest.raises(Unsupported, match=r"load TVM's runtime: .*cut short"),
-    ):
-        runner.evaluate(features)
-    with (
-        ModelRunner(f"tvm:{short}?runtime={runtime}") as runner,
-        pytest.raises(Malformed, match="cut short"),
-    ):
-        runner.evaluate(features)
-    with (
-        ModelRunner(f"tvm:{runtime}?runtime={runtime}") as runner,
-        pytest.raises(Malformed, match="the symbol mlbridge_signature"),
-    ):
-        runner.evaluate(features)
-    with (
-        ModelRunner(f"tvm:{library}?runtime={runtime}") as runner,
-        pytest.raises(SchemaMismatch, match="expected a feature 'x'"),
-    ):
-        runner.evaluate({})
+    with pytest.raises(Unsupported, match=r"load TVM's runtime: .*cut short"):
+        answer_of(f"tvm:{library}?runtime={short}", features)
+    with pytest.raises(Malformed, match="cut short"):
+        answer_of(f"tvm:{short}?runtime={runtime}", features)
+    with pytest.raises(Malformed, match="the symbol mlbridge_signature"):
+        answer_of(f"tvm:{runtime}?runtime={runtime}", features)
+    with pytest.raises(SchemaMismatch, match="expected a feature 'x'"):
+        answer_of(f"tvm:{library}?runtime={runtime}", {})
     source.write_bytes(b"no model")
     with pytest.raises(Malformed):
         tvm.compile_model(source, library)
@@ -270,8 +255,7 @@ def test_a_new_library_of_an_old_name_is_a_new_model(tmp_path: Path) -> None:
     with ModelRunner(spec) as old:
         assert_close(np.asarray(old.evaluate(features)["logits"]), answers[0])
         put(2)
-        with ModelRunner(spec) as new:
-            assert_close(np.asarray(new.evaluate(features)["logits"]), answers[1])
+        assert_close(np.asarray(answer_of(spec, features)["logits"]), answers[1])
         assert_close(np.asarray(old.evaluate(features)["logits"]), answers[0])
 
 

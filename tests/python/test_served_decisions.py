@@ -27,6 +27,7 @@ from mlbridge import (
 )
 from mlbridge.export import FeatureSpec
 from mlbridge.onnx import load_onnx
+from programs import answer_of
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -78,8 +79,7 @@ def plain(answer: Any) -> Any:
 def ask(spec: str, question: NDArray[Any]) -> Any:
     """The answer, or the error's type."""
     try:
-        with create_model_runner(spec) as runner:
-            return plain(runner.evaluate({"x": question}))
+        return plain(answer_of(spec, {"x": question}))
     except Error as error:
         return type(error)
 

@@ -6,11 +6,12 @@
 What comes of one is tested where TensorFlow is: tests/tensorflow.
 """
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from programs import run_program
 
 COMPILE = Path(__file__).parents[2] / "lib" / "TF" / "AOT" / "compile.py"
 
@@ -21,12 +22,8 @@ def compile_by(saved_model_cli: str, folder: Path, *cpu: str) -> str:
     python.symlink_to(sys.executable)
     tool.write_text(f"#!/bin/sh\n{saved_model_cli}\n")
     tool.chmod(0o755)
-    done = subprocess.run(
-        [python, COMPILE, "model", folder, "policy", "serving_default", *cpu],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
+    done = run_program(
+        [python, COMPILE, "model", folder, "policy", "serving_default", *cpu]
     )
     assert done.returncode == 1
     return done.stderr

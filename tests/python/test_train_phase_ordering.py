@@ -147,8 +147,7 @@ def test_a_search_finds_something_and_always_the_same(
     folder: Path, tmp_path: Path
 ) -> None:
     options = CompilerOptions(observation=("step",), reward="none", steps=8)
-    files = corpus.load(folder).files("training", most=SMALL)
-    chosen = coreset.balanced(files, 4, 0)
+    chosen = coreset.balanced(corpus.load(folder).files("training", most=SMALL), 4, 0)
     assert {path.parent.name for path in chosen} == {"bzip2", "lua"}
     wanted, log = SearchSettings(evaluations=12, length=8), tmp_path / "search.jsonl"
     with Runners(options, 2) as runners:
@@ -268,8 +267,7 @@ def test_a_core_set_is_of_sequences_that_go_together() -> None:
 @pytest.mark.parametrize("action", [2, -1])
 def test_a_core_set_is_of_actions_of_its_space(tmp_path: Path, action: int) -> None:
     space = ActionSpace("two", "", "", (Action("a", "dce"), Action("b", "adce")))
-    core = CoreSet(space, ((0, 1), (1, action)), (1.0, 1.0), 2)
-    core.save(tmp_path / "core.json")
+    CoreSet(space, ((0, 1), (1, action)), (1.0, 1.0), 2).save(tmp_path / "core.json")
     with pytest.raises(SchemaMismatch, match=rf"core\.json: .* 0 to 1 .* {action} "):
         CoreSet.load(tmp_path / "core.json")
 
@@ -755,8 +753,7 @@ def test_rllib_on_a_cluster_of_two_nodes(experiment: Experiment) -> None:
     try:
         nodes.add_node(num_cpus=2, object_store_memory=100 << 20)
         wanted = experiment.changed(engine="rllib", algo="ppo", workers=2)
-        curve = policy.learn(wanted, address=nodes.address).curve
-        assert_it_ran(wanted, curve)
+        assert_it_ran(wanted, policy.learn(wanted, address=nodes.address).curve)
     finally:
         nodes.shutdown()
 
@@ -905,8 +902,7 @@ def test_without_a_core_set_only_chance_is_compared_with(
     assert "core.json" in run_cli(*arguments)
     found = json.loads(out.read_text())
     assert set(found["programs"]) == {"lua"}
-    names = [way["name"] for way in found["ways"] if "clang" not in way["name"]]
-    assert names == [
+    assert [way["name"] for way in found["ways"] if "clang" not in way["name"]] == [
         *("model, alone", "one random sequence"),
         *("model, best of 2", "random, best of 2"),
     ]

@@ -114,8 +114,7 @@ def test_a_set_of_changes_is_a_pipeline() -> None:
         tuple(Change(drop, at) for at in ((1, 0), (1, 1), (1, 2, 0))): "",
     }.items():
         for order in changes, changes[::-1]:
-            pipeline = SMALL.pipeline(order)
-            assert pipeline == f"verify,{expected}require<x>,globalopt"
+            assert SMALL.pipeline(order) == f"verify,{expected}require<x>,globalopt"
 
 
 @pytest.mark.parametrize(
@@ -379,9 +378,8 @@ def test_what_a_compiler_does_not_survive_is_not_chosen(
 def test_a_module_that_nothing_survives_has_no_best(
     modules: list[Path], tmp_path: Path
 ) -> None:
-    library = Library.load()
     broken = replace(
-        library,
+        Library.load(),
         tree=parse("trigger-crash-module,function(sroa<modify-cfg>,early-cse<>)"),
         kept=frozenset({"trigger-crash-module"}),
     )

@@ -5,7 +5,6 @@
 
 import csv
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,6 +15,7 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
 from compilers import TAG, wait_until_gone
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 TRANSPORTS = ["pipe", "shm", "grpc"]
@@ -48,7 +48,7 @@ def test_ppo_learns(library: str, transport: str, agents: int, tmp_path: Path) -
         }
         if library == "rllib":
             options["--agents"] = str(agents)
-        done = subprocess.run(
+        done = run_program(
             [
                 sys.executable,
                 "-m",
@@ -63,10 +63,7 @@ def test_ppo_learns(library: str, transport: str, agents: int, tmp_path: Path) -
                 # PyTorch makes this folder whatever it is asked to do.
                 "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "torch"),
             },
-            capture_output=True,
-            text=True,
             timeout=600,
-            check=False,
         )
         assert done.returncode == 0, done.stderr
         assert wait_until_gone(tag, 10) == []

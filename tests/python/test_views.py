@@ -16,6 +16,7 @@ import pytest
 import mlbridge
 from conftest import assert_same
 from mlbridge import create_model_runner
+from programs import answer_of
 
 
 @contextmanager
@@ -113,8 +114,7 @@ def test_memory_of_a_session_is_let_go(name: str) -> None:
 
     with mlbridge.serving(policy, f"pipe:{name}"):
         for size in (1000, 2000, 3000):
-            with create_model_runner(f"pipe:{name}?timeout=20s") as runner:
-                runner.evaluate({"x": np.zeros(size)}, int)
+            answer_of(f"pipe:{name}?timeout=20s", {"x": np.zeros(size)}, int)
         deadline = time.monotonic() + 20
         while len(finalized) < 3 and time.monotonic() < deadline:
             time.sleep(0.02)
