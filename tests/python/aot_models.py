@@ -233,6 +233,20 @@ class GraphBuilder:
         onnx.checker.check_model(model)
         return model
 
+    def save(
+        self,
+        path: Path,
+        inputs: Sequence[tuple[str, int, Sequence[int | str]]],
+        outputs: Sequence[tuple[str, int, Sequence[int | str]]],
+        **metadata: str,
+    ) -> Path:
+        """Writes the model to a file."""
+        model = self.model(path.stem, inputs, outputs)
+        for key, value in metadata.items():
+            model.metadata_props.add(key=key, value=value)
+        onnx.save(model, path)
+        return path
+
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

@@ -6,6 +6,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,6 +40,11 @@ needs_grpc = pytest.mark.skipif(
     not find_spec("mlbridge._grpc"), reason="this build has no gRPC"
 )
 SCHEMES = ["pipe", "shm", pytest.param("grpc+unix", marks=needs_grpc)]
+
+TRANSPORTS = ["pipe:{}", "shm:{}"]
+"""Specs of all that there are, with the place for a name."""
+if find_spec("mlbridge._grpc"):
+    TRANSPORTS += ["grpc+unix:{}", "grpc+unix:{}?call=unary"]
 
 CLI = "from mlbridge.cli import main; main()"
 """The installed command `mlbridge`."""
@@ -78,6 +84,28 @@ def run_program(
     """What a program says, and its exit status; it has a minute, if not told more."""
     options = {"capture_output": True, "text": True, "timeout": 60, **more}
     return subprocess.run(command, **options)
+
+
+def at(spec: str, name: str, **options: str) -> str:
+    """The spec of a name, with more options."""
+    spec = spec.format(name)
+    for key, value in options.items():
+        spec += f"{'&' if '?' in spec else '?'}{key}={value}"
+    return spec
+
+
+def place(spec: str, name: str) -> str:
+    """Where the model is, which has none of the compiler's options."""
+    return spec.format(name).partition("?")[0]
+
+
+def in_threads(work: Callable[[int], object], count: int) -> None:
+    """Does so much work at the same time, each in a thread of its own."""
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
 
 
 def answer_of(spec: str, *question: Any, **more: Any) -> Any:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
 import mlbridge
+from aot_models import GraphBuilder
 from mlbridge.aot import compile_model
-from programs import run_program
+from programs import IS_FULL, run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "build/release/examples/gcc/unroll.so"
@@ -56,25 +56,11 @@ class Unroller:
 
 def write_model(path: Path) -> Path:
     """The same as an .onnx file."""
-    nodes = [
-        helper.make_node("Less", ["instructions", "small"], ["is_small"]),
-        helper.make_node("Cast", ["is_small"], ["one"], to=TensorProto.INT32),
-        helper.make_node("Mul", ["one", "factor"], ["times"]),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "unroll",
-        [helper.make_tensor_value_info("instructions", TensorProto.INT32, [1])],
-        [helper.make_tensor_value_info("times", TensorProto.INT32, [1])],
-        [
-            helper.make_tensor("small", TensorProto.INT32, [1], [SMALL]),
-            helper.make_tensor("factor", TensorProto.INT32, [1], [TIMES]),
-        ],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
-    model.ir_version = 8
-    onnx.save(model, path)
-    return path
+    g, kind = GraphBuilder(0), TensorProto.INT32
+    g.op("Less", ["instructions", g.constant([SMALL], np.int32)], "is_small")
+    g.op("Cast", ["is_small"], "one", to=kind)
+    g.op("Mul", ["one", g.constant([TIMES], np.int32)], "times")
+    return g.save(path, [("instructions", kind, [1])], [("times", kind, [1])])
 
 
 @contextmanager
@@ -206,7 +192,7 @@ def test_a_wrong_spec_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_clean_under_valgrind(kind: str, unrolled: str, tmp_path: Path) -> None:
     """Nothing of ours is lost; what gcc and the runtimes lose, gcc.supp names."""
-    if kind != "pipe" and "MLBRIDGE_TEST_FULL" not in os.environ:
+    if kind != "pipe" and not IS_FULL:
         pytest.skip("long: make test-full")
     log = tmp_path / "valgrind.log"
     flags = ["--leak-check=full", "--errors-for-leak-kinds=definite,possible"]

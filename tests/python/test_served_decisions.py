@@ -15,8 +15,9 @@ import numpy as np
 import onnx
 import pytest
 from numpy.typing import NDArray
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
+from aot_models import GraphBuilder
 from mlbridge import (
     Error,
     Malformed,
@@ -41,30 +42,15 @@ KINDS = {
 
 
 def passing_on(
-    path: Path,
-    metadata: dict[str, str],
-    scores: NDArray[Any],
-    batch: str | int = "N",
+    path: Path, metadata: dict[str, str], scores: NDArray[Any], batch: str | int = "N"
 ) -> Path:
     """A model whose output `s` is its input, and `size` the same in floats."""
     kind, shape = KINDS[scores.dtype], [batch, *scores.shape]
-    x, s = (helper.make_tensor_value_info(name, kind, shape) for name in "xs")
-    graph = helper.make_graph(
-        [
-            helper.make_node("Identity", ["x"], ["s"]),
-            helper.make_node("Cast", ["x"], ["size"], to=TensorProto.FLOAT),
-        ],
-        "passing_on",
-        [x],
-        [s, helper.make_tensor_value_info("size", TensorProto.FLOAT, shape)],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = 9
-    for key, value in metadata.items():
-        model.metadata_props.add(key=key, value=value)
-    onnx.checker.check_model(model)
-    onnx.save(model, path)
-    return path
+    g = GraphBuilder(0)
+    g.op("Identity", ["x"], "s")
+    g.op("Cast", ["x"], "size", to=TensorProto.FLOAT)
+    outputs = [("s", kind, shape), ("size", TensorProto.FLOAT, shape)]
+    return g.save(path, [("x", kind, shape)], outputs, **metadata)
 
 
 def plain(answer: Any) -> Any:
