@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`mlbridge bench rtt`, but for its times, which no test depends on."""
 
-import json
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -13,17 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_build import build_or_skip, children, refused, run_bench
+from bench_build import build_or_skip, measured, refused, run_bench
 from mlbridge import InvalidArgument, ModelError, OSFailure, PeerClosed
 from mlbridge_benchmarks.common.processes import Placement, Sweep, Worker, placements
 from mlbridge_benchmarks.rtt import report
 from mlbridge_benchmarks.rtt.measurement import Results, Series, Subject
 from mlbridge_benchmarks.rtt.runners import RUNNERS
 from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload, parse_lengths
-
-
-def rtt(*arguments: str) -> str:
-    return run_bench("rtt", *arguments)
 
 
 def between_processes(build: Path) -> list[str]:
@@ -34,12 +29,12 @@ def between_processes(build: Path) -> list[str]:
 
 def test_a_run_measures_every_row(tmp_path: Path) -> None:
     folder = build_or_skip()
-    output = rtt(
-        *("--sweeps", "1", "--lengths", "7,500,20000", "--build", str(folder)),
-        *("--json", str(tmp_path / "rows.json"), "--plot", str(tmp_path / "plot.png")),
+    output, rows = measured(
+        tmp_path,
+        *("rtt", "--sweeps", "1", "--lengths", "7,500,20000", "--build", folder),
         *(word for name in between_processes(folder) for word in ("--runner", name)),
+        plot="plot.png",
     )
-    rows = json.loads((tmp_path / "rows.json").read_text())
     expected = {
         (runner.name, serdes, policy, placement.name)
         for runner in RUNNERS.values()
@@ -55,7 +50,6 @@ def test_a_run_measures_every_row(tmp_path: Path) -> None:
         check_row(row)
     assert "raw pipe floor" in output
     assert "raw futex floor" in output
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
 def check_row(row: dict[str, Any]) -> None:
@@ -72,29 +66,18 @@ def check_row(row: dict[str, Any]) -> None:
 
 
 def test_rows_and_placements_can_be_chosen(tmp_path: Path) -> None:
-    rtt(
-        *("--sweeps", "2", "--lengths", "100:300:100", "--build", str(build_or_skip())),
-        *("--json", str(tmp_path / "rows.json"), "--plot", str(tmp_path / "plot.png")),
+    _, rows = measured(
+        tmp_path,
+        *("rtt", "--sweeps", "2", "--lengths", "100:300:100"),
         *("--serdes", "bitstream", "--placement", "one-core", "--fresh"),
-        *("--runner", "pipe"),
+        *("--runner", "pipe", "--build", build_or_skip()),
+        plot="plot.png",
     )
-    rows = json.loads((tmp_path / "rows.json").read_text())
     assert [row["python"] for row in rows] == ["echo", "fc"]
     assert {row["placement"] for row in rows} == {"one-core"}
     assert {row["features"] for row in rows} == {"fresh"}
     assert all("stdlib_ms" not in row for row in rows)
     assert list(rows[0]["us"]) == ["100", "200", "300"]
-
-
-def test_a_run_leaves_no_process_behind(tmp_path: Path) -> None:
-    folder = build_or_skip()
-    before = children()
-    rtt(
-        *("--sweeps", "1", "--lengths", "10", "--build", str(folder)),
-        *("--serdes", "bitstream", "--plot", str(tmp_path / "plot.png")),
-        *(word for name in between_processes(folder) for word in ("--runner", name)),
-    )
-    assert children() == before
 
 
 @pytest.mark.parametrize(
@@ -114,7 +97,7 @@ def test_wrong_use_is_said(arguments: tuple[str, str]) -> None:
 
 def test_a_missing_build_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(OSFailure, match="make build"):
-        rtt("--build", str(tmp_path))
+        run_bench("rtt", "--build", tmp_path)
 
 
 def test_wrong_answers_are_found() -> None:

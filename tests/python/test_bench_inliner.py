@@ -3,13 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`mlbridge bench inliner`, but for times, which no test depends on."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from bench_build import build_or_skip, run_bench
+from bench_build import build_or_skip, measured
 from mlbridge import ModelError
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge_benchmarks.inliner.command import RULE, Compile, measure, run
@@ -54,12 +53,11 @@ def test_a_model_that_defers_is_none(what: Compile) -> None:
 def test_the_table_and_the_rows(what: Compile, tmp_path: Path) -> None:
     # Counting takes half a minute.
     count = IS_FULL and shutil.which("valgrind") is not None
-    run_bench(
-        *("inliner", str(what.source), "--runs", "1", "--scheme", "builtin"),
-        *("--json", str(tmp_path / "rows.json"), "--build", str(what.modules)),
-        "--count" if count else "--no-count",
+    _, (row,) = measured(
+        tmp_path,
+        *("inliner", what.source, "--runs", "1", "--scheme", "builtin"),
+        *("--build", what.modules, "--count" if count else "--no-count"),
     )
-    (row,) = json.loads((tmp_path / "rows.json").read_text())
     assert (row["scheme"], row["source"]) == ("builtin", "program.c")
     if count:
         # A rule that is asked nothing does little else in both.
