@@ -22,16 +22,8 @@ pytest.importorskip("onnxscript", reason="needs scripts/make-venv train")
 pytest.importorskip("emx_onnx_cgen", reason="needs the extra compile")
 
 
+import mlbridge
 from bench_build import children, measured
-from mlbridge import (
-    InvalidArgument,
-    ModelError,
-    OSFailure,
-    PeerClosed,
-    Timeout,
-    Unsupported,
-    extras,
-)
 from mlbridge_benchmarks.common.options import find_plugin, find_vocabulary
 from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.phase_ordering import compile_time, training
@@ -59,7 +51,7 @@ def vocabulary() -> Path:
     try:
         find_plugin(None)
         return find_vocabulary(None)
-    except OSFailure as missing:
+    except mlbridge.OSFailure as missing:
         pytest.skip(str(missing))
 
 
@@ -231,7 +223,7 @@ def test_a_compile_that_hangs_or_is_interrupted_is_ended(
     monkeypatch.setattr(
         toolchain, "wait_for", lambda process, what: waiting(process, what, 0.1)
     )
-    with pytest.raises(Timeout, match=r"sleep 60: no end"):
+    with pytest.raises(mlbridge.Timeout, match=r"sleep 60: no end"):
         phase_ordering.timed(command)
     monkeypatch.undo()
     main = threading.main_thread().ident
@@ -257,14 +249,14 @@ def test_what_a_process_takes_is_all_of_its_threads(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == b"done\n"
         assert phase_ordering.cpu_seconds_of(process.pid) >= 0.2
-    with pytest.raises(PeerClosed, match="has ended"):
+    with pytest.raises(mlbridge.PeerClosed, match="has ended"):
         phase_ordering.cpu_seconds_of(process.pid)
 
 
 def test_a_server_that_ends_says_why(tmp_path: Path) -> None:
     (tmp_path / "none.onnx").write_bytes(b"none")
     with (
-        pytest.raises(PeerClosed, match="is no model"),
+        pytest.raises(mlbridge.PeerClosed, match="is no model"),
         phase_ordering.served(tmp_path / "none.onnx", f"shm:{tmp_path}/model"),
     ):
         pass
@@ -294,7 +286,7 @@ def test_a_worker_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch) ->
 
     wanted = [Episode(Path(f"{n}.bc"), (n,) * 5) for n in (1, 0, *range(2, 200))]
     setting: Any = Made()
-    with pytest.raises(ModelError, match="it crashed"):
+    with pytest.raises(mlbridge.ModelError, match="it crashed"):
         training.play(setting, "shm", 2, wanted)
     assert len(played) < 20
 
@@ -305,8 +297,8 @@ def test_machine_code_is_only_made_where_it_is_wanted(
     def find_spec(name: str) -> object:
         return None if name == "emx_onnx_cgen" else name
 
-    monkeypatch.setattr(extras, "find_spec", find_spec)
-    with pytest.raises(Unsupported, match=r"emx_onnx_cgen.*scripts/make-venv"):
+    monkeypatch.setattr(mlbridge.extras, "find_spec", find_spec)
+    with pytest.raises(mlbridge.Unsupported, match=r"emx_onnx_cgen.*scripts/make-venv"):
         need_packages("bench gym", None, None)
     need_packages("bench gym", ["onnx"], None)
     deployed = prepare(tmp_path, policy, CompilerOptions(), seed=0)
@@ -319,10 +311,10 @@ def test_a_flow_without_grpc_says_what_to_do(
 ) -> None:
     monkeypatch.setitem(sys.modules, "mlbridge._grpc", None)
     deployed = prepare(tmp_path, policy, CompilerOptions(), seed=0)
-    with pytest.raises(Unsupported, match=r"no gRPC.*--flow"):
+    with pytest.raises(mlbridge.Unsupported, match=r"no gRPC.*--flow"):
         compile_time.flows(["shm", "gRPC"], deployed, tmp_path)
     setting = training.Setting(CompilerOptions(), tmp_path)
-    with pytest.raises(Unsupported, match=r"no gRPC.*--flow"):
+    with pytest.raises(mlbridge.Unsupported, match=r"no gRPC.*--flow"):
         setting.make("gRPC", [])
 
 
@@ -383,7 +375,7 @@ def test_the_stock_tools_see_what_the_plugin_sees(
 
 
 def test_what_the_stock_tools_do_not_tell(tmp_path: Path) -> None:
-    with pytest.raises(Unsupported, match="'counts'"):
+    with pytest.raises(mlbridge.Unsupported, match="'counts'"):
         OriginalTools(ActionSpace.load("oz"), ("counts",), tmp_path, None)
 
 
@@ -394,7 +386,8 @@ def test_a_sample_follows_from_its_seed(corpus: Path) -> None:
     drawn = {Sample.draw(corpus, 1, seed).modules[0].name for seed in range(9)}
     assert drawn == {"large.bc", "small.bc"}
     with pytest.raises(
-        InvalidArgument, match="300 instructions or more and 6000 at most, fewer than 3"
+        mlbridge.InvalidArgument,
+        match="300 instructions or more and 6000 at most, fewer than 3",
     ):
         Sample.draw(corpus, 3, 0)
 
@@ -456,13 +449,13 @@ def test_medians_of_pairs(tmp_path: Path) -> None:
 
 def test_flows_that_do_not_agree(tmp_path: Path) -> None:
     times = [1.0] * 3
-    with pytest.raises(ModelError, match="same actions"):
+    with pytest.raises(mlbridge.ModelError, match="same actions"):
         made_up(
             tmp_path,
             original=MadeUp(times, "x", 1),
             onnx=MadeUp(times, "y", 1),
         )
-    with pytest.raises(ModelError, match="same object"):
+    with pytest.raises(mlbridge.ModelError, match="same object"):
         made_up(tmp_path, shm=MadeUp(times, "x", 1), onnx=MadeUp(times, "x", 2))
 
 
@@ -488,5 +481,5 @@ def test_other_code_is_noticed() -> None:
     training.check(results)
     assert (results.compared, results.different) == (2, 1)
     results.played["gRPC", 1] = [Played(1, {episode: (1003,)})]
-    with pytest.raises(ModelError, match="expected code of"):
+    with pytest.raises(mlbridge.ModelError, match="expected code of"):
         training.check(results)

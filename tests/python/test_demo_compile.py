@@ -17,7 +17,7 @@ pytest.importorskip("torch", reason="the demo's packages are not installed")
 from mlbridge import CompilerFailed
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import CLANG, link, run
-from mlbridge_optimizations.inlining import report
+from mlbridge_optimizations.inlining import report, toolchain
 from mlbridge_optimizations.inlining.agreement import Agreement
 from mlbridge_optimizations.inlining.corpus import concatenate_sources
 from mlbridge_optimizations.inlining.evaluate import (
@@ -30,11 +30,6 @@ from mlbridge_optimizations.inlining.evaluate import (
     read_statistics,
 )
 from mlbridge_optimizations.inlining.record import Unit, read_table
-from mlbridge_optimizations.inlining.toolchain import (
-    compile_program,
-    in_spec,
-    text_size,
-)
 
 LINE = (
     "mlbridge-inliner: /src/a b.c: asked=204 inlined=62 deferred=0 failed=0 "
@@ -126,7 +121,7 @@ def test_table_of_unlike_logs(tmp_path: Path) -> None:
 
 
 def test_paths_in_specs() -> None:
-    assert in_spec(Path("/tmp/a b|c?d=e&f%g/{module}")) == (
+    assert toolchain.in_spec(Path("/tmp/a b|c?d=e&f%g/{module}")) == (
         "/tmp/a%20b%7Cc%3Fd%3De%26f%25g/%7Bmodule%7D"
     )
 
@@ -147,15 +142,15 @@ def test_compiles_and_links(tmp_path: Path) -> None:
         f="int f(void) { return ANSWER + MORE; }",
     )
     compiled = list(
-        compile_program(
+        toolchain.compile_program(
             sources, tmp_path / "out", extra=lambda s: [f"-DMORE={len(s.stem)}"], jobs=2
         )
     )
     assert [unit.source for unit in compiled] == list(sources.sources)
     objects = [unit.object_file for unit in compiled]
-    sizes = [text_size([unit]) for unit in objects]
+    sizes = [toolchain.text_size([unit]) for unit in objects]
     assert min(sizes) > 0
-    assert text_size(objects) == sum(sizes)
+    assert toolchain.text_size(objects) == sum(sizes)
     link(objects, (), tmp_path / "it")
     with pytest.raises(CompilerFailed, match="status 43"):
         run([tmp_path / "it"])
@@ -165,7 +160,7 @@ def test_compiles_and_links(tmp_path: Path) -> None:
 def test_does_not_compile(tmp_path: Path) -> None:
     broken = program(tmp_path, broken="int main(void) { return undeclared; }")
     with pytest.raises(CompilerFailed, match=r"broken\.c.*\n?.*undeclared"):
-        list(compile_program(broken, tmp_path))
+        list(toolchain.compile_program(broken, tmp_path))
 
 
 def test_concatenated_sources(tmp_path: Path) -> None:

@@ -11,14 +11,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the demo's packages are not installed")
 
-from inliner_builds import (
-    CLOSE,
-    MODEL,
-    WORKLOADS,
-    CountingPolicy,
-    Unit,
-    plugin_or_skip,
-)
+import inliner_builds
 from mlbridge import batched, serving
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import CLANG
@@ -32,27 +25,27 @@ COMPILERS = 32
 
 @pytest.fixture(scope="module")
 def programs() -> dict[str, SourceProgram]:
-    return fetch(WORKLOADS)
+    return fetch(inliner_builds.WORKLOADS)
 
 
 @pytest.fixture
 def plugin() -> Path:
-    return plugin_or_skip()
+    return inliner_builds.plugin_or_skip()
 
 
 def test_32_compilers_on_one_model_and_on_32(
     programs: dict[str, SourceProgram], plugin: Path, tmp_path: Path
 ) -> None:
-    def alone(unit: Unit) -> tuple[bytes, int]:
+    def alone(unit: inliner_builds.Unit) -> tuple[bytes, int]:
         at = tmp_path / unit.source.stem
-        policy = Policy(InliningNetwork.load(MODEL / "inliner.pt"))
+        policy = Policy(InliningNetwork.load(inliner_builds.MODEL / "inliner.pt"))
         with serving(policy, f"pipe:{at}", on_error="raise") as served:
             made = unit.compile(tmp_path / "alone", plugin, f"pipe:{in_spec(at)}")
         assert made.decisions == served.statistics.questions
         return made.contents, made.decisions
 
     candidates = [
-        Unit(program, source)
+        inliner_builds.Unit(program, source)
         for program in (programs["lua"], programs["zlib"])
         for source in program.sources
     ][: COMPILERS + 8]
@@ -63,7 +56,7 @@ def test_32_compilers_on_one_model_and_on_32(
     assert len(expected) == COMPILERS
 
     at = tmp_path / "model"
-    policy = CountingPolicy()
+    policy = inliner_builds.CountingPolicy()
     schemes = ("pipe", "shm")
 
     def together(index: int) -> bytes:
@@ -92,8 +85,8 @@ def test_32_compilers_on_one_model_and_on_32(
     ]
     print(
         f"{policy.decisions} decisions of {COMPILERS} compilers, up to "
-        f"{policy.largest_batch} at once, {policy.close} within {CLOSE} of the "
-        f"threshold, {len(different)} objects different"
+        f"{policy.largest_batch} at once, {policy.close} too close to call, "
+        f"{len(different)} objects different"
     )
     if policy.close == 0:
         assert different == []
@@ -107,7 +100,7 @@ def test_a_killed_compiler_leaves_the_others_alone(
 ) -> None:
     lua = programs["lua"]
     at = tmp_path / "model"
-    policy = Policy(InliningNetwork.load(MODEL / "inliner.pt"))
+    policy = Policy(InliningNetwork.load(inliner_builds.MODEL / "inliner.pt"))
     source = max(lua.sources, key=lambda path: path.stat().st_size)
     command: list[str | Path] = [
         *(CLANG, "-Oz", "-w", *lua.flags),

@@ -13,11 +13,8 @@ import pytest
 pytest.importorskip("elftools", reason="needs scripts/make-venv train")
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
+from mlbridge_optimizations.phase_ordering.compiler import compiler
 from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    CompilerOptions,
-    SequenceRunner,
-)
 from mlbridge_optimizations.phase_ordering.compiler.measure import measure
 from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
     managers,
@@ -68,7 +65,7 @@ def measurements(modules: list[Path], log: Path, workers: int = 1) -> Measuremen
     stock = Action("-Oz", library.pipeline())
     space = log.with_name("pipeline.json")
     ActionSpace("pipelines", "", library.prologue, (stock,)).save(space)
-    options = CompilerOptions(str(space), ("step",), "none", 1)
+    options = compiler.CompilerOptions(str(space), ("step",), "none", 1)
     return Measurements(options, modules, workers=workers, timeout=60, log=log)
 
 
@@ -197,8 +194,8 @@ def test_llvm_takes_every_change(modules: list[Path], tmp_path: Path) -> None:
     # The compiler reads all of them before it runs one.
     actions = tuple(Action(str(n), text) for n, text in enumerate(pipelines))
     ActionSpace("all", "", library.prologue, actions).save(tmp_path / "all.json")
-    options = CompilerOptions(str(tmp_path / "all.json"), ("step",), "none", 1)
-    with SequenceRunner(options) as runner:
+    options = compiler.CompilerOptions(str(tmp_path / "all.json"), ("step",), "none", 1)
+    with compiler.SequenceRunner(options) as runner:
         runner.reset(modules[0])
     # And it lives on after any of many at once.
     draw = random.Random(0)
