@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from mlbridge import (
 )
 from mlbridge.doors import open_doors
 from mlbridge.errors import InvalidArgument
-from programs import Started, answer_of
+from programs import Started, answer_of, in_threads, raising, until
 
 COMPILERS = 8
 
@@ -40,14 +41,7 @@ class Crowd:
 
     def ask(self, questions: Sequence[Features], rounds: int = 1) -> None:
         """Each asks its own question so often; failures are answers, too."""
-        threads = [
-            threading.Thread(target=self._ask, args=(i, questions[i], rounds))
-            for i in range(len(self._specs))
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
+        in_threads(lambda i: self._ask(i, questions[i], rounds), len(self._specs))
 
     def _ask(self, index: int, question: Features, rounds: int) -> None:
         with create_model_runner(self._specs[index]) as runner:
@@ -194,15 +188,13 @@ def test_a_dict_is_no_list_of_answers(name: str) -> None:
 
 
 def test_a_model_that_has_failed_keeps_nobody_waiting(name: str) -> None:
-    def policy(features: Features) -> int:
-        raise ValueError("no")
+    policy = raising(lambda _: ValueError("no"))
 
     def ask() -> None:
         with serving(policy, f"pipe:{name}", on_error="raise"):
             with pytest.raises(ModelError):
                 answer_of(f"pipe:{name}?timeout=20s", {"x": 1}, int)
-            while Path(f"{name}.sock").exists():
-                time.sleep(0.01)
+            until(lambda: not Path(f"{name}.sock").exists())
 
     with pytest.raises(ValueError, match="no"):
         ask()
@@ -272,32 +264,25 @@ print(mlbridge.serve(slow, sys.argv[1]).questions, flush=True)
 def test_the_question_at_hand_is_answered_before_the_end(
     name: str, number: signal.Signals
 ) -> None:
-    with Started(SLOW_SERVER, f"pipe:{name}", stderr=None) as process:
-        answers: list[int] = []
-
-        def ask() -> None:
-            answers.append(answer_of(f"pipe:{name}", {"x": 1}, int))
-
-        asking = threading.Thread(target=ask)
-        asking.start()
+    with (
+        Started(SLOW_SERVER, f"pipe:{name}", stderr=None) as process,
+        ThreadPoolExecutor() as executor,
+    ):
+        answer = executor.submit(answer_of, f"pipe:{name}", {"x": 1}, int)
         assert process.stdout.readline() == "asked\n"
         process.send_signal(number)
-        asking.join(20)
-        assert answers == [7]
+        assert answer.result(20) == 7
         process.wait(20)
     assert list(Path(name).parent.iterdir()) == []
 
 
 def test_a_second_signal_does_not_wait(name: str) -> None:
     slower = SLOW_SERVER.replace("sleep(1)", "sleep(60)")
-    with Started(slower, f"pipe:{name}", stderr=None) as process:
-
-        def ask() -> None:
-            with pytest.raises(Exception, match="ended or closed"):
-                answer_of(f"pipe:{name}", {"x": 1}, int)
-
-        asking = threading.Thread(target=ask)
-        asking.start()
+    with (
+        Started(slower, f"pipe:{name}", stderr=None) as process,
+        ThreadPoolExecutor() as executor,
+    ):
+        answer = executor.submit(answer_of, f"pipe:{name}", {"x": 1}, int)
         assert process.stdout.readline() == "asked\n"
         started = time.monotonic()
         process.send_signal(signal.SIGINT)
@@ -305,5 +290,6 @@ def test_a_second_signal_does_not_wait(name: str) -> None:
         process.send_signal(signal.SIGINT)
         process.wait(20)
         assert time.monotonic() - started < 10
-        asking.join(20)
+        with pytest.raises(Exception, match="ended or closed"):
+            answer.result(20)
     assert list(Path(name).parent.iterdir()) == []

@@ -7,7 +7,6 @@ import importlib.util
 import os
 import shutil
 import signal
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from mlbridge.errors import (
     Unsupported,
 )
 from mlbridge.runtimes import aotinductor, tvm
-from programs import FULL, answer_of
+from programs import FULL, answer_of, in_threads
 
 
 @pytest.fixture(autouse=True)
@@ -123,15 +122,11 @@ def test_one_package_in_many_threads(policy: tuple[Path, GraphPolicy]) -> None:
     asked = {**aot_models.graph_inputs(9, random), "scale": np.int64(1)}
     answers: list[Any] = []
 
-    def ask() -> None:
+    def ask(_: int) -> None:
         with ModelRunner(f"aoti:{policy[0]}") as runner:
             answers.extend(runner.evaluate(asked)["scores"] for _ in range(200))
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(ask, 4)
     assert len(answers) == 800
     assert all(np.array_equal(answer, answers[0]) for answer in answers)
 
@@ -140,10 +135,8 @@ def test_one_package_in_many_threads(policy: tuple[Path, GraphPolicy]) -> None:
 def test_a_forked_child_is_told_that_it_cannot_ask(
     policy: tuple[Path, GraphPolicy],
 ) -> None:
-    asked = {
-        **aot_models.graph_inputs(4, np.random.default_rng(4)),
-        "scale": np.int64(1),
-    }
+    random = np.random.default_rng(4)
+    asked = {**aot_models.graph_inputs(4, random), "scale": np.int64(1)}
     with ModelRunner(f"aoti:{policy[0]}") as runner:
         expected = runner.evaluate(asked)["scores"]
         child = os.fork()
@@ -178,17 +171,12 @@ def test_what_is_wrong_with_a_package_is_said(
 
 
 def test_an_example_that_does_not_fit(tmp_path: Path) -> None:
+    path, example = tmp_path / "x.pt2", {"x": torch.zeros(2)}
     with pytest.raises(InvalidArgument, match="takes input, and the example has x"):
-        aotinductor.package(
-            nn.Linear(2, 2), tmp_path / "x.pt2", {"x": torch.zeros(2)}, outputs=["y"]
-        )
+        aotinductor.package(nn.Linear(2, 2), path, example, outputs=["y"])
+    named = {"input": torch.zeros(2)}
     with pytest.raises(SchemaMismatch, match="returns 1 tensors, and 2 are named"):
-        aotinductor.package(
-            nn.Linear(2, 2),
-            tmp_path / "x.pt2",
-            {"input": torch.zeros(2)},
-            outputs=["y", "z"],
-        )
+        aotinductor.package(nn.Linear(2, 2), path, named, outputs=["y", "z"])
 
 
 # ----------------------------------------------------------------------------
@@ -209,18 +197,18 @@ def test_what_is_wrong_with_a_library_is_said(tmp_path: Path) -> None:
     tvm.compile_model(source, library)
     features = next(iter(aot_models.questions("mlp")))
     runtime = tvm.runtime()
-    with pytest.raises(Unsupported, match="apache-tvm"):
-        answer_of(f"tvm:{library}?runtime=/nowhere.so", features)
     short = tmp_path / "short.so"
     short.write_bytes(library.read_bytes()[:20_000])
-    with pytest.raises(Unsupported, match=r"load TVM's runtime: .*cut short"):
-        answer_of(f"tvm:{library}?runtime={short}", features)
-    with pytest.raises(Malformed, match="cut short"):
-        answer_of(f"tvm:{short}?runtime={runtime}", features)
-    with pytest.raises(Malformed, match="the symbol mlbridge_signature"):
-        answer_of(f"tvm:{runtime}?runtime={runtime}", features)
-    with pytest.raises(SchemaMismatch, match="expected a feature 'x'"):
-        answer_of(f"tvm:{library}?runtime={runtime}", {})
+    wrong: list[tuple[str, Any, type[Exception], str]] = [
+        (f"{library}?runtime=/nowhere.so", features, Unsupported, "apache-tvm"),
+        (f"{library}?runtime={short}", features, Unsupported, "load.*: .*cut short"),
+        (f"{short}?runtime={runtime}", features, Malformed, "cut short"),
+        (f"{runtime}?runtime={runtime}", features, Malformed, "mlbridge_signature"),
+        (f"{library}?runtime={runtime}", {}, SchemaMismatch, "a feature 'x'"),
+    ]
+    for spec, asked, error, problem in wrong:
+        with pytest.raises(error, match=problem):
+            answer_of(f"tvm:{spec}", asked)
     source.write_bytes(b"no model")
     with pytest.raises(Malformed):
         tvm.compile_model(source, library)

@@ -6,11 +6,9 @@
 import os
 import struct
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,8 @@ import pytest
 
 import mlbridge
 from mlbridge import _core, create_model_runner, serving
+from programs import TRANSPORTS, at, place, until
 
-TRANSPORTS = ["pipe:{}", "shm:{}"]
-if find_spec("mlbridge._grpc"):
-    TRANSPORTS += ["grpc+unix:{}", "grpc+unix:{}?call=unary"]
 FORMATS = [known.name for known in _core.formats()]
 LIMIT = 1 << 16
 
@@ -37,13 +33,8 @@ UNSENDABLE: dict[str, tuple[Any, str]] = {
 }
 
 
-def at(spec: str, name: str, serdes: str) -> str:
-    spec = spec.format(name)
-    return f"{spec}{'&' if '?' in spec else '?'}serdes={serdes}&timeout=20s"
-
-
-def place(spec: str, name: str) -> str:
-    return f"{spec.format(name).partition('?')[0]}?max-message={LIMIT}"
+def limited(spec: str, name: str) -> str:
+    return f"{place(spec, name)}?max-message={LIMIT}"
 
 
 @pytest.mark.parametrize("what", UNSENDABLE)
@@ -53,10 +44,11 @@ def test_the_compiler_is_told_why(
     name: str, spec: str, serdes: str, what: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer, says = UNSENDABLE[what]
+    compiler = at(spec, name, serdes=serdes, timeout="20s")
     with (
-        serving(lambda f: answer if f["x"] == 1 else 7, place(spec, name)) as served,
-        create_model_runner(at(spec, name, serdes)) as runner,
-        create_model_runner(at(spec, name, serdes)) as other,
+        serving(lambda f: answer if f["x"] == 1 else 7, limited(spec, name)) as served,
+        create_model_runner(compiler) as runner,
+        create_model_runner(compiler) as other,
     ):
         assert other.evaluate({"x": 0}) == 7
         for _ in range(3):
@@ -107,8 +99,8 @@ def test_a_long_explanation(name: str, spec: str) -> None:
         return 7
 
     with (
-        serving(policy, place(spec, name)) as served,
-        create_model_runner(at(spec, name, "bitstream")) as runner,
+        serving(policy, limited(spec, name)) as served,
+        create_model_runner(at(spec, name, timeout="20s")) as runner,
     ):
         with pytest.raises(mlbridge.ModelError, match="ValueError: because üüü"):
             runner.evaluate({"x": 1})
@@ -145,10 +137,8 @@ def test_answers_of_a_batch(name: str, caplog: pytest.LogCaptureFixture) -> None
         ThreadPoolExecutor(4) as compilers,
     ):
         answers = list(compilers.map(ask, range(4)))
-    for x in (0, 2):
-        assert answers[x] == [x] * 5
-    for x in (1, 3):
-        assert all("max-message" in answer for answer in answers[x])
+    assert answers[::2] == [[0] * 5, [2] * 5]
+    assert all("max-message" in answer for each in answers[1::2] for answer in each)
     assert (served.statistics.sessions, served.statistics.errors) == (4, 10)
     assert served.statistics.batch_size > 1
     assert len([r for r in caplog.records if r.exc_info]) == 1
@@ -181,8 +171,7 @@ def test_a_foreign_compiler(name: str, serdes: str, is_told: bool) -> None:
 @contextmanager
 def bare_compiler(name: str) -> Iterator[tuple[int, int]]:
     """The ends of a foreign compiler: NAME.in to read, then NAME.out to write."""
-    while not Path(f"{name}.in").exists():
-        time.sleep(0.01)
+    until(Path(f"{name}.in").exists)
     read = os.open(f"{name}.in", os.O_RDONLY)
     write = os.open(f"{name}.out", os.O_WRONLY)
     try:
