@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the package is called where it is installed.
+"""What the package is called where it is installed, and the stubs that come with it.
 
 On PyPI, the name that one imports is another project's. Whoever is told to install that
 runs its code.
@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import mlbridge
-from mlbridge import extras
+from mlbridge import _core, extras
 from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,3 +124,14 @@ def test_the_old_distribution_is_removed(tmp_path: Path) -> None:
 def run(*command: str) -> str:
     done = run_program(command, timeout=120, check=True)
     return done.stdout
+
+
+STUB = Path(__file__).parents[2] / "python" / "mlbridge" / "_core.pyi"
+
+
+def test_stubs_are_up_to_date() -> None:
+    """Else: ``python -m nanobind.stubgen -m mlbridge._core -o <the file>``."""
+    stubgen = pytest.importorskip("nanobind.stubgen")
+    generator = stubgen.StubGen(_core, quiet=True)
+    generator.put(_core)
+    assert STUB.read_text() == generator.get()
