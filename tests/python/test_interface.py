@@ -149,15 +149,10 @@ def test_iterating(name: str, in_thread: Ask) -> None:
 
 
 def test_who_asks(name: str, in_thread: Ask) -> None:
-    def compiler() -> bool:
-        with create_model_runner(spec(name)) as runner:
-            answer: bool = runner.evaluate({"x": 1}, bool)
-            return answer
-
     with PipeCompilerInterface(name, timeout=20) as interface:
         assert interface.session == 0
         for session in (1, 2):
-            answer = in_thread(compiler)
+            answer = in_thread(lambda: answer_of(spec(name), {"x": 1}, bool))
             interface.evaluate()
             assert (interface.session, interface.pid) == (session, os.getpid())
             assert interface.advice_type == "bool"
