@@ -103,7 +103,8 @@ def environment(
     features: Sequence[tuple[str, int]] = (("counts", 12),),
     **settings: Any,
 ) -> Iterator[CompilerEnv]:
-    """The environment, whose steps take so many actions at once."""
+    """The environment, whose steps take so many actions at once; options as "-stop"."""
+    words = [f"-mlbridge-phase-ordering{option}" for option in options]
     settings = {
         "observation_space": spaces.Dict(
             {n: spaces.Box(-np.inf, np.inf, (k,), np.float32) for n, k in features}
@@ -115,7 +116,7 @@ def environment(
         [
             *("opt-22", f"-load-pass-plugin={PLUGIN}"),
             "-passes=mlbridge-phase-ordering-environment",
-            *("-disable-output", *options, "/dev/null"),
+            *("-disable-output", *words, "/dev/null"),
         ],
         spec,
         **settings,

@@ -318,7 +318,6 @@ def test_a_failure_in_the_papers_loop(
         interface.evaluate(mode="exit")
         assert dropped.result(20)
         assert r"no \udcff" in caplog.text
-
         dropped = executor.submit(foreign)
         interface.evaluate()
         interface.populate_buffer({"a": 1, "b": 2})

@@ -111,7 +111,6 @@ def test_wrong_answers_are_found() -> None:
     work.check("echo", right)
     products = [np.dot(work.weights[:n], work.features[:n]) for n in work.lengths]
     work.check("fc", np.array(products, np.float32))
-
     for wrong in (np.nextafter(right[2], np.float32(9)), np.nan, right[1]):
         answers = right.copy()
         answers[2] = wrong
@@ -170,7 +169,6 @@ def test_statistics_and_limits() -> None:
     assert row["us"] == {"500": 2.0, "5000": 20.0}
     assert row["us_p99"]["5000"] == pytest.approx(88.6)
     assert row["allocations_per_message"] == pytest.approx(1.5)
-
     against = {
         (bound.subject, bound.against): (bound.found, bound.holds)
         for bound in report.bounds(results)
@@ -186,7 +184,6 @@ def test_every_runner_can_be_asked_with_its_spec() -> None:
     from mlbridge import create_model_runner
 
     has_grpc = find_spec("mlbridge._grpc") is not None
-
     for runner in RUNNERS.values():
         if runner.name.startswith("grpc") and not has_grpc:
             continue
@@ -234,7 +231,6 @@ def test_a_run_in_one_process_measures_every_row(build: Path, tmp_path: Path) ->
     assert "our allocations a call" in output
     assert (tmp_path / "plot-inprocess.png").read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "plot.png").exists()
-
     made = {path.name: path.stat().st_mtime_ns for path in (build / "models").iterdir()}
     again = ModelCache(build / "models", Workload.make((7, LENGTHS[-1])))
     again.compile_all(

@@ -5,6 +5,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -69,18 +70,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "demo").mkdir()
     modules = []
     for name, copies in (("small", 2), ("large", 3)):
-        source = "".join(
-            PROGRAM.replace("<stdint.h>", f"<stdint.h>\n#define State State{n}")
-            .replace("mix(", f"mix{n}(")
-            .replace("step(", f"step{n}(")
-            .replace("make(", f"make{n}(")
-            .replace("run(", f"run{n}(")
-            .replace("kind(", f"kind{n}(")
-            .replace("depth(", f"depth{n}(")
-            .replace("longest(", f"longest{n}(")
-            + "#undef State\n"
-            for n in range(copies)
-        )
+        # Each copy has functions of its own.
+        own = re.compile(r"\b(mix|step|make|run|kind|depth|longest|State)\b")
+        source = "".join(own.sub(rf"\g<1>{n}", PROGRAM) for n in range(copies))
         path = Path(bitcode(folder / "demo", source, name))
         functions, instructions = toolchain.size_of(path)
         modules.append(

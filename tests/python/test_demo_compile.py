@@ -187,7 +187,6 @@ def test_builds_are_compared(tmp_path: Path) -> None:
         tmp_path / "trip", 'bzip2 "$@"; case $2 in -d) echo more;; esac'
     )
     broken = script(tmp_path / "broken", "exit 3")
-
     assert compare_bzip2(stock, stock, [text], nothing) == []
     assert compare_bzip2(stock, other_level, [text], nothing) == [
         "text: compressed with -9"

@@ -120,7 +120,6 @@ def test_validation_files_are_not_learned_from() -> None:
     assert 0 < len(names) < len(data.unit_names)
     aside = np.isin(data.units, [data.unit_names.index(name) for name in names])
     assert 0.05 < aside.mean() <= Settings.validation_share
-
     after, _ = trained(replace(data, decisions=data.decisions ^ aside), epochs=2)
     assert [e.training_loss for e in after.curve] == [
         e.training_loss for e in before.curve
@@ -134,7 +133,6 @@ def test_the_best_epoch_is_kept() -> None:
     losses = [epoch.validation_loss for epoch in training.curve]
     assert training.best == int(np.argmin(losses))
     assert len(losses) in (200, training.best + 6)
-
     data = table()
     aside = np.isin([data.unit_names[u] for u in data.units], training.validation_units)
     of_the_kept = Agreement.of(
@@ -174,7 +172,6 @@ def test_policy_is_the_network(training: Training, row: list[int]) -> None:
     policy = Policy(training.network)
     found = policy.logit(values)
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
-
     features = {name: values[i : i + 1] for i, name in enumerate(NAMES)}
     # In any order, beside others, LLVM's own decision among them.
     asked = dict(reversed(features.items()), inlining_default=np.array([1]), more="x")

@@ -112,7 +112,6 @@ def test_the_old_distribution_is_removed(tmp_path: Path) -> None:
     (wheel,) = (tmp_path / "wheels").iterdir()
     run(python, *install, str(wheel))
     assert run(python, "-c", "import mlbridge; print(mlbridge.old)") == "True\n"
-
     script = str(ROOT / "scripts/remove-old-distribution")
     assert "Removing the distribution mlbridge" in run(script, python)
     assert run(python, "-m", "pip", "list", "--format=freeze").count("mlbridge") == 0

@@ -275,13 +275,11 @@ def test_bare_dialects() -> None:
     found = deserialize(request, bare="model")
     assert_same(found["embedding"], np.array([1.5, -2.25], np.float32))
     assert found["size"] == 12
-
     reply = message_of((GOLDEN / "bare-reply.bin").read_bytes())
     assert reply == np.float32(1.5).tobytes()
     assert serialize({"out": np.float32(1.5)}, bare="model") == reply
     advice = deserialize(reply, bare="compiler", dtype="float")
     assert_same(np.asarray(advice["out"]).reshape(()), np.array(1.5, np.float32))
-
     request = (GOLDEN / "bare-request.json").read_bytes().rstrip(b"\n")
     assert serialize(tensors, "json", bare="compiler") == request
     assert deserialize(request, "json", bare="model")["size"] == 12

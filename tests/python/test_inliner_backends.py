@@ -345,7 +345,6 @@ def test_32_compilers_on_one_model_and_on_32(
         # A file without calls asks nobody.
         expected = [(u, made, n) for u, (made, n) in results if n][:COMPILERS]
     assert len(expected) == COMPILERS
-
     at = tmp_path / "model"
     policy = CountingPolicy()
     schemes = ("pipe", "shm")
@@ -366,7 +365,6 @@ def test_32_compilers_on_one_model_and_on_32(
         ThreadPoolExecutor(COMPILERS) as pool,
     ):
         objects = list(pool.map(together, range(COMPILERS)))
-
     assert (served.statistics.sessions, served.statistics.errors) == (COMPILERS, 0)
     assert policy.decisions == served.statistics.questions
     different = [

@@ -305,6 +305,14 @@ def test_from_any_thread(sources: Path) -> None:
     assert compiler.result.decisions > 10
 
 
+def by_opt(**limits: float) -> Any:
+    return compile_with_policy(["opt"], inliner=id, **limits)
+
+
+def by_clang(advisors: Any) -> Any:
+    return InteractiveCompilerInterface(["clang"], advisors)
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -314,22 +322,10 @@ def test_from_any_thread(sources: Path) -> None:
         (lambda: compile_with_policy(["llc-22"], inliner=id), "clang or opt"),
         (lambda: compile_with_policy(["opt-22"], eviction=id), "clang or llc"),
         (lambda: compile_with_policy(["opt-22"], priority=id), "no priority advisor"),
-        (
-            lambda: compile_with_policy(["opt"], inliner=id, timeout=float("nan")),
-            "above 0, found nan",
-        ),
-        (
-            lambda: compile_with_policy(["opt"], inliner=id, decision_timeout=0),
-            "above 0, found 0",
-        ),
-        (
-            lambda: InteractiveCompilerInterface(["clang"], ["inliner", "inliner"]),
-            "different advisors",
-        ),
-        (
-            lambda: InteractiveCompilerInterface(["clang"], "inline"),  # type: ignore[arg-type]
-            "expected an advisor",
-        ),
+        (lambda: by_opt(timeout=float("nan")), "above 0, found nan"),
+        (lambda: by_opt(decision_timeout=0), "above 0, found 0"),
+        (lambda: by_clang(["inliner", "inliner"]), "different advisors"),
+        (lambda: by_clang("inline"), "expected an advisor"),
     ],
 )
 def test_wrong_arguments(make: Callable[[], Any], says: str) -> None:

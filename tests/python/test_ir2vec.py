@@ -46,6 +46,12 @@ def write(folder: Path, text: str, name: str = "small.json") -> Path:
     return path
 
 
+def of_add(vector: str | None) -> str:
+    """A vocabulary that has at most one entry."""
+    entry = f'"Add":{vector}' if vector else ""
+    return f'{{"Opcodes":{{{entry}}},"Types":{{}},"Arguments":{{}}}}'
+
+
 def test_hash_is_the_compilers(tmp_path: Path) -> None:
     vocabulary = ir2vec.load(write(tmp_path, SMALL))
     assert (vocabulary.name, vocabulary.dimension) == ("small.json", 2)
@@ -76,28 +82,15 @@ def test_saved_is_the_same(tmp_path: Path) -> None:
         ("[" * 100_000, Malformed, "expected JSON"),
         ("[]", SchemaMismatch, "expected objects Opcodes"),
         ('{"Opcodes":{},"Types":{}}', SchemaMismatch, "expected objects Opcodes"),
-        ('{"Opcodes":{},"Types":{},"Arguments":{}}', SchemaMismatch, "found none"),
+        (of_add(None), SchemaMismatch, "found none"),
+        (of_add("[true]"), SchemaMismatch, "Opcodes.Add: expected an array of numbers"),
         (
-            '{"Opcodes":{"Add":[true]},"Types":{},"Arguments":{}}',
-            SchemaMismatch,
-            "Opcodes.Add: expected an array of numbers",
+            of_add("[1,2]").replace('"Types":{', '"Types":{"VoidTy":[1]'),
+            *(Malformed, "Types.VoidTy: expected dimension 2, found 1"),
         ),
-        (
-            '{"Opcodes":{"Add":[1,2]},"Types":{"VoidTy":[1]},"Arguments":{}}',
-            Malformed,
-            "Types.VoidTy: expected dimension 2, found 1",
-        ),
-        ('{"Opcodes":{"Add":[]},"Types":{},"Arguments":{}}', Malformed, "Opcodes.Add"),
-        (
-            '{"Opcodes":{"Add":[1e999]},"Types":{},"Arguments":{}}',
-            Malformed,
-            "Opcodes.Add: expected finite numbers",
-        ),
-        (
-            '{"Opcodes":{"Add":[1' + "0" * 400 + ']},"Types":{},"Arguments":{}}',
-            Malformed,
-            "Opcodes.Add: expected finite numbers",
-        ),
+        (of_add("[]"), Malformed, "Opcodes.Add"),
+        (of_add("[1e999]"), Malformed, "Opcodes.Add: expected finite numbers"),
+        (of_add(f"[1{'0' * 400}]"), Malformed, "Opcodes.Add: expected finite numbers"),
     ],
 )
 def test_refuses(tmp_path: Path, text: str, error: type[Exception], part: str) -> None:

@@ -24,21 +24,8 @@ TABLE = "docs/architecture.md"
 
 # From bottom to top.
 LAYERS = (
-    "Support",
-    "Core",
-    "SerDes",
-    "Transport",
-    "Server",
-    "Training",
-    "InProcess",
-    "AOT",
-    "Runners",
-    "Factory",
-    "Protobuf",
-    "ONNX",
-    "TF",
-    "GRPC",
-    "C",
+    *("Support", "Core", "SerDes", "Transport", "Server", "Training", "InProcess"),
+    *("AOT", "Runners", "Factory", "Protobuf", "ONNX", "TF", "GRPC", "C"),
 )
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

@@ -29,6 +29,9 @@ from training_logs import (
     write_log,
 )
 
+WHOLE = header() + observation(0, 1, 1)
+REWARDED = header(rewards=True) + observation(0, 1, 1)
+
 
 def written(folder: Path, data: bytes) -> Path:
     """A log of such bytes."""
@@ -127,26 +130,10 @@ def test_a_log_cut_anywhere(tmp_path: Path) -> None:
         (header() + b'{"context":"\\ud800"}\n', len(header()), "context"),
         (b'{"features":[{"name":"","type":"float","shape":[]}]}\n', 0, "''"),
         (b'{"features":[{"name":"\\ud800","type":"float","shape":[]}]}\n', 0, "ud800"),
-        (
-            b'{"features":[{"name":"x","type":"float","shape":[0,4294967296]}]}\n',
-            0,
-            "4294967296",
-        ),
-        (
-            header() + observation(0, 1, 1)[:-1] + b"x",
-            len(header() + observation(0, 1, 1)) - 1,
-            "newline",
-        ),
-        (
-            header(rewards=True) + observation(0, 1, 1) + outcome(1, 1),
-            len(header(rewards=True) + observation(0, 1, 1)),
-            "outcome of observation 0",
-        ),
-        (
-            header(rewards=True) + observation(0, 1, 1),
-            len(header(rewards=True) + observation(0, 1, 1)),
-            "missing",
-        ),
+        (header(features=[{**ADVICE, "shape": [0, 1 << 32]}]), 0, "4294967296"),
+        (WHOLE[:-1] + b"x", len(WHOLE) - 1, "newline"),
+        (REWARDED + outcome(1, 1), len(REWARDED), "outcome of observation 0"),
+        (REWARDED, len(REWARDED), "missing"),
     ],
 )
 def test_malformed_logs(tmp_path: Path, data: bytes, offset: int, says: str) -> None:

@@ -303,7 +303,6 @@ def test_after_ctrl_c_nothing_is_run_any_more(
         str(tmp_path / "actions.json"), ("step",), "none", len(space.actions)
     )
     run, done = runs.Tester.run, []
-
     with SequenceRunner(options) as runner:
 
         def run_and_interrupt(

@@ -128,7 +128,6 @@ def test_failures_are_told_of_rarely(
     name: str, is_batched: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A line for each would hide all else that is logged."""
-
     policy = raising(lambda f: ValueError(f"on question {f['x']}"))
 
     def policy_of_many(questions: Sequence[mlbridge.Features]) -> list[int]:
@@ -170,7 +169,6 @@ def test_what_compilers_send_is_not_logged_as_it_is(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A policy's failure may quote it: megabytes, and what a terminal obeys."""
-
     policy = raising(lambda f: ValueError(f"no callee {f['name']}"))
     with asked(policy, name) as (_, runner):
         for text in ("\x1b[2J" * 100_000, "\n\x1b[2J" * 100_000):

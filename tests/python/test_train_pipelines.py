@@ -87,27 +87,20 @@ def test_pipelines_are_trees() -> None:
 
 
 def test_a_set_of_changes_is_a_pipeline() -> None:
-    drop, insert, other = Kind.DROP, Kind.INSERT, Kind.REPLACE
+    drop, insert = Kind.DROP, Kind.INSERT
+    gvn, sccp = Change(Kind.REPLACE, (1, 1), "gvn<>"), Change(insert, (1, 1), "sccp")
+    both = (Change(insert, (1, 3), "sccp"), Change(insert, (1, 3), "adce"))
     assert SMALL.pipeline() == render(SMALL.tree)
     for changes, expected in {
         (Change(drop, (1, 0)),): "function(early-cse<>,loop(licm)),",
         # A manager without passes is gone.
         (Change(drop, (1, 2, 0)),): "function(sroa,early-cse<>),",
-        (Change(other, (1, 1), "gvn<>"),): "function(sroa,gvn<>,loop(licm)),",
+        (gvn,): "function(sroa,gvn<>,loop(licm)),",
         # What is dropped is not there with other parameters.
-        (
-            Change(other, (1, 1), "gvn<>"),
-            Change(drop, (1, 1)),
-        ): "function(sroa,loop(licm)),",
+        (gvn, Change(drop, (1, 1))): "function(sroa,loop(licm)),",
         # Places are those of the pipeline as it was.
-        (
-            Change(insert, (1, 1), "sccp"),
-            Change(drop, (1, 0)),
-        ): "function(sccp,early-cse<>,loop(licm)),",
-        (
-            Change(insert, (1, 3), "sccp"),
-            Change(insert, (1, 3), "adce"),
-        ): "function(sroa,early-cse<>,loop(licm),adce,sccp),",
+        (sccp, Change(drop, (1, 0))): "function(sccp,early-cse<>,loop(licm)),",
+        both: "function(sroa,early-cse<>,loop(licm),adce,sccp),",
         tuple(Change(drop, at) for at in ((1, 0), (1, 1), (1, 2, 0))): "",
     }.items():
         for order in changes, changes[::-1]:

@@ -70,7 +70,6 @@ def test_ppo_learns(library: str, transport: str, agents: int, tmp_path: Path) -
         assert list(Path(temporary).iterdir()) == []
     assert "what PPO has learned" in done.stdout
     assert out.with_suffix(".png").stat().st_size > 0
-
     with out.with_suffix(".csv").open() as file:
         episodes = [(int(r["steps"]), float(r["return"])) for r in csv.DictReader(file)]
     assert episodes[-1][0] >= 2000
