@@ -154,10 +154,7 @@ def test_statistics_and_limits() -> None:
         Placement("two-cores", 0, 1),
         (500, 5000),
         False,
-        {
-            echo: series((1.0, 20.0), (3.0, 10.0), (2.0, 90.0)),
-            fc: series((50.0, 50.0)),
-        },
+        {echo: series((1.0, 20.0), (3.0, 10.0), (2.0, 90.0)), fc: series((50.0, 50.0))},
         {"pipe": series((11.0, 89.0))},
         {"dot": series((8.0, 20.0))},
     )

@@ -337,10 +337,7 @@ def test_the_stock_tools_see_what_the_plugin_sees(
     observation = ("histogram", "embedding", "step", "actions")
     module = corpus / "demo" / "large.bc"
     env = PhaseOrderingEnv(
-        modules=[module],
-        observation=observation,
-        reward="none",
-        vocabulary=vocabulary,
+        modules=[module], observation=observation, reward="none", vocabulary=vocabulary
     )
     tools = OriginalTools(ActionSpace.load("oz"), observation, tmp_path, vocabulary)
     state, following = tmp_path / "a.bc", tmp_path / "b.bc"
@@ -442,11 +439,7 @@ def test_medians_of_pairs(tmp_path: Path) -> None:
 def test_flows_that_do_not_agree(tmp_path: Path) -> None:
     times = [1.0] * 3
     with pytest.raises(mlbridge.ModelError, match="same actions"):
-        made_up(
-            tmp_path,
-            original=MadeUp(times, "x", 1),
-            onnx=MadeUp(times, "y", 1),
-        )
+        made_up(tmp_path, original=MadeUp(times, "x", 1), onnx=MadeUp(times, "y", 1))
     with pytest.raises(mlbridge.ModelError, match="same object"):
         made_up(tmp_path, shm=MadeUp(times, "x", 1), onnx=MadeUp(times, "x", 2))
 

@@ -32,7 +32,7 @@ callee of size 500: inline? no
 def model(name: str) -> Iterator[str]:
     """The name at which examples/hello.py listens, for as long as the test runs."""
     server = subprocess.Popen(
-        [sys.executable, str(ROOT / "examples/hello.py"), f"pipe:{name}"],
+        [sys.executable, str(ROOT / "examples/hello.py"), f"pipe:{name}"]
     )
     yield name
     server.send_signal(signal.SIGINT)

@@ -257,8 +257,7 @@ def test_replies_without_advice(
 
 @needs_protobuf
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [("error", mlbridge.ModelError), ("deferred", mlbridge.Deferred)],
+    ("name", "kind"), [("error", mlbridge.ModelError), ("deferred", mlbridge.Deferred)]
 )
 def test_protobuf_without_advice(name: str, kind: type[mlbridge.Error]) -> None:
     message = (GOLDEN / f"{name}.pb").read_bytes()

@@ -136,9 +136,7 @@ def test_two_advisors_of_one_compiler(sources: Path) -> None:
         command_for(LLC, "eviction", sources),
     ):
         result = compile_with_policy(
-            command,
-            eviction=POLICIES["eviction"],
-            priority=POLICIES["priority"],
+            command, eviction=POLICIES["eviction"], priority=POLICIES["priority"]
         )
         assert all(said.decisions > 0 for said in result.conversations.values())
         assert set(result.conversations) == {"eviction", "priority"}

@@ -69,8 +69,7 @@ def generic(generated: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_official_package_reads_ours(generic: Any) -> None:
     matrix = np.arange(6, dtype=np.float32).reshape(2, 3)
     message = codec.serialize(
-        {"matrix": matrix, "name": "main", "names": ["a", "b"], "hot": True},
-        "protobuf",
+        {"matrix": matrix, "name": "main", "names": ["a", "b"], "hot": True}, "protobuf"
     )
     read = generic.Observation.FromString(message)
     tensors = {tensor.name: tensor for tensor in read.tensors}

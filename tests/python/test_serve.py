@@ -503,10 +503,7 @@ def test_a_runner_is_busy_while_it_asks(name: str) -> None:
     def set_timeout() -> None:
         runner.timeout = 1
 
-    with (
-        asked(policy, name) as (_, runner),
-        ThreadPoolExecutor() as executor,
-    ):
+    with asked(policy, name) as (_, runner), ThreadPoolExecutor() as executor:
         answer = executor.submit(runner.evaluate, {"x": 1}, int)
         try:
             assert begun.wait(20)

@@ -676,8 +676,7 @@ RAY = pytest.mark.filterwarnings("ignore")
 
 @RAY
 @pytest.mark.parametrize(
-    "algo",
-    ["ppo", pytest.param("dqn", marks=FULL), pytest.param("appo", marks=FULL)],
+    "algo", ["ppo", pytest.param("dqn", marks=FULL), pytest.param("appo", marks=FULL)]
 )
 def test_rllib_trains_and_exports(
     experiment: Experiment, ray_here: None, algo: str
