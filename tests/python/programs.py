@@ -78,6 +78,13 @@ def run_python(
     return done
 
 
+def shell_script(path: Path, text: str) -> Path:
+    """A program of a few lines."""
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
 def run_program(
     command: Sequence[str | Path], **more: Any
 ) -> subprocess.CompletedProcess[str]:

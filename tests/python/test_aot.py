@@ -34,7 +34,7 @@ from mlbridge.errors import (
     Unsupported,
 )
 from mlbridge.runtimes import tvm
-from programs import answer_of, run_cli, run_program
+from programs import answer_of, run_cli, run_program, shell_script
 
 TOLERANCE = 1e-5
 
@@ -552,8 +552,7 @@ def compile_by(saved_model_cli: str, folder: Path, *cpu: str) -> str:
     """What it writes to stderr, with a tool in TensorFlow's place."""
     python, tool = folder / "python", folder / "saved_model_cli"
     python.symlink_to(sys.executable)
-    tool.write_text(f"#!/bin/sh\n{saved_model_cli}\n")
-    tool.chmod(0o755)
+    shell_script(tool, saved_model_cli)
     done = run_program(
         [python, COMPILE, "model", folder, "policy", "serving_default", *cpu]
     )

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -52,22 +51,18 @@ def test_a_run_measures_every_row(tmp_path: Path) -> None:
     assert {tuple(row[key] for key in keys) for row in rows} == expected
     assert len(rows) == len(expected)
     for row in rows:
-        check_row(row)
+        assert set(row["us"]) == set(row["us_mean"]) == set(row["us_p99"]) == {"500"}
+        assert row["sweeps"] == 1
+        # Warm, the C++ side takes no memory from the heap.
+        assert row["allocations_per_message"] == 0 or RUNNERS[row["runner"]].allocates
+        for key in ("sweep_ms", "floor_ms", "dot_ms", "stdlib_ms", "sweep_mean_ms"):
+            assert row[key] > 0, key
+        # Times are written to 0.1 us, of which a short sweep takes few.
+        rounding = 0.00005 / row["sweep_ms"] + 0.00005 / row["floor_ms"]
+        ratio = row["sweep_ms"] / row["floor_ms"]
+        assert row["ratio"] == pytest.approx(ratio, rel=0.001 + rounding)
     assert "raw pipe floor" in output
     assert "raw futex floor" in output
-
-
-def check_row(row: dict[str, Any]) -> None:
-    assert set(row["us"]) == set(row["us_mean"]) == set(row["us_p99"]) == {"500"}
-    assert row["sweeps"] == 1
-    # Warm, the C++ side takes no memory from the heap.
-    assert row["allocations_per_message"] == 0 or RUNNERS[row["runner"]].allocates
-    for key in ("sweep_ms", "floor_ms", "dot_ms", "stdlib_ms", "sweep_mean_ms"):
-        assert row[key] > 0, key
-    # Times are written to 0.1 us, of which a short sweep takes few.
-    rounding = 0.00005 / row["sweep_ms"] + 0.00005 / row["floor_ms"]
-    ratio = row["sweep_ms"] / row["floor_ms"]
-    assert row["ratio"] == pytest.approx(ratio, rel=0.001 + rounding)
 
 
 def test_rows_and_placements_can_be_chosen(tmp_path: Path) -> None:

@@ -100,36 +100,25 @@ def test_python_values(serdes: str, value: Any, expected: Any) -> None:
     assert_same(deserialize(serialize({"x": value}, serdes), serdes)["x"], expected)
 
 
-def reversed_rows(array: NDArray[Any]) -> NDArray[Any]:
-    return array[::-1]
-
-
-def columns(array: NDArray[Any]) -> NDArray[Any]:
-    return array[:, 1:3]
-
-
-def transposed(array: NDArray[Any]) -> NDArray[Any]:
-    return array.T
-
-
-def swapped(array: NDArray[Any]) -> NDArray[Any]:
-    return array.astype(array.dtype.newbyteorder(">"))
-
-
 def unaligned(array: NDArray[Any]) -> NDArray[Any]:
     shifted = np.zeros(array.nbytes + 1, np.uint8)[1:].view(array.dtype)
     shifted[:] = array.ravel()
     return shifted.reshape(array.shape)
 
 
+LAYOUTS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "reversed rows": lambda array: array[::-1],
+    "columns": lambda array: array[:, 1:3],
+    "transposed": lambda array: array.T,
+    "swapped": lambda array: array.astype(array.dtype.newbyteorder(">")),
+    "unaligned": unaligned,
+}
+
+
 @both
-@pytest.mark.parametrize(
-    "layout", [reversed_rows, columns, transposed, swapped, unaligned]
-)
-def test_memory_layouts(
-    serdes: str, layout: Callable[[NDArray[Any]], NDArray[Any]]
-) -> None:
-    array = layout(np.arange(12, dtype=np.int32).reshape(3, 4))
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_memory_layouts(serdes: str, layout: str) -> None:
+    array = LAYOUTS[layout](np.arange(12, dtype=np.int32).reshape(3, 4))
     found = deserialize(serialize({"x": array}, serdes), serdes)["x"]
     assert_same(found, np.ascontiguousarray(array).astype(np.int32))
 

@@ -27,7 +27,7 @@ from mlbridge_optimizations.corpus import (
     toolchain,
 )
 from mlbridge_optimizations.corpus.manifest import Module, Program, sha256
-from programs import FULL, IS_FULL, run_cli
+from programs import FULL, IS_FULL, run_cli, shell_script, until
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("quick_runs")
@@ -100,33 +100,26 @@ def test_a_package_that_is_not_to_be_had_is_told_of(
 
 
 def test_a_script_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
-    script = tmp_path / "hang"
-    script.write_text(
-        "#!/bin/sh\necho begun\nsleep 600 & echo $! > child\n"
-        "echo the reason >&2\nwait\n"
-    )
-    script.chmod(0o755)
+    hangs = "echo begun\nsleep 600 & echo $! > child\necho the reason >&2\nwait"
+    shell_script(tmp_path / "hang", hangs)
     printed: list[str] = []
     command = ["sh", "-c", f"cd {tmp_path} && exec ./hang"]
     said = sources.run_script(command, printed.append, 2.0)
     assert printed == ["begun\n"]
     assert said == "the reason\nno end after 2 s"
-    assert wait_for_end(int((tmp_path / "child").read_text()))
+    child = int((tmp_path / "child").read_text())
+    until(lambda: has_ended(child))
     assert sources.run_script(["true"], printed.append, 60.0) == ""
     assert sources.run_script(["false"], printed.append, 60.0) == "status 1"
 
 
-def wait_for_end(process: int) -> bool:
-    """Whether it ends soon; nobody may reap it here, so a zombie has ended, too."""
-    for _ in range(100):
-        try:
-            status = Path(f"/proc/{process}/stat").read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        if status.rpartition(")")[2].split()[0] in "ZX":
-            return True
-        time.sleep(0.05)
-    return False
+def has_ended(process: int) -> bool:
+    """Nobody may reap it here, so a zombie has ended, too."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return status.rpartition(")")[2].split()[0] in "ZX"
 
 
 def test_a_program_that_does_not_compile_is_told_of(
@@ -223,9 +216,7 @@ def test_a_program_that_does_something_else_is_found_out(
     runs.expected_outputs(found, found.programs["bzip2"])
     monkeypatch.setattr(runs, "SECONDS", 2.0)
     monkeypatch.setattr(runs, "LARGEST", 32 << 20)
-    wrong = tmp_path / "bzip2"
-    wrong.write_text(f"#!/bin/sh\n{script}\n")
-    wrong.chmod(0o755)
+    wrong = shell_script(tmp_path / "bzip2", script)
     (run,) = corpus.run_tests(found, {"bzip2": wrong})
     assert not run.passed
     assert problem in run.problem
@@ -234,15 +225,12 @@ def test_a_program_that_does_something_else_is_found_out(
 def test_ctrl_c_ends_the_program(folder: Path, tmp_path: Path) -> None:
     found = corpus.load(folder)
     runs.expected_outputs(found, found.programs["bzip2"])
-    pid, program = tmp_path / "pid", tmp_path / "bzip2"
-    program.write_text(
-        f"#!/bin/sh\necho $$ > {pid}.new\nmv {pid}.new {pid}\nsleep 60\n"
-    )
-    program.chmod(0o755)
+    pid = tmp_path / "pid"
+    waits = f"echo $$ > {pid}.new\nmv {pid}.new {pid}\nsleep 60"
+    program = shell_script(tmp_path / "bzip2", waits)
 
     def interrupt() -> None:
-        while not pid.exists():
-            time.sleep(0.05)
+        until(pid.exists)
         # While it runs, and not while it is started.
         time.sleep(1)
         os.kill(os.getpid(), signal.SIGINT)
@@ -252,7 +240,8 @@ def test_ctrl_c_ends_the_program(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         corpus.run_tests(found, {"bzip2": program})
     thread.join()
-    assert wait_for_end(int(pid.read_text()))
+    process = int(pid.read_text())
+    until(lambda: has_ended(process))
 
 
 def test_csmith_writes_the_same_programs_for_the_same_seed(tmp_path: Path) -> None:

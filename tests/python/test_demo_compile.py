@@ -5,7 +5,6 @@
 
 import json
 import shutil
-import stat
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from mlbridge_optimizations.inlining.evaluate import (
     read_statistics,
 )
 from mlbridge_optimizations.inlining.record import Unit, read_table
+from programs import shell_script
 
 LINE = (
     "mlbridge-inliner: /src/a b.c: asked=204 inlined=62 deferred=0 failed=0 "
@@ -170,9 +170,7 @@ def test_concatenated_sources(tmp_path: Path) -> None:
 
 
 def script(path: Path, text: str) -> Build:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return Build(path, 1)
+    return Build(shell_script(path, text), 1)
 
 
 @needs_bzip2

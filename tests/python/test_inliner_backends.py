@@ -107,16 +107,6 @@ def fetch_sqlite3() -> SourceProgram:
     return SourceProgram("sqlite3", "", (source,), ())
 
 
-def plugin_or_skip() -> Path:
-    """MLBridgeLLVM.so, for the tests that need it and clang."""
-    if not shutil.which(CLANG):
-        pytest.skip(f"no {CLANG} here")
-    found = find_llvm_plugin()
-    if found is None:
-        pytest.skip("the LLVM plug-in is not built")
-    return found
-
-
 SAMPLE = {"bzip2": 4, "zlib": 4, "lua": 4}
 """Of the files of each, so many where time counts."""
 
@@ -155,7 +145,11 @@ def compile_all(
 
 @pytest.fixture(scope="module")
 def plugin() -> Path:
-    return plugin_or_skip()
+    """MLBridgeLLVM.so, for the tests that need it and clang."""
+    found = find_llvm_plugin()
+    if not shutil.which(CLANG) or found is None:
+        pytest.skip(f"no {CLANG} here, or the LLVM plug-in is not built")
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -303,7 +303,7 @@ def test_from_any_thread(sources: Path) -> None:
     assert compiler.result.decisions > 10
 
 
-def by_opt(**limits: float) -> Any:
+def by_opt(**limits: Any) -> Any:
     return compile_with_policy(["opt"], inliner=id, **limits)
 
 

@@ -20,7 +20,7 @@ import pytest
 import mlbridge
 from mlbridge import InteractiveCompilerInterface, compile_with_policy
 from mlbridge.interactive.process import GUARD
-from programs import PATIENCE, Started, run_program, until
+from programs import PATIENCE, Started, run_program, shell_script, until
 from stock_llvm import (
     CLANG,
     LLC,
@@ -326,10 +326,8 @@ def test_a_compiler_that_never_reads() -> None:
 
 def test_what_a_compiler_leaves_running(sources: Path) -> None:
     """Its group ends with it."""
-    (sources / "opt").write_text(
-        f"#!/bin/sh\n{sys.executable} -c 'import time; time.sleep(60)' &\necho $$ $!\n"
-    )
-    (sources / "opt").chmod(0o755)
+    waits = f"{sys.executable} -c 'import time; time.sleep(60)' &\necho $$ $!"
+    shell_script(sources / "opt", waits)
     result = compile_with_policy([str(sources / "opt")], inliner=lambda _: 0)
     child = int(result.stdout.split()[1])
     until(
@@ -343,8 +341,7 @@ def test_what_a_compiler_leaves_running(sources: Path) -> None:
 
 def test_much_stderr(sources: Path) -> None:
     """Nobody need empty a pipe while the policy thinks."""
-    (sources / "opt").write_text("#!/bin/sh\nyes error | head -c 3000000 >&2\nexit 1\n")
-    (sources / "opt").chmod(0o755)
+    shell_script(sources / "opt", "yes error | head -c 3000000 >&2\nexit 1")
     with pytest.raises(mlbridge.CompilerFailed) as caught:
         compile_with_policy([str(sources / "opt")], inliner=lambda _: 0, timeout=30)
     assert len(caught.value.stderr) == 3_000_000
