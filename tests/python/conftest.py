@@ -83,7 +83,15 @@ def quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def assert_same(found: Any, expected: Any) -> None:
-    """Same type, shape and value; all NaNs are equal, 0.0 and -0.0 are not."""
+    """Same type, shape and value; all NaNs are equal, 0.0 and -0.0 are not.
+
+    Of dictionaries, the same keys in any order, with the same values.
+    """
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for key, value in expected.items():
+            assert_same(found[key], value)
+        return
     if not isinstance(expected, np.ndarray):
         assert type(found) is type(expected)
         assert found == expected
@@ -95,6 +103,11 @@ def assert_same(found: Any, expected: Any) -> None:
         numbers = ~np.isnan(expected)
         signs = np.signbit(found[numbers]), np.signbit(expected[numbers])
         np.testing.assert_array_equal(*signs)
+
+
+def as_array(value: Any) -> Any:
+    """A feature as it comes back; texts are no arrays."""
+    return value if isinstance(value, (str, list)) else np.asarray(value)
 
 
 def assert_close(found: NDArray[Any], expected: NDArray[Any]) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import mlbridge
-from conftest import assert_same
+from conftest import as_array, assert_same
 from mlbridge.codec import deserialize, formats, serialize
 
 SERDES = [known.name for known in formats()]
@@ -30,10 +30,6 @@ names = st.text(min_size=1, max_size=20).filter(lambda name: not name.startswith
 both = pytest.mark.parametrize("serdes", SERDES)
 
 
-def as_array(value: Any) -> Any:
-    return value if isinstance(value, (str, list)) else np.asarray(value)
-
-
 @both
 @given(st.dictionaries(names, values, max_size=6))
 @example({"nan": np.array([np.nan, -np.inf, np.inf, -0.0, 5e-324], np.float64)})
@@ -46,9 +42,7 @@ def test_round_trip(serdes: str, tensors: dict[str, Any]) -> None:
         for name, value in tensors.items()
     }
     found = deserialize(serialize(sent, serdes), serdes)
-    assert found.keys() == tensors.keys()
-    for name, value in tensors.items():
-        assert_same(found[name], as_array(value))
+    assert_same(found, {name: as_array(value) for name, value in tensors.items()})
 
 
 @both

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import mlbridge
-from conftest import assert_same
+from conftest import as_array, assert_same
 from mlbridge import codec, create_model_runner, protobuf, serving
 from programs import run_python
 
@@ -169,10 +169,7 @@ def test_own_messages_from_end_to_end(name: str, pb2: Any) -> None:
                     advice = runner.evaluate(features())
                     assert_same(advice["inline"], np.array(True))
                     assert_same(advice["scores"], np.array([1, -3], np.float32))
-    assert seen.keys() == features().keys()
-    for key, value in features().items():
-        expected = value if isinstance(value, (str, list)) else np.asarray(value)
-        assert_same(seen[key], expected)
+    assert_same(seen, {name: as_array(value) for name, value in features().items()})
 
 
 def test_own_messages_are_those_of_protoc(pb2: Any) -> None:
