@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from mlbridge import OSFailure
 from mlbridge_benchmarks.command import app
 from mlbridge_benchmarks.common.processes import find_build
+from stock_llvm import children
 
 BUILD = os.environ.get("MLBRIDGE_BENCHMARKS")
 
@@ -53,8 +54,3 @@ def refused(*arguments: str) -> str:
     outcome = CliRunner().invoke(app, arguments)
     assert outcome.exit_code == 2
     return " ".join(outcome.output.split())
-
-
-def children() -> str:
-    """The processes that this one has started and not reaped."""
-    return Path(f"/proc/self/task/{os.getpid()}/children").read_text()

@@ -106,6 +106,15 @@ def place(spec: str, name: str) -> str:
     return spec.format(name).partition("?")[0]
 
 
+def status_of(pid: int | str) -> list[str]:
+    """A process's program, state, parent and group; nothing if it is gone."""
+    try:
+        program, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")
+    except OSError:
+        return []
+    return [program.partition("(")[2], *rest.split()[:3]]
+
+
 def in_threads(work: Callable[[int], object], count: int) -> None:
     """Does so much work at the same time, each in a thread of its own."""
     threads = [threading.Thread(target=work, args=(n,)) for n in range(count)]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from programs import status_of
+
 CLANG, OPT, LLC = "clang-22", "opt-22", "llc-22"
 
 needs_llvm = pytest.mark.skipif(
@@ -83,18 +85,12 @@ def children() -> set[int]:
 
 def group_members(group: int) -> dict[int, str]:
     """The live processes of a group, with the names of their programs."""
-    members = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            status = (folder / "stat").read_text()
-        except OSError:
-            continue
-        # pid (program) state parent group ...
-        program = status[status.index("(") + 1 : status.rindex(")")]
-        state, _, its_group, *_ = status[status.rindex(")") + 2 :].split()
-        if int(its_group) == group and state not in "ZX":
-            members[int(folder.name)] = program
-    return members
+    known = {int(p.name): status_of(p.name) for p in Path("/proc").glob("[0-9]*")}
+    return {
+        pid: status[0]
+        for pid, status in known.items()
+        if status and status[3] == str(group) and status[1] not in "ZX"
+    }
 
 
 def assert_gone(group: int) -> None:

@@ -24,7 +24,7 @@ pytest.importorskip("emx_onnx_cgen", reason="needs the extra compile")
 
 
 import mlbridge
-from bench_build import children, measured
+from bench_build import measured
 from mlbridge_benchmarks.common.options import find_plugin, find_vocabulary
 from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.phase_ordering import compile_time, training
@@ -41,6 +41,7 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOpti
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 from phase_ordering import PROGRAM, bitcode
 from programs import IS_FULL
+from stock_llvm import children
 
 STEPS = 3
 COUNT = 2 if IS_FULL else 1

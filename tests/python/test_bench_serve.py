@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bench_build import build_or_skip, children, measured, refused
+from bench_build import build_or_skip, measured, refused
 from mlbridge import PeerClosed
 from mlbridge_benchmarks.common.processes import placements
 from mlbridge_benchmarks.serve.command import Load, measure
+from stock_llvm import children
 
 
 @pytest.fixture

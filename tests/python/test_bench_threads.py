@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from bench_build import build_or_skip, children, measured, refused, run_bench
+from bench_build import build_or_skip, measured, refused, run_bench
 from mlbridge import ModelError, OSFailure
 from mlbridge_benchmarks.overhead import overhead
 from mlbridge_benchmarks.threads import threads
 from mlbridge_benchmarks.threads.threads import Cell, Model, Round
 from mlbridge_optimizations.corpus.sources import source_program
 from mlbridge_optimizations.corpus.toolchain import CLANG
+from stock_llvm import children
 
 PROGRAM = Path(__file__).resolve().parents[1] / "lit" / "Inputs" / "program.c"
 

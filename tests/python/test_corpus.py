@@ -27,7 +27,7 @@ from mlbridge_optimizations.corpus import (
     toolchain,
 )
 from mlbridge_optimizations.corpus.manifest import Module, Program, sha256
-from programs import FULL, IS_FULL, run_cli, shell_script, until
+from programs import FULL, IS_FULL, run_cli, shell_script, status_of, until
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("quick_runs")
@@ -115,11 +115,8 @@ def test_a_script_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
 
 def has_ended(process: int) -> bool:
     """Nobody may reap it here, so a zombie has ended, too."""
-    try:
-        status = Path(f"/proc/{process}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    return status.rpartition(")")[2].split()[0] in "ZX"
+    status = status_of(process)
+    return not status or status[1] in "ZX"
 
 
 def test_a_program_that_does_not_compile_is_told_of(

@@ -20,7 +20,7 @@ import pytest
 import mlbridge
 from mlbridge import InteractiveCompilerInterface, compile_with_policy
 from mlbridge.interactive.process import GUARD
-from programs import PATIENCE, Started, run_program, shell_script, until
+from programs import PATIENCE, Started, run_program, shell_script, status_of, until
 from stock_llvm import (
     CLANG,
     LLC,
@@ -330,13 +330,7 @@ def test_what_a_compiler_leaves_running(sources: Path) -> None:
     shell_script(sources / "opt", waits)
     result = compile_with_policy([str(sources / "opt")], inliner=lambda _: 0)
     child = int(result.stdout.split()[1])
-    until(
-        lambda: (
-            not Path(f"/proc/{child}").exists()
-            or ") Z" in Path(f"/proc/{child}/stat").read_text()
-        ),
-        "a child of the compiler is still there",
-    )
+    until(lambda: status_of(child)[1:2] in ([], ["Z"]), "a child is still there")
 
 
 def test_much_stderr(sources: Path) -> None:

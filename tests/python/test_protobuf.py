@@ -7,6 +7,8 @@ import importlib
 import importlib.util
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +122,20 @@ def test_replies_that_are_no_advice(generic: Any) -> None:
 #
 
 
+@contextmanager
+def asked_in(
+    messages: Any, policy: mlbridge.Policy, name: str, theirs: Any = None
+) -> Iterator[tuple[mlbridge.Serving, mlbridge.ModelRunner]]:
+    """A policy and a runner that speak such messages."""
+    theirs = theirs or messages
+    spec = f"pipe:{name}?serdes={theirs.name}&timeout=20s"
+    with (
+        serving(policy, f"pipe:{name}", formats=[messages]) as served,
+        create_model_runner(spec, formats=[theirs]) as runner,
+    ):
+        yield served, runner
+
+
 def features() -> dict[str, Any]:
     """A value for each field of test.Features but the optional one."""
     return {
@@ -211,13 +227,7 @@ def test_mismatches(pb2: Any, changes: dict[str, Any], says: str) -> None:
 def test_a_reply_that_does_not_fit(name: str, pb2: Any) -> None:
     messages = protobuf.messages(pb2.Decision, pb2.Decision)
     question = {"inline": True, "scores": np.ones(1, np.float32)}
-    spec = f"pipe:{name}?serdes={messages.name}&timeout=20s"
-    with (
-        serving(
-            lambda f: {"inline": True}, f"pipe:{name}", formats=[messages]
-        ) as served,
-        create_model_runner(spec, formats=[messages]) as runner,
-    ):
+    with asked_in(messages, lambda f: {"inline": True}, name) as (served, runner):
         for _ in range(2):
             with pytest.raises(mlbridge.ModelError, match=r"field 'scores'.*Decision"):
                 runner.evaluate(question)
@@ -231,12 +241,7 @@ def test_a_failure_and_a_deferral(name: str, pb2: Any) -> None:
         if asked["inline"]:
             raise ValueError("no weights")
 
-    with (
-        serving(policy, f"pipe:{name}", formats=[messages]),
-        create_model_runner(
-            f"pipe:{name}?serdes={messages.name}&timeout=20s", formats=[messages]
-        ) as runner,
-    ):
+    with asked_in(messages, policy, name) as (_, runner):
         for _ in range(2):
             with pytest.raises(mlbridge.ModelError, match="no weights"):
                 runner.evaluate({"inline": True, "scores": np.ones(1, np.float32)})
@@ -248,10 +253,7 @@ def test_two_sides_with_other_messages_refuse_each_other(name: str, pb2: Any) ->
     ours = protobuf.messages(pb2.Decision, pb2.Decision)
     theirs = protobuf.messages(pb2.Features, pb2.Decision)
     with (
-        serving(lambda f: 0, f"pipe:{name}", formats=[ours]),
-        create_model_runner(
-            f"pipe:{name}?serdes={theirs.name}&timeout=20s", formats=[theirs]
-        ) as runner,
+        asked_in(ours, lambda f: 0, name, theirs) as (_, runner),
         pytest.raises(mlbridge.Error, match=rf"there are: .*{ours.name}"),
     ):
         runner.evaluate({})

@@ -700,13 +700,21 @@ def test_rllib_trains_and_exports(
     assert sorted(path.name for path in out.glob("checkpoint*")) == ["checkpoint"]
 
 
+def learn_by(algorithm: Any, experiment: Experiment, steps: int) -> None:
+    """RLlib's loop, with another algorithm."""
+    pytest.importorskip("ray", reason="needs scripts/make-venv train")
+    from mlbridge_optimizations.training import rllib
+
+    checkpoint = rllib._Checkpoint(experiment.settings.out / "checkpoint")
+    rllib._learn(
+        algorithm, experiment.settings, Curve(), steps, checkpoint, lambda *_: None
+    )
+
+
 @pytest.mark.parametrize("hangs", [True, False])
 def test_rllib_gives_up_where_no_action_comes(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch, hangs: bool
 ) -> None:
-    pytest.importorskip("ray", reason="needs scripts/make-venv train")
-    from mlbridge_optimizations.training import rllib
-
     class Stalled:
         """As RLlib with compilers that get nowhere: it waits, or has nothing."""
 
@@ -717,28 +725,22 @@ def test_rllib_gives_up_where_no_action_comes(
                 self.ended.wait(60)
             return {"env_runners": {"num_env_steps_sampled_lifetime": 7}}
 
-    monkeypatch.setattr(rllib, "STALLED", 0.3)
-    checkpoint = rllib._Checkpoint(experiment.settings.out / "checkpoint")
-    learn, show = rllib._learn, lambda *_: None
+    pytest.importorskip("ray", reason="needs scripts/make-venv train")
+    monkeypatch.setattr("mlbridge_optimizations.training.rllib.STALLED", 0.3)
     start = time.monotonic()
     with pytest.raises(Timeout, match="after 7 actions: no compiler gets as far"):
-        learn(Stalled(), experiment.settings, Curve(), 7, checkpoint, show)
+        learn_by(Stalled(), experiment, 7)
     assert time.monotonic() - start < 30
     Stalled.ended.set()
 
 
 def test_an_error_in_an_iteration_is_raised(experiment: Experiment) -> None:
-    pytest.importorskip("ray", reason="needs scripts/make-venv train")
-    from mlbridge_optimizations.training import rllib
-
     class Broken:
         def train(self) -> dict[str, Any]:
             raise TimeoutError("of its own")
 
-    checkpoint = rllib._Checkpoint(experiment.settings.out / "checkpoint")
-    learn, show = rllib._learn, lambda *_: None
     with pytest.raises(TimeoutError, match="of its own"):
-        learn(Broken(), experiment.settings, Curve(), 0, checkpoint, show)
+        learn_by(Broken(), experiment, 0)
 
 
 @FULL
