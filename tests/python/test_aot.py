@@ -189,9 +189,7 @@ def test_archives_and_c(tmp_path: Path) -> None:
         subprocess.run(command, cwd=tmp_path, check=True)
 
 
-def test_a_model_that_answers_otherwise_is_not_made(
-    aot_folder: Path, tmp_path: Path
-) -> None:
+def test_a_model_that_differs_is_not_made(aot_folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.onnx"
     onnx.save(aot_models.mlp(seed=2), other)
     pattern = r"logits\[0, \d+\]: expected -?[\d.]+ as ONNX Runtime has it, found"
@@ -429,9 +427,7 @@ def test_what_cannot_be_compiled_is_named(tmp_path: Path) -> None:
         compile_model(tmp_path / "nothing.onnx", tmp_path / "m.so")
 
 
-def test_a_file_is_there_as_a_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_there_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     onnx.save(aot_models.several(), tmp_path / "m.onnx")
     output, header = tmp_path / "policy.c", tmp_path / "policy.h"
     compile_model(tmp_path / "m.onnx", output, header=header)

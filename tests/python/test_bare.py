@@ -282,9 +282,7 @@ def test_a_deferral_is_no_failure(name: str, serves: str) -> None:
         ("no UTF-8", mlbridge.InvalidArgument),
     ],
 )
-def test_a_failure_that_ends_serving(
-    name: str, serves: str, kind: type[Exception]
-) -> None:
+def test_a_failure_ends_serving(name: str, serves: str, kind: type[Exception]) -> None:
     """What the policy raised is what is raised, whether or not it can be told."""
     policy, _ = FAILURES[serves]
     with (
@@ -298,9 +296,7 @@ def test_a_failure_that_ends_serving(
         assert (caught.value.session, caught.value.pid) == (1, 0)
 
 
-def test_a_failure_in_the_papers_loop(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failure_in_the_loop(name: str, caplog: pytest.LogCaptureFixture) -> None:
     """Only of an answer is its author told; for a reason there is the log."""
     with (
         mlbridge.PipeCompilerInterface(name, timeout=20) as interface,

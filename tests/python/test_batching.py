@@ -116,9 +116,7 @@ def test_a_function_of_one_question_is_never_given_more(name: str) -> None:
         ({"y": 1}, "KeyError"),
     ],
 )
-def test_a_lying_compiler_fails_alone(
-    name: str, wrong: Features, expected: str
-) -> None:
+def test_a_liar_fails_alone(name: str, wrong: Features, expected: str) -> None:
     @batched
     def policy(questions: Sequence[Features]) -> Any:
         if any(q["x"] == "text" for q in questions if isinstance(q["x"], str)):
@@ -143,9 +141,7 @@ def test_a_lying_compiler_fails_alone(
 
 
 @pytest.mark.parametrize("answers", [[], [1], [1] * 99])
-def test_a_wrong_number_of_answers_is_the_models_failure(
-    name: str, answers: list[int]
-) -> None:
+def test_a_wrong_number_of_answers_is_a_failure(name: str, answers: list[int]) -> None:
     @batched
     def policy(questions: Sequence[Features]) -> Any:
         return answers if questions[0]["x"] else [0] * len(questions)
@@ -261,9 +257,7 @@ print(mlbridge.serve(slow, sys.argv[1]).questions, flush=True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_question_at_hand_is_answered_before_the_end(
-    name: str, number: signal.Signals
-) -> None:
+def test_the_question_at_hand_is_answered(name: str, number: signal.Signals) -> None:
     with (
         Started(SLOW_SERVER, f"pipe:{name}", stderr=None) as process,
         ThreadPoolExecutor() as executor,

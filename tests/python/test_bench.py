@@ -249,9 +249,7 @@ def test_the_models_are_what_they_are_called(tmp_path: Path) -> None:
         InProcessModel("mlp", MLP[0]).check(work, answer[:1])
 
 
-def test_a_client_that_fails_is_said(
-    build: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_client_that_fails(build: Path, capfd: pytest.CaptureFixture[str]) -> None:
     process = run_program(
         [build / "inprocess-client", "0", "/dev/null", "3"],
         input="aot 7 /nowhere/lib.so\n",

@@ -118,9 +118,7 @@ def test_whole_compiles(corpus: Path, policy: Path, tmp_path: Path) -> None:
     assert rows[0]["faster"] == {"total": 1, "geomean": 1, "total_cpu": 1}
 
 
-def test_through_gymnasium_and_inside(
-    corpus: Path, policy: Path, tmp_path: Path
-) -> None:
+def test_by_gymnasium_and_inside(corpus: Path, policy: Path, tmp_path: Path) -> None:
     output, rows = bench(
         tmp_path,
         *("gym", "--modules", COUNT, "--rounds", "1", "--model", policy),
@@ -207,7 +205,7 @@ def wait_for_server(process: "subprocess.Popen[bytes]") -> int:
     raise AssertionError("no compiler has come to a server")
 
 
-def test_a_compile_that_hangs_or_is_interrupted_is_ended(
+def test_a_hung_or_interrupted_compile_is_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = children()

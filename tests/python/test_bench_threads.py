@@ -110,9 +110,7 @@ def test_a_model_decides_what_is_compiled(build: Path, tmp_path: Path) -> None:
     assert (tmp_path / "log").stat().st_size > 0
 
 
-def test_what_clang_is_burdened_with(
-    build: Path, tmp_path: Path, sources: list[str]
-) -> None:
+def test_what_burdens_clang(build: Path, tmp_path: Path, sources: list[str]) -> None:
     output, rows = bench(
         build, tmp_path, "overhead", "--rounds", "2", "--source", sources[0]
     )

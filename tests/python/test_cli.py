@@ -96,9 +96,7 @@ def test_what_doctor_finds() -> None:
     assert all(check.hint for check in found.values() if check.found is None)
 
 
-def test_doctor_misses_what_is_not_there(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_doctor_misses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("MLBRIDGE_LLVM_PLUGIN", str(tmp_path / "nothing.so"))
     lines = {line.split()[0]: line for line in run_cli("doctor").splitlines() if line}

@@ -149,9 +149,7 @@ def test_the_model_may_be_named_by_an_argument(unrolled: str, tmp_path: Path) ->
         ("aot:{}/gone.so", "System"),
     ],
 )
-def test_without_a_model_gcc_decides(
-    spec: str, says: str, stock: str, tmp_path: Path
-) -> None:
+def test_gcc_decides_alone(spec: str, says: str, stock: str, tmp_path: Path) -> None:
     made, said = compile_with(spec.format(tmp_path), tmp_path)
     assert made == stock
     if says:

@@ -65,9 +65,7 @@ def command_for(tool: str, advisor: AdvisorName, sources: Path) -> list[str]:
         (LLC, "priority"),
     ],
 )
-def test_each_advisor_of_each_tool(
-    tool: str, advisor: AdvisorName, sources: Path
-) -> None:
+def test_each_advisor_and_tool(tool: str, advisor: AdvisorName, sources: Path) -> None:
     command = command_for(tool, advisor, sources)
     seen = []
 
@@ -258,9 +256,7 @@ def test_masked_indices_are_illegal(sources: Path) -> None:
 
 
 @pytest.mark.parametrize("advisor", ["eviction", "priority"])
-def test_no_deferral_where_llvm_has_no_decision(
-    sources: Path, advisor: AdvisorName
-) -> None:
+def test_no_deferral_where_llvm_has_none(sources: Path, advisor: AdvisorName) -> None:
     policies: dict[str, Any] = {advisor: lambda _: None}
     with pytest.raises(mlbridge.Unsupported, match=f"{advisor} advisor: .*None"):
         compile_with_policy(command_for(CLANG, advisor, sources), **policies)

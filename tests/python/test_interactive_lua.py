@@ -117,9 +117,7 @@ def run_script(objects: dict[str, bytes], folder: Path) -> str:
 
 
 @pytest.mark.parametrize("tool", [CLANG, OPT])
-def test_llvms_own_inlining_is_stock(
-    lua: SourceProgram, tool: str, tmp_path: Path
-) -> None:
+def test_llvms_inlining_is_stock(lua: SourceProgram, tool: str, tmp_path: Path) -> None:
     """Repeating `inlining_default` makes the same object, byte for byte."""
 
     def compile_one(source: Path) -> tuple[int, bytes, bytes]:

@@ -63,9 +63,7 @@ def test_the_papers_loop(name: str, serdes: str, in_thread: Ask) -> None:
 
 
 @both
-def test_every_kind_of_feature_and_of_output(
-    name: str, serdes: str, in_thread: Ask
-) -> None:
+def test_kinds_of_features_and_outputs(name: str, serdes: str, in_thread: Ask) -> None:
     values = {
         "bool": np.array(True),
         "bools": np.array([True, False]),
@@ -215,9 +213,7 @@ def test_an_answer_without_a_question(name: str) -> None:
         interface.populate_buffer(1)
 
 
-def test_an_unanswered_question_is_answered_with_an_error(
-    name: str, in_thread: Ask
-) -> None:
+def test_an_unanswered_question_gets_an_error(name: str, in_thread: Ask) -> None:
     with PipeCompilerInterface(name, timeout=0.2) as interface:
         runner = create_model_runner(spec(name))
         answer = in_thread(lambda: runner.evaluate({"x": 1}, int))

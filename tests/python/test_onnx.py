@@ -82,7 +82,7 @@ def test_dimensions_of_one_come_and_go(
     ("wanted", "found"),
     [(["N"], (2,)), (["N", 3], (4,)), (["N", 3], (3, 3)), (["N", 2, 3], (3, 2))],
 )
-def test_shapes_that_do_not_fit(
+def test_wrong_shapes(
     tmp_path: Path, wanted: list[Any], found: tuple[int, ...]
 ) -> None:
     policy = load_onnx(identity(tmp_path / "m.onnx", wanted))

@@ -127,9 +127,7 @@ def test_what_was_found_by_other_run_tests_is_not_known(
         assert len(log.read_text().splitlines()) == lines
 
 
-def test_a_program_whose_compiler_had_not_enough_time_is_tried_again(
-    tmp_path: Path,
-) -> None:
+def test_a_program_compiled_too_late_is_tried_again(tmp_path: Path) -> None:
     found = small_corpus(tmp_path / "corpus", fine=FINE)
     log = tmp_path / "out/results.jsonl"
     (first,) = check(found, tmp_path, 1)
@@ -165,9 +163,7 @@ def test_a_spec_is_known_by_the_bytes_of_its_model(tmp_path: Path) -> None:
         "onnx:pyproject.toml",
     ],
 )
-def test_a_model_whose_bytes_are_not_known_is_asked_again(
-    tmp_path: Path, spec: str
-) -> None:
+def test_a_model_of_unknown_bytes_is_asked_again(tmp_path: Path, spec: str) -> None:
     file = tmp_path / "file"
     file.touch()
     spec = spec.format(file)
@@ -270,9 +266,7 @@ def test_what_cannot_be_reduced_in_time_is_shown_whole(
         assert subprocess.check_output([Path(finding.see, "overflow")]) == b"1\n"
 
 
-def test_a_program_without_an_end_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # An endless loop without a side effect: optimised, whatever follows is run.
     source = """
     #include <stdio.h>
@@ -351,9 +345,7 @@ def test_a_model_by_which_nothing_compiles_is_no_success(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("suffix", ["c", "cpp"])
-def test_the_command_of_a_models_finding_does_what_it_did(
-    tmp_path: Path, suffix: str
-) -> None:
+def test_the_command_of_a_finding_does_what_it_did(tmp_path: Path, suffix: str) -> None:
     # Only what an optimisation makes of it is not as expected.
     found = small_corpus(tmp_path / "corpus", suffix, overflow=OVERFLOW)
     asked = outputs.OutputsSettings(("none",), 0, 0, tmp_path / "out")

@@ -81,9 +81,7 @@ def test_the_committed_changes_are_what_the_script_makes(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("spec", ["pipe", "shm", "pipe:?serdes=json"])
-def test_sizes_are_those_of_the_stock_tools(
-    spec: str, module: str, tmp_path: Path
-) -> None:
+def test_sizes_are_those_of_stock_tools(spec: str, module: str, tmp_path: Path) -> None:
     space = actions()
     with environment(spec=spec, count=15) as env:
         _, first = env.reset(options={"module": module})
@@ -234,9 +232,7 @@ def test_what_is_known_is_not_emitted_again(module: str) -> None:
         assert (again["emit_ms"], again["step_ms"]) == (0, 0)
 
 
-def test_programs_are_kept_and_changed_files_are_read_again(
-    module: str, tmp_path: Path
-) -> None:
+def test_programs_are_kept_and_changes_are_read(module: str, tmp_path: Path) -> None:
     other = bitcode(tmp_path, "int f(int x) { return x * x + 3; }", "other")
     with environment("-programs=1", count=3) as env:
         sizes = [take(env, m, 0, 1, 2)[2]["text_size"] for m in (module, other, module)]

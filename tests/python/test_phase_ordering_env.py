@@ -96,9 +96,7 @@ def test_an_episode_ends_after_its_steps_and_adds_up(folder: Path) -> None:
             env.step(0)
 
 
-def test_stock_oz_is_what_clang_makes_but_for_ties(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_stock_oz_is_clang_s_but_for_ties(folder: Path, tmp_path: Path) -> None:
     with SequenceRunner(CompilerOptions(observation=("step",))) as runner:
         for module in corpus.load(folder).modules():
             stock = runner.run(module, []).oz
@@ -211,9 +209,7 @@ def test_by_grpc_it_is_the_same(huffman: Path) -> None:
 
 
 @needs_grpc
-def test_a_compiler_at_the_end_of_grpc_that_dies_costs_one_episode(
-    huffman: Path,
-) -> None:
+def test_a_compiler_behind_grpc_that_dies_costs_one_episode(huffman: Path) -> None:
     with PhaseOrderingEnv(modules=[huffman], spec="grpc", failure_reward=-1.0) as env:
         env.reset()
         assert env.pid is not None
@@ -313,9 +309,7 @@ def test_a_return_may_be_relative_to_oz(
     assert totals["oz"] != pytest.approx(totals["start"])
 
 
-def test_a_failure_at_once_is_worth_as_much_as_oz(
-    huffman: Path, crashing: CompilerOptions
-) -> None:
+def test_failing_at_once_is_worth_oz(huffman: Path, crashing: CompilerOptions) -> None:
     with made(
         modules=[huffman], action=crashing.actions, steps=2, baseline="oz"
     ) as env:
@@ -378,9 +372,7 @@ def test_a_compiler_that_dies_costs_one_episode(
         assert env.starts == 2
 
 
-def test_a_sequence_on_which_the_compiler_dies_says_how_to_see_it(
-    huffman: Path,
-) -> None:
+def test_a_sequence_on_which_a_compiler_dies_says_how_to_see_it(huffman: Path) -> None:
     with SequenceRunner(CompilerOptions(observation=("step",))) as runner:
         expected = runner.run(huffman, [0, 1])
         runner.reset(huffman)
@@ -424,9 +416,7 @@ def test_a_crash_of_many_steps_says_all_that_was_taken(
     assert caught.value.pipeline == "no-op-module,trigger-crash-module"
 
 
-def test_a_sequence_without_end_is_no_crash(
-    huffman: Path, crashing: CompilerOptions
-) -> None:
+def test_a_time_out_is_no_crash(huffman: Path, crashing: CompilerOptions) -> None:
     with SequenceRunner(crashing, timeout=3.0) as runner:
         runner.reset(huffman)
         assert runner.pid is not None
@@ -476,9 +466,7 @@ def test_a_failure_ends_all_compilers(huffman: Path) -> None:
     assert len(begun) < 6
 
 
-def test_crashes_in_a_row_end_no_training(
-    huffman: Path, crashing: CompilerOptions
-) -> None:
+def test_crashes_in_a_row_end_nothing(huffman: Path, crashing: CompilerOptions) -> None:
     with PhaseOrderingEnv(modules=[huffman], action=crashing.actions) as env:
         for _ in range(5):
             env.reset()
@@ -510,9 +498,7 @@ def test_a_wrong_command_line_is_raised_at_once(huffman: Path) -> None:
         ({"kept_programs": 0}, "expected 1 or more, found 0"),
     ],
 )
-def test_what_is_wrong_is_said(
-    huffman: Path, settings: dict[str, Any], problem: str
-) -> None:
+def test_what_is_wrong(huffman: Path, settings: dict[str, Any], problem: str) -> None:
     if settings and "modules" not in settings and "corpus" not in settings:
         settings = {"modules": [huffman], **settings}
     with pytest.raises(InvalidArgument, match=problem):

@@ -132,9 +132,7 @@ def test_one_package_in_many_threads(policy: tuple[Path, GraphPolicy]) -> None:
 
 
 @needs("MLBridge-aoti.so")
-def test_a_forked_child_is_told_that_it_cannot_ask(
-    policy: tuple[Path, GraphPolicy],
-) -> None:
+def test_a_forked_child_is_told_not_to_ask(policy: tuple[Path, GraphPolicy]) -> None:
     random = np.random.default_rng(4)
     asked = {**aot_models.graph_inputs(4, random), "scale": np.int64(1)}
     with ModelRunner(f"aoti:{policy[0]}") as runner:

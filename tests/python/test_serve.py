@@ -146,9 +146,7 @@ def test_failures_are_told_of_rarely(
     assert "on question 345" in told[-1].getMessage()
 
 
-def test_each_kind_of_failure_is_told_of(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_each_failure_is_told_of(name: str, caplog: pytest.LogCaptureFixture) -> None:
     def policy(features: mlbridge.Features) -> int:
         if features["x"] % 2:
             raise ValueError("odd")
@@ -228,9 +226,7 @@ def test_nobody_comes_to_a_name_that_is_not_utf_8(name: str) -> None:
     str(caught.value).encode()
 
 
-def test_a_policy_that_returns_another_type(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_policy_of_another_type(name: str, caplog: pytest.LogCaptureFixture) -> None:
     """No decision of it can be used, so that each one counts."""
     with serving(lambda _: "yes", f"pipe:{name}") as served:
         for _ in range(2):
@@ -326,9 +322,7 @@ def test_refusals_are_counted_and_told_of_rarely(
     ]
 
 
-def test_an_answer_that_comes_too_late(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_answer_that_is_late(name: str, caplog: pytest.LogCaptureFixture) -> None:
     gave_up = threading.Event()
     with (
         serving(lambda f: gave_up.wait(20), f"pipe:{name}"),

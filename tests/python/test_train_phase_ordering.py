@@ -143,9 +143,7 @@ def modules(folder: Path) -> list[Path]:
 # Search, core set, value model.
 
 
-def test_a_search_finds_something_and_always_the_same(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_search_finds_always_the_same(folder: Path, tmp_path: Path) -> None:
     options = CompilerOptions(observation=("step",), reward="none", steps=8)
     chosen = coreset.balanced(corpus.load(folder).files("training", most=SMALL), 4, 0)
     assert {path.parent.name for path in chosen} == {"bzip2", "lua"}
@@ -187,9 +185,7 @@ def test_a_search_goes_on_after_crashes(folder: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(table.sizes[:, 0], 2 * table.oz)
 
 
-def test_what_was_found_with_something_else_is_not_used(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_what_was_found_otherwise_is_not_used(folder: Path, tmp_path: Path) -> None:
     log, module = tmp_path / "search.jsonl", tmp_path / "bzip2" / "huffman.c.bc"
     module.parent.mkdir()
     module.write_bytes((folder / "bzip2" / "huffman.c.bc").read_bytes())
@@ -386,9 +382,7 @@ def test_clang_asks_the_model(
     as_in_clang(Model(trained.model), folder, tmp_path, asked=1)
 
 
-def test_a_model_that_looks_ahead(
-    trained: coreset.Trained, folder: Path, tmp_path: Path
-) -> None:
+def test_looking_ahead(trained: coreset.Trained, folder: Path, tmp_path: Path) -> None:
     core = trained.model.with_name("core.json")
     wanted = replace(core_settings(folder, tmp_path / "out"), core=core, ahead=2)
     made = coreset.train(wanted)
@@ -436,9 +430,7 @@ def as_in_clang(model: Model, folder: Path, tmp_path: Path, asked: int) -> None:
             assert size == pytest.approx(expected, rel=0.01)
 
 
-def test_a_core_set_of_whole_pipelines(
-    of_pipelines: coreset.Trained, folder: Path
-) -> None:
+def test_a_core_set_of_pipelines(of_pipelines: coreset.Trained, folder: Path) -> None:
     core, file = of_pipelines.core, of_pipelines.model.with_name("core.json")
     assert CoreSet.load(file) == core
     assert core.sequences == tuple((n,) for n in range(len(core.actions.actions)))
@@ -678,9 +670,7 @@ RAY = pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "algo", ["ppo", pytest.param("dqn", marks=FULL), pytest.param("appo", marks=FULL)]
 )
-def test_rllib_trains_and_exports(
-    experiment: Experiment, ray_here: None, algo: str
-) -> None:
+def test_rllib_makes_a_model(experiment: Experiment, ray_here: None, algo: str) -> None:
     experiment = experiment.changed(engine="rllib", algo=algo, steps=64)
     exported = policy.train(experiment)
     curve = curve_of(experiment)
@@ -761,9 +751,7 @@ def test_rllib_on_a_cluster_of_two_nodes(experiment: Experiment) -> None:
 
 @FULL
 @RAY
-def test_tuning_takes_the_best_of_its_trials(
-    experiment: Experiment, ray_here: None
-) -> None:
+def test_tuning_takes_the_best_trial(experiment: Experiment, ray_here: None) -> None:
     from mlbridge_optimizations.training.tune import tune
 
     best, rows = tune(experiment.changed(steps=256), 2)

@@ -158,9 +158,7 @@ def test_what_may_be_changed() -> None:
     }
 
 
-def test_without_changes_it_is_clang_s_pipeline(
-    modules: list[Path], tmp_path: Path
-) -> None:
+def test_unchanged_it_is_clang_s_pipeline(modules: list[Path], tmp_path: Path) -> None:
     library = Library.load()
     assert library.pipeline() == json.loads(LIBRARY.read_text())["pipeline"]
     whole = ",".join((library.prologue, library.pipeline()))
@@ -332,9 +330,7 @@ def test_the_pipelines_for_all_are_chosen_to_serve_together(
         assert min(beside.values()) == scores[first]
 
 
-def test_what_had_not_enough_time_is_measured_again(
-    modules: list[Path], tmp_path: Path
-) -> None:
+def test_what_was_late_is_measured_again(modules: list[Path], tmp_path: Path) -> None:
     log, (module, _) = tmp_path / "log.jsonl", modules
     wanted = {module: ["function(sroa)", "globaldce"]}
     first = measurements(modules, log)
@@ -365,9 +361,7 @@ def test_what_a_compiler_does_not_survive_is_not_chosen(
     assert '"crash"' in (tmp_path / "log.jsonl").read_text()
 
 
-def test_a_module_that_nothing_survives_has_no_best(
-    modules: list[Path], tmp_path: Path
-) -> None:
+def test_a_broken_module_has_no_best(modules: list[Path], tmp_path: Path) -> None:
     broken = replace(
         Library.load(),
         tree=parse("trigger-crash-module,function(sroa<modify-cfg>,early-cse<>)"),
