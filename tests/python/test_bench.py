@@ -112,11 +112,9 @@ def test_wrong_answers_are_found() -> None:
         with pytest.raises(ModelError, match="a wrong answer of echo to 50000"):
             work.check("echo", answers)
     # One feature too few.
-    short = [
-        np.dot(work.weights[: n - 1], work.features[: n - 1]) for n in work.lengths
-    ]
+    few = [np.dot(work.weights[: n - 1], work.features[: n - 1]) for n in work.lengths]
     with pytest.raises(ModelError, match="a wrong answer of fc to 10 "):
-        work.check("fc", np.array(short, np.float32))
+        work.check("fc", np.array(few, np.float32))
 
 
 def test_a_worker_that_ends_is_said() -> None:

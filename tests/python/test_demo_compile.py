@@ -56,10 +56,8 @@ def test_statistics() -> None:
 
 
 def test_statistics_of_several_files() -> None:
-    asked_nothing = "mlbridge-inliner: b.c: asked=0 inlined=0 deferred=0 failed=0 \n"
-    found = sum(
-        (read_statistics(text) for text in (LINE, asked_nothing, LINE)), Asked()
-    )
+    nobody = "mlbridge-inliner: b.c: asked=0 inlined=0 deferred=0 failed=0 \n"
+    found = sum((read_statistics(text) for text in (LINE, nobody, LINE)), Asked())
     assert found.agreement.decisions == 408
     assert (found.sessions, found.mean_first_us) == (2, 412.0)
     assert found.mean_us == pytest.approx((2096.9 - 412.0) / 203)
@@ -178,18 +176,14 @@ def test_builds_are_compared(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("real data\n" * 50_000)
     stock = script(tmp_path / "stock", 'exec bzip2 "$@"')
-    other_level = script(
+    other = script(
         tmp_path / "level", 'case $2 in -9) set -- -c -1;; esac; exec bzip2 "$@"'
     )
-    no_round_trip = script(
-        tmp_path / "trip", 'bzip2 "$@"; case $2 in -d) echo more;; esac'
-    )
+    no_trip = script(tmp_path / "trip", 'bzip2 "$@"; case $2 in -d) echo more;; esac')
     broken = script(tmp_path / "broken", "exit 3")
     assert compare_bzip2(stock, stock, [text], nothing) == []
-    assert compare_bzip2(stock, other_level, [text], nothing) == [
-        "text: compressed with -9"
-    ]
-    assert compare_bzip2(stock, no_round_trip, [text], nothing) == [
+    assert compare_bzip2(stock, other, [text], nothing) == ["text: compressed with -9"]
+    assert compare_bzip2(stock, no_trip, [text], nothing) == [
         "text: decompressed after -1",
         "text: decompressed after -9",
     ]
@@ -197,13 +191,11 @@ def test_builds_are_compared(tmp_path: Path) -> None:
         compare_bzip2(stock, broken, [text], nothing)
 
 
-def results(agreement: Agreement, text: int, differences: list[str]) -> list[bool]:
+def results(agreement: Agreement, text: int, wrong: list[str]) -> list[bool]:
     """Which promises a build keeps, against a stock build of 10,000 bytes."""
     asked = Asked(agreement, sessions=1, first_us=100.0, rest_us=990.0)
     build = ModelBuild(Path("bzip2"), text, (), "pipe", asked, 5.0)
-    kept = report.promises(
-        Build(Path("bzip2"), 10_000), [report.Result(build, differences)]
-    )
+    kept = report.promises(Build(Path("bzip2"), 10_000), [report.Result(build, wrong)])
     return [promise.kept for promise in kept]
 
 

@@ -180,9 +180,7 @@ def test_the_papers_loop(sources: Path) -> None:
     with InteractiveCompilerInterface(command, "eviction", timeout=60) as compiler:
         features = compiler.evaluate()
         assert (compiler.advisor, compiler.context) == ("eviction", "pressure")
-        assert [spec.name for spec in compiler.headers["eviction"].features] == [
-            *features
-        ]
+        assert [s.name for s in compiler.headers["eviction"].features] == [*features]
         with pytest.raises(mlbridge.InvalidArgument, match="has no answer"):
             compiler.evaluate()
         with pytest.raises(mlbridge.InvalidArgument, match="no result"):

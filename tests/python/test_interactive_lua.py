@@ -201,14 +201,10 @@ def at_random(features: mlbridge.Features) -> int:
 
 
 EVICTIONS = [(CLANG, first), (LLC, first)]
-LONG_EVICTIONS = [
-    (tool, policy) for tool in (CLANG, LLC) for policy in (last, at_random)
-]
+MORE = [(tool, policy) for tool in (CLANG, LLC) for policy in (last, at_random)]
 
 
-@pytest.mark.parametrize(
-    ("tool", "policy"), EVICTIONS + (LONG_EVICTIONS if IS_FULL else [])
-)
+@pytest.mark.parametrize(("tool", "policy"), EVICTIONS + (MORE if IS_FULL else []))
 def test_lua_runs_whoever_is_evicted(
     lua: SourceProgram,
     tool: str,

@@ -345,9 +345,7 @@ def test_what_llvm_writes(tmp_path: Path) -> None:
     announced: dict[str, Any] = json.loads(first)
     # There the advice is not sent along; in a log it is the last feature.
     announced["features"].append(announced["advice"])
-    size = sum(
-        8 * int(np.prod(feature["shape"])) for feature in announced["features"][:-1]
-    )
+    size = sum(8 * int(np.prod(f["shape"])) for f in announced["features"][:-1])
     context_line, observation_line, data = rest.split(b"\n", 2)
     data = data[:size] + np.int64(1).tobytes()
     lines = (json.dumps(announced).encode(), context_line, observation_line, data, b"")
