@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
-
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, SchemaMismatch, Timeout, Unsupported
