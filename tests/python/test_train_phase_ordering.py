@@ -792,10 +792,11 @@ SLICES = {"a": slice(0, 30), "b": slice(30, 40)}
 def test_the_evaluation_on_the_command_line(
     trained: coreset.Trained, folder: Path, tmp_path: Path
 ) -> None:
+    most = SMALL if IS_FULL else 1000
     out, plot = tmp_path / "found.json", tmp_path / "found.png"
     run_cli(
         *("evaluate", "phase-ordering", trained.model, "--corpus", folder),
-        *("--split", "training", "--max-instructions", SMALL, "--tries", "3"),
+        *("--split", "training", "--max-instructions", most, "--tries", "3"),
         *("--json", out, "--plot", plot, "--jobs", "2"),
     )
     assert plot.read_bytes().startswith(b"\x89PNG")
