@@ -79,8 +79,7 @@ def ggnn() -> onnx.ModelProto:
         g.op("MatMul", [state, keep], f"k{i}")
         g.op("Add", [f"u{i}", f"k{i}"], f"s{i}")
         g.op("Add", [f"s{i}", bias], f"b{i}")
-        out = "states" if i == 3 else f"state{i}"
-        state = g.op("Tanh", [f"b{i}"], out)
+        state = g.op("Tanh", [f"b{i}"], "states" if i == 3 else f"state{i}")
     g.op("ReduceSum", [state, g.constant([0])], "pooled", keepdims=1)
     g.op("Gemm", ["pooled", g.weight(16, 4), g.weight(4)], "logits")
     return g.model(
@@ -233,6 +232,20 @@ class GraphBuilder:
         helper.set_model_props(model, {"mlbridge.source": f"tests: {name}"})
         onnx.checker.check_model(model)
         return model
+
+    def save(
+        self,
+        path: Path,
+        inputs: Sequence[tuple[str, int, Sequence[int | str]]],
+        outputs: Sequence[tuple[str, int, Sequence[int | str]]],
+        **metadata: str,
+    ) -> Path:
+        """Writes the model to a file."""
+        model = self.model(path.stem, inputs, outputs)
+        for key, value in metadata.items():
+            model.metadata_props.add(key=key, value=value)
+        onnx.save(model, path)
+        return path
 
 
 if __name__ == "__main__":

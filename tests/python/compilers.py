@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium import spaces
 
 from mlbridge.envs import CompilerEnv
+from programs import status_of
 
 BUILD = Path(__file__).resolve().parents[2] / "build/release"
 PROGRAM = str(BUILD / "tests/training/test-environment")
@@ -49,16 +50,8 @@ def wait_until_gone(tag: str, timeout: float = 5.0) -> list[int]:
 
 def zombies() -> list[int]:
     """Children of this process that nobody has reaped."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                status = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if status[0] == "Z" and int(status[1]) == os.getpid():
-                found.append(int(entry.name))
-    return found
+    known = {int(p.name): status_of(p.name) for p in Path("/proc").glob("[0-9]*")}
+    return [n for n, status in known.items() if status[1:3] == ["Z", str(os.getpid())]]
 
 
 @contextmanager
@@ -71,8 +64,7 @@ def compiler_env(spec: str = "pipe", **settings: Any) -> Iterator[CompilerEnv]:
         "reset_timeout": 10.0,
         **settings,
     }
-    command = settings.pop("command", [PROGRAM])
-    env = CompilerEnv(command, spec, **settings)
+    env = CompilerEnv(settings.pop("command", [PROGRAM]), spec, **settings)
     try:
         yield env
     finally:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 import aot_models
 from mlbridge import ModelRunner
 from mlbridge.aot import compile_model
+from programs import IS_FULL
 
 MODULES = Path(__file__).parents[2] / "build/release/lib"
 """Where the release build has its runner modules, MLBridge-NAME.so."""
@@ -72,8 +73,25 @@ def aot_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture
+def quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of a corpus are tried with less to do, but for `make test-full`."""
+    runs = pytest.importorskip("mlbridge_optimizations.corpus.runs")
+    if not IS_FULL:
+        test = runs._packer(1, "-9 -c", "-d -c")
+        monkeypatch.setitem(runs.RUN_TESTS, "bzip2", test)
+
+
 def assert_same(found: Any, expected: Any) -> None:
-    """Same type, shape and value; all NaNs are equal, 0.0 and -0.0 are not."""
+    """Same type, shape and value; all NaNs are equal, 0.0 and -0.0 are not.
+
+    Of dictionaries, the same keys in any order, with the same values.
+    """
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for key, value in expected.items():
+            assert_same(found[key], value)
+        return
     if not isinstance(expected, np.ndarray):
         assert type(found) is type(expected)
         assert found == expected
@@ -85,6 +103,11 @@ def assert_same(found: Any, expected: Any) -> None:
         numbers = ~np.isnan(expected)
         signs = np.signbit(found[numbers]), np.signbit(expected[numbers])
         np.testing.assert_array_equal(*signs)
+
+
+def as_array(value: Any) -> Any:
+    """A feature as it comes back; texts are no arrays."""
+    return value if isinstance(value, (str, list)) else np.asarray(value)
 
 
 def assert_close(found: NDArray[Any], expected: NDArray[Any]) -> None:

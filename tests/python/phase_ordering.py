@@ -4,7 +4,6 @@
 """The phase-ordering environment for tests: opt with the plug-in, and programs."""
 
 import json
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from gymnasium import spaces
 
 from mlbridge.envs import CompilerEnv
 from mlbridge.envs.machine_code import text_size
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "build/release/lib/MLBridgeLLVM.so"
@@ -72,7 +72,7 @@ def bitcode(folder: Path, source: str = PROGRAM, name: str = "program") -> str:
 
 def run(*command: str) -> str:
     """What a command prints."""
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return run_program(command, check=True).stdout
 
 
 def actions(space: str = "oz") -> dict[str, Any]:
@@ -103,7 +103,8 @@ def environment(
     features: Sequence[tuple[str, int]] = (("counts", 12),),
     **settings: Any,
 ) -> Iterator[CompilerEnv]:
-    """The environment, whose steps take so many actions at once."""
+    """The environment, whose steps take so many actions at once; options as "-stop"."""
+    words = [f"-mlbridge-phase-ordering{option}" for option in options]
     settings = {
         "observation_space": spaces.Dict(
             {n: spaces.Box(-np.inf, np.inf, (k,), np.float32) for n, k in features}
@@ -115,7 +116,7 @@ def environment(
         [
             *("opt-22", f"-load-pass-plugin={PLUGIN}"),
             "-passes=mlbridge-phase-ordering-environment",
-            *("-disable-output", *options, "/dev/null"),
+            *("-disable-output", *words, "/dev/null"),
         ],
         spec,
         **settings,

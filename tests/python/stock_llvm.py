@@ -4,7 +4,6 @@
 """Small C files, processes and files left behind, for the tests of stock compilers."""
 
 import contextlib
-import os
 import shutil
 import tempfile
 import time
@@ -12,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from programs import status_of
 
 CLANG, OPT, LLC = "clang-22", "opt-22", "llc-22"
 
@@ -84,18 +85,12 @@ def children() -> set[int]:
 
 def group_members(group: int) -> dict[int, str]:
     """The live processes of a group, with the names of their programs."""
-    members = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            status = (folder / "stat").read_text()
-        except OSError:
-            continue
-        # pid (program) state parent group ...
-        program = status[status.index("(") + 1 : status.rindex(")")]
-        state, _, its_group, *_ = status[status.rindex(")") + 2 :].split()
-        if int(its_group) == group and state not in "ZX":
-            members[int(folder.name)] = program
-    return members
+    known = {int(p.name): status_of(p.name) for p in Path("/proc").glob("[0-9]*")}
+    return {
+        pid: status[0]
+        for pid, status in known.items()
+        if status and status[3] == str(group) and status[1] not in "ZX"
+    }
 
 
 def assert_gone(group: int) -> None:
@@ -111,8 +106,3 @@ def compiler_of(group: int) -> int:
     compilers = [pid for pid in group_members(group) if pid != group]
     assert len(compilers) == 1
     return compilers[0]
-
-
-def full_tests() -> bool:
-    """Whether the long tests are to run, too."""
-    return bool(os.environ.get("MLBRIDGE_TEST_FULL"))

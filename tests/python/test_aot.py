@@ -3,8 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``mlbridge compile``: what it makes answers as ONNX Runtime does, or is not made."""
 
+import importlib.util
 import re
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +20,8 @@ from onnx import TensorProto, helper
 from typer.testing import CliRunner
 
 import aot_models
-from conftest import assert_answers_alike, libraries_in
-from mlbridge import ModelRunner
+from conftest import MODULES, assert_answers_alike, assert_close, libraries_in
+from mlbridge import Features, ModelRunner, inprocess, serving
 from mlbridge.aot import compile_model, default_name
 from mlbridge.aot.check import check
 from mlbridge.aot.extents import generalise
@@ -29,8 +33,88 @@ from mlbridge.errors import (
     SchemaMismatch,
     Unsupported,
 )
+from mlbridge.runtimes import tvm
+from programs import answer_of, run_cli, run_program, shell_script
 
 TOLERANCE = 1e-5
+
+# One model of each kind gives the same answers whatever runs it. TensorFlow's models
+# (tests/tensorflow) and PyTorch's packages (test_runtimes.py) are not made from .onnx
+# files, so they are compared with their frameworks.
+
+IN_PROCESS = ("onnx", "aot", "aot?cpu=baseline", "tvm")
+SERVED = ("pipe", "shm", "shm?serdes=json", "grpc+unix")
+PAIRS = [
+    (backend, kind)
+    for backend in IN_PROCESS + SERVED
+    for kind in aot_models.MODELS
+    # TVM reads no LSTM from ONNX, which test_runtimes.py holds it to.
+    if (backend, kind) != ("tvm", "lstm")
+]
+
+
+class Reference:
+    """An .onnx file, as ONNX Runtime alone runs it."""
+
+    def __init__(self, path: Path) -> None:
+        self._session = onnxruntime.InferenceSession(path)
+        self.names = [output.name for output in self._session.get_outputs()]
+
+    def __call__(self, features: Features) -> dict[str, Any]:
+        found = self._session.run(self.names, features)
+        return dict(zip(self.names, map(np.asarray, found), strict=True))
+
+
+def made_by_tvm(model: Path) -> str:
+    if (
+        importlib.util.find_spec("tvm") is None
+        or not (MODULES / "MLBridge-tvm.so").exists()
+    ):
+        pytest.skip("Apache TVM is not installed: `make test-full` does that")
+    library = model.with_suffix(".tvm.so")
+    if not library.exists():
+        tvm.compile_model(model, library)
+    return f"tvm:{library}?runtime={tvm.runtime()}"
+
+
+def in_process(backend: str, model: Path) -> str:
+    """The spec for a model."""
+    scheme, question_mark, options = backend.partition("?")
+    if scheme == "tvm":
+        return made_by_tvm(model)
+    if scheme == "onnx" and not any(s.name == "onnx" for s in inprocess.schemes()):
+        pytest.skip("this build has no scheme onnx:")
+    file = model if scheme == "onnx" else model.with_name(f"lib{model.stem}.so")
+    return f"{scheme}:{file}{question_mark}{options}"
+
+
+@pytest.mark.parametrize(("backend", "kind"), PAIRS)
+def test_answers_are_those_of_onnx_runtime(
+    backend: str,
+    kind: str,
+    aot_folder: Path,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MLBRIDGE_MODULES", str(MODULES))
+    model = aot_folder / f"{kind}.onnx"
+    reference = Reference(model)
+    server: AbstractContextManager[Any] = nullcontext()
+    if backend in SERVED:
+        scheme, question_mark, options = backend.partition("?")
+        if scheme.startswith("grpc"):
+            pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
+        server = serving(reference, f"{scheme}:{name}")
+        spec = f"{scheme}:{name}{question_mark}{options}"
+    else:
+        spec = in_process(backend, model)
+    with server, ModelRunner(spec) as runner:
+        for features in aot_models.questions(kind):
+            found = runner.evaluate(features)
+            expected = reference(features)
+            assert sorted(found) == sorted(expected)
+            for output in expected:
+                assert_close(np.asarray(found[output]), expected[output])
 
 
 def test_a_library_is_loaded_once_for_all_runners(aot_folder: Path) -> None:
@@ -63,9 +147,8 @@ def test_an_index_of_a_feature_extractor(tmp_path: Path) -> None:
     versions = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 3)]
     made = helper.make_model(graph, opset_imports=versions)
     made.ir_version = 9
-    library = compile_here(made, tmp_path)
     x = np.arange(9, dtype=np.float32).reshape(1, 9)
-    with ModelRunner(f"aot:{library}") as runner:
+    with compiled(made, tmp_path) as (runner, _):
         assert runner.evaluate({"x": x, "i": np.array([8, 0])})["y"].sum() == 8
         for wrong in (9, -10, 100000, 1 << 40):
             with pytest.raises(ModelError, match="beyond the table's end"):
@@ -86,44 +169,27 @@ def test_operators_that_nobody_has_looked_at_are_refused(tmp_path: Path) -> None
 
 
 def test_the_library_shows_its_descriptor_and_nothing_else(aot_folder: Path) -> None:
-    symbols = subprocess.run(
-        ["nm", "--dynamic", "--defined-only", aot_folder / "libggnn.so"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert [line.split()[-1] for line in symbols.splitlines()] == [
-        "mlbridge_aot_model",
-        "mlbridge_aot_model_ggnn",
-    ]
+    symbols = nm("--dynamic", aot_folder / "libggnn.so").splitlines()
+    shown = ["mlbridge_aot_model", "mlbridge_aot_model_ggnn"]
+    assert [line.split()[-1] for line in symbols] == shown
 
 
 def test_archives_and_c(tmp_path: Path) -> None:
     onnx.save(aot_models.several(), tmp_path / "m.onnx")
     made, header = tmp_path / "libpolicy.a", tmp_path / "policy.h"
     compile_model(tmp_path / "m.onnx", made, header=header)
-    symbols = subprocess.run(
-        ["nm", "--extern-only", "--defined-only", made],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert re.findall(r"[A-Z] (\w+)$", symbols, re.M) == ["mlbridge_aot_model_policy"]
+    symbols = re.findall(r"[A-Z] (\w+)$", nm("--extern-only", made), re.M)
+    assert symbols == ["mlbridge_aot_model_policy"]
     declared = "extern const MLBridgeAOTModel mlbridge_aot_model_policy;"
     assert declared in header.read_text()
     # One file that needs no header of ours, for whatever compiler.
     compile_model(tmp_path / "m.onnx", tmp_path / "policy.c", name="other")
     for compiler in ("gcc", "clang-22"):
-        subprocess.run(
-            [compiler, "-w", "-c", "policy.c", "-o", "other.o"],
-            cwd=tmp_path,
-            check=True,
-        )
+        command = [compiler, "-w", "-c", "policy.c", "-o", "other.o"]
+        subprocess.run(command, cwd=tmp_path, check=True)
 
 
-def test_a_model_that_answers_otherwise_is_not_made(
-    aot_folder: Path, tmp_path: Path
-) -> None:
+def test_a_model_that_differs_is_not_made(aot_folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.onnx"
     onnx.save(aot_models.mlp(seed=2), other)
     pattern = r"logits\[0, \d+\]: expected -?[\d.]+ as ONNX Runtime has it, found"
@@ -138,13 +204,21 @@ def test_a_model_that_crashes_is_not_made(tmp_path: Path) -> None:
     assert "int status = MLBRIDGE_AOT_OK;" in text
     text = text.replace("int status = MLBRIDGE_AOT_OK;", "int status = *(int *)8;")
     (tmp_path / "m.c").write_text(text)
-    subprocess.run(
-        ["gcc", "-w", "-shared", "-fPIC", "-DMLBRIDGE_AOT_SHARED", "m.c", "-om.so"],
-        cwd=tmp_path,
-        check=True,
-    )
+    gcc(folder=tmp_path)
     with pytest.raises(ModelError, match="ended by SIGSEGV"):
         check(tmp_path / "m.so", tmp_path / "m.onnx", {}, TOLERANCE)
+
+
+def nm(*arguments: str | Path) -> str:
+    """The symbols that a file defines."""
+    command = ["nm", "--defined-only", *arguments]
+    return run_program(command, check=True).stdout
+
+
+def gcc(*arguments: str, folder: Path) -> None:
+    """A library of m.c, whatever that has become."""
+    command = ["gcc", "-w", "-shared", "-fPIC", "-DMLBRIDGE_AOT_SHARED", *arguments]
+    subprocess.run([*command, "m.c", "-om.so", "-lm"], cwd=folder, check=True)
 
 
 def model(
@@ -168,14 +242,22 @@ def compile_here(made: onnx.ModelProto, tmp_path: Path, **options: Any) -> Path:
     return tmp_path / "m.so"
 
 
+@contextmanager
+def compiled(
+    made: onnx.ModelProto, tmp_path: Path, spec: str = "aot:{}", **options: Any
+) -> Iterator[tuple[ModelRunner, Any]]:
+    """A runner of the model as code, and what ONNX Runtime answers."""
+    with ModelRunner(spec.format(compile_here(made, tmp_path, **options))) as runner:
+        yield runner, Reference(tmp_path / "m.onnx")
+
+
 def test_an_extent_that_is_computed(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Concat", ["x", "x"], ["z"], axis=0),
         helper.make_node("ReduceMean", ["z"], ["m"], axes=[0], keepdims=1),
         helper.make_node("Sub", ["z", "m"], ["y"]),
     ]
-    made = compile_here(model(nodes, ["n", 3], ["m", 3]), tmp_path)
-    with ModelRunner(f"aot:{made}") as runner:
+    with compiled(model(nodes, ["n", 3], ["m", 3]), tmp_path) as (runner, _):
         for n in (4, 9, 2):
             x = np.arange(3 * n, dtype=np.float32).reshape(n, 3)
             found = runner.evaluate({"x": x})["y"]
@@ -194,9 +276,8 @@ def test_exponentials_to_the_ends_of_what_there_is(tmp_path: Path) -> None:
     with np.errstate(over="ignore"):
         expected = np.concatenate([np.exp(x), np.tanh(x)])
     for cpu in ("", "?cpu=baseline"):
-        with ModelRunner(f"aot:{made}{cpu}") as runner:
-            found = runner.evaluate({"x": x})["y"]
-            np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=1e-37)
+        found = answer_of(f"aot:{made}{cpu}", {"x": x})["y"]
+        np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=1e-37)
 
 
 def not_finite() -> onnx.ModelProto:
@@ -251,14 +332,7 @@ def test_code_that_makes_a_number_of_nan_is_not_made(tmp_path: Path) -> None:
         assert f"#define {name} mlb_{name}\n" in text
         text = text.replace(f"#define {name} mlb_{name}\n", "")
     (tmp_path / "m.c").write_text(text)
-    subprocess.run(
-        [
-            *("gcc", "-w", "-shared", "-fPIC", "-O1", "-DMLBRIDGE_AOT_SHARED"),
-            *("m.c", "-om.so", "-lm"),
-        ],
-        cwd=tmp_path,
-        check=True,
-    )
+    gcc("-O1", folder=tmp_path)
     with pytest.raises(ModelError, match=r"input of nan makes .* and .* of the code"):
         check(tmp_path / "m.so", tmp_path / "m.onnx", {}, TOLERANCE)
 
@@ -266,8 +340,7 @@ def test_code_that_makes_a_number_of_nan_is_not_made(tmp_path: Path) -> None:
 def picked(start: int) -> onnx.ModelProto:
     """x float[n] -> y float[1]: the element at `start`."""
     g = aot_models.GraphBuilder(9)
-    ends = [g.constant([start]), g.constant([start + 1])]
-    g.op("Slice", ["x", *ends], "one")
+    g.op("Slice", ["x", g.constant([start]), g.constant([start + 1])], "one")
     g.op("Reshape", ["one", g.constant([1])], "same")
     g.op("Neg", ["same"], "y")
     return g.model("g", [("x", TensorProto.FLOAT, ["n"])], [("y", 1, [1])])
@@ -286,17 +359,15 @@ def best_three() -> onnx.ModelProto:
 def test_sizes_that_have_no_answer_are_refused(
     tmp_path: Path, made: onnx.ModelProto, least: int
 ) -> None:
-    library = compile_here(made, tmp_path)
-    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
-    with ModelRunner(f"aot:{library}") as runner:
+    with compiled(made, tmp_path) as (runner, reference):
         for n in (least, least + 1, 2500):
             x = np.arange(n, dtype=np.float32)
-            found = runner.evaluate({"x": x})["y"]
-            np.testing.assert_array_equal(found, session.run(["y"], {"x": x})[0])
+            np.testing.assert_array_equal(
+                runner.evaluate({"x": x})["y"], reference({"x": x})["y"]
+            )
         for n in (1, least - 1):
-            x = np.zeros(n, np.float32)
             with pytest.raises(SchemaMismatch, match=f"n >= {least}"):
-                runner.evaluate({"x": x})
+                runner.evaluate({"x": np.zeros(n, np.float32)})
 
 
 def test_positions_of_which_there_are_so_many(tmp_path: Path) -> None:
@@ -307,13 +378,11 @@ def test_positions_of_which_there_are_so_many(tmp_path: Path) -> None:
     g.op("Slice", [g.weight(3000, 4), *ends], "positions")
     g.op("Add", ["x", "positions"], "y")
     made = g.model("g", [("x", TensorProto.FLOAT, ["n", 4])], [("y", 1, ["n", 4])])
-    library = compile_here(made, tmp_path)
-    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
-    with ModelRunner(f"aot:{library}") as runner:
+    with compiled(made, tmp_path) as (runner, reference):
         for n in (1, 2003):
-            x = np.ones((n, 4), np.float32)
-            found = runner.evaluate({"x": x})["y"]
-            np.testing.assert_array_equal(found, session.run(["y"], {"x": x})[0])
+            asked = {"x": np.ones((n, 4), np.float32)}
+            found = runner.evaluate(asked)["y"]
+            np.testing.assert_array_equal(found, reference(asked)["y"])
         with pytest.raises(SchemaMismatch, match=r"n <= \d+"):
             runner.evaluate({"x": np.ones((3500, 4), np.float32)})
 
@@ -330,8 +399,7 @@ def test_code_that_decides_by_size_is_not_made(tmp_path: Path) -> None:
 def test_an_extent_that_is_pinned(tmp_path: Path) -> None:
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     made = compile_here(model(nodes, [None, 3], [None, 3]), tmp_path, pin={"x:0": 2})
-    with ModelRunner(f"aot:{made}") as runner:
-        assert runner.evaluate({"x": np.ones((2, 3), np.float32)})["y"].sum() == 6
+    assert answer_of(f"aot:{made}", {"x": np.ones((2, 3), np.float32)})["y"].sum() == 6
     with pytest.raises(InvalidArgument, match="no free extent 'batch'; it has x:0"):
         compile_model(tmp_path / "m.onnx", made, pin={"batch": 2})
 
@@ -342,16 +410,12 @@ def test_what_cannot_be_compiled_is_named(tmp_path: Path) -> None:
     )
     with pytest.raises(Unsupported, match=r"tensor of numbers for 'x', .* STRING"):
         compile_here(strings, tmp_path)
-    cells = model(
-        [
-            helper.make_node("NonZero", ["x"], ["i"]),
-            helper.make_node("Cast", ["i"], ["y"], to=1),
-        ],
-        ["n"],
-        [1, None],
-    )
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["i"]),
+        helper.make_node("Cast", ["i"], ["y"], to=1),
+    ]
     with pytest.raises((Unsupported, ModelError)):
-        compile_here(cells, tmp_path)
+        compile_here(model(nodes, ["n"], [1, None]), tmp_path)
     assert not (tmp_path / "m.so").exists()
     unnamed = model([helper.make_node("Identity", ["x"], ["y"])], [2], [2], 99)
     with pytest.raises(Unsupported, match="for 'x', found elements of type 99"):
@@ -363,9 +427,7 @@ def test_what_cannot_be_compiled_is_named(tmp_path: Path) -> None:
         compile_model(tmp_path / "nothing.onnx", tmp_path / "m.so")
 
 
-def test_a_file_is_there_as_a_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_there_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     onnx.save(aot_models.several(), tmp_path / "m.onnx")
     output, header = tmp_path / "policy.c", tmp_path / "policy.h"
     compile_model(tmp_path / "m.onnx", output, header=header)
@@ -407,13 +469,11 @@ def test_more_dimensions_than_a_runner_takes(tmp_path: Path) -> None:
 def test_a_sequence_of_any_length(tmp_path: Path) -> None:
     made = aot_models.lstm()
     made.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
-    library = compile_here(made, tmp_path)
-    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
-    with ModelRunner(f"aot:{library}") as runner:
+    with compiled(made, tmp_path) as (runner, reference):
         for n in (1, 40):
             asked = {"tokens": np.arange(n), "state": np.ones((1, 8), np.float32)}
-            (expected,) = session.run(["probabilities"], asked)
             found = runner.evaluate(asked)["probabilities"]
+            expected = reference(asked)["probabilities"]
             np.testing.assert_allclose(found, expected, atol=TOLERANCE)
 
 
@@ -449,17 +509,12 @@ def test_numbers_that_follow_from_free_extents() -> None:
 def test_the_command_line(tmp_path: Path) -> None:
     onnx.save(aot_models.several(), tmp_path / "m.onnx")
     output = tmp_path / "libpolicy.so"
-    result = CliRunner().invoke(
-        app, ["compile", str(tmp_path / "m.onnx"), "-o", str(output)]
+    said = run_cli("compile", tmp_path / "m.onnx", "-o", output)
+    pattern = (
+        r"emx-onnx-cgen [\d.]+: .*KiB in .* agrees with .*baseline: \d+ evaluations"
     )
-    said = " ".join(result.output.split())
-    assert result.exit_code == 0, said
-    assert re.search(
-        r"emx-onnx-cgen [\d.]+: .*KiB in .* agrees with .*baseline: \d+ evaluations",
-        said,
-    )
-    with ModelRunner(f"aot:{output}") as runner:
-        assert "score" in runner.evaluate(next(aot_models.questions("several")))
+    assert re.search(pattern, " ".join(said.split()))
+    assert "score" in answer_of(f"aot:{output}", next(aot_models.questions("several")))
 
 
 @pytest.mark.parametrize(
@@ -473,8 +528,7 @@ def test_the_command_line(tmp_path: Path) -> None:
 )
 def test_wrong_use(tmp_path: Path, arguments: list[str], message: str) -> None:
     onnx.save(aot_models.several(), tmp_path / "m.onnx")
-    command = ["compile", str(tmp_path / "m.onnx"), *arguments]
-    result = CliRunner().invoke(app, command)
+    result = CliRunner().invoke(app, ["compile", str(tmp_path / "m.onnx"), *arguments])
     assert result.exit_code != 0
     assert message in " ".join(f"{result.output} {result.exception}".split())
 
@@ -482,3 +536,40 @@ def test_wrong_use(tmp_path: Path, arguments: list[str], message: str) -> None:
 def test_default_names() -> None:
     assert default_name(Path("a/libpolicy.so")) == "policy"
     assert default_name(Path("my-policy.v2.o")) == "my_policy_v2"
+
+
+# What lib/TF/AOT/compile.py says where nothing comes of a SavedModel. What comes of one
+# is tested where TensorFlow is: tests/tensorflow.
+
+COMPILE = Path(__file__).parents[2] / "lib" / "TF" / "AOT" / "compile.py"
+
+
+def compile_by(saved_model_cli: str, folder: Path, *cpu: str) -> str:
+    """What it writes to stderr, with a tool in TensorFlow's place."""
+    python, tool = folder / "python", folder / "saved_model_cli"
+    python.symlink_to(sys.executable)
+    shell_script(tool, saved_model_cli)
+    done = run_program(
+        [python, COMPILE, "model", folder, "policy", "serving_default", *cpu]
+    )
+    assert done.returncode == 1
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("echo first >&2; echo last >&2; exit 3", "model: last\n"),
+        ("exit 3", "model: saved_model_cli ended with status 3\n"),
+        ("kill -9 $$", "model: saved_model_cli ended with status -9\n"),
+    ],
+)
+def test_a_tool_that_fails(tmp_path: Path, tool: str, said: str) -> None:
+    assert compile_by(tool, tmp_path) == said
+
+
+def test_a_cpu_that_nothing_could_check_for(tmp_path: Path) -> None:
+    said = compile_by(f"touch {tmp_path}/called", tmp_path, "znver9")
+    assert said.startswith("model: CPU: expected one of x86-64-v3, haswell, ")
+    assert said.endswith(", found 'znver9'\n")
+    assert not (tmp_path / "called").exists()

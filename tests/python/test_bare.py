@@ -14,32 +14,20 @@ import select
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
 
 import mlbridge
 from conftest import assert_same
+from programs import PATIENCE, asked, raising, until
 
-T = TypeVar("T")
 Peer = tuple[int, int]
-
-PATIENCE = 10.0
-
-
-def until(attempt: Callable[[], T | None]) -> T:
-    """What the attempt gives, as soon as it gives something."""
-    deadline = time.monotonic() + PATIENCE
-    while (result := attempt()) is None:
-        if time.monotonic() > deadline:
-            raise TimeoutError("the model is not there")
-        time.sleep(0.001)
-    return result
 
 
 def open_writer(path: str) -> int | None:
@@ -111,6 +99,10 @@ def bitstream(**tensors: np.ndarray[Any, Any]) -> bytes:
     return json.dumps({"features": features}).encode() + b"\n" + body + b"\n"
 
 
+def of(x: int) -> bytes:
+    return bitstream(x=np.array([x], np.int32))
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
@@ -129,7 +121,7 @@ def bitstream(**tensors: np.ndarray[Any, Any]) -> bytes:
 def test_answers_in_bytes(name: str, answer: Any, expected: bytes) -> None:
     """Python's numbers are C's int and float there; an array has its own type."""
     with mlbridge.serving(lambda _: answer, f"pipe:{name}"), compiler(name) as peer:
-        assert ask(peer, bitstream(x=np.array([1], np.int32))) == expected
+        assert ask(peer, of(1)) == expected
 
 
 def test_features_in_bytes(name: str) -> None:
@@ -150,8 +142,7 @@ def test_features_in_bytes(name: str) -> None:
             assert ask(peer, bitstream(**sent)) == struct.pack("<f", 15)
     for features in seen:
         assert list(features) == list(sent)
-        for key, value in sent.items():
-            assert_same(features[key], value)
+        assert_same(features, sent)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +173,7 @@ def test_what_the_model_knows_of_them(name: str) -> None:
                 return ask(peer, bitstream(x=np.array([1.5], np.float32)))
 
         reply = executor.submit(foreign)
-        features = interface.evaluate()
-        assert_same(features["x"], np.array([1.5], np.float32))
+        assert_same(interface.evaluate()["x"], np.array([1.5], np.float32))
         assert (interface.pid, interface.advice_type) == (0, "")
         with pytest.raises(mlbridge.SchemaMismatch, match="int32_t"):
             interface.populate_buffer(2**40)
@@ -193,14 +183,10 @@ def test_what_the_model_knows_of_them(name: str) -> None:
 
 
 def test_one_after_another_and_beside_our_own(name: str) -> None:
-    with (
-        mlbridge.serving(lambda f: f["x"] + 1, f"pipe:{name}") as served,
-        mlbridge.create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-    ):
+    with asked(lambda f: f["x"] + 1, name) as (served, runner):
         for i in range(5):
             with compiler(name) as peer:
-                message = bitstream(x=np.array([i], np.int32))
-                assert ask(peer, message) == struct.pack("<i", i + 1)
+                assert ask(peer, of(i)) == struct.pack("<i", i + 1)
                 assert runner.evaluate({"x": i}, int) == i + 1
     assert served.statistics.sessions == 6
 
@@ -216,14 +202,13 @@ def test_no_answer_reaches_the_next_compiler(name: str) -> None:
 
     with mlbridge.serving(policy, f"pipe:{name}"):
         with compiler(name) as (_, writer):
-            message = bitstream(x=np.array([1], np.int32))
-            os.write(writer, struct.pack("<Q", len(message)) + message)
+            os.write(writer, struct.pack("<Q", len(of(1))) + of(1))
             assert asked.wait(20)
         with ThreadPoolExecutor() as executor:
 
             def foreign() -> bytes:
                 with compiler(name) as peer:
-                    return ask(peer, bitstream(x=np.array([2], np.int32)))
+                    return ask(peer, of(2))
 
             reply = executor.submit(foreign)
             time.sleep(0.2)
@@ -231,21 +216,18 @@ def test_no_answer_reaches_the_next_compiler(name: str) -> None:
             assert reply.result(20) == struct.pack("<i", 2)
 
 
-def raises(kind: type[Exception], text: str) -> mlbridge.Policy:
-    def policy(features: mlbridge.Features) -> Any:
-        raise kind(text)
-
-    return policy
+def fails(kind: type[Exception], text: str) -> mlbridge.Policy:
+    return raising(lambda _: kind(text))
 
 
 # What no bare compiler can be told, and what the log says of it.
 DEFERRALS: dict[str, tuple[mlbridge.Policy, str]] = {
     "None": (lambda _: None, "answered None"),
-    "Deferred": (raises(mlbridge.Deferred, "not \udcff me"), r"not \udcff me"),
+    "Deferred": (fails(mlbridge.Deferred, "not \udcff me"), r"not \udcff me"),
 }
 FAILURES: dict[str, tuple[mlbridge.Policy, str]] = {
-    "raises": (raises(ValueError, "no weights"), "no weights"),
-    "raises half a character": (raises(ValueError, "no \ud800"), "no \ud800"),
+    "raises": (fails(ValueError, "no weights"), "no weights"),
+    "raises half a character": (fails(ValueError, "no \ud800"), "no \ud800"),
     "two outputs": (lambda _: {"a": 1, "b": 2}, "2 tensors"),
     "strings": (lambda _: ["a", "b"], "lengths"),
     "no UTF-8": (lambda _: "\udcff", "UTF-8"),
@@ -258,22 +240,16 @@ def test_what_they_cannot_be_told(
     name: str, serves: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It ends their session, and nobody else's."""
-    fails, says = (DEFERRALS | FAILURES)[serves]
+    answer, says = (DEFERRALS | FAILURES)[serves]
 
     def policy(features: mlbridge.Features) -> Any:
-        return 7 if features["x"] == 1 else fails(features)
+        return 7 if features["x"] == 1 else answer(features)
 
-    def question(x: int) -> bytes:
-        return bitstream(x=np.array([x], np.int32))
-
-    with (
-        mlbridge.serving(policy, f"pipe:{name}?max-message=64KiB") as served,
-        mlbridge.create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-    ):
+    with asked(policy, name, "?max-message=64KiB") as (served, runner):
         for session in (1, 3):
             with compiler(name) as peer:
-                assert ask(peer, question(1)) == struct.pack("<i", 7)
-                assert is_dropped(peer, question(0))
+                assert ask(peer, of(1)) == struct.pack("<i", 7)
+                assert is_dropped(peer, of(0))
             assert runner.evaluate({"x": 1}, int) == 7
             told = [record.getMessage() for record in caplog.records]
             # That the policy failed is one thing, and is told of once; that the
@@ -293,7 +269,7 @@ def test_a_deferral_is_no_failure(name: str, serves: str) -> None:
     with mlbridge.serving(policy, f"pipe:{name}", on_error="raise") as served:
         for _ in range(2):
             with compiler(name) as peer:
-                assert is_dropped(peer, bitstream(x=np.array([1], np.int32)))
+                assert is_dropped(peer, of(1))
     assert served.statistics.deferred == 2
 
 
@@ -306,9 +282,7 @@ def test_a_deferral_is_no_failure(name: str, serves: str) -> None:
         ("no UTF-8", mlbridge.InvalidArgument),
     ],
 )
-def test_a_failure_that_ends_serving(
-    name: str, serves: str, kind: type[Exception]
-) -> None:
+def test_a_failure_ends_serving(name: str, serves: str, kind: type[Exception]) -> None:
     """What the policy raised is what is raised, whether or not it can be told."""
     policy, _ = FAILURES[serves]
     with (
@@ -316,15 +290,13 @@ def test_a_failure_that_ends_serving(
         mlbridge.serving(policy, f"pipe:{name}", on_error="raise"),
         compiler(name) as peer,
     ):
-        assert is_dropped(peer, bitstream(x=np.array([1], np.int32)))
+        assert is_dropped(peer, of(1))
     if serves == "two outputs":
         assert isinstance(caught.value, mlbridge.Error)
         assert (caught.value.session, caught.value.pid) == (1, 0)
 
 
-def test_a_failure_in_the_papers_loop(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failure_in_the_loop(name: str, caplog: pytest.LogCaptureFixture) -> None:
     """Only of an answer is its author told; for a reason there is the log."""
     with (
         mlbridge.PipeCompilerInterface(name, timeout=20) as interface,
@@ -333,7 +305,7 @@ def test_a_failure_in_the_papers_loop(
 
         def foreign() -> bool:
             with compiler(name) as peer:
-                return is_dropped(peer, bitstream(x=np.array([1], np.int32)))
+                return is_dropped(peer, of(1))
 
         dropped = executor.submit(foreign)
         interface.evaluate()
@@ -341,7 +313,6 @@ def test_a_failure_in_the_papers_loop(
         interface.evaluate(mode="exit")
         assert dropped.result(20)
         assert r"no \udcff" in caplog.text
-
         dropped = executor.submit(foreign)
         interface.evaluate()
         interface.populate_buffer({"a": 1, "b": 2})
@@ -361,10 +332,7 @@ HUGE = (
 
 def test_a_shape_that_is_too_large(name: str, caplog: pytest.LogCaptureFixture) -> None:
     """Without elements, but for NumPy still too large."""
-    with (
-        mlbridge.serving(lambda _: 7, f"pipe:{name}") as served,
-        mlbridge.create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-    ):
+    with asked(lambda _: 7, name) as (served, runner):
         with compiler(name) as peer:
             assert is_dropped(peer, HUGE)
         assert runner.evaluate({"x": 1}, int) == 7

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from mlbridge import (
 )
 from mlbridge.doors import open_doors
 from mlbridge.errors import InvalidArgument
-from programs import Started
+from programs import Started, answer_of, in_threads, raising, until
 
 COMPILERS = 8
 
@@ -40,14 +41,7 @@ class Crowd:
 
     def ask(self, questions: Sequence[Features], rounds: int = 1) -> None:
         """Each asks its own question so often; failures are answers, too."""
-        threads = [
-            threading.Thread(target=self._ask, args=(i, questions[i], rounds))
-            for i in range(len(self._specs))
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
+        in_threads(lambda i: self._ask(i, questions[i], rounds), len(self._specs))
 
     def _ask(self, index: int, question: Features, rounds: int) -> None:
         with create_model_runner(self._specs[index]) as runner:
@@ -122,9 +116,7 @@ def test_a_function_of_one_question_is_never_given_more(name: str) -> None:
         ({"y": 1}, "KeyError"),
     ],
 )
-def test_a_lying_compiler_fails_alone(
-    name: str, wrong: Features, expected: str
-) -> None:
+def test_a_liar_fails_alone(name: str, wrong: Features, expected: str) -> None:
     @batched
     def policy(questions: Sequence[Features]) -> Any:
         if any(q["x"] == "text" for q in questions if isinstance(q["x"], str)):
@@ -149,9 +141,7 @@ def test_a_lying_compiler_fails_alone(
 
 
 @pytest.mark.parametrize("answers", [[], [1], [1] * 99])
-def test_a_wrong_number_of_answers_is_the_models_failure(
-    name: str, answers: list[int]
-) -> None:
+def test_a_wrong_number_of_answers_is_a_failure(name: str, answers: list[int]) -> None:
     @batched
     def policy(questions: Sequence[Features]) -> Any:
         return answers if questions[0]["x"] else [0] * len(questions)
@@ -178,10 +168,9 @@ def test_a_single_question_is_asked_once(name: str) -> None:
 
     with (
         serving(policy, f"pipe:{name}", max_batch=8),
-        create_model_runner(f"pipe:{name}") as runner,
         pytest.raises(ModelError, match="no"),
     ):
-        runner.evaluate({"x": 1}, int)
+        answer_of(f"pipe:{name}", {"x": 1}, int)
     assert calls == [1]
 
 
@@ -189,25 +178,19 @@ def test_a_dict_is_no_list_of_answers(name: str) -> None:
     policy = batched(lambda questions: {"out": [1]})  # type: ignore[arg-type, return-value]
     with (
         serving(policy, f"pipe:{name}"),
-        create_model_runner(f"pipe:{name}") as runner,
         pytest.raises(ModelError, match=r"returns a list or an array.* found dict"),
     ):
-        runner.evaluate({"x": 1}, int)
+        answer_of(f"pipe:{name}", {"x": 1}, int)
 
 
 def test_a_model_that_has_failed_keeps_nobody_waiting(name: str) -> None:
-    def policy(features: Features) -> int:
-        raise ValueError("no")
+    policy = raising(lambda _: ValueError("no"))
 
     def ask() -> None:
         with serving(policy, f"pipe:{name}", on_error="raise"):
-            with (
-                create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-                pytest.raises(ModelError),
-            ):
-                runner.evaluate({"x": 1}, int)
-            while Path(f"{name}.sock").exists():
-                time.sleep(0.01)
+            with pytest.raises(ModelError):
+                answer_of(f"pipe:{name}?timeout=20s", {"x": 1}, int)
+            until(lambda: not Path(f"{name}.sock").exists())
 
     with pytest.raises(ValueError, match="no"):
         ask()
@@ -218,8 +201,7 @@ def test_one_model_at_several_places(tmp_path: Path) -> None:
     places = [f"pipe:{first}", f"shm:{first}", f"shm:{second}"]
     with serving(lambda f: f["x"] + 1, places) as served:
         for spec in (f"pipe:{first}", f"shm:{first}", f"shm:{second}"):
-            with create_model_runner(spec) as runner:
-                assert runner.evaluate({"x": 41}, int) == 42
+            assert answer_of(spec, {"x": 41}, int) == 42
         # Of these, one alone has a door for bare compilers.
         assert Path(f"{first}.in").exists()
         assert not Path(f"{second}.in").exists()
@@ -254,8 +236,7 @@ def test_stack() -> None:
     ]
     stacked = stack(questions)
     np.testing.assert_array_equal(stacked["n"], np.arange(4))
-    assert stacked["v"].shape == (4, 2, 3)
-    assert stacked["v"].dtype == np.float32
+    assert (stacked["v"].shape, stacked["v"].dtype) == ((4, 2, 3), np.float32)
     assert stacked["name"] == ["f0", "f1", "f2", "f3"]
     questions[2]["v"] = np.zeros((3, 2), np.float32)
     with pytest.raises(SchemaMismatch, match=r"feature 'v' .* \(2, 3\) .* \(3, 2\)"):
@@ -276,39 +257,26 @@ print(mlbridge.serve(slow, sys.argv[1]).questions, flush=True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_question_at_hand_is_answered_before_the_end(
-    name: str, number: signal.Signals
-) -> None:
-    with Started(SLOW_SERVER, f"pipe:{name}", stderr=None) as process:
-        answers: list[int] = []
-
-        def ask() -> None:
-            with create_model_runner(f"pipe:{name}") as runner:
-                answers.append(runner.evaluate({"x": 1}, int))
-
-        asking = threading.Thread(target=ask)
-        asking.start()
+def test_the_question_at_hand_is_answered(name: str, number: signal.Signals) -> None:
+    with (
+        Started(SLOW_SERVER, f"pipe:{name}", stderr=None) as process,
+        ThreadPoolExecutor() as executor,
+    ):
+        answer = executor.submit(answer_of, f"pipe:{name}", {"x": 1}, int)
         assert process.stdout.readline() == "asked\n"
         process.send_signal(number)
-        asking.join(20)
-        assert answers == [7]
+        assert answer.result(20) == 7
         process.wait(20)
     assert list(Path(name).parent.iterdir()) == []
 
 
 def test_a_second_signal_does_not_wait(name: str) -> None:
     slower = SLOW_SERVER.replace("sleep(1)", "sleep(60)")
-    with Started(slower, f"pipe:{name}", stderr=None) as process:
-
-        def ask() -> None:
-            with (
-                create_model_runner(f"pipe:{name}") as runner,
-                pytest.raises(Exception, match="ended or closed"),
-            ):
-                runner.evaluate({"x": 1}, int)
-
-        asking = threading.Thread(target=ask)
-        asking.start()
+    with (
+        Started(slower, f"pipe:{name}", stderr=None) as process,
+        ThreadPoolExecutor() as executor,
+    ):
+        answer = executor.submit(answer_of, f"pipe:{name}", {"x": 1}, int)
         assert process.stdout.readline() == "asked\n"
         started = time.monotonic()
         process.send_signal(signal.SIGINT)
@@ -316,5 +284,6 @@ def test_a_second_signal_does_not_wait(name: str) -> None:
         process.send_signal(signal.SIGINT)
         process.wait(20)
         assert time.monotonic() - started < 10
-        asking.join(20)
+        with pytest.raises(Exception, match="ended or closed"):
+            answer.result(20)
     assert list(Path(name).parent.iterdir()) == []

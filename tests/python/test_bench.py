@@ -3,43 +3,43 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`mlbridge bench rtt`, but for its times, which no test depends on."""
 
-import json
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from bench_build import build_or_skip, children, refused, run_bench
-from mlbridge import InvalidArgument, ModelError, OSFailure, PeerClosed
+from bench_build import build_or_skip, measured, refused, run_bench
+from mlbridge import InvalidArgument, ModelError, ModelRunner, OSFailure, PeerClosed
 from mlbridge_benchmarks.common.processes import Placement, Sweep, Worker, placements
-from mlbridge_benchmarks.rtt import report
+from mlbridge_benchmarks.common.tables import bounds_table
+from mlbridge_benchmarks.rtt import inprocess, report
 from mlbridge_benchmarks.rtt.measurement import Results, Series, Subject
+from mlbridge_benchmarks.rtt.models import MLP, InProcessModel, ModelCache
 from mlbridge_benchmarks.rtt.runners import RUNNERS
 from mlbridge_benchmarks.rtt.workload import LENGTHS, Workload, parse_lengths
-
-
-def rtt(*arguments: str) -> str:
-    return run_bench("rtt", *arguments)
+from programs import run_program
 
 
 def between_processes(build: Path) -> list[str]:
-    """The runners of this file; models in one process are test_bench_inprocess.py's."""
+    """The runners that ask another process."""
     grpc = (build / "grpc-floor-server").exists()
     return ["pipe", "shm", *(["grpc"] if grpc else [])]
 
 
 def test_a_run_measures_every_row(tmp_path: Path) -> None:
     folder = build_or_skip()
-    output = rtt(
-        *("--sweeps", "1", "--lengths", "7,500,20000", "--build", str(folder)),
-        *("--json", str(tmp_path / "rows.json"), "--plot", str(tmp_path / "plot.png")),
+    output, rows = measured(
+        tmp_path,
+        *("rtt", "--sweeps", "1", "--lengths", "7,500,20000", "--build", folder),
         *(word for name in between_processes(folder) for word in ("--runner", name)),
+        plot="plot.png",
     )
-    rows = json.loads((tmp_path / "rows.json").read_text())
     expected = {
         (runner.name, serdes, policy, placement.name)
         for runner in RUNNERS.values()
@@ -52,49 +52,33 @@ def test_a_run_measures_every_row(tmp_path: Path) -> None:
     assert {tuple(row[key] for key in keys) for row in rows} == expected
     assert len(rows) == len(expected)
     for row in rows:
-        check_row(row)
+        assert set(row["us"]) == set(row["us_mean"]) == set(row["us_p99"]) == {"500"}
+        assert row["sweeps"] == 1
+        # Warm, the C++ side takes no memory from the heap.
+        assert row["allocations_per_message"] == 0 or RUNNERS[row["runner"]].allocates
+        for key in ("sweep_ms", "floor_ms", "dot_ms", "stdlib_ms", "sweep_mean_ms"):
+            assert row[key] > 0, key
+        # Times are written to 0.1 us, of which a short sweep takes few.
+        rounding = 0.00005 / row["sweep_ms"] + 0.00005 / row["floor_ms"]
+        ratio = row["sweep_ms"] / row["floor_ms"]
+        assert row["ratio"] == pytest.approx(ratio, rel=0.001 + rounding)
     assert "raw pipe floor" in output
     assert "raw futex floor" in output
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-
-
-def check_row(row: dict[str, Any]) -> None:
-    assert set(row["us"]) == set(row["us_mean"]) == set(row["us_p99"]) == {"500"}
-    assert row["sweeps"] == 1
-    # Warm, the C++ side takes no memory from the heap.
-    assert row["allocations_per_message"] == 0 or RUNNERS[row["runner"]].allocates
-    for key in ("sweep_ms", "floor_ms", "dot_ms", "stdlib_ms", "sweep_mean_ms"):
-        assert row[key] > 0, key
-    # Times are written to 0.1 us, of which a short sweep takes few.
-    rounding = 0.00005 / row["sweep_ms"] + 0.00005 / row["floor_ms"]
-    ratio = row["sweep_ms"] / row["floor_ms"]
-    assert row["ratio"] == pytest.approx(ratio, rel=0.001 + rounding)
 
 
 def test_rows_and_placements_can_be_chosen(tmp_path: Path) -> None:
-    rtt(
-        *("--sweeps", "2", "--lengths", "100:300:100", "--build", str(build_or_skip())),
-        *("--json", str(tmp_path / "rows.json"), "--plot", str(tmp_path / "plot.png")),
+    _, rows = measured(
+        tmp_path,
+        *("rtt", "--sweeps", "2", "--lengths", "100:300:100"),
         *("--serdes", "bitstream", "--placement", "one-core", "--fresh"),
-        *("--runner", "pipe"),
+        *("--runner", "pipe", "--build", build_or_skip()),
+        plot="plot.png",
     )
-    rows = json.loads((tmp_path / "rows.json").read_text())
     assert [row["python"] for row in rows] == ["echo", "fc"]
     assert {row["placement"] for row in rows} == {"one-core"}
     assert {row["features"] for row in rows} == {"fresh"}
     assert all("stdlib_ms" not in row for row in rows)
     assert list(rows[0]["us"]) == ["100", "200", "300"]
-
-
-def test_a_run_leaves_no_process_behind(tmp_path: Path) -> None:
-    folder = build_or_skip()
-    before = children()
-    rtt(
-        *("--sweeps", "1", "--lengths", "10", "--build", str(folder)),
-        *("--serdes", "bitstream", "--plot", str(tmp_path / "plot.png")),
-        *(word for name in between_processes(folder) for word in ("--runner", name)),
-    )
-    assert children() == before
 
 
 @pytest.mark.parametrize(
@@ -114,28 +98,24 @@ def test_wrong_use_is_said(arguments: tuple[str, str]) -> None:
 
 def test_a_missing_build_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(OSFailure, match="make build"):
-        rtt("--build", str(tmp_path))
+        run_bench("rtt", "--build", tmp_path)
 
 
 def test_wrong_answers_are_found() -> None:
     work = Workload.make((10, 1000, 50_000))
-    ends = np.array(work.lengths) - 1
-    right = work.features[ends]
+    right = work.features[np.array(work.lengths) - 1]
     work.check("echo", right)
     products = [np.dot(work.weights[:n], work.features[:n]) for n in work.lengths]
     work.check("fc", np.array(products, np.float32))
-
     for wrong in (np.nextafter(right[2], np.float32(9)), np.nan, right[1]):
         answers = right.copy()
         answers[2] = wrong
         with pytest.raises(ModelError, match="a wrong answer of echo to 50000"):
             work.check("echo", answers)
     # One feature too few.
-    short = [
-        np.dot(work.weights[: n - 1], work.features[: n - 1]) for n in work.lengths
-    ]
+    few = [np.dot(work.weights[: n - 1], work.features[: n - 1]) for n in work.lengths]
     with pytest.raises(ModelError, match="a wrong answer of fc to 10 "):
-        work.check("fc", np.array(short, np.float32))
+        work.check("fc", np.array(few, np.float32))
 
 
 def test_a_worker_that_ends_is_said() -> None:
@@ -168,10 +148,7 @@ def test_statistics_and_limits() -> None:
         Placement("two-cores", 0, 1),
         (500, 5000),
         False,
-        {
-            echo: series((1.0, 20.0), (3.0, 10.0), (2.0, 90.0)),
-            fc: series((50.0, 50.0)),
-        },
+        {echo: series((1.0, 20.0), (3.0, 10.0), (2.0, 90.0)), fc: series((50.0, 50.0))},
         {"pipe": series((11.0, 89.0))},
         {"dot": series((8.0, 20.0))},
     )
@@ -183,7 +160,6 @@ def test_statistics_and_limits() -> None:
     assert row["us"] == {"500": 2.0, "5000": 20.0}
     assert row["us_p99"]["5000"] == pytest.approx(88.6)
     assert row["allocations_per_message"] == pytest.approx(1.5)
-
     against = {
         (bound.subject, bound.against): (bound.found, bound.holds)
         for bound in report.bounds(results)
@@ -199,7 +175,6 @@ def test_every_runner_can_be_asked_with_its_spec() -> None:
     from mlbridge import create_model_runner
 
     has_grpc = find_spec("mlbridge._grpc") is not None
-
     for runner in RUNNERS.values():
         if runner.name.startswith("grpc") and not has_grpc:
             continue
@@ -208,3 +183,133 @@ def test_every_runner_can_be_asked_with_its_spec() -> None:
             create_model_runner(runner.spec.format(path=path, serdes=serdes))
     with pytest.raises(InvalidArgument):
         create_model_runner(RUNNERS["pipe"].spec.format(path="/tmp/x", serdes="morse"))
+
+
+# Models in one process.
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The clients in a folder of their own, where no models are kept yet."""
+    found = build_or_skip()
+    if missing := inprocess.available(found)["aot"]:
+        pytest.skip(missing)
+    folder = tmp_path_factory.mktemp("benchmarks")
+    for path in found.iterdir():
+        if path.is_file():
+            shutil.copy(path, folder)
+    return folder
+
+
+def test_a_run_in_one_process_measures_every_row(build: Path, tmp_path: Path) -> None:
+    runtimes = [name for name, why in inprocess.available(build).items() if not why]
+    output, rows = measured(
+        tmp_path,
+        *("rtt", "--sweeps", "1", "--lengths", "7", "--build", build),
+        *(word for name in runtimes for word in ("--runner", name)),
+        *("--plot", tmp_path / "plot.png"),
+    )
+    assert [(row["model"], row["runner"], row["floats"]) for row in rows] == [
+        (model, runtime, floats)
+        for model, floats in (("echo", "7"), ("fc", "7"), ("mlp", "300"))
+        for runtime in runtimes
+    ]
+    for row in rows:
+        assert min(row["floor_us"], row["us"]) > 0
+        assert row["our_allocations"] == 0
+        # ONNX Runtime takes memory for each evaluation; generated code never does.
+        assert (row["runtime_allocations"] == 0) == (row["runner"] == "aot")
+    assert "our allocations a call" in output
+    assert (tmp_path / "plot-inprocess.png").read_bytes().startswith(b"\x89PNG")
+    assert not (tmp_path / "plot.png").exists()
+    made = {path.name: path.stat().st_mtime_ns for path in (build / "models").iterdir()}
+    again = ModelCache(build / "models", Workload.make((7, LENGTHS[-1])))
+    again.compile_all([InProcessModel("fc", 7)], jobs=1, on_start=nothing_left)
+    assert again.compiled(InProcessModel("fc", 7)).name in made
+
+
+def nothing_left(count: int) -> Callable[[], None]:
+    pytest.fail(f"{count} models are compiled again")
+
+
+def test_the_models_are_what_they_are_called(tmp_path: Path) -> None:
+    work = Workload.make((40, 400))
+    cache = ModelCache(tmp_path, work)
+    for name, length in (("echo", 40), ("fc", 40), ("mlp", MLP[0])):
+        model = InProcessModel(name, length)
+        runner = ModelRunner(f"onnx:{cache.onnx(model)}")
+        answer = runner.evaluate({"x": work.features[:length]}, np.float32, many=True)
+        model.check(work, answer)
+        with pytest.raises(ModelError, match=f"a wrong answer of {name}"):
+            model.check(work, answer + np.float32(0.01))
+    with pytest.raises(ModelError, match="expected 15 numbers, found 1"):
+        InProcessModel("mlp", MLP[0]).check(work, answer[:1])
+
+
+def test_a_client_that_fails(build: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    process = run_program(
+        [build / "inprocess-client", "0", "/dev/null", "3"],
+        input="aot 7 /nowhere/lib.so\n",
+    )
+    assert process.returncode == 1
+    assert "/dev/null" in process.stderr
+
+
+def test_many_lengths_are_thinned_out() -> None:
+    assert inprocess.lengths_of((7, 500)) == (7, 500)
+    assert inprocess.lengths_of(LENGTHS) == (500, *range(5_000, 50_001, 5_000))
+
+
+def made_up(
+    runtime: str, model: str, floor: list[float], more: float
+) -> list[inprocess.Measured]:
+    """Of lengths 500, 1000, ...; times in us."""
+    return [
+        inprocess.Measured(
+            runtime,
+            model,
+            500 * (i + 1),
+            10,
+            np.array([us, us + 9, us]) * 1e3,
+            (np.array([us, us + 9, us]) + more) * 1e3,
+            15.0,
+            15.0 if runtime == "onnx" else 16.0,
+        )
+        for i, us in enumerate(floor)
+    ]
+
+
+def test_statistics_and_limits_in_one_process() -> None:
+    """From made-up times, since these can be foretold."""
+    found = [
+        *made_up("onnx", "fc", [1.0, 3.0], 0.4),
+        *made_up("aot", "fc", [0.5, 1.0], 0.3),
+        *made_up("onnx", "mlp", [3.0], 0.2),
+        *made_up("aot", "mlp", [3.5], 0.1),
+    ]
+    rows = {(r.runner, r.model, r.floats): r for r in inprocess.rows(found)}
+    sweep = rows["onnx", "fc", "sweep"]
+    assert sweep.floor_us == pytest.approx(4.0)
+    assert sweep.us == pytest.approx(4.8)
+    assert sweep.difference_us == pytest.approx(0.4)
+    assert sweep.ratio == pytest.approx(1.2)
+    limits = {
+        (b.subject, b.against): (round(b.found, 9), b.holds)
+        for b in inprocess.bounds(found)
+    }
+    assert limits == {
+        ("onnx fc of 500", "floor, us more"): (0.4, True),
+        ("onnx fc, sweep", "floor"): (1.2, False),
+        ("aot fc, worst", "floor, us more"): (0.3, False),
+        ("aot mlp, worst", "floor, us more"): (0.1, True),
+        ("aot mlp", "onnx"): (1.125, False),
+        ("onnx", "our allocations a call"): (0, True),
+        ("aot", "our allocations a call"): (1, False),
+    }
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(inprocess.table(found))
+        console.print(bounds_table(inprocess.bounds(found)))
+    text = capture.get()
+    assert "sweep" in text
+    assert "missed" in text

@@ -3,18 +3,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`mlbridge bench inliner`, but for times, which no test depends on."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from bench_build import build_or_skip, run_bench
+from bench_build import build_or_skip, measured
 from mlbridge import ModelError
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge_benchmarks.inliner.command import RULE, Compile, measure, run
 from mlbridge_optimizations.corpus.toolchain import CLANG
-from stock_llvm import full_tests
+from programs import IS_FULL
 
 PROGRAM = Path(__file__).resolve().parents[1] / "lit/Inputs/program.c"
 
@@ -37,8 +36,7 @@ def test_the_rule_decides_and_asking_does_not(what: Compile) -> None:
         count=False,
         advance=lambda: steps.append(1),
     )
-    rule = run(what, RULE)
-    assert row.decisions == rule.decisions > 0
+    assert row.decisions == run(what, RULE).decisions > 0
     assert len(steps) == 4
     assert row.share is None
     assert min(row.cpu_ms, row.cpu_ms_rule, row.cpu_ms_stock) > 0
@@ -54,15 +52,13 @@ def test_a_model_that_defers_is_none(what: Compile) -> None:
 
 def test_the_table_and_the_rows(what: Compile, tmp_path: Path) -> None:
     # Counting takes half a minute.
-    count = full_tests() and shutil.which("valgrind") is not None
-    run_bench(
-        *("inliner", str(what.source), "--runs", "1", "--scheme", "builtin"),
-        *("--json", str(tmp_path / "rows.json"), "--build", str(what.modules)),
-        "--count" if count else "--no-count",
+    count = IS_FULL and shutil.which("valgrind") is not None
+    _, (row,) = measured(
+        tmp_path,
+        *("inliner", what.source, "--runs", "1", "--scheme", "builtin"),
+        *("--build", what.modules, "--count" if count else "--no-count"),
     )
-    (row,) = json.loads((tmp_path / "rows.json").read_text())
-    assert row["scheme"] == "builtin"
-    assert row["source"] == "program.c"
+    assert (row["scheme"], row["source"]) == ("builtin", "program.c")
     if count:
         # A rule that is asked nothing does little else in both.
         assert row["instructions_before_first"] < 1_000_000

@@ -3,15 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`mlbridge bench serve` and `neighbour`, but for times, which no test depends on."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from bench_build import build_or_skip, children, refused, run_bench
+from bench_build import build_or_skip, measured, refused
 from mlbridge import PeerClosed
 from mlbridge_benchmarks.common.processes import placements
 from mlbridge_benchmarks.serve.command import Load, measure
+from stock_llvm import children
 
 
 @pytest.fixture
@@ -20,13 +20,11 @@ def build() -> Path:
 
 
 def test_every_row_is_measured(build: Path, tmp_path: Path) -> None:
-    before = children()
-    run_bench(
+    _, rows = measured(
+        tmp_path,
         *("serve", "--clients", "1,4", "--seconds", "0.3", "--model-ms", "1"),
-        *("--max-batch", "8", "--max-delay", "0.5"),
-        *("--json", str(tmp_path / "rows.json"), "--build", str(build)),
+        *("--max-batch", "8", "--max-delay", "0.5", "--build", build),
     )
-    rows = json.loads((tmp_path / "rows.json").read_text())
     assert [
         (r["load"]["runner"], r["load"]["clients"], r["load"]["max_batch"])
         for r in rows
@@ -40,7 +38,6 @@ def test_every_row_is_measured(build: Path, tmp_path: Path) -> None:
         # No answer leaves before the model has taken its time.
         assert 0.9 <= latency["p50"] <= latency["p90"] <= latency["p99"]
     assert any(row["batch_size"] > 1 for row in rows)
-    assert children() == before
 
 
 def test_a_model_that_fails_ends_the_run(build: Path) -> None:
@@ -57,16 +54,14 @@ def test_counts_that_are_none(clients: str) -> None:
 
 
 def test_a_busy_neighbour(build: Path, tmp_path: Path) -> None:
-    before = children()
-    run_bench(
+    _, rows = measured(
+        tmp_path,
         *("neighbour", "--trips", "1500", "--floats", "10", "--runner", "shm"),
-        *("--json", str(tmp_path / "rows.json"), "--build", str(build)),
+        *("--build", build),
     )
-    rows = json.loads((tmp_path / "rows.json").read_text())
     assert [(r["placement"], r["busy"]) for r in rows] == [
         (p.name, busy) for p in placements() for busy in (False, True)
     ]
     for row in rows:
         assert row["trips"] == 2000
         assert 0 < row["median_us"] <= row["p99_us"] <= row["max_us"]
-    assert children() == before

@@ -3,19 +3,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`mlbridge bench threads` and `overhead`, but for times, which no test depends on."""
 
-import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bench_build import build_or_skip, children, refused, run_bench
+from bench_build import build_or_skip, measured, refused, run_bench
 from mlbridge import ModelError, OSFailure
 from mlbridge_benchmarks.overhead import overhead
 from mlbridge_benchmarks.threads import threads
 from mlbridge_benchmarks.threads.threads import Cell, Model, Round
 from mlbridge_optimizations.corpus.sources import source_program
 from mlbridge_optimizations.corpus.toolchain import CLANG
+from stock_llvm import children
 
 PROGRAM = Path(__file__).resolve().parents[1] / "lit" / "Inputs" / "program.c"
 
@@ -34,9 +35,9 @@ def build() -> Path:
     return found
 
 
-def bench(build: Path, *arguments: str) -> str:
+def bench(build: Path, folder: Path, *arguments: object, **more: Any) -> Any:
     plugin = build.parent / "lib" / "MLBridgeLLVM.so"
-    return run_bench(*arguments, "--build", build, "--plugin", plugin)
+    return measured(folder, *arguments, "--build", build, "--plugin", plugin, **more)
 
 
 @pytest.fixture
@@ -48,14 +49,13 @@ def sources(tmp_path: Path) -> list[str]:
 
 
 def test_threads_and_processes(build: Path, tmp_path: Path, sources: list[str]) -> None:
-    before = children()
-    bench(
+    _, rows = bench(
         build,
+        tmp_path,
         *("threads", "--threads", "1,2", "--rounds", "1", "--seconds", "0.1"),
         *(word for path in sources for word in ("--source", path)),
-        *("--json", str(tmp_path / "rows.json"), "--plot", str(tmp_path / "plot.png")),
+        plot="plot.png",
     )
-    rows = json.loads((tmp_path / "rows.json").read_text())
     assert [(row["what"], row["runner"], row["count"]) for row in rows] == [
         (what, runner, count)
         for what, runners in (
@@ -76,8 +76,6 @@ def test_threads_and_processes(build: Path, tmp_path: Path, sources: list[str]) 
     # One copy of ONNX Runtime's heap and of the model, instead of two.
     two = next(r for r in rows if (r["runner"], r["count"]) == ("onnx", 2))
     assert two["threads"]["memory_mib"] < two["processes"]["memory_mib"]
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-    assert children() == before
 
 
 def test_a_model_that_fails_ends_the_run(build: Path, tmp_path: Path) -> None:
@@ -112,16 +110,10 @@ def test_a_model_decides_what_is_compiled(build: Path, tmp_path: Path) -> None:
     assert (tmp_path / "log").stat().st_size > 0
 
 
-def test_what_clang_is_burdened_with(
-    build: Path, tmp_path: Path, sources: list[str]
-) -> None:
-    before = children()
-    output = bench(
-        build,
-        *("overhead", "--rounds", "2", "--source", sources[0]),
-        *("--json", str(tmp_path / "rows.json")),
+def test_what_burdens_clang(build: Path, tmp_path: Path, sources: list[str]) -> None:
+    output, rows = bench(
+        build, tmp_path, "overhead", "--rounds", "2", "--source", sources[0]
     )
-    rows = json.loads((tmp_path / "rows.json").read_text())
     assert [(row["source"], row["clang"]) for row in rows] == [
         (source, clang)
         for source in ("start-up", "a.c")
@@ -129,15 +121,13 @@ def test_what_clang_is_burdened_with(
     ]
     for row in rows:
         assert (row["asked"] > 0) == row["clang"].startswith("+")
-        assert row["ms"] > 0
-        assert row["cpu_ms"] > 0
+        assert min(row["ms"], row["cpu_ms"]) > 0
         # A clang has more than this; run-client, less.
         assert row["rss_mib"] > 20
         assert row["rounds"] == 2
     stock, plugin, onnx, aot = (row["disk_mib"] for row in rows[:4])
     assert stock == 0 < plugin < aot < onnx
     assert "stock clang" in output
-    assert children() == before
 
 
 @pytest.mark.parametrize(

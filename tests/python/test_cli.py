@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 import mlbridge
 from mlbridge import create_model_runner, doctor
 from mlbridge.cli import app
-from programs import CLI, Started, run_python
+from programs import CLI, Started, answer_of, run_cli, run_python
 from training_logs import context, header, outcome, write_log
 
 POLICY = """
@@ -39,12 +39,6 @@ class Nested:
 
 number = 3
 """
-
-
-@pytest.fixture
-def cli(monkeypatch: pytest.MonkeyPatch) -> CliRunner:
-    monkeypatch.setenv("COLUMNS", "200")
-    return CliRunner()
 
 
 @pytest.fixture
@@ -64,23 +58,17 @@ def run(
     return run_python(CLI, *arguments, cwd=cwd)
 
 
-def test_help_teaches(cli: CliRunner) -> None:
-    result = cli.invoke(app, [])
-    assert "mlbridge serve policy:decide --at pipe:/tmp/advisor" in result.output
+def test_help_teaches() -> None:
+    shown = CliRunner().invoke(app, []).output
+    assert "mlbridge serve policy:decide --at pipe:/tmp/advisor" in shown
     for command in ("doctor", "serve", "log"):
-        assert command in result.output
-        shown = cli.invoke(app, [command, "--help"])
-        assert shown.exit_code == 0
-        assert "Usage" in shown.output
-    assert "def decide(features):" in cli.invoke(app, ["serve", "-h"]).output
+        assert command in shown
+        assert "Usage" in run_cli(command, "--help")
+    assert "def decide(features):" in run_cli("serve", "-h")
 
 
-def test_version(cli: CliRunner) -> None:
-    result = cli.invoke(app, ["--version"])
-    assert (result.exit_code, result.output) == (
-        0,
-        f"mlbridge {mlbridge.__version__}\n",
-    )
+def test_version() -> None:
+    assert run_cli("--version") == f"mlbridge {mlbridge.__version__}\n"
 
 
 def test_wrong_use_is_status_2() -> None:
@@ -93,11 +81,10 @@ def test_wrong_use_is_status_2() -> None:
 # doctor
 
 
-def test_doctor(cli: CliRunner) -> None:
-    result = cli.invoke(app, ["doctor"])
-    assert result.exit_code == 0, result.output
+def test_doctor() -> None:
+    said = run_cli("doctor")
     for word in ("core", "simdjson", "numpy", "pipe:", "clang-22", "pidfd", "KiB"):
-        assert word in result.output
+        assert word in said
 
 
 def test_what_doctor_finds() -> None:
@@ -109,14 +96,10 @@ def test_what_doctor_finds() -> None:
     assert all(check.hint for check in found.values() if check.found is None)
 
 
-def test_doctor_misses_what_is_not_there(
-    cli: CliRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_doctor_misses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("MLBRIDGE_LLVM_PLUGIN", str(tmp_path / "nothing.so"))
-    result = cli.invoke(app, ["doctor"])
-    assert result.exit_code == 0
-    lines = {line.split()[0]: line for line in result.output.splitlines() if line}
+    lines = {line.split()[0]: line for line in run_cli("doctor").splitlines() if line}
     assert "missing" in lines["LLVM"]
     assert "apt-get install clang-22" in lines["LLVM"]
     assert "missing" in lines["MLBridgeLLVM.so"]
@@ -173,14 +156,10 @@ def test_what_doctor_prescribes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "requirements/dev.txt" in hints["matplotlib"]
 
 
-def test_doctor_fails_without_what_is_required(
-    cli: CliRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_fails_without_what_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = doctor.Check("Python", "numpy", None, "pip install numpy", required=True)
     monkeypatch.setattr("mlbridge.cli._doctor.checks", lambda: [missing])
-    result = cli.invoke(app, ["doctor"])
-    assert result.exit_code == 1
-    assert "missing: numpy" in result.output
+    assert "missing: numpy" in run_cli("doctor", status=1)
 
 
 @pytest.mark.parametrize("command", [["log"], ["inspect"], ["compile", "-o", "x.so"]])
@@ -195,12 +174,11 @@ def test_a_fifo_is_no_file(command: list[str], tmp_path: Path) -> None:
 # serve
 
 
-def test_serve_a_fifo(cli: CliRunner, tmp_path: Path) -> None:
+def test_serve_a_fifo(tmp_path: Path) -> None:
     fifo = tmp_path / "model.onnx"
     os.mkfifo(fifo)
-    result = cli.invoke(app, ["serve", str(fifo), "--at", "pipe:/tmp/never"])
-    assert result.exit_code == 2
-    assert "found a FIFO" in " ".join(result.output.replace("│", "").split())
+    said = run_cli("serve", fifo, "--at", "pipe:/tmp/never", status=2)
+    assert "found a FIFO" in " ".join(said.replace("│", "").split())
 
 
 def start(
@@ -215,8 +193,7 @@ def start(
 )
 def test_serve(name: str, policies: str, function: str, answer: int) -> None:
     process = start(f"pipe:{name}", f"{policies}:{function}", "--sessions", "1")
-    with create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner:
-        assert runner.evaluate({"x": 3}, int) == answer
+    assert answer_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int) == answer
     output, errors = process.communicate(timeout=20)
     assert process.returncode == 0
     assert "1 questions of 1 compilers" in output
@@ -239,11 +216,8 @@ def test_serve_until_a_signal(name: str, policies: str, number: signal.Signals) 
 
 def test_serve_a_policy_that_fails(name: str, policies: str) -> None:
     process = start(f"pipe:{name}", f"{policies}:fail", "--sessions", "1")
-    with (
-        create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner,
-        pytest.raises(mlbridge.ModelError, match="no weights"),
-    ):
-        runner.evaluate({"x": 3}, int)
+    with pytest.raises(mlbridge.ModelError, match="no weights"):
+        answer_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
     output, errors = process.communicate(timeout=20)
     assert process.returncode == 0
     assert "1 failed" in output
@@ -256,11 +230,8 @@ def test_serve_colours_nothing_that_it_logs(name: str, policies: str) -> None:
         *(f"pipe:{name}", f"{policies}:fail", "--sessions", "1"),
         **{"FORCE_COLOR": "1", "COLUMNS": "300"},
     )
-    with (
-        create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner,
-        pytest.raises(mlbridge.ModelError),
-    ):
-        runner.evaluate({"x": 3}, int)
+    with pytest.raises(mlbridge.ModelError):
+        answer_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
     _, errors = process.communicate(timeout=20)
     assert f"session 1 (process {os.getpid()})" in errors
     assert 'raise ValueError("no weights")' in errors
@@ -268,11 +239,8 @@ def test_serve_colours_nothing_that_it_logs(name: str, policies: str) -> None:
 
 def test_serve_strictly(name: str, policies: str) -> None:
     process = start(f"pipe:{name}", f"{policies}:fail", "--strict")
-    with (
-        create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner,
-        pytest.raises(mlbridge.ModelError),
-    ):
-        runner.evaluate({"x": 3}, int)
+    with pytest.raises(mlbridge.ModelError):
+        answer_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 1
     # Here the traceback is the policy's, and what its author needs.
@@ -289,13 +257,9 @@ def test_serve_strictly(name: str, policies: str) -> None:
         ("nomodule:decide", "nomodule"),
     ],
 )
-def test_serve_what_is_no_policy(
-    cli: CliRunner, policies: str, policy: str, says: str
-) -> None:
+def test_serve_what_is_no_policy(policies: str, policy: str, says: str) -> None:
     policy = policy.format(policies)
-    result = cli.invoke(app, ["serve", policy, "--at", "pipe:/tmp/never"])
-    assert result.exit_code == 2
-    assert says in result.output
+    assert says in run_cli("serve", policy, "--at", "pipe:/tmp/never", status=2)
 
 
 def test_serve_errors_in_one_line(name: str, policies: str, tmp_path: Path) -> None:
@@ -322,48 +286,41 @@ def test_serve_errors_in_one_line(name: str, policies: str, tmp_path: Path) -> N
 # log
 
 
-def test_log(cli: CliRunner, tmp_path: Path) -> None:
+def test_log(tmp_path: Path) -> None:
     path = write_log(tmp_path / "zlib.log", rewards=True)
-    result = cli.invoke(app, ["log", str(path)])
-    assert result.exit_code == 0
+    said = run_cli("log", path)
     rows = {
         cells[0]: cells[1:]
-        for line in result.output.splitlines()
+        for line in said.splitlines()
         if (cells := [cell.strip() for cell in line.strip("│┃").split("│")])
     }
     assert rows["size"] == ["int64[1]", "10", "20", str(0x0A0A0A0A)]
     assert rows["inlining_decision"] == ["int64[1]", "1", "0", "1"]
     assert rows["reward"][:3] == ["float32[1]", "2.5", "5"]
-    assert "helper ☃ 0" in result.output
-
-    shorter = cli.invoke(app, ["log", str(path), "--head", "1"]).output
+    assert "helper ☃ 0" in said
+    shorter = run_cli("log", path, "--head", "1")
     assert "main 0" in shorter
     assert "main 1" not in shorter
 
 
-def test_log_stats(cli: CliRunner, tmp_path: Path) -> None:
-    path = write_log(tmp_path / "zlib.log")
-    result = cli.invoke(app, ["log", str(path), "--stats"])
-    assert result.exit_code == 0
-    assert "3 observations of 2 contexts" in result.output
-    assert "inlining_decision: 1 66.7 %, 0 33.3 %" in result.output
-    assert "weights" in result.output
+def test_log_stats(tmp_path: Path) -> None:
+    said = run_cli("log", write_log(tmp_path / "zlib.log"), "--stats")
+    assert "3 observations of 2 contexts" in said
+    assert "inlining_decision: 1 66.7 %, 0 33.3 %" in said
+    assert "weights" in said
 
 
-def test_log_csv(cli: CliRunner, tmp_path: Path) -> None:
+def test_log_csv(tmp_path: Path) -> None:
     path = write_log(tmp_path / "zlib.log", rewards=True)
-    result = cli.invoke(app, ["log", str(path), "--csv"])
-    rows = list(csv.reader(io.StringIO(result.output)))
-    assert rows[0] == [
-        *("context", "observation", "size"),
-        *(f"weights[{i}]" for i in range(4)),
-        *("inlining_decision", "reward"),
-    ]
+    rows = list(csv.reader(io.StringIO(run_cli("log", path, "--csv"))))
+    weights = (f"weights[{i}]" for i in range(4))
+    end = ("inlining_decision", "reward")
+    assert rows[0] == ["context", "observation", "size", *weights, *end]
     assert rows[2] == ["helper ☃", "0", "20", "20.0", "-1.5", "0.0", "10.0", "0", "5.0"]
     assert len(rows) == 4
 
 
-def test_log_shows_no_control_characters(cli: CliRunner, tmp_path: Path) -> None:
+def test_log_shows_no_control_characters(tmp_path: Path) -> None:
     tensor = {"name": "a\x1b[2J", "port": 0, "type": "int64_t", "shape": [1]}
     word = {**tensor, "name": "text", "type": "uint8_t", "shape": [4]}
     word |= {"semantics": "string", "lengths": [4]}
@@ -372,29 +329,21 @@ def test_log_shows_no_control_characters(cli: CliRunner, tmp_path: Path) -> None
     first = {"features": [tensor, word, advice], "advice": advice, "score": score}
     data = struct.pack("<q4sq", 5, b"\x1b[2J", 6)
     path = tmp_path / "evil\x1b[2J.log"
-    path.write_bytes(
-        json.dumps(first).encode()
-        + b"\n"
-        + context("f\x1b[2J\x07\u202e")
-        # As LLVM writes it.
-        + b'{"observation":0}\n'
-        + data
-        + b"\n"
-        + outcome(0, 1.0)
-    )
+    # As LLVM writes it.
+    observed = b'{"observation":0}\n' + data + b"\n"
+    named = json.dumps(first).encode() + b"\n" + context("f\x1b[2J\x07\u202e")
+    path.write_bytes(named + observed + outcome(0, 1.0))
     for option in ("--head=1", "--stats"):
-        result = cli.invoke(app, ["log", str(path), option])
-        assert result.exit_code == 0
-        assert r"a\x1b[2J" in result.output
-        assert r"out\x1b[31m" in result.output
-        assert r"\u{9b}m" in result.output
-        assert not set(result.output) & set("\x1b\x07\x9b\u202e")
+        said = run_cli("log", path, option)
+        for text in (r"a\x1b[2J", r"out\x1b[31m", r"\u{9b}m"):
+            assert text in said
+        assert not set(said) & set("\x1b\x07\x9b\u202e")
     # Programs read it, and are to find what the log has.
-    raw = cli.invoke(app, ["log", str(path), "--csv"]).output
+    raw = run_cli("log", path, "--csv")
     assert next(csv.reader(io.StringIO(raw)))[2] == "a\x1b[2J"
 
 
-def test_inspect_shows_no_control_characters(cli: CliRunner, tmp_path: Path) -> None:
+def test_inspect_shows_no_control_characters(tmp_path: Path) -> None:
     make = onnx.helper.make_tensor_value_info
     value = make("x\x1b[2J", onnx.TensorProto.FLOAT, ["n\x1b[2J"])
     out = make("out", onnx.TensorProto.FLOAT, ["n\x1b[2J"])
@@ -408,7 +357,7 @@ def test_inspect_shows_no_control_characters(cli: CliRunner, tmp_path: Path) -> 
     }
     onnx.helper.set_model_props(model, metadata)
     onnx.save(model, tmp_path / "m.onnx")
-    shown = cli.invoke(app, ["inspect", str(tmp_path / "m.onnx")]).output
+    shown = run_cli("inspect", tmp_path / "m.onnx")
     assert not set(shown) & set("\x1b\x07")
     for text in (r"x\x1b[2J", r"float[n\x1b[2J]", r"key\x1b[2J", r"a: \x1b[2J"):
         assert text in shown
@@ -425,13 +374,10 @@ def test_errors_show_no_control_characters(tmp_path: Path) -> None:
     assert "\x1b[2J" not in done.stderr
 
 
-def test_log_of_nothing(cli: CliRunner, tmp_path: Path) -> None:
-    path = tmp_path / "empty.log"
-    path.write_bytes(header())
-    for options in ((), ("--stats",), ("--csv",)):
-        result = cli.invoke(app, ["log", str(path), *options])
-        assert result.exit_code == 0
-        assert "weights" in result.output
+@pytest.mark.parametrize("options", [(), ("--stats",), ("--csv",)])
+def test_log_of_nothing(tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "empty.log").write_bytes(header())
+    assert "weights" in run_cli("log", tmp_path / "empty.log", *options)
 
 
 @pytest.mark.parametrize(

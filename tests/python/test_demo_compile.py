@@ -5,7 +5,6 @@
 
 import json
 import shutil
-import stat
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ pytest.importorskip("torch", reason="the demo's packages are not installed")
 from mlbridge import CompilerFailed
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import CLANG, link, run
-from mlbridge_optimizations.inlining import report
+from mlbridge_optimizations.inlining import report, toolchain
 from mlbridge_optimizations.inlining.agreement import Agreement
 from mlbridge_optimizations.inlining.corpus import concatenate_sources
 from mlbridge_optimizations.inlining.evaluate import (
@@ -30,11 +29,7 @@ from mlbridge_optimizations.inlining.evaluate import (
     read_statistics,
 )
 from mlbridge_optimizations.inlining.record import Unit, read_table
-from mlbridge_optimizations.inlining.toolchain import (
-    compile_program,
-    in_spec,
-    text_size,
-)
+from programs import shell_script
 
 LINE = (
     "mlbridge-inliner: /src/a b.c: asked=204 inlined=62 deferred=0 failed=0 "
@@ -61,13 +56,10 @@ def test_statistics() -> None:
 
 
 def test_statistics_of_several_files() -> None:
-    asked_nothing = "mlbridge-inliner: b.c: asked=0 inlined=0 deferred=0 failed=0 \n"
-    found = sum(
-        (read_statistics(text) for text in (LINE, asked_nothing, LINE)), Asked()
-    )
+    nobody = "mlbridge-inliner: b.c: asked=0 inlined=0 deferred=0 failed=0 \n"
+    found = sum((read_statistics(text) for text in (LINE, nobody, LINE)), Asked())
     assert found.agreement.decisions == 408
-    assert found.sessions == 2
-    assert found.mean_first_us == 412.0
+    assert (found.sessions, found.mean_first_us) == (2, 412.0)
     assert found.mean_us == pytest.approx((2096.9 - 412.0) / 203)
 
 
@@ -127,7 +119,7 @@ def test_table_of_unlike_logs(tmp_path: Path) -> None:
 
 
 def test_paths_in_specs() -> None:
-    assert in_spec(Path("/tmp/a b|c?d=e&f%g/{module}")) == (
+    assert toolchain.in_spec(Path("/tmp/a b|c?d=e&f%g/{module}")) == (
         "/tmp/a%20b%7Cc%3Fd%3De%26f%25g/%7Bmodule%7D"
     )
 
@@ -148,15 +140,15 @@ def test_compiles_and_links(tmp_path: Path) -> None:
         f="int f(void) { return ANSWER + MORE; }",
     )
     compiled = list(
-        compile_program(
+        toolchain.compile_program(
             sources, tmp_path / "out", extra=lambda s: [f"-DMORE={len(s.stem)}"], jobs=2
         )
     )
     assert [unit.source for unit in compiled] == list(sources.sources)
     objects = [unit.object_file for unit in compiled]
-    sizes = [text_size([unit]) for unit in objects]
+    sizes = [toolchain.text_size([unit]) for unit in objects]
     assert min(sizes) > 0
-    assert text_size(objects) == sum(sizes)
+    assert toolchain.text_size(objects) == sum(sizes)
     link(objects, (), tmp_path / "it")
     with pytest.raises(CompilerFailed, match="status 43"):
         run([tmp_path / "it"])
@@ -166,7 +158,7 @@ def test_compiles_and_links(tmp_path: Path) -> None:
 def test_does_not_compile(tmp_path: Path) -> None:
     broken = program(tmp_path, broken="int main(void) { return undeclared; }")
     with pytest.raises(CompilerFailed, match=r"broken\.c.*\n?.*undeclared"):
-        list(compile_program(broken, tmp_path))
+        list(toolchain.compile_program(broken, tmp_path))
 
 
 def test_concatenated_sources(tmp_path: Path) -> None:
@@ -176,9 +168,7 @@ def test_concatenated_sources(tmp_path: Path) -> None:
 
 
 def script(path: Path, text: str) -> Build:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return Build(path, 1)
+    return Build(shell_script(path, text), 1)
 
 
 @needs_bzip2
@@ -186,19 +176,14 @@ def test_builds_are_compared(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("real data\n" * 50_000)
     stock = script(tmp_path / "stock", 'exec bzip2 "$@"')
-    other_level = script(
+    other = script(
         tmp_path / "level", 'case $2 in -9) set -- -c -1;; esac; exec bzip2 "$@"'
     )
-    no_round_trip = script(
-        tmp_path / "trip", 'bzip2 "$@"; case $2 in -d) echo more;; esac'
-    )
+    no_trip = script(tmp_path / "trip", 'bzip2 "$@"; case $2 in -d) echo more;; esac')
     broken = script(tmp_path / "broken", "exit 3")
-
     assert compare_bzip2(stock, stock, [text], nothing) == []
-    assert compare_bzip2(stock, other_level, [text], nothing) == [
-        "text: compressed with -9"
-    ]
-    assert compare_bzip2(stock, no_round_trip, [text], nothing) == [
+    assert compare_bzip2(stock, other, [text], nothing) == ["text: compressed with -9"]
+    assert compare_bzip2(stock, no_trip, [text], nothing) == [
         "text: decompressed after -1",
         "text: decompressed after -9",
     ]
@@ -206,14 +191,12 @@ def test_builds_are_compared(tmp_path: Path) -> None:
         compare_bzip2(stock, broken, [text], nothing)
 
 
-def results(agreement: Agreement, text: int, differences: list[str]) -> list[bool]:
+def results(agreement: Agreement, text: int, wrong: list[str]) -> list[bool]:
     """Which promises a build keeps, against a stock build of 10,000 bytes."""
     asked = Asked(agreement, sessions=1, first_us=100.0, rest_us=990.0)
     build = ModelBuild(Path("bzip2"), text, (), "pipe", asked, 5.0)
-    kept = report.promises(
-        Build(Path("bzip2"), 10_000), [report.Result(build, differences)]
-    )
-    return list(kept.values())
+    stock = Build(Path("bzip2"), 10_000)
+    return list(report.promises(stock, [report.Result(build, wrong)]).values())
 
 
 GOOD = Agreement(both_inline=15, only_llvm=2, only_model=3, neither=80)

@@ -65,8 +65,7 @@ def decisions(network: InliningNetwork, data: Table) -> NDArray[np.bool_]:
 def test_agreement_counts(pairs: list[tuple[bool, bool]]) -> None:
     model, llvm = (np.array(column) for column in zip(*pairs, strict=True))
     found = Agreement.of(model, llvm)
-    assert found.decisions == len(pairs)
-    assert found.llvm_inlines == llvm.sum()
+    assert (found.decisions, found.llvm_inlines) == (len(pairs), llvm.sum())
     assert found.accuracy == pytest.approx((model == llvm).mean())
     assert found.majority_rate == pytest.approx(max(llvm.mean(), 1 - llvm.mean()))
     recalls = [(model == llvm)[llvm == side].mean() for side in set(llvm.tolist())]
@@ -121,9 +120,7 @@ def test_validation_files_are_not_learned_from() -> None:
     assert 0 < len(names) < len(data.unit_names)
     aside = np.isin(data.units, [data.unit_names.index(name) for name in names])
     assert 0.05 < aside.mean() <= Settings.validation_share
-
-    flipped = replace(data, decisions=data.decisions ^ aside)
-    after, _ = trained(flipped, epochs=2)
+    after, _ = trained(replace(data, decisions=data.decisions ^ aside), epochs=2)
     assert [e.training_loss for e in after.curve] == [
         e.training_loss for e in before.curve
     ]
@@ -136,7 +133,6 @@ def test_the_best_epoch_is_kept() -> None:
     losses = [epoch.validation_loss for epoch in training.curve]
     assert training.best == int(np.argmin(losses))
     assert len(losses) in (200, training.best + 6)
-
     data = table()
     aside = np.isin([data.unit_names[u] for u in data.units], training.validation_units)
     of_the_kept = Agreement.of(
@@ -176,7 +172,6 @@ def test_policy_is_the_network(training: Training, row: list[int]) -> None:
     policy = Policy(training.network)
     found = policy.logit(values)
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
-
     features = {name: values[i : i + 1] for i, name in enumerate(NAMES)}
     # In any order, beside others, LLVM's own decision among them.
     asked = dict(reversed(features.items()), inlining_default=np.array([1]), more="x")

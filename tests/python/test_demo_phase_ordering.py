@@ -84,8 +84,7 @@ def test_another_output_is_a_failure(
     app = typer.Typer()
     app.command()(demo.main)
     figures = tmp_path / "figures.json"
-    arguments = ["--out", str(tmp_path), "--json", str(figures)]
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(app, ["--out", str(tmp_path), "--json", str(figures)])
     assert result.exit_code == status
     assert "began at 1.500 of -Oz's size, and ended at 1.055" in result.output
     assert "no policy in this plug-in" in result.output

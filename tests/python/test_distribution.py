@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the package is called where it is installed.
+"""What the package is called where it is installed, and the stubs that come with it.
 
 On PyPI, the name that one imports is another project's. Whoever is told to install that
 runs its code.
@@ -10,7 +10,6 @@ runs its code.
 import importlib.metadata
 import re
 import shlex
-import subprocess
 import sys
 import venv
 from pathlib import Path
@@ -18,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import mlbridge
-from mlbridge import extras
+from mlbridge import _core, extras
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD = ROOT / "tests/packaging/old_distribution.py"
@@ -65,11 +65,9 @@ def offers(text: str) -> list[str]:
 
 
 def test_no_text_tells_to_install_it() -> None:
-    listed = subprocess.run(
+    listed = run_program(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,
-        capture_output=True,
-        text=True,
         check=True,
     ).stdout
     found = {}
@@ -114,7 +112,6 @@ def test_the_old_distribution_is_removed(tmp_path: Path) -> None:
     (wheel,) = (tmp_path / "wheels").iterdir()
     run(python, *install, str(wheel))
     assert run(python, "-c", "import mlbridge; print(mlbridge.old)") == "True\n"
-
     script = str(ROOT / "scripts/remove-old-distribution")
     assert "Removing the distribution mlbridge" in run(script, python)
     assert run(python, "-m", "pip", "list", "--format=freeze").count("mlbridge") == 0
@@ -124,7 +121,16 @@ def test_the_old_distribution_is_removed(tmp_path: Path) -> None:
 
 
 def run(*command: str) -> str:
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=True
-    )
+    done = run_program(command, timeout=120, check=True)
     return done.stdout
+
+
+STUB = Path(__file__).parents[2] / "python" / "mlbridge" / "_core.pyi"
+
+
+def test_stubs_are_up_to_date() -> None:
+    """Else: ``python -m nanobind.stubgen -m mlbridge._core -o <the file>``."""
+    stubgen = pytest.importorskip("nanobind.stubgen")
+    generator = stubgen.StubGen(_core, quiet=True)
+    generator.put(_core)
+    assert STUB.read_text() == generator.get()

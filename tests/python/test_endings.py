@@ -105,8 +105,7 @@ def run(place: str, name: str, body: str, timeout: float = 20.0) -> float:
     started = time.monotonic()
     program = PROGRAM.replace("{body}", body)
     done = run_python(program, place.format(name), name, timeout=timeout)
-    assert done.stderr == ""
-    assert done.returncode == 0
+    assert (done.stderr, done.returncode) == ("", 0)
     return time.monotonic() - started
 
 

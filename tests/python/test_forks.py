@@ -11,13 +11,12 @@ import multiprocessing
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,15 @@ import pytest
 import aot_models
 import mlbridge
 from mlbridge import create_model_runner, serving
-from programs import Started, run_python
-
-PATIENCE = 20.0
+from programs import (
+    PATIENCE,
+    SCHEMES,
+    Started,
+    in_threads,
+    needs_grpc,
+    run_python,
+    until,
+)
 
 
 def in_child(body: Callable[[], None]) -> None:
@@ -50,23 +55,27 @@ def in_child(body: Callable[[], None]) -> None:
 
 def wait_for(child: int) -> int:
     """How a child ends, which must not take for ever."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    raise AssertionError("the child hangs")
+    status: list[int] = []
+
+    def has_ended() -> bool:
+        pid, found = os.waitpid(child, os.WNOHANG)
+        status.append(found)
+        return bool(pid)
+
+    try:
+        until(has_ended, "the child hangs")
+    except AssertionError:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    return os.waitstatus_to_exitcode(status[-1])
 
 
 def run(program: str, *arguments: str) -> str:
     """What a program of its own says, which forks and ends well."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     done = run_python(program, *arguments, env=environment)
-    assert done.stderr == ""
-    assert done.returncode == 0
+    assert (done.stderr, done.returncode) == ("", 0)
     return done.stdout
 
 
@@ -91,38 +100,31 @@ def test_a_runner_that_a_thread_of_the_parent_uses(name: str, scheme: str) -> No
             time.sleep(1)
         return int(features["x"])
 
-    answers: list[Any] = []
     with (
         serving(policy, f"pipe:{name}"),
         create_model_runner(f"{scheme}:{name}?timeout=20s") as runner,
+        ThreadPoolExecutor() as executor,
     ):
-        asking = threading.Thread(
-            target=lambda: answers.append(runner.evaluate({"x": 0}, int))
-        )
-        asking.start()
-        assert asked.wait(PATIENCE)
-        with pytest.raises(mlbridge.InvalidArgument, match="by another thread"):
-            runner.evaluate({"x": 1}, int)
 
         def ask(x: int) -> Any:
             return runner.evaluate({"x": x}, int)
 
+        answer = executor.submit(ask, 0)
+        assert asked.wait(PATIENCE)
+        with pytest.raises(mlbridge.InvalidArgument, match="by another thread"):
+            ask(1)
+
         def body() -> None:
             assert ask(5) == 5
-            threads = [
-                threading.Thread(target=lambda: answers.append(ask(6)))
-                for _ in range(2)
-            ]
-            for thread in threads:
-                thread.start()
-                thread.join(PATIENCE)
+            answers: list[int] = []
+            for _ in range(2):
+                in_threads(lambda _: answers.append(ask(6)), 1)
             assert answers == [6, 6]
             runner.close()
 
         in_child(body)
-        asking.join(PATIENCE)
-        assert answers == [0]
-        assert runner.evaluate({"x": 2}, int) == 2
+        assert answer.result(PATIENCE) == 0
+        assert ask(2) == 2
 
 
 ONNX = """
@@ -197,12 +199,10 @@ def test_runners_of_multiprocessing(name: str, scheme: str) -> None:
             assert child.exitcode == 0
 
 
+@needs_grpc
 def test_grpc_says_that_it_does_not_work_in_a_child(name: str) -> None:
-    if not find_spec("mlbridge._grpc"):
-        pytest.skip("this build has no gRPC")
     spec = f"grpc+unix:{name}"
-    server = subprocess.Popen([sys.executable, "-c", ECHO, spec])
-    try:
+    with Started(ECHO, spec) as server:
         with create_model_runner(f"{spec}?timeout=20s&connect=20s") as runner:
             assert runner.evaluate({"x": 1}, int) == 1
 
@@ -213,9 +213,7 @@ def test_grpc_says_that_it_does_not_work_in_a_child(name: str) -> None:
 
             in_child(body)
             assert runner.evaluate({"x": 2}, int) == 2
-    finally:
         server.terminate()
-        server.wait(PATIENCE)
 
 
 # Servers
@@ -225,6 +223,7 @@ def test_a_child_does_not_serve_its_parents_compilers(name: str) -> None:
     with (
         mlbridge.PipeCompilerInterface(name, timeout=PATIENCE) as interface,
         create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+        ThreadPoolExecutor() as executor,
     ):
 
         def body() -> None:
@@ -243,18 +242,10 @@ def test_a_child_does_not_serve_its_parents_compilers(name: str) -> None:
         assert Path(f"{name}.sock").exists()
         with serving(lambda f: f["x"], f"pipe:{name}3"):
             pass
-        answered: list[Any] = []
-        asking = mlbridge_thread(lambda: answered.append(runner.evaluate({"x": 7})))
+        answer = executor.submit(runner.evaluate, {"x": 7})
         interface.populate_buffer(interface.evaluate()["x"])
         interface.evaluate(mode="exit")
-        asking.join(PATIENCE)
-        assert answered == [7]
-
-
-def mlbridge_thread(function: Callable[[], Any]) -> Any:
-    thread = threading.Thread(target=function)
-    thread.start()
-    return thread
+        assert answer.result(PATIENCE) == 7
 
 
 LEAVES = """
@@ -273,11 +264,9 @@ with mlbridge.serving(lambda f: f["x"], place) as served:
 """
 
 
-@pytest.mark.parametrize("scheme", ["pipe", "grpc+unix"])
+@pytest.mark.parametrize("scheme", ["pipe", SCHEMES[-1]])
 def test_a_child_that_leaves_serving(name: str, scheme: str) -> None:
     """It has none of the threads that would have to be waited for."""
-    if scheme != "pipe" and not find_spec("mlbridge._grpc"):
-        pytest.skip("this build has no gRPC")
     run(LEAVES, f"{scheme}:{name}")
 
 
@@ -375,10 +364,7 @@ def test_an_environment_of_which_the_compiler_has_not_come(
     envs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The name where it is met is the parent's."""
-    with (
-        own_tempdir(monkeypatch, tmp_path),
-        envs.compiler_env("pipe") as env,
-    ):
+    with own_tempdir(monkeypatch, tmp_path), envs.compiler_env("pipe") as env:
         env.launch()
 
         def body() -> None:
@@ -426,20 +412,14 @@ def test_a_vector_of_environments(envs: Any) -> None:
 
     from mlbridge.envs import make_vec
 
-    vector = make_vec(
-        2,
-        [envs.PROGRAM],
-        "shm",
-        observation_space=envs.COUNT,
-        action_space=spaces.Discrete(3),
-    )
+    spaces_of = {"observation_space": envs.COUNT, "action_space": spaces.Discrete(3)}
+    vector = make_vec(2, [envs.PROGRAM], "shm", **spaces_of)
     vector.reset()
     vector.step(np.zeros(2, np.int64))
 
     def body() -> None:
         vector.reset()
-        observation = vector.step(np.zeros(2, np.int64))[0]
-        assert list(observation["count"]) == [1, 1]
+        assert list(vector.step(np.zeros(2, np.int64))[0]["count"]) == [1, 1]
         vector.close()
 
     in_child(body)

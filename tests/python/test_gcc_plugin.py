@@ -5,19 +5,19 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
 import mlbridge
+from aot_models import GraphBuilder
 from mlbridge.aot import compile_model
+from programs import IS_FULL, run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "build/release/examples/gcc/unroll.so"
@@ -56,25 +56,11 @@ class Unroller:
 
 def write_model(path: Path) -> Path:
     """The same as an .onnx file."""
-    nodes = [
-        helper.make_node("Less", ["instructions", "small"], ["is_small"]),
-        helper.make_node("Cast", ["is_small"], ["one"], to=TensorProto.INT32),
-        helper.make_node("Mul", ["one", "factor"], ["times"]),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "unroll",
-        [helper.make_tensor_value_info("instructions", TensorProto.INT32, [1])],
-        [helper.make_tensor_value_info("times", TensorProto.INT32, [1])],
-        [
-            helper.make_tensor("small", TensorProto.INT32, [1], [SMALL]),
-            helper.make_tensor("factor", TensorProto.INT32, [1], [TIMES]),
-        ],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
-    model.ir_version = 8
-    onnx.save(model, path)
-    return path
+    g, kind = GraphBuilder(0), TensorProto.INT32
+    g.op("Less", ["instructions", g.constant([SMALL], np.int32)], "is_small")
+    g.op("Cast", ["is_small"], "one", to=kind)
+    g.op("Mul", ["one", g.constant([TIMES], np.int32)], "times")
+    return g.save(path, [("instructions", kind, [1])], [("times", kind, [1])])
 
 
 @contextmanager
@@ -115,9 +101,7 @@ def compile_with(
         # cc1, which gcc starts.
         command += ["-wrapper", "valgrind"]
         environment["VALGRIND_OPTS"] = " ".join(valgrind)
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=500
-    )
+    done = run_program(command, env=environment, timeout=500)
     assert done.returncode == 0, done.stderr
     return target.read_text(), done.stderr
 
@@ -150,8 +134,7 @@ def test_every_runner_decides_the_same(
 
 
 def test_the_model_may_be_named_by_an_argument(unrolled: str, tmp_path: Path) -> None:
-    model = write_model(tmp_path / "unroll.onnx")
-    argument = f"-fplugin-arg-unroll-model=onnx:{model}"
+    argument = f"-fplugin-arg-unroll-model=onnx:{write_model(tmp_path / 'unroll.onnx')}"
     made, said = compile_with("none", tmp_path, arguments=[argument])
     assert said == ""
     assert made == unrolled
@@ -166,9 +149,7 @@ def test_the_model_may_be_named_by_an_argument(unrolled: str, tmp_path: Path) ->
         ("aot:{}/gone.so", "System"),
     ],
 )
-def test_without_a_model_gcc_decides(
-    spec: str, says: str, stock: str, tmp_path: Path
-) -> None:
+def test_gcc_decides_alone(spec: str, says: str, stock: str, tmp_path: Path) -> None:
     made, said = compile_with(spec.format(tmp_path), tmp_path)
     assert made == stock
     if says:
@@ -197,12 +178,9 @@ def test_an_answer_out_of_range_is_no_decision(stock: str, tmp_path: Path) -> No
 
 def test_a_wrong_spec_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.c").write_text(SOURCE)
-    done = subprocess.run(
+    done = run_program(
         ["gcc", f"-fplugin={PLUGIN}", "-S", tmp_path / "x.c", "-o", tmp_path / "x.s"],
         env={**os.environ, "UNROLL_MODEL": "nonsense:x"},
-        capture_output=True,
-        text=True,
-        timeout=60,
     )
     assert done.returncode != 0
     assert "nonsense" in done.stderr
@@ -212,7 +190,7 @@ def test_a_wrong_spec_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_clean_under_valgrind(kind: str, unrolled: str, tmp_path: Path) -> None:
     """Nothing of ours is lost; what gcc and the runtimes lose, gcc.supp names."""
-    if kind != "pipe" and "MLBRIDGE_TEST_FULL" not in os.environ:
+    if kind != "pipe" and not IS_FULL:
         pytest.skip("long: make test-full")
     log = tmp_path / "valgrind.log"
     flags = ["--leak-check=full", "--errors-for-leak-kinds=definite,possible"]
@@ -227,8 +205,7 @@ def test_clean_under_valgrind(kind: str, unrolled: str, tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_written(tmp_path: Path, unrolled: str) -> None:
-    model = write_model(tmp_path / "unroll.onnx")
-    spec = f"record:/dev/full|onnx:{model}"
+    spec = f"record:/dev/full|onnx:{write_model(tmp_path / 'unroll.onnx')}"
     assembly, stderr = compile_with(spec, tmp_path)
     assert "cc1: warning: unroll: cannot write the log '/dev/full'" in stderr
     assert stderr.count("/dev/full") == 1

@@ -12,17 +12,7 @@ import numpy as np
 import pytest
 
 import mlbridge
-from mlbridge import (
-    GRPCCompilerInterface,
-    InvalidArgument,
-    ModelError,
-    OSFailure,
-    Timeout,
-    create_model_runner,
-    grpc,
-    serving,
-)
-from programs import run_python
+from programs import answer_of, run_python
 
 pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
 
@@ -43,10 +33,9 @@ def spec_of(name: str) -> str:
 
 @pytest.mark.parametrize("call", ["stream", "unary"])
 def test_a_question_and_its_answer(place: str, call: str) -> None:
-    with serving(last, place) as served:
-        name = served._loop.server.name
-        spec = f"{spec_of(name)}?serdes=bitstream&call={call}"
-        with create_model_runner(spec) as runner:
+    with mlbridge.serving(last, place) as served:
+        spec = f"{spec_of(served._loop.server.name)}?serdes=bitstream&call={call}"
+        with mlbridge.create_model_runner(spec) as runner:
             for length in (1, 500, 50_000):
                 x = np.arange(length, dtype=np.float32)
                 assert runner.evaluate({"x": x}, np.float32) == length - 1
@@ -55,13 +44,13 @@ def test_a_question_and_its_answer(place: str, call: str) -> None:
 
 def test_the_papers_loop(place: str) -> None:
     with (
-        GRPCCompilerInterface(place, timeout=10) as interface,
+        mlbridge.GRPCCompilerInterface(place, timeout=10) as interface,
         ThreadPoolExecutor(1) as compiler,
     ):
         spec = f"{spec_of(interface.name)}?serdes=bitstream"
 
         def ask() -> Any:
-            with create_model_runner(spec) as runner:
+            with mlbridge.create_model_runner(spec) as runner:
                 return [runner.evaluate({"x": np.float32(i)}, float) for i in range(5)]
 
         asked = compiler.submit(ask)
@@ -77,46 +66,39 @@ def test_the_models_exception_is_typed(place: str) -> None:
     def fails(features: mlbridge.Features) -> Any:
         raise ValueError("the weights are missing")
 
-    with serving(fails, place) as served:
+    with mlbridge.serving(fails, place) as served:
         spec = f"{spec_of(served._loop.server.name)}?serdes=bitstream"
-        with (
-            create_model_runner(spec) as runner,
-            pytest.raises(ModelError, match="the weights are missing"),
-        ):
-            runner.evaluate({"x": 1}, float)
+        with pytest.raises(mlbridge.ModelError, match="the weights are missing"):
+            answer_of(spec, {"x": 1}, float)
 
 
 def test_pipes_and_grpc_at_once(tmp_path: Path) -> None:
     pipe, unix = f"pipe:{tmp_path}/a", f"grpc+unix:{tmp_path}/b"
-    with serving(last, [pipe, unix]):
+    with mlbridge.serving(last, [pipe, unix]):
         for spec in (pipe, f"{unix}?serdes=bitstream"):
-            with create_model_runner(spec) as runner:
-                assert runner.evaluate({"x": np.ones(3)}, float) == 1
+            assert answer_of(spec, {"x": np.ones(3)}, float) == 1
 
 
 def test_mistakes_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match="HOST:PORT"):
-        create_model_runner("grpc://nowhere")
-    with pytest.raises(InvalidArgument, match="stream or unary"):
-        create_model_runner("grpc://a:1?call=both")
-    with pytest.raises(InvalidArgument, match="come together"):
-        create_model_runner("grpc://a:1?cert=a.pem")
-    with pytest.raises(InvalidArgument, match="unknown option 'bare'"):
-        GRPCCompilerInterface("grpc://:0?bare=no")
-    with pytest.raises(OSFailure, match=r"missing\.pem"):
-        GRPCCompilerInterface(f"grpc://:0?cert={tmp_path}/missing.pem&key=x")
-    with (
-        create_model_runner("grpc://127.0.0.1:1?serdes=bitstream&connect=100ms") as r,
-        pytest.raises(Timeout, match="refused"),
-    ):
-        r.evaluate({"x": 1}, float)
+    with pytest.raises(mlbridge.InvalidArgument, match="HOST:PORT"):
+        mlbridge.create_model_runner("grpc://nowhere")
+    with pytest.raises(mlbridge.InvalidArgument, match="stream or unary"):
+        mlbridge.create_model_runner("grpc://a:1?call=both")
+    with pytest.raises(mlbridge.InvalidArgument, match="come together"):
+        mlbridge.create_model_runner("grpc://a:1?cert=a.pem")
+    with pytest.raises(mlbridge.InvalidArgument, match="unknown option 'bare'"):
+        mlbridge.GRPCCompilerInterface("grpc://:0?bare=no")
+    with pytest.raises(mlbridge.OSFailure, match=r"missing\.pem"):
+        mlbridge.GRPCCompilerInterface(f"grpc://:0?cert={tmp_path}/missing.pem&key=x")
+    with pytest.raises(mlbridge.Timeout, match="refused"):
+        answer_of("grpc://127.0.0.1:1?serdes=bitstream&connect=100ms", {"x": 1}, float)
 
 
 def test_a_decorated_spec_is_one_for_grpc() -> None:
-    assert grpc.is_named_in("record:log.bin|grpc://a:1?call=unary")
-    assert grpc.is_named_in("grpc+unix:/tmp/a")
-    assert not grpc.is_named_in("pipe:/tmp/grpc:1")
-    assert not grpc.is_named_in("record:grpc|pipe:/tmp/a")
+    assert mlbridge.grpc.is_named_in("record:log.bin|grpc://a:1?call=unary")
+    assert mlbridge.grpc.is_named_in("grpc+unix:/tmp/a")
+    assert not mlbridge.grpc.is_named_in("pipe:/tmp/grpc:1")
+    assert not mlbridge.grpc.is_named_in("record:grpc|pipe:/tmp/a")
 
 
 @pytest.mark.parametrize(
@@ -131,14 +113,14 @@ def test_a_decorated_spec_is_one_for_grpc() -> None:
     ],
 )
 def test_port_arrays(spec: str, worker: int, picked: str) -> None:
-    assert grpc.pick(spec, worker) == picked
+    assert mlbridge.grpc.pick(spec, worker) == picked
 
 
 def test_port_arrays_that_are_too_short() -> None:
-    with pytest.raises(InvalidArgument, match="2 ports, and worker 2"):
-        grpc.pick("grpc://host:50051,50060", 2)
-    with pytest.raises(InvalidArgument, match="expected ports"):
-        grpc.pick("grpc://host:50051,", 0)
+    with pytest.raises(mlbridge.InvalidArgument, match="2 ports, and worker 2"):
+        mlbridge.grpc.pick("grpc://host:50051,50060", 2)
+    with pytest.raises(mlbridge.InvalidArgument, match="expected ports"):
+        mlbridge.grpc.pick("grpc://host:50051,", 0)
 
 
 COEXISTENCE = """

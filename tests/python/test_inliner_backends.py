@@ -3,41 +3,112 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One model, in another process or in the compiler: the same object files.
 
-All of bzip2 and zlib and some of Lua; `make test-full` compiles all of Lua and SQLite,
-too, and scripts/test-tensorflow asks the same network as a SavedModel.
+Some of bzip2, zlib and Lua; `make test-full` compiles all of these and SQLite, too,
+and scripts/test-tensorflow asks the same network as a SavedModel. At last, 32 compilers
+at once ask one model: nobody gets the decisions of anybody else.
 """
 
 import os
+import re
+import shutil
+import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="the demo's packages are not installed")
 
-from inliner_builds import (
-    CLOSE,
-    MODEL,
-    ROOT,
-    WORKLOADS,
-    CountingPolicy,
-    Made,
-    Unit,
-    fetch_sqlite3,
-    plugin_or_skip,
-)
-from mlbridge import aot, inprocess, serving
+from mlbridge import aot, batched, inprocess, serving
+from mlbridge.doctor import find_llvm_plugin
+from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import CLANG, run
 from mlbridge_optimizations.inlining.corpus import TEST, fetch
-from mlbridge_optimizations.inlining.toolchain import in_spec
-from stock_llvm import full_tests
+from mlbridge_optimizations.inlining.network import InliningNetwork
+from mlbridge_optimizations.inlining.policy import Policy
+from mlbridge_optimizations.inlining.toolchain import in_spec, mllvm, model_flags
+from programs import IS_FULL
 
-LUA_FILES = 8
-"""Of 33, where time counts."""
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = ROOT / "models" / "inlining-imitation"
+WORKLOADS = ROOT / "build" / "workloads"
+
+CLOSE = 1e-5
+"""Sums in another order: so close to 0, a decision may be another one."""
+
+
+class CountingPolicy:
+    """The demo's policy, which counts its decisions and the close ones."""
+
+    def __init__(self) -> None:
+        self._policy = Policy(InliningNetwork.load(MODEL / "inliner.pt"))
+        self.decisions = 0
+        self.close = 0
+        self.largest_batch = 0
+
+    def __call__(self, features: Mapping[str, Any]) -> int:
+        return self.together([features])[0]
+
+    def together(self, questions: Sequence[Mapping[str, Any]]) -> list[int]:
+        """The decisions of several compilers."""
+        rows = [np.concatenate(self._policy._gather(q)) for q in questions]
+        logits = self._policy.logit(np.stack(rows))
+        self.decisions += len(questions)
+        self.close += int(np.count_nonzero(np.abs(logits) < CLOSE))
+        self.largest_batch = max(self.largest_batch, len(questions))
+        return [int(logit > 0) for logit in logits]
+
+
+@dataclass(frozen=True)
+class Made:
+    """An object file, and what the plug-in said while it was made."""
+
+    contents: bytes
+    decisions: int
+    """By the model: had another decided, the compile would have failed."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A file to be compiled, and as what."""
+
+    program: SourceProgram
+    source: Path
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"{self.program.name}/{self.source.name}"
+
+    def compile(self, into: Path, plugin: Path, spec: str) -> Made:
+        """Its object file, inlined by the model at the spec."""
+        into.mkdir(exist_ok=True)
+        target = into / f"{self.program.name}-{self.source.stem}.o"
+        flags = ("-Oz", "-w", *self.program.flags, *model_flags(plugin, spec))
+        told = mllvm(["-mlbridge-print-statistics"])
+        _, stderr = run([CLANG, *flags, *told, "-c", self.source, "-o", target])
+        lines = re.findall(r"\basked=(\d+) .* deferred=0 failed=0 ", stderr.decode())
+        return Made(target.read_bytes(), sum(map(int, lines)))
+
+
+def fetch_sqlite3() -> SourceProgram:
+    """SQLite as one file, made of Debian's source package."""
+    script = ROOT / "scripts" / "fetch-sqlite3"
+    subprocess.run(
+        [script, WORKLOADS], check=True, stdout=subprocess.DEVNULL, timeout=600
+    )
+    source = WORKLOADS / "sqlite3-amalgamation" / "sqlite3.c"
+    return SourceProgram("sqlite3", "", (source,), ())
+
+
+SAMPLE = {"bzip2": 4, "zlib": 4, "lua": 4}
+"""Of the files of each, so many where time counts."""
 
 
 @dataclass(frozen=True)
@@ -74,22 +145,22 @@ def compile_all(
 
 @pytest.fixture(scope="module")
 def plugin() -> Path:
-    return plugin_or_skip()
+    """MLBridgeLLVM.so, for the tests that need it and clang."""
+    found = find_llvm_plugin()
+    if not shutil.which(CLANG) or found is None:
+        pytest.skip(f"no {CLANG} here, or the LLVM plug-in is not built")
+    return found
 
 
 @pytest.fixture(scope="module")
 def units() -> list[Unit]:
     programs = fetch(WORKLOADS)
-    if full_tests():
+    if IS_FULL:
         programs["sqlite3"] = fetch_sqlite3()
     return [
         Unit(program, source)
         for name, program in programs.items()
-        for source in (
-            program.sources[:LUA_FILES]
-            if name == "lua" and not full_tests()
-            else program.sources
-        )
+        for source in program.sources[: None if IS_FULL else SAMPLE[name]]
     ]
 
 
@@ -102,7 +173,7 @@ def reference(
         made = compile_all(units, folder, plugin, spec)
     found = Reference(made, policy.close)
     assert found.decisions == policy.decisions
-    assert found.decisions > 1000
+    assert found.decisions > 25 * len(units)
     return found
 
 
@@ -206,8 +277,7 @@ def test_in_the_compiler(
     request: pytest.FixtureRequest,
 ) -> None:
     spec = in_process_spec(scheme, request)
-    made = compile_all(units, tmp_path / "objects", plugin, spec)
-    compare(scheme, reference, made)
+    compare(scheme, reference, compile_all(units, tmp_path / "objects", plugin, spec))
 
 
 @pytest.mark.parametrize("scheme", ["onnx", "aot", "builtin"])
@@ -224,7 +294,7 @@ def test_by_eight_threads_of_one_process(
         pytest.skip("compile-in-threads is not built")
     bitcode: list[Path] = []
     for unit in units:
-        if unit.program.name == TEST or (full_tests() and unit.program.name == "lua"):
+        if unit.program.name == TEST or (IS_FULL and unit.program.name == "lua"):
             bitcode.append(tmp_path / f"{unit.source.stem}.bc")
             level = ("-Oz", "-w", "-Xclang", "-disable-llvm-passes", "-emit-llvm")
             files = ("-c", unit.source, "-o", bitcode[-1])
@@ -236,3 +306,103 @@ def test_by_eight_threads_of_one_process(
         f"8 threads compiled {len(bitcode)} files, 0 of them otherwise than one thread "
         "alone\n"
     )
+
+
+# Many compilers at once.
+
+COMPILERS = 32
+
+
+@pytest.fixture(scope="module")
+def programs() -> dict[str, SourceProgram]:
+    return fetch(WORKLOADS)
+
+
+def test_32_compilers_on_one_model_and_on_32(
+    programs: dict[str, SourceProgram], plugin: Path, tmp_path: Path
+) -> None:
+    def alone(unit: Unit) -> tuple[bytes, int]:
+        at = tmp_path / unit.source.stem
+        policy = Policy(InliningNetwork.load(MODEL / "inliner.pt"))
+        with serving(policy, f"pipe:{at}", on_error="raise") as served:
+            made = unit.compile(tmp_path / "alone", plugin, f"pipe:{in_spec(at)}")
+        assert made.decisions == served.statistics.questions
+        return made.contents, made.decisions
+
+    candidates = [
+        Unit(program, source)
+        for program in (programs["lua"], programs["zlib"])
+        for source in program.sources
+    ][: COMPILERS + 8]
+    with ThreadPoolExecutor(2) as pool:
+        results = zip(candidates, pool.map(alone, candidates), strict=True)
+        # A file without calls asks nobody.
+        expected = [(u, made, n) for u, (made, n) in results if n][:COMPILERS]
+    assert len(expected) == COMPILERS
+    at = tmp_path / "model"
+    policy = CountingPolicy()
+    schemes = ("pipe", "shm")
+
+    def together(index: int) -> bytes:
+        unit, *_ = expected[index]
+        spec = f"{schemes[index % 2]}:{in_spec(at)}"
+        return unit.compile(tmp_path / "together", plugin, spec).contents
+
+    with (
+        serving(
+            batched(policy.together),
+            f"pipe:{at}",
+            on_error="raise",
+            max_batch=COMPILERS,
+        ) as served,
+        # All of them at the same time, however few cores there are.
+        ThreadPoolExecutor(COMPILERS) as pool,
+    ):
+        objects = list(pool.map(together, range(COMPILERS)))
+    assert (served.statistics.sessions, served.statistics.errors) == (COMPILERS, 0)
+    assert policy.decisions == served.statistics.questions
+    different = [
+        unit.source.name
+        for made, (unit, wanted, _) in zip(objects, expected, strict=True)
+        if made != wanted
+    ]
+    print(
+        f"{policy.decisions} decisions of {COMPILERS} compilers, up to "
+        f"{policy.largest_batch} at once, {policy.close} too close to call, "
+        f"{len(different)} objects different"
+    )
+    if policy.close == 0:
+        assert different == []
+        assert policy.decisions == sum(questions for *_, questions in expected)
+    assert len(different) <= policy.close
+    assert policy.decisions > 1000
+
+
+def test_a_killed_compiler_leaves_the_others_alone(
+    programs: dict[str, SourceProgram], plugin: Path, tmp_path: Path
+) -> None:
+    lua = programs["lua"]
+    at = tmp_path / "model"
+    policy = Policy(InliningNetwork.load(MODEL / "inliner.pt"))
+    source = max(lua.sources, key=lambda path: path.stat().st_size)
+    command: list[str | Path] = [
+        *(CLANG, "-Oz", "-w", *lua.flags),
+        *model_flags(plugin, f"pipe:{in_spec(at)}"),
+        *("-c", source, "-o"),
+    ]
+    with serving(batched(policy.decide_together), f"pipe:{at}", max_batch=8) as served:
+        victims = [
+            subprocess.Popen([*command, tmp_path / f"victim{i}.o"]) for i in range(3)
+        ]
+        survivors = [
+            subprocess.Popen([*command, tmp_path / f"survivor{i}.o"]) for i in range(3)
+        ]
+        while served.statistics.sessions < 3:
+            assert any(v.poll() is None for v in victims)
+        for victim in victims:
+            victim.kill()
+        assert [survivor.wait(120) for survivor in survivors] == [0, 0, 0]
+        for victim in victims:
+            victim.wait(10)
+    objects = [(tmp_path / f"survivor{i}.o").read_bytes() for i in range(3)]
+    assert objects[0] == objects[1] == objects[2]

@@ -4,7 +4,6 @@
 """Models in this process, ``onnx:FILE``; ONNX Runtime's own Python is the judge."""
 
 import multiprocessing
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
+import aot_models
 from mlbridge import (
     Deferred,
     ModelRunner,
@@ -26,7 +26,7 @@ from mlbridge import (
     read_log,
 )
 from mlbridge.doctor import checks
-from programs import run_python
+from programs import in_threads, run_python
 
 pytestmark = pytest.mark.skipif(
     not any(scheme.name == "onnx" for scheme in inprocess.schemes()),
@@ -37,84 +37,28 @@ FLOAT = TensorProto.FLOAT
 INT64 = TensorProto.INT64
 
 
-def save(
-    path: Path,
-    nodes: list[Any],
-    inputs: dict[str, tuple[int, list[Any]]],
-    outputs: dict[str, tuple[int, list[Any]]],
-    weights: dict[str, Any],
-) -> Path:
-    """Writes a checked model."""
-    graph = helper.make_graph(
-        nodes,
-        "test",
-        [helper.make_tensor_value_info(n, *ts) for n, ts in inputs.items()],
-        [helper.make_tensor_value_info(n, *ts) for n, ts in outputs.items()],
-        [numpy_helper.from_array(np.asarray(w), n) for n, w in weights.items()],
-    )
-    model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
-    )
-    onnx.checker.check_model(model, full_check=True)
-    onnx.save(model, path)
-    return path
-
-
-def normal(*shape: int) -> Any:
-    rng = np.random.default_rng(sum(shape))
-    return (rng.standard_normal(shape) / np.sqrt(shape[-1])).astype(np.float32)
-
-
 def mlp(path: Path) -> Path:
     """The perceptron of the benchmarks, 300-128-64-15."""
-    return save(
-        path,
-        [
-            helper.make_node("Gemm", ["x", "w0", "b0"], ["h0"]),
-            helper.make_node("Relu", ["h0"], ["r0"]),
-            helper.make_node("Gemm", ["r0", "w1", "b1"], ["h1"]),
-            helper.make_node("Relu", ["h1"], ["r1"]),
-            helper.make_node("Gemm", ["r1", "w2", "b2"], ["logits"]),
-        ],
-        {"x": (FLOAT, ["batch", 300])},
-        {"logits": (FLOAT, ["batch", 15])},
-        {
-            "w0": normal(300, 128),
-            "b0": normal(128),
-            "w1": normal(128, 64),
-            "b1": normal(64),
-            "w2": normal(64, 15),
-            "b2": normal(15),
-        },
-    )
+    onnx.save(aot_models.mlp("batch"), path)
+    return path
 
 
 def lstm(path: Path) -> Path:
     """Of a sequence of opcodes and a number: a distribution and its best."""
-    return save(
-        path,
-        [
-            helper.make_node("Gather", ["embedding", "opcodes"], ["seen"]),
-            helper.make_node("Unsqueeze", ["seen", "one"], ["steps"]),
-            helper.make_node("LSTM", ["steps", "w", "r"], ["", "last"], hidden_size=8),
-            helper.make_node("Reshape", ["last", "flat"], ["state"]),
-            helper.make_node("Unsqueeze", ["weight", "zero"], ["column"]),
-            helper.make_node("Concat", ["state", "column"], ["all"], axis=1),
-            helper.make_node("Gemm", ["all", "v"], ["scores"]),
-            helper.make_node("Softmax", ["scores"], ["probabilities"]),
-            helper.make_node("ArgMax", ["scores"], ["best"], axis=1, keepdims=0),
-        ],
-        {"opcodes": (INT64, ["length"]), "weight": (FLOAT, [1])},
-        {"probabilities": (FLOAT, [1, 5]), "best": (INT64, [1])},
-        {
-            "embedding": normal(60, 4),
-            "one": np.array([1]),
-            "zero": np.array([0]),
-            "flat": np.array([1, 8]),
-            "w": normal(1, 32, 4),
-            "r": normal(1, 32, 8),
-            "v": normal(9, 5),
-        },
+    g = aot_models.GraphBuilder(2)
+    g.op("Gather", [g.weight(60, 4), "opcodes"], "seen")
+    g.op("Unsqueeze", ["seen", g.constant([1])], "steps")
+    weights = [g.weight(1, 32, 4), g.weight(1, 32, 8)]
+    g.op("LSTM", ["steps", *weights], ["", "last"], hidden_size=8)
+    g.op("Reshape", ["last", g.constant([1, 8])], "state")
+    g.op("Unsqueeze", ["weight", g.constant([0])], "column")
+    g.op("Concat", ["state", "column"], "all", axis=1)
+    g.op("Gemm", ["all", g.weight(9, 5)], "scores")
+    g.op("Softmax", ["scores"], "probabilities")
+    g.op("ArgMax", ["scores"], "best", axis=1, keepdims=0)
+    inputs: list[Any] = [("opcodes", INT64, ["length"]), ("weight", FLOAT, [1])]
+    return g.save(
+        path, inputs, [("probabilities", FLOAT, [1, 5]), ("best", INT64, [1])]
     )
 
 
@@ -169,11 +113,7 @@ def test_many_threads_ask_one_model(tmp_path: Path) -> None:
                 if runner.evaluate({"x": x}, int) != logits.argmax():
                     wrong.append(seed)
 
-    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(ask, 8)
     assert not wrong
 
 
@@ -278,29 +218,20 @@ def test_a_forked_child_does_not_write_the_log(tmp_path: Path) -> None:
 
 
 def test_a_loop_without_an_end_is_interrupted(tmp_path: Path) -> None:
-    body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["go"], ["on"]),
-            helper.make_node("Add", ["sum", "sum"], ["twice"]),
-        ],
-        "body",
-        [
-            helper.make_tensor_value_info("i", INT64, []),
-            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("sum", FLOAT, []),
-        ],
-        [
-            helper.make_tensor_value_info("on", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("twice", FLOAT, []),
-        ],
-    )
-    path = save(
-        tmp_path / "loop.onnx",
-        [helper.make_node("Loop", ["n", "", "x"], ["out"], body=body)],
-        {"x": (FLOAT, []), "n": (INT64, [])},
-        {"out": (FLOAT, [])},
-        {},
-    )
+    def values(**kinds: int) -> list[Any]:
+        return [helper.make_tensor_value_info(n, k, []) for n, k in kinds.items()]
+
+    nodes = [
+        helper.make_node("Identity", ["go"], ["on"]),
+        helper.make_node("Add", ["sum", "sum"], ["twice"]),
+    ]
+    before = values(i=INT64, go=TensorProto.BOOL, sum=FLOAT)
+    after = values(on=TensorProto.BOOL, twice=FLOAT)
+    g = aot_models.GraphBuilder(0)
+    body = helper.make_graph(nodes, "body", before, after)
+    g.op("Loop", ["n", "", "x"], "out", body=body)
+    inputs: list[Any] = [("x", FLOAT, []), ("n", INT64, [])]
+    path = g.save(tmp_path / "loop.onnx", inputs, [("out", FLOAT, [])])
     with create_model_runner(f"onnx:{path}?timeout=200ms") as runner:
         one = np.float32(1)
         with pytest.raises(Timeout, match=r"loop\.onnx did not answer before"):

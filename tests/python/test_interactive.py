@@ -65,9 +65,7 @@ def command_for(tool: str, advisor: AdvisorName, sources: Path) -> list[str]:
         (LLC, "priority"),
     ],
 )
-def test_each_advisor_of_each_tool(
-    tool: str, advisor: AdvisorName, sources: Path
-) -> None:
+def test_each_advisor_and_tool(tool: str, advisor: AdvisorName, sources: Path) -> None:
     command = command_for(tool, advisor, sources)
     seen = []
 
@@ -77,8 +75,7 @@ def test_each_advisor_of_each_tool(
 
     policies: dict[str, Any] = {advisor: policy}
     result = compile_with_policy(command, timeout=60, **policies)
-    assert result.returncode == 0
-    assert result.stderr == ""
+    assert (result.returncode, result.stderr) == (0, "")
     assert len(result.stdout) > 100
     assert result.decisions == len(seen) > 0
     said = result.conversations[advisor]
@@ -137,9 +134,7 @@ def test_two_advisors_of_one_compiler(sources: Path) -> None:
         command_for(LLC, "eviction", sources),
     ):
         result = compile_with_policy(
-            command,
-            eviction=POLICIES["eviction"],
-            priority=POLICIES["priority"],
+            command, eviction=POLICIES["eviction"], priority=POLICIES["priority"]
         )
         assert all(said.decisions > 0 for said in result.conversations.values())
         assert set(result.conversations) == {"eviction", "priority"}
@@ -185,9 +180,7 @@ def test_the_papers_loop(sources: Path) -> None:
     with InteractiveCompilerInterface(command, "eviction", timeout=60) as compiler:
         features = compiler.evaluate()
         assert (compiler.advisor, compiler.context) == ("eviction", "pressure")
-        assert [spec.name for spec in compiler.headers["eviction"].features] == [
-            *features
-        ]
+        assert [s.name for s in compiler.headers["eviction"].features] == [*features]
         with pytest.raises(mlbridge.InvalidArgument, match="has no answer"):
             compiler.evaluate()
         with pytest.raises(mlbridge.InvalidArgument, match="no result"):
@@ -261,9 +254,7 @@ def test_masked_indices_are_illegal(sources: Path) -> None:
 
 
 @pytest.mark.parametrize("advisor", ["eviction", "priority"])
-def test_no_deferral_where_llvm_has_no_decision(
-    sources: Path, advisor: AdvisorName
-) -> None:
+def test_no_deferral_where_llvm_has_none(sources: Path, advisor: AdvisorName) -> None:
     policies: dict[str, Any] = {advisor: lambda _: None}
     with pytest.raises(mlbridge.Unsupported, match=f"{advisor} advisor: .*None"):
         compile_with_policy(command_for(CLANG, advisor, sources), **policies)
@@ -306,6 +297,14 @@ def test_from_any_thread(sources: Path) -> None:
     assert compiler.result.decisions > 10
 
 
+def by_opt(**limits: Any) -> Any:
+    return compile_with_policy(["opt"], inliner=id, **limits)
+
+
+def by_clang(advisors: Any) -> Any:
+    return InteractiveCompilerInterface(["clang"], advisors)
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -315,22 +314,10 @@ def test_from_any_thread(sources: Path) -> None:
         (lambda: compile_with_policy(["llc-22"], inliner=id), "clang or opt"),
         (lambda: compile_with_policy(["opt-22"], eviction=id), "clang or llc"),
         (lambda: compile_with_policy(["opt-22"], priority=id), "no priority advisor"),
-        (
-            lambda: compile_with_policy(["opt"], inliner=id, timeout=float("nan")),
-            "above 0, found nan",
-        ),
-        (
-            lambda: compile_with_policy(["opt"], inliner=id, decision_timeout=0),
-            "above 0, found 0",
-        ),
-        (
-            lambda: InteractiveCompilerInterface(["clang"], ["inliner", "inliner"]),
-            "different advisors",
-        ),
-        (
-            lambda: InteractiveCompilerInterface(["clang"], "inline"),  # type: ignore[arg-type]
-            "expected an advisor",
-        ),
+        (lambda: by_opt(timeout=float("nan")), "above 0, found nan"),
+        (lambda: by_opt(decision_timeout=0), "above 0, found 0"),
+        (lambda: by_clang(["inliner", "inliner"]), "different advisors"),
+        (lambda: by_clang("inline"), "expected an advisor"),
     ],
 )
 def test_wrong_arguments(make: Callable[[], Any], says: str) -> None:

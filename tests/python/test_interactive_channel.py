@@ -78,8 +78,7 @@ def test_a_conversation(peer: Peer) -> None:
     assert_same(first["size"], np.array([5], np.int64))
     assert_same(first["weights"], np.array([[0, 1, 2]], np.float32))
     assert_same(second["size"], np.array([0x0A0A0A0A], np.int64))
-    assert peer.decoder.contexts == ["main", "f ☃", "empty"]
-    assert peer.decoder.index == 1
+    assert (peer.decoder.contexts, peer.decoder.index) == (["main", "f ☃", "empty"], 1)
     assert not peer.decoder.has_rest
 
 
@@ -152,7 +151,7 @@ LIES = {
     "advice is no tensor": (header(advice=3), "a tensor"),
     "a shorter shape": (
         header(SIZE) + observation(0, 1),
-        "a newline behind 8 bytes of tensors",
+        "newline behind 8 bytes of t",
     ),
     "a longer shape": (
         header(spec(shape=[3])) + observation(0, 1) + observation(1, 1),
@@ -160,10 +159,7 @@ LIES = {
     ),
     "no number": (header() + b'{"observation":x}\n', "a line of JSON"),
     "a negative number": (header() + b'{"observation":-1}\n', "a header"),
-    "a number that nobody counts to": (
-        header() + b'{"observation":%d}\n' % (1 << 63),
-        "a header",
-    ),
+    "a number of 64 bits": (header() + b'{"observation":%d}\n' % (1 << 63), "a header"),
     "a number that is none": (header() + b'{"observation":true}\n', "a header"),
     "a long context": (
         header() + b'{"context":"%b"}\n' % (b"x" * 5000) + b'{"observation":x}\n',

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import pytest
 import mlbridge
 from mlbridge import InteractiveCompilerInterface, compile_with_policy
 from mlbridge.interactive.process import GUARD
-from programs import Started
+from programs import PATIENCE, Started, run_program, shell_script, status_of, until
 from stock_llvm import (
     CLANG,
     LLC,
@@ -36,18 +36,9 @@ from test_interactive_channel import LIES, header, observation
 __all__ = ["leaves_nothing", "sources"]
 
 pytestmark = [needs_llvm, pytest.mark.usefixtures("leaves_nothing")]
-
-PATIENCE = 20.0
+# What a deadline may be exceeded by, with other tests on the machine.
 # What a deadline may be exceeded by, with other tests on the machine.
 SLACK = 3.0
-
-
-def until(attempt: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + PATIENCE
-    while not (result := attempt()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.005)
-    return result
 
 
 def command_in(sources: Path, *flags: str) -> list[str]:
@@ -66,7 +57,7 @@ def test_a_policy_that_raises(sources: Path) -> None:
     groups: list[int] = []
 
     def policy(features: mlbridge.Features) -> int:
-        (group,) = [int(p.name) for p in guards()]
+        (group,) = guards()
         assert len(group_members(group)) == 2
         groups.append(group)
         raise Stop
@@ -76,20 +67,19 @@ def test_a_policy_that_raises(sources: Path) -> None:
     assert_gone(groups[0])
 
 
-def guards() -> list[Path]:
-    """The guards that this process has started."""
+def guards() -> list[int]:
+    """The groups whose guards this process has started."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             words = (folder / "cmdline").read_bytes().split(b"\0")
             if words[:2] == [os.fsencode(GUARD), str(os.getpid()).encode()]:
-                found.append(folder)
+                found.append(int(folder.name))
     return found
 
 
 def test_an_illegal_answer_ends_the_compiler_first(sources: Path) -> None:
-    command = command_in(sources)
-    compiler = InteractiveCompilerInterface(command, "eviction", timeout=60)
+    compiler = InteractiveCompilerInterface(command_in(sources), "eviction", timeout=60)
     compiler.evaluate()
     group = compiler.pid
     assert group_members(group)
@@ -153,8 +143,7 @@ def test_a_host_that_is_killed(
 ) -> None:
     """Without an integrated cc1, the one that asks is a child of the compiler."""
     with host(command_in(sources, flag), how) as (process, group):
-        expected = 3 if flag == "-fno-integrated-cc1" else 2
-        assert len(group_members(group)) == expected
+        assert len(group_members(group)) == (3 if flag == "-fno-integrated-cc1" else 2)
         assert list(leaves_nothing.iterdir())
         os.kill(process.pid, number)
         start = time.monotonic()
@@ -189,7 +178,7 @@ def test_a_policy_that_hangs(sources: Path) -> None:
     ended = []
 
     def policy(features: mlbridge.Features) -> int:
-        (group,) = [int(p.name) for p in guards()]
+        (group,) = guards()
         until(lambda: not group_members(group), "the compiler has not ended")
         ended.append(group)
         return first_legal(features)
@@ -204,7 +193,7 @@ def test_a_policy_that_hangs(sources: Path) -> None:
 @pytest.mark.parametrize("which", ["timeout", "decision_timeout"])
 def test_a_compiler_that_is_stopped(sources: Path, which: str) -> None:
     def policy(features: mlbridge.Features) -> int:
-        (group,) = [int(p.name) for p in guards()]
+        (group,) = guards()
         os.kill(compiler_of(group), signal.SIGSTOP)
         return first_legal(features)
 
@@ -218,7 +207,7 @@ def test_a_compiler_that_is_stopped(sources: Path, which: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_compiler_that_is_killed(sources: Path, number: int) -> None:
     def policy(features: mlbridge.Features) -> int:
-        (group,) = [int(p.name) for p in guards()]
+        (group,) = guards()
         os.kill(compiler_of(group), number)
         return first_legal(features)
 
@@ -239,7 +228,7 @@ def test_a_guard_that_is_killed(sources: Path) -> None:
     def policy(features: mlbridge.Features) -> int:
         # The compiler may ask once more before it is gone, too.
         if not groups:
-            groups.extend(int(guard.name) for guard in guards())
+            groups.extend(guards())
             os.kill(groups[0], signal.SIGKILL)
         return first_legal(features)
 
@@ -287,8 +276,10 @@ with open(base + ".out", "wb", 0) as channel:
 """
 
 
-def impostor(data: bytes, then: str = "") -> list[str]:
-    return [sys.executable, "-c", IMPOSTOR, repr(data), then]
+def by_impostor(data: bytes, then: str = "", **options: Any) -> mlbridge.CompileResult:
+    """A compile by what writes such data, and then does so."""
+    command = [sys.executable, "-c", IMPOSTOR, repr(data), then]
+    return compile_with_policy(command, inliner=lambda _: 0, tool="opt", **options)
 
 
 def question() -> bytes:
@@ -301,17 +292,13 @@ def test_a_compiler_that_lies(lie: str) -> None:
     data, _ = LIES[lie]
     start = time.monotonic()
     with pytest.raises((mlbridge.Malformed, mlbridge.SchemaMismatch)):
-        compile_with_policy(
-            impostor(data, "time.sleep(60)"), inliner=lambda _: 0, tool="opt"
-        )
+        by_impostor(data, "time.sleep(60)")
     assert time.monotonic() - start < PATIENCE
 
 
 def test_a_compiler_of_another_version() -> None:
     with pytest.raises(mlbridge.SchemaMismatch, match="inlining_default"):
-        compile_with_policy(
-            impostor(header() + observation(0, 1)), inliner=lambda _: 0, tool="opt"
-        )
+        by_impostor(header() + observation(0, 1))
 
 
 @pytest.mark.parametrize("missing", [1, 10, 20])
@@ -319,21 +306,14 @@ def test_a_compiler_that_ends_in_the_middle(missing: int) -> None:
     """With success, that is: else its own error counts."""
     data = question()[:-missing]
     with pytest.raises(mlbridge.Malformed, match="found the end of the compile"):
-        compile_with_policy(impostor(data), inliner=lambda _: 0, tool="opt")
+        by_impostor(data)
     with pytest.raises(mlbridge.CompilerFailed, match="status 3"):
-        compile_with_policy(
-            impostor(data, "sys.exit(3)"), inliner=lambda _: 0, tool="opt"
-        )
+        by_impostor(data, "sys.exit(3)")
 
 
 def test_a_compiler_that_says_nothing() -> None:
     with pytest.raises(mlbridge.Timeout, match="neither asked nor ended"):
-        compile_with_policy(
-            impostor(b"", "time.sleep(60)"),
-            inliner=lambda _: 0,
-            tool="opt",
-            decision_timeout=0.5,
-        )
+        by_impostor(b"", "time.sleep(60)", decision_timeout=0.5)
 
 
 def test_a_compiler_that_never_reads() -> None:
@@ -341,35 +321,21 @@ def test_a_compiler_that_never_reads() -> None:
     again = question().partition(b"\n")[2]
     then = f"[channel.write({again!r}) for _ in range(20_000)]; time.sleep(60)"
     with pytest.raises(mlbridge.Malformed, match="reads its answers"):
-        compile_with_policy(
-            impostor(question(), then),
-            inliner=lambda _: 0,
-            tool="opt",
-            timeout=60,
-        )
+        by_impostor(question(), then, timeout=60)
 
 
 def test_what_a_compiler_leaves_running(sources: Path) -> None:
     """Its group ends with it."""
-    (sources / "opt").write_text(
-        f"#!/bin/sh\n{sys.executable} -c 'import time; time.sleep(60)' &\necho $$ $!\n"
-    )
-    (sources / "opt").chmod(0o755)
+    waits = f"{sys.executable} -c 'import time; time.sleep(60)' &\necho $$ $!"
+    shell_script(sources / "opt", waits)
     result = compile_with_policy([str(sources / "opt")], inliner=lambda _: 0)
     child = int(result.stdout.split()[1])
-    until(
-        lambda: (
-            not Path(f"/proc/{child}").exists()
-            or ") Z" in Path(f"/proc/{child}/stat").read_text()
-        ),
-        "a child of the compiler is still there",
-    )
+    until(lambda: status_of(child)[1:2] in ([], ["Z"]), "a child is still there")
 
 
 def test_much_stderr(sources: Path) -> None:
     """Nobody need empty a pipe while the policy thinks."""
-    (sources / "opt").write_text("#!/bin/sh\nyes error | head -c 3000000 >&2\nexit 1\n")
-    (sources / "opt").chmod(0o755)
+    shell_script(sources / "opt", "yes error | head -c 3000000 >&2\nexit 1")
     with pytest.raises(mlbridge.CompilerFailed) as caught:
         compile_with_policy([str(sources / "opt")], inliner=lambda _: 0, timeout=30)
     assert len(caught.value.stderr) == 3_000_000
@@ -381,6 +347,6 @@ def test_much_stderr(sources: Path) -> None:
 )
 def test_the_guard_needs_a_group(words: list[str]) -> None:
     """As one of somebody else's group it would kill what is not its own."""
-    done = subprocess.run([GUARD, *words], capture_output=True, text=True, timeout=20)
+    done = run_program([GUARD, *words], timeout=20)
     assert done.returncode == 2
     assert "mlbridge-guard" in done.stderr

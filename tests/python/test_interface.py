@@ -24,6 +24,7 @@ from mlbridge import (
     SharedMemoryCompilerInterface,
     create_model_runner,
 )
+from programs import answer_of
 
 Ask = Callable[[Callable[[], Any]], Future[Any]]
 
@@ -62,9 +63,7 @@ def test_the_papers_loop(name: str, serdes: str, in_thread: Ask) -> None:
 
 
 @both
-def test_every_kind_of_feature_and_of_output(
-    name: str, serdes: str, in_thread: Ask
-) -> None:
+def test_kinds_of_features_and_outputs(name: str, serdes: str, in_thread: Ask) -> None:
     values = {
         "bool": np.array(True),
         "bools": np.array([True, False]),
@@ -77,21 +76,15 @@ def test_every_kind_of_feature_and_of_output(
     }
 
     def compiler() -> Any:
-        with create_model_runner(spec(name, serdes)) as runner:
-            return runner.evaluate(values)
+        return answer_of(spec(name, serdes), values)
 
     with PipeCompilerInterface(name, timeout=20) as interface:
         answer = in_thread(compiler)
         features = interface.evaluate()
-        assert features.keys() == values.keys()
-        for key, value in values.items():
-            assert_same(features[key], value)
+        assert_same(features, values)
         interface.populate_buffer(features)
         interface.evaluate(mode="exit")
-        outputs = answer.result(20)
-        assert outputs.keys() == values.keys()
-        for key, value in values.items():
-            assert_same(outputs[key], value)
+        assert_same(answer.result(20), values)
 
 
 @both
@@ -100,8 +93,7 @@ def test_shared_memory(name: str, serdes: str, in_thread: Ask) -> None:
     lengths = [1, 1000, 1_000_000, 10, 3_000_000]
 
     def compiler() -> list[Any]:
-        at = f"shm:{name}?serdes={serdes}&timeout=20s"
-        with create_model_runner(at) as runner:
+        with create_model_runner(f"shm:{name}?serdes={serdes}&timeout=20s") as runner:
             return [
                 runner.evaluate({"x": np.full(n, n, np.float32)}, "float", many=True)
                 for n in lengths
@@ -150,18 +142,12 @@ def test_iterating(name: str, in_thread: Ask) -> None:
 
 
 def test_who_asks(name: str, in_thread: Ask) -> None:
-    def compiler() -> bool:
-        with create_model_runner(spec(name)) as runner:
-            answer: bool = runner.evaluate({"x": 1}, bool)
-            return answer
-
     with PipeCompilerInterface(name, timeout=20) as interface:
         assert interface.session == 0
         for session in (1, 2):
-            answer = in_thread(compiler)
+            answer = in_thread(lambda: answer_of(spec(name), {"x": 1}, bool))
             interface.evaluate()
-            assert interface.session == session
-            assert interface.pid == os.getpid()
+            assert (interface.session, interface.pid) == (session, os.getpid())
             assert interface.advice_type == "bool"
             interface.populate_buffer(True)
             interface.evaluate(mode="exit")
@@ -227,9 +213,7 @@ def test_an_answer_without_a_question(name: str) -> None:
         interface.populate_buffer(1)
 
 
-def test_an_unanswered_question_is_answered_with_an_error(
-    name: str, in_thread: Ask
-) -> None:
+def test_an_unanswered_question_gets_an_error(name: str, in_thread: Ask) -> None:
     with PipeCompilerInterface(name, timeout=0.2) as interface:
         runner = create_model_runner(spec(name))
         answer = in_thread(lambda: runner.evaluate({"x": 1}, int))
@@ -274,8 +258,7 @@ def test_many_compilers_at_once_and_one_after_another(name: str) -> None:
         for _ in range(3):
             together = [subprocess.Popen(command) for _ in range(4)]
             assert [process.wait(60) for process in together] == [0] * 4
-    assert served.statistics.sessions == 12
-    assert served.statistics.questions == 12 * 200
+    assert (served.statistics.sessions, served.statistics.questions) == (12, 12 * 200)
     assert served.statistics.errors == 0
 
 
@@ -299,8 +282,7 @@ def test_a_compiler_that_is_killed_ends_its_own_session_only(
         victim.wait()
         killed.set()
         assert subprocess.run(command, timeout=60, check=False).returncode == 0
-    assert served.statistics.sessions == 2
-    assert served.statistics.questions == 11
+    assert (served.statistics.sessions, served.statistics.questions) == (2, 11)
     assert "session 1" in caplog.text
 
 

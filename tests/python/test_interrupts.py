@@ -10,8 +10,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib.util import find_spec
 from types import FrameType
 from typing import Any
 
@@ -20,16 +20,12 @@ import pytest
 
 import mlbridge
 from mlbridge import create_model_runner, serving
+from programs import TRANSPORTS, at, needs_grpc, place
 
 SOON = 2.0
 """Seconds within which a signal is heard, on a machine that others use too."""
 LATE = 5.0
 """Seconds after which an answer comes in any case, so that no test hangs."""
-
-HAS_GRPC = find_spec("mlbridge._grpc") is not None
-TRANSPORTS = ["pipe:{}", "shm:{}"]
-if HAS_GRPC:
-    TRANSPORTS += ["grpc+unix:{}", "grpc+unix:{}?call=unary"]
 DECORATORS = ["", "fallback|", "record:/dev/null|"]
 
 
@@ -85,29 +81,27 @@ def handled(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
         signal.signal(signal.SIGUSR1, before)
 
 
-def at(spec: str, name: str, **options: str) -> str:
-    spec = spec.format(name)
-    for key, value in options.items():
-        spec += f"{'&' if '?' in spec else '?'}{key}={value}"
-    return spec
+@contextmanager
+def gated(
+    spec: str, name: str, decorator: str = "", **options: str
+) -> Iterator[tuple[Gate, mlbridge.ModelRunner]]:
+    """A model behind a gate, and a runner that asks it."""
+    gate = Gate()
+    with (
+        serving(gate, place(spec, name)),
+        create_model_runner(decorator + at(spec, name, **options)) as runner,
+    ):
+        yield gate, runner
 
 
 def ask(runner: mlbridge.ModelRunner, x: int, *, slow: bool = False) -> Any:
     return runner.evaluate({"x": x, "slow": slow}, int)
 
 
-def place(spec: str, name: str) -> str:
-    return spec.format(name).partition("?")[0]
-
-
 @pytest.mark.parametrize("decorator", DECORATORS)
 @pytest.mark.parametrize("spec", TRANSPORTS)
 def test_while_the_model_thinks(name: str, spec: str, decorator: str) -> None:
-    gate = Gate()
-    with (
-        serving(gate, place(spec, name)),
-        create_model_runner(decorator + at(spec, name, timeout="inf")) as runner,
-    ):
+    with gated(spec, name, decorator, timeout="inf") as (gate, runner):
         assert ask(runner, 1) == 1
         with interrupted():
             ask(runner, 2, slow=True)
@@ -137,16 +131,16 @@ def test_while_a_server_is_stopped(name: str, spec: str) -> None:
     server = subprocess.Popen([sys.executable, "-c", SERVER, place(spec, name)])
     try:
         large = np.zeros(8 << 20, np.uint8)
+        forever = at(spec, name, timeout="inf", connect="inf")
         with (
-            create_model_runner(at(spec, name, timeout="inf", connect="inf")) as first,
-            create_model_runner(at(spec, name, timeout="inf", connect="inf")) as second,
+            create_model_runner(forever) as first,
+            create_model_runner(forever) as second,
         ):
             assert first.evaluate({"x": [1.5]}, int) == 1
             server.send_signal(signal.SIGSTOP)
-            with interrupted():
-                first.evaluate({"x": large}, int)
-            with interrupted():
-                second.evaluate({"x": large}, int)
+            for runner in (first, second):
+                with interrupted():
+                    runner.evaluate({"x": large}, int)
             server.send_signal(signal.SIGCONT)
             assert first.evaluate({"x": [1.5, 2.5]}, int) == 2
             assert second.evaluate({"x": [1.5]}, int) == 1
@@ -159,20 +153,17 @@ def test_while_a_server_is_stopped(name: str, spec: str) -> None:
 @pytest.mark.parametrize("spec", TRANSPORTS)
 def test_a_signal_that_another_thread_gets(name: str, spec: str) -> None:
     """No system call of the main thread ends by it."""
-    gate, started = Gate(), threading.Event()
+    started, end, sent = threading.Event(), threading.Event(), list[float]()
 
     def take_signals() -> None:
         started.set()
-        gate.open.wait(LATE)
+        end.wait(LATE)
 
     # Python lets a thread that is made by it take signals, as the main one does.
     taker = threading.Thread(target=take_signals)
     taker.start()
     started.wait()
-    with (
-        serving(gate, place(spec, name)),
-        create_model_runner(at(spec, name, timeout="inf")) as runner,
-    ):
+    with gated(spec, name, timeout="inf") as (gate, runner):
 
         def send() -> None:
             gate.asked.wait(LATE)
@@ -181,13 +172,13 @@ def test_a_signal_that_another_thread_gets(name: str, spec: str) -> None:
             assert taker.ident is not None
             signal.pthread_kill(taker.ident, signal.SIGINT)
 
-        sent: list[float] = []
         sender = threading.Thread(target=send)
         sender.start()
         with pytest.raises(KeyboardInterrupt):
             ask(runner, 1, slow=True)
         assert time.monotonic() - sent[0] < SOON
         gate.open.set()
+        end.set()
         sender.join()
         taker.join()
 
@@ -195,7 +186,7 @@ def test_a_signal_that_another_thread_gets(name: str, spec: str) -> None:
 @pytest.mark.parametrize("spec", TRANSPORTS)
 def test_a_handler_that_raises_nothing(name: str, spec: str) -> None:
     """The question goes on, and the handler has run meanwhile."""
-    gate, heard = Gate(), list[float]()
+    heard = list[float]()
 
     def handle(number: int, frame: FrameType | None) -> None:
         heard.append(time.monotonic())
@@ -204,8 +195,7 @@ def test_a_handler_that_raises_nothing(name: str, spec: str) -> None:
 
     with (
         handled(handle),
-        serving(gate, place(spec, name)),
-        create_model_runner(at(spec, name, timeout="20s")) as runner,
+        gated(spec, name, timeout="20s") as (gate, runner),
         signal_after(0.2, signal.SIGUSR1) as first,
         signal_after(0.5, signal.SIGUSR1) as second,
     ):
@@ -215,9 +205,6 @@ def test_a_handler_that_raises_nothing(name: str, spec: str) -> None:
 
 
 def test_a_handler_that_asks_by_the_runner_that_it_interrupts(name: str) -> None:
-    gate = Gate()
-    spec = "pipe:{}"
-
     def handle(number: int, frame: FrameType | None) -> None:
         try:
             ask(runner, 8)
@@ -226,8 +213,7 @@ def test_a_handler_that_asks_by_the_runner_that_it_interrupts(name: str) -> None
 
     with (
         handled(handle),
-        serving(gate, place(spec, name)),
-        create_model_runner(at(spec, name, timeout="20s")) as runner,
+        gated("pipe:{}", name, timeout="20s") as (gate, runner),
         signal_after(0.2, signal.SIGUSR1),
         pytest.raises(mlbridge.InvalidArgument, match="a signal handler"),
     ):
@@ -242,11 +228,9 @@ def test_what_a_handler_raises_is_raised(name: str, spec: str) -> None:
     def handle(number: int, frame: FrameType | None) -> None:
         raise Enough
 
-    gate = Gate()
     with (
         handled(handle),
-        serving(gate, place(spec, name)),
-        create_model_runner(at(spec, name, timeout="inf")) as runner,
+        gated(spec, name, timeout="inf") as (gate, runner),
         signal_after(0.2, signal.SIGUSR1),
     ):
         with pytest.raises(Enough):
@@ -257,32 +241,21 @@ def test_what_a_handler_raises_is_raised(name: str, spec: str) -> None:
 
 @pytest.mark.parametrize("spec", TRANSPORTS)
 def test_other_threads_go_on(name: str, spec: str) -> None:
-    gate, answers = Gate(), list[int]()
     with (
-        serving(gate, place(spec, name)),
-        create_model_runner(at(spec, name, timeout="20s")) as runner,
+        gated(spec, name, timeout="20s") as (gate, runner),
+        ThreadPoolExecutor() as executor,
     ):
-
-        def ask_slowly() -> None:
-            answers.append(ask(runner, 5, slow=True))
-
-        asker = threading.Thread(target=ask_slowly)
-        asker.start()
+        answer = executor.submit(ask, runner, 5, slow=True)
         with interrupted():
             time.sleep(LATE)
-        assert asker.is_alive()
+        assert not answer.done()
         gate.open.set()
-        asker.join()
-    assert answers == [5]
+        assert answer.result(LATE) == 5
 
 
 @pytest.mark.parametrize("spec", TRANSPORTS)
 def test_deadlines_hold_all_the_same(name: str, spec: str) -> None:
-    gate = Gate()
-    with (
-        serving(gate, place(spec, name)),
-        create_model_runner(at(spec, name, timeout="300ms")) as runner,
-    ):
+    with gated(spec, name, timeout="300ms") as (gate, runner):
         started = time.monotonic()
         with pytest.raises(mlbridge.Timeout, match="deadline"):
             ask(runner, 7, slow=True)
@@ -290,7 +263,7 @@ def test_deadlines_hold_all_the_same(name: str, spec: str) -> None:
         gate.open.set()
 
 
-@pytest.mark.skipif(not HAS_GRPC, reason="this build has no gRPC")
+@needs_grpc
 def test_a_trainer_that_connects(name: str) -> None:
     """Where connecting is tried for seconds at once."""
     channel = mlbridge.grpc.TrainingChannel("grpc://127.0.0.1:1?serdes=bitstream")

@@ -6,7 +6,6 @@
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,11 @@ from hypothesis import strategies as st
 import mlbridge
 from conftest import assert_same
 from mlbridge import create_model_runner, read_log
+from programs import run_program
 from training_logs import (
     ADVICE,
     FEATURES,
+    OBSERVED,
     context,
     header,
     observation,
@@ -28,23 +29,31 @@ from training_logs import (
     write_log,
 )
 
+WHOLE = header() + observation(0, 1, 1)
+REWARDED = header(rewards=True) + observation(0, 1, 1)
+
+
+def written(folder: Path, data: bytes) -> Path:
+    """A log of such bytes."""
+    (folder / "log").write_bytes(data)
+    return folder / "log"
+
 
 def test_observations(tmp_path: Path) -> None:
     log = read_log(write_log(tmp_path / "log"))
     assert [spec.name for spec in log.features] == ["size", "weights"]
-    assert log.advice.name == "inlining_decision"
-    assert log.reward is None
+    assert (log.advice.name, log.reward) == ("inlining_decision", None)
     assert str(log.features[1]) == "float32[2,2]"
+    assert [(o.context, o.index) for o in log] == [
+        *(("main", 0), ("helper ☃", 0), ("main", 1))
+    ]
+    assert [o.advice for o in log] == [1, 0, 1]
+    assert all(o.reward is None for o in log)
     first, second, third = log
-    assert (first.context, first.index) == ("main", 0)
-    assert (second.context, second.index) == ("helper ☃", 0)
-    assert (third.context, third.index) == ("main", 1)
     assert_same(first.features["size"], np.array([10], np.int64))
     assert_same(second.features["weights"], np.array([[20, -1.5], [0, 10]], np.float32))
     # Newlines in the data are no ends of lines.
     assert_same(third.features["size"], np.array([0x0A0A0A0A]))
-    assert [o.advice for o in log] == [1, 0, 1]
-    assert first.reward is None
 
 
 def test_rewards(tmp_path: Path) -> None:
@@ -67,8 +76,7 @@ def test_arrays(tmp_path: Path, rewards: bool) -> None:
 
 
 def test_a_log_without_observations(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    path.write_bytes(header(rewards=True))
+    path = written(tmp_path, header(rewards=True))
     assert list(read_log(path)) == []
     arrays = read_log(path).as_arrays()
     assert arrays.features["weights"].shape == (0, 2, 2)
@@ -79,13 +87,9 @@ def test_a_log_without_observations(tmp_path: Path) -> None:
 def test_a_log_cut_anywhere(tmp_path: Path) -> None:
     """What is whole is read; a cut says where."""
     whole = write_log(tmp_path / "log", rewards=True).read_bytes()
-    complete = {len(header(rewards=True))}
     at = len(header(rewards=True))
-    for name, index, size, decision in (
-        ("main", 0, 10, 1),
-        ("helper ☃", 0, 20, 0),
-        ("main", 1, 0x0A0A0A0A, 1),
-    ):
+    complete = {at}
+    for name, index, size, decision in OBSERVED:
         at += len(context(name))
         complete.add(at)
         at += len(observation(index, size, decision)) + len(outcome(index, 0))
@@ -98,8 +102,7 @@ def test_a_log_cut_anywhere(tmp_path: Path) -> None:
             continue
         with pytest.raises(mlbridge.Malformed, match=r"cut: byte (\d+): ") as caught:
             list(read_log(cut))
-        offset = int(str(caught.value).split("byte ")[1].split(":")[0])
-        assert offset <= length
+        assert int(str(caught.value).split("byte ")[1].split(":")[0]) <= length
 
 
 @pytest.mark.parametrize(
@@ -127,31 +130,14 @@ def test_a_log_cut_anywhere(tmp_path: Path) -> None:
         (header() + b'{"context":"\\ud800"}\n', len(header()), "context"),
         (b'{"features":[{"name":"","type":"float","shape":[]}]}\n', 0, "''"),
         (b'{"features":[{"name":"\\ud800","type":"float","shape":[]}]}\n', 0, "ud800"),
-        (
-            b'{"features":[{"name":"x","type":"float","shape":[0,4294967296]}]}\n',
-            0,
-            "4294967296",
-        ),
-        (
-            header() + observation(0, 1, 1)[:-1] + b"x",
-            len(header() + observation(0, 1, 1)) - 1,
-            "newline",
-        ),
-        (
-            header(rewards=True) + observation(0, 1, 1) + outcome(1, 1),
-            len(header(rewards=True) + observation(0, 1, 1)),
-            "outcome of observation 0",
-        ),
-        (
-            header(rewards=True) + observation(0, 1, 1),
-            len(header(rewards=True) + observation(0, 1, 1)),
-            "missing",
-        ),
+        (header(features=[{**ADVICE, "shape": [0, 1 << 32]}]), 0, "4294967296"),
+        (WHOLE[:-1] + b"x", len(WHOLE) - 1, "newline"),
+        (REWARDED + outcome(1, 1), len(REWARDED), "outcome of observation 0"),
+        (REWARDED, len(REWARDED), "missing"),
     ],
 )
 def test_malformed_logs(tmp_path: Path, data: bytes, offset: int, says: str) -> None:
-    path = tmp_path / "log"
-    path.write_bytes(data)
+    path = written(tmp_path, data)
     with pytest.raises(mlbridge.Malformed, match=rf"byte {offset}: .*{says}"):
         list(read_log(path))
 
@@ -159,8 +145,7 @@ def test_malformed_logs(tmp_path: Path, data: bytes, offset: int, says: str) -> 
 def test_a_header_that_lies_about_sizes(tmp_path: Path) -> None:
     """Nothing of what it announces is allocated."""
     huge = {"name": "x", "type": "double", "shape": [1 << 40]}
-    path = tmp_path / "log"
-    path.write_bytes(header(features=[huge]) + b'{"observation":0}\n')
+    path = written(tmp_path, header(features=[huge]) + b'{"observation":0}\n')
     with pytest.raises(mlbridge.Malformed, match="8796093022209 bytes, and 0 are left"):
         list(read_log(path))
 
@@ -174,17 +159,11 @@ def test_text_that_ends_with_zeros(tmp_path: Path) -> None:
             **{"semantics": "strings", "lengths": [2, 0, 2]},
         },
     ]
-    path = tmp_path / "log"
-    path.write_bytes(
-        header(features=[*texts, ADVICE])
-        + b'{"observation":0}\na\0b\0\0\0'
-        + bytes(8)
-        + b"\n"
-    )
+    data = b'{"observation":0}\na\0b\0\0\0' + bytes(8) + b"\n"
+    path = written(tmp_path, header(features=[*texts, ADVICE]) + data)
     (observed,) = read_log(path)
     arrays = read_log(path).as_arrays()
-    assert observed.features["kind"] == "a\0"
-    assert observed.features["names"] == ["b\0", "", "\0\0"]
+    assert observed.features == {"kind": "a\0", "names": ["b\0", "", "\0\0"]}
     assert arrays.features["kind"].tolist() == ["a\0"]
     assert arrays.features["names"].tolist() == [["b\0", "", "\0\0"]]
 
@@ -193,12 +172,8 @@ def test_text_that_ends_with_zeros(tmp_path: Path) -> None:
 def test_tensors_without_elements(tmp_path: Path, count: int) -> None:
     nothing = {"name": "x", "type": "double", "shape": [2, 0, 1 << 30]}
     texts = {**nothing, "name": "texts", "type": "uint8_t", "semantics": "strings"}
-    path = tmp_path / "log"
-    path.write_bytes(
-        header(features=[{**texts, "lengths": []}, nothing])
-        + b'{"observation":0}\n\n' * count
-    )
-    log = read_log(path)
+    first = header(features=[{**texts, "lengths": []}, nothing])
+    log = read_log(written(tmp_path, first + b'{"observation":0}\n\n' * count))
     assert len(list(log)) == count
     arrays = log.as_arrays()
     assert arrays.advice.shape == (count, 2, 0, 1 << 30)
@@ -207,23 +182,20 @@ def test_tensors_without_elements(tmp_path: Path, count: int) -> None:
 
 def test_as_arrays_of_a_header_that_lies(tmp_path: Path) -> None:
     huge = {"name": "x", "type": "double", "shape": [1 << 40]}
-    path = tmp_path / "log"
-    path.write_bytes(header(features=[huge]))
+    path = written(tmp_path, header(features=[huge]))
     assert read_log(path).as_arrays().advice.shape == (0, 1 << 40)
 
 
 def test_errors_are_a_line(tmp_path: Path) -> None:
     """However long what they speak of is, and whatever is in it."""
-    path = tmp_path / "log"
     texts = {"name": "\x1b" * 9999, "type": "uint8_t", "shape": [1]}
     for data in (
         header(features=[{**texts, "semantics": "strings", "lengths": [2]}]),
         header() + context("\x1b" * 9999) + b'{"observation":0}\n',
         header(rewards=True) + context("\n" * 9999) + observation(0, 1, 1),
     ):
-        path.write_bytes(data)
         with pytest.raises(mlbridge.Malformed) as caught:
-            list(read_log(path))
+            list(read_log(written(tmp_path, data)))
         assert len(str(caught.value)) < 700
         assert str(caught.value).isprintable()
 
@@ -245,10 +217,9 @@ def test_no_such_file(tmp_path: Path) -> None:
 
 def test_no_regular_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(mlbridge.InvalidArgument, match="found a FIFO"):
-        read_log(tmp_path / "fifo")
-    with pytest.raises(mlbridge.InvalidArgument, match="found a device"):
-        read_log("/dev/zero")
+    for path, kind in ((tmp_path / "fifo", "FIFO"), (Path("/dev/zero"), "device")):
+        with pytest.raises(mlbridge.InvalidArgument, match=f"found a {kind}"):
+            read_log(path)
 
 
 def test_what_record_writes(tmp_path: Path, name: str) -> None:
@@ -270,15 +241,14 @@ def test_what_record_writes(tmp_path: Path, name: str) -> None:
             runner.log_outcome("decision", np.int64(i % 2), reward=i / 2)
     log = read_log(path)
     observed = list(log)
-    assert [o.context for o in observed] == 3 * ["function 0"] + 3 * ["function 1"]
-    assert [o.index for o in observed] == [0, 1, 2, 0, 1, 2]
-    assert [o.reward for o in observed] == [0, 0.5, 1, 1.5, 2, 2.5]
+    assert [(o.context, o.index, o.reward) for o in observed] == [
+        (f"function {i // 3}", i % 3, i / 2) for i in range(6)
+    ]
     for i, o in enumerate(observed):
         assert_same(o.features["n"], np.array([i]))
         assert_same(o.features["matrix"], np.full((2, 3), i / 4, np.float32))
         assert_same(o.features["flag"], np.array([i > 2]))
-        assert o.features["kind"] == "loop"
-        assert o.features["names"] == ["a", "bc"]
+        assert (o.features["kind"], o.features["names"]) == ("loop", ["a", "bc"])
         assert_same(o.advice, np.array([i % 2]))
     arrays = log.as_arrays()
     assert arrays.features["names"].tolist() == 6 * [["a", "bc"]]
@@ -363,43 +333,23 @@ def test_what_llvm_writes(tmp_path: Path) -> None:
     outgoing, incoming = Path(f"{channel}.out"), Path(f"{channel}.in")
     outgoing.write_bytes(b"")
     incoming.write_bytes(np.int64(1).tobytes() * 16)
-    result = subprocess.run(
+    result = run_program(
         [
-            opt,
-            "-passes=scc-oz-module-inliner",
-            "-enable-ml-inliner=release",
+            *(opt, "-passes=scc-oz-module-inliner", "-enable-ml-inliner=release"),
             f"-inliner-interactive-channel-base={channel}",
-            "-disable-output",
-            source,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+            *("-disable-output", source),
+        ]
     )
     assert result.returncode == 0, result.stderr
     first, rest = outgoing.read_bytes().split(b"\n", 1)
     announced: dict[str, Any] = json.loads(first)
     # There the advice is not sent along; in a log it is the last feature.
-    advice = announced["advice"]
-    announced["features"].append(advice)
-    size = sum(
-        8 * int(np.prod(feature["shape"])) for feature in announced["features"][:-1]
-    )
+    announced["features"].append(announced["advice"])
+    size = sum(8 * int(np.prod(f["shape"])) for f in announced["features"][:-1])
     context_line, observation_line, data = rest.split(b"\n", 2)
-    path = tmp_path / "log"
-    path.write_bytes(
-        json.dumps(announced).encode()
-        + b"\n"
-        + context_line
-        + b"\n"
-        + observation_line
-        + b"\n"
-        + data[:size]
-        + np.int64(1).tobytes()
-        + b"\n"
-    )
-    (observed,) = read_log(path)
+    data = data[:size] + np.int64(1).tobytes()
+    lines = (json.dumps(announced).encode(), context_line, observation_line, data, b"")
+    (observed,) = read_log(written(tmp_path, b"\n".join(lines)))
     assert observed.index == 0
     assert len(observed.features) == len(announced["features"]) - 1
     assert observed.features["callsite_height"].shape == (1,)

@@ -7,56 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
-from typer.testing import CliRunner
+from onnx import TensorProto
 
+from aot_models import FLOAT, GraphBuilder
 from mlbridge import SchemaMismatch, Unsupported, create_model_runner, serving
-from mlbridge.cli import app
 from mlbridge.onnx import load_onnx
+from programs import run_cli
 
 
-def linear(path: Path, batch: str | int = "N", kind: int = TensorProto.FLOAT) -> Path:
+def linear(path: Path, batch: str | int = "N") -> Path:
     """A model of y = x . w, with a decision y > 0, for x of 4 numbers."""
-    weights = np.array([[1.0], [-2.0], [3.0], [-4.0]], np.float32)
-    graph = helper.make_graph(
-        [
-            helper.make_node("MatMul", ["x", "w"], ["y"]),
-            helper.make_node("Greater", ["y", "zero"], ["decision"]),
-        ],
-        "linear",
-        [helper.make_tensor_value_info("x", kind, [batch, 4])],
-        [
-            helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, 1]),
-            helper.make_tensor_value_info("decision", TensorProto.BOOL, [batch, 1]),
-        ],
-        [
-            onnx.numpy_helper.from_array(weights, "w"),
-            onnx.numpy_helper.from_array(np.zeros(1, np.float32), "zero"),
-        ],
-    )
-    return save(graph, path)
+    g = GraphBuilder(0)
+    g.op("MatMul", ["x", g.constant([[1], [-2], [3], [-4]], np.float32)], "y")
+    g.op("Greater", ["y", g.constant([0], np.float32)], "decision")
+    outputs = [("y", FLOAT, [batch, 1]), ("decision", TensorProto.BOOL, [batch, 1])]
+    return g.save(path, [("x", FLOAT, [batch, 4])], outputs)
 
 
-def identity(path: Path, shape: list[Any], kind: int = TensorProto.FLOAT) -> Path:
-    return save(
-        helper.make_graph(
-            [helper.make_node("Identity", ["x"], ["y"])],
-            "identity",
-            [helper.make_tensor_value_info("x", kind, shape)],
-            [helper.make_tensor_value_info("y", kind, shape)],
-        ),
-        path,
-    )
-
-
-def save(graph: Any, path: Path) -> Path:
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = 9
-    onnx.checker.check_model(model)
-    onnx.save(model, path)
-    return path
+def identity(path: Path, shape: list[Any], kind: int = FLOAT) -> Path:
+    g = GraphBuilder(0)
+    g.op("Identity", ["x"], "y")
+    return g.save(path, [("x", kind, shape)], [("y", kind, shape)])
 
 
 @pytest.mark.parametrize("batch", ["N", 1])
@@ -72,9 +44,8 @@ def test_each_question_gets_its_own_answer(tmp_path: Path, batch: str | int) -> 
 
 
 def test_a_compiler_is_served(tmp_path: Path) -> None:
-    policy = load_onnx(linear(tmp_path / "m.onnx"))
     with (
-        serving(policy, f"shm:{tmp_path / 'at'}"),
+        serving(load_onnx(linear(tmp_path / "m.onnx")), f"shm:{tmp_path / 'at'}"),
         create_model_runner(f"shm:{tmp_path / 'at'}") as runner,
     ):
         advice = runner.evaluate({"x": np.array([1, 0, 0, 0], np.float32)})
@@ -111,7 +82,7 @@ def test_dimensions_of_one_come_and_go(
     ("wanted", "found"),
     [(["N"], (2,)), (["N", 3], (4,)), (["N", 3], (3, 3)), (["N", 2, 3], (3, 2))],
 )
-def test_shapes_that_do_not_fit(
+def test_wrong_shapes(
     tmp_path: Path, wanted: list[Any], found: tuple[int, ...]
 ) -> None:
     policy = load_onnx(identity(tmp_path / "m.onnx", wanted))
@@ -130,10 +101,12 @@ def test_types_are_converted_where_that_is_what_a_model_means(tmp_path: Path) ->
     small = load_onnx(identity(tmp_path / "s.onnx", ["N"], TensorProto.INT8))
     with pytest.raises(SchemaMismatch, match="a value that int8 cannot hold"):
         small([{"x": np.array(300, np.int64)}])
-    with pytest.raises(SchemaMismatch, match="the feature has a text"):
-        ints([{"x": "seven"}])
-    with pytest.raises(SchemaMismatch, match=r"'x' has no feature .* \['y'\]"):
-        ints([{"y": np.array(1)}])
+    for wrong, says in (
+        ({"x": "seven"}, "the feature has a text"),
+        ({"y": np.array(1)}, r"'x' has no feature .* \['y'\]"),
+    ):
+        with pytest.raises(SchemaMismatch, match=says):
+            ints([wrong])
 
 
 def test_inputs_that_are_no_numbers(tmp_path: Path) -> None:
@@ -143,12 +116,8 @@ def test_inputs_that_are_no_numbers(tmp_path: Path) -> None:
 
 
 def test_the_command_line_says_what_is_wrong(tmp_path: Path) -> None:
-    at = ["--at", f"pipe:{tmp_path / 'at'}"]
-    result = CliRunner().invoke(app, ["serve", str(tmp_path / "none.onnx"), *at])
-    assert result.exit_code == 2
-    assert "there is no file" in " ".join(result.output.split())
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(b"no model")
-    result = CliRunner().invoke(app, ["serve", str(broken), *at])
-    assert result.exit_code == 2
-    assert "is no model" in " ".join(result.output.split())
+    for file, says in ((tmp_path / "none.onnx", "no file"), (broken, "is no model")):
+        said = run_cli("serve", file, "--at", f"pipe:{tmp_path / 'at'}", status=2)
+        assert says in " ".join(said.split())

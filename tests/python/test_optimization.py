@@ -4,7 +4,6 @@
 """An optimisation in a file of its own: trained, evaluated, exported."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,10 +22,8 @@ from mlbridge.cli import app
 from mlbridge.errors import InvalidArgument, Malformed
 from mlbridge_optimizations.registry import find, known
 from mlbridge_optimizations.training.curve import Curve
+from programs import FULL
 
-FULL = pytest.mark.skipif(
-    "MLBRIDGE_TEST_FULL" not in os.environ, reason="long: make test-full"
-)
 PROGRAM = (
     Path(__file__).resolve().parents[2] / "build/release/examples/environment/spills"
 )

@@ -14,10 +14,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from typer.testing import CliRunner
 
-from mlbridge.cli import app
-from mlbridge.errors import OSFailure
+from mlbridge.errors import InvalidArgument, OSFailure
 from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import build, runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Program
@@ -27,13 +25,9 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
     SequenceRunner,
 )
 from mlbridge_optimizations.phase_ordering.evaluation import outputs
+from programs import FULL, IS_FULL, run_cli
 
 ROOT = Path(__file__).resolve().parents[2]
-
-FULL = pytest.mark.skipif(
-    os.environ.get("MLBRIDGE_TEST_FULL") != "1",
-    reason="takes hours: MLBRIDGE_TEST_FULL=1",
-)
 
 # What it prints is undefined: any optimisation says that x + 1 is greater than x.
 OVERFLOW = """
@@ -76,6 +70,12 @@ def settings(out: Path, count: int) -> outputs.OutputsSettings:
     return outputs.OutputsSettings((), count, 0, out)
 
 
+def check(found: corpus.Corpus, folder: Path, count: int) -> list[outputs.Outcome]:
+    """What so many random policies make of each program."""
+    programs = list(found.programs.values())
+    return outputs.check_outputs(found, programs, settings(folder / "out", count))
+
+
 def test_a_random_policy_is_the_same_for_the_same_seed_and_file() -> None:
     space, numbers = outputs.every_action()
     assert sum(map(len, numbers.values())) == len(space.actions)
@@ -93,25 +93,26 @@ def test_a_random_policy_is_the_same_for_the_same_seed_and_file() -> None:
 
 
 def test_programs_of_csmith_by_random_policies_and_networks(tmp_path: Path) -> None:
-    folder = tmp_path / "corpus"
-    corpus.generate(folder, 3, 1)
-    models = [str(random_network(tmp_path, space)) for space in outputs.SPACES]
-    arguments = [
-        *("evaluate", "outputs", *models, "--corpus", str(folder), "--jobs", "2"),
-        *("--split", "generated", "--random", "6", "--out", str(tmp_path / "out")),
-    ]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
+    """By a random policy of each space, and a network of each."""
+    folder, count, policies = tmp_path / "corpus", 1, 3
+    if IS_FULL:
+        count, policies = 3, 6
+    corpus.generate(folder, count, 1)
+    models = [random_network(tmp_path, space) for space in outputs.SPACES]
+    arguments = (
+        *("evaluate", "outputs", *models, "--corpus", folder, "--jobs", "2"),
+        *("--split", "generated", "--random", policies, "--out", tmp_path / "out"),
+    )
+    run_cli(*arguments)
     lines = (tmp_path / "out/results.jsonl").read_text().splitlines()
     found = [outputs.Outcome.parse(json.loads(line)["found"]) for line in lines]
-    assert len(found) == 3
+    assert len(found) == count
     for outcome in found:
-        assert outcome.policies == 9
+        assert outcome.policies == policies + 3
         assert outcome.executables > 3
         assert outcome.findings == outcome.failures == []
     # What is known is not tried again.
-    again = CliRunner().invoke(app, arguments)
-    assert again.exit_code == 0, again.output
+    run_cli(*arguments)
     assert (tmp_path / "out/results.jsonl").read_text().splitlines() == lines
 
 
@@ -122,24 +123,19 @@ def test_what_was_found_by_other_run_tests_is_not_known(
     log = tmp_path / "out/results.jsonl"
     for digest, lines in (("one", 1), ("another", 2), ("another", 2)):
         monkeypatch.setattr(outputs, "tests_digest", lambda digest=digest: digest)
-        outputs.check_outputs(
-            found, list(found.programs.values()), settings(tmp_path / "out", 1)
-        )
+        check(found, tmp_path, 1)
         assert len(log.read_text().splitlines()) == lines
 
 
-def test_a_program_whose_compiler_had_not_enough_time_is_tried_again(
-    tmp_path: Path,
-) -> None:
+def test_a_program_compiled_too_late_is_tried_again(tmp_path: Path) -> None:
     found = small_corpus(tmp_path / "corpus", fine=FINE)
-    programs, log = list(found.programs.values()), tmp_path / "out/results.jsonl"
-    wanted = settings(tmp_path / "out", 1)
-    (first,) = outputs.check_outputs(found, programs, wanted)
+    log = tmp_path / "out/results.jsonl"
+    (first,) = check(found, tmp_path, 1)
     line = json.loads(log.read_text())
     late = outputs.Finding("random 0 (oz)", "timeout", "no end", "")
     line["found"]["failures"] = [vars(late)]
     log.write_text(json.dumps(line))
-    assert outputs.check_outputs(found, programs, wanted) == [first]
+    assert check(found, tmp_path, 1) == [first]
     assert len(log.read_text().splitlines()) == 2
 
 
@@ -167,21 +163,17 @@ def test_a_spec_is_known_by_the_bytes_of_its_model(tmp_path: Path) -> None:
         "onnx:pyproject.toml",
     ],
 )
-def test_a_model_whose_bytes_are_not_known_is_asked_again(
-    tmp_path: Path, spec: str
-) -> None:
+def test_a_model_of_unknown_bytes_is_asked_again(tmp_path: Path, spec: str) -> None:
     file = tmp_path / "file"
     file.touch()
     spec = spec.format(file)
     assert outputs._identity(spec) != outputs._identity(spec)
 
 
+@pytest.mark.usefixtures("quick_runs")
 def test_a_real_program_by_random_policies(tmp_path: Path) -> None:
     assert corpus.fetch(tmp_path / "corpus", programs=["bzip2"]).failed == {}
-    found = corpus.load(tmp_path / "corpus")
-    (outcome,) = outputs.check_outputs(
-        found, found.select(), settings(tmp_path / "out", 2)
-    )
+    (outcome,) = check(corpus.load(tmp_path / "corpus"), tmp_path, 2)
     # Eight files, each by a sequence of its own.
     assert (outcome.policies, outcome.executables) == (2, 2)
     assert outcome.findings == outcome.failures == []
@@ -219,10 +211,7 @@ def random_network(folder: Path, space: str) -> Path:
 
 def test_what_a_program_does_to_itself_is_no_policys_fault(tmp_path: Path) -> None:
     found = small_corpus(tmp_path / "corpus", fine=FINE, overflow=OVERFLOW)
-    programs = list(found.programs.values())
-    fine, overflow = outputs.check_outputs(
-        found, programs, settings(tmp_path / "out", 6)
-    )
+    fine, overflow = check(found, tmp_path, 6)
     assert fine.is_good
     assert fine.findings == []
     assert overflow.is_good
@@ -241,13 +230,12 @@ def test_what_a_policy_did_is_found_and_can_be_seen(
     found = small_corpus(tmp_path / "corpus", overflow=OVERFLOW)
     # As if it were the policy's doing.
     monkeypatch.setattr(outputs._Trial, "_own_fault", lambda trial: "")
-    arguments = [
-        *("evaluate", "outputs", "--corpus", str(found.folder), "--random", "6"),
-        *("--program", "overflow", "--out", str(tmp_path / "out")),
-    ]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 1
-    assert "different: not as expected: out" in result.output
+    said = run_cli(
+        *("evaluate", "outputs", "--corpus", found.folder, "--random", "3"),
+        *("--program", "overflow", "--out", tmp_path / "out"),
+        status=1,
+    )
+    assert "different: not as expected: out" in said
     scripts = sorted((tmp_path / "out").glob("overflow-*/reproduce.sh"))
     assert scripts
     for script in scripts:
@@ -264,8 +252,7 @@ def test_what_cannot_be_reduced_in_time_is_shown_whole(
     found = small_corpus(tmp_path / "corpus", overflow=OVERFLOW)
     monkeypatch.setattr(outputs._Trial, "_own_fault", lambda trial: "")
     monkeypatch.setattr(outputs, "REDUCING_SECONDS", 0)
-    programs = list(found.programs.values())
-    (outcome,) = outputs.check_outputs(found, programs, settings(tmp_path / "out", 6))
+    (outcome,) = check(found, tmp_path, 6)
     space, numbers = outputs.every_action()
     assert outcome.findings
     for finding in outcome.findings:
@@ -279,9 +266,7 @@ def test_what_cannot_be_reduced_in_time_is_shown_whole(
         assert subprocess.check_output([Path(finding.see, "overflow")]) == b"1\n"
 
 
-def test_a_program_without_an_end_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # An endless loop without a side effect: optimised, whatever follows is run.
     source = """
     #include <stdio.h>
@@ -295,9 +280,9 @@ def test_a_program_without_an_end_is_found(
     """
     found = small_corpus(tmp_path / "corpus", endless=source)
     monkeypatch.setattr(outputs, "LEAST_SECONDS", 0.5)
-    (outcome,) = outputs.check_outputs(
-        found, list(found.programs.values()), settings(tmp_path / "out", 3)
-    )
+    # Each try takes as long.
+    monkeypatch.setattr(outputs, "REDUCING_SECONDS", 0)
+    (outcome,) = check(found, tmp_path, 3)
     assert outcome.findings
     assert all("no end after" in finding.problem for finding in outcome.findings)
 
@@ -312,7 +297,6 @@ def test_after_ctrl_c_nothing_is_run_any_more(
         str(tmp_path / "actions.json"), ("step",), "none", len(space.actions)
     )
     run, done = runs.Tester.run, []
-
     with SequenceRunner(options) as runner:
 
         def run_and_interrupt(
@@ -341,9 +325,7 @@ def test_a_crash_of_the_compiler_is_told_of_apart(
     numbers = dict.fromkeys(outputs.SPACES, range(1))
     monkeypatch.setattr(outputs, "every_action", lambda: (space, numbers))
     found = small_corpus(tmp_path / "corpus", fine=FINE)
-    (outcome,) = outputs.check_outputs(
-        found, list(found.programs.values()), settings(tmp_path / "out", 2)
-    )
+    (outcome,) = check(found, tmp_path, 2)
     assert outcome.is_good
     assert [failure.kind for failure in outcome.failures] == ["crash", "crash"]
     assert "trigger-crash-module" in outcome.failures[0].see
@@ -353,20 +335,17 @@ def test_a_crash_of_the_compiler_is_told_of_apart(
 
 def test_a_model_by_which_nothing_compiles_is_no_success(tmp_path: Path) -> None:
     found = small_corpus(tmp_path / "corpus", fine=FINE)
-    arguments = [
+    said = run_cli(
         *("evaluate", "outputs", "onnx:/not/there.onnx", "--split", "generated"),
-        *("--corpus", str(found.folder), "--out", str(tmp_path / "out")),
-    ]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 1
-    assert "output: none" in result.output
-    assert "/not/there.onnx" in result.output
+        *("--corpus", found.folder, "--out", tmp_path / "out"),
+        status=1,
+    )
+    assert "output: none" in said
+    assert "/not/there.onnx" in said
 
 
 @pytest.mark.parametrize("suffix", ["c", "cpp"])
-def test_the_command_of_a_models_finding_does_what_it_did(
-    tmp_path: Path, suffix: str
-) -> None:
+def test_the_command_of_a_finding_does_what_it_did(tmp_path: Path, suffix: str) -> None:
     # Only what an optimisation makes of it is not as expected.
     found = small_corpus(tmp_path / "corpus", suffix, overflow=OVERFLOW)
     asked = outputs.OutputsSettings(("none",), 0, 0, tmp_path / "out")
@@ -378,8 +357,8 @@ def test_the_command_of_a_models_finding_does_what_it_did(
 
 
 def test_something_has_to_be_asked_for() -> None:
-    result = CliRunner().invoke(app, ["evaluate", "outputs"])
-    assert "--random 50" in str(result.exception)
+    with pytest.raises(InvalidArgument, match="--random 50"):
+        run_cli("evaluate", "outputs")
 
 
 @FULL

@@ -32,7 +32,7 @@ from phase_ordering import (
     run,
     take,
 )
-from programs import run_python
+from programs import run_program, run_python
 from stock_llvm import needs_llvm
 
 pytestmark = [
@@ -78,9 +78,7 @@ def test_the_committed_changes_are_what_the_script_makes(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("spec", ["pipe", "shm", "pipe:?serdes=json"])
-def test_sizes_are_those_of_the_stock_tools(
-    spec: str, module: str, tmp_path: Path
-) -> None:
+def test_sizes_are_those_of_stock_tools(spec: str, module: str, tmp_path: Path) -> None:
     space = actions()
     with environment(spec=spec, count=15) as env:
         _, first = env.reset(options={"module": module})
@@ -98,10 +96,7 @@ def test_sizes_are_those_of_the_stock_tools(
 @pytest.mark.parametrize("space", ["odg", "passes"])
 def test_the_other_spaces(space: str, module: str, tmp_path: Path) -> None:
     count = len(actions(space)["actions"])
-    options = (
-        f"-mlbridge-phase-ordering-actions={space}",
-        "-mlbridge-phase-ordering-verify",
-    )
+    options = (f"-actions={space}", "-verify")
     with environment(*options, count=count) as env:
         _, _, info = take(env, module, *range(count), steps=count)
     pipelines = [a["pipeline"] for a in actions(space)["actions"]]
@@ -123,8 +118,7 @@ def test_a_step_of_many_actions_is_as_many_steps(module: str) -> None:
         # As options of a reset, they have been taken, too.
         observation, info = many.reset(options={"module": module, "sequence": sequence})
         assert info["text_sizes"] == [s[4]["text_size"] for s in steps]
-        assert info["step"] == 6
-        assert info["sequence"] == sequence
+        assert (info["step"], info["sequence"]) == (6, sequence)
 
 
 def test_the_reward_is_the_relative_change(module: str) -> None:
@@ -133,10 +127,7 @@ def test_the_reward_is_the_relative_change(module: str) -> None:
         _, reward, _, _, info = env.step(np.array([0, 1, 2]))
     gain = 10 * (first["text_size"] - info["text_size"]) / info["oz_text_size"]
     assert reward == pytest.approx(gain)
-    options = (
-        "-mlbridge-phase-ordering-reward=instructions:2,text-size:0,mca-cycles:5",
-        "-mlbridge-phase-ordering-reference=initial",
-    )
+    options = ("-reward=instructions:2,text-size:0,mca-cycles:5", "-reference=initial")
     with environment(*options, count=3) as env:
         _, first = env.reset(options={"module": module})
         _, reward, _, _, info = env.step(np.array([0, 1, 2]))
@@ -148,7 +139,7 @@ def test_the_reward_is_the_relative_change(module: str) -> None:
 
 
 def test_without_a_reward_nothing_is_emitted(module: str) -> None:
-    with environment("-mlbridge-phase-ordering-reward=none", count=3) as env:
+    with environment("-reward=none", count=3) as env:
         _, reward, info = take(env, module, 0, 1, 2)
         assert reward == 0
         assert info["emit_ms"] == 0
@@ -188,13 +179,7 @@ def test_caches_and_processes_change_no_number(module: str) -> None:
     sequences += [sequences[0], sequences[1][:7] + sequences[2][7:]]
     features = (("histogram", 110), ("counts", 12), ("actions", 30), ("step", 1))
     runs = []
-    for options in (
-        (),
-        (),
-        ("-mlbridge-phase-ordering-cache=0",),
-        ("-mlbridge-phase-ordering-cache=3",),
-        ("-mlbridge-phase-ordering-verify",),
-    ):
+    for options in ((), (), ("-cache=0",), ("-cache=3",), ("-verify",)):
         with environment(*options, count=15, features=features) as env:
             runs.append([take(env, module, *s) for s in sequences])
     for other in runs[1:]:
@@ -218,7 +203,7 @@ def test_sizes_do_not_depend_on_what_was_made_before(tmp_path: Path) -> None:
     sequences += [draw.choices(range(15), k=draw.randrange(1, 16)) for _ in range(15)]
     found = []
     for order in sequences, sequences[::-1]:
-        with environment("-mlbridge-phase-ordering-cache=0") as env:
+        with environment("-cache=0") as env:
             infos = [
                 env.reset(options={"module": kept, "sequence": sequence})[1]
                 for sequence in order
@@ -231,10 +216,7 @@ def test_cycles_of_a_function_with_two_names_count_once(tmp_path: Path) -> None:
     source = "int f(int x) { return x * x / 3; }\n"
     alias = 'int g(int) __attribute__((alias("f")));\n'
     modules = bitcode(tmp_path, source, "one"), bitcode(tmp_path, source + alias, "two")
-    options = (
-        "-mlbridge-phase-ordering-reward=mca-cycles",
-        "-mlbridge-phase-ordering-mca-cpu=skylake",
-    )
+    options = ("-reward=mca-cycles", "-mca-cpu=skylake")
     with environment(*options) as env:
         one, two = (env.reset(options={"module": m})[1]["mca_cycles"] for m in modules)
     assert one == two > 0
@@ -247,11 +229,9 @@ def test_what_is_known_is_not_emitted_again(module: str) -> None:
         assert (again["emit_ms"], again["step_ms"]) == (0, 0)
 
 
-def test_programs_are_kept_and_changed_files_are_read_again(
-    module: str, tmp_path: Path
-) -> None:
+def test_programs_are_kept_and_changes_are_read(module: str, tmp_path: Path) -> None:
     other = bitcode(tmp_path, "int f(int x) { return x * x + 3; }", "other")
-    with environment("-mlbridge-phase-ordering-programs=1", count=3) as env:
+    with environment("-programs=1", count=3) as env:
         sizes = [take(env, m, 0, 1, 2)[2]["text_size"] for m in (module, other, module)]
         assert sizes[0] == sizes[2] != sizes[1]
         bitcode(tmp_path, "int f(int x) { return x; }", "other")
@@ -262,9 +242,8 @@ def test_what_must_be_inlined_is_inlined_before_the_first_action(module: str) ->
     with environment() as env:
         _, first = env.reset(options={"module": module})
     # Seven functions, of which `mix` is gone.
-    source = Path(module).with_suffix(".c").read_text()
-    assert source.count("always_inline") == 1
-    with environment("-mlbridge-phase-ordering-reward=none") as env:
+    assert Path(module).with_suffix(".c").read_text().count("always_inline") == 1
+    with environment("-reward=none") as env:
         observation, _ = env.reset(options={"module": module})
         assert observation["counts"][0] == 6
     assert first["text_size"] > first["oz_text_size"]
@@ -277,10 +256,7 @@ def test_the_features(module: str, tmp_path: Path) -> None:
         "actions": actions()["actions"] + [{"name": "nothing", "pipeline": ""}],
     }
     (tmp_path / "mine.json").write_text(json.dumps(space))
-    with environment(
-        f"-mlbridge-phase-ordering-actions={tmp_path / 'mine.json'}",
-        features=features,
-    ) as env:
+    with environment(f"-actions={tmp_path / 'mine.json'}", features=features) as env:
         observation, _ = env.reset(options={"module": module})
         assert observation["step"] == 0
         assert not observation["actions"].any()
@@ -298,16 +274,15 @@ def test_the_features(module: str, tmp_path: Path) -> None:
 
 
 def test_stop_ends_an_episode(module: str) -> None:
-    with environment("-mlbridge-phase-ordering-stop", count=3) as env:
+    with environment("-stop", count=3) as env:
         env.reset(options={"module": module})
         _, _, terminated, truncated, info = env.step(np.array([0, 15, 3]))
         assert (terminated, truncated) == (True, False)
-        assert info["sequence"] == [0]
-        assert info["final_step"] == 1
+        assert (info["sequence"], info["final_step"]) == ([0], 1)
 
 
 def test_the_limit_ends_an_episode(module: str) -> None:
-    with environment("-mlbridge-phase-ordering-steps=2") as env:
+    with environment("-steps=2") as env:
         env.reset(options={"module": module})
         assert env.step(np.array([0]))[2:4] == (False, False)
         assert env.step(np.array([0]))[2:4] == (True, False)
@@ -389,15 +364,12 @@ def test_an_action_is_a_whole_number(space: spaces.Space[Any], module: str) -> N
     ],
 )
 def test_wrong_options_end_the_compiler(option: str, text: str) -> None:
-    done = subprocess.run(
+    done = run_program(
         [
             *("opt-22", f"-load-pass-plugin={PLUGIN}", "-mlbridge-environment=pipe:x"),
             *("-passes=mlbridge-phase-ordering-environment", "-disable-output"),
             *(f"-mlbridge-phase-ordering{option}", "/dev/null"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
+        ]
     )
     assert done.returncode == 1
     assert text in done.stderr
@@ -410,15 +382,12 @@ def test_a_wrong_pipeline_is_named(tmp_path: Path) -> None:
         {"name": "bad", "pipeline": "gvm"},
     )
     path.write_text(json.dumps({"name": "wrong", "actions": wrong}))
-    done = subprocess.run(
+    done = run_program(
         [
             *("opt-22", f"-load-pass-plugin={PLUGIN}", "-mlbridge-environment=pipe:x"),
             *("-passes=mlbridge-phase-ordering-environment", "-disable-output"),
             *(f"-mlbridge-phase-ordering-actions={path}", "/dev/null"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
+        ]
     )
     assert done.returncode == 1
     assert "action 1 'bad': pipeline 'gvm': unknown pass name 'gvm'" in done.stderr
@@ -453,8 +422,7 @@ with environment(spec={spec!r}) as env:
 def test_a_killed_trainer_leaves_no_compiler(spec: str, module: str) -> None:
     text = TRAINER.format(tests=str(Path(__file__).parent), spec=spec, module=module)
     tag = f"phase-{os.getpid()}-{spec}"
-    environment = {**os.environ, "MLBRIDGE_TEST_TAG": tag}
-    done = run_python(text, timeout=120, env=environment)
+    done = run_python(text, timeout=120, env={**os.environ, "MLBRIDGE_TEST_TAG": tag})
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert int(done.stdout) > 0
     assert wait_until_gone(tag) == []

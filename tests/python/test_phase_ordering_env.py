@@ -11,8 +11,8 @@ import signal
 import subprocess
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from mlbridge_optimizations.phase_ordering.compiler.compiler import (
 )
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
+from programs import needs_grpc
 
 VOCABULARY = Path(__file__).resolve().parents[1] / "lit/Inputs/vocabulary.json"
 MADE = ["huffman.c.bc", "compress.c.bc", "crctable.c.bc"]
@@ -53,6 +54,11 @@ def huffman(folder: Path) -> Path:
     return folder / "bzip2" / "huffman.c.bc"
 
 
+def made(**settings: Any) -> Any:
+    """The environment by its name."""
+    return gymnasium.make("mlbridge/PhaseOrdering-v0", **settings)
+
+
 def episode(env: gymnasium.Env[Any, Any], actions: list[int]) -> list[dict[str, Any]]:
     """The info after each action, up to the end of the episode."""
     infos = []
@@ -68,20 +74,12 @@ def episode(env: gymnasium.Env[Any, Any], actions: list[int]) -> list[dict[str, 
 def test_it_is_an_environment_of_gymnasium(folder: Path) -> None:
     spec = gymnasium.spec("mlbridge/PhaseOrdering-v0")
     assert spec.entry_point == f"{PhaseOrderingEnv.__module__}:PhaseOrderingEnv"
-    env: Any = gymnasium.make(
-        "mlbridge/PhaseOrdering-v0", corpus=folder, max_instructions=2000
-    )
-    try:
+    with made(corpus=folder, max_instructions=2000) as env:
         check_env(env.unwrapped, skip_render_check=True)
-    finally:
-        env.close()
 
 
 def test_an_episode_ends_after_its_steps_and_adds_up(folder: Path) -> None:
-    env: Any = gymnasium.make(
-        "mlbridge/PhaseOrdering-v0", corpus=folder, steps=5, times=True
-    )
-    try:
+    with made(corpus=folder, steps=5, times=True) as env:
         observation, first = env.reset(seed=3)
         assert set(observation) == {"histogram", "counts", "step"}
         total = 0.0
@@ -89,25 +87,18 @@ def test_an_episode_ends_after_its_steps_and_adds_up(folder: Path) -> None:
             observation, reward, terminated, truncated, info = env.step(step)
             total += float(reward)
             assert observation["step"] == step
-            assert terminated == (step == 5)
-            assert not truncated
+            assert (terminated, truncated) == (step == 5, False)
         gained = (first["text_size"] - info["text_size"]) / info["oz_text_size"]
         assert total == pytest.approx(10 * gained)
         assert info["final_text_size"] == info["text_size"]
         assert {"instructions", "changed", "ir_hash", "step_ms", "emit_ms"} <= set(info)
         with pytest.raises(gymnasium.error.ResetNeeded):
             env.step(0)
-    finally:
-        env.close()
 
 
-def test_stock_oz_is_what_clang_makes_but_for_ties(
-    folder: Path, tmp_path: Path
-) -> None:
-    found = corpus.load(folder)
-    options = CompilerOptions(observation=("step",))
-    with SequenceRunner(options) as runner:
-        for module in found.modules():
+def test_stock_oz_is_clang_s_but_for_ties(folder: Path, tmp_path: Path) -> None:
+    with SequenceRunner(CompilerOptions(observation=("step",))) as runner:
+        for module in corpus.load(folder).modules():
             stock = runner.run(module, []).oz
             toolchain.compile_bitcode(module, tmp_path / "oz.o", "-Oz")
             clang = text_size((tmp_path / "oz.o").read_bytes(), "oz.o")
@@ -125,8 +116,7 @@ def test_sizes_are_those_of_the_object(huffman: Path, tmp_path: Path) -> None:
     with SequenceRunner(CompilerOptions(reward="none")) as runner:
         assert runner.last_size(huffman, sequence, tmp_path / "b.o") == sizes.last
     # The whole sequence as one action, in one run of its passes.
-    whole = options.space.of_sequences([sequence], "whole", "")
-    whole.save(tmp_path / "whole.json")
+    options.space.of_sequences([sequence], "whole", "").save(tmp_path / "whole.json")
     one = CompilerOptions(str(tmp_path / "whole.json"), ("step",), steps=1)
     with SequenceRunner(one) as runner:
         assert runner.run(huffman, [0]).last == sizes.last
@@ -137,14 +127,11 @@ def test_observations_by_name_and_in_a_row(huffman: Path, observation: str) -> N
     names = observation.split(",")
     seen: list[Any] = []
     for flat in (False, True):
-        env = PhaseOrderingEnv(modules=[huffman], observation=observation, flat=flat)
-        try:
+        with made(modules=[huffman], observation=observation, flat=flat) as env:
             env.reset(seed=1)
             found, *_ = env.step(4)
             assert env.observation_space.contains(found)
             seen.append(found)
-        finally:
-            env.close()
     # In the order of the features, whatever the order of their names is.
     by_name = {names[0]: seen[0]} if len(names) == 1 else seen[0]
     row = np.concatenate([by_name[name] for name in names])
@@ -154,49 +141,43 @@ def test_observations_by_name_and_in_a_row(huffman: Path, observation: str) -> N
 def test_the_embedding_is_what_the_plugin_prints(huffman: Path, tmp_path: Path) -> None:
     plugin = find_llvm_plugin()
     assert plugin is not None, "scripts/build release"
-    env: Any = gymnasium.make(
-        "mlbridge/PhaseOrdering-v0",
+    seen, state = [], tmp_path / "state.bc"
+    with made(
         modules=[huffman],
         observation="embedding,counts",
         vocabulary=VOCABULARY,
         reward="none",
         steps=3,
-    )
-    space = ActionSpace.load("oz")
-    try:
-        observations = [env.reset()[0], env.step(0)[0], env.step(4)[0]]
-        for taken, seen in enumerate(observations):
-            assert env.observation_space.contains(seen)
-            state = tmp_path / "state.bc"
-            pipeline = space.pipeline([0, 4][:taken])
-            toolchain.run([toolchain.OPT, f"-passes={pipeline}", huffman, "-o", state])
-            _, said = toolchain.run(
-                [
-                    *(toolchain.OPT, f"-load-pass-plugin={plugin}", "-disable-output"),
-                    f"-mlbridge-ir2vec-vocabulary={VOCABULARY}",
-                    *("-passes=print<mlbridge-ir2vec>", state),
-                ]
-            )
-            module = re.search(r"^ *module, .*?\[ (.*?) \]", said.decode(), re.M)
-            assert module is not None, said.decode()[:1000]
-            expected = np.array(module[1].split(), float)
-            np.testing.assert_allclose(seen["embedding"], expected, rtol=1e-4)
-    finally:
-        env.close()
-    assert not np.array_equal(*(o["embedding"] for o in observations[:2]))
+    ) as env:
+        for observation in (env.reset()[0], env.step(0)[0], env.step(4)[0]):
+            assert env.observation_space.contains(observation)
+            seen.append(observation["embedding"])
+    for taken, embedding in enumerate(seen):
+        pipeline = ActionSpace.load("oz").pipeline([0, 4][:taken])
+        toolchain.run([toolchain.OPT, f"-passes={pipeline}", huffman, "-o", state])
+        _, said = toolchain.run(
+            [
+                *(toolchain.OPT, f"-load-pass-plugin={plugin}", "-disable-output"),
+                f"-mlbridge-ir2vec-vocabulary={VOCABULARY}",
+                *("-passes=print<mlbridge-ir2vec>", state),
+            ]
+        )
+        module = re.search(r"^ *module, .*?\[ (.*?) \]", said.decode(), re.M)
+        assert module is not None, said.decode()[:1000]
+        expected = np.array(module[1].split(), float)
+        np.testing.assert_allclose(embedding, expected, rtol=1e-4)
+    assert not np.array_equal(*seen[:2])
 
 
 @pytest.mark.parametrize(("space", "count"), [("odg", 25), ("passes", 71)])
 def test_the_other_action_spaces(huffman: Path, space: str, count: int) -> None:
-    env: Any = gymnasium.make(
-        "mlbridge/PhaseOrdering-v0",
+    with made(
         modules=[huffman],
         action=space,
         observation="actions,step",
         steps=count,
         render_mode="ansi",
-    )
-    try:
+    ) as env:
         assert env.action_space.n == count
         env.reset()
         # Each action once, backwards.
@@ -207,27 +188,19 @@ def test_the_other_action_spaces(huffman: Path, space: str, count: int) -> None:
         shown = env.render()
         names = [action.name for action in ActionSpace.load(space).actions]
         assert all(name.split()[0][:10] in shown for name in names)
-    finally:
-        env.close()
 
 
+@needs_grpc
 def test_by_grpc_it_is_the_same(huffman: Path) -> None:
-    if not find_spec("mlbridge._grpc"):
-        pytest.skip("this build of the package is without gRPC")
     found = []
     for spec in ("shm", "grpc"):
-        env: Any = gymnasium.make(
-            "mlbridge/PhaseOrdering-v0",
+        with made(
             modules=[huffman],
             observation="histogram,counts,actions",
             spec=spec,
             steps=4,
-        )
-        try:
-            steps = [env.reset(seed=1), *(env.step(a) for a in (0, 3, 7, 1))]
-            found.append(steps)
-        finally:
-            env.close()
+        ) as env:
+            found.append([env.reset(seed=1), *(env.step(a) for a in (0, 3, 7, 1))])
     for local, remote in zip(*found, strict=True):
         assert local[1:] == remote[1:]
         for name, feature in local[0].items():
@@ -235,13 +208,9 @@ def test_by_grpc_it_is_the_same(huffman: Path) -> None:
     assert found[1][-1][2]
 
 
-def test_a_compiler_at_the_end_of_grpc_that_dies_costs_one_episode(
-    huffman: Path,
-) -> None:
-    if not find_spec("mlbridge._grpc"):
-        pytest.skip("this build of the package is without gRPC")
-    env = PhaseOrderingEnv(modules=[huffman], spec="grpc", failure_reward=-1.0)
-    try:
+@needs_grpc
+def test_a_compiler_behind_grpc_that_dies_costs_one_episode(huffman: Path) -> None:
+    with PhaseOrderingEnv(modules=[huffman], spec="grpc", failure_reward=-1.0) as env:
         env.reset()
         assert env.pid is not None
         os.kill(env.pid, signal.SIGKILL)
@@ -250,49 +219,35 @@ def test_a_compiler_at_the_end_of_grpc_that_dies_costs_one_episode(
         assert info["sequence"] == [2]
         env.reset()
         assert "error" not in env.step(0)[4]
-    finally:
-        env.close()
 
 
 def test_the_same_seed_draws_the_same_modules(folder: Path) -> None:
     drawn = []
     for seed in (5, 5, 6):
-        env = PhaseOrderingEnv(folder, "step", reward="none")
-        try:
+        with PhaseOrderingEnv(folder, "step", reward="none") as env:
             infos = [env.reset(seed=seed)[1], *(env.reset()[1] for _ in range(9))]
             drawn.append([info["module"] for info in infos])
-        finally:
-            env.close()
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(set(drawn[0])) > 1
 
 
 def test_stop_ends_an_episode(huffman: Path) -> None:
-    env = PhaseOrderingEnv(modules=[huffman], stop=True, render_mode="ansi")
-    try:
+    with made(modules=[huffman], stop=True, render_mode="ansi") as env:
         env.reset()
-        assert env.action_space.n == 16  # type: ignore[attr-defined]
+        assert env.action_space.n == 16
         infos = episode(env, [0, 15, 3])
         assert len(infos) == 2
         assert infos[-1]["sequence"] == [0]
         shown = env.render()
-        assert shown is not None
-        assert "attributes" in shown
-        assert "stop" in shown
-        assert f"{infos[0]['text_size']:,}" in shown
-    finally:
-        env.close()
+        for text in ("attributes", "stop", f"{infos[0]['text_size']:,}"):
+            assert text in shown
 
 
 def test_best_is_by_the_best_state(huffman: Path) -> None:
-    env = PhaseOrderingEnv(modules=[huffman], steps=6, final="best")
-    try:
+    with PhaseOrderingEnv(modules=[huffman], steps=6, final="best") as env:
         env.reset()
         infos = episode(env, [0, 1, 2, 12, 12, 12])
-        best = min(info["text_size"] for info in infos)
-        assert infos[-1]["final_text_size"] == best
-    finally:
-        env.close()
+        assert infos[-1]["final_text_size"] == min(info["text_size"] for info in infos)
 
 
 def share(info: dict[str, Any], measure: str) -> float:
@@ -320,16 +275,14 @@ def test_a_return_may_be_relative_to_oz(
 ) -> None:
     totals, values = {}, []
     for baseline in ("start", "oz"):
-        env = PhaseOrderingEnv(
+        with made(
             modules=[huffman],
             observation="step",
             reward=reward,
             steps=6,
             final=final,
             baseline=baseline,
-            render_mode="ansi",
-        )
-        try:
+        ) as env:
             _, info = env.reset()
             states = [info]
             # With what comes before the episode, the best may be before it, too.
@@ -343,8 +296,6 @@ def test_a_return_may_be_relative_to_oz(
                 total += step
                 states.append(info)
             totals[baseline] = total
-        finally:
-            env.close()
         values = [
             sum(w * (1 - share(state, name)) for name, w in weights.items())
             for state in states
@@ -358,13 +309,10 @@ def test_a_return_may_be_relative_to_oz(
     assert totals["oz"] != pytest.approx(totals["start"])
 
 
-def test_a_failure_at_once_is_worth_as_much_as_oz(
-    huffman: Path, crashing: CompilerOptions
-) -> None:
-    env = PhaseOrderingEnv(
+def test_failing_at_once_is_worth_oz(huffman: Path, crashing: CompilerOptions) -> None:
+    with made(
         modules=[huffman], action=crashing.actions, steps=2, baseline="oz"
-    )
-    try:
+    ) as env:
         env.reset()
         _, reward, terminated, truncated, info = env.step(1)
         assert "error" in info
@@ -372,8 +320,6 @@ def test_a_failure_at_once_is_worth_as_much_as_oz(
         _, begun = env.reset()
         _, reward, _, _, info = env.step(0)
         assert reward == pytest.approx(10 * (1 - share(begun, "text_size")))
-    finally:
-        env.close()
 
 
 @pytest.mark.parametrize(("kept", "again"), [(1, True), (2, False), (None, False)])
@@ -381,24 +327,21 @@ def test_the_compiler_remembers_so_many_programs(
     folder: Path, kept: int | None, again: bool
 ) -> None:
     two = [folder / "bzip2" / name for name in MADE[:2]]
-    env = PhaseOrderingEnv(
+    with PhaseOrderingEnv(
         modules=two, observation="step", kept_programs=kept, times=True
-    )
-    try:
+    ) as env:
         made = []
         for module in (*two, *two):
             env.reset(options={"module": str(module)})
             made.append(env.step(0)[4]["emit_ms"] > 0)
-    finally:
-        env.close()
     assert made == [True, True, again, again]
 
 
 def test_several_at_once(folder: Path) -> None:
-    envs = gymnasium.make_vec(
+    vector = gymnasium.make_vec(
         "mlbridge/PhaseOrdering-v0", num_envs=2, corpus=folder, steps=3
     )
-    try:
+    with closing(vector) as envs:
         observations, _ = envs.reset(seed=1)
         assert observations["histogram"].shape == (2, 110)
         for _ in range(3):
@@ -406,15 +349,12 @@ def test_several_at_once(folder: Path) -> None:
         assert rewards.shape == (2,)
         assert over.all()
         assert (infos["oz_text_size"] > 0).all()
-    finally:
-        envs.close()
 
 
 def test_a_compiler_that_dies_costs_one_episode(
     huffman: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    env = PhaseOrderingEnv(modules=[huffman], failure_reward=-1.0)
-    try:
+    with PhaseOrderingEnv(modules=[huffman], failure_reward=-1.0) as env:
         env.reset()
         env.step(0)
         assert env.pid is not None
@@ -430,19 +370,14 @@ def test_a_compiler_that_dies_costs_one_episode(
         env.reset()
         assert episode(env, [0])[0]["text_size"] > 0
         assert env.starts == 2
-    finally:
-        env.close()
 
 
-def test_a_sequence_on_which_the_compiler_dies_says_how_to_see_it(
-    huffman: Path,
-) -> None:
+def test_a_sequence_on_which_a_compiler_dies_says_how_to_see_it(huffman: Path) -> None:
     with SequenceRunner(CompilerOptions(observation=("step",))) as runner:
         expected = runner.run(huffman, [0, 1])
         runner.reset(huffman)
-        pid = runner.pid
-        assert pid is not None
-        os.kill(pid, signal.SIGKILL)
+        assert runner.pid is not None
+        os.kill(runner.pid, signal.SIGKILL)
         with pytest.raises(ModelError, match="to see it alone: opt-22"):
             runner.step(huffman, [0, 1])
         assert runner.run(huffman, [0, 1]) == expected
@@ -451,10 +386,8 @@ def test_a_sequence_on_which_the_compiler_dies_says_how_to_see_it(
 @pytest.fixture
 def crashing(tmp_path: Path) -> CompilerOptions:
     """The first action does nothing, the second crashes."""
-    actions = (
-        Action("nothing", "no-op-module"),
-        Action("crash", "trigger-crash-module"),
-    )
+    passes = {"nothing": "no-op-module", "crash": "trigger-crash-module"}
+    actions = tuple(Action(*each) for each in passes.items())
     ActionSpace("crashing", "", "", actions).save(tmp_path / "crashing.json")
     return CompilerOptions(str(tmp_path / "crashing.json"), ("step",), "text-size", 4)
 
@@ -483,9 +416,7 @@ def test_a_crash_of_many_steps_says_all_that_was_taken(
     assert caught.value.pipeline == "no-op-module,trigger-crash-module"
 
 
-def test_a_sequence_without_end_is_no_crash(
-    huffman: Path, crashing: CompilerOptions
-) -> None:
+def test_a_time_out_is_no_crash(huffman: Path, crashing: CompilerOptions) -> None:
     with SequenceRunner(crashing, timeout=3.0) as runner:
         runner.reset(huffman)
         assert runner.pid is not None
@@ -535,27 +466,19 @@ def test_a_failure_ends_all_compilers(huffman: Path) -> None:
     assert len(begun) < 6
 
 
-def test_crashes_in_a_row_end_no_training(
-    huffman: Path, crashing: CompilerOptions
-) -> None:
-    env = PhaseOrderingEnv(modules=[huffman], action=crashing.actions)
-    try:
+def test_crashes_in_a_row_end_nothing(huffman: Path, crashing: CompilerOptions) -> None:
+    with PhaseOrderingEnv(modules=[huffman], action=crashing.actions) as env:
         for _ in range(5):
             env.reset()
             assert env.step(1)[3]
         env.reset()
         assert not env.step(0)[3]
-    finally:
-        env.close()
 
 
 def test_a_wrong_command_line_is_raised_at_once(huffman: Path) -> None:
     env = PhaseOrderingEnv(modules=[huffman], reward="speed")
-    try:
-        with pytest.raises(mlbridge.PeerClosed):
-            env.reset()
-    finally:
-        env.close()
+    with env, pytest.raises(mlbridge.PeerClosed):
+        env.reset()
 
 
 @pytest.mark.parametrize(
@@ -575,9 +498,7 @@ def test_a_wrong_command_line_is_raised_at_once(huffman: Path) -> None:
         ({"kept_programs": 0}, "expected 1 or more, found 0"),
     ],
 )
-def test_what_is_wrong_is_said(
-    huffman: Path, settings: dict[str, Any], problem: str
-) -> None:
+def test_what_is_wrong(huffman: Path, settings: dict[str, Any], problem: str) -> None:
     if settings and "modules" not in settings and "corpus" not in settings:
         settings = {"modules": [huffman], **settings}
     with pytest.raises(InvalidArgument, match=problem):
@@ -585,8 +506,7 @@ def test_what_is_wrong_is_said(
 
 
 def test_action_spaces(tmp_path: Path, huffman: Path) -> None:
-    space = ActionSpace.load("oz")
-    assert len(space.actions) == 15
+    assert len(ActionSpace.load("oz").actions) == 15
     path = tmp_path / "mine.json"
     actions = [
         {"name": "sroa", "pipeline": "function(sroa)"},
@@ -596,9 +516,6 @@ def test_action_spaces(tmp_path: Path, huffman: Path) -> None:
     path.write_text(json.dumps(two))
     mine = ActionSpace.load(path)
     assert mine.pipeline([1, 0]) == "always-inline,function(gvn),function(sroa)"
-    env = PhaseOrderingEnv(modules=[huffman], action=str(path), steps=2)
-    try:
+    with PhaseOrderingEnv(modules=[huffman], action=str(path), steps=2) as env:
         env.reset()
         assert len(episode(env, [0, 1])) == 2
-    finally:
-        env.close()

@@ -7,6 +7,8 @@ import importlib
 import importlib.util
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import numpy as np
 import pytest
 
 import mlbridge
-from conftest import assert_same
+from conftest import as_array, assert_same
 from mlbridge import codec, create_model_runner, protobuf, serving
 from programs import run_python
 
@@ -69,8 +71,7 @@ def generic(generated: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_official_package_reads_ours(generic: Any) -> None:
     matrix = np.arange(6, dtype=np.float32).reshape(2, 3)
     message = codec.serialize(
-        {"matrix": matrix, "name": "main", "names": ["a", "b"], "hot": True},
-        "protobuf",
+        {"matrix": matrix, "name": "main", "names": ["a", "b"], "hot": True}, "protobuf"
     )
     read = generic.Observation.FromString(message)
     tensors = {tensor.name: tensor for tensor in read.tensors}
@@ -119,6 +120,20 @@ def test_replies_that_are_no_advice(generic: Any) -> None:
 #
 # Messages of one's own
 #
+
+
+@contextmanager
+def asked_in(
+    messages: Any, policy: mlbridge.Policy, name: str, theirs: Any = None
+) -> Iterator[tuple[mlbridge.Serving, mlbridge.ModelRunner]]:
+    """A policy and a runner that speak such messages."""
+    theirs = theirs or messages
+    spec = f"pipe:{name}?serdes={theirs.name}&timeout=20s"
+    with (
+        serving(policy, f"pipe:{name}", formats=[messages]) as served,
+        create_model_runner(spec, formats=[theirs]) as runner,
+    ):
+        yield served, runner
 
 
 def features() -> dict[str, Any]:
@@ -170,10 +185,7 @@ def test_own_messages_from_end_to_end(name: str, pb2: Any) -> None:
                     advice = runner.evaluate(features())
                     assert_same(advice["inline"], np.array(True))
                     assert_same(advice["scores"], np.array([1, -3], np.float32))
-    assert seen.keys() == features().keys()
-    for key, value in features().items():
-        expected = value if isinstance(value, (str, list)) else np.asarray(value)
-        assert_same(seen[key], expected)
+    assert_same(seen, {name: as_array(value) for name, value in features().items()})
 
 
 def test_own_messages_are_those_of_protoc(pb2: Any) -> None:
@@ -215,13 +227,7 @@ def test_mismatches(pb2: Any, changes: dict[str, Any], says: str) -> None:
 def test_a_reply_that_does_not_fit(name: str, pb2: Any) -> None:
     messages = protobuf.messages(pb2.Decision, pb2.Decision)
     question = {"inline": True, "scores": np.ones(1, np.float32)}
-    spec = f"pipe:{name}?serdes={messages.name}&timeout=20s"
-    with (
-        serving(
-            lambda f: {"inline": True}, f"pipe:{name}", formats=[messages]
-        ) as served,
-        create_model_runner(spec, formats=[messages]) as runner,
-    ):
+    with asked_in(messages, lambda f: {"inline": True}, name) as (served, runner):
         for _ in range(2):
             with pytest.raises(mlbridge.ModelError, match=r"field 'scores'.*Decision"):
                 runner.evaluate(question)
@@ -235,12 +241,7 @@ def test_a_failure_and_a_deferral(name: str, pb2: Any) -> None:
         if asked["inline"]:
             raise ValueError("no weights")
 
-    with (
-        serving(policy, f"pipe:{name}", formats=[messages]),
-        create_model_runner(
-            f"pipe:{name}?serdes={messages.name}&timeout=20s", formats=[messages]
-        ) as runner,
-    ):
+    with asked_in(messages, policy, name) as (_, runner):
         for _ in range(2):
             with pytest.raises(mlbridge.ModelError, match="no weights"):
                 runner.evaluate({"inline": True, "scores": np.ones(1, np.float32)})
@@ -252,10 +253,7 @@ def test_two_sides_with_other_messages_refuse_each_other(name: str, pb2: Any) ->
     ours = protobuf.messages(pb2.Decision, pb2.Decision)
     theirs = protobuf.messages(pb2.Features, pb2.Decision)
     with (
-        serving(lambda f: 0, f"pipe:{name}", formats=[ours]),
-        create_model_runner(
-            f"pipe:{name}?serdes={theirs.name}&timeout=20s", formats=[theirs]
-        ) as runner,
+        asked_in(ours, lambda f: 0, name, theirs) as (_, runner),
         pytest.raises(mlbridge.Error, match=rf"there are: .*{ours.name}"),
     ):
         runner.evaluate({})
@@ -265,8 +263,7 @@ def test_descriptors_without_the_package(generated: Path) -> None:
     messages = protobuf.messages_from(
         generated / "features.desc", "test.Decision", "test.Decision"
     )
-    found = codec.deserialize(b"\x08\x01", messages)
-    assert found["inline"]
+    assert codec.deserialize(b"\x08\x01", messages)["inline"]
     with pytest.raises(mlbridge.InvalidArgument, match=r"no message test\.Nothing"):
         protobuf.messages_from(
             generated / "features.desc", "test.Nothing", "test.Decision"

@@ -11,6 +11,7 @@ import pytest
 import mlbridge
 from conftest import assert_same
 from mlbridge import create_model_runner, serving
+from programs import answer_of, asked
 
 both = pytest.mark.parametrize("serdes", ["bitstream", "json"])
 
@@ -18,11 +19,10 @@ both = pytest.mark.parametrize("serdes", ["bitstream", "json"])
 def ask(name: str, answer: Any, dtype: Any = None, **options: Any) -> Any:
     """What a compiler gets that asks a policy with this answer."""
     serdes = options.pop("serdes", "bitstream")
-    with (
-        serving(lambda _: answer, f"pipe:{name}"),
-        create_model_runner(f"pipe:{name}?serdes={serdes}&timeout=20s") as runner,
-    ):
-        return runner.evaluate({"x": 1}, dtype, **options)
+    with serving(lambda _: answer, f"pipe:{name}"):
+        return answer_of(
+            f"pipe:{name}?serdes={serdes}&timeout=20s", {"x": 1}, dtype, **options
+        )
 
 
 @both
@@ -40,19 +40,16 @@ def ask(name: str, answer: Any, dtype: Any = None, **options: Any) -> Any:
         ([], np.array([], np.float64)),
         ("yes", "yes"),
         (["a", ""], ["a", ""]),
-        ({"colour": 3, "spill": [1.5]}, {"colour": np.array(3), "spill": [1.5]}),
+        (
+            {"colour": 3, "spill": [1.5]},
+            {"colour": np.array(3), "spill": np.array([1.5])},
+        ),
         ({"only": 3}, {"only": np.array(3)}),
     ],
     ids=repr,
 )
 def test_an_answer_as_it_is(name: str, serdes: str, answer: Any, expected: Any) -> None:
-    found = ask(name, answer, serdes=serdes)
-    if not isinstance(expected, dict):
-        assert_same(found, expected)
-        return
-    assert found.keys() == expected.keys()
-    for key, value in expected.items():
-        assert_same(found[key], np.array(value))
+    assert_same(ask(name, answer, serdes=serdes), expected)
 
 
 @both
@@ -81,8 +78,7 @@ def test_an_answer_as_it_is(name: str, serdes: str, answer: Any, expected: Any) 
 def test_an_answer_as_the_compiler_wants_it(
     name: str, serdes: str, answer: Any, dtype: Any, many: bool, expected: Any
 ) -> None:
-    found = ask(name, answer, dtype, many=many, serdes=serdes)
-    assert_same(found, expected)
+    assert_same(ask(name, answer, dtype, many=many, serdes=serdes), expected)
 
 
 @pytest.mark.parametrize(
@@ -111,10 +107,9 @@ def test_an_answer_that_cannot_be_sent(
     with (
         pytest.raises((mlbridge.SchemaMismatch, mlbridge.InvalidArgument)) as at_model,
         serving(lambda _: answer, f"pipe:{name}", on_error="raise"),
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
         pytest.raises(mlbridge.ModelError),
     ):
-        runner.evaluate({"x": 1}, dtype)
+        answer_of(f"pipe:{name}?timeout=20s", {"x": 1}, dtype)
     for word in says:
         assert word in str(at_model.value)
         assert word in str(at_compiler.value)
@@ -144,24 +139,17 @@ def test_what_is_under_a_mask_is_no_answer(name: str, answer: Any, dtype: Any) -
 def test_arrays_of_other_classes(name: str) -> None:
     np.testing.assert_array_equal(ask(name, np.ma.array([1, 2])), [1, 2])
     np.testing.assert_array_equal(ask(name, np.ma.filled(MASKED, 0)), [1, 0, 3])
-    records = np.array([1, 2]).view(np.recarray)
-    np.testing.assert_array_equal(ask(name, records), [1, 2])
+    np.testing.assert_array_equal(ask(name, np.array([1, 2]).view(np.recarray)), [1, 2])
 
 
 def test_a_feature_under_a_mask(name: str) -> None:
-    with (
-        create_model_runner("none") as runner,
-        pytest.raises(mlbridge.SchemaMismatch, match=r"feature 'x'.*masked values"),
-    ):
-        runner.evaluate({"x": MASKED})
+    with pytest.raises(mlbridge.SchemaMismatch, match=r"feature 'x'.*masked values"):
+        answer_of("none", {"x": MASKED})
 
 
 def test_what_a_later_question_wants_is_the_compilers_affair(name: str) -> None:
     """A session says what its first question wants, and may then ask another."""
-    with (
-        serving(lambda f: f["answer"], f"pipe:{name}") as served,
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-    ):
+    with asked(lambda f: f["answer"], name) as (served, runner):
         assert runner.evaluate({"answer": 1}, bool) is True
         assert runner.evaluate({"answer": 0.5}, float) == 0.5
         assert runner.evaluate({"answer": "text"}, str) == "text"
@@ -184,8 +172,7 @@ def test_deferring(name: str, serdes: str) -> None:
             runner.evaluate({"how": "return"}, bool)
         with pytest.raises(mlbridge.Deferred, match="too far"):
             runner.evaluate({"how": "raise"}, bool)
-    assert served.statistics.deferred == 2
-    assert served.statistics.errors == 0
+    assert (served.statistics.deferred, served.statistics.errors) == (2, 0)
 
 
 def test_an_array_protocol(name: str) -> None:

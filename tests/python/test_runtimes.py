@@ -7,7 +7,6 @@ import importlib.util
 import os
 import shutil
 import signal
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from mlbridge.errors import (
     Unsupported,
 )
 from mlbridge.runtimes import aotinductor, tvm
+from programs import FULL, answer_of, in_threads
 
 
 @pytest.fixture(autouse=True)
@@ -122,27 +122,19 @@ def test_one_package_in_many_threads(policy: tuple[Path, GraphPolicy]) -> None:
     asked = {**aot_models.graph_inputs(9, random), "scale": np.int64(1)}
     answers: list[Any] = []
 
-    def ask() -> None:
+    def ask(_: int) -> None:
         with ModelRunner(f"aoti:{policy[0]}") as runner:
             answers.extend(runner.evaluate(asked)["scores"] for _ in range(200))
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(ask, 4)
     assert len(answers) == 800
     assert all(np.array_equal(answer, answers[0]) for answer in answers)
 
 
 @needs("MLBridge-aoti.so")
-def test_a_forked_child_is_told_that_it_cannot_ask(
-    policy: tuple[Path, GraphPolicy],
-) -> None:
-    asked = {
-        **aot_models.graph_inputs(4, np.random.default_rng(4)),
-        "scale": np.int64(1),
-    }
+def test_a_forked_child_is_told_not_to_ask(policy: tuple[Path, GraphPolicy]) -> None:
+    random = np.random.default_rng(4)
+    asked = {**aot_models.graph_inputs(4, random), "scale": np.int64(1)}
     with ModelRunner(f"aoti:{policy[0]}") as runner:
         expected = runner.evaluate(asked)["scores"]
         child = os.fork()
@@ -172,22 +164,17 @@ def test_what_is_wrong_with_a_package_is_said(
             runner.evaluate({**nodes, "adjacency": np.full((4, 4), np.nan, "f4")})
     short = tmp_path / "short.pt2"
     short.write_bytes(policy[0].read_bytes()[:5000])
-    with ModelRunner(f"aoti:{short}") as runner, pytest.raises(Malformed):
-        runner.evaluate(nodes)
+    with pytest.raises(Malformed):
+        answer_of(f"aoti:{short}", nodes)
 
 
 def test_an_example_that_does_not_fit(tmp_path: Path) -> None:
+    path, example = tmp_path / "x.pt2", {"x": torch.zeros(2)}
     with pytest.raises(InvalidArgument, match="takes input, and the example has x"):
-        aotinductor.package(
-            nn.Linear(2, 2), tmp_path / "x.pt2", {"x": torch.zeros(2)}, outputs=["y"]
-        )
+        aotinductor.package(nn.Linear(2, 2), path, example, outputs=["y"])
+    named = {"input": torch.zeros(2)}
     with pytest.raises(SchemaMismatch, match="returns 1 tensors, and 2 are named"):
-        aotinductor.package(
-            nn.Linear(2, 2),
-            tmp_path / "x.pt2",
-            {"input": torch.zeros(2)},
-            outputs=["y", "z"],
-        )
+        aotinductor.package(nn.Linear(2, 2), path, named, outputs=["y", "z"])
 
 
 # ----------------------------------------------------------------------------
@@ -208,33 +195,18 @@ def test_what_is_wrong_with_a_library_is_said(tmp_path: Path) -> None:
     tvm.compile_model(source, library)
     features = next(iter(aot_models.questions("mlp")))
     runtime = tvm.runtime()
-    with (
-        ModelRunner(f"tvm:{library}?runtime=/nowhere.so") as runner,
-        pytest.raises(Unsupported, match="apache-tvm"),
-    ):
-        runner.evaluate(features)
     short = tmp_path / "short.so"
     short.write_bytes(library.read_bytes()[:20_000])
-    with (
-        ModelRunner(f"tvm:{library}?runtime={short}") as runner,
-        pytest.raises(Unsupported, match=r"load TVM's runtime: .*cut short"),
-    ):
-        runner.evaluate(features)
-    with (
-        ModelRunner(f"tvm:{short}?runtime={runtime}") as runner,
-        pytest.raises(Malformed, match="cut short"),
-    ):
-        runner.evaluate(features)
-    with (
-        ModelRunner(f"tvm:{runtime}?runtime={runtime}") as runner,
-        pytest.raises(Malformed, match="the symbol mlbridge_signature"),
-    ):
-        runner.evaluate(features)
-    with (
-        ModelRunner(f"tvm:{library}?runtime={runtime}") as runner,
-        pytest.raises(SchemaMismatch, match="expected a feature 'x'"),
-    ):
-        runner.evaluate({})
+    wrong: list[tuple[str, Any, type[Exception], str]] = [
+        (f"{library}?runtime=/nowhere.so", features, Unsupported, "apache-tvm"),
+        (f"{library}?runtime={short}", features, Unsupported, "load.*: .*cut short"),
+        (f"{short}?runtime={runtime}", features, Malformed, "cut short"),
+        (f"{runtime}?runtime={runtime}", features, Malformed, "mlbridge_signature"),
+        (f"{library}?runtime={runtime}", {}, SchemaMismatch, "a feature 'x'"),
+    ]
+    for spec, asked, error, problem in wrong:
+        with pytest.raises(error, match=problem):
+            answer_of(f"tvm:{spec}", asked)
     source.write_bytes(b"no model")
     with pytest.raises(Malformed):
         tvm.compile_model(source, library)
@@ -269,12 +241,11 @@ def test_a_new_library_of_an_old_name_is_a_new_model(tmp_path: Path) -> None:
     with ModelRunner(spec) as old:
         assert_close(np.asarray(old.evaluate(features)["logits"]), answers[0])
         put(2)
-        with ModelRunner(spec) as new:
-            assert_close(np.asarray(new.evaluate(features)["logits"]), answers[1])
+        assert_close(np.asarray(answer_of(spec, features)["logits"]), answers[1])
         assert_close(np.asarray(old.evaluate(features)["logits"]), answers[0])
 
 
-@pytest.mark.skipif(not os.environ.get("MLBRIDGE_TEST_FULL"), reason="only with --full")
+@FULL
 def test_tvm_is_there_in_the_full_run() -> None:
     """What `make test-full` installs is not skipped there."""
     assert importlib.util.find_spec("tvm") is not None

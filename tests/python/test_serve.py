@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import pytest
 
 import mlbridge
 from mlbridge import create_model_runner, serve, serving
-from programs import Started
+from programs import SCHEMES, Started, answer_of, asked, raising, until
 
 
 def ask(name: str, count: int = 1, **features: Any) -> list[Any]:
@@ -35,8 +34,8 @@ def test_until_so_many_compilers_have_gone(name: str) -> None:
         assert not served.done()
         assert ask(name, 2) == [0, 1]
         statistics = served.result(20)
-    assert (statistics.sessions, statistics.open, statistics.questions) == (2, 0, 5)
-    assert (statistics.deferred, statistics.errors) == (0, 0)
+    found = (statistics.sessions, statistics.open, statistics.questions)
+    assert (*found, statistics.deferred, statistics.errors) == (2, 0, 5, 0, 0)
     assert 0 < statistics.policy_microseconds < 1e6
     assert "5 questions of 2 compilers" in str(statistics)
 
@@ -57,10 +56,9 @@ def test_statistics_while_serving(name: str) -> None:
 
 def test_timeout(name: str) -> None:
     started = time.monotonic()
-    with pytest.raises(mlbridge.Timeout, match=name):
-        serve(lambda f: 0, f"pipe:{name}", timeout=0.3)
-    with pytest.raises(mlbridge.Timeout, match=name):
-        serve(lambda f: 0, f"pipe:{name}", timeout=0.3, sessions=1)
+    for sessions in (None, 1):
+        with pytest.raises(mlbridge.Timeout, match=name):
+            serve(lambda f: 0, f"pipe:{name}", timeout=0.3, sessions=sessions)
     assert 0.6 <= time.monotonic() - started < 5
 
 
@@ -105,23 +103,18 @@ def test_a_policy_that_fails(name: str, caplog: pytest.LogCaptureFixture) -> Non
             raise KeyError("callee")
         return 7
 
-    with (
-        serving(policy, f"pipe:{name}") as served,
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-    ):
+    with asked(policy, name) as (served, runner):
         assert runner.evaluate({"x": 0}, int) == 7
         for _ in range(3):
             with pytest.raises(mlbridge.ModelError, match="KeyError: 'callee'"):
                 runner.evaluate({"x": 1}, int)
         assert runner.evaluate({"x": 2}, int) == 7
-    assert served.statistics.errors == 3
-    assert served.statistics.questions == 5
+    assert (served.statistics.errors, served.statistics.questions) == (3, 5)
     first, rest = failures_in(caplog)
     assert str(os.getpid()) in first.getMessage()
-    assert first.exc_info
+    assert (bool(first.exc_info), bool(rest.exc_info)) == (True, False)
     assert "on 2 more questions, 3 in all; the last was" in rest.getMessage()
     assert "KeyError: 'callee'" in rest.getMessage()
-    assert not rest.exc_info
 
 
 def failures_in(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
@@ -135,18 +128,13 @@ def test_failures_are_told_of_rarely(
     name: str, is_batched: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A line for each would hide all else that is logged."""
-
-    def policy(features: mlbridge.Features) -> int:
-        raise ValueError(f"on question {features['x']}")
+    policy = raising(lambda f: ValueError(f"on question {f['x']}"))
 
     def policy_of_many(questions: Sequence[mlbridge.Features]) -> list[int]:
         return [policy(features) for features in questions]
 
     decide: Any = mlbridge.batched(policy_of_many) if is_batched else policy
-    with (
-        serving(decide, f"pipe:{name}") as served,
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-    ):
+    with asked(decide, name) as (served, runner):
         for x in range(346):
             with pytest.raises(mlbridge.ModelError, match=f"on question {x}$"):
                 runner.evaluate({"x": x}, int)
@@ -158,26 +146,20 @@ def test_failures_are_told_of_rarely(
     assert "on question 345" in told[-1].getMessage()
 
 
-def test_each_kind_of_failure_is_told_of(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_each_failure_is_told_of(name: str, caplog: pytest.LogCaptureFixture) -> None:
     def policy(features: mlbridge.Features) -> int:
         if features["x"] % 2:
             raise ValueError("odd")
         return int(1 / features["absent"])
 
-    with (
-        serving(policy, f"pipe:{name}"),
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-    ):
+    with asked(policy, name) as (_, runner):
         for x in range(10):
             with pytest.raises(mlbridge.ModelError):
                 runner.evaluate({"x": x}, int)
     even, odd, rest = failures_in(caplog)
-    assert "KeyError" in even.getMessage()
-    assert "odd" in odd.getMessage()
-    assert even.exc_info
-    assert odd.exc_info
+    for record, says in ((even, "KeyError"), (odd, "odd")):
+        assert says in record.getMessage()
+        assert record.exc_info
     assert "on 8 more questions, 10 in all" in rest.getMessage()
 
 
@@ -185,14 +167,8 @@ def test_what_compilers_send_is_not_logged_as_it_is(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A policy's failure may quote it: megabytes, and what a terminal obeys."""
-
-    def policy(features: mlbridge.Features) -> int:
-        raise ValueError(f"no callee {features['name']}")
-
-    with (
-        serving(policy, f"pipe:{name}"),
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-    ):
+    policy = raising(lambda f: ValueError(f"no callee {f['name']}"))
+    with asked(policy, name) as (_, runner):
         for text in ("\x1b[2J" * 100_000, "\n\x1b[2J" * 100_000):
             with pytest.raises(mlbridge.ModelError, match="no callee"):
                 runner.evaluate({"name": text})
@@ -213,9 +189,7 @@ def test_a_log_that_is_slow(name: str) -> None:
         def emit(self, record: logging.LogRecord) -> None:
             in_time.append(answered.wait(20))
 
-    def policy(features: mlbridge.Features) -> int:
-        raise ValueError("no weights")
-
+    policy = raising(lambda _: ValueError("no weights"))
     handler = Slow(logging.ERROR)
     logging.getLogger("mlbridge").addHandler(handler)
     try:
@@ -232,11 +206,9 @@ def test_a_log_that_is_slow(name: str) -> None:
     assert served.statistics.errors == 1
 
 
-@pytest.mark.parametrize("scheme", ["pipe", "shm", "grpc+unix"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_name_that_is_not_utf_8(name: str, scheme: str) -> None:
     """As os.fsdecode spells it, and as a spec may."""
-    if scheme == "grpc+unix" and not find_spec("mlbridge._grpc"):
-        pytest.skip("this build has no gRPC")
     odd = name + os.fsdecode(b"\xff\x80")
     place = Path(odd) if scheme == "pipe" else f"{scheme}:{odd}"
     with serving(lambda f: f["x"], place) as served:
@@ -254,9 +226,7 @@ def test_nobody_comes_to_a_name_that_is_not_utf_8(name: str) -> None:
     str(caught.value).encode()
 
 
-def test_a_policy_that_returns_another_type(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_policy_of_another_type(name: str, caplog: pytest.LogCaptureFixture) -> None:
     """No decision of it can be used, so that each one counts."""
     with serving(lambda _: "yes", f"pipe:{name}") as served:
         for _ in range(2):
@@ -272,10 +242,7 @@ def test_a_policy_that_returns_another_type(
 
 def test_a_policy_that_returns_another_type_now_and_then(name: str) -> None:
     """Whether the compiler can use it, it alone knows."""
-    with (
-        serving(lambda f: f["answer"], f"pipe:{name}") as served,
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-    ):
+    with asked(lambda f: f["answer"], name) as (served, runner):
         with pytest.raises(mlbridge.ModelError, match="found a str"):
             runner.evaluate({"answer": "yes"}, int)
         assert runner.evaluate({"answer": 7}, int) == 7
@@ -301,11 +268,7 @@ class MuteDeferral(mlbridge.Deferred):
 @pytest.mark.parametrize(
     ("failure", "kind", "says"),
     [
-        (
-            partial(ValueError, "no \ud800"),
-            mlbridge.ModelError,
-            r"ValueError: no \\ud800",
-        ),
+        (partial(ValueError, "no \ud800"), mlbridge.ModelError, r"Error: no \\ud800"),
         (Mute, mlbridge.ModelError, "Mute"),
         (partial(mlbridge.Deferred, "no \udcff"), mlbridge.Deferred, r"no \\udcff"),
         (MuteDeferral, mlbridge.Deferred, "MuteDeferral"),
@@ -320,27 +283,21 @@ def test_a_policy_that_is_hard_to_understand(
             raise failure()
         return 7
 
-    with (
-        serving(policy, f"pipe:{name}"),
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-    ):
+    with asked(policy, name) as (_, runner):
         with pytest.raises(kind, match=says):
             runner.evaluate({"x": 1}, int)
         assert runner.evaluate({"x": 0}, int) == 7
 
 
-@pytest.mark.parametrize("scheme", ["pipe", "shm", "grpc+unix"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_no_more_sessions_than_allowed(name: str, scheme: str) -> None:
     with serving(lambda f: 7, f"{scheme}:{name}?max-sessions=2"):
         at = f"{scheme}:{name}?timeout=20s"
         with create_model_runner(at) as first, create_model_runner(at) as second:
             assert first.evaluate({"x": 0}) == 7
             assert second.evaluate({"x": 0}) == 7
-            with (
-                create_model_runner(at) as third,
-                pytest.raises(mlbridge.Unsupported, match="max-sessions=2"),
-            ):
-                third.evaluate({"x": 0})
+            with pytest.raises(mlbridge.Unsupported, match="max-sessions=2"):
+                answer_of(at, {"x": 0})
             assert first.evaluate({"x": 0}) == 7
 
 
@@ -354,10 +311,9 @@ def test_refusals_are_counted_and_told_of_rarely(
     ):
         assert first.evaluate({"x": 0}) == 7
         for _ in range(5):
-            with create_model_runner(at) as other, pytest.raises(mlbridge.Unsupported):
-                other.evaluate({"x": 0})
-    assert served.statistics.refused == 5
-    assert served.statistics.sessions == 1
+            with pytest.raises(mlbridge.Unsupported):
+                answer_of(at, {"x": 0})
+    assert (served.statistics.refused, served.statistics.sessions) == (5, 1)
     assert "5 compilers refused" in str(served.statistics)
     full = "the model has as many sessions as it takes (max-sessions=1)"
     assert [record.getMessage() for record in caplog.records] == [
@@ -366,9 +322,7 @@ def test_refusals_are_counted_and_told_of_rarely(
     ]
 
 
-def test_an_answer_that_comes_too_late(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_answer_that_is_late(name: str, caplog: pytest.LogCaptureFixture) -> None:
     gave_up = threading.Event()
     with (
         serving(lambda f: gave_up.wait(20), f"pipe:{name}"),
@@ -410,9 +364,8 @@ def test_an_answer_that_cannot_be_sent(
             runner.evaluate({"x": 1})
         assert other.evaluate({"x": 0}) == "7"
         assert runner.evaluate({"x": 0}) == "7"
-    assert served.statistics.errors == 1
-    assert served.statistics.questions == 4
-    assert served.statistics.sessions == 2
+    found = served.statistics
+    assert (found.errors, found.questions, found.sessions) == (1, 4, 2)
     (told,) = caplog.records
     assert says in told.getMessage()
     assert f"session 2 (process {os.getpid()})" in told.getMessage()
@@ -424,10 +377,9 @@ def test_an_answer_that_cannot_be_sent_ends_serving(name: str, what: str) -> Non
     with (
         pytest.raises(mlbridge.InvalidArgument, match=says) as caught,
         serving(lambda _: answer, f"pipe:{name}?max-message=64KiB", on_error="raise"),
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
         pytest.raises(mlbridge.Error),
     ):
-        runner.evaluate({"x": 1})
+        answer_of(f"pipe:{name}?timeout=20s", {"x": 1})
     assert (caught.value.session, caught.value.pid) == (1, os.getpid())
 
 
@@ -470,9 +422,7 @@ def test_a_question_that_python_cannot_show(name: str) -> None:
 
 
 def test_a_policy_whose_failure_ends_serving(name: str) -> None:
-    def policy(features: mlbridge.Features) -> int:
-        raise ZeroDivisionError("on purpose")
-
+    policy = raising(lambda _: ZeroDivisionError("on purpose"))
     with (
         pytest.raises(ZeroDivisionError, match="on purpose"),
         serving(policy, f"pipe:{name}", on_error="raise"),
@@ -487,10 +437,7 @@ def test_the_body_of_serving_may_fail(name: str) -> None:
 
 
 def test_the_longest_message(name: str) -> None:
-    with (
-        serving(lambda f: 0, f"pipe:{name}?max-message=64KiB") as served,
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-    ):
+    with asked(lambda f: 0, name, "?max-message=64KiB") as (served, runner):
         assert runner.evaluate({"x": [1.0] * 1000}, int) == 0
         with pytest.raises(mlbridge.Error):
             runner.evaluate({"x": [1.0] * 100_000}, int)
@@ -535,30 +482,25 @@ def test_an_interface_is_busy_while_it_makes_an_answer(name: str) -> None:
         interface.populate_buffer(Answer())
         interface.evaluate(mode="exit")
         assert answer.result(20) == [7]
-    assert len(refused) == 4
-    assert all(isinstance(error, mlbridge.InvalidArgument) for error in refused)
+    assert [type(error) for error in refused] == [mlbridge.InvalidArgument] * 4
     assert all("another thread" in str(error) for error in refused)
 
 
 def test_a_runner_is_busy_while_it_asks(name: str) -> None:
-    asked, done = threading.Event(), threading.Event()
+    begun, done = threading.Event(), threading.Event()
 
     def policy(features: mlbridge.Features) -> int:
-        asked.set()
+        begun.set()
         assert done.wait(20)
         return 7
 
     def set_timeout() -> None:
         runner.timeout = 1
 
-    with (
-        serving(policy, f"pipe:{name}"),
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
-        ThreadPoolExecutor() as executor,
-    ):
+    with asked(policy, name) as (_, runner), ThreadPoolExecutor() as executor:
         answer = executor.submit(runner.evaluate, {"x": 1}, int)
         try:
-            assert asked.wait(20)
+            assert begun.wait(20)
             for use in (
                 lambda: runner.evaluate({"x": 1}),
                 lambda: runner.log_outcome("inlined", 1),
@@ -596,8 +538,7 @@ def test_a_signal_ends_cleanly(
 ) -> None:
     with Started(SERVER, f"pipe:{name}") as process:
         assert process.stdout.readline() == "ready\n"
-        while not Path(f"{name}.sock").exists():
-            time.sleep(0.01)
+        until(Path(f"{name}.sock").exists)
         if questions:
             ask(name, questions)
         time.sleep(0.2)
@@ -657,8 +598,7 @@ def test_ctrl_c_in_the_papers_loop(name: str) -> None:
 
 def test_a_server_takes_over_from_a_killed_one(name: str) -> None:
     with Started(SERVER, f"pipe:{name}") as process:
-        while not Path(f"{name}.sock").exists():
-            time.sleep(0.01)
+        until(Path(f"{name}.sock").exists)
         process.kill()
     assert Path(f"{name}.sock").exists()
     with serving(lambda f: 2, f"pipe:{name}"):

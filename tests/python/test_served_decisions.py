@@ -15,18 +15,13 @@ import numpy as np
 import onnx
 import pytest
 from numpy.typing import NDArray
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
-from mlbridge import (
-    Error,
-    Malformed,
-    ModelError,
-    SchemaMismatch,
-    create_model_runner,
-    serving,
-)
+import mlbridge
+from aot_models import GraphBuilder
 from mlbridge.export import FeatureSpec
 from mlbridge.onnx import load_onnx
+from programs import answer_of
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -40,30 +35,15 @@ KINDS = {
 
 
 def passing_on(
-    path: Path,
-    metadata: dict[str, str],
-    scores: NDArray[Any],
-    batch: str | int = "N",
+    path: Path, metadata: dict[str, str], scores: NDArray[Any], batch: str | int = "N"
 ) -> Path:
     """A model whose output `s` is its input, and `size` the same in floats."""
     kind, shape = KINDS[scores.dtype], [batch, *scores.shape]
-    x, s = (helper.make_tensor_value_info(name, kind, shape) for name in "xs")
-    graph = helper.make_graph(
-        [
-            helper.make_node("Identity", ["x"], ["s"]),
-            helper.make_node("Cast", ["x"], ["size"], to=TensorProto.FLOAT),
-        ],
-        "passing_on",
-        [x],
-        [s, helper.make_tensor_value_info("size", TensorProto.FLOAT, shape)],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = 9
-    for key, value in metadata.items():
-        model.metadata_props.add(key=key, value=value)
-    onnx.checker.check_model(model)
-    onnx.save(model, path)
-    return path
+    g = GraphBuilder(0)
+    g.op("Identity", ["x"], "s")
+    g.op("Cast", ["x"], "size", to=TensorProto.FLOAT)
+    outputs = [("s", kind, shape), ("size", TensorProto.FLOAT, shape)]
+    return g.save(path, [("x", kind, shape)], outputs, **metadata)
 
 
 def plain(answer: Any) -> Any:
@@ -78,16 +58,15 @@ def plain(answer: Any) -> Any:
 def ask(spec: str, question: NDArray[Any]) -> Any:
     """The answer, or the error's type."""
     try:
-        with create_model_runner(spec) as runner:
-            return plain(runner.evaluate({"x": question}))
-    except Error as error:
+        return plain(answer_of(spec, {"x": question}))
+    except mlbridge.Error as error:
         return type(error)
 
 
 def ask_both(path: Path, name: str, question: NDArray[Any]) -> Any:
     """What both say, which must be the same."""
     in_process = ask(f"onnx:{path}", question)
-    with serving(load_onnx(path), f"shm:{name}"):
+    with mlbridge.serving(load_onnx(path), f"shm:{name}"):
         served = ask(f"shm:{name}", question)
     assert served == in_process
     return served
@@ -108,13 +87,13 @@ NAN, INF = np.nan, np.inf
         ("argmax:s", np.array([False, True, True]), 1),
         ("argmax:s", np.array([[1, 2], [4, 3], [5, 6]], np.float32), [1, 0, 1]),
         ("argmax:s", np.array(5, np.float32), 0),
-        ("argmax:s", np.array([1, NAN, 2], np.float32), ModelError),
+        ("argmax:s", np.array([1, NAN, 2], np.float32), mlbridge.ModelError),
         ("argmax:size", np.array([1, 3, 2]), 1),
         ("sample:s", np.array([-INF, 0, -INF], np.float32), 1),
         ("sample:s", np.array([900, 0, 0]), 0),
-        ("sample:s", np.array([1, NAN, 2], np.float32), ModelError),
-        ("sample:s", np.array([1, INF, 2], np.float64), ModelError),
-        ("sample:s", np.array([-INF, -INF], np.float32), ModelError),
+        ("sample:s", np.array([1, NAN, 2], np.float32), mlbridge.ModelError),
+        ("sample:s", np.array([1, INF, 2], np.float64), mlbridge.ModelError),
+        ("sample:s", np.array([-INF, -INF], np.float32), mlbridge.ModelError),
         ("outputs:size", np.array([1, 3, 2], np.uint8), [1, 3, 2]),
         ("outputs", np.array([1, 3]), {"s": [1, 3], "size": [1, 3]}),
         ("outputs:", np.array([1, 3]), {"s": [1, 3], "size": [1, 3]}),
@@ -137,11 +116,11 @@ def test_decisions(
 @pytest.mark.parametrize(
     ("metadata", "error"),
     [
-        ({"mlbridge.decide": "greedy:s"}, Malformed),
-        ({"mlbridge.decide": "argmax:q"}, SchemaMismatch),
-        ({"mlbridge.decide": "outputs:q"}, SchemaMismatch),
-        ({"mlbridge.decide": "argmax"}, SchemaMismatch),
-        ({"mlbridge.finite": "yes"}, Malformed),
+        ({"mlbridge.decide": "greedy:s"}, mlbridge.Malformed),
+        ({"mlbridge.decide": "argmax:q"}, mlbridge.SchemaMismatch),
+        ({"mlbridge.decide": "outputs:q"}, mlbridge.SchemaMismatch),
+        ({"mlbridge.decide": "argmax"}, mlbridge.SchemaMismatch),
+        ({"mlbridge.finite": "yes"}, mlbridge.Malformed),
     ],
 )
 def test_metadata_that_make_no_sense(
@@ -167,12 +146,12 @@ def test_features_that_are_not_finite(
     path = passing_on(tmp_path / "m.onnx", about, question)
     policy = load_onnx(path)
     answers = [ask(f"onnx:{path}", question)]
-    with serving(policy, f"shm:{name}"):
+    with mlbridge.serving(policy, f"shm:{name}"):
         answers.append(ask(f"shm:{name}", question))
     if finite == "true":
         # What a policy raises is the model's error to a compiler.
-        assert answers == [SchemaMismatch, ModelError]
-        with pytest.raises(SchemaMismatch, match=r"'x' .* at element 1"):
+        assert answers == [mlbridge.SchemaMismatch, mlbridge.ModelError]
+        with pytest.raises(mlbridge.SchemaMismatch, match=r"'x' .* at element 1"):
             policy([{"x": question}])
     else:
         for answer in answers:
@@ -183,7 +162,7 @@ def test_draws(tmp_path: Path) -> None:
     """As often as softmax has it, and the same again from the same seed."""
     scores = np.log(np.array([0.1, 0.6, 0.3], np.float32))
     path = passing_on(tmp_path / "m.onnx", {"mlbridge.decide": "sample:s"}, scores)
-    with create_model_runner(f"onnx:{path}") as runner:
+    with mlbridge.create_model_runner(f"onnx:{path}") as runner:
         in_process = [plain(runner.evaluate({"x": scores})) for _ in range(4000)]
     policy = load_onnx(path, seed=5)
     served = [int(answer) for answer in policy([{"x": scores}] * 4000)]
@@ -201,14 +180,16 @@ def test_one_question_s_nan_is_its_own(tmp_path: Path, name: str) -> None:
     policy = load_onnx(path)
     answers = policy([{"x": np.roll(scores, i)} for i in range(3)])
     assert [int(answer) for answer in answers] == [1, 2, 0]
-    with pytest.raises(ModelError, match=r"output 's', row 1: .* found NaN at 2"):
+    with pytest.raises(
+        mlbridge.ModelError, match=r"output 's', row 1: .* found NaN at 2"
+    ):
         policy([{"x": scores}, {"x": np.array([1, 2, NAN], np.float32)}])
     with (
-        serving(policy, f"shm:{name}"),
-        create_model_runner(f"shm:{name}") as one,
-        create_model_runner(f"shm:{name}") as other,
+        mlbridge.serving(policy, f"shm:{name}"),
+        mlbridge.create_model_runner(f"shm:{name}") as one,
+        mlbridge.create_model_runner(f"shm:{name}") as other,
     ):
-        with pytest.raises(ModelError, match="found NaN at 0"):
+        with pytest.raises(mlbridge.ModelError, match="found NaN at 0"):
             one.evaluate({"x": np.full(3, NAN, np.float32)})
         assert plain(other.evaluate({"x": scores})) == 1
 
@@ -218,9 +199,9 @@ def test_the_models_of_this_repository(path: Path, name: str) -> None:
     features = _features_of(path)
     random = np.random.default_rng(3)
     with (
-        serving(load_onnx(path), f"shm:{name}"),
-        create_model_runner(f"shm:{name}") as served,
-        create_model_runner(f"onnx:{path}") as in_process,
+        mlbridge.serving(load_onnx(path), f"shm:{name}"),
+        mlbridge.create_model_runner(f"shm:{name}") as served,
+        mlbridge.create_model_runner(f"onnx:{path}") as in_process,
     ):
         for _ in range(20):
             question = {

@@ -6,7 +6,7 @@
 import hashlib
 import json
 import math
-import os
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
-from typer.testing import CliRunner
-
-from mlbridge.cli import app
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, SchemaMismatch, Timeout, Unsupported
@@ -64,20 +61,34 @@ from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import MODEL, Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
+from programs import FULL, IS_FULL, run_cli
 
-FULL = pytest.mark.skipif(
-    os.environ.get("MLBRIDGE_TEST_FULL") != "1",
-    reason="takes minutes: MLBRIDGE_TEST_FULL=1",
-)
 SMALL = 1500
 """Instructions of a module."""
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus of two programs to train on, and none that is held out."""
-    into = tmp_path_factory.mktemp("corpus")
+    into = tmp_path_factory.mktemp("whole")
     assert corpus.fetch(into, programs=["bzip2", "lua"]).failed == {}
+    return into
+
+
+@pytest.fixture(scope="module")
+def folder(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its small files and one that is larger; all, but for `make test-full`."""
+    if IS_FULL:
+        return whole
+    into, found = tmp_path_factory.mktemp("corpus"), corpus.load(whole)
+    for name in (*found.programs, "linked"):
+        (into / name).symlink_to(whole / name)
+    for name, program in found.programs.items():
+        few = [
+            m for m in program.modules if m.instructions < 1100 or "bzip2.c" in m.path
+        ]
+        found.programs[name] = replace(program, modules=tuple(few))
+    replace(found, folder=into).save()
     return into
 
 
@@ -102,7 +113,7 @@ def core_settings(folder: Path, out: Path) -> coreset.CoreSetSettings:
         folder,
         out,
         count=4,
-        searched=6,
+        searched=6 if IS_FULL else 4,
         most=SMALL,
         search=SearchSettings(evaluations=12, length=8),
         value=value.ValueSettings(epochs=40, members=2, hidden=16),
@@ -128,15 +139,11 @@ def modules(folder: Path) -> list[Path]:
 # Search, core set, value model.
 
 
-def test_a_search_finds_something_and_always_the_same(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_search_finds_always_the_same(folder: Path, tmp_path: Path) -> None:
     options = CompilerOptions(observation=("step",), reward="none", steps=8)
-    files = corpus.load(folder).files("training", most=SMALL)
-    chosen = coreset.balanced(files, 4, 0)
+    chosen = coreset.balanced(corpus.load(folder).files("training", most=SMALL), 4, 0)
     assert {path.parent.name for path in chosen} == {"bzip2", "lua"}
-    wanted = SearchSettings(evaluations=12, length=8)
-    log = tmp_path / "search.jsonl"
+    wanted, log = SearchSettings(evaluations=12, length=8), tmp_path / "search.jsonl"
     with Runners(options, 2) as runners:
         first = search(runners, chosen, wanted, log)
         # From the log: nothing is run again, also where its last line was cut off.
@@ -174,9 +181,7 @@ def test_a_search_goes_on_after_crashes(folder: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(table.sizes[:, 0], 2 * table.oz)
 
 
-def test_what_was_found_with_something_else_is_not_used(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_what_was_found_otherwise_is_not_used(folder: Path, tmp_path: Path) -> None:
     log, module = tmp_path / "search.jsonl", tmp_path / "bzip2" / "huffman.c.bc"
     module.parent.mkdir()
     module.write_bytes((folder / "bzip2" / "huffman.c.bc").read_bytes())
@@ -255,8 +260,7 @@ def test_a_core_set_is_of_sequences_that_go_together() -> None:
 @pytest.mark.parametrize("action", [2, -1])
 def test_a_core_set_is_of_actions_of_its_space(tmp_path: Path, action: int) -> None:
     space = ActionSpace("two", "", "", (Action("a", "dce"), Action("b", "adce")))
-    core = CoreSet(space, ((0, 1), (1, action)), (1.0, 1.0), 2)
-    core.save(tmp_path / "core.json")
+    CoreSet(space, ((0, 1), (1, action)), (1.0, 1.0), 2).save(tmp_path / "core.json")
     with pytest.raises(SchemaMismatch, match=rf"core\.json: .* 0 to 1 .* {action} "):
         CoreSet.load(tmp_path / "core.json")
 
@@ -267,10 +271,9 @@ def test_the_value_model_learns_which_sequence_suits_which_module() -> None:
     rows = draw.uniform(5, 10, (60, 6)).astype(np.float32)
     rows[:, 0] += 200 * kinds
     sizes = [[90.0, 99.0, 101.0] if kind else [99.0, 90.0, 101.0] for kind in kinds]
-    programs = [f"p{n % 4}" for n in range(60)]
     fitted = value.train(
         rows,
-        table_of(sizes, programs),
+        table_of(sizes, [f"p{n % 4}" for n in range(60)]),
         [1, 0, 2],
         {"histogram": 6},
         value.ValueSettings(epochs=100, members=2, hidden=16),
@@ -301,23 +304,21 @@ def test_a_value_model_begins_with_the_best_fixed_sequence(hidden: int) -> None:
 def test_nothing_of_a_program_is_in_what_it_is_judged_by() -> None:
     rows = np.random.default_rng(0).uniform(0, 99, (9, 6)).astype(np.float32)
     # Of each program the sequence that was found there is far the best.
-    programs = ["a", "b", "c"] * 3
     sizes = [[50.0 if k == n % 3 else 90.0 for k in range(3)] for n in range(9)]
-    table = table_of([[*each, 95.0] for each in sizes], programs)
+    table = table_of([[*each, 95.0] for each in sizes], ["a", "b", "c"] * 3)
     settings = value.ValueSettings(epochs=20, members=2, hidden=16)
+
+    def best(**known: Any) -> float:
+        fitted = value.train(
+            rows, table, [0, 1, 2], {"histogram": 6}, settings, **known
+        )
+        return fitted.checks[0].best
+
     origins = [frozenset("a"), frozenset("b"), frozenset("c"), frozenset[str]()]
-    known = value.train(rows, table, [0, 1, 2], {"histogram": 6}, settings)
-    unknown = value.train(
-        rows, table, [0, 1, 2], {"histogram": 6}, settings, origins=origins
-    )
-    assert known.checks[0].best == pytest.approx(0.5)
-    assert unknown.checks[0].best == pytest.approx(0.9)
+    assert best() == pytest.approx(0.5)
+    assert best(origins=origins) == pytest.approx(0.9)
     # One that was found in another program, too, is there.
-    origins[0] = frozenset("ab")
-    other = value.train(
-        rows, table, [0, 1, 2], {"histogram": 6}, settings, origins=origins
-    )
-    assert 0.6 < other.checks[0].best < 0.8
+    assert 0.6 < best(origins=[frozenset("ab"), *origins[1:]]) < 0.8
 
 
 def test_modules_to_search_are_large_rather_than_small() -> None:
@@ -340,8 +341,7 @@ def test_the_recipe_makes_a_model_that_picks_sequences(
     assert trained.failures == []
     assert list(trained.core.ratios) == sorted(trained.core.ratios, reverse=True)
     model = Model(trained.model)
-    assert model.task.steps == 1
-    assert model.features == ("histogram", "counts")
+    assert (model.task.steps, model.features) == (1, ("histogram", "counts"))
     count = len(trained.core.sequences)
     assert len(model.task.actions.actions) == count
     assert CoreSet.load(trained.model.with_name("core.json")) == trained.core
@@ -362,6 +362,10 @@ def test_the_recipe_makes_a_model_that_picks_sequences(
 def test_the_same_recipe_makes_the_same_model(
     trained: coreset.Trained, folder: Path, tmp_path: Path
 ) -> None:
+    if not IS_FULL:
+        # That a search finds the same again is tried above, and takes long.
+        for log in trained.model.parent.glob("*.jsonl"):
+            shutil.copy(log, tmp_path)
     again = coreset.train(core_settings(folder, tmp_path))
     assert again.core == trained.core
     assert again.fitted is not None
@@ -375,9 +379,7 @@ def test_clang_asks_the_model(
     as_in_clang(Model(trained.model), folder, tmp_path, asked=1)
 
 
-def test_a_model_that_looks_ahead(
-    trained: coreset.Trained, folder: Path, tmp_path: Path
-) -> None:
+def test_looking_ahead(trained: coreset.Trained, folder: Path, tmp_path: Path) -> None:
     core = trained.model.with_name("core.json")
     wanted = replace(core_settings(folder, tmp_path / "out"), core=core, ahead=2)
     made = coreset.train(wanted)
@@ -425,9 +427,7 @@ def as_in_clang(model: Model, folder: Path, tmp_path: Path, asked: int) -> None:
             assert size == pytest.approx(expected, rel=0.01)
 
 
-def test_a_core_set_of_whole_pipelines(
-    of_pipelines: coreset.Trained, folder: Path
-) -> None:
+def test_a_core_set_of_pipelines(of_pipelines: coreset.Trained, folder: Path) -> None:
     core, file = of_pipelines.core, of_pipelines.model.with_name("core.json")
     assert CoreSet.load(file) == core
     assert core.sequences == tuple((n,) for n in range(len(core.actions.actions)))
@@ -456,14 +456,12 @@ def test_a_model_for_a_core_set_that_there_is(
     known = of_pipelines.core
     there = replace(known, sequences=known.sequences[::-1])
     there.save(tmp_path / "there.json")
-    arguments = [
-        *("search", "phase-ordering-model", str(tmp_path / "there.json")),
-        *("--corpus", str(folder), "--out", str(tmp_path / "out"), "--workers", "2"),
-    ]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    assert "Searched" not in result.output
-    assert "too good" in " ".join(result.output.split())
+    said = run_cli(
+        *("search", "phase-ordering-model", tmp_path / "there.json"),
+        *("--corpus", folder, "--out", tmp_path / "out", "--workers", "2"),
+    )
+    assert "Searched" not in said
+    assert "too good" in " ".join(said.split())
     made = CoreSet.load(tmp_path / "out" / "core.json")
     assert replace(made, ratios=()) == replace(there, ratios=())
     # It is measured anew, and all of them are as good as in any order.
@@ -484,15 +482,12 @@ def test_a_search_begins_with_a_core_set(
     known = of_pipelines.core.actions.actions
     of_pipelines.core.save(tmp_path / "there.json")
     arguments = [
-        *("search", "phase-ordering-pipelines", "--corpus", str(folder)),
-        *("--core", str(tmp_path / "there.json")),
+        *("search", "phase-ordering-pipelines", "--corpus", folder),
         *("--joint-modules", "2", "--joint-evaluations", "8", "--together", "2"),
         *("--beside-evaluations", "2", "--searched", "0", "--workers", "2"),
-        *("--out", str(tmp_path / "out")),
+        *("--out", tmp_path / "out", "--max-instructions", SMALL),
     ]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    assert "Searched" not in result.output
+    assert "Searched" not in run_cli(*arguments, "--core", tmp_path / "there.json")
     pool = ActionSpace.load(str(tmp_path / "out" / "pool.json")).actions
     assert {action.pipeline for action in known} <= {one.pipeline for one in pool}
     assert pool[0].name == "-Oz"
@@ -501,10 +496,8 @@ def test_a_search_begins_with_a_core_set(
     assert made.ratios[0] <= of_pipelines.core.ratios[0]
     # One of sequences is no set of pipelines.
     trained.core.save(tmp_path / "other.json")
-    arguments[arguments.index("--core") + 1] = str(tmp_path / "other.json")
-    result = CliRunner().invoke(app, arguments)
-    assert isinstance(result.exception, InvalidArgument)
-    assert "expected a core set of whole ones" in str(result.exception)
+    with pytest.raises(InvalidArgument, match="expected a core set of whole ones"):
+        run_cli(*arguments, "--core", tmp_path / "other.json")
 
 
 POLICY = ("train", "phase-ordering")
@@ -530,10 +523,9 @@ ACTIONS = ("search", "phase-ordering-actions")
 def test_what_is_asked_for_is_checked_first(
     arguments: tuple[str, ...], problem: str, tmp_path: Path
 ) -> None:
-    corpus = ["--corpus", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, [*arguments, *corpus])
-    assert isinstance(result.exception, InvalidArgument)
-    assert problem in str(result.exception)
+    folders = ("--corpus", tmp_path / "none", "--out", tmp_path / "out")
+    with pytest.raises(InvalidArgument, match=problem):
+        run_cli(*arguments, *folders)
 
 
 @pytest.mark.parametrize(
@@ -548,16 +540,13 @@ def test_what_is_asked_for_is_checked_first(
 def test_what_a_command_has_no_use_for_is_none_of_its_options(
     arguments: tuple[str, ...], option: str
 ) -> None:
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 2
-    assert f"No such option: {option}" in " ".join(result.output.split())
+    said = run_cli(*arguments, status=2)
+    assert f"No such option: {option}" in " ".join(said.split())
 
 
 def test_packages_are_looked_for_first() -> None:
     need("this", ("json", "numpy"))
-    with pytest.raises(
-        Unsupported, match=r"no_such_package.*'\./optimizations\[train\]'"
-    ):
+    with pytest.raises(Unsupported, match=r"no_such_p.*'\./optimizations\[train\]'"):
         need("this", ("json", "no_such_package"))
 
 
@@ -643,7 +632,7 @@ def test_a_training_remembers_its_modules(
 ) -> None:
     env = experiment.make_env()
     files = [file for program in env.programs for file in program]
-    assert len(files) > 16
+    assert len(files) > 8
     assert env.options.kept_programs == len(files)
     assert f"-mlbridge-phase-ordering-programs={len(files)}" in env.options.command()
     # Of a corpus that is too large, a part.
@@ -676,39 +665,43 @@ RAY = pytest.mark.filterwarnings("ignore")
 
 @RAY
 @pytest.mark.parametrize(
-    "algo",
-    ["ppo", pytest.param("dqn", marks=FULL), pytest.param("appo", marks=FULL)],
+    "algo", ["ppo", pytest.param("dqn", marks=FULL), pytest.param("appo", marks=FULL)]
 )
-def test_rllib_trains_and_exports(
-    experiment: Experiment, ray_here: None, algo: str
-) -> None:
+def test_rllib_makes_a_model(experiment: Experiment, ray_here: None, algo: str) -> None:
     experiment = experiment.changed(engine="rllib", algo=algo, steps=64)
     exported = policy.train(experiment)[MODEL]
     curve = curve_of(experiment)
     assert_it_ran(experiment, curve)
     assert Model(exported.path).task.steps == 4
-    more = experiment.changed(steps=curve.steps[-1] + 32)
-    longer = policy.learn(more, resume=True).curve
-    assert longer.steps[: len(curve.steps)] == curve.steps
-    assert longer.steps[-1] > curve.steps[-1]
-    # One that was cut off while it was written is as if it had not been begun.
+    # Goes on; one that was cut off while it was written is as if it had not been begun.
     out = experiment.settings.out
-    (out / "checkpoint.new").mkdir()
-    (out / "checkpoint").rename(out / "checkpoint.old")
-    end = longer.steps[-1]
-    again = policy.learn(experiment.changed(steps=end + 16), resume=True).curve
-    assert again.steps[: len(longer.steps)] == longer.steps
-    assert again.steps[-1] > end
+    for is_cut_off in (False, True) if IS_FULL else (True,):
+        if is_cut_off:
+            (out / "checkpoint.new").mkdir()
+            (out / "checkpoint").rename(out / "checkpoint.old")
+        more = experiment.changed(steps=curve.steps[-1] + 16)
+        longer = policy.learn(more, resume=True).curve
+        assert longer.steps[: len(curve.steps)] == curve.steps
+        assert longer.steps[-1] > curve.steps[-1]
+        curve = longer
     assert sorted(path.name for path in out.glob("checkpoint*")) == ["checkpoint"]
+
+
+def learn_by(algorithm: Any, experiment: Experiment, steps: int) -> None:
+    """RLlib's loop, with another algorithm."""
+    pytest.importorskip("ray", reason="needs scripts/make-venv train")
+    from mlbridge_optimizations.training import rllib
+
+    checkpoint = rllib._Checkpoint(experiment.settings.out / "checkpoint")
+    rllib._learn(
+        algorithm, experiment.settings, Curve(), steps, checkpoint, lambda *_: None
+    )
 
 
 @pytest.mark.parametrize("hangs", [True, False])
 def test_rllib_gives_up_where_no_action_comes(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch, hangs: bool
 ) -> None:
-    pytest.importorskip("ray", reason="needs scripts/make-venv train")
-    from mlbridge_optimizations.training import rllib
-
     class Stalled:
         """As RLlib with compilers that get nowhere: it waits, or has nothing."""
 
@@ -719,28 +712,22 @@ def test_rllib_gives_up_where_no_action_comes(
                 self.ended.wait(60)
             return {"env_runners": {"num_env_steps_sampled_lifetime": 7}}
 
-    monkeypatch.setattr(rllib, "STALLED", 0.3)
-    checkpoint = rllib._Checkpoint(experiment.settings.out / "checkpoint")
-    learn, show = rllib._learn, lambda *_: None
+    pytest.importorskip("ray", reason="needs scripts/make-venv train")
+    monkeypatch.setattr("mlbridge_optimizations.training.rllib.STALLED", 0.3)
     start = time.monotonic()
     with pytest.raises(Timeout, match="after 7 actions: no compiler gets as far"):
-        learn(Stalled(), experiment.settings, Curve(), 7, checkpoint, show)
+        learn_by(Stalled(), experiment, 7)
     assert time.monotonic() - start < 30
     Stalled.ended.set()
 
 
 def test_an_error_in_an_iteration_is_raised(experiment: Experiment) -> None:
-    pytest.importorskip("ray", reason="needs scripts/make-venv train")
-    from mlbridge_optimizations.training import rllib
-
     class Broken:
         def train(self) -> dict[str, Any]:
             raise TimeoutError("of its own")
 
-    checkpoint = rllib._Checkpoint(experiment.settings.out / "checkpoint")
-    learn, show = rllib._learn, lambda *_: None
     with pytest.raises(TimeoutError, match="of its own"):
-        learn(Broken(), experiment.settings, Curve(), 0, checkpoint, show)
+        learn_by(Broken(), experiment, 0)
 
 
 @FULL
@@ -754,17 +741,14 @@ def test_rllib_on_a_cluster_of_two_nodes(experiment: Experiment) -> None:
     try:
         nodes.add_node(num_cpus=2, object_store_memory=100 << 20)
         wanted = experiment.changed(engine="rllib", algo="ppo", workers=2)
-        curve = policy.learn(wanted, address=nodes.address).curve
-        assert_it_ran(wanted, curve)
+        assert_it_ran(wanted, policy.learn(wanted, address=nodes.address).curve)
     finally:
         nodes.shutdown()
 
 
 @FULL
 @RAY
-def test_tuning_takes_the_best_of_its_trials(
-    experiment: Experiment, ray_here: None
-) -> None:
+def test_tuning_takes_the_best_trial(experiment: Experiment, ray_here: None) -> None:
     from mlbridge_optimizations.training.tune import tune
 
     best, rows = tune(experiment.changed(steps=256), 2)
@@ -806,14 +790,13 @@ SLICES = {"a": slice(0, 30), "b": slice(30, 40)}
 def test_the_evaluation_on_the_command_line(
     trained: coreset.Trained, folder: Path, tmp_path: Path
 ) -> None:
+    most = SMALL if IS_FULL else 1000
     out, plot = tmp_path / "found.json", tmp_path / "found.png"
-    arguments = [
-        *("evaluate", "phase-ordering", str(trained.model), "--corpus", str(folder)),
-        *("--split", "training", "--max-instructions", str(SMALL), "--tries", "3"),
-        *("--json", str(out), "--plot", str(plot), "--jobs", "2"),
-    ]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
+    run_cli(
+        *("evaluate", "phase-ordering", trained.model, "--corpus", folder),
+        *("--split", "training", "--max-instructions", most, "--tries", "3"),
+        *("--json", out, "--plot", plot, "--jobs", "2"),
+    )
     assert plot.read_bytes().startswith(b"\x89PNG")
     found = json.loads(out.read_text())
     assert found["failures"] == []
@@ -862,23 +845,23 @@ class _Crashing(Model):
         return np.where(np.arange(len(self.task.actions.actions)) == action, 50.0, 0.0)
 
 
-def test_a_rollout_that_crashes_is_oz(trained: coreset.Trained, folder: Path) -> None:
-    found, base = corpus.load(folder), trained.core.actions
+@pytest.mark.usefixtures("quick_runs")
+def test_a_rollout_that_crashes_is_oz(trained: coreset.Trained, whole: Path) -> None:
+    found, base = corpus.load(whole), trained.core.actions
     crash = Action("crash", "trigger-crash-module")
     space = replace(base, actions=(*base.actions[:3], crash))
     core = CoreSet(space, ((0, 1, 2), (3,)), (1.0, 1.0), 2)
-    wanted = EvaluationSettings(2, draws=2, levels=(), most=700)
-    result = evaluate(found, "training", _Crashing(space, (0, 3)), core, wanted)
-    assert len(result.files) > 3
+    programs = ["bzip2", "lua"] if IS_FULL else ["bzip2"]
+    wanted = EvaluationSettings(2, draws=2, levels=(), most=5000, programs=programs)
+    result = evaluate(found, None, _Crashing(space, (0, 3)), core, wanted)
+    assert len(result.files) > 2
     ways = {way.name: way for way in result.ways}
     for name in ("model, alone", "model, best of 2"):
         assert ways[name].chosen == [None] * len(result.files)
         np.testing.assert_array_equal(ways[name].sizes, result.oz)
     # The one that does not crash counts, where it is smaller than -Oz.
-    assert set(ways["2 fixed sequences"].chosen) <= {
-        None,
-        pipeline_of(space, (0, 1, 2)),
-    }
+    fixed = {None, pipeline_of(space, (0, 1, 2))}
+    assert set(ways["2 fixed sequences"].chosen) <= fixed
     assert {failure.kind for failure in result.failures} == {"crash"}
     assert {failure.file for failure in result.failures} == set(result.files)
     rolled = pipeline_of(space, (0, 3))
@@ -898,32 +881,34 @@ def test_without_a_core_set_only_chance_is_compared_with(
 ) -> None:
     model, out = tmp_path / "model.onnx", tmp_path / "found.json"
     model.write_bytes(trained.model.read_bytes())
-    arguments = [
-        *("evaluate", "phase-ordering", str(model), "--corpus", str(folder)),
+    arguments = (
+        *("evaluate", "phase-ordering", model, "--corpus", folder),
         *("--program", "lua", "--max-instructions", "700", "--tries", "2"),
-        *("--json", str(out)),
-    ]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    assert "core.json" in result.output
+        *("--json", out),
+    )
+    assert "core.json" in run_cli(*arguments)
     found = json.loads(out.read_text())
     assert set(found["programs"]) == {"lua"}
-    names = [way["name"] for way in found["ways"] if "clang" not in way["name"]]
-    assert names == [
+    assert [way["name"] for way in found["ways"] if "clang" not in way["name"]] == [
         *("model, alone", "one random sequence"),
         *("model, best of 2", "random, best of 2"),
     ]
     assert [way["draws"] for way in found["ways"]][:2] == [1, 5]
-    for wrong in (("--core", str(tmp_path / "no.json")), ("--program", "perl")):
-        result = CliRunner().invoke(app, [*arguments, *wrong])
-        assert isinstance(result.exception, InvalidArgument)
+    for wrong in (("--core", tmp_path / "no.json"), ("--program", "perl")):
+        with pytest.raises(InvalidArgument):
+            run_cli(*arguments, *wrong)
 
 
 def test_a_program_that_is_left_out_is_not_seen(folder: Path, tmp_path: Path) -> None:
     env = TrainingEnv(corpus=folder, leave_out=["bzip2"])
     assert {path.parent.name for files in env.programs for path in files} == {"lua"}
-    wanted = core_settings(folder, tmp_path)
-    wanted = replace(wanted, leave_out=["lua"], searched=1, linked=True)
+    wanted = replace(
+        core_settings(folder, tmp_path),
+        leave_out=["lua"],
+        search=SearchSettings(evaluations=2, length=2),
+        searched=1,
+        linked=True,
+    )
     made = coreset.train(wanted)
     seen = {}
     for name in "search.jsonl", "table.jsonl":
@@ -941,22 +926,20 @@ def test_a_program_that_is_left_out_is_not_seen(folder: Path, tmp_path: Path) ->
         coreset.train(replace(wanted, leave_out=["perl"]))
 
 
-def test_programs_do_what_they_did(trained: coreset.Trained, folder: Path) -> None:
-    arguments = [
-        *("evaluate", "phase-ordering", str(trained.model), "--corpus", str(folder)),
-        *("--split", "training", "--max-instructions", str(SMALL), "--tries", "1"),
-        *("--runs", "1", "--program", "lua"),
-    ]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    assert "User time" in result.output
+@pytest.mark.usefixtures("quick_runs")
+def test_programs_do_what_they_did(trained: coreset.Trained, whole: Path) -> None:
+    said = run_cli(
+        *("evaluate", "phase-ordering", trained.model, "--corpus", whole),
+        *("--split", "training", "--max-instructions", SMALL, "--tries", "1"),
+        *("--runs", "1", "--program", "lua" if IS_FULL else "bzip2"),
+    )
+    assert "User time" in said
 
 
 def test_other_models_are_refused(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     import aot_models
 
-    other = next(iter(aot_models.MODELS.values()))()
-    onnx.save(other, tmp_path / "other.onnx")
+    onnx.save(next(iter(aot_models.MODELS.values()))(), tmp_path / "other.onnx")
     with pytest.raises(SchemaMismatch, match="mlbridge train phase-ordering"):
         Model(tmp_path / "other.onnx")

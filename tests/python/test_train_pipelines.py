@@ -13,11 +13,9 @@ import pytest
 pytest.importorskip("elftools", reason="needs scripts/make-venv train")
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
+from mlbridge_optimizations.phase_ordering.compiler import compiler
 from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-    CompilerOptions,
-    SequenceRunner,
-)
+from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.compiler.measure import measure, oz_size
 from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
     managers,
@@ -89,32 +87,24 @@ def test_pipelines_are_trees() -> None:
 
 
 def test_a_set_of_changes_is_a_pipeline() -> None:
-    drop, insert, other = Kind.DROP, Kind.INSERT, Kind.REPLACE
+    drop, insert = Kind.DROP, Kind.INSERT
+    gvn, sccp = Change(Kind.REPLACE, (1, 1), "gvn<>"), Change(insert, (1, 1), "sccp")
+    both = (Change(insert, (1, 3), "sccp"), Change(insert, (1, 3), "adce"))
     assert SMALL.pipeline() == render(SMALL.tree)
     for changes, expected in {
         (Change(drop, (1, 0)),): "function(early-cse<>,loop(licm)),",
         # A manager without passes is gone.
         (Change(drop, (1, 2, 0)),): "function(sroa,early-cse<>),",
-        (Change(other, (1, 1), "gvn<>"),): "function(sroa,gvn<>,loop(licm)),",
+        (gvn,): "function(sroa,gvn<>,loop(licm)),",
         # What is dropped is not there with other parameters.
-        (
-            Change(other, (1, 1), "gvn<>"),
-            Change(drop, (1, 1)),
-        ): "function(sroa,loop(licm)),",
+        (gvn, Change(drop, (1, 1))): "function(sroa,loop(licm)),",
         # Places are those of the pipeline as it was.
-        (
-            Change(insert, (1, 1), "sccp"),
-            Change(drop, (1, 0)),
-        ): "function(sccp,early-cse<>,loop(licm)),",
-        (
-            Change(insert, (1, 3), "sccp"),
-            Change(insert, (1, 3), "adce"),
-        ): "function(sroa,early-cse<>,loop(licm),adce,sccp),",
+        (sccp, Change(drop, (1, 0))): "function(sccp,early-cse<>,loop(licm)),",
+        both: "function(sroa,early-cse<>,loop(licm),adce,sccp),",
         tuple(Change(drop, at) for at in ((1, 0), (1, 1), (1, 2, 0))): "",
     }.items():
         for order in changes, changes[::-1]:
-            pipeline = SMALL.pipeline(order)
-            assert pipeline == f"verify,{expected}require<x>,globalopt"
+            assert SMALL.pipeline(order) == f"verify,{expected}require<x>,globalopt"
 
 
 @pytest.mark.parametrize(
@@ -168,9 +158,7 @@ def test_what_may_be_changed() -> None:
     }
 
 
-def test_without_changes_it_is_clang_s_pipeline(
-    modules: list[Path], tmp_path: Path
-) -> None:
+def test_unchanged_it_is_clang_s_pipeline(modules: list[Path], tmp_path: Path) -> None:
     library = Library.load()
     assert library.pipeline() == json.loads(LIBRARY.read_text())["pipeline"]
     whole = ",".join((library.prologue, library.pipeline()))
@@ -198,7 +186,7 @@ def test_llvm_takes_every_change(modules: list[Path], tmp_path: Path) -> None:
     actions = tuple(Action(str(n), text) for n, text in enumerate(pipelines))
     ActionSpace("all", "", library.prologue, actions).save(tmp_path / "all.json")
     options = CompilerOptions(str(tmp_path / "all.json"), ("step",), "none", 1)
-    with SequenceRunner(options) as runner:
+    with compiler.SequenceRunner(options) as runner:
         runner.reset(modules[0])
     # And it lives on after any of many at once.
     draw = random.Random(0)
@@ -342,9 +330,7 @@ def test_the_pipelines_for_all_are_chosen_to_serve_together(
         assert min(beside.values()) == scores[first]
 
 
-def test_what_had_not_enough_time_is_measured_again(
-    modules: list[Path], tmp_path: Path
-) -> None:
+def test_what_was_late_is_measured_again(modules: list[Path], tmp_path: Path) -> None:
     log, (module, _) = tmp_path / "log.jsonl", modules
     wanted = {module: ["function(sroa)", "globaldce"]}
     first = measurements(modules, log)
@@ -375,12 +361,9 @@ def test_what_a_compiler_does_not_survive_is_not_chosen(
     assert '"crash"' in (tmp_path / "log.jsonl").read_text()
 
 
-def test_a_module_that_nothing_survives_has_no_best(
-    modules: list[Path], tmp_path: Path
-) -> None:
-    library = Library.load()
+def test_a_broken_module_has_no_best(modules: list[Path], tmp_path: Path) -> None:
     broken = replace(
-        library,
+        Library.load(),
         tree=parse("trigger-crash-module,function(sroa<modify-cfg>,early-cse<>)"),
         kept=frozenset({"trigger-crash-module"}),
     )

@@ -4,7 +4,6 @@
 """The acceptance of training: PPO of two libraries, over every transport."""
 
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,30 +15,27 @@ pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
 from compilers import TAG, wait_until_gone
 from mlbridge_optimizations.training.curve import Curve
+from programs import FULL, run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 TRANSPORTS = ["pipe", "shm", "grpc"]
 STEPS = 2048
 
-QUICK = [("sb3", "shm", 1), ("rllib", "pipe", 2)]
-"""Those that are not long."""
-
 CASES = [
-    *[("sb3", transport, 1) for transport in TRANSPORTS],
-    *[("rllib", transport, 1) for transport in TRANSPORTS],
+    ("sb3", "shm", 1),
     ("rllib", "pipe", 2),
+    *[pytest.param("sb3", one, 1, marks=FULL) for one in TRANSPORTS if one != "shm"],
+    *[pytest.param("rllib", one, 1, marks=FULL) for one in TRANSPORTS],
 ]
 
 
 @pytest.mark.parametrize(("engine", "transport", "agents"), CASES)
 def test_ppo_learns(engine: str, transport: str, agents: int, tmp_path: Path) -> None:
     """As a user would run it: two compilers, and nothing is left of them, or of Ray."""
-    if (engine, transport, agents) not in QUICK and not os.getenv("MLBRIDGE_TEST_FULL"):
-        pytest.skip("long: make test-full")
     tag = f"{os.getpid()}-{time.monotonic_ns()}"
     out = tmp_path / "out"
     with tempfile.TemporaryDirectory(prefix="mlb") as temporary:
-        done = subprocess.run(
+        done = run_program(
             [
                 *(sys.executable, "-c", "from mlbridge.cli import main; main()"),
                 *("train", "examples/environment/spills.py", "--engine", engine),
@@ -55,10 +51,7 @@ def test_ppo_learns(engine: str, transport: str, agents: int, tmp_path: Path) ->
                 # PyTorch makes this folder whatever it is asked to do.
                 "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "torch"),
             },
-            capture_output=True,
-            text=True,
             timeout=600,
-            check=False,
         )
         assert done.returncode == 0, done.stderr
         assert wait_until_gone(tag, 10) == []

@@ -6,11 +6,9 @@
 import os
 import struct
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,16 @@ import pytest
 
 import mlbridge
 from mlbridge import _core, create_model_runner, serving
+from programs import IS_FULL, TRANSPORTS, at, place, until
 
-TRANSPORTS = ["pipe:{}", "shm:{}"]
-if find_spec("mlbridge._grpc"):
-    TRANSPORTS += ["grpc+unix:{}", "grpc+unix:{}?call=unary"]
 FORMATS = [known.name for known in _core.formats()]
+WAYS = [
+    (spec, serdes)
+    for spec in TRANSPORTS
+    for serdes in FORMATS
+    if IS_FULL or spec == "pipe:{}" or serdes == "bitstream"
+]
+"""Every transport and every SerDes; each with each where time does not count."""
 LIMIT = 1 << 16
 
 TOO_LONG = np.zeros(LIMIT, np.float32)
@@ -37,26 +40,21 @@ UNSENDABLE: dict[str, tuple[Any, str]] = {
 }
 
 
-def at(spec: str, name: str, serdes: str) -> str:
-    spec = spec.format(name)
-    return f"{spec}{'&' if '?' in spec else '?'}serdes={serdes}&timeout=20s"
-
-
-def place(spec: str, name: str) -> str:
-    return f"{spec.format(name).partition('?')[0]}?max-message={LIMIT}"
+def limited(spec: str, name: str) -> str:
+    return f"{place(spec, name)}?max-message={LIMIT}"
 
 
 @pytest.mark.parametrize("what", UNSENDABLE)
-@pytest.mark.parametrize("serdes", FORMATS)
-@pytest.mark.parametrize("spec", TRANSPORTS)
+@pytest.mark.parametrize(("spec", "serdes"), WAYS)
 def test_the_compiler_is_told_why(
     name: str, spec: str, serdes: str, what: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer, says = UNSENDABLE[what]
+    compiler = at(spec, name, serdes=serdes, timeout="20s")
     with (
-        serving(lambda f: answer if f["x"] == 1 else 7, place(spec, name)) as served,
-        create_model_runner(at(spec, name, serdes)) as runner,
-        create_model_runner(at(spec, name, serdes)) as other,
+        serving(lambda f: answer if f["x"] == 1 else 7, limited(spec, name)) as served,
+        create_model_runner(compiler) as runner,
+        create_model_runner(compiler) as other,
     ):
         assert other.evaluate({"x": 0}) == 7
         for _ in range(3):
@@ -107,8 +105,8 @@ def test_a_long_explanation(name: str, spec: str) -> None:
         return 7
 
     with (
-        serving(policy, place(spec, name)) as served,
-        create_model_runner(at(spec, name, "bitstream")) as runner,
+        serving(policy, limited(spec, name)) as served,
+        create_model_runner(at(spec, name, timeout="20s")) as runner,
     ):
         with pytest.raises(mlbridge.ModelError, match="ValueError: because üüü"):
             runner.evaluate({"x": 1})
@@ -145,12 +143,9 @@ def test_answers_of_a_batch(name: str, caplog: pytest.LogCaptureFixture) -> None
         ThreadPoolExecutor(4) as compilers,
     ):
         answers = list(compilers.map(ask, range(4)))
-    for x in (0, 2):
-        assert answers[x] == [x] * 5
-    for x in (1, 3):
-        assert all("max-message" in answer for answer in answers[x])
-    assert served.statistics.sessions == 4
-    assert served.statistics.errors == 10
+    assert answers[::2] == [[0] * 5, [2] * 5]
+    assert all("max-message" in answer for each in answers[1::2] for answer in each)
+    assert (served.statistics.sessions, served.statistics.errors) == (4, 10)
     assert served.statistics.batch_size > 1
     assert len([r for r in caplog.records if r.exc_info]) == 1
 
@@ -182,8 +177,7 @@ def test_a_foreign_compiler(name: str, serdes: str, is_told: bool) -> None:
 @contextmanager
 def bare_compiler(name: str) -> Iterator[tuple[int, int]]:
     """The ends of a foreign compiler: NAME.in to read, then NAME.out to write."""
-    while not Path(f"{name}.in").exists():
-        time.sleep(0.01)
+    until(Path(f"{name}.in").exists)
     read = os.open(f"{name}.in", os.O_RDONLY)
     write = os.open(f"{name}.out", os.O_WRONLY)
     try:

@@ -15,6 +15,9 @@ FEATURES: list[dict[str, Any]] = [
 ADVICE = {"name": "inlining_decision", "port": 0, "type": "int64_t", "shape": [1]}
 SCORE = {"name": "reward", "port": 0, "type": "float", "shape": [1]}
 
+OBSERVED = [("main", 0, 10, 1), ("helper ☃", 0, 20, 0), ("main", 1, 0x0A0A0A0A, 1)]
+"""Contexts, numbers in them, sizes and decisions."""
+
 
 def header(*, rewards: bool = False, **more: Any) -> bytes:
     """The first line, as LLVM writes it."""
@@ -38,11 +41,7 @@ def context(name: str) -> bytes:
 def write_log(path: Path, *, rewards: bool = False) -> Path:
     """Three observations of two contexts, one of which comes again."""
     parts = [header(rewards=rewards)]
-    for name, index, size, decision in (
-        ("main", 0, 10, 1),
-        ("helper ☃", 0, 20, 0),
-        ("main", 1, 0x0A0A0A0A, 1),
-    ):
+    for name, index, size, decision in OBSERVED:
         parts += [context(name), observation(index, size, decision)]
         if rewards:
             parts.append(outcome(index, size / 4))

@@ -1,0 +1,98 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The examples: compilers that ask a model in Python, and policies for a stock LLVM."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from examples.mlgo.policies import policies
+
+from mlbridge.interactive import AdvisorName
+from programs import run_program
+from stock_llvm import needs_llvm, sources
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "build/release/examples"
+
+# Of size 3 and 12 with embeddings of 1/3 and 1/12 each: light, and small or not.
+ANSWERS = """\
+callee of size   3: inline? yes
+callee of size  12: inline? yes
+callee of size 500: inline? no
+"""
+
+
+@pytest.fixture
+def model(name: str) -> Iterator[str]:
+    """The name at which examples/hello.py listens, for as long as the test runs."""
+    server = subprocess.Popen(
+        [sys.executable, str(ROOT / "examples/hello.py"), f"pipe:{name}"]
+    )
+    yield name
+    server.send_signal(signal.SIGINT)
+    server.wait(20)
+
+
+@pytest.mark.parametrize("program", ["hello", "hello-c"])
+@pytest.mark.parametrize("scheme", ["pipe", "shm"])
+def test_compilers_are_answered(model: str, program: str, scheme: str) -> None:
+    result = run_program([str(EXAMPLES / program), f"{scheme}:{model}?timeout=30s"])
+    assert (result.stdout, result.stderr, result.returncode) == (ANSWERS, "", 0)
+
+
+def test_in_c_the_heuristic_goes_on_without_a_model(name: str) -> None:
+    result = run_program([str(EXAMPLES / "hello-c"), f"pipe:{name}?connect=50ms"])
+    assert result.returncode == 0
+    assert [line.split()[-1] for line in result.stdout.splitlines()] == [
+        "yes",
+        "no",
+        "no",
+    ]
+    assert result.stderr.count("hello: Timeout: no model at ") == 3
+
+
+def test_in_c_a_wrong_spec_is_said() -> None:
+    result = run_program([str(EXAMPLES / "hello-c"), "pipes:/tmp/x"])
+    assert result.returncode == 1
+    assert "unknown scheme 'pipes'" in result.stderr
+
+
+# examples/mlgo: each of its policies compiles, and one is LLVM's own.
+
+__all__ = ["sources"]
+
+pytestmark = needs_llvm
+
+ALL = [(name, policy) for name in get_args(AdvisorName) for policy in policies(name, 0)]
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return run_program(
+        [sys.executable, "-m", "examples.mlgo", *arguments], cwd=ROOT, timeout=120
+    )
+
+
+@pytest.mark.parametrize(("advisor", "policy"), ALL)
+def test_policies_compile(sources: Path, advisor: str, policy: str) -> None:
+    files = [sources / "calls.c", sources / "pressure.c"]
+    done = run("--advisor", advisor, "--policy", policy, *files)
+    assert done.returncode == 0, done.stderr
+    (total,) = [line.split() for line in done.stdout.splitlines() if " all " in line]
+    assert int(total[3]) > 0
+    if policy == "stock":
+        assert total[-2] == "+0.00%"
+
+
+def test_what_it_cannot_do(sources: Path) -> None:
+    done = run("--policy", "heaviest", sources / "calls.c")
+    assert done.returncode == 2
+    assert "the inliner has stock, never" in done.stderr
+    done = run(sources / "missing.c")
+    assert done.returncode == 1
+    assert "no such file" in done.stderr
