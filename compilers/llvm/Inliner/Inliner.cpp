@@ -205,10 +205,11 @@ void ModelInlineAdvisor::onPassExit(LazyCallGraph::SCC *SCC) {
 
 namespace {
 
-/// A module and its analyses, in which a pass runs passes of its own.
+/// The module and the analyses of a pass that runs passes of its own; none
+/// where there is no such pass.
 struct OuterPipeline {
-  Module &M;
-  ModuleAnalysisManager &MAM;
+  Module *M = nullptr;
+  ModuleAnalysisManager *MAM = nullptr;
 };
 
 /// The inliner's state for a module: made once, never invalidated, shared by
@@ -224,11 +225,10 @@ public:
     }
   };
 
-  explicit InlinerStateAnalysis(std::optional<OuterPipeline> Outer)
-      : Outer(Outer) {}
+  explicit InlinerStateAnalysis(OuterPipeline Outer) : Outer(Outer) {}
   Result run(Module &M, ModuleAnalysisManager &) {
-    if (Outer)
-      return Outer->MAM.getResult<InlinerStateAnalysis>(Outer->M);
+    if (Outer.M)
+      return Outer.MAM->getResult<InlinerStateAnalysis>(*Outer.M);
     std::unique_ptr<ModelSession> Session =
         ModelSession::open("mlbridge-inliner", inlinerSpec(), M);
     if (!Session)
@@ -239,7 +239,7 @@ public:
 private:
   friend AnalysisInfoMixin<InlinerStateAnalysis>;
   static AnalysisKey Key;
-  std::optional<OuterPipeline> Outer;
+  OuterPipeline Outer;
 };
 
 /// Leads from the function analyses to the module analyses beside them. LLVM
@@ -299,8 +299,7 @@ static InlineAdvisor *createAdvisor(Module &M, FunctionAnalysisManager &FAM,
       .release();
 }
 
-static void registerAdvisor(PassBuilder &PB,
-                            std::optional<OuterPipeline> Outer) {
+static void registerAdvisor(PassBuilder &PB, OuterPipeline Outer) {
   if (inlinerSpec().empty())
     return;
   auto Slot = std::make_shared<ModuleAnalysisManager *>(nullptr);
@@ -314,11 +313,11 @@ static void registerAdvisor(PassBuilder &PB,
   });
 }
 
-void registerInliner(PassBuilder &PB) { registerAdvisor(PB, std::nullopt); }
+void registerInliner(PassBuilder &PB) { registerAdvisor(PB, {}); }
 
 void registerInlinerInside(PassBuilder &Inner, Module &M,
                            ModuleAnalysisManager &Outer) {
-  registerAdvisor(Inner, OuterPipeline{M, Outer});
+  registerAdvisor(Inner, {&M, &Outer});
 }
 
 } // namespace MLBridge

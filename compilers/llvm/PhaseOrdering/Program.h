@@ -52,7 +52,7 @@ struct ProgramSettings {
   /// What LLVM would do instead.
   StockPipeline Stock = {};
   /// What takes part in pipelines.
-  RegisterInside Register = {};
+  RegisterInside Register = nullptr;
 };
 
 /// Used by one thread at a time.
