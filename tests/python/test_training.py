@@ -35,7 +35,7 @@ CASES = [
 def test_ppo_learns(library: str, transport: str, agents: int, tmp_path: Path) -> None:
     """As a user would run it: two compilers, and nothing is left of them, or of Ray."""
     if (library, transport, agents) != QUICK and "MLBRIDGE_TEST_FULL" not in os.environ:
-        pytest.skip("long: make test-full")
+        pytest.skip("it learns for a minute: `make test-full` runs it")
     tag = f"{os.getpid()}-{time.monotonic_ns()}"
     out = tmp_path / "curve"
     with tempfile.TemporaryDirectory(prefix="mlb") as temporary:
