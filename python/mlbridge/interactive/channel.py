@@ -66,13 +66,10 @@ class Decoder:
     def __init__(
         self, peer: str, fd: int, on_header: Callable[[Header], None] = lambda _: None
     ) -> None:
-        """Reads nothing yet.
+        """Reads nothing yet; later from ``fd``, which does not block.
 
-        Args:
-            peer: who writes, for errors.
-            fd: where to read; it does not block.
-            on_header: called with each header, of which every process has one; it
-                raises when it doesn't like it.
+        Each header, of which every process has one, is given to ``on_header``, which
+        raises when it doesn't like it.
         """
         self.header: Header | None = None
         self.features: Features = {}
@@ -202,19 +199,14 @@ class Decoder:
                 )
             specs.append(spec)
         header = Header(tuple(specs[:-1]), specs[-1])
-        names: set[str] = set()
-        for spec in header.features:
-            if spec.name in names:
-                raise self._malformed(
-                    "features of different names", f"{spec.name!r} again", self._start
-                )
-            names.add(spec.name)
-        if not 0 < header.nbytes <= MAX_OBSERVATION:
+        names = [spec.name for spec in header.features]
+        if again := next((n for i, n in enumerate(names) if n in names[:i]), None):
             raise self._malformed(
-                f"a question of 1 to {MAX_OBSERVATION} bytes",
-                f"{header.nbytes}",
-                self._start,
+                "features of different names", f"{again!r} again", self._start
             )
+        if not 0 < header.nbytes <= MAX_OBSERVATION:
+            expected = f"a question of 1 to {MAX_OBSERVATION} bytes"
+            raise self._malformed(expected, f"{header.nbytes}", self._start)
         return header
 
     def _consume(self, stop: int) -> None:
