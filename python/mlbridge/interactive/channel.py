@@ -199,11 +199,13 @@ class Decoder:
                 )
             specs.append(spec)
         header = Header(tuple(specs[:-1]), specs[-1])
-        names = [spec.name for spec in header.features]
-        if again := next((n for i, n in enumerate(names) if n in names[:i]), None):
-            raise self._malformed(
-                "features of different names", f"{again!r} again", self._start
-            )
+        names: set[str] = set()
+        for spec in header.features:
+            if spec.name in names:
+                raise self._malformed(
+                    "features of different names", f"{spec.name!r} again", self._start
+                )
+            names.add(spec.name)
         if not 0 < header.nbytes <= MAX_OBSERVATION:
             expected = f"a question of 1 to {MAX_OBSERVATION} bytes"
             raise self._malformed(expected, f"{header.nbytes}", self._start)
