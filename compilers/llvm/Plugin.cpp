@@ -43,8 +43,9 @@ llvmGetPassPluginInfo() {
   Info.RegisterPassBuilderCallbacks = [](llvm::PassBuilder &PB) {
     MLBridge::registerInliner(PB);
     MLBridge::registerIR2Vec(PB);
-    MLBridge::registerPhaseOrdering(PB);
-    MLBridge::registerPhaseOrderingEnvironment(PB);
+    MLBridge::registerPhaseOrdering(PB, MLBridge::registerInlinerInside);
+    MLBridge::registerPhaseOrderingEnvironment(PB,
+                                               MLBridge::registerInlinerInside);
   };
   return Info;
 }

@@ -411,8 +411,10 @@ def _learn(
         elif time.monotonic() - moved > STALLED:
             raise _stalled(done)
         done = now
-        pairs = zip(results.get("returns", []), results.get("values", []), strict=True)
-        for total, value in pairs:
+        # Where no episode has ended, both may be NaN.
+        ended = (results.get(name, []) for name in ("returns", "values"))
+        returns, values = ([] if isinstance(a, float) else a for a in ended)
+        for total, value in zip(returns, values, strict=True):
             curve.add_value(done, float(total), float(value))
         show(done, curve.recent())
         if done - saved >= settings.every or done >= settings.steps:

@@ -33,13 +33,7 @@ class Decision:
         outputs: Mapping[str, np.dtype[Any] | None],
         seed: int = 0,
     ) -> None:
-        """Finds the output.
-
-        Args:
-            model: its name, for messages.
-            metadata: of the model.
-            outputs: their types by their names; None for what are no numbers.
-            seed: for what is drawn.
+        """Finds the output; the types of those that are no numbers are None.
 
         Raises:
             Malformed: there is no such rule.

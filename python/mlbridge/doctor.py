@@ -122,60 +122,47 @@ def _format(known: _core.Format) -> Check:
 
 
 def _python_checks() -> list[Check]:
-    group = "Python"
+    plots = f"{pip_install('-r requirements/dev.txt')}: draws the plots"
     return [
-        Check(group, "python", platform.python_version(), required=True),
-        _package(group, "numpy", "", required=True),
-        _package(group, "torch", "make demo, which installs it: the demo's model"),
-        _package(
-            group,
-            "emx-onnx-cgen",
-            f"{how_to_install('compile')}: mlbridge compile",
-        ),
-        _package(
-            group,
-            "matplotlib",
-            f"{pip_install('-r requirements/dev.txt')}: draws the plots",
-        ),
+        Check("Python", "python", platform.python_version(), required=True),
+        _package("numpy", "", required=True),
+        _package("torch", "make demo, which installs it: the demo's model"),
+        _package("emx-onnx-cgen", f"{how_to_install('compile')}: mlbridge compile"),
+        _package("matplotlib", plots),
     ]
 
 
-def _package(group: str, name: str, hint: str, *, required: bool = False) -> Check:
+def _package(name: str, hint: str, *, required: bool = False) -> Check:
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return Check(group, name, None, hint, required)
-    return Check(group, name, version, required=required)
+        return Check("Python", name, None, hint, required)
+    return Check("Python", name, version, required=required)
 
 
 def _llvm_checks() -> list[Check]:
-    group = "LLVM"
     plugin = find_llvm_plugin()
+    hint = "" if plugin else "make build, or set MLBRIDGE_LLVM_PLUGIN to it"
     return [
-        _program(group, "clang-22", "apt-get install clang-22"),
-        _program(group, "opt-22", "apt-get install llvm-22"),
-        _program(group, "ld.lld-22", "apt-get install lld-22"),
-        Check(
-            group,
-            "MLBridgeLLVM.so",
-            str(plugin) if plugin else None,
-            "" if plugin else "make build, or set MLBRIDGE_LLVM_PLUGIN to it",
-        ),
+        _program("clang-22", "apt-get install clang-22"),
+        _program("opt-22", "apt-get install llvm-22"),
+        _program("ld.lld-22", "apt-get install lld-22"),
+        Check("LLVM", "MLBridgeLLVM.so", str(plugin) if plugin else None, hint),
     ]
 
 
-def _program(group: str, name: str, hint: str) -> Check:
+def _program(name: str, hint: str) -> Check:
     path = shutil.which(name)
     if path is None:
-        return Check(group, name, None, hint)
+        return Check("LLVM", name, None, hint)
     try:
         output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=20, check=True
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        return Check(group, name, None, f"{path} does not run: {error}")
+        return Check("LLVM", name, None, f"{path} does not run: {error}")
     version = re.search(r"\d+\.\d+\.\d+", output)
-    return Check(group, name, f"{version[0] if version else '?'} ({path})")
+    return Check("LLVM", name, f"{version[0] if version else '?'} ({path})")
 
 
 def _kernel_checks() -> list[Check]:

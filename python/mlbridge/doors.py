@@ -89,19 +89,14 @@ class RareLog:
     """Tells of events without a line for each.
 
     The first of a kind is the caller's to tell of. The others are counted, and told
-    every few seconds at most, and in the end.
+    every few seconds at most, and in the end: how many there were since the last time,
+    how many in all, and what the last one was.
     """
 
     _INTERVAL = 5.0
     _KINDS = 16
 
     def __init__(self, tell_more: Callable[[int, int, str], None]) -> None:
-        """Makes one that tells of more events by a function.
-
-        Args:
-            tell_more: told how many there were since the last line, how many in all,
-                and what the last one was.
-        """
         self.total = 0
         self._tell_more = tell_more
         self._silent = 0

@@ -92,21 +92,8 @@ class Deferred(Error):
     code = "Deferred"
 
 
-_BY_CODE: dict[str, type[Error]] = {
-    kind.code: kind
-    for kind in (
-        Timeout,
-        PeerClosed,
-        Malformed,
-        SchemaMismatch,
-        ModelError,
-        Unsupported,
-        OSFailure,
-        InvalidArgument,
-        Deferred,
-    )
-}
-
+# Not those that other modules add, nor CompilerFailed, which is a PeerClosed.
+_BY_CODE = {kind.code: kind for kind in Error.__subclasses__()}
 
 _LONGEST_CODE = 64
 """How much of an unknown code a text shows: a peer may send any."""
@@ -115,13 +102,7 @@ _LONGEST_CODE = 64
 def error_for(code: str, message: str) -> Error:
     """The exception for an error of the C++ library, or of a peer with its own codes.
 
-    Args:
-        code: the name of an error code.
-        message: what happened.
-
-    Returns:
-        The exception of that code. A code that this release does not know is a plain
-        `Error`, whose text ends with the code.
+    A code that this release does not know is a plain `Error`, whose text ends with it.
     """
     kind = _BY_CODE.get(code)
     if kind is not None:

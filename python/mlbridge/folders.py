@@ -12,7 +12,7 @@ from typing import Self
 
 
 class OwnFolder:
-    """A temporary folder of the process that makes it.
+    """A temporary folder of the process that makes it; its name begins as it is told.
 
     It is removed by `close`, when this object is forgotten, or at the end of the
     process. tempfile.TemporaryDirectory does so in a forked child too, whose parent
@@ -20,11 +20,6 @@ class OwnFolder:
     """
 
     def __init__(self, prefix: str) -> None:
-        """Makes it.
-
-        Args:
-            prefix: of its name.
-        """
         self.path = Path(tempfile.mkdtemp(prefix=prefix))
         self._remove = weakref.finalize(self, _remove, self.path, os.getpid())
 

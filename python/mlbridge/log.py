@@ -25,17 +25,11 @@ from mlbridge.errors import Malformed
 from mlbridge.files import expect_regular_file
 from mlbridge.types import Feature, Features
 
-_DTYPES = {
-    "float": "<f4",
-    "double": "<f8",
-    "int8_t": "i1",
-    "int16_t": "<i2",
-    "int32_t": "<i4",
-    "int64_t": "<i8",
-    "uint8_t": "u1",
-    "uint16_t": "<u2",
-    "uint32_t": "<u4",
-    "uint64_t": "<u8",
+_DTYPES = {"float": "<f4", "double": "<f8"}
+_DTYPES |= {
+    f"{sign}int{8 * size}_t": f"<{sign or 'i'}{size}"
+    for sign in ("", "u")
+    for size in (1, 2, 4, 8)
 }
 # A line that announces a tensor or a context; a header lists all features.
 _MAX_LINE = 1 << 24

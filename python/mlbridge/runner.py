@@ -87,13 +87,7 @@ class ModelRunner:
         return outputs["out"] if outputs.keys() == {"out"} else outputs
 
     def log_outcome(self, name: str, value: Any, reward: float | None = None) -> None:
-        """Says what was done in the end, for runners that record or learn.
-
-        Args:
-            name: what the decision is called.
-            value: the decision.
-            reward: how good it was.
-        """
+        """Says what was done in the end, for runners that record or learn."""
         self._runner.log_outcome(name, value, reward)
 
     def log_reward(self, reward: float) -> None:

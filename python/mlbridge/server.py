@@ -111,7 +111,7 @@ class _FailureLog(RareLog):
         """Counts a failure, and tells of it or keeps it."""
         what = (
             f"a question of session {session} (process {pid}): "
-            f"{_description_of(failure)}"
+            f"{words(_description_of(failure))}"
         )
         # An answer that could not be sent is the policy's, wherever that is noticed.
         is_unsent = isinstance(failure, Error) and failure.session != 0
@@ -212,7 +212,11 @@ class _PolicyServer:
                     self._send()
                     return
                 idle_since = time.monotonic()
-            elif self._stopping or self._are_gone(sessions):
+            elif self._stopping or (
+                sessions is not None
+                and self.server.sessions >= sessions
+                and not self.server.open
+            ):
                 return
             elif timeout is not None and time.monotonic() - idle_since >= timeout:
                 raise Timeout(
@@ -244,10 +248,6 @@ class _PolicyServer:
         if self._measures:
             median, p90, p99 = self.server.latencies([0.5, 0.9, 0.99])
             self.statistics.latencies = (median, p90, p99)
-
-    def _are_gone(self, sessions: int | None) -> bool:
-        server = self.server
-        return sessions is not None and server.sessions >= sessions and not server.open
 
     def _answer(self, questions: list[Features]) -> None:
         started = time.perf_counter()
@@ -286,7 +286,7 @@ class _PolicyServer:
             self.server.set_deferred(_text_of(why), index)
             self.statistics.deferred += 1
         except Exception as failure:
-            self.server.set_error(_whole_description_of(failure), index)
+            self.server.set_error(_description_of(failure), index)
             self._failed.append((failure, *self.server.asker(index)))
             if self._raises:
                 self._tell_failures()
@@ -375,13 +375,8 @@ def _text_of(failure: Exception) -> str:
         return f"a {type(failure).__name__} without a text"
 
 
-def _whole_description_of(failure: Exception) -> str:
-    return f"{type(failure).__name__}: {_text_of(failure)}"
-
-
 def _description_of(failure: Exception) -> str:
-    """What the log says of it."""
-    return words(_whole_description_of(failure))
+    return f"{type(failure).__name__}: {_text_of(failure)}"
 
 
 def serve(
@@ -527,14 +522,8 @@ def serving(
             subprocess.run(["clang", ...], check=True)
         print(served.statistics)
 
-    Args:
-        policy: as for `serve`; it runs in the other thread.
-        at: as for `serve`.
-        on_error: as for `serve`; with ``"raise"`` the exception is raised at the end
-            of the ``with``.
-        max_batch: as for `serve`.
-        max_delay: as for `serve`.
-        formats: as for `serve`.
+    The arguments are those of `serve`; with ``on_error="raise"`` the exception is
+    raised at the end of the ``with``.
 
     Raises:
         InvalidArgument: a spec has a mistake.

@@ -83,6 +83,7 @@ lld_plugin = f"-Wl,-mllvm,-load={plugin} -Wl,--load-pass-plugin={plugin}"
 config.substitutions += [
     ("%plugin-folder", str(Path(plugin).parent)),
     ("%plugin", plugin),
+    ("%added-passes", config.mlbridge_added_passes),
     ("%without-models", config.mlbridge_plugin_without_models),
     ("%lld-plugin", lld_plugin),
     ("%inputs", str(source_root / "Inputs")),

@@ -38,7 +38,7 @@ def environment(framework: str) -> str:
 @pytest.mark.parametrize("framework", POLICIES)
 def test_the_same_answers(framework: str, tmp_path: Path) -> None:
     if "MLBRIDGE_TEST_FULL" not in os.environ:
-        pytest.skip("installs a framework: make test-full")
+        pytest.skip(f"{framework} is not installed: `make test-full` does that")
     python = environment(framework)
     script = Path(__file__).with_name("export_elsewhere.py")
     done = subprocess.run(

@@ -24,7 +24,7 @@ PLUGIN = ROOT / "build/release/examples/gcc/unroll.so"
 SUPPRESSIONS = [ROOT / "tests/capi" / f"{name}.supp" for name in ("gcc", "valgrind")]
 
 pytestmark = pytest.mark.skipif(
-    not PLUGIN.exists(), reason="no gcc plug-in in this build: gcc-12-plugin-dev"
+    not PLUGIN.exists(), reason="gcc has no plug-in here: install gcc-12-plugin-dev"
 )
 
 SMALL, TIMES = 10, 4
@@ -191,7 +191,7 @@ def test_a_wrong_spec_is_an_error(tmp_path: Path) -> None:
 def test_clean_under_valgrind(kind: str, unrolled: str, tmp_path: Path) -> None:
     """Nothing of ours is lost; what gcc and the runtimes lose, gcc.supp names."""
     if kind != "pipe" and not IS_FULL:
-        pytest.skip("long: make test-full")
+        pytest.skip("valgrind takes minutes: `make test-full` runs it")
     log = tmp_path / "valgrind.log"
     flags = ["--leak-check=full", "--errors-for-leak-kinds=definite,possible"]
     flags += ["--show-leak-kinds=definite,possible", f"--log-file={log}", "--quiet"]

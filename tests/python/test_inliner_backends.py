@@ -209,7 +209,8 @@ def test_in_another_process(
 
 
 @pytest.mark.skipif(
-    "MLBRIDGE_TEST_TENSORFLOW" not in os.environ, reason="scripts/test-tensorflow"
+    "MLBRIDGE_TEST_TENSORFLOW" not in os.environ,
+    reason="TensorFlow is not installed: scripts/test-tensorflow does that and runs it",
 )
 def test_by_tensorflow(
     units: list[Unit],
@@ -235,7 +236,8 @@ def test_by_tensorflow(
 
 
 @pytest.mark.skipif(
-    "MLBRIDGE_TEST_TENSORFLOW" not in os.environ, reason="scripts/test-tensorflow"
+    "MLBRIDGE_TEST_TENSORFLOW" not in os.environ,
+    reason="TensorFlow is not installed: scripts/test-tensorflow does that and runs it",
 )
 def test_by_code_of_tensorflow(
     units: list[Unit], reference: Reference, plugin: Path, tmp_path: Path

@@ -309,7 +309,7 @@ ours()
 @pytest.mark.parametrize("module", ["google.protobuf", "grpc", "torch", "tensorflow"])
 def test_other_copies_in_the_process(first: str, module: str) -> None:
     if importlib.util.find_spec(module) is None:
-        pytest.skip(f"{module} is not installed")
+        pytest.skip(f"{module} is not installed: pip install {module} in .venv")
     done = run_python(TOGETHER, first, module, timeout=120)
     assert done.returncode == 0, done.stderr
 

@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "MLCompilerBridge/Runners/TFModelRunner.h"
+#include "MLCompilerBridge-C/MLCompilerBridge.h"
+#include "MLCompilerBridge-C/PaperAPI.h"
 #include "TF/SignatureReader.h"
 #include "support/Damage.h"
 
@@ -238,6 +240,34 @@ TEST_F(TFModelRunnerTest, IsAModule) {
   ASSERT_TRUE(Runner) << Runner.takeError().str();
   (*Runner)->populateFeatures(std::pair{"x", X});
   EXPECT_EQ((*Runner)->evaluate<float>(), 2.0f);
+}
+
+/// By the C API, from a spec and by the paper's name for it.
+TEST_F(TFModelRunnerTest, IsAskedInC) {
+  ::setenv("MLBRIDGE_MODULES", MLBRIDGE_TEST_MODULES, 1);
+  ::setenv("MLBRIDGE_TENSORFLOW", MLBRIDGE_TEST_TENSORFLOW, 1);
+  const std::string Spec = "tf:" + model("linear").string();
+  MLBridgeModelRunnerRef BySpec = nullptr;
+  ASSERT_EQ(mlbridgeCreateModelRunner(Spec.c_str(), &BySpec),
+            MLBridgeStatusSuccess)
+      << mlbridgeGetLastErrorMessage();
+  MLBridgeModelRunnerRef ByName = createTFModelRunner(model("linear").c_str());
+  ASSERT_NE(ByName, nullptr) << mlbridgeGetLastErrorMessage();
+  for (MLBridgeModelRunnerRef Runner : {BySpec, ByName}) {
+    float Found = 0;
+    ASSERT_EQ(populateFloatFeatures(Runner, "x", X.data(), X.size()),
+              MLBridgeStatusSuccess);
+    EXPECT_EQ(evaluateFloatFeatures(Runner, &Found), MLBridgeStatusSuccess)
+        << mlbridgeGetLastErrorMessage();
+    EXPECT_EQ(Found, 2.0F);
+    // Another extent than the model has.
+    ASSERT_EQ(populateFloatFeatures(Runner, "x", X.data(), 2),
+              MLBridgeStatusSuccess);
+    EXPECT_EQ(evaluateFloatFeatures(Runner, &Found),
+              MLBridgeStatusSchemaMismatch);
+  }
+  mlbridgeDisposeModelRunner(BySpec);
+  destroyTFModelRunner(ByName);
 }
 
 TEST_F(TFModelRunnerTest, RunnersOfTheModuleShareAModel) {

@@ -205,30 +205,41 @@ void ModelInlineAdvisor::onPassExit(LazyCallGraph::SCC *SCC) {
 
 namespace {
 
+/// The module and the analyses of a pass that runs passes of its own; none
+/// where there is no such pass.
+struct OuterPipeline {
+  Module *M = nullptr;
+  ModuleAnalysisManager *MAM = nullptr;
+};
+
 /// The inliner's state for a module: made once, never invalidated, shared by
-/// all runs of the inliner in one pipeline.
+/// all runs of the inliner in one pipeline, and in those inside it.
 class InlinerStateAnalysis : public AnalysisInfoMixin<InlinerStateAnalysis> {
 public:
   struct Result {
     /// Null after an error, which has been reported.
-    std::unique_ptr<InlinerState> State;
+    std::shared_ptr<InlinerState> State;
     bool invalidate(Module &, const PreservedAnalyses &,
                     ModuleAnalysisManager::Invalidator &) {
       return false;
     }
   };
 
+  explicit InlinerStateAnalysis(OuterPipeline Outer) : Outer(Outer) {}
   Result run(Module &M, ModuleAnalysisManager &) {
+    if (Outer.M)
+      return Outer.MAM->getResult<InlinerStateAnalysis>(*Outer.M);
     std::unique_ptr<ModelSession> Session =
         ModelSession::open("mlbridge-inliner", inlinerSpec(), M);
     if (!Session)
       return {};
-    return {std::make_unique<InlinerState>(std::move(Session), M)};
+    return {std::make_shared<InlinerState>(std::move(Session), M)};
   }
 
 private:
   friend AnalysisInfoMixin<InlinerStateAnalysis>;
   static AnalysisKey Key;
+  OuterPipeline Outer;
 };
 
 /// Leads from the function analyses to the module analyses beside them. LLVM
@@ -288,18 +299,25 @@ static InlineAdvisor *createAdvisor(Module &M, FunctionAnalysisManager &FAM,
       .release();
 }
 
-void registerInliner(PassBuilder &PB) {
+static void registerAdvisor(PassBuilder &PB, OuterPipeline Outer) {
   if (inlinerSpec().empty())
     return;
   auto Slot = std::make_shared<ModuleAnalysisManager *>(nullptr);
-  PB.registerAnalysisRegistrationCallback([Slot](ModuleAnalysisManager &MAM) {
+  PB.registerAnalysisRegistrationCallback([=](ModuleAnalysisManager &MAM) {
     *Slot = &MAM;
-    MAM.registerPass([] { return InlinerStateAnalysis(); });
+    MAM.registerPass([&] { return InlinerStateAnalysis(Outer); });
     MAM.registerPass([] { return PluginInlineAdvisorAnalysis(createAdvisor); });
   });
   PB.registerAnalysisRegistrationCallback([Slot](FunctionAnalysisManager &FAM) {
     FAM.registerPass([&] { return ModuleManagerAnalysis(Slot); });
   });
+}
+
+void registerInliner(PassBuilder &PB) { registerAdvisor(PB, {}); }
+
+void registerInlinerInside(PassBuilder &Inner, Module &M,
+                           ModuleAnalysisManager &Outer) {
+  registerAdvisor(Inner, {&M, &Outer});
 }
 
 } // namespace MLBridge

@@ -21,6 +21,9 @@
 /// `caller_embedding` (float[n]); with -mlbridge-inliner-include-default, last,
 /// `inlining_default` (int64_t[1]), LLVM's own decision at this state.
 ///
+/// **Phase ordering** (-mlbridge-phase-ordering) beside it: the actions of an
+/// episode inline what this model says, where they are tried as well.
+///
 /// **The answer** is one integer, called `inlining_decision` in logs: 0, or
 /// else inline. A model that defers leaves this one decision to LLVM's
 /// heuristic. The runner is told every decision, whoever made it, so
@@ -41,6 +44,8 @@
 #ifndef MLBRIDGE_LLVM_INLINER_INLINER_H
 #define MLBRIDGE_LLVM_INLINER_INLINER_H
 
+#include "llvm/IR/PassManager.h"
+
 namespace llvm {
 class PassBuilder;
 } // namespace llvm
@@ -49,6 +54,13 @@ namespace MLBridge {
 
 /// Registers the advisor with \p PB, if -mlbridge-inliner was given.
 void registerInliner(llvm::PassBuilder &PB);
+
+/// The same for \p Inner, which builds what a pass runs on its own module \p M
+/// or on copies of it. The inliner asks the model that \p Outer, the analyses
+/// around that pass, has for \p M: one session, one log, one line of statistics
+/// a module. \p M and \p Outer outlive what \p Inner builds.
+void registerInlinerInside(llvm::PassBuilder &Inner, llvm::Module &M,
+                           llvm::ModuleAnalysisManager &Outer);
 
 } // namespace MLBridge
 

@@ -31,8 +31,9 @@ namespace {
 
 class EnvironmentPass : public PassInfoMixin<EnvironmentPass> {
 public:
-  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
-    if (Error E = serve())
+  explicit EnvironmentPass(RegisterInsideOf Register) : Register(Register) {}
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    if (Error E = serve(registerInside(Register, M, MAM)))
       M.getContext().diagnose(DiagnosticInfoGeneric(
           "mlbridge-phase-ordering-environment: " + E.str(), DS_Error));
     return PreservedAnalyses::all();
@@ -40,7 +41,7 @@ public:
   static bool isRequired() { return true; }
 
 private:
-  static Error serve() {
+  static Error serve(RegisterInside Register) {
     const std::string Spec = environmentSpec();
     if (Spec.empty())
       return {ErrorCode::InvalidArgument,
@@ -49,21 +50,25 @@ private:
     Expected<PhaseOrderingSetup> Setup = PhaseOrderingSetup::fromOptions();
     if (!Setup)
       return Setup.takeError();
+    Setup->Settings.Programs.Register = std::move(Register);
     PhaseOrderingEnvironment Environment(std::move(Setup->Settings),
                                          std::move(Setup->Features));
     return serveEnvironment(Environment, Spec);
   }
+
+  RegisterInsideOf Register;
 };
 
 } // namespace
 
-void registerPhaseOrderingEnvironment(PassBuilder &PB) {
+void registerPhaseOrderingEnvironment(PassBuilder &PB,
+                                      RegisterInsideOf Register) {
   PB.registerPipelineParsingCallback(
-      [](StringRef Name, ModulePassManager &Passes,
-         ArrayRef<PassBuilder::PipelineElement>) {
+      [=](StringRef Name, ModulePassManager &Passes,
+          ArrayRef<PassBuilder::PipelineElement>) {
         if (Name != "mlbridge-phase-ordering-environment")
           return false;
-        Passes.addPass(EnvironmentPass());
+        Passes.addPass(EnvironmentPass(Register));
         return true;
       });
 }

@@ -21,13 +21,13 @@
 #ifndef MLBRIDGE_LLVM_PHASEORDERING_ENVIRONMENTPASS_H
 #define MLBRIDGE_LLVM_PHASEORDERING_ENVIRONMENTPASS_H
 
-namespace llvm {
-class PassBuilder;
-} // namespace llvm
+#include "PhaseOrdering/RegisterInside.h"
 
 namespace MLBridge {
 
-void registerPhaseOrderingEnvironment(llvm::PassBuilder &PB);
+/// Programs are optimised with what \p Register adds.
+void registerPhaseOrderingEnvironment(llvm::PassBuilder &PB,
+                                      RegisterInsideOf Register);
 
 } // namespace MLBridge
 

@@ -21,7 +21,7 @@ using namespace llvm;
 
 namespace MLBridge {
 
-static Error invalid(const Twine &Why) {
+static Error invalidOptions(const Twine &Why) {
   return {ErrorCode::InvalidArgument, ("the options of reset: " + Why).str()};
 }
 
@@ -29,7 +29,7 @@ static Error readText(StringRef Key, const json::Value &Value,
                       std::string &Into) {
   std::optional<StringRef> Text = Value.getAsString();
   if (!Text || Text->empty())
-    return invalid("'" + Key + "': expected the name of a file");
+    return invalidOptions("'" + Key + "': expected the name of a file");
   Into = Text->str();
   return Error::success();
 }
@@ -38,13 +38,13 @@ static Error readSequence(const json::Value &Value, const ActionSpace &Actions,
                           ActionSequence &Into) {
   const json::Array *Items = Value.getAsArray();
   if (!Items)
-    return invalid("'sequence': expected a list of actions");
+    return invalidOptions("'sequence': expected a list of actions");
   for (const json::Value &Item : *Items) {
     std::optional<std::int64_t> Action = Item.getAsInteger();
     if (!Action || *Action < 0 ||
         static_cast<std::uint64_t>(*Action) >= Actions.size())
-      return invalid("'sequence': expected actions of 0 to " +
-                     Twine(Actions.size() - 1));
+      return invalidOptions("'sequence': expected actions of 0 to " +
+                            Twine(Actions.size() - 1));
     Into.push_back(static_cast<std::uint16_t>(*Action));
   }
   return Error::success();
@@ -61,7 +61,7 @@ static Error read(StringRef Key, const json::Value &Value,
   if (Key == "final") {
     const StringRef Text = Value.getAsString().value_or("");
     if (Text != "last" && Text != "best")
-      return invalid("'final': expected \"last\" or \"best\"");
+      return invalidOptions("'final': expected \"last\" or \"best\"");
     Into.Result = Text == "best" ? EpisodeRequest::Final::Best
                                  : EpisodeRequest::Final::Last;
     return Error::success();
@@ -69,12 +69,13 @@ static Error read(StringRef Key, const json::Value &Value,
   if (Key == "steps") {
     std::optional<std::int64_t> Steps = Value.getAsInteger();
     if (!Steps || *Steps < 1 || *Steps > INT_MAX)
-      return invalid("'steps': expected a number above 0");
+      return invalidOptions("'steps': expected a number above 0");
     Into.Steps = static_cast<unsigned>(*Steps);
     return Error::success();
   }
-  return invalid("expected module, sequence, final, steps and output, found '" +
-                 Key + "'");
+  return invalidOptions(
+      "expected module, sequence, final, steps and output, found '" + Key +
+      "'");
 }
 
 Expected<EpisodeRequest> EpisodeRequest::parse(StringRef JSON,
@@ -84,10 +85,10 @@ Expected<EpisodeRequest> EpisodeRequest::parse(StringRef JSON,
     return Request;
   llvm::Expected<json::Value> Parsed = parseJSON(JSON);
   if (!Parsed)
-    return invalid("expected JSON: " + toString(Parsed.takeError()));
+    return invalidOptions("expected JSON: " + toString(Parsed.takeError()));
   const json::Object *Object = Parsed->getAsObject();
   if (!Object)
-    return invalid("expected a JSON object");
+    return invalidOptions("expected a JSON object");
   for (const auto &[Key, Value] : *Object)
     if (Error E = read(Key, Value, Actions, Request))
       return E;

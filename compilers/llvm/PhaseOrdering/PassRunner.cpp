@@ -15,6 +15,9 @@
 
 #include "IR2Vec/ModuleEmbedder.h"
 
+#include "llvm/Analysis/InlineAdvisor.h"
+#include "llvm/Analysis/InlineCost.h"
+#include "llvm/Analysis/ReplayInlineAdvisor.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -31,7 +34,8 @@ static PipelineTuningOptions tuning(OptimizationLevel Level) {
   return Options;
 }
 
-PassRunner::PassRunner(Module &M, TargetMachine &TM, EmbeddingKind Kind)
+PassRunner::PassRunner(Module &M, TargetMachine &TM, EmbeddingKind Kind,
+                       const RegisterInside &Register)
     : M(M), TM(TM), LibraryInfo(M.getTargetTriple()),
       OptNone(/*DebugLogging=*/false),
       Builder(&TM, tuning(OptimizationLevel::Oz), std::nullopt, &Callbacks) {
@@ -43,11 +47,15 @@ PassRunner::PassRunner(Module &M, TargetMachine &TM, EmbeddingKind Kind)
   // The same sequence is to look the same however it was come to: step by
   // step, or from a cached state on.
   ModuleEmbedder::distrustInstCombine(Callbacks, FAM);
+  if (Register)
+    Register(Builder);
   Builder.registerModuleAnalyses(MAM);
   Builder.registerCGSCCAnalyses(CGAM);
   Builder.registerFunctionAnalyses(FAM);
   Builder.registerLoopAnalyses(LAM);
   Builder.crossRegisterProxies(LAM, FAM, CGAM, MAM);
+  if (MAM.isPassRegistered<PluginInlineAdvisorAnalysis>())
+    provideAdvisor();
 }
 
 Error PassRunner::run(StringRef Pipeline) {
@@ -57,8 +65,42 @@ Error PassRunner::run(StringRef Pipeline) {
   if (llvm::Error E = Builder.parsePassPipeline(Passes, Pipeline))
     return {ErrorCode::InvalidArgument,
             ("pipeline '" + Pipeline + "': " + toString(std::move(E))).str()};
+  MayInlineAlone = Pipeline.contains("inline");
   Passes.run(M, MAM);
+  MayInlineAlone = false;
   return Error::success();
+}
+
+/// What walks the call graph, and has inliners in it.
+static constexpr StringLiteral Walk = "ModuleToPostOrderCGSCCPassAdaptor";
+
+void PassRunner::provideAdvisor() {
+  auto Drop = [this] {
+    auto Preserved = PreservedAnalyses::all();
+    Preserved.abandon<InlineAdvisorAnalysis>();
+    MAM.invalidate(M, Preserved);
+  };
+  Callbacks.registerBeforeNonSkippedPassCallback(
+      [this, Drop](StringRef Pass, const Any &) {
+        if (Pass != Walk || !MayInlineAlone)
+          return;
+        auto &Advisors = MAM.getResult<InlineAdvisorAnalysis>(M);
+        // Inside a wrapper there is one.
+        if (Advisors.getAdvisor())
+          return;
+        HasProvided = Advisors.tryCreate(
+            getInlineParams(), InliningAdvisorMode::Default, {},
+            {ThinOrFullLTOPhase::None, InlinePass::CGSCCInliner});
+        // Why has been reported. The inliner goes on without.
+        if (!HasProvided)
+          Drop();
+      });
+  // It knows the call graph, which other passes change.
+  Callbacks.registerAfterPassCallback(
+      [this, Drop](StringRef Pass, const Any &, const PreservedAnalyses &) {
+        if (Pass == Walk && std::exchange(HasProvided, false))
+          Drop();
+      });
 }
 
 void PassRunner::run(const StockPipeline &Stock) {

@@ -17,6 +17,7 @@
 #define MLBRIDGE_LLVM_PHASEORDERING_PASSRUNNER_H
 
 #include "IR2Vec/EntityHistogram.h"
+#include "PhaseOrdering/RegisterInside.h"
 #include "PhaseOrdering/StockPipeline.h"
 
 #include "MLCompilerBridge/Error.h"
@@ -34,12 +35,12 @@ class TargetMachine;
 
 namespace MLBridge {
 
-/// Used by one thread at a time. Nothing of this plug-in's takes part in its
-/// pipelines.
+/// Used by one thread at a time.
 class PassRunner {
 public:
-  /// Both outlive it. \p Kind is that of the histograms.
-  PassRunner(llvm::Module &M, llvm::TargetMachine &TM, EmbeddingKind Kind);
+  /// \p M and \p TM outlive it. \p Kind is that of the histograms.
+  PassRunner(llvm::Module &M, llvm::TargetMachine &TM, EmbeddingKind Kind,
+             const RegisterInside &Register);
   PassRunner(const PassRunner &) = delete;
   PassRunner &operator=(const PassRunner &) = delete;
 
@@ -53,6 +54,10 @@ public:
   EntityHistogram histogram();
 
 private:
+  /// Makes a plug-in's inline advisor known to an inliner that stands alone, as
+  /// in `cgscc(inline)`: only LLVM's wrapper of inliners looks for one.
+  void provideAdvisor();
+
   llvm::Module &M;
   llvm::TargetMachine &TM;
   llvm::TargetLibraryInfoImpl LibraryInfo;
@@ -65,6 +70,8 @@ private:
   llvm::FunctionAnalysisManager FAM;
   llvm::CGSCCAnalysisManager CGAM;
   llvm::ModuleAnalysisManager MAM;
+  bool MayInlineAlone = false;
+  bool HasProvided = false;
 };
 
 } // namespace MLBridge

@@ -95,7 +95,8 @@ Error Episode::apply(const ActionSequence &Sequence) {
   Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
   if (!TM)
     return TM.takeError();
-  PassRunner Passes(M, **TM, EmbeddingKind::Symbolic);
+  PassRunner Passes(M, **TM, EmbeddingKind::Symbolic,
+                    Setup.Settings.Programs.Register);
   if (Error E = Passes.run(Setup.Settings.Programs.Actions.prologue()))
     return E;
   for (std::uint16_t Action : Sequence)
@@ -112,7 +113,7 @@ ModuleView Episode::look(PassRunner &Passes, const Module &Of) const {
 
 Expected<PhaseOrderingPolicy::Answer> Episode::askFirst(TargetMachine &TM) {
   std::unique_ptr<Module> Copy = CloneModule(M);
-  PassRunner Passes(*Copy, TM, kind());
+  PassRunner Passes(*Copy, TM, kind(), Setup.Settings.Programs.Register);
   if (Error E = Passes.run(Setup.Settings.Programs.Actions.prologue()))
     return E;
   return Policy.ask(look(Passes, *Copy), Taken);
@@ -126,7 +127,7 @@ Expected<bool> Episode::decide() {
   // Most failures come with the first question, so until there is an answer
   // the module stays as it is, for the pipeline that it was meant for.
   Expected<PhaseOrderingPolicy::Answer> Given = askFirst(**TM);
-  PassRunner Passes(M, **TM, kind());
+  PassRunner Passes(M, **TM, kind(), Setup.Settings.Programs.Register);
   bool IsFirst = true;
   for (;;) {
     if (Given.code() == ErrorCode::Deferred)
@@ -207,7 +208,7 @@ Expected<ModuleView> Episode::tryOnCopy(std::uint16_t Action, TargetMachine &TM,
   const ProgramSettings &Settings = Setup.Settings.Programs;
   ErrorScope Errors(M.getContext());
   Copy = CloneModule(M);
-  PassRunner Passes(*Copy, TM, kind());
+  PassRunner Passes(*Copy, TM, kind(), Settings.Register);
   if (Error E = Passes.run(Settings.Actions.prologue()))
     return E;
   if (Error E = Passes.run(Settings.Actions[Action].Pipeline))
@@ -266,9 +267,11 @@ static SearchOptions searchOptionsFor(const Module &M,
   return {};
 }
 
-/// Whether an episode has optimised \p M in the place of \p Stock, unless
-/// \p WhyNot says why it cannot. A failure has been reported.
-static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot) {
+/// Whether an episode, with what \p Register adds, has optimised \p M in the
+/// place of \p Stock, unless \p WhyNot says why it cannot. A failure has been
+/// reported.
+static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot,
+                     const RegisterInside &Register) {
   // What has no code needs no model.
   if (all_of(M, [](const Function &F) { return F.isDeclaration(); }))
     return false;
@@ -294,6 +297,7 @@ static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot) {
     if (!Setup)
       return Setup.takeError();
     Setup->Settings.Programs.Stock = Stock;
+    Setup->Settings.Programs.Register = Register;
     Episode Now(M, Session->runner(), std::move(*Setup));
     Expected<bool> Done = Now.run(searchOptionsFor(M, Stock));
     if (printStatistics()) {
@@ -322,21 +326,26 @@ struct Pipeline {
   StringRef WhyNot;
   /// Where a pipeline begins, nobody says so; it is known when it runs.
   ThinOrFullLTOPhase Phase = ThinOrFullLTOPhase::None;
-  /// Whether the passes behind the episode are to be left out.
+  /// Whether LLVM's passes behind the episode are to be left out.
   bool IsReplaced = false;
+  /// How many passes of plug-ins are running, one inside the other: LLVM's
+  /// passes that they run are theirs.
+  unsigned Added = 0;
 };
 
 /// Where an episode stands in one of LLVM's pipelines.
 class EpisodePass : public PassInfoMixin<EpisodePass> {
 public:
-  EpisodePass(OptimizationLevel Level, std::shared_ptr<Pipeline> Around)
-      : Level(Level), Around(std::move(Around)) {}
-  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+  EpisodePass(OptimizationLevel Level, std::shared_ptr<Pipeline> Around,
+              RegisterInsideOf Register)
+      : Level(Level), Around(std::move(Around)), Register(Register) {}
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
     // The linker has levels of its own: -Os and -Oz are said by functions.
     if (Around->Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
         !isMostlyForSize(M))
       return PreservedAnalyses::all();
-    Around->IsReplaced = optimize(M, {Level, Around->Phase}, Around->WhyNot);
+    Around->IsReplaced = optimize(M, {Level, Around->Phase}, Around->WhyNot,
+                                  registerInside(Register, M, MAM));
     // A model that failed may have been at work before.
     return PreservedAnalyses::none();
   }
@@ -345,31 +354,36 @@ public:
 private:
   OptimizationLevel Level;
   std::shared_ptr<Pipeline> Around;
+  RegisterInsideOf Register;
 };
 
 /// An episode by itself.
 class PhaseOrderingPass : public PassInfoMixin<PhaseOrderingPass> {
 public:
-  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+  explicit PhaseOrderingPass(RegisterInsideOf Register) : Register(Register) {}
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    const RegisterInside Inside = registerInside(Register, M, MAM);
     if (phaseOrderingSpec().empty())
       M.getContext().diagnose(DiagnosticInfoGeneric(
           PassName + ": no model; -mlbridge-phase-ordering=SPEC names one",
           DS_Error));
-    else if (!optimize(M, {}, /*WhyNot=*/""))
-      runOz(M);
+    else if (!optimize(M, {}, /*WhyNot=*/"", Inside))
+      runOz(M, Inside);
     return PreservedAnalyses::none();
   }
   static bool isRequired() { return true; }
 
 private:
-  static void runOz(Module &M) {
+  static void runOz(Module &M, const RegisterInside &Inside) {
     Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
     if (TM)
-      PassRunner(M, **TM, EmbeddingKind::Symbolic).run(StockPipeline());
+      PassRunner(M, **TM, EmbeddingKind::Symbolic, Inside).run(StockPipeline());
     else
       M.getContext().diagnose(DiagnosticInfoGeneric(
           PassName + ": " + TM.takeError().str(), DS_Error));
   }
+
+  RegisterInsideOf Register;
 };
 
 } // namespace
@@ -387,7 +401,18 @@ static bool isNeeded(StringRef Pass) {
   return is_contained(Names, Pass);
 }
 
-static void registerPlaces(PassBuilder &PB) {
+/// Whether \p Pass, a class, is none of LLVM's own, which all have names for
+/// -passes, but one that a plug-in has put in. Those that only run others, and
+/// those that only drop an analysis, have none.
+static bool isAdded(PassInstrumentationCallbacks &Callbacks, StringRef Pass) {
+  return Callbacks.getPassNameForClassName(Pass).empty() &&
+         !isSpecialPass(Pass,
+                        {"PassManager", "PassAdaptor", "InvalidateAnalysisPass",
+                         "RequireAnalysisPass", "RepeatedPass"}) &&
+         !isNeeded(Pass);
+}
+
+static void registerPlaces(PassBuilder &PB, RegisterInsideOf Register) {
   PassInstrumentationCallbacks *Callbacks =
       PB.getPassInstrumentationCallbacks();
   if (!Callbacks)
@@ -395,35 +420,49 @@ static void registerPlaces(PassBuilder &PB) {
   auto Around = std::make_shared<Pipeline>();
   Around->WhyNot = whyNotReplaced(PB);
   Callbacks->registerShouldRunOptionalPassCallback(
-      [Around](StringRef Pass, const Any &) {
-        return !Around->IsReplaced || isNeeded(Pass);
+      [=](StringRef Pass, const Any &) {
+        return !Around->IsReplaced || Around->Added != 0 || isNeeded(Pass) ||
+               isAdded(*Callbacks, Pass);
       });
+  auto Begin = [=](StringRef Pass, const Any &) {
+    Around->Added += isAdded(*Callbacks, Pass) ? 1 : 0;
+  };
+  auto End = [=](StringRef Pass) {
+    Around->Added -= isAdded(*Callbacks, Pass) ? 1 : 0;
+  };
+  Callbacks->registerBeforeNonSkippedPassCallback(Begin);
+  Callbacks->registerAfterPassCallback(
+      [=](StringRef Pass, const Any &, const PreservedAnalyses &) {
+        End(Pass);
+      });
+  Callbacks->registerAfterPassInvalidatedCallback(
+      [=](StringRef Pass, const PreservedAnalyses &) { End(Pass); });
   PB.registerPipelineStartEPCallback(
-      [Around](ModulePassManager &Passes, OptimizationLevel Level) {
+      [=](ModulePassManager &Passes, OptimizationLevel Level) {
         if (Level.isOptimizingForSize())
-          Passes.addPass(EpisodePass(Level, Around));
+          Passes.addPass(EpisodePass(Level, Around, Register));
       });
   PB.registerPipelineEarlySimplificationEPCallback(
-      [Around](ModulePassManager &Passes, OptimizationLevel Level,
-               ThinOrFullLTOPhase Phase) {
+      [=](ModulePassManager &Passes, OptimizationLevel Level,
+          ThinOrFullLTOPhase Phase) {
         Around->Phase = Phase;
         if (Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
             Level != OptimizationLevel::O0)
-          Passes.addPass(EpisodePass(Level, Around));
+          Passes.addPass(EpisodePass(Level, Around, Register));
       });
 }
 
-void registerPhaseOrdering(PassBuilder &PB) {
+void registerPhaseOrdering(PassBuilder &PB, RegisterInsideOf Register) {
   PB.registerPipelineParsingCallback(
-      [](StringRef Name, ModulePassManager &Passes,
-         ArrayRef<PassBuilder::PipelineElement>) {
+      [=](StringRef Name, ModulePassManager &Passes,
+          ArrayRef<PassBuilder::PipelineElement>) {
         if (Name != PassName)
           return false;
-        Passes.addPass(PhaseOrderingPass());
+        Passes.addPass(PhaseOrderingPass(Register));
         return true;
       });
   if (!phaseOrderingSpec().empty())
-    registerPlaces(PB);
+    registerPlaces(PB, Register);
 }
 
 } // namespace MLBridge

@@ -21,10 +21,11 @@
 /// link among them, and of what ThinLTO does in the link with modules that are
 /// mostly of functions marked `optsize` or `minsize`. When an episode is
 /// done, the passes behind it that LLVM may leave out are left out; those that
-/// it may not (sanitizers, writers) run as ever. At other levels nothing
-/// happens. Nor does it, but for a remark, where a profile is written or used,
-/// and where functions say that they are called (-finstrument-functions). As a
-/// pass of its own, an episode runs where it stands.
+/// it may not (sanitizers, writers) run as ever, and so do those that other
+/// plug-ins have put in. At other levels nothing happens. Nor does it, but for
+/// a remark, where a profile is written or used, and where functions say that
+/// they are called (-finstrument-functions). As a pass of its own, an episode
+/// runs where it stands.
 ///
 /// **When the model fails** (-mlbridge-on-error=fallback), or defers, or a
 /// search finds nothing better than that pipeline, it goes on as if this were
@@ -37,15 +38,14 @@
 #ifndef MLBRIDGE_LLVM_PHASEORDERING_PHASEORDERINGPASS_H
 #define MLBRIDGE_LLVM_PHASEORDERING_PHASEORDERINGPASS_H
 
-namespace llvm {
-class PassBuilder;
-} // namespace llvm
+#include "PhaseOrdering/RegisterInside.h"
 
 namespace MLBridge {
 
 /// Registers the pass `mlbridge-phase-ordering`, and where
-/// -mlbridge-phase-ordering was given its places in the pipelines.
-void registerPhaseOrdering(llvm::PassBuilder &PB);
+/// -mlbridge-phase-ordering was given its places in the pipelines. Episodes run
+/// with what \p Register adds.
+void registerPhaseOrdering(llvm::PassBuilder &PB, RegisterInsideOf Register);
 
 } // namespace MLBridge
 

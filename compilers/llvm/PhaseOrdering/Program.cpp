@@ -166,7 +166,7 @@ Expected<std::unique_ptr<Program::Work>> Program::start(EmbeddingKind Kind) {
   }
   if (M.getDataLayoutStr().empty())
     M.setDataLayout(TM->createDataLayout());
-  Begun->Passes = std::make_unique<PassRunner>(M, *TM, Kind);
+  Begun->Passes = std::make_unique<PassRunner>(M, *TM, Kind, Settings.Register);
   return Begun;
 }
 

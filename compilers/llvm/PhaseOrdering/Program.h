@@ -19,6 +19,7 @@
 
 #include "PhaseOrdering/ActionSpace.h"
 #include "PhaseOrdering/Observation.h"
+#include "PhaseOrdering/RegisterInside.h"
 #include "PhaseOrdering/Reward.h"
 #include "PhaseOrdering/StockPipeline.h"
 
@@ -50,6 +51,8 @@ struct ProgramSettings {
   std::string CPU;
   /// What LLVM would do instead.
   StockPipeline Stock = {};
+  /// What takes part in pipelines.
+  RegisterInside Register = nullptr;
 };
 
 /// Used by one thread at a time.

@@ -17,17 +17,9 @@ from mlbridge.errors import Error, InvalidArgument, Unsupported
 # What lets sums run in vectors, and nothing that changes what an infinity or a NaN is.
 # -ffast-math, at the link, would make denormal numbers zeros in the whole process.
 _FLAGS = [
-    "-std=gnu11",
-    "-O3",
-    "-fassociative-math",
-    "-fno-signed-zeros",
-    "-fno-trapping-math",
-    "-fno-math-errno",
-    "-ffp-contract=fast",
-    "-fPIC",
-    "-fvisibility=hidden",
-    "-fstack-usage",
-    "-w",
+    *("-std=gnu11", "-O3", "-fPIC", "-fvisibility=hidden", "-fstack-usage", "-w"),
+    *("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"),
+    *("-fno-math-errno", "-ffp-contract=fast"),
 ]
 MAX_STACK = 256 << 10
 """The bytes of stack that a model may use: compilers have deep stacks of their own."""
@@ -80,22 +72,16 @@ class CCompiler:
             CompilerError: the compiler says no.
             Unsupported: the model would need more stack than a compiler can spare.
         """
-        self._run([*_FLAGS, *defines, "-c", str(source), "-o", str(output)])
+        files = ["-c", str(source), "-o", str(output)]
+        _run([*self.command, *_FLAGS, *defines, *files])
         usage = output.with_suffix(".su")
         _check_stack(usage.read_text())
         usage.unlink()
 
     def shared(self, source: Path, output: Path) -> None:
         """Links an object into a library without undefined symbols."""
-        self._run(["-shared", "-Wl,-z,defs", str(source), "-o", str(output), "-lm"])
-
-    def _run(self, arguments: Sequence[str]) -> None:
-        command = [*self.command, *arguments]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        if result.returncode:
-            raise CompilerError(
-                f"{shlex.join(command)} failed:\n{result.stderr[-2000:].strip()}"
-            )
+        link = ["-shared", "-Wl,-z,defs", str(source), "-o", str(output), "-lm"]
+        _run([*self.command, *link])
 
 
 def archive(source: Path, output: Path) -> None:
@@ -110,10 +96,15 @@ def archive(source: Path, output: Path) -> None:
             "there is no `ar` here: apt-get install binutils, or set AR"
         )
     output.unlink(missing_ok=True)
-    command = [program, "rcsD", str(output), str(source)]
+    _run([program, "rcsD", str(output), str(source)])
+
+
+def _run(command: Sequence[str]) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
-        raise CompilerError(f"{shlex.join(command)} failed: {result.stderr.strip()}")
+        raise CompilerError(
+            f"{shlex.join(command)} failed:\n{result.stderr[-2000:].strip()}"
+        )
 
 
 def _check_stack(usage: str) -> None:

@@ -61,12 +61,8 @@ def check(
 ) -> Checked:
     """Compares all variants that this CPU can run with ONNX Runtime, on random inputs.
 
-    Args:
-        library: the shared library.
-        model: the .onnx file that it was made of.
-        pinned: the extents that were fixed.
-        tolerance: how far a floating-point number may be off, relative to those above
-            1, unless the model itself makes more than that of an input's last bit.
+    A floating-point number may be off by the tolerance, relative to those above 1,
+    unless the model itself makes more than that of an input's last bit.
 
     Raises:
         ModelError: they differ, or one of them failed or crashed.
@@ -77,10 +73,6 @@ def check(
 
 def least_sizes(model: Path, pinned: Mapping[str, int]) -> dict[str, int]:
     """The smallest size of each free extent that ONNX Runtime has an answer for.
-
-    Args:
-        model: the .onnx file.
-        pinned: the extents that were fixed.
 
     Raises:
         ModelError: it answers no size that was tried.
@@ -115,28 +107,36 @@ def _ask(model: Path, pinned: Mapping[str, int], **rest: Any) -> dict[str, Any]:
     return answer
 
 
-def _open(model: Path) -> Any:
-    """ONNX Runtime's session."""
-    import onnxruntime
+class _Reference:
+    """The model, as ONNX Runtime runs it."""
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(
-        str(model), options, providers=["CPUExecutionProvider"]
-    )
+    def __init__(self, model: Path, pinned: Mapping[str, int]) -> None:
+        import onnxruntime
+
+        self.graph = Graph(model, pinned)
+        self.names = [output.name for output in self.graph.outputs]
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 4
+        self._session = onnxruntime.InferenceSession(
+            str(model), options, providers=["CPUExecutionProvider"]
+        )
+
+    def run(self, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        feeds = {t.name: i for t, i in zip(self.graph.inputs, inputs, strict=True)}
+        return [np.asarray(output) for output in self._session.run(self.names, feeds)]
 
 
 def _find_least(model: Path, pinned: Mapping[str, int]) -> dict[str, int]:
-    graph = Graph(model, pinned)
-    session = _open(model)
+    reference = _Reference(model, pinned)
+    graph = reference.graph
     random = np.random.default_rng(1)
     refusal: Exception | None = None
 
     def answers(sizes: Mapping[str, int]) -> bool:
         nonlocal refusal
         try:
-            _expect(session, graph, sizes, random)
+            _expect(reference, sizes, random)
         except Exception as error:
             refusal = error
             return False
@@ -165,33 +165,31 @@ def _compare(
 ) -> Checked:
     import onnxruntime
 
-    graph = Graph(model, pinned)
-    session = _open(model)
+    reference = _Reference(model, pinned)
     compiled = CompiledModel(library)
-    names = [output.name for output in graph.outputs]
     evaluations, worst = 0, 0.0
     random = np.random.default_rng(1)
-    for sizes, rounds in _all_sizes(graph, compiled):
+    for sizes, rounds in _all_sizes(reference.graph, compiled):
         for _ in range(rounds):
             try:
-                inputs, expected = _expect(session, graph, sizes, random)
+                inputs, expected = _expect(reference, sizes, random)
             except Exception as error:
                 where = f" {sizes}" if sizes else " it"
                 raise ModelError(f"ONNX Runtime does not run{where}: {error}") from None
             for variant in compiled.variants:
                 found = compiled.run(variant, list(sizes.values()), inputs)
-                for i, name in enumerate(names):
+                for i, name in enumerate(reference.names):
                     where = f"{variant}, {sizes}: " if sizes else f"{variant}: "
                     off = _differences(where + name, found[i], expected[i])
                     worst = max(worst, float(np.max(off, initial=0)))
                     if np.all(off <= tolerance):
                         continue
-                    noise = _noise(session, graph, inputs, random)[i]
+                    noise = _noise(reference, inputs, random)[i]
                     if np.any(off > np.maximum(tolerance, _MUCH_NOISE * noise)):
                         raise _mismatch(where + name, found[i], expected[i], off)
             evaluations += 1
         if any(i.dtype.kind == "f" for i in inputs):
-            _check_not_finite(session, graph, compiled, sizes, inputs, random)
+            _check_not_finite(reference, compiled, sizes, inputs, random)
     return Checked(compiled.variants, evaluations, worst, onnxruntime.__version__)
 
 
@@ -265,16 +263,15 @@ def _is_small(graph: Graph, sizes: Mapping[str, int]) -> bool:
 
 
 def _expect(
-    session: Any, graph: Graph, sizes: Mapping[str, int], random: np.random.Generator
+    reference: _Reference, sizes: Mapping[str, int], random: np.random.Generator
 ) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
     """Random inputs, and what ONNX Runtime makes of them."""
-    integers = any(tensor.dtype.kind in "iu" for tensor in graph.inputs)
+    tensors = reference.graph.inputs
+    integers = any(tensor.dtype.kind in "iu" for tensor in tensors)
     for below in _RANGES if integers else _RANGES[:1]:
-        inputs = [_random(tensor, sizes, random, below) for tensor in graph.inputs]
-        feeds = {t.name: i for t, i in zip(graph.inputs, inputs, strict=True)}
+        inputs = [_random(tensor, sizes, random, below) for tensor in tensors]
         try:
-            outputs = session.run([o.name for o in graph.outputs], feeds)
-            return inputs, [np.asarray(output) for output in outputs]
+            return inputs, reference.run(inputs)
         except Exception:
             if below == _RANGES[-1] or not integers:
                 raise
@@ -319,8 +316,7 @@ def _differences(
 
 
 def _check_not_finite(
-    session: Any,
-    graph: Graph,
+    reference: _Reference,
     compiled: CompiledModel,
     sizes: Mapping[str, int],
     inputs: Sequence[NDArray[Any]],
@@ -334,20 +330,20 @@ def _check_not_finite(
     Raises:
         ModelError: an output has fewer of them than ONNX Runtime's.
     """
-    names = [output.name for output in graph.outputs]
     for value in _NOT_FINITE:
         asked = [_with(value, i, random) for i in inputs]
-        feeds = {t.name: i for t, i in zip(graph.inputs, asked, strict=True)}
         try:
-            expected = session.run(names, feeds)
+            expected = reference.run(asked)
         except Exception:
             continue
         for variant in compiled.variants:
             found = compiled.run(variant, list(sizes.values()), asked)
-            for name, ours, theirs in zip(names, found, expected, strict=True):
+            for name, ours, theirs in zip(
+                reference.names, found, expected, strict=True
+            ):
                 counts = [
                     int(np.sum(~np.isfinite(a))) if a.dtype.kind == "f" else 0
-                    for a in (ours, np.asarray(theirs))
+                    for a in (ours, theirs)
                 ]
                 if counts[0] < counts[1]:
                     raise ModelError(
@@ -368,8 +364,7 @@ def _with(
 
 
 def _noise(
-    session: Any,
-    graph: Graph,
+    reference: _Reference,
     inputs: Sequence[NDArray[Any]],
     random: np.random.Generator,
 ) -> list[float]:
@@ -378,20 +373,14 @@ def _noise(
     A model of many rounds may turn the order in which numbers are added up into more
     than the tolerance: that is the model's, not the code's.
     """
-    names = [output.name for output in graph.outputs]
-
-    def run(values: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        feeds = {t.name: v for t, v in zip(graph.inputs, values, strict=True)}
-        return [np.asarray(output) for output in session.run(names, feeds)]
-
-    still = run(inputs)
-    noise = [0.0] * len(names)
+    still = reference.run(inputs)
+    noise = [0.0] * len(still)
     for _ in range(_ROUNDS):
-        moved = run(
+        moved = reference.run(
             [_last_bits(i, random) if i.dtype.kind == "f" else i for i in inputs]
         )
         for i, (a, b) in enumerate(zip(still, moved, strict=True)):
-            off = _differences(names[i], b, a)
+            off = _differences(reference.names[i], b, a)
             noise[i] = max(noise[i], float(np.max(off, initial=0)))
     return noise
 

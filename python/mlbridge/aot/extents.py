@@ -49,13 +49,7 @@ def starts(constants: set[int]) -> list[int]:
 def points(
     variables: Sequence[str], taken: set[int], start: int
 ) -> tuple[Point, Point]:
-    """Two sizes for each variable: primes, none of which divides a number in use.
-
-    Args:
-        variables: C names.
-        taken: the extents that are fixed.
-        start: what the primes are at least.
-    """
+    """Two sizes for each variable: primes from a start on, in no number of `taken`."""
     primes = _primes(start, taken)
     sizes = [(next(primes), next(primes)) for _ in variables]
     return (

@@ -98,10 +98,8 @@ def declaration(name: str) -> str:
 def generate(graph: Graph, name: str, least: Mapping[str, int] | None = None) -> str:
     """The C file of a model; it needs C99 and GNU C's vectors, and libm.
 
-    Args:
-        graph: the model.
-        name: the model's, a C identifier.
-        least: the smallest size of each free extent, where that is not 1.
+    ``name`` is a C identifier; ``least`` has the smallest size of each free extent
+    where that is not 1.
 
     Raises:
         Unsupported: an operator cannot be compiled, or not with a free extent.

@@ -15,20 +15,14 @@ from onnx import TensorProto, helper, numpy_helper
 from mlbridge.errors import InvalidArgument, Malformed, Unsupported
 from mlbridge.files import expect_regular_file
 
-# The numbers are those of AOTModel.h.
-ELEMENT_TYPES = {
-    TensorProto.INT8: 0,
-    TensorProto.INT16: 1,
-    TensorProto.INT32: 2,
-    TensorProto.INT64: 3,
-    TensorProto.UINT8: 4,
-    TensorProto.UINT16: 5,
-    TensorProto.UINT32: 6,
-    TensorProto.UINT64: 7,
-    TensorProto.FLOAT: 8,
-    TensorProto.DOUBLE: 9,
-    TensorProto.BOOL: 10,
-}
+# Those of AOTModel.h.
+_ELEMENT_TYPES = frozenset(
+    getattr(TensorProto, name)
+    for name in (
+        *("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"),
+        *("FLOAT", "DOUBLE", "BOOL"),
+    )
+)
 
 MAX_RANK = 8
 """Shape::MaxRank of the C++ side."""
@@ -52,11 +46,7 @@ class Graph:
     """A model whose inputs are tensors of numbers."""
 
     def __init__(self, path: Path, pinned: Mapping[str, int]) -> None:
-        """Reads a model.
-
-        Args:
-            path: the .onnx file.
-            pinned: sizes for free extents, by name.
+        """Reads an .onnx file, with sizes for free extents by their names.
 
         Raises:
             OSError: there is no such file.
@@ -129,7 +119,7 @@ class Graph:
     def _tensor(self, value: onnx.ValueInfoProto) -> Tensor:
         kind = value.type.tensor_type
         if not value.type.HasField("tensor_type") or (
-            kind.elem_type not in ELEMENT_TYPES
+            kind.elem_type not in _ELEMENT_TYPES
         ):
             found = value.type.WhichOneof("value")
             if value.type.HasField("tensor_type"):

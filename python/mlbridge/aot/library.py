@@ -49,16 +49,14 @@ class _Variant(ctypes.Structure):
     )
 
 
+_COUNTS = ("inputs", "outputs", "free_extents", "properties", "variants")
+
+
 class _Model(ctypes.Structure):
     _fields_ = (
-        ("magic", ctypes.c_uint32),
-        ("abi", ctypes.c_uint32),
+        *((name, ctypes.c_uint32) for name in ("magic", "abi")),
         ("name", ctypes.c_char_p),
-        ("num_inputs", ctypes.c_uint32),
-        ("num_outputs", ctypes.c_uint32),
-        ("num_free_extents", ctypes.c_uint32),
-        ("num_properties", ctypes.c_uint32),
-        ("num_variants", ctypes.c_uint32),
+        *((f"num_{name}", ctypes.c_uint32) for name in _COUNTS),
         ("reserved", ctypes.c_uint32),
         ("inputs", ctypes.POINTER(_Tensor)),
         ("outputs", ctypes.POINTER(_Tensor)),

@@ -4,6 +4,7 @@
 """``mlbridge inspect``: shows what is in an .onnx file."""
 
 import json
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,7 +50,7 @@ def inspect(
     about.add_column(overflow="fold")
     versions = (f"{name(o.domain or 'onnx')} {o.version}" for o in model.opset_import)
     about.add_row("operators", f"{len(model.graph.node)} of {', '.join(versions)}")
-    about.add_row("weights", f"{_count(model):,}")
+    about.add_row("weights", f"{sum(prod(w.dims) for w in model.graph.initializer):,}")
     for entry in model.metadata_props:
         # The inputs say it already.
         if entry.key != "mlbridge.features":
@@ -95,12 +96,6 @@ def _type(value: Any, file: Path) -> str:
     extents = (str(dim.dim_value or dim.dim_param or "?") for dim in tensor.shape.dim)
     shape = ",".join(extents)
     return f"{element}[{shape}]" if shape else element
-
-
-def _count(model: Any) -> int:
-    from math import prod
-
-    return sum(prod(tensor.dims) for tensor in model.graph.initializer)
 
 
 def _value(text: str) -> str:

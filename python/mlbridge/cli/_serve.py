@@ -158,11 +158,6 @@ def _load(name: str) -> Policy | Batched:
             ) from None
         except Exception as error:
             raise typer.BadParameter(f"'{name}' is no model: {error}") from error
-    return _load_function(name)
-
-
-def _load_function(name: str) -> Policy:
-    """The function that MODULE:FUNCTION names."""
     found = find_object(name, "MODULE:FUNCTION or FILE.onnx")
     if not callable(found):
         raise typer.BadParameter(f"'{name}' cannot be called")

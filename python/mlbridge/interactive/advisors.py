@@ -48,10 +48,17 @@ class Advisor(ABC):
     tools: ClassVar[frozenset[Tool]]
     """Those that have it."""
     advice: ClassVar[TensorSpec]
+    enabling: ClassVar[str]
+    """LLVM's flag that turns it on."""
+    channel: ClassVar[str]
+    """How its flags begin that are of the channel."""
 
-    @abstractmethod
     def flags(self, base: str) -> list[str]:
         """LLVM's own flags that have it ask at BASE.out and listen at BASE.in."""
+        return [
+            f"-{self.enabling}=release",
+            f"-{self.channel}-interactive-channel-base={base}",
+        ]
 
     @abstractmethod
     def encode(self, value: Any, features: Features) -> bytes:
@@ -117,6 +124,7 @@ class Inliner(Advisor):
     name = "inliner"
     tools = frozenset({"clang", "opt"})
     advice = int64("inlining_decision", 1)
+    enabling, channel = "enable-ml-inliner", "inliner"
 
     _EXPECTED = "0 or 1"
     _DEFAULT = int64("inlining_default", 1)
@@ -128,11 +136,7 @@ class Inliner(Advisor):
     def flags(self, base: str) -> list[str]:
         """As in `Advisor`."""
         default = ["-inliner-interactive-include-default"]
-        return [
-            "-enable-ml-inliner=release",
-            f"-inliner-interactive-channel-base={base}",
-            *(default if self._include_default else []),
-        ]
+        return super().flags(base) + (default if self._include_default else [])
 
     def check(self, header: Header) -> None:
         """As in `Advisor`."""
@@ -161,15 +165,9 @@ class Eviction(Advisor):
     name = "eviction"
     tools = frozenset({"clang", "llc"})
     advice = int64("index_to_evict", 1)
+    enabling, channel = "regalloc-enable-advisor", "regalloc-evict"
 
     _ANSWERS = tuple(struct.pack("<q", index) for index in range(256))
-
-    def flags(self, base: str) -> list[str]:
-        """As in `Advisor`."""
-        return [
-            "-regalloc-enable-advisor=release",
-            f"-regalloc-evict-interactive-channel-base={base}",
-        ]
 
     def check(self, header: Header) -> None:
         """As in `Advisor`."""
@@ -205,18 +203,12 @@ class Priority(Advisor):
     name = "priority"
     tools = frozenset({"clang", "llc"})
     advice = float32("priority", 1)
+    enabling, channel = "regalloc-enable-priority-advisor", "regalloc-priority"
 
     # LLVM converts it to an unsigned without a check.
     LARGEST: ClassVar[float] = float(np.nextafter(np.float32(2**32), np.float32(0)))
     _EXPECTED = f"a number from 0 to {LARGEST:.0f}"
     _ENCODE = struct.Struct("<f").pack
-
-    def flags(self, base: str) -> list[str]:
-        """As in `Advisor`."""
-        return [
-            "-regalloc-enable-priority-advisor=release",
-            f"-regalloc-priority-interactive-channel-base={base}",
-        ]
 
     def encode(self, value: Any, features: Features) -> bytes:
         """As in `Advisor`."""

@@ -66,13 +66,10 @@ class Decoder:
     def __init__(
         self, peer: str, fd: int, on_header: Callable[[Header], None] = lambda _: None
     ) -> None:
-        """Reads nothing yet.
+        """Reads nothing yet; later from ``fd``, which does not block.
 
-        Args:
-            peer: who writes, for errors.
-            fd: where to read; it does not block.
-            on_header: called with each header, of which every process has one; it
-                raises when it doesn't like it.
+        Each header, of which every process has one, is given to ``on_header``, which
+        raises when it doesn't like it.
         """
         self.header: Header | None = None
         self.features: Features = {}
@@ -210,11 +207,8 @@ class Decoder:
                 )
             names.add(spec.name)
         if not 0 < header.nbytes <= MAX_OBSERVATION:
-            raise self._malformed(
-                f"a question of 1 to {MAX_OBSERVATION} bytes",
-                f"{header.nbytes}",
-                self._start,
-            )
+            expected = f"a question of 1 to {MAX_OBSERVATION} bytes"
+            raise self._malformed(expected, f"{header.nbytes}", self._start)
         return header
 
     def _consume(self, stop: int) -> None:

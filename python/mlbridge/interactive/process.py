@@ -52,12 +52,8 @@ class GuardedProcess:
     ) -> None:
         """Starts the command, with nothing to read from stdin.
 
-        Args:
-            command: the program and its arguments.
-            folder: of files alone, which belongs to this object from now on.
-            limit: seconds after which the guard ends it; inf for none.
-            cwd: where it runs.
-            env: its whole environment; None is this process's.
+        The folder, of files alone, belongs to this object from now on. The guard ends
+        the command after ``limit`` seconds, which may be inf.
 
         Raises:
             OSFailure: the guard cannot be started.

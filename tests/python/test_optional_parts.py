@@ -1,0 +1,111 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A few steps of what Ray is for, on one cluster of two nodes.
+
+That it learns, and of phase ordering, is in the long tests of `make test-full`.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray", reason="Ray is not installed: run scripts/make-venv train")
+
+from mlbridge import ModelRunner
+from mlbridge_optimizations.registry import find
+from mlbridge_optimizations.training import policy
+from mlbridge_optimizations.training.experiment import MODEL, Experiment
+from mlbridge_optimizations.training.settings import TrainingSettings
+from test_optimization import PROGRAM, SPILLS
+
+pytestmark = [
+    pytest.mark.skipif(
+        not PROGRAM.exists(),
+        reason="The example's compiler is not built: run scripts/build release",
+    ),
+    # Ray and RLlib warn of their own ways.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+
+@pytest.fixture(scope="module")
+def spills(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    file = tmp_path_factory.mktemp("spills") / "spills.py"
+    file.write_text(SPILLS)
+    return find(str(file))
+
+
+@pytest.fixture(scope="module")
+def two_nodes(spills: Any) -> Iterator[str]:
+    """The address of a Ray cluster, which everything here uses.
+
+    What the optimisation's file defines travels with what is sent to the nodes: it is
+    read before.
+    """
+    import ray
+    from ray.cluster_utils import Cluster
+
+    from mlbridge_optimizations.training.rllib import cluster
+
+    memory = 100 << 20
+    nodes: Any = Cluster(
+        initialize_head=True,
+        # Workers are on the other.
+        head_node_args={"num_cpus": 0, "object_store_memory": memory},
+    )
+    try:
+        nodes.add_node(num_cpus=3, object_store_memory=memory)
+        with cluster(3, nodes.address):
+            known: Any = ray.nodes
+            assert [node["Alive"] for node in known()] == [True, True]
+            yield nodes.address
+    finally:
+        nodes.shutdown()
+
+
+@pytest.fixture
+def experiment(spills: Any, tmp_path: Path) -> Experiment:
+    settings = TrainingSettings(
+        tmp_path / "out", engine="rllib", steps=32, rollout=16, hidden="8"
+    )
+    return Experiment(spills, spills.settings(), settings)
+
+
+@pytest.mark.parametrize("algo", ["dqn", "appo"])
+def test_rllib_trains_and_exports(
+    experiment: Experiment, two_nodes: str, algo: str
+) -> None:
+    wanted = experiment.changed(algo=algo)
+    exported = policy.train(wanted, address=two_nodes)[MODEL]
+    assert int((wanted.settings.out / "checkpoint/steps").read_text()) >= 32
+    with ModelRunner(f"onnx:{exported.path}") as runner:
+        (ranges,) = (feature.name for feature in exported.features)
+        advice = runner.evaluate({ranges: np.full((1, 15), 0.5, np.float32)})
+    values = advice.values() if isinstance(advice, dict) else [advice]
+    assert all(np.isfinite(value).all() for value in values), advice
+
+
+def test_tuning_takes_the_best_of_its_trials(
+    experiment: Experiment, two_nodes: str
+) -> None:
+    from mlbridge_optimizations.training.tune import tune
+
+    ended: list[int] = []
+    # As a progress bar, it is not for a file.
+    lock = RLock()
+
+    def show(done: int) -> None:
+        with lock:
+            ended.append(done)
+
+    wanted = experiment.changed(steps=64)
+    best, rows = tune(wanted, 2, address=two_nodes, show=show)
+    assert ended == [1, 2]
+    assert len(rows) == 2
+    assert float(rows[0][-1]) >= float(rows[1][-1])
+    assert f"{best.settings.learning_rate:.2g}" == rows[0][0]
