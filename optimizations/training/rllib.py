@@ -19,8 +19,6 @@ from typing import Any
 
 # Before Ray is imported: it reports to nobody.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-# It prints as errors what it deals with itself; what matters is an exception.
-os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
 
 import cloudpickle as pickle
 import ray
@@ -94,7 +92,7 @@ def cluster(cpus: int, address: str | None) -> Iterator[None]:
         by_value: Any = ray.cloudpickle.register_pickle_by_value
         by_value(sys.modules[name])
     # RLlib's notes on its own versions are for those who write programs for it.
-    logging.getLogger("ray").setLevel(logging.ERROR)
+    logging.getLogger("ray.rllib").setLevel(logging.ERROR)
     ray.init(**settings)
     try:
         yield
