@@ -78,8 +78,8 @@ def quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs of a corpus are tried with less to do, but for `make test-full`."""
     runs = pytest.importorskip("mlbridge_optimizations.corpus.runs")
     if not IS_FULL:
-        test = runs._packer(1, "-9 -c", "-d -c")
-        monkeypatch.setitem(runs.RUN_TESTS, "bzip2", test)
+        about = {**runs.PROGRAMS["bzip2"]["test"], "make": "text in 1"}
+        monkeypatch.setitem(runs.RUN_TESTS, "bzip2", runs._test(**about))
 
 
 def assert_same(found: Any, expected: Any) -> None:
