@@ -56,6 +56,7 @@ class Metric:
         label: in plots; the name if it is empty.
         of: from the sum of an episode's rewards and its last info to a number.
         stock: what the compiler's own heuristic has, drawn as a line; None: unknown.
+        stock_label: what that line is called.
         is_cost: whether less is better.
     """
 
@@ -63,6 +64,7 @@ class Metric:
     label: str = ""
     of: Callable[[float, Mapping[str, Any]], float] = lambda total, info: total
     stock: float | None = None
+    stock_label: str = "the compiler"
     is_cost: bool = False
 
 

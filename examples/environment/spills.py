@@ -131,5 +131,7 @@ OPTIMIZATION = Optimization(
             lambda seen: int(np.argmin(rows_of(seen)[:, 2]))
         ),
     },
-    metric=Metric("return", "-spill cost / optimum", stock=-1),
+    metric=Metric(
+        "return", "-spill cost / optimum", stock=-1, stock_label="the optimum"
+    ),
 )

@@ -109,7 +109,10 @@ class Curve:
             panel.grid(visible=True, alpha=0.25)
         if self.metric.stock is not None:
             panels[-1].axhline(
-                self.metric.stock, color="green", linestyle="--", label="the compiler"
+                self.metric.stock,
+                color="green",
+                linestyle="--",
+                label=self.metric.stock_label,
             )
         panels[-1].legend(fontsize="small")
         figure.suptitle(title)
