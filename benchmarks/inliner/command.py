@@ -3,15 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``mlbridge bench inliner``."""
 
-import os
 import re
-import resource
 import shlex
 import shutil
 import statistics
-import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,17 +21,11 @@ from mlbridge import aot
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.errors import ModelError, OSFailure
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    Build,
-    JsonFile,
-    choice,
-    progress_on,
-    write_rows,
-)
-from mlbridge_benchmarks.common.processes import ROOT, WORKLOADS, find_build
+from mlbridge_benchmarks.common import options as cli
+from mlbridge_benchmarks.common.processes import ROOT, WORKLOADS, find_build, timed
 from mlbridge_benchmarks.common.tables import plain_table
+from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.sources import unpack
-from mlbridge_optimizations.corpus.toolchain import CLANG
 
 MODEL = ROOT / "models" / "inlining-imitation" / "inliner.onnx"
 
@@ -123,14 +113,12 @@ def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
 
     Counting instructions, by valgrind, makes it some thirty times as slow.
     """
-    environment = {**os.environ, "MLBRIDGE_MODULES": str(what.modules)}
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
         target, counted = Path(folder, "out.o"), Path(folder, "counted")
-        command = [CLANG, "-Oz", "-w", *what.flags]
+        command = [toolchain.CLANG, "-Oz", "-w", *what.flags]
         if spec is not None:
-            command.append(f"-fpass-plugin={what.plugin}")
-            for option in (f"inliner={spec}", "on-error=fatal", "print-statistics"):
-                command += ["-mllvm", f"-mlbridge-{option}"]
+            told = (f"inliner={spec}", "on-error=fatal", "print-statistics")
+            command += toolchain.plugin_flags(what.plugin, *told)
         command += ["-c", str(what.source), "-o", str(target)]
         if count:
             # Addresses that are random make hash tables differ from run to run.
@@ -139,31 +127,21 @@ def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
                 *(f"--log-file={counted}", "--cachegrind-out-file=/dev/null"),
                 *command,
             ]
-        start = time.perf_counter()
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=SECONDS
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        wall = time.perf_counter() - start
-        if done.returncode:
-            raise ModelError(f"{shlex.join(command)} failed:\n{done.stderr.strip()}")
+        took = timed(command, {"MLBRIDGE_MODULES": str(what.modules)}, SECONDS)
         instructions = _instructions(counted.read_text()) if count else 0
         contents = target.read_bytes()
     figures = {
-        key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", done.stderr)
+        key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", took.stderr)
     }
     if figures.get("deferred", 0) or figures.get("failed", 0):
-        raise ModelError(f"not all decisions are the model's: {done.stderr.strip()}")
-    user = after.ru_utime - before.ru_utime
-    system = after.ru_stime - before.ru_stime
+        raise ModelError(f"not all decisions are the model's: {took.stderr.strip()}")
     return Run(
         contents,
         int(figures.get("asked", 0)),
         figures.get("first_us", 0.0),
         figures.get("mean_us", 0.0),
-        1000 * (user + system),
-        1000 * wall,
+        1000 * took.cpu_seconds,
+        1000 * took.seconds,
         instructions,
     )
 
@@ -334,8 +312,8 @@ def inliner_command(
     plugin: Annotated[
         Path | None, typer.Option(help="The LLVM plug-in. [default: the one built]")
     ] = None,
-    json_file: JsonFile = None,
-    build: Build = None,
+    json_file: cli.JsonFile = None,
+    build: cli.Build = None,
 ) -> None:
     """Measure what a model in the compiler costs clang's inliner.
 
@@ -352,7 +330,7 @@ def inliner_command(
     if count and not (shutil.which("valgrind") and shutil.which("setarch")):
         console.print("[yellow]no valgrind here: instructions are not counted[/]")
         count = False
-    chosen = choice("--scheme", scheme, tuple(LIMITS))
+    chosen = cli.choice("--scheme", scheme, tuple(LIMITS))
     if source is None:
         source, flags = _default_source()
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
@@ -369,14 +347,10 @@ def inliner_command(
             )
         what = Compile(source, tuple(shlex.split(flags)), plugin.resolve(), modules)
         compiles = runs * (2 + 2 * len(specs)) + count * (4 + 4 * len(specs))
-        with progress_on(console) as progress:
-            task = progress.add_task(source.name, total=compiles)
-            rows = measure(
-                what,
-                specs,
-                runs=runs,
-                count=count,
-                advance=lambda: progress.advance(task),
-            )
+        with cli.progress_on(console) as progress:
+            advance = cli.begin(progress, source.name, compiles)
+            rows = measure(what, specs, runs=runs, count=count, advance=advance)
     console.print(table(rows))
-    write_rows(console, [asdict(row) | {"share": row.share} for row in rows], json_file)
+    cli.write_rows(
+        console, [asdict(row) | {"share": row.share} for row in rows], json_file
+    )

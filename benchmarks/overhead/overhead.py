@@ -4,6 +4,7 @@
 """``mlbridge bench overhead``: bytes, milliseconds and memory beside clang's."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -20,25 +21,13 @@ from rich.table import Table
 from mlbridge import inprocess
 from mlbridge.errors import ModelError, OSFailure
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    MODEL_RUNNERS,
-    Build,
-    JsonFile,
-    ModelRunner,
-    Plugin,
-    Rounds,
-    begin,
-    choice,
-    find_plugin,
-    progress_on,
-    write_rows,
-)
-from mlbridge_benchmarks.common.processes import WORKLOADS, find_build
+from mlbridge_benchmarks.common import options as cli
+from mlbridge_benchmarks.common.processes import WORKLOADS, find_build, runtimes
 from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_benchmarks.threads import threads
 from mlbridge_benchmarks.threads.threads import Source
 from mlbridge_optimizations.corpus.sources import unpack
-from mlbridge_optimizations.corpus.toolchain import CLANG
+from mlbridge_optimizations.corpus.toolchain import CLANG, plugin_flags
 
 SECONDS = 120.0  # More than one compile takes.
 
@@ -90,26 +79,17 @@ def clang_files() -> tuple[Path, ...]:
 
 def variants(plugin: Path, runners: Sequence[str], folder: Path) -> list[Variant]:
     """Stock clang, the plug-in alone, and the plug-in with each kind of model."""
-    load = (f"-fpass-plugin={plugin}",)
     made = [
         Variant("stock", (), (), asks=False),
-        Variant("plug-in", load, (plugin,), asks=False),
+        Variant("plug-in", tuple(plugin_flags(plugin)), (plugin,), asks=False),
     ]
     for model in threads.models(runners, folder):
         files = [plugin, Path(model.spec.partition(":")[2])]
         if model.runner == "onnx" and (runtime := inprocess.onnxruntime()):
             files.append(runtime.resolve())
-        options = [
-            word
-            for option in (
-                f"-mlbridge-inliner={model.spec}",
-                "-mlbridge-on-error=fatal",
-                "-mlbridge-print-statistics",
-            )
-            for word in ("-mllvm", option)
-        ]
-        name = f"+ {model.runner}"
-        made.append(Variant(name, (*load, *options), tuple(files), asks=True))
+        told = (f"inliner={model.spec}", "on-error=fatal", "print-statistics")
+        options = tuple(plugin_flags(plugin, *told))
+        made.append(Variant(f"+ {model.runner}", options, tuple(files), asks=True))
     return made
 
 
@@ -125,7 +105,7 @@ def compile_once(
         capture_output=True,
         text=True,
         timeout=SECONDS,
-        env=threads.environment(),
+        env={**os.environ, **runtimes()},
     )
     asked = re.search(r"asked=(\d+) ", done.stderr)
     if done.returncode or (variant.asks and not asked):
@@ -224,7 +204,7 @@ def _module(source: Path | None) -> Source:
 
 
 def overhead_command(
-    runner: ModelRunner = None,
+    runner: cli.ModelRunner = None,
     source: Annotated[
         Path | None,
         typer.Option(
@@ -233,10 +213,10 @@ def overhead_command(
             help="The module that is compiled. [default: bzip2's compress.c]",
         ),
     ] = None,
-    rounds: Rounds = 25,
-    plugin: Plugin = None,
-    json_file: JsonFile = None,
-    build: Build = None,
+    rounds: cli.Rounds = 25,
+    plugin: cli.Plugin = None,
+    json_file: cli.JsonFile = None,
+    build: cli.Build = None,
 ) -> None:
     """Measure what the plug-in adds to clang: size, start-up, memory.
 
@@ -256,13 +236,13 @@ def overhead_command(
     ```
     """
     console = TableConsole(highlight=False)
-    chosen = choice("--runner", runner, MODEL_RUNNERS)
+    chosen = cli.choice("--runner", runner, cli.MODEL_RUNNERS)
     found_build = find_build(build, ["run-client"])
-    found_plugin = find_plugin(plugin)
+    found_plugin = cli.find_plugin(plugin)
     module = _module(source)
     with (
         tempfile.TemporaryDirectory(prefix="mlb") as temporary,
-        progress_on(console, auto_refresh=False) as progress,
+        cli.progress_on(console, auto_refresh=False) as progress,
     ):
         folder = Path(temporary)
         smallest = folder / "smallest.c"
@@ -274,11 +254,11 @@ def overhead_command(
             [Source("start-up", smallest), module],
             rounds=rounds,
             folder=folder,
-            on_round=begin(progress, "compiles", rounds + 1),
+            on_round=cli.begin(progress, "compiles", rounds + 1),
         )
         made = rows(results, wanted)
     console.print(_table(made))
     stock = clang_files()
     sizes = sum(path.stat().st_size for path in stock) / 2**20
     console.print(f"stock clang: {sizes:.1f} MiB in {len(stock)} files")
-    write_rows(console, made, json_file)
+    cli.write_rows(console, made, json_file)

@@ -17,19 +17,7 @@ from typer import Option
 from mlbridge.extras import need
 from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    HOW_TO_INSTALL,
-    JsonFile,
-    Plugin,
-    Rounds,
-    choice,
-    find_plugin,
-    find_vocabulary,
-    parse_counts,
-    progress_on,
-    write_plot,
-    write_rows,
-)
+from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common.processes import ROOT
 from mlbridge_benchmarks.common.tables import bounds_table
 
@@ -49,7 +37,7 @@ TRAINERS = ("torch", "gymnasium", "stable_baselines3", "elftools", "onnxruntime"
 class Setting:
     """Of all of them."""
 
-    rounds: Rounds = 5
+    rounds: cli.Rounds = 5
     flow: Annotated[
         list[str] | None,
         Option(metavar="NAME", help="Only this flow; may be repeated."),
@@ -71,8 +59,8 @@ class Setting:
             help="IR2Vec's, in LLVM's form. [default: build/ir2vec/ir2vec-300d.json]",
         ),
     ] = None
-    plugin: Plugin = None
-    json_file: JsonFile = None
+    plugin: cli.Plugin = None
+    json_file: cli.JsonFile = None
     plot_file: Annotated[
         Path | None,
         Option("--plot", metavar="FILE", help="Where it goes. [default: in build]"),
@@ -96,8 +84,8 @@ class Setting:
             SEEN,
             reward,
             steps=self.steps,
-            vocabulary=find_vocabulary(self.vocabulary),
-            plugin=find_plugin(self.plugin),
+            vocabulary=cli.find_vocabulary(self.vocabulary),
+            plugin=cli.find_plugin(self.plugin),
         )
 
     def write(
@@ -108,9 +96,9 @@ class Setting:
         draw: Callable[[Path], None],
     ) -> None:
         """Writes the rows, if that is wanted, and the plot."""
-        write_rows(console, rows, self.json_file)
+        cli.write_rows(console, rows, self.json_file)
         path = self.plot_file or ROOT / "build" / f"{name}.png"
-        write_plot(console, path, draw)
+        cli.write_plot(console, path, draw)
 
 
 @dataclass(frozen=True)
@@ -136,7 +124,7 @@ def need_packages(command: str, flow: list[str] | None, model: Path | None) -> N
     packages = PACKAGES + (() if model else POLICY_PACKAGES)
     if not flow or "aot" in flow:
         packages += AOT_PACKAGES
-    need(command, packages, HOW_TO_INSTALL)
+    need(command, packages, cli.HOW_TO_INSTALL)
 
 
 @dataclass(frozen=True)
@@ -168,7 +156,7 @@ def measure_flows(
 
     with (
         tempfile.TemporaryDirectory(prefix="mlb") as temporary,
-        progress_on(console) as progress,
+        cli.progress_on(console) as progress,
     ):
         folder = Path(temporary)
         task = progress.add_task("the model", total=None)
@@ -221,7 +209,7 @@ def _compile_time(
     from .task import Sample
 
     console = TableConsole(highlight=False)
-    names = choice("--flow", setting.flow, compile_time.FLOWS)
+    names = cli.choice("--flow", setting.flow, compile_time.FLOWS)
     options = setting.compiler()
     sample = Sample.draw(
         setting.corpus_folder, compiled.modules, setting.seed, size.most or None
@@ -271,7 +259,7 @@ def _gym(
     from .task import Sample
 
     console = TableConsole(highlight=False)
-    names = choice("--flow", setting.flow, gym_flow.FLOWS)
+    names = cli.choice("--flow", setting.flow, gym_flow.FLOWS)
     options = setting.compiler(space.actions)
     sample = Sample.draw(setting.corpus_folder, compiled.modules, setting.seed)
     outside = (gym_flow.GYM, gym_flow.KEPT, gym_flow.REWARDED)
@@ -351,18 +339,18 @@ def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
     mlbridge bench training --flow original --flow shm --iterations 0
     ```
     """
-    need("bench training", TRAINERS, HOW_TO_INSTALL)
+    need("bench training", TRAINERS, cli.HOW_TO_INSTALL)
     from . import training
     from .task import Sample
 
     console = TableConsole(highlight=False)
-    names = choice("--flow", setting.flow, training.FLOWS)
-    numbers = parse_counts("--workers", by.workers)
+    names = cli.choice("--flow", setting.flow, training.FLOWS)
+    numbers = cli.parse_counts("--workers", by.workers)
     options = setting.compiler(reward=training.REWARD)
     sample = Sample.draw(setting.corpus_folder, by.modules, setting.seed)
     with (
         tempfile.TemporaryDirectory(prefix="mlb") as temporary,
-        progress_on(console) as progress,
+        cli.progress_on(console) as progress,
     ):
         folder = Path(temporary)
         where = training.Setting(options, folder)

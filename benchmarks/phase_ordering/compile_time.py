@@ -23,9 +23,10 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
+from mlbridge_benchmarks.common.processes import own_cpu_seconds, timed
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.plot import panels_of
+from mlbridge_optimizations.plot import draw_bars, finish, panels_of
 
 from .original import OriginalTools
 from .task import (
@@ -34,9 +35,7 @@ from .task import (
     Server,
     in_process_specs,
     need_grpc,
-    own_cpu_seconds,
     served,
-    timed,
 )
 
 ORIGINAL, STOCK = "original", "clang -Oz"
@@ -141,9 +140,10 @@ class ClangFlow(Flow):
         self._running: Server | None = None
         self._options: list[str] = []
         if deployed is not None:
-            self._options.append(f"-fpass-plugin={deployed.compiler.plugin}")
-            for option in deployed.options(spec):
-                self._options += ["-mllvm", option]
+            self._options = [
+                f"-fpass-plugin={deployed.compiler.plugin}",
+                *toolchain.mllvm(deployed.options(spec)),
+            ]
 
     def __enter__(self) -> "ClangFlow":
         if self._server is not None:
@@ -392,20 +392,13 @@ def plot(results: Results, path: Path) -> None:
     with panels_of(path, 2) as (bars, points):
         names = list(results.runs)
         colours = [f"C{i}" for i in range(len(names))]
-        shown = bars.barh(names, [results.total(name) for name in names], color=colours)
-        bars.bar_label(shown, fmt="%.2f s", padding=3)
-        bars.invert_yaxis()
-        bars.margins(x=0.15)
-        bars.set_xlabel("s for all modules")
+        totals = [results.total(name) for name in names]
+        draw_bars(bars, names, totals, colours, "%.2f s", "s for all modules")
         for colour, name in zip(colours, names, strict=True):
             runs = results.runs[name]
             times = [
                 1e3 * median(r.seconds for r in runs[file]) for file in results.files
             ]
             points.plot(list(results.files.values()), times, f"{colour}.", label=name)
-        points.set_xscale("log")
-        points.set_yscale("log")
-        points.set_xlabel("instructions of a module")
-        points.set_ylabel("ms")
-        points.grid(visible=True, which="both", alpha=0.25)
-        points.legend(fontsize="small")
+        words = "instructions of a module"
+        finish(points, xscale="log", yscale="log", xlabel=words, ylabel="ms")

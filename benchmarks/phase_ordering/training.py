@@ -30,14 +30,15 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlbridge.errors import ModelError
+from mlbridge_benchmarks.common.processes import own_cpu_seconds
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 from mlbridge_optimizations.phase_ordering.model.network import Normalised
-from mlbridge_optimizations.plot import panels_of
+from mlbridge_optimizations.plot import draw_bars, finish, panels_of
 
 from .original import OriginalEnv
-from .task import Sample, environment_of, need_grpc, own_cpu_seconds
+from .task import Sample, environment_of, need_grpc
 
 ORIGINAL = "original"
 SPECS = {
@@ -482,25 +483,15 @@ def plot(results: Results, path: Path) -> None:
         labels = [f"{flow}, {n} worker{'s' * (n > 1)}" for flow, n in keys]
         flows = list(dict.fromkeys(flow for flow, _ in keys))
         colours = [f"C{flows.index(flow)}" for flow, _ in keys]
-        shown = panels[0].barh(
-            labels, [results.rate(*key) for key in keys], color=colours
-        )
-        panels[0].bar_label(shown, fmt="%.1f", padding=3)
-        panels[0].invert_yaxis()
-        panels[0].margins(x=0.15)
-        panels[0].set_xlabel("steps/s, without a learner")
+        rates = [results.rate(*key) for key in keys]
+        words = "steps/s, without a learner"
+        draw_bars(panels[0], labels, rates, colours, "%.1f", words)
         for (flow, workers), colour in zip(keys, colours, strict=True):
             if (flow, workers) in results.learned:
                 seconds = results.learning_seconds(flow, workers)
-                panels[1].plot(
-                    range(1, len(seconds) + 1),
-                    seconds,
-                    f"{colour}{'-' if workers == 1 else '--'}o",
-                    label=f"{flow}, {workers}",
-                )
+                iterations = range(1, len(seconds) + 1)
+                style = f"{colour}{'-' if workers == 1 else '--'}o"
+                panels[1].plot(iterations, seconds, style, label=f"{flow}, {workers}")
         if results.learned:
-            panels[1].set_xlabel("iterations of a DQN")
-            panels[1].set_ylabel("s")
-            panels[1].set_yscale("log")
-            panels[1].grid(visible=True, which="both", alpha=0.25)
-            panels[1].legend(fontsize="small")
+            words = "iterations of a DQN"
+            finish(panels[1], xlabel=words, ylabel="s", yscale="log")

@@ -17,15 +17,7 @@ from typer import Option
 from mlbridge.extras import pip_install
 from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    Build,
-    JsonFile,
-    begin,
-    choice,
-    only_runner,
-    progress_on,
-    write_rows,
-)
+from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common.processes import find_build, placements
 from mlbridge_benchmarks.common.tables import bounds_table
 
@@ -77,7 +69,7 @@ class _Options:
         Option(metavar="|".join(PLACEMENTS), help="Only this placement."),
     ] = None
     runner: Annotated[
-        list[str] | None, only_runner([*kinds(), *inprocess.RUNTIMES])
+        list[str] | None, cli.only_runner([*kinds(), *inprocess.RUNTIMES])
     ] = None
     serdes: Annotated[
         list[str] | None, Option(metavar="|".join(SERDES), help="Only this format.")
@@ -90,7 +82,7 @@ class _Options:
             "are then in the compiler's cache alone. Else they are written once.",
         ),
     ] = False
-    json_file: JsonFile = None
+    json_file: cli.JsonFile = None
     plot_file: Annotated[
         Path | None,
         Option(
@@ -100,7 +92,7 @@ class _Options:
             "its name. [default: rtt.png beside rtt-client]",
         ),
     ] = None
-    build: Build = None
+    build: cli.Build = None
 
 
 def _rtt(context: typer.Context, by: _Options) -> None:
@@ -125,7 +117,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     asked = _lengths(by.lengths)
     work = Workload.make(asked)
     found_build = find_build(by.build)
-    words = choice("--runner", by.runner, (*kinds(), *inprocess.RUNTIMES))
+    words = cli.choice("--runner", by.runner, (*kinds(), *inprocess.RUNTIMES))
     if not by.runner:
         words = ALL
         if not (found_build / "grpc-floor-server").exists():
@@ -135,9 +127,9 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     words = tuple(word for word in words if word in kinds())
     chosen = subjects(
         [name for word in words for name in kinds()[word]],
-        choice("--serdes", by.serdes, SERDES),
+        cli.choice("--serdes", by.serdes, SERDES),
     )
-    wanted = choice("--placement", by.placement, PLACEMENTS)
+    wanted = cli.choice("--placement", by.placement, PLACEMENTS)
     where = [p for p in placements() if p.name in wanted]
     if missing := set(wanted) - {p.name for p in where}:
         console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")
@@ -147,7 +139,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
 
     measured: list[Results] = []
     # It draws between sweeps.
-    with progress_on(console, auto_refresh=False) as progress:
+    with cli.progress_on(console, auto_refresh=False) as progress:
         for p in where if chosen else ():
             measured.append(
                 measure(
@@ -157,7 +149,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
                     sweeps=by.sweeps,
                     fresh=by.fresh,
                     build=found_build,
-                    on_round=begin(progress, p.name, rounds_of(by.sweeps)),
+                    on_round=cli.begin(progress, p.name, rounds_of(by.sweeps)),
                 )
             )
 
@@ -168,7 +160,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
                 inprocess.lengths_of(asked),
                 batches=inprocess.BATCHES_A_SWEEP * by.sweeps,
                 build=found_build,
-                on_start=partial(begin, progress),
+                on_start=partial(cli.begin, progress),
             )
 
     for results in measured:
@@ -178,7 +170,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     found = [b for r in measured for b in report.bounds(r)]
     console.print(bounds_table(found + inprocess.bounds(inside)))
     rows = report.rows(measured) + inprocess.as_dicts(inside)
-    write_rows(console, rows, by.json_file)
+    cli.write_rows(console, rows, by.json_file)
     path = by.plot_file or found_build / "rtt.png"
     if can_plot and measured:
         report.plot(measured, path)

@@ -20,9 +20,9 @@ from rich.table import Table
 
 from mlbridge import inprocess
 from mlbridge.extras import how_to_install, pip_install
-from mlbridge_benchmarks.common.processes import ENVIRONMENT, Worker, started
+from mlbridge_benchmarks.common.processes import Worker, runtimes, started
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_optimizations.plot import panels_of
+from mlbridge_optimizations.plot import finish, panels_of
 
 from . import savedmodel
 from .report import shown
@@ -106,9 +106,7 @@ def lengths_of(lengths: Sequence[int]) -> tuple[int, ...]:
 def _client(build: Path, batches: int, features: Path) -> Iterator[Any]:
     """A function that sends inprocess-client a line, and returns its answer."""
     core = max(os.sched_getaffinity(0))
-    variables = ENVIRONMENT | savedmodel.environment(build)
-    if runtime := inprocess.onnxruntime():
-        variables["MLBRIDGE_ONNXRUNTIME"] = str(runtime)
+    variables = runtimes() | savedmodel.environment(build)
     name = "inprocess-client"
     command: list[str | Path] = [build / name, str(core), features, str(batches)]
     with started(command, variables=variables) as process:
@@ -308,18 +306,11 @@ def plot(found: Sequence[Measured], path: Path) -> None:
             for colour, runtime in enumerate(runtimes):
                 mine = [m for m in found if (m.model, m.runtime) == (policy, runtime)]
                 lengths = [m.floats for m in mine]
-                panel.plot(
-                    lengths, [m.runner_us for m in mine], f"C{colour}", label=runtime
-                )
-                panel.plot(
-                    lengths,
-                    [m.floor_us for m in mine],
-                    f"C{colour}--",
-                    label=f"{runtime}, direct call",
-                )
-            panel.set_yscale("log")
-            panel.set_title(policy)
-            panel.set_xlabel("float32s in a question")
-            panel.grid(visible=True, which="both", alpha=0.25)
+                ours, floor = [m.runner_us for m in mine], [m.floor_us for m in mine]
+                panel.plot(lengths, ours, f"C{colour}", label=runtime)
+                label = f"{runtime}, direct call"
+                panel.plot(lengths, floor, f"C{colour}--", label=label)
+            is_last = panel is panels[-1]
+            labels = {"title": policy, "xlabel": "float32s in a question"}
+            finish(panel, legend=is_last, yscale="log", **labels)
         panels[0].set_ylabel("median call, us")
-        panels[-1].legend(fontsize="small")

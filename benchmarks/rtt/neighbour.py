@@ -17,16 +17,7 @@ import typer
 from rich.table import Table
 
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    LOCAL_RUNNERS,
-    Build,
-    JsonFile,
-    LocalRunner,
-    begin,
-    choice,
-    progress_on,
-    write_rows,
-)
+from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common.processes import (
     Placement,
     find_build,
@@ -158,9 +149,9 @@ def neighbour_command(
     floats: Annotated[
         int, typer.Option(min=1, max=1 << 20, help="How many float32s are sent.")
     ] = 500,
-    runner: LocalRunner = None,
-    json_file: JsonFile = None,
-    build: Build = None,
+    runner: cli.LocalRunner = None,
+    json_file: cli.JsonFile = None,
+    build: cli.Build = None,
 ) -> None:
     """Time round trips while a third process keeps the model's core busy.
 
@@ -173,15 +164,15 @@ def neighbour_command(
     found_build = find_build(build)
     chosen = [
         (name, p)
-        for name in choice("--runner", runner, LOCAL_RUNNERS)
+        for name in cli.choice("--runner", runner, cli.LOCAL_RUNNERS)
         for p in placements()
     ]
     rows: list[Row] = []
     # It draws between sweeps.
-    with progress_on(console, auto_refresh=False) as progress:
+    with cli.progress_on(console, auto_refresh=False) as progress:
         for name, placement in chosen:
             total = 2 * sweeps_of(trips)
-            advance = begin(progress, f"{name}, {placement.name}", total)
+            advance = cli.begin(progress, f"{name}, {placement.name}", total)
             rows += measure(
                 name,
                 placement,
@@ -191,4 +182,4 @@ def neighbour_command(
                 on_sweep=advance,
             )
     console.print(table(rows))
-    write_rows(console, [asdict(row) for row in rows], json_file)
+    cli.write_rows(console, [asdict(row) for row in rows], json_file)

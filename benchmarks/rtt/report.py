@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_optimizations.plot import panels_of
+from mlbridge_optimizations.plot import finish, panels_of
 
 from .measurement import Results, Series, Subject
 
@@ -163,9 +163,11 @@ def plot(measured: Sequence[Results], path: Path) -> None:
                 panel.plot(lengths, series.median, label=label)
             for name, baseline in results.baselines.items():
                 panel.plot(lengths, baseline.median, ":", label=f"{name} alone")
-            panel.set_yscale("log")
-            panel.set_title(results.placement.name)
-            panel.set_xlabel("float32s in a question")
-            panel.grid(visible=True, which="both", alpha=0.25)
+            finish(
+                panel,
+                legend=panel is panels[-1],
+                yscale="log",
+                title=results.placement.name,
+                xlabel="float32s in a question",
+            )
         panels[0].set_ylabel("median round trip, us")
-        panels[-1].legend(fontsize="small")

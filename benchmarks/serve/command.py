@@ -17,16 +17,7 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    LOCAL_RUNNERS,
-    Build,
-    JsonFile,
-    LocalRunner,
-    choice,
-    parse_counts,
-    progress_on,
-    write_rows,
-)
+from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common.processes import Worker, find_build, started
 from mlbridge_benchmarks.common.tables import plain_table
 
@@ -145,9 +136,9 @@ def serve(
     seconds: Annotated[
         float, typer.Option(min=0.1, help="How long each row is measured.")
     ] = 3.0,
-    runner: LocalRunner = None,
-    json_file: JsonFile = None,
-    build: Build = None,
+    runner: cli.LocalRunner = None,
+    json_file: cli.JsonFile = None,
+    build: cli.Build = None,
 ) -> None:
     """Count the decisions that one model gives to many compilers.
 
@@ -157,16 +148,16 @@ def serve(
     compiler that was served least got, as a part of the mean: 1.00 is fair.
     """
     console = TableConsole(highlight=False)
-    counts = parse_counts("--clients", clients)
+    counts = cli.parse_counts("--clients", clients)
     found_build = find_build(build)
     loads = [
         Load(name, count, batch, delay, model_ms, floats, seconds)
-        for name in choice("--runner", runner, LOCAL_RUNNERS)
+        for name in cli.choice("--runner", runner, cli.LOCAL_RUNNERS)
         for count in counts
         for batch, delay in ((1, 0.0), (max_batch, max_delay))
     ]
     rows: list[Row] = []
-    with progress_on(console) as progress:
+    with cli.progress_on(console) as progress:
         task = progress.add_task("", total=len(loads))
         for load in loads:
             progress.update(
@@ -177,4 +168,4 @@ def serve(
             rows.append(measure(load, found_build))
             progress.advance(task)
     console.print(table(rows))
-    write_rows(console, [asdict(row) for row in rows], json_file)
+    cli.write_rows(console, [asdict(row) for row in rows], json_file)

@@ -17,25 +17,11 @@ from typer import Option
 from mlbridge.errors import ModelError
 from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    MODEL_RUNNERS,
-    Build,
-    JsonFile,
-    ModelRunner,
-    Plugin,
-    Rounds,
-    begin,
-    choice,
-    find_plugin,
-    parse_counts,
-    progress_on,
-    write_plot,
-    write_rows,
-)
+from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common.processes import WORKLOADS, find_build
 from mlbridge_benchmarks.common.tables import number, plain_table
 from mlbridge_optimizations.corpus.sources import unpack
-from mlbridge_optimizations.plot import panels_of
+from mlbridge_optimizations.plot import finish, panels_of
 
 from . import threads
 from .threads import Cell, Cells, Model, Round, Source
@@ -114,21 +100,12 @@ def plot(decided: Cells, compiled: Cells, path: Path) -> None:
                         cell.rate if cells is decided else cell.seconds
                         for cell in mine.values()
                     ]
-                    panel.plot(
-                        list(mine),
-                        values,
-                        f"C{colour}{dashes}o",
-                        label=f"{name}, {side}",
-                    )
-            panel.set_xlabel("threads of one process, or processes")
-            panel.set_ylabel(label)
+                    style, said = f"C{colour}{dashes}o", f"{name}, {side}"
+                    panel.plot(list(mine), values, style, label=said)
             panel.set_xscale("log", base=2)
-            if cells is decided:
-                panel.set_yscale("log")
-            else:
-                panel.set_ylim(bottom=0)
-            panel.grid(visible=True, which="both", alpha=0.25)
-            panel.legend(fontsize="small")
+            limits = {"yscale": "log"} if cells is decided else {"ylim": (0, None)}
+            xlabel = "threads of one process, or processes"
+            finish(panel, xlabel=xlabel, ylabel=label, **limits)
 
 
 class _Compiles:
@@ -160,7 +137,7 @@ class _Options:
     counts: Annotated[
         str, Option("--threads", metavar="N,N,...", help="How many at once.")
     ] = COUNTS
-    runner: ModelRunner = None
+    runner: cli.ModelRunner = None
     only: Annotated[
         list[str] | None, Option(metavar="|".join(PARTS), help="Only this part.")
     ] = None
@@ -177,9 +154,9 @@ class _Options:
     seconds: Annotated[
         float, Option(min=0.05, help="How long decisions are counted each time.")
     ] = 0.5
-    rounds: Rounds = 5
-    plugin: Plugin = None
-    json_file: JsonFile = None
+    rounds: cli.Rounds = 5
+    plugin: cli.Plugin = None
+    json_file: cli.JsonFile = None
     plot_file: Annotated[
         Path | None,
         Option(
@@ -188,7 +165,7 @@ class _Options:
             help="Where the plot goes. [default: threads.png beside threads-client]",
         ),
     ] = None
-    build: Build = None
+    build: cli.Build = None
 
 
 def _threads(context: typer.Context, wanted: _Options) -> None:
@@ -213,19 +190,19 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
     ```
     """
     console = TableConsole(highlight=False)
-    numbers = parse_counts("--threads", wanted.counts)
-    chosen = choice("--runner", wanted.runner, MODEL_RUNNERS)
-    parts = choice("--only", wanted.only, PARTS)
-    names = choice("--program", wanted.program, threads.PROGRAMS)
+    numbers = cli.parse_counts("--threads", wanted.counts)
+    chosen = cli.choice("--runner", wanted.runner, cli.MODEL_RUNNERS)
+    parts = cli.choice("--only", wanted.only, PARTS)
+    names = cli.choice("--program", wanted.program, threads.PROGRAMS)
     clients = {"decisions": "threads-client", "compile": "compile-client"}
     found_build = find_build(wanted.build, [clients[part] for part in parts])
-    found_plugin = find_plugin(wanted.plugin) if "compile" in parts else None
+    found_plugin = cli.find_plugin(wanted.plugin) if "compile" in parts else None
 
     decided: Cells = {}
     compiled: Cells = {}
     with (
         tempfile.TemporaryDirectory(prefix="mlb") as temporary,
-        progress_on(console, auto_refresh=False) as progress,
+        cli.progress_on(console, auto_refresh=False) as progress,
     ):
         folder = Path(temporary)
         models = threads.models(chosen, folder)
@@ -238,7 +215,7 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
 
         total = 2 * len(numbers) * wanted.rounds
         if "decisions" in parts:
-            advance = begin(progress, "decisions", total * len(models))
+            advance = cli.begin(progress, "decisions", total * len(models))
             decided = threads.measure(
                 decide, models, numbers, rounds=wanted.rounds, on_round=advance
             )
@@ -251,7 +228,7 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
             modules = threads.emit_bitcode(sources, folder)
             compiles = _Compiles(found_build, found_plugin, modules, folder)
             models += threads.models(["llvm"], folder)
-            advance = begin(progress, "compile", total * len(models))
+            advance = cli.begin(progress, "compile", total * len(models))
             compiled = threads.measure(
                 compiles, models, numbers, rounds=wanted.rounds, on_round=advance
             )
@@ -267,9 +244,9 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
             "[yellow]other work has had part of the cores: CPU tells more than time[/]"
         )
     made = threads.rows("decisions", decided) + threads.rows("compile", compiled)
-    write_rows(console, made, wanted.json_file)
+    cli.write_rows(console, made, wanted.json_file)
     path = wanted.plot_file or found_build / "threads.png"
-    write_plot(console, path, partial(plot, decided, compiled))
+    cli.write_plot(console, path, partial(plot, decided, compiled))
 
 
 threads_command = with_options(_threads, _Options)

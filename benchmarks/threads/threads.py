@@ -6,7 +6,6 @@
 import hashlib
 import json
 import os
-import resource
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,9 +16,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from mlbridge import inprocess
-from mlbridge.errors import ModelError, PeerClosed
-from mlbridge_benchmarks.common.processes import ENVIRONMENT, in_checkout
+from mlbridge.errors import ModelError
+from mlbridge_benchmarks.common.processes import (
+    Worker,
+    children_cpu_seconds,
+    in_checkout,
+    runtimes,
+    started,
+)
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import CLANG
 
@@ -104,53 +108,22 @@ def feature_names() -> list[str]:
     return [given.name for given in graph.input]
 
 
-def environment() -> dict[str, str]:
-    """Of the clients: one thread a runtime, and ONNX Runtime where it is."""
-    variables = {**os.environ, **ENVIRONMENT}
-    if runtime := inprocess.onnxruntime():
-        variables["MLBRIDGE_ONNXRUNTIME"] = str(runtime)
-    return variables
-
-
-def _clients(
-    build: Path, model: Model, names: Path, counts: Sequence[int], stack: ExitStack
-) -> "list[subprocess.Popen[str]]":
-    """One client for each count of threads, all of which have had an answer."""
-    started = [
-        stack.enter_context(
-            subprocess.Popen(
-                [build / "threads-client", model.spec, str(count), names],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment(),
-                text=True,
-            )
-        )
-        for count in counts
-    ]
-    for client in started:
-        stack.callback(client.terminate)
-        assert client.stdout is not None
-        if client.stdout.readline() != "ready\n":
-            raise PeerClosed("threads-client did not get its first answer")
-    return started
-
-
 def decide(
     build: Path, model: Model, names: Path, counts: Sequence[int], seconds: float
 ) -> Round:
     """Has clients ask at the same time: one for each count of threads."""
+    name = "threads-client"
     with ExitStack() as stack:
-        clients = _clients(build, model, names, counts, stack)
+        clients = []
+        for count in counts:
+            command: list[str | Path] = [build / name, model.spec, str(count), names]
+            process = stack.enter_context(started(command, variables=runtimes()))
+            clients.append(Worker(name, process))
         for client in clients:
-            print(seconds, file=client.stdin, flush=True)
-        found = []
+            client.meet()
         for client in clients:
-            assert client.stdout is not None
-            line = client.stdout.readline()
-            if not line:
-                raise PeerClosed("threads-client has ended")
-            found.append(json.loads(line))
+            client.send(str(seconds))
+        found = [json.loads(client.line()) for client in clients]
     return Round(
         sum(one["decisions"] for one in found),
         max(one["seconds"] for one in found),
@@ -211,11 +184,12 @@ def compile_modules(
     def run(threads: int, files: Sequence[Path]) -> None:
         command: list[str | Path] = [build / "compile-client", str(threads), folder]
         command += [plugin, model.spec, *files]
-        done = subprocess.run(command, env=environment(), timeout=COMPILE_SECONDS)
+        variables = {**os.environ, **runtimes()}
+        done = subprocess.run(command, env=variables, timeout=COMPILE_SECONDS)
         if done.returncode:
             raise ModelError(f"compile-client ended with status {done.returncode}")
 
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_cpu_seconds()
     start = time.perf_counter()
     if side == "threads":
         run(count, modules)
@@ -223,9 +197,7 @@ def compile_modules(
         with ThreadPoolExecutor(count) as pool:
             list(pool.map(lambda module: run(1, [module]), modules))
     seconds = time.perf_counter() - start
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    return Round(1, seconds, cpu)
+    return Round(1, seconds, children_cpu_seconds() - before)
 
 
 def digest(folder: Path) -> str:

@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 
 from mlbridge import serving
 from mlbridge_optimizations.corpus.sources import SourceProgram
-from mlbridge_optimizations.corpus.toolchain import link, run
+from mlbridge_optimizations.corpus.toolchain import link, mllvm, run
 
 from .agreement import Agreement
 from .policy import Policy
-from .toolchain import compile_program, in_spec, mllvm, model_flags, text_size
+from .toolchain import compile_program, in_spec, model_flags, text_size
 
 # The ways to the model in another process, each with how questions are written.
 SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}

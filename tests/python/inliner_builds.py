@@ -16,10 +16,10 @@ import pytest
 
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge_optimizations.corpus.sources import SourceProgram
-from mlbridge_optimizations.corpus.toolchain import CLANG, run
+from mlbridge_optimizations.corpus.toolchain import CLANG, mllvm, run
 from mlbridge_optimizations.inlining.network import InliningNetwork
 from mlbridge_optimizations.inlining.policy import Policy
-from mlbridge_optimizations.inlining.toolchain import mllvm, model_flags
+from mlbridge_optimizations.inlining.toolchain import model_flags
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "models" / "inlining-imitation"

@@ -33,6 +33,7 @@ from mlbridge import (
     Unsupported,
     extras,
 )
+from mlbridge_benchmarks.common import processes
 from mlbridge_benchmarks.common.options import find_plugin, find_vocabulary
 from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.phase_ordering import compile_time, training
@@ -233,17 +234,17 @@ def test_a_compile_that_hangs_or_is_interrupted_is_ended(
     command = ["sleep", "60"]
     waiting = toolchain.wait_for
     monkeypatch.setattr(
-        toolchain, "wait_for", lambda process, what: waiting(process, what, 0.1)
+        toolchain, "wait_for", lambda process, what, _: waiting(process, what, 0.1)
     )
     with pytest.raises(Timeout, match=r"sleep 60: no end"):
-        phase_ordering.timed(command)
+        processes.timed(command)
     monkeypatch.undo()
     main = threading.main_thread().ident
     assert main is not None
     timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        phase_ordering.timed(command)
+        processes.timed(command)
     timer.join()
     assert children() == before
 
@@ -260,9 +261,9 @@ def test_what_a_process_takes_is_all_of_its_threads(tmp_path: Path) -> None:
     with started([sys.executable, "-c", script]) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"done\n"
-        assert phase_ordering.cpu_seconds_of(process.pid) >= 0.2
+        assert processes.cpu_seconds_of(process.pid) >= 0.2
     with pytest.raises(PeerClosed, match="has ended"):
-        phase_ordering.cpu_seconds_of(process.pid)
+        processes.cpu_seconds_of(process.pid)
 
 
 def test_a_server_that_ends_says_why(tmp_path: Path) -> None:

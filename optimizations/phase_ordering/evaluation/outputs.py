@@ -140,8 +140,7 @@ def random_sequence(numbers: range, seed: int, module: str) -> list[int]:
 
 def deployed(spec: str, plugin: Path) -> list[str]:
     """The flags with which clang asks a model, and does not go on without it."""
-    options = [f"-mlbridge-phase-ordering={spec}", "-mlbridge-on-error=fatal"]
-    return [f"-fpass-plugin={plugin}", *(w for o in options for w in ("-mllvm", o))]
+    return toolchain.plugin_flags(plugin, f"phase-ordering={spec}", "on-error=fatal")
 
 
 def check_outputs(
