@@ -9,9 +9,9 @@ import shutil
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
@@ -65,6 +65,11 @@ class Run:
     cpu_ms: float
     wall_ms: float
     instructions: int = 0
+
+    @property
+    def start_up_ms(self) -> float:
+        """What the first question took more than the others."""
+        return (self.first_us - self.mean_us) / 1000
 
     @property
     def asking(self) -> float:
@@ -128,7 +133,10 @@ def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
                 *command,
             ]
         took = timed(command, {"MLBRIDGE_MODULES": str(what.modules)}, SECONDS)
-        instructions = _instructions(counted.read_text()) if count else 0
+        log = counted.read_text() if count else "I refs: 0"
+        instructions = re.search(r"I\s+refs:\s+([\d,]+)", log)
+        if instructions is None:
+            raise ModelError(f"valgrind counted nothing:\n{log.strip()}")
         contents = target.read_bytes()
     figures = {
         key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", took.stderr)
@@ -142,15 +150,8 @@ def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
         figures.get("mean_us", 0.0),
         1000 * took.cpu_seconds,
         1000 * took.seconds,
-        instructions,
+        int(instructions[1].replace(",", "")),
     )
-
-
-def _instructions(log: str) -> int:
-    found = re.search(r"I\s+refs:\s+([\d,]+)", log)
-    if found is None:
-        raise ModelError(f"valgrind counted nothing:\n{log.strip()}")
-    return int(found[1].replace(",", ""))
 
 
 def measure(
@@ -162,72 +163,63 @@ def measure(
     advance: Callable[[], None],
 ) -> list[Row]:
     """Compiles in turn, by each model, by the rule, and by clang alone."""
-
-    def once(where: Compile, spec: str | None, counted: bool = False) -> Run:
-        made = run(where, spec, count=counted)
-        advance()
-        return made
-
     subjects: list[str | None] = [None, RULE]
     for spec in specs.values():
         subjects += [spec, ASKING + spec]
     timed: dict[str | None, list[Run]] = {subject: [] for subject in subjects}
     for _ in range(runs):
         for subject in subjects:
-            timed[subject].append(once(what, subject))
+            timed[subject].append(run(what, subject))
+            advance()
     rule = timed[RULE][0]
     for spec in specs.values():
         asking = timed[ASKING + spec][0]
         if (asking.object_file, asking.decisions) != (rule.object_file, rule.decisions):
             raise ModelError(f"{spec}: to ask it has changed what is compiled")
 
-    def median(subject: str | None, of: Callable[[Run], float]) -> float:
-        return statistics.median(of(made) for made in timed[subject])
+    def median(subject: str | None, name: str) -> float:
+        return float(statistics.median(getattr(it, name) for it in timed[subject]))
 
     counts: dict[tuple[str | None, str], int] = {}
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
-        programs = {"all": what}
+        programs = {}
         for name, text in {"none": NO_CALL, "one": ONE_CALL}.items():
             file = Path(folder, f"{name}.c")
             file.write_text(text)
-            programs[name] = Compile(file, (), what.plugin, what.modules)
+            programs[name] = replace(what, source=file, flags=())
+        programs["all"] = what
         for subject in subjects if count else ():
             is_held_against = subject == RULE or (subject or "").startswith(ASKING)
             for name in programs if is_held_against else ("all",):
-                counted = once(programs[name], subject, True)
+                counted = run(programs[name], subject, count=True)
+                advance()
                 counts[subject, name] = counted.instructions
                 asked = {"none": 0, "one": 1, "all": rule.decisions}[name]
                 if is_held_against and counted.decisions != asked:
                     raise ModelError(f"expected {asked} questions of {name}")
 
-    def of_counts(spec: str) -> dict[str, Any]:
-        none, one, every = (
-            counts[ASKING + spec, name] - counts[RULE, name]
-            for name in ("none", "one", "all")
-        )
-        return {
-            "instructions_before_first": none,
-            "start_up_instructions": one,
-            "instructions_per_decision": (every - one) / max(1, rule.decisions - 1),
-            "instructions_rule": counts[RULE, "all"],
-            "instructions_stock": counts[None, "all"],
-            "instructions": counts[spec, "all"],
-        }
-
     def row(scheme: str, spec: str) -> Row:
-        asking, by_rule = ASKING + spec, RULE
-        return Row(
-            scheme,
-            what.source.name,
-            rule.decisions,
-            runs,
-            median(asking, lambda r: r.first_us - r.mean_us) / 1000,
-            median(asking, lambda r: r.mean_us) - median(by_rule, lambda r: r.mean_us),
-            median(asking, lambda r: r.asking) - median(by_rule, lambda r: r.asking),
-            median(by_rule, lambda r: r.cpu_ms),
-            median(None, lambda r: r.cpu_ms),
-            median(spec, lambda r: r.cpu_ms),
-            **(of_counts(spec) if count else {}),
+        asking = ASKING + spec
+        made = Row(
+            *(scheme, what.source.name, rule.decisions, runs),
+            median(asking, "start_up_ms"),
+            median(asking, "mean_us") - median(RULE, "mean_us"),
+            median(asking, "asking") - median(RULE, "asking"),
+            median(RULE, "cpu_ms"),
+            median(None, "cpu_ms"),
+            median(spec, "cpu_ms"),
+        )
+        if not count:
+            return made
+        none, one, every = (counts[asking, n] - counts[RULE, n] for n in programs)
+        return replace(
+            made,
+            instructions_before_first=none,
+            start_up_instructions=one,
+            instructions_per_decision=(every - one) / max(1, rule.decisions - 1),
+            instructions_rule=counts[RULE, "all"],
+            instructions_stock=counts[None, "all"],
+            instructions=counts[spec, "all"],
         )
 
     return [row(scheme, spec) for scheme, spec in specs.items()]
@@ -254,36 +246,19 @@ def table(rows: Sequence[Row]) -> Table:
     line("CPU ms, by the rule", lambda r: f"{r.cpu_ms_rule:.0f}")
     line("CPU ms, by the model", lambda r: f"{r.cpu_ms:.0f}")
     if first.instructions_rule:
-        thousand, million = 1000, 1_000_000
-        line(
-            "instructions before a question, 1000s",
-            lambda r: f"{r.instructions_before_first / thousand:.0f}",
-        )
-        line(
-            "instructions of start-up, millions",
-            lambda r: f"{r.start_up_instructions / million:.1f}",
-        )
-        line(
-            "instructions a decision, 1000s",
-            lambda r: f"{r.instructions_per_decision / thousand:.1f}",
-        )
+        what = "instructions before a question, 1000s"
+        line(what, lambda r: f"{r.instructions_before_first / 1e3:.0f}")
+        what = "instructions of start-up, millions"
+        line(what, lambda r: f"{r.start_up_instructions / 1e6:.1f}")
+        what = "instructions a decision, 1000s"
+        line(what, lambda r: f"{r.instructions_per_decision / 1e3:.1f}")
         line("  of the compile by the rule", lambda r: percent(r.share or 0.0))
-        line(
-            "all instructions, by the rule",
-            lambda r: f"{r.instructions_rule / million:,.0f} M",
-        )
-        line(
-            "  by the model, against stock",
-            lambda r: percent(r.instructions / r.instructions_stock - 1),
-        )
+        what = "all instructions, by the rule"
+        line(what, lambda r: f"{r.instructions_rule / 1e6:,.0f} M")
+        what = "  by the model, against stock"
+        line(what, lambda r: percent(r.instructions / r.instructions_stock - 1))
     line("limit", lambda r: f"{LIMITS[r.scheme]:.0%}")
     return shown
-
-
-def _default_source() -> tuple[Path, str]:
-    """Lua's parser, which Debian has; fetched where it is not there yet."""
-    lua = unpack(["lua"], WORKLOADS)["lua"]
-    return lua.folder / "lparser.c", shlex.join(lua.flags)
 
 
 def inliner_command(
@@ -332,7 +307,9 @@ def inliner_command(
         count = False
     chosen = cli.choice("--scheme", scheme, tuple(LIMITS))
     if source is None:
-        source, flags = _default_source()
+        # Which Debian has; fetched where it is not there yet.
+        lua = unpack(["lua"], WORKLOADS)["lua"]
+        source, flags = lua.folder / "lparser.c", shlex.join(lua.flags)
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
         specs = {}
         for name in chosen:
@@ -340,11 +317,9 @@ def inliner_command(
             if name == "aot":
                 file = Path(folder, "libinliner.so")
                 aot.compile_model(model, file)
-            specs[name] = (
-                "builtin:imitation"
-                if name == "builtin"
-                else f"{name}:{quote(str(file))}"
-            )
+            specs[name] = f"{name}:{quote(str(file))}"
+            if name == "builtin":
+                specs[name] = "builtin:imitation"
         what = Compile(source, tuple(shlex.split(flags)), plugin.resolve(), modules)
         compiles = runs * (2 + 2 * len(specs)) + count * (4 + 4 * len(specs))
         with cli.progress_on(console) as progress:

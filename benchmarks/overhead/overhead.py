@@ -58,8 +58,8 @@ class Variant:
 class Runs:
     """The compiles of one source by one variant."""
 
-    seconds: list[float] = field(default_factory=list)
-    cpu_seconds: list[float] = field(default_factory=list)
+    ms: list[float] = field(default_factory=list)
+    cpu_ms: list[float] = field(default_factory=list)
     rss_mib: list[float] = field(default_factory=list)
     asked: int = 0  # Decisions in one compile.
 
@@ -134,8 +134,8 @@ def measure(
                 runs = results.setdefault((source.name, variant.name), Runs())
                 runs.asked = asked
                 if i > 0:
-                    runs.seconds.append(found["seconds"])
-                    runs.cpu_seconds.append(found["cpu_seconds"])
+                    runs.ms.append(1e3 * found["seconds"])
+                    runs.cpu_ms.append(1e3 * found["cpu_seconds"])
                     runs.rss_mib.append(found["rss_kib"] / 1024)
         on_round()
     return results
@@ -146,61 +146,40 @@ def added(values: Sequence[float], base: Sequence[float]) -> float:
     return median(a - b for a, b in zip(values, base, strict=True))
 
 
+def table(rows: Sequence[dict[str, Any]]) -> Table:
+    """The rows; a source is named once."""
+    title = "what the plug-in and its models add to clang -Oz"
+    columns = ("asked", "MiB", "ms", "+", "CPU ms", "+", "RSS", "+")
+    names = ("ms", "added_ms", "cpu_ms", "added_cpu_ms", "rss_mib", "added_rss_mib")
+    shown, last = plain_table(title, ("", "clang"), columns), ""
+    for row in rows:
+        source = row["source"] if row["source"] != last else ""
+        last = row["source"]
+        asked, size = str(row["asked"] or ""), f"{row['disk_mib']:.2f}"
+        numbers = [f"{row[name]:.1f}" for name in names]
+        shown.add_row(source, row["clang"], asked, size, *numbers)
+    return shown
+
+
 def rows(results: Results, wanted: Sequence[Variant]) -> list[dict[str, Any]]:
     """A row for each source and variant; what is added is against the first variant."""
     made = []
     sizes = {variant.name: variant.disk_mib for variant in wanted}
     for (source, name), runs in results.items():
         base = results[source, wanted[0].name]
-        made.append(
-            {
-                "source": source,
-                "clang": name,
-                "disk_mib": round(sizes[name], 3),
-                "asked": runs.asked,
-                "ms": round(1e3 * median(runs.seconds), 2),
-                "added_ms": round(1e3 * added(runs.seconds, base.seconds), 2),
-                "cpu_ms": round(1e3 * median(runs.cpu_seconds), 2),
-                "added_cpu_ms": round(
-                    1e3 * added(runs.cpu_seconds, base.cpu_seconds), 2
-                ),
-                "ratio": round(median(runs.seconds) / median(base.seconds), 4),
-                "rss_mib": round(median(runs.rss_mib), 2),
-                "added_rss_mib": round(added(runs.rss_mib, base.rss_mib), 2),
-                "rounds": len(runs.seconds),
-            }
-        )
+        row: dict[str, Any] = {"source": source, "clang": name}
+        row |= {"disk_mib": round(sizes[name], 3), "asked": runs.asked}
+        row["ratio"] = round(median(runs.ms) / median(base.ms), 4)
+        row["rounds"] = len(runs.ms)
+        for what in ("ms", "cpu_ms", "rss_mib"):
+            ours, theirs = getattr(runs, what), getattr(base, what)
+            row[what] = round(median(ours), 2)
+            row[f"added_{what}"] = round(added(ours, theirs), 2)
+        made.append(row)
     return made
 
 
 MODULE = ("bzip2", "compress.c")
-
-
-def _table(rows: Sequence[dict[str, Any]]) -> Table:
-    title = "what the plug-in and its models add to clang -Oz"
-    columns = ("asked", "MiB", "ms", "+", "CPU ms", "+", "RSS", "+")
-    table = plain_table(title, ("", "clang"), columns)
-    last = ""
-    for row in rows:
-        table.add_row(
-            row["source"] if row["source"] != last else "",
-            row["clang"],
-            str(row["asked"] or ""),
-            f"{row['disk_mib']:.2f}",
-            *(f"{row[name]:.1f}" for name in ("ms", "added_ms")),
-            *(f"{row[name]:.1f}" for name in ("cpu_ms", "added_cpu_ms")),
-            *(f"{row[name]:.1f}" for name in ("rss_mib", "added_rss_mib")),
-        )
-        last = row["source"]
-    return table
-
-
-def _module(source: Path | None) -> Source:
-    if source:
-        return Source(source.name, source)
-    name, file = MODULE
-    program = unpack([name], WORKLOADS)[name]
-    return Source(file, program.folder / file, program.flags)
 
 
 def overhead_command(
@@ -239,7 +218,12 @@ def overhead_command(
     chosen = cli.choice("--runner", runner, cli.MODEL_RUNNERS)
     found_build = find_build(build, ["run-client"])
     found_plugin = cli.find_plugin(plugin)
-    module = _module(source)
+    if source:
+        module = Source(source.name, source)
+    else:
+        name, file = MODULE
+        program = unpack([name], WORKLOADS)[name]
+        module = Source(file, program.folder / file, program.flags)
     with (
         tempfile.TemporaryDirectory(prefix="mlb") as temporary,
         cli.progress_on(console, auto_refresh=False) as progress,
@@ -257,7 +241,7 @@ def overhead_command(
             on_round=cli.begin(progress, "compiles", rounds + 1),
         )
         made = rows(results, wanted)
-    console.print(_table(made))
+    console.print(table(made))
     stock = clang_files()
     sizes = sum(path.stat().st_size for path in stock) / 2**20
     console.print(f"stock clang: {sizes:.1f} MiB in {len(stock)} files")

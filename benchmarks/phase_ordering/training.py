@@ -221,9 +221,8 @@ class _Parallel(DummyVecEnv):
 
     def _step(self, number_: int) -> tuple[Any, float, bool, dict[str, Any]]:
         env = self.envs[number_]
-        observation, reward, terminated, truncated, info = env.step(
-            self.actions[number_]
-        )
+        step = env.step(self.actions[number_])
+        observation, reward, terminated, truncated, info = step
         is_over = bool(terminated or truncated)
         info = {**info, "TimeLimit.truncated": bool(truncated and not terminated)}
         if is_over:
@@ -346,20 +345,17 @@ def measure(
     """Plays, and trains, by each flow with each number of workers, in turns."""
     results = Results(sum(len(episode.actions) for episode in wanted))
     modules = list(dict.fromkeys(episode.module for episode in wanted))
-    for _ in range(rounds):
-        for count in workers:
-            for name in names:
-                done = play(setting, name, count, wanted)
-                results.played.setdefault((name, count), []).append(done)
-                on_part()
-    for _ in range(rounds if iterations else 0):
-        for count in workers:
-            for name in names:
-                run = learn(
-                    setting, name, count, modules, iterations, iteration_steps, seed
-                )
-                results.learned.setdefault((name, count), []).append(run)
-                on_part()
+    turns = [
+        (name, count) for _ in range(rounds) for count in workers for name in names
+    ]
+    for turn in turns:
+        done = play(setting, *turn, wanted)
+        results.played.setdefault(turn, []).append(done)
+        on_part()
+    for turn in turns if iterations else ():
+        run = learn(setting, *turn, modules, iterations, iteration_steps, seed)
+        results.learned.setdefault(turn, []).append(run)
+        on_part()
     check(results)
     return results
 
@@ -388,19 +384,16 @@ def check(results: Results) -> None:
         for played in results.played[key]:
             for episode, sizes in played.sizes.items():
                 compare(key[0], episode, sizes)
-    for key in sorted(results.learned, key=lambda key: key[0] == ORIGINAL):
-        for run in results.learned[key]:
-            for worker, (actions, sizes) in enumerate(
-                zip(run.actions, run.sizes, strict=True)
-            ):
-                compare(key[0], (key[1], worker, actions), sizes)
     seeded: dict[int, tuple[tuple[int, ...], ...]] = {}
-    for (flow, count), runs in results.learned.items():
-        for run in runs:
+    for flow, count in sorted(results.learned, key=lambda key: key[0] == ORIGINAL):
+        for run in results.learned[flow, count]:
             if seeded.setdefault(count, run.actions) != run.actions:
                 raise ModelError(
                     f"{flow}: a training with the same seed took other actions"
                 )
+            parts = zip(run.actions, run.sizes, strict=True)
+            for worker, (actions, sizes) in enumerate(parts):
+                compare(flow, (count, worker, actions), sizes)
 
 
 def rows(results: Results) -> list[dict[str, Any]]:
@@ -435,16 +428,12 @@ def table(results: Results) -> Table:
     if results.learned:
         columns += ["learning s", "faster"]
     shown = plain_table("training of phase ordering", [""], columns)
+    names = ["steps_per_second", "faster_than_original", "faster_than_one_worker"]
     for row in rows(results):
         key = row["flow"], row["workers"]
         cells = [
             number(row[name]) if name in row else ""
-            for name in (
-                "steps_per_second",
-                "faster_than_original",
-                "faster_than_one_worker",
-                "cpu_ms_per_step",
-            )
+            for name in (*names, "cpu_ms_per_step")
         ]
         if key in results.learned:
             last = row["iteration_seconds"][-1]

@@ -6,6 +6,7 @@
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -98,18 +99,21 @@ def demo(
     first, *others = builds
     with steps.step("Run it on real data", len(inputs)) as step:
         differences = compare_bzip2(stock, first, inputs, step.advance)
-    results = [
-        report.Result(first, differences),
-        *(report.Result(other, compare_objects(first, other)) for other in others),
-    ]
-
+    first = replace(first, differences=tuple(differences))
+    same = [compare_objects(first, other) for other in others]
     return report.Outcome(
         settings=settings,
         programs=list(programs.values()),
         tables={name: read_table(units[name]) for name in programs},
         training=training,
         stock=stock,
-        results=results,
+        builds=[
+            first,
+            *(
+                replace(b, differences=tuple(d))
+                for b, d in zip(others, same, strict=True)
+            ),
+        ],
         inputs=inputs,
         seconds=steps.seconds,
     )
@@ -161,7 +165,7 @@ def main(
     if json_file:
         figures = json.dumps(report.figures(outcome), indent=2)
         json_file.write_text(figures + "\n", encoding="utf-8")
-    promises = report.promises(outcome.stock, outcome.results)
+    promises = report.promises(outcome.stock, outcome.builds)
     broken = [promise for promise, is_kept in promises.items() if not is_kept]
     for promise in broken:
         console.print(f"Not so: {promise}", style="bold red")
