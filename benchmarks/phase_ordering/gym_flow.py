@@ -29,7 +29,8 @@ GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
 # A program that is none of those measured, so that the compiler knows none of them.
 _TRIFLE = "int main(void) { return 0; }\n"
 
-FLOWS = (GYM, KEPT, REWARDED, "onnx", "aot", STOCK)
+OUTSIDE = (GYM, KEPT, REWARDED)
+FLOWS = (*OUTSIDE, "onnx", "aot", STOCK)
 
 
 class GymFlow(Flow):
@@ -72,12 +73,8 @@ class GymFlow(Flow):
         with tempfile.TemporaryDirectory(prefix="mlb") as folder:
             source, trifle = Path(folder, "trifle.c"), Path(folder, "trifle.bc")
             source.write_text(_TRIFLE)
-            toolchain.run(
-                [
-                    *(toolchain.CLANG, *toolchain.UNOPTIMISED, "-emit-llvm"),
-                    *("-c", source, "-o", trifle),
-                ]
-            )
+            command = [toolchain.CLANG, *toolchain.UNOPTIMISED, "-emit-llvm"]
+            toolchain.run([*command, "-c", source, "-o", trifle])
             self._env.reset(options={"module": str(trifle)})
 
     def compile(self, module: Path, to: Path) -> Compiled:
@@ -123,6 +120,17 @@ class GymFlow(Flow):
         """Of this process, of those that have ended, and of the compiler kept."""
         pid = _compiler(self._env).pid if self._env else None
         return own_cpu_seconds() + (cpu_seconds_of(pid) if pid else 0.0)
+
+
+def flows(
+    names: Sequence[str], deployed: Deployed, modules: list[Path]
+) -> dict[str, GymFlow]:
+    """Those of the flows that are from outside, by name."""
+    return {
+        name: GymFlow(deployed, modules, rewarded=name == REWARDED, kept=name != GYM)
+        for name in OUTSIDE
+        if name in names
+    }
 
 
 def _compiler(env: gymnasium.Env[Any, Any]) -> PhaseOrderingEnv:

@@ -45,16 +45,6 @@ WEIGHTS = {"Opcodes": 1.0, "Types": 0.5, "Arguments": 0.2}
 _FIRST_TYPE, _FIRST_ARGUMENT = "FloatTy", "Function"
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What llvm-ir2vec finds out about a module."""
-
-    # float32 [110], how often each entity occurs.
-    histogram: NDArray[np.float32] | None
-    # float32 [dimension] or None: the mean over instructions.
-    embedding: NDArray[np.float32] | None
-
-
 def _run(command: Sequence[str | Path]) -> bytes:
     """What a process printed: one that the scheduler treats as it treats ours."""
     return toolchain.run(command, own_session=True)[0]
@@ -89,8 +79,12 @@ class Embedder:
             made[section][name] = row + counted
         self._file.write_text(json.dumps(made))
 
-    def see(self, module: Path) -> Seen:
-        """Starts the tool, and reads what it prints."""
+    def see(self, module: Path) -> dict[str, Row]:
+        """Starts the tool, and reads what it prints of a module.
+
+        The histogram, float32 [110], is how often each entity occurs, the embedding,
+        float32 [dimension], the mean over instructions; what is not wanted is empty.
+        """
         told = f"--ir2vec-vocab-path={self._file}"
         printed = _run([IR2VEC, "embeddings", told, module]).decode()
         # A function is a line with its name, and a line of numbers in brackets.
@@ -107,10 +101,8 @@ class Embedder:
             total, [self._dimension, self._dimension + 1]
         )
         mean = vector / max(float(instructions[0]), 1.0)
-        return Seen(
-            np.rint(counts).astype(np.float32) if self._entities else None,
-            mean.astype(np.float32) if self._dimension else None,
-        )
+        histogram = np.rint(counts).astype(np.float32)
+        return {"histogram": histogram, "embedding": mean.astype(np.float32)}
 
 
 class OriginalTools:
@@ -142,44 +134,27 @@ class OriginalTools:
 
     def features(self, state: Path, taken: Sequence[int]) -> Features:
         """What a model sees of a state."""
-        seen = self._embedder.see(state)
         count = len(self.space.actions)
         actions = np.zeros(2 * count, np.float32)
         for action in taken:
             actions[action] += 1
         if taken:
             actions[count + taken[-1]] = 1
-        every = {
-            "histogram": seen.histogram,
-            "embedding": seen.embedding,
-            "step": np.array([len(taken)], np.float32),
-            "actions": actions,
-        }
-        return {
-            name: value
-            for name in self.observation
-            if (value := every[name]) is not None
-        }
+        every = self._embedder.see(state)
+        every |= {"step": np.array([len(taken)], np.float32), "actions": actions}
+        return {name: every[name] for name in self.observation}
 
     @staticmethod
     def emit(state: Path, to: Path) -> None:
         """Makes the object."""
-        _run(
-            [
-                *(toolchain.CLANG, "-Oz", "-Xclang", "-disable-llvm-passes", "-w"),
-                *("-x", "ir", "-c", state, "-o", to),
-            ]
-        )
+        command = [toolchain.CLANG, "-Oz", "-Xclang", "-disable-llvm-passes", "-w"]
+        _run([*command, "-x", "ir", "-c", state, "-o", to])
 
     @staticmethod
     def _opt(pipeline: str, source: Path, to: Path) -> None:
-        _run(
-            [
-                *(toolchain.OPT, "-relocation-model=pic", f"-passes={pipeline}"),
-                # What is read is then the same module, to passes, too.
-                *("--preserve-bc-uselistorder", source, "-o", to),
-            ]
-        )
+        command = [toolchain.OPT, "-relocation-model=pic", f"-passes={pipeline}"]
+        # What is read is then the same module, to passes, too.
+        _run([*command, "--preserve-bc-uselistorder", source, "-o", to])
 
 
 @dataclass

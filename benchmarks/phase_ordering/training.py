@@ -345,9 +345,7 @@ def measure(
     """Plays, and trains, by each flow with each number of workers, in turns."""
     results = Results(sum(len(episode.actions) for episode in wanted))
     modules = list(dict.fromkeys(episode.module for episode in wanted))
-    turns = [
-        (name, count) for _ in range(rounds) for count in workers for name in names
-    ]
+    turns = [(name, count) for count in workers for name in names] * rounds
     for turn in turns:
         done = play(setting, *turn, wanted)
         results.played.setdefault(turn, []).append(done)
