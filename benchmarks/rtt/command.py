@@ -169,7 +169,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
         console.print(inprocess.table(inside))
     found = [b for r in measured for b in report.bounds(r)]
     console.print(bounds_table(found + inprocess.bounds(inside)))
-    rows = report.rows(measured) + inprocess.as_dicts(inside)
+    rows = report.rows(measured) + inprocess.rows(inside)
     cli.write_rows(console, rows, by.json_file)
     path = by.plot_file or found_build / "rtt.png"
     if can_plot and measured:

@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -78,21 +78,6 @@ class Measured:
     def our_allocations(self) -> float:
         """What the runner takes from the heap beside what its runtime takes."""
         return self.runner_allocations - self.floor_allocations
-
-
-@dataclass(frozen=True)
-class Row:
-    """What is shown and written: one question, or the sum of a sweep's."""
-
-    runner: str
-    model: str
-    floats: str
-    floor_us: float
-    us: float
-    difference_us: float  # A call.
-    ratio: float
-    our_allocations: float
-    runtime_allocations: float
 
 
 def lengths_of(lengths: Sequence[int]) -> tuple[int, ...]:
@@ -182,48 +167,40 @@ def measure(
                     for side in ("floor", "runner"):
                         answer = np.array(got[side]["answer"], np.float32)
                         model.check(work, answer)
-                    found.append(
-                        Measured(
-                            runtime,
-                            model.name,
-                            model.length,
-                            got["calls"],
-                            np.array(got["floor"]["ns"]),
-                            np.array(got["runner"]["ns"]),
-                            got["floor"]["allocations"],
-                            got["runner"]["allocations"],
-                        )
+                    floor, runner = got["floor"], got["runner"]
+                    one = Measured(
+                        *(runtime, model.name, model.length, got["calls"]),
+                        *(np.array(floor["ns"]), np.array(runner["ns"])),
+                        *(floor["allocations"], runner["allocations"]),
                     )
+                    found.append(one)
                     on_done()
     return found
 
 
-def _row(found: Sequence[Measured], floats: str) -> Row:
+def _row(found: Sequence[Measured], floats: str) -> dict[str, Any]:
+    """What is shown and written: of one question, or the sum of a sweep's."""
     floor = sum(m.floor_us for m in found)
     runner = sum(m.runner_us for m in found)
-    return Row(
-        found[0].runtime,
-        found[0].model,
-        floats,
-        round(floor, 4),
-        round(runner, 4),
-        round((runner - floor) / len(found), 4),
-        round(runner / floor, 4),
-        max(m.our_allocations for m in found),
-        max(m.floor_allocations for m in found),
-    )
+    return {
+        **{"runner": found[0].runtime, "model": found[0].model, "floats": floats},
+        **{"floor_us": round(floor, 4), "us": round(runner, 4)},
+        "difference_us": round((runner - floor) / len(found), 4),  # A call.
+        "ratio": round(runner / floor, 4),
+        "our_allocations": max(m.our_allocations for m in found),
+        "runtime_allocations": max(m.floor_allocations for m in found),
+    }
 
 
 def _groups(found: Sequence[Measured]) -> dict[tuple[str, str], list[Measured]]:
+    order = list(dict.fromkeys(m.model for m in found))
     groups: dict[tuple[str, str], list[Measured]] = {}
-    for name in dict.fromkeys(m.model for m in found):
-        for m in found:
-            if m.model == name:
-                groups.setdefault((name, m.runtime), []).append(m)
+    for m in sorted(found, key=lambda m: order.index(m.model)):
+        groups.setdefault((m.model, m.runtime), []).append(m)
     return groups
 
 
-def rows(found: Sequence[Measured]) -> list[Row]:
+def rows(found: Sequence[Measured]) -> list[dict[str, Any]]:
     """All, and a sum for each sweep."""
     made = []
     for group in _groups(found).values():
@@ -231,11 +208,6 @@ def rows(found: Sequence[Measured]) -> list[Row]:
         if len(group) > 1:
             made.append(_row(group, "sweep"))
     return made
-
-
-def as_dicts(found: Sequence[Measured]) -> list[dict[str, Any]]:
-    """The rows for --json."""
-    return [asdict(row) for row in rows(found)]
 
 
 def bounds(found: Sequence[Measured]) -> list[Bound]:
@@ -252,7 +224,7 @@ def bounds(found: Sequence[Measured]) -> list[Bound]:
             more = first.difference_us
             add(f"{subject} of {first.floats}", "floor, us more", more, limit)
         if model != "mlp" and (limit := SWEEP_LIMIT.get(runtime)):
-            add(f"{subject}, sweep", "floor", _row(group, "").ratio, limit)
+            add(f"{subject}, sweep", "floor", _row(group, "")["ratio"], limit)
         if limit := CALL_LIMIT_US.get(runtime):
             most = max(m.difference_us for m in group)
             add(f"{subject}, worst", "floor, us more", most, limit)
@@ -281,18 +253,13 @@ def table(found: Sequence[Measured]) -> Table:
     lengths = sorted({m.floats for m in found if m.model != "mlp"})
     wanted = {*shown(lengths), "sweep"} if lengths else set()
     for row in rows(found):
-        if row.model != "mlp" and row.floats not in wanted:
+        if row["model"] != "mlp" and row["floats"] not in wanted:
             continue
         shown_table.add_row(
-            row.model,
-            row.floats,
-            row.runner,
-            _us(row.floor_us),
-            _us(row.us),
-            f"{row.difference_us:.3f}",
-            number(row.ratio),
-            f"{row.our_allocations:g}",
-            f"{row.runtime_allocations:g}",
+            *(row[name] for name in ("model", "floats", "runner")),
+            *(_us(row[name]) for name in ("floor_us", "us")),
+            *(f"{row['difference_us']:.3f}", number(row["ratio"])),
+            *(f"{row[f'{whose}_allocations']:g}" for whose in ("our", "runtime")),
         )
     return shown_table
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from rich.table import Table as RichTable
 
+from mlbridge_optimizations.commands.progress import side_by_side
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import compiler_version
 from mlbridge_optimizations.plot import panels_of
@@ -101,41 +102,26 @@ def data_table(outcome: Outcome) -> RichTable:
 
 def result_table(outcome: Outcome) -> RichTable:
     """The model's builds against the stock one."""
-    builds = outcome.builds
-    test = outcome.stock.program.name
-    shown = RichTable(
-        title=f"{test}, not seen in training, inlined by the model",
-        title_justify="left",
-    )
-    shown.add_column("")
-    for build in builds:
-        shown.add_column(build.way, justify="right")
-
-    def row(label: str, value: Callable[[Build], str]) -> None:
-        shown.add_row(label, *[value(build) for build in builds])
-
-    row("text size, clang -Oz alone", lambda _: f"{outcome.stock.text:,} B")
-    row("text size, by the model", lambda r: f"{r.text:,} B")
-    row("  change", lambda r: f"{text_change(outcome.stock, r):+.3%}")
-    row("decisions", lambda r: f"{r.asked.agreement.decisions}")
-    row("agreement with LLVM", lambda r: f"{r.asked.agreement.accuracy:.2%}")
-    row("  balanced accuracy", lambda r: f"{r.asked.agreement.balanced_accuracy:.2%}")
-    row("  majority rate", lambda r: f"{r.asked.agreement.majority_rate:.2%}")
-    row("µs a decision, seen by clang", lambda r: f"{r.asked.mean_us:.1f}")
-    row(
-        "  of these in Python",
-        lambda r: "" if r.model_us is None else f"{r.model_us:.1f}",
-    )
-    row("  a file's first decision", lambda r: f"{r.asked.mean_first_us:.0f}")
-
-    def verdict(build: Build, shown_for_first: bool) -> str:
-        if (build is builds[0]) != shown_for_first:
-            return ""
-        return "no" if build.differences else "yes"
-
-    row(f"does what stock {test} does", lambda r: verdict(r, True))
-    row(f"same objects as by {builds[0].way}", lambda r: verdict(r, False))
-    return shown
+    stock, builds = outcome.stock, outcome.builds
+    test, first = stock.program.name, builds[0]
+    verdicts = ["no" if build.differences else "yes" for build in builds]
+    rows: dict[str, Callable[[Build], str]] = {
+        "text size, clang -Oz alone": lambda _: f"{stock.text:,} B",
+        "text size, by the model": lambda b: f"{b.text:,} B",
+        "  change": lambda b: f"{text_change(stock, b):+.3%}",
+        "decisions": lambda b: f"{b.asked.agreement.decisions}",
+        "agreement with LLVM": lambda b: f"{b.asked.agreement.accuracy:.2%}",
+        "  balanced accuracy": lambda b: f"{b.asked.agreement.balanced_accuracy:.2%}",
+        "  majority rate": lambda b: f"{b.asked.agreement.majority_rate:.2%}",
+        "µs a decision, seen by clang": lambda b: f"{b.asked.mean_us:.1f}",
+        "  of these in Python": lambda b: f"{b.model_us:.1f}" if b.model_us else "",
+        "  a file's first decision": lambda b: f"{b.asked.mean_first_us:.0f}",
+    }
+    cells = {name: [shown(build) for build in builds] for name, shown in rows.items()}
+    cells[f"does what stock {test} does"] = [verdicts[0]]
+    cells[f"same objects as by {first.way}"] = ["", *verdicts[1:]]
+    title = f"{test}, not seen in training, inlined by the model"
+    return side_by_side(title, [build.way for build in builds], cells)
 
 
 def figures(outcome: Outcome) -> dict[str, Any]:
