@@ -133,7 +133,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     where = [p for p in placements() if p.name in wanted]
     if missing := set(wanted) - {p.name for p in where}:
         console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")
-    if not (can_plot := find_spec("matplotlib") is not None):
+    if find_spec("matplotlib") is None:
         install = escape(pip_install("matplotlib"))
         console.print(f"[yellow]no plot: `{install}` for one[/]")
 
@@ -141,27 +141,17 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     # It draws between sweeps.
     with cli.progress_on(console, auto_refresh=False) as progress:
         for p in where if chosen else ():
-            measured.append(
-                measure(
-                    p,
-                    work,
-                    chosen,
-                    sweeps=by.sweeps,
-                    fresh=by.fresh,
-                    build=found_build,
-                    on_round=cli.begin(progress, p.name, rounds_of(by.sweeps)),
-                )
-            )
-
+            advance = cli.begin(progress, p.name, rounds_of(by.sweeps))
+            one = measure(p, work, chosen, by.sweeps, by.fresh, found_build, advance)
+            measured.append(one)
         inside: list[inprocess.Measured] = []
         if runtimes:
-            inside = inprocess.measure(
-                runtimes,
-                inprocess.lengths_of(asked),
-                batches=inprocess.BATCHES_A_SWEEP * by.sweeps,
-                build=found_build,
-                on_start=partial(cli.begin, progress),
+            lengths = inprocess.lengths_of(asked)
+            batches, begin = (
+                inprocess.BATCHES_A_SWEEP * by.sweeps,
+                partial(cli.begin, progress),
             )
+            inside = inprocess.measure(runtimes, lengths, batches, found_build, begin)
 
     for results in measured:
         console.print(report.sweeps_table(results))
@@ -169,16 +159,19 @@ def _rtt(context: typer.Context, by: _Options) -> None:
         console.print(inprocess.table(inside))
     found = [b for r in measured for b in report.bounds(r)]
     console.print(bounds_table(found + inprocess.bounds(inside)))
-    rows = report.rows(measured) + inprocess.rows(inside)
+    rows = [
+        report.row(results, subject)
+        for results in measured
+        for subject in results.subjects
+    ]
+    rows += inprocess.rows(inside)
     cli.write_rows(console, rows, by.json_file)
     path = by.plot_file or found_build / "rtt.png"
-    if can_plot and measured:
-        report.plot(measured, path)
-        console.print(f"plot: {path}")
-    if can_plot and inside:
+    if measured:
+        cli.write_plot(console, path, partial(report.plot, measured))
+    if inside:
         path = path.with_stem(f"{path.stem}-inprocess")
-        inprocess.plot(inside, path)
-        console.print(f"plot: {path}")
+        cli.write_plot(console, path, partial(inprocess.plot, inside))
 
 
 rtt = with_options(_rtt, _Options)

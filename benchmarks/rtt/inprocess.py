@@ -124,7 +124,6 @@ def available(build: Path) -> dict[str, str]:
 def measure(
     runtimes: Sequence[str],
     lengths: Sequence[int],
-    *,
     batches: int,
     build: Path,
     on_start: Callable[[str, int], Callable[[], None]],

@@ -20,7 +20,7 @@ from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common import processes
 from mlbridge_benchmarks.common.tables import plain_table
 
-from .measurement import Workers
+from .measurement import Subject, Workers
 from .runners import RUNNERS
 from .workload import Workload
 
@@ -62,7 +62,7 @@ def measure(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mlb")))
         work.save(folder)
         workers = Workers(placement, build, folder, fresh=False, stack=stack)
-        worker = workers.runner(RUNNERS[runner], "bitstream", "echo")
+        worker = workers.runner(Subject(RUNNERS[runner], "bitstream", "echo"))
         worker.sweep()
         for busy in (False, True):
             with neighbour(placement.model) if busy else quiet():
