@@ -271,8 +271,7 @@ def inliner_command(
     ] = "",
     model: Annotated[Path, typer.Option(help="The inliner's model.")] = MODEL,
     scheme: Annotated[
-        list[str] | None,
-        typer.Option(metavar="|".join(LIMITS), help="Only the model by this scheme."),
+        cli.Names, cli.only("--scheme", tuple(LIMITS), "scheme of the model")
     ] = None,
     runs: Annotated[
         int, typer.Option(min=1, help="Timed compiles of each kind, in turns.")

@@ -4,7 +4,7 @@
 """``mlbridge bench compile-time``, ``gym`` and ``training``."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -61,10 +61,7 @@ class Setting:
     ] = None
     plugin: cli.Plugin = None
     json_file: cli.JsonFile = None
-    plot_file: Annotated[
-        Path | None,
-        Option("--plot", metavar="FILE", help="Where it goes. [default: in build]"),
-    ] = None
+    plot_file: Annotated[Path | None, cli.plot_file("in build")] = None
 
     @property
     def corpus_folder(self) -> Path:
@@ -73,27 +70,17 @@ class Setting:
 
     def compiler(self, actions: str = "oz", reward: str = "none") -> "CompilerOptions":
         """Of the compilers."""
-        from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-            CompilerOptions,
-        )
+        from mlbridge_optimizations.phase_ordering.compiler import compiler
 
         from .task import SEEN
 
-        return CompilerOptions(
-            actions,
-            SEEN,
-            reward,
-            steps=self.steps,
-            vocabulary=cli.find_vocabulary(self.vocabulary),
-            plugin=cli.find_plugin(self.plugin),
+        vocabulary = cli.find_vocabulary(self.vocabulary)
+        plugin = cli.find_plugin(self.plugin)
+        return compiler.CompilerOptions(
+            actions, SEEN, reward, self.steps, vocabulary=vocabulary, plugin=plugin
         )
 
-    def write(
-        self,
-        rows: Sequence[dict[str, Any]],
-        name: str,
-        draw: Callable[[Path], None],
-    ) -> None:
+    def write(self, rows: Any, name: str, draw: Callable[[Path], None]) -> None:
         """Writes the rows, if that is wanted, and the plot."""
         cli.write_rows(CONSOLE, rows, self.json_file)
         path = self.plot_file or ROOT / "build" / f"{name}.png"

@@ -103,8 +103,9 @@ class GymFlow(Flow):
     def _play(
         self, env: gymnasium.Env[Any, Any], module: Path, to: Path
     ) -> Sequence[int]:
-        asked = {"module": str(module), "output": str(to)}
-        observation, info = env.reset(options=asked)
+        observation, info = env.reset(
+            options={"module": str(module), "output": str(to)}
+        )
         over = False
         while not over:
             if not isinstance(observation, dict):

@@ -158,17 +158,11 @@ class OriginalTools:
 
 
 @dataclass
-class _State:
-    file: Path
-    features: Features
-    text_size: int
-
-
-@dataclass
 class _Program:
     module: Path
     oz: int
-    states: dict[tuple[int, ...], _State] = field(default_factory=dict)
+    # By the actions that have led to it, its file, and what is seen of it.
+    states: dict[tuple[int, ...], tuple[Path, Row, int]] = field(default_factory=dict)
     # Of machine code, by the hash of the IR.
     sizes: dict[bytes, int] = field(default_factory=dict)
 
@@ -206,43 +200,34 @@ class OriginalEnv(gymnasium.Env[Row, Any]):
         if module not in self._programs:
             self._programs[module] = _Program(module, oz_size(module, own_session=True))
         self._now, self._taken = self._programs[module], ()
-        state = self._look()
-        return self._row(state), self._info(state)
+        return self._look()
 
     def step(self, action: Any) -> tuple[Row, float, bool, bool, dict[str, Any]]:
         """Takes an action; the reward is that of ``text-size:10``."""
         assert self._now is not None
-        before = self._now.states[self._taken].text_size
+        before = self._now.states[self._taken][2]
         self._taken += (int(action),)
         self.known += self._taken in self._now.states
-        state = self._look()
-        reward = 10 * (before - state.text_size) / max(self._now.oz, 1)
-        is_over = len(self._taken) >= self._steps
-        return self._row(state), reward, is_over, False, self._info(state)
+        row, info = self._look()
+        reward = 10 * (before - info["text_size"]) / max(self._now.oz, 1)
+        return row, reward, len(self._taken) >= self._steps, False, info
 
-    def _look(self) -> _State:
+    def _look(self) -> tuple[Row, dict[str, Any]]:
         program, taken = self._now, self._taken
         assert program is not None
-        if taken in program.states:
-            return program.states[taken]
-        file = self._folder / f"{len(self._programs)}-{len(program.states)}.bc"
-        if taken:
-            self._tools.act(taken[-1], program.states[taken[:-1]].file, file)
-        else:
-            self._tools.begin(program.module, file)
-        features = self._tools.features(file, taken)
-        key = hashlib.sha256(file.read_bytes()).digest()
-        if key not in program.sizes:
-            target = self._folder / "state.o"
-            self._tools.emit(file, target)
-            program.sizes[key] = text_size(target.read_bytes(), str(target))
-        state = _State(file, features, program.sizes[key])
-        program.states[taken] = state
-        return state
-
-    def _row(self, state: _State) -> Row:
-        return np.concatenate([state.features[name] for name in self._names])
-
-    def _info(self, state: _State) -> dict[str, Any]:
-        assert self._now is not None
-        return {"text_size": state.text_size, "oz_text_size": self._now.oz}
+        if taken not in program.states:
+            file = self._folder / f"{len(self._programs)}-{len(program.states)}.bc"
+            if taken:
+                self._tools.act(taken[-1], program.states[taken[:-1]][0], file)
+            else:
+                self._tools.begin(program.module, file)
+            features = self._tools.features(file, taken)
+            key = hashlib.sha256(file.read_bytes()).digest()
+            if key not in program.sizes:
+                target = self._folder / "state.o"
+                self._tools.emit(file, target)
+                program.sizes[key] = text_size(target.read_bytes(), str(target))
+            row = np.concatenate([features[name] for name in self._names])
+            program.states[taken] = file, row, program.sizes[key]
+        _, row, size = program.states[taken]
+        return row, {"text_size": size, "oz_text_size": program.oz}

@@ -41,13 +41,8 @@ class Sample:
         cls, corpus: Path, count: int, seed: int, most: int | None = MOST
     ) -> "Sample":
         """So many modules of both splits of a corpus, or all if it is 0."""
-        found = {
-            path: size
-            for path, size in manifest.load(corpus.resolve())
-            .files(None, most=most)
-            .items()
-            if size >= FEWEST
-        }
+        files = manifest.load(corpus.resolve()).files(None, most=most)
+        found = {path: size for path, size in files.items() if size >= FEWEST}
         if len(found) < max(count, 1):
             raise InvalidArgument(
                 f"{corpus} has {len(found)} modules of {FEWEST} instructions or more"

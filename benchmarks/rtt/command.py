@@ -28,6 +28,7 @@ from .workload import LENGTHS, Workload, parse_lengths
 
 SERDES = tuple(sorted({name for r in RUNNERS.values() for name in r.serdes}))
 ALL = tuple(RUNNERS)
+WORDS = (*kinds(), *inprocess.RUNTIMES)
 PLACEMENTS = ("one-core", "two-cores")
 
 
@@ -65,15 +66,10 @@ class _Options:
         Option(metavar="N,N,...|FIRST:LAST:STEP", help="How many float32s are sent."),
     ] = f"{LENGTHS[0]}:{LENGTHS[-1]}:{LENGTHS[1] - LENGTHS[0]}"
     placement: Annotated[
-        list[str] | None,
-        Option(metavar="|".join(PLACEMENTS), help="Only this placement."),
+        cli.Names, cli.only("--placement", PLACEMENTS, "placement")
     ] = None
-    runner: Annotated[
-        list[str] | None, cli.only_runner([*kinds(), *inprocess.RUNTIMES])
-    ] = None
-    serdes: Annotated[
-        list[str] | None, Option(metavar="|".join(SERDES), help="Only this format.")
-    ] = None
+    runner: Annotated[cli.Names, cli.only("--runner", WORDS, "runner")] = None
+    serdes: Annotated[cli.Names, cli.only("--serdes", SERDES, "format")] = None
     fresh: Annotated[
         bool,
         Option(
@@ -117,7 +113,7 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     asked = _lengths(by.lengths)
     work = Workload.make(asked)
     found_build = find_build(by.build)
-    words = cli.choice("--runner", by.runner, (*kinds(), *inprocess.RUNTIMES))
+    words = cli.choice("--runner", by.runner, WORDS)
     if not by.runner:
         words = ALL
         if not (found_build / "grpc-floor-server").exists():

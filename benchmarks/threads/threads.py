@@ -366,9 +366,7 @@ class _Options:
         str, Option("--threads", metavar="N,N,...", help="How many at once.")
     ] = COUNTS
     runner: cli.ModelRunner = None
-    only: Annotated[
-        list[str] | None, Option(metavar="|".join(PARTS), help="Only this part.")
-    ] = None
+    only: Annotated[cli.Names, cli.only("--only", PARTS, "part")] = None
     program: Annotated[
         list[str] | None,
         Option(metavar="|".join(PROGRAMS), help="Compile only this program."),
@@ -386,12 +384,7 @@ class _Options:
     plugin: cli.Plugin = None
     json_file: cli.JsonFile = None
     plot_file: Annotated[
-        Path | None,
-        Option(
-            "--plot",
-            metavar="FILE",
-            help="Where the plot goes. [default: png beside threads-client]",
-        ),
+        Path | None, cli.plot_file("threads.png beside threads-client")
     ] = None
     build: cli.Build = None
 
@@ -473,7 +466,7 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
         )
     made = rows("decisions", decided) + rows("compile", compiled)
     cli.write_rows(console, made, wanted.json_file)
-    path = wanted.plot_file or found_build / "png"
+    path = wanted.plot_file or found_build / "threads.png"
     cli.write_plot(console, path, partial(plot, decided, compiled))
 
 
