@@ -32,13 +32,6 @@ WORDS = (*kinds(), *inprocess.RUNTIMES)
 PLACEMENTS = ("one-core", "two-cores")
 
 
-def _lengths(text: str) -> tuple[int, ...]:
-    try:
-        return parse_lengths(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--lengths") from None
-
-
 def _in_process(
     console: Console, build: Path, asked: list[str] | None
 ) -> tuple[str, ...]:
@@ -110,7 +103,10 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     ```
     """
     console = TableConsole(highlight=False)
-    asked = _lengths(by.lengths)
+    try:
+        asked = parse_lengths(by.lengths)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--lengths") from None
     work = Workload.make(asked)
     found_build = find_build(by.build)
     words = cli.choice("--runner", by.runner, WORDS)

@@ -9,7 +9,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common import processes
 from mlbridge_benchmarks.common.processes import runtimes
 from mlbridge_benchmarks.common.tables import number, plain_table
-from mlbridge_optimizations.corpus.sources import SourceProgram, unpack
+from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.corpus.toolchain import CLANG
 from mlbridge_optimizations.plot import finish, panels_of
 
@@ -108,14 +108,6 @@ def models(runners: Sequence[str], folder: Path) -> list[Model]:
     return [Model(name, specs[name]) for name in runners]
 
 
-def feature_names() -> list[str]:
-    """What the model is asked with."""
-    import onnx
-
-    graph = onnx.load(str(processes.in_checkout(MODEL))).graph
-    return [given.name for given in graph.input]
-
-
 def decide(
     build: Path, model: Model, names: Path, counts: Sequence[int], seconds: float
 ) -> Round:
@@ -147,15 +139,6 @@ class Source:
     name: str
     path: Path
     flags: tuple[str, ...] = ()
-
-
-def program_sources(programs: Iterable[SourceProgram]) -> list[Source]:
-    """Those of programs that have been unpacked."""
-    return [
-        Source(f"{program.name}-{path.stem}", path, program.flags)
-        for program in programs
-        for path in program.largest_first
-    ]
 
 
 def emit_bitcode(sources: Sequence[Source], folder: Path) -> list[Path]:
@@ -410,6 +393,8 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
     mlbridge bench threads --only compile --program lua --runner aot --rounds 3
     ```
     """
+    import onnx
+
     console = TableConsole(highlight=False)
     numbers = cli.parse_counts("--threads", wanted.counts)
     chosen = cli.choice("--runner", wanted.runner, cli.MODEL_RUNNERS)
@@ -428,7 +413,8 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
         folder = Path(temporary)
         asked = models(chosen, folder)
         features = folder / "features"
-        features.write_text("\n".join(feature_names()) + "\n")
+        inputs = onnx.load(str(processes.in_checkout(MODEL))).graph.input
+        features.write_text("".join(f"{given.name}\n" for given in inputs))
 
         def ask(model: Model, count: int, side: str) -> Round:
             shape = [count] if side == "threads" else [1] * count
@@ -444,8 +430,11 @@ def _threads(context: typer.Context, wanted: _Options) -> None:
             if wanted.source:
                 sources = [Source(path.stem, path.resolve()) for path in wanted.source]
             else:
-                programs = unpack(names, processes.WORKLOADS)
-                sources = program_sources(programs.values())
+                sources = [
+                    Source(f"{program.name}-{path.stem}", path, program.flags)
+                    for program in unpack(names, processes.WORKLOADS).values()
+                    for path in program.largest_first
+                ]
             modules = emit_bitcode(sources, folder)
             compiles = _Compiles(found_build, found_plugin, modules, folder)
             asked += models(["llvm"], folder)
