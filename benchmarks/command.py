@@ -17,7 +17,7 @@ COMMANDS = {
     "serve": "serve.command:serve",
     "neighbour": "rtt.neighbour:neighbour_command",
     "inliner": "inliner.command:inliner_command",
-    "threads": "threads.command:threads_command",
+    "threads": "threads.threads:threads_command",
     "overhead": "overhead.overhead:overhead_command",
     "compile-time": "phase_ordering.command:compile_time_command",
     "training": "phase_ordering.command:training_command",

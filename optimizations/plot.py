@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A plot: a PNG with panels side by side."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,3 +28,26 @@ def panels_of(
     FigureCanvasAgg(figure)
     yield figure.subplots(1, count, sharey=shared, squeeze=False)[0]
     figure.savefig(path, dpi=130, metadata={"Software": None})
+
+
+def draw_bars(
+    panel: Any,
+    names: Sequence[str],
+    values: Sequence[float],
+    colours: Sequence[str],
+    number: str,
+    label: str,
+) -> None:
+    """A bar for each name, from top to bottom, with its value behind it."""
+    panel.bar_label(panel.barh(names, values, color=colours), fmt=number, padding=3)
+    panel.invert_yaxis()
+    panel.margins(x=0.15)
+    panel.set_xlabel(label)
+
+
+def finish(panel: Any, *, legend: bool = True, **labels: Any) -> None:
+    """Gives a panel its labels and scales, a grid, and a legend of what it shows."""
+    panel.set(**labels)
+    panel.grid(visible=True, which="both", alpha=0.25)
+    if legend:
+        panel.legend(fontsize="small")

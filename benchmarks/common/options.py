@@ -29,16 +29,24 @@ Build = Annotated[
 HOW_TO_INSTALL = "`scripts/make-venv dev train` in the checkout has them"
 
 
-def only_runner(known: Sequence[str]) -> Any:
-    """The option ``--runner``, repeated; its value is for `choice`."""
-    return typer.Option("--runner", metavar="|".join(known), help="Only this runner.")
+def only(option: str, known: Sequence[str], what: str) -> Any:
+    """An option that may be repeated; its value is for `choice`."""
+    return typer.Option(option, metavar="|".join(known), help=f"Only this {what}.")
 
+
+def plot_file(default: str) -> Any:
+    """The option ``--plot``."""
+    said = f"Where the plot goes. [default: {default}]"
+    return typer.Option("--plot", metavar="FILE", help=said)
+
+
+Names = list[str] | None
 
 LOCAL_RUNNERS = ("pipe", "shm")
-LocalRunner = Annotated[list[str] | None, only_runner(LOCAL_RUNNERS)]
+LocalRunner = Annotated[Names, only("--runner", LOCAL_RUNNERS, "runner")]
 
 MODEL_RUNNERS = ("onnx", "aot")  # Of models that clang asks in its own process.
-ModelRunner = Annotated[list[str] | None, only_runner(MODEL_RUNNERS)]
+ModelRunner = Annotated[Names, only("--runner", MODEL_RUNNERS, "runner")]
 
 Rounds = Annotated[
     int, typer.Option(min=1, help="How often each is measured; medians are shown.")

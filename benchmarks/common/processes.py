@@ -5,8 +5,10 @@
 
 import json
 import os
+import resource
 import select
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,7 +19,9 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from mlbridge.errors import OSFailure, PeerClosed, Timeout
+from mlbridge import inprocess
+from mlbridge.errors import ModelError, OSFailure, PeerClosed, Timeout
+from mlbridge_optimizations.corpus import toolchain
 
 # Of the checkout, which has the plug-in and the models.
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +38,12 @@ CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
 
 # One product is too short to be worth a second thread.
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def runtimes() -> dict[str, str]:
+    """Variables of models' runtimes: one thread each, and where ONNX Runtime is."""
+    found = inprocess.onnxruntime()
+    return ENVIRONMENT | ({"MLBRIDGE_ONNXRUNTIME": str(found)} if found else {})
 
 
 @dataclass(frozen=True)
@@ -171,3 +181,68 @@ def find_build(given: Path | None, needed: Sequence[str] = CLIENTS) -> Path:
                 "it, and --build says where it is otherwise"
             )
     return build.resolve()
+
+
+def cpu_seconds_of(process: int) -> float:
+    """What a process that runs has taken so far, by all its threads."""
+    try:
+        # clock_getcpuclockid(3), which Python lacks: Linux has made the clock so of the
+        # number since 2.6.12; 2 is for the time that the scheduler counts.
+        return time.clock_gettime((~process << 3) | 2)
+    except OSError:
+        raise PeerClosed(f"process {process} is measured, but has ended") from None
+
+
+def end_of(said: IO[bytes]) -> str:
+    """The last of what a process has written to a file."""
+    said.seek(0)
+    return said.read().decode(errors="replace").strip()[-2000:]
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a process took, of time and of the cores."""
+
+    seconds: float
+    cpu_seconds: float
+    stderr: str
+
+
+def timed(
+    command: Sequence[str | Path],
+    variables: Mapping[str, str] | None = None,
+    seconds: float = toolchain.SECONDS,
+) -> Took:
+    """Runs a command, by default with the variables of `runtimes`."""
+    words = " ".join(map(str, command))
+    with tempfile.TemporaryFile() as said:
+        start = time.perf_counter()
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            env={**os.environ, **(runtimes() if variables is None else variables)},
+            # As environments' compilers are: Linux may share cores out by session.
+            start_new_session=True,
+        ) as process:
+            usage = toolchain.wait_for(process, words, seconds)
+        took = time.perf_counter() - start
+        if process.returncode:
+            raise ModelError(
+                f"status {process.returncode} from: {words}\n{end_of(said)}"
+            )
+        said.seek(0)
+        text = said.read().decode(errors="replace")
+    return Took(took, usage.ru_utime + usage.ru_stime, text)
+
+
+def children_cpu_seconds(*more: int) -> float:
+    """Of the processes that this one has started and that have ended."""
+    found = map(resource.getrusage, (resource.RUSAGE_CHILDREN, *more))
+    return sum(usage.ru_utime + usage.ru_stime for usage in found)
+
+
+def own_cpu_seconds() -> float:
+    """Of this process, and of those."""
+    return children_cpu_seconds(resource.RUSAGE_SELF)

@@ -3,19 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``mlbridge bench inliner``."""
 
-import os
 import re
-import resource
 import shlex
 import shutil
 import statistics
-import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
@@ -25,17 +21,11 @@ from mlbridge import aot
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.errors import ModelError, OSFailure
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    Build,
-    JsonFile,
-    choice,
-    progress_on,
-    write_rows,
-)
-from mlbridge_benchmarks.common.processes import ROOT, WORKLOADS, find_build
+from mlbridge_benchmarks.common import options as cli
+from mlbridge_benchmarks.common.processes import ROOT, WORKLOADS, find_build, timed
 from mlbridge_benchmarks.common.tables import plain_table
+from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.sources import unpack
-from mlbridge_optimizations.corpus.toolchain import CLANG
 
 MODEL = ROOT / "models" / "inlining-imitation" / "inliner.onnx"
 
@@ -75,6 +65,11 @@ class Run:
     cpu_ms: float
     wall_ms: float
     instructions: int = 0
+
+    @property
+    def start_up_ms(self) -> float:
+        """What the first question took more than the others."""
+        return (self.first_us - self.mean_us) / 1000
 
     @property
     def asking(self) -> float:
@@ -123,14 +118,12 @@ def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
 
     Counting instructions, by valgrind, makes it some thirty times as slow.
     """
-    environment = {**os.environ, "MLBRIDGE_MODULES": str(what.modules)}
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
         target, counted = Path(folder, "out.o"), Path(folder, "counted")
-        command = [CLANG, "-Oz", "-w", *what.flags]
+        command = [toolchain.CLANG, "-Oz", "-w", *what.flags]
         if spec is not None:
-            command.append(f"-fpass-plugin={what.plugin}")
-            for option in (f"inliner={spec}", "on-error=fatal", "print-statistics"):
-                command += ["-mllvm", f"-mlbridge-{option}"]
+            told = (f"inliner={spec}", "on-error=fatal", "print-statistics")
+            command += toolchain.plugin_flags(what.plugin, *told)
         command += ["-c", str(what.source), "-o", str(target)]
         if count:
             # Addresses that are random make hash tables differ from run to run.
@@ -139,40 +132,26 @@ def run(what: Compile, spec: str | None, *, count: bool = False) -> Run:
                 *(f"--log-file={counted}", "--cachegrind-out-file=/dev/null"),
                 *command,
             ]
-        start = time.perf_counter()
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=SECONDS
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        wall = time.perf_counter() - start
-        if done.returncode:
-            raise ModelError(f"{shlex.join(command)} failed:\n{done.stderr.strip()}")
-        instructions = _instructions(counted.read_text()) if count else 0
+        took = timed(command, {"MLBRIDGE_MODULES": str(what.modules)}, SECONDS)
+        log = counted.read_text() if count else "I refs: 0"
+        instructions = re.search(r"I\s+refs:\s+([\d,]+)", log)
+        if instructions is None:
+            raise ModelError(f"valgrind counted nothing:\n{log.strip()}")
         contents = target.read_bytes()
     figures = {
-        key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", done.stderr)
+        key: float(value) for key, value in re.findall(r"(\w+)=([\d.]+)", took.stderr)
     }
     if figures.get("deferred", 0) or figures.get("failed", 0):
-        raise ModelError(f"not all decisions are the model's: {done.stderr.strip()}")
-    user = after.ru_utime - before.ru_utime
-    system = after.ru_stime - before.ru_stime
+        raise ModelError(f"not all decisions are the model's: {took.stderr.strip()}")
     return Run(
         contents,
         int(figures.get("asked", 0)),
         figures.get("first_us", 0.0),
         figures.get("mean_us", 0.0),
-        1000 * (user + system),
-        1000 * wall,
-        instructions,
+        1000 * took.cpu_seconds,
+        1000 * took.seconds,
+        int(instructions[1].replace(",", "")),
     )
-
-
-def _instructions(log: str) -> int:
-    found = re.search(r"I\s+refs:\s+([\d,]+)", log)
-    if found is None:
-        raise ModelError(f"valgrind counted nothing:\n{log.strip()}")
-    return int(found[1].replace(",", ""))
 
 
 def measure(
@@ -184,72 +163,63 @@ def measure(
     advance: Callable[[], None],
 ) -> list[Row]:
     """Compiles in turn, by each model, by the rule, and by clang alone."""
-
-    def once(where: Compile, spec: str | None, counted: bool = False) -> Run:
-        made = run(where, spec, count=counted)
-        advance()
-        return made
-
     subjects: list[str | None] = [None, RULE]
     for spec in specs.values():
         subjects += [spec, ASKING + spec]
     timed: dict[str | None, list[Run]] = {subject: [] for subject in subjects}
     for _ in range(runs):
         for subject in subjects:
-            timed[subject].append(once(what, subject))
+            timed[subject].append(run(what, subject))
+            advance()
     rule = timed[RULE][0]
     for spec in specs.values():
         asking = timed[ASKING + spec][0]
         if (asking.object_file, asking.decisions) != (rule.object_file, rule.decisions):
             raise ModelError(f"{spec}: to ask it has changed what is compiled")
 
-    def median(subject: str | None, of: Callable[[Run], float]) -> float:
-        return statistics.median(of(made) for made in timed[subject])
+    def median(subject: str | None, name: str) -> float:
+        return float(statistics.median(getattr(it, name) for it in timed[subject]))
 
     counts: dict[tuple[str | None, str], int] = {}
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
-        programs = {"all": what}
+        programs = {}
         for name, text in {"none": NO_CALL, "one": ONE_CALL}.items():
             file = Path(folder, f"{name}.c")
             file.write_text(text)
-            programs[name] = Compile(file, (), what.plugin, what.modules)
+            programs[name] = replace(what, source=file, flags=())
+        programs["all"] = what
         for subject in subjects if count else ():
             is_held_against = subject == RULE or (subject or "").startswith(ASKING)
             for name in programs if is_held_against else ("all",):
-                counted = once(programs[name], subject, True)
+                counted = run(programs[name], subject, count=True)
+                advance()
                 counts[subject, name] = counted.instructions
                 asked = {"none": 0, "one": 1, "all": rule.decisions}[name]
                 if is_held_against and counted.decisions != asked:
                     raise ModelError(f"expected {asked} questions of {name}")
 
-    def of_counts(spec: str) -> dict[str, Any]:
-        none, one, every = (
-            counts[ASKING + spec, name] - counts[RULE, name]
-            for name in ("none", "one", "all")
-        )
-        return {
-            "instructions_before_first": none,
-            "start_up_instructions": one,
-            "instructions_per_decision": (every - one) / max(1, rule.decisions - 1),
-            "instructions_rule": counts[RULE, "all"],
-            "instructions_stock": counts[None, "all"],
-            "instructions": counts[spec, "all"],
-        }
-
     def row(scheme: str, spec: str) -> Row:
-        asking, by_rule = ASKING + spec, RULE
-        return Row(
-            scheme,
-            what.source.name,
-            rule.decisions,
-            runs,
-            median(asking, lambda r: r.first_us - r.mean_us) / 1000,
-            median(asking, lambda r: r.mean_us) - median(by_rule, lambda r: r.mean_us),
-            median(asking, lambda r: r.asking) - median(by_rule, lambda r: r.asking),
-            median(by_rule, lambda r: r.cpu_ms),
-            median(None, lambda r: r.cpu_ms),
-            median(spec, lambda r: r.cpu_ms),
-            **(of_counts(spec) if count else {}),
+        asking = ASKING + spec
+        made = Row(
+            *(scheme, what.source.name, rule.decisions, runs),
+            median(asking, "start_up_ms"),
+            median(asking, "mean_us") - median(RULE, "mean_us"),
+            median(asking, "asking") - median(RULE, "asking"),
+            median(RULE, "cpu_ms"),
+            median(None, "cpu_ms"),
+            median(spec, "cpu_ms"),
+        )
+        if not count:
+            return made
+        none, one, every = (counts[asking, n] - counts[RULE, n] for n in programs)
+        return replace(
+            made,
+            instructions_before_first=none,
+            start_up_instructions=one,
+            instructions_per_decision=(every - one) / max(1, rule.decisions - 1),
+            instructions_rule=counts[RULE, "all"],
+            instructions_stock=counts[None, "all"],
+            instructions=counts[spec, "all"],
         )
 
     return [row(scheme, spec) for scheme, spec in specs.items()]
@@ -276,36 +246,19 @@ def table(rows: Sequence[Row]) -> Table:
     line("CPU ms, by the rule", lambda r: f"{r.cpu_ms_rule:.0f}")
     line("CPU ms, by the model", lambda r: f"{r.cpu_ms:.0f}")
     if first.instructions_rule:
-        thousand, million = 1000, 1_000_000
-        line(
-            "instructions before a question, 1000s",
-            lambda r: f"{r.instructions_before_first / thousand:.0f}",
-        )
-        line(
-            "instructions of start-up, millions",
-            lambda r: f"{r.start_up_instructions / million:.1f}",
-        )
-        line(
-            "instructions a decision, 1000s",
-            lambda r: f"{r.instructions_per_decision / thousand:.1f}",
-        )
+        what = "instructions before a question, 1000s"
+        line(what, lambda r: f"{r.instructions_before_first / 1e3:.0f}")
+        what = "instructions of start-up, millions"
+        line(what, lambda r: f"{r.start_up_instructions / 1e6:.1f}")
+        what = "instructions a decision, 1000s"
+        line(what, lambda r: f"{r.instructions_per_decision / 1e3:.1f}")
         line("  of the compile by the rule", lambda r: percent(r.share or 0.0))
-        line(
-            "all instructions, by the rule",
-            lambda r: f"{r.instructions_rule / million:,.0f} M",
-        )
-        line(
-            "  by the model, against stock",
-            lambda r: percent(r.instructions / r.instructions_stock - 1),
-        )
+        what = "all instructions, by the rule"
+        line(what, lambda r: f"{r.instructions_rule / 1e6:,.0f} M")
+        what = "  by the model, against stock"
+        line(what, lambda r: percent(r.instructions / r.instructions_stock - 1))
     line("limit", lambda r: f"{LIMITS[r.scheme]:.0%}")
     return shown
-
-
-def _default_source() -> tuple[Path, str]:
-    """Lua's parser, which Debian has; fetched where it is not there yet."""
-    lua = unpack(["lua"], WORKLOADS)["lua"]
-    return lua.folder / "lparser.c", shlex.join(lua.flags)
 
 
 def inliner_command(
@@ -318,8 +271,7 @@ def inliner_command(
     ] = "",
     model: Annotated[Path, typer.Option(help="The inliner's model.")] = MODEL,
     scheme: Annotated[
-        list[str] | None,
-        typer.Option(metavar="|".join(LIMITS), help="Only the model by this scheme."),
+        cli.Names, cli.only("--scheme", tuple(LIMITS), "scheme of the model")
     ] = None,
     runs: Annotated[
         int, typer.Option(min=1, help="Timed compiles of each kind, in turns.")
@@ -334,8 +286,8 @@ def inliner_command(
     plugin: Annotated[
         Path | None, typer.Option(help="The LLVM plug-in. [default: the one built]")
     ] = None,
-    json_file: JsonFile = None,
-    build: Build = None,
+    json_file: cli.JsonFile = None,
+    build: cli.Build = None,
 ) -> None:
     """Measure what a model in the compiler costs clang's inliner.
 
@@ -352,9 +304,11 @@ def inliner_command(
     if count and not (shutil.which("valgrind") and shutil.which("setarch")):
         console.print("[yellow]no valgrind here: instructions are not counted[/]")
         count = False
-    chosen = choice("--scheme", scheme, tuple(LIMITS))
+    chosen = cli.choice("--scheme", scheme, tuple(LIMITS))
     if source is None:
-        source, flags = _default_source()
+        # Which Debian has; fetched where it is not there yet.
+        lua = unpack(["lua"], WORKLOADS)["lua"]
+        source, flags = lua.folder / "lparser.c", shlex.join(lua.flags)
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
         specs = {}
         for name in chosen:
@@ -362,21 +316,15 @@ def inliner_command(
             if name == "aot":
                 file = Path(folder, "libinliner.so")
                 aot.compile_model(model, file)
-            specs[name] = (
-                "builtin:imitation"
-                if name == "builtin"
-                else f"{name}:{quote(str(file))}"
-            )
+            specs[name] = f"{name}:{quote(str(file))}"
+            if name == "builtin":
+                specs[name] = "builtin:imitation"
         what = Compile(source, tuple(shlex.split(flags)), plugin.resolve(), modules)
         compiles = runs * (2 + 2 * len(specs)) + count * (4 + 4 * len(specs))
-        with progress_on(console) as progress:
-            task = progress.add_task(source.name, total=compiles)
-            rows = measure(
-                what,
-                specs,
-                runs=runs,
-                count=count,
-                advance=lambda: progress.advance(task),
-            )
+        with cli.progress_on(console) as progress:
+            advance = cli.begin(progress, source.name, compiles)
+            rows = measure(what, specs, runs=runs, count=count, advance=advance)
     console.print(table(rows))
-    write_rows(console, [asdict(row) | {"share": row.share} for row in rows], json_file)
+    cli.write_rows(
+        console, [asdict(row) | {"share": row.share} for row in rows], json_file
+    )

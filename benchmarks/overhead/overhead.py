@@ -4,6 +4,7 @@
 """``mlbridge bench overhead``: bytes, milliseconds and memory beside clang's."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -20,25 +21,13 @@ from rich.table import Table
 from mlbridge import inprocess
 from mlbridge.errors import ModelError, OSFailure
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    MODEL_RUNNERS,
-    Build,
-    JsonFile,
-    ModelRunner,
-    Plugin,
-    Rounds,
-    begin,
-    choice,
-    find_plugin,
-    progress_on,
-    write_rows,
-)
-from mlbridge_benchmarks.common.processes import WORKLOADS, find_build
+from mlbridge_benchmarks.common import options as cli
+from mlbridge_benchmarks.common.processes import WORKLOADS, find_build, runtimes
 from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_benchmarks.threads import threads
 from mlbridge_benchmarks.threads.threads import Source
 from mlbridge_optimizations.corpus.sources import unpack
-from mlbridge_optimizations.corpus.toolchain import CLANG
+from mlbridge_optimizations.corpus.toolchain import CLANG, plugin_flags
 
 SECONDS = 120.0  # More than one compile takes.
 
@@ -69,8 +58,8 @@ class Variant:
 class Runs:
     """The compiles of one source by one variant."""
 
-    seconds: list[float] = field(default_factory=list)
-    cpu_seconds: list[float] = field(default_factory=list)
+    ms: list[float] = field(default_factory=list)
+    cpu_ms: list[float] = field(default_factory=list)
     rss_mib: list[float] = field(default_factory=list)
     asked: int = 0  # Decisions in one compile.
 
@@ -90,26 +79,17 @@ def clang_files() -> tuple[Path, ...]:
 
 def variants(plugin: Path, runners: Sequence[str], folder: Path) -> list[Variant]:
     """Stock clang, the plug-in alone, and the plug-in with each kind of model."""
-    load = (f"-fpass-plugin={plugin}",)
     made = [
         Variant("stock", (), (), asks=False),
-        Variant("plug-in", load, (plugin,), asks=False),
+        Variant("plug-in", tuple(plugin_flags(plugin)), (plugin,), asks=False),
     ]
     for model in threads.models(runners, folder):
         files = [plugin, Path(model.spec.partition(":")[2])]
         if model.runner == "onnx" and (runtime := inprocess.onnxruntime()):
             files.append(runtime.resolve())
-        options = [
-            word
-            for option in (
-                f"-mlbridge-inliner={model.spec}",
-                "-mlbridge-on-error=fatal",
-                "-mlbridge-print-statistics",
-            )
-            for word in ("-mllvm", option)
-        ]
-        name = f"+ {model.runner}"
-        made.append(Variant(name, (*load, *options), tuple(files), asks=True))
+        told = (f"inliner={model.spec}", "on-error=fatal", "print-statistics")
+        options = tuple(plugin_flags(plugin, *told))
+        made.append(Variant(f"+ {model.runner}", options, tuple(files), asks=True))
     return made
 
 
@@ -125,7 +105,7 @@ def compile_once(
         capture_output=True,
         text=True,
         timeout=SECONDS,
-        env=threads.environment(),
+        env={**os.environ, **runtimes()},
     )
     asked = re.search(r"asked=(\d+) ", done.stderr)
     if done.returncode or (variant.asks and not asked):
@@ -154,8 +134,8 @@ def measure(
                 runs = results.setdefault((source.name, variant.name), Runs())
                 runs.asked = asked
                 if i > 0:
-                    runs.seconds.append(found["seconds"])
-                    runs.cpu_seconds.append(found["cpu_seconds"])
+                    runs.ms.append(1e3 * found["seconds"])
+                    runs.cpu_ms.append(1e3 * found["cpu_seconds"])
                     runs.rss_mib.append(found["rss_kib"] / 1024)
         on_round()
     return results
@@ -166,65 +146,44 @@ def added(values: Sequence[float], base: Sequence[float]) -> float:
     return median(a - b for a, b in zip(values, base, strict=True))
 
 
+def table(rows: Sequence[dict[str, Any]]) -> Table:
+    """The rows; a source is named once."""
+    title = "what the plug-in and its models add to clang -Oz"
+    columns = ("asked", "MiB", "ms", "+", "CPU ms", "+", "RSS", "+")
+    names = ("ms", "added_ms", "cpu_ms", "added_cpu_ms", "rss_mib", "added_rss_mib")
+    shown, last = plain_table(title, ("", "clang"), columns), ""
+    for row in rows:
+        source = row["source"] if row["source"] != last else ""
+        last = row["source"]
+        asked, size = str(row["asked"] or ""), f"{row['disk_mib']:.2f}"
+        numbers = [f"{row[name]:.1f}" for name in names]
+        shown.add_row(source, row["clang"], asked, size, *numbers)
+    return shown
+
+
 def rows(results: Results, wanted: Sequence[Variant]) -> list[dict[str, Any]]:
     """A row for each source and variant; what is added is against the first variant."""
     made = []
     sizes = {variant.name: variant.disk_mib for variant in wanted}
     for (source, name), runs in results.items():
         base = results[source, wanted[0].name]
-        made.append(
-            {
-                "source": source,
-                "clang": name,
-                "disk_mib": round(sizes[name], 3),
-                "asked": runs.asked,
-                "ms": round(1e3 * median(runs.seconds), 2),
-                "added_ms": round(1e3 * added(runs.seconds, base.seconds), 2),
-                "cpu_ms": round(1e3 * median(runs.cpu_seconds), 2),
-                "added_cpu_ms": round(
-                    1e3 * added(runs.cpu_seconds, base.cpu_seconds), 2
-                ),
-                "ratio": round(median(runs.seconds) / median(base.seconds), 4),
-                "rss_mib": round(median(runs.rss_mib), 2),
-                "added_rss_mib": round(added(runs.rss_mib, base.rss_mib), 2),
-                "rounds": len(runs.seconds),
-            }
-        )
+        row: dict[str, Any] = {"source": source, "clang": name}
+        row |= {"disk_mib": round(sizes[name], 3), "asked": runs.asked}
+        row["ratio"] = round(median(runs.ms) / median(base.ms), 4)
+        row["rounds"] = len(runs.ms)
+        for what in ("ms", "cpu_ms", "rss_mib"):
+            ours, theirs = getattr(runs, what), getattr(base, what)
+            row[what] = round(median(ours), 2)
+            row[f"added_{what}"] = round(added(ours, theirs), 2)
+        made.append(row)
     return made
 
 
 MODULE = ("bzip2", "compress.c")
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> Table:
-    title = "what the plug-in and its models add to clang -Oz"
-    columns = ("asked", "MiB", "ms", "+", "CPU ms", "+", "RSS", "+")
-    table = plain_table(title, ("", "clang"), columns)
-    last = ""
-    for row in rows:
-        table.add_row(
-            row["source"] if row["source"] != last else "",
-            row["clang"],
-            str(row["asked"] or ""),
-            f"{row['disk_mib']:.2f}",
-            *(f"{row[name]:.1f}" for name in ("ms", "added_ms")),
-            *(f"{row[name]:.1f}" for name in ("cpu_ms", "added_cpu_ms")),
-            *(f"{row[name]:.1f}" for name in ("rss_mib", "added_rss_mib")),
-        )
-        last = row["source"]
-    return table
-
-
-def _module(source: Path | None) -> Source:
-    if source:
-        return Source(source.name, source)
-    name, file = MODULE
-    program = unpack([name], WORKLOADS)[name]
-    return Source(file, program.folder / file, program.flags)
-
-
 def overhead_command(
-    runner: ModelRunner = None,
+    runner: cli.ModelRunner = None,
     source: Annotated[
         Path | None,
         typer.Option(
@@ -233,10 +192,10 @@ def overhead_command(
             help="The module that is compiled. [default: bzip2's compress.c]",
         ),
     ] = None,
-    rounds: Rounds = 25,
-    plugin: Plugin = None,
-    json_file: JsonFile = None,
-    build: Build = None,
+    rounds: cli.Rounds = 25,
+    plugin: cli.Plugin = None,
+    json_file: cli.JsonFile = None,
+    build: cli.Build = None,
 ) -> None:
     """Measure what the plug-in adds to clang: size, start-up, memory.
 
@@ -256,13 +215,18 @@ def overhead_command(
     ```
     """
     console = TableConsole(highlight=False)
-    chosen = choice("--runner", runner, MODEL_RUNNERS)
+    chosen = cli.choice("--runner", runner, cli.MODEL_RUNNERS)
     found_build = find_build(build, ["run-client"])
-    found_plugin = find_plugin(plugin)
-    module = _module(source)
+    found_plugin = cli.find_plugin(plugin)
+    if source:
+        module = Source(source.name, source)
+    else:
+        name, file = MODULE
+        program = unpack([name], WORKLOADS)[name]
+        module = Source(file, program.folder / file, program.flags)
     with (
         tempfile.TemporaryDirectory(prefix="mlb") as temporary,
-        progress_on(console, auto_refresh=False) as progress,
+        cli.progress_on(console, auto_refresh=False) as progress,
     ):
         folder = Path(temporary)
         smallest = folder / "smallest.c"
@@ -274,11 +238,11 @@ def overhead_command(
             [Source("start-up", smallest), module],
             rounds=rounds,
             folder=folder,
-            on_round=begin(progress, "compiles", rounds + 1),
+            on_round=cli.begin(progress, "compiles", rounds + 1),
         )
         made = rows(results, wanted)
-    console.print(_table(made))
+    console.print(table(made))
     stock = clang_files()
     sizes = sum(path.stat().st_size for path in stock) / 2**20
     console.print(f"stock clang: {sizes:.1f} MiB in {len(stock)} files")
-    write_rows(console, made, json_file)
+    cli.write_rows(console, made, json_file)

@@ -4,52 +4,40 @@
 """``mlbridge bench compile-time``, ``gym`` and ``training``."""
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from typer import Option
 
 from mlbridge.extras import need
 from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    HOW_TO_INSTALL,
-    JsonFile,
-    Plugin,
-    Rounds,
-    choice,
-    find_plugin,
-    find_vocabulary,
-    parse_counts,
-    progress_on,
-    write_plot,
-    write_rows,
-)
+from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common.processes import ROOT
 from mlbridge_benchmarks.common.tables import bounds_table
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 
-    from .compile_time import Flow, Results
-    from .task import Deployed, Sample
+    from .compile_time import Results
 
 PACKAGES = ("gymnasium", "elftools", "onnx", "onnxruntime")
 POLICY_PACKAGES = ("torch", "onnxscript")
 AOT_PACKAGES = ("emx_onnx_cgen",)
 TRAINERS = ("torch", "gymnasium", "stable_baselines3", "elftools", "onnxruntime")
 
+CONSOLE = TableConsole(highlight=False)
+
 
 @dataclass(frozen=True)
 class Setting:
     """Of all of them."""
 
-    rounds: Rounds = 5
+    rounds: cli.Rounds = 5
     flow: Annotated[
         list[str] | None,
         Option(metavar="NAME", help="Only this flow; may be repeated."),
@@ -71,12 +59,9 @@ class Setting:
             help="IR2Vec's, in LLVM's form. [default: build/ir2vec/ir2vec-300d.json]",
         ),
     ] = None
-    plugin: Plugin = None
-    json_file: JsonFile = None
-    plot_file: Annotated[
-        Path | None,
-        Option("--plot", metavar="FILE", help="Where it goes. [default: in build]"),
-    ] = None
+    plugin: cli.Plugin = None
+    json_file: cli.JsonFile = None
+    plot_file: Annotated[Path | None, cli.plot_file("in build")] = None
 
     @property
     def corpus_folder(self) -> Path:
@@ -85,32 +70,28 @@ class Setting:
 
     def compiler(self, actions: str = "oz", reward: str = "none") -> "CompilerOptions":
         """Of the compilers."""
-        from mlbridge_optimizations.phase_ordering.compiler.compiler import (
-            CompilerOptions,
-        )
+        from mlbridge_optimizations.phase_ordering.compiler import compiler
 
         from .task import SEEN
 
-        return CompilerOptions(
-            actions,
-            SEEN,
-            reward,
-            steps=self.steps,
-            vocabulary=find_vocabulary(self.vocabulary),
-            plugin=find_plugin(self.plugin),
+        vocabulary = cli.find_vocabulary(self.vocabulary)
+        plugin = cli.find_plugin(self.plugin)
+        return compiler.CompilerOptions(
+            actions, SEEN, reward, self.steps, vocabulary=vocabulary, plugin=plugin
         )
 
-    def write(
-        self,
-        console: Console,
-        rows: Sequence[dict[str, Any]],
-        name: str,
-        draw: Callable[[Path], None],
-    ) -> None:
+    def write(self, rows: Any, name: str, draw: Callable[[Path], None]) -> None:
         """Writes the rows, if that is wanted, and the plot."""
-        write_rows(console, rows, self.json_file)
+        cli.write_rows(CONSOLE, rows, self.json_file)
         path = self.plot_file or ROOT / "build" / f"{name}.png"
-        write_plot(console, path, draw)
+        cli.write_plot(CONSOLE, path, draw)
+
+    def write_compiles(self, results: "Results", name: str) -> None:
+        """The same of whole compiles."""
+        from . import compile_time
+
+        draw = partial(compile_time.plot, results)
+        self.write(compile_time.rows(results), name, draw)
 
 
 @dataclass(frozen=True)
@@ -136,7 +117,7 @@ def need_packages(command: str, flow: list[str] | None, model: Path | None) -> N
     packages = PACKAGES + (() if model else POLICY_PACKAGES)
     if not flow or "aot" in flow:
         packages += AOT_PACKAGES
-    need(command, packages, HOW_TO_INSTALL)
+    need(command, packages, cli.HOW_TO_INSTALL)
 
 
 @dataclass(frozen=True)
@@ -149,31 +130,33 @@ class Most:
 
 
 def measure_flows(
-    console: Console,
     setting: Setting,
-    model: Path | None,
-    options: "CompilerOptions",
-    sample: "Sample",
-    names: Sequence[str],
-    make: "Callable[[Deployed, Path], Mapping[str, Flow]]",
+    compiled: Compiled,
+    known: tuple[str, ...],
+    actions: str,
+    most: int | None,
     **more: Any,
 ) -> "Results":
     """Compiles a sample by all flows in turns, and prints what came of it.
 
-    ``make`` makes the flows of a model and a folder; ``more`` is for
-    ``compile_time.measure``. Without a model a random network decides.
+    ``more`` is for ``compile_time.measure``. Without a model a random network decides.
     """
-    from . import compile_time
-    from .task import prepare
+    from . import compile_time, gym_flow
+    from .task import Sample, prepare
 
+    names = cli.choice("--flow", setting.flow, known)
+    options = setting.compiler(actions)
+    sample = Sample.draw(setting.corpus_folder, compiled.modules, setting.seed, most)
     with (
         tempfile.TemporaryDirectory(prefix="mlb") as temporary,
-        progress_on(console) as progress,
+        cli.progress_on(CONSOLE) as progress,
     ):
         folder = Path(temporary)
         task = progress.add_task("the model", total=None)
-        deployed = prepare(folder, model, options, setting.seed)
-        made = make(deployed, folder)
+        deployed = prepare(folder, compiled.model, options, setting.seed)
+        inside = [name for name in names if name not in gym_flow.OUTSIDE]
+        made = compile_time.flows(inside, deployed, folder)
+        made |= gym_flow.flows(names, deployed, sample.modules)
         total = setting.rounds * len(sample.files) * len(names)
         progress.update(task, description="compiles", total=total)
         results = compile_time.measure(
@@ -185,9 +168,9 @@ def measure_flows(
             **more,
         )
     steps = deployed.compiler.steps
-    console.print(f"{sample}, {setting.rounds} rounds; {steps} actions at most each")
-    console.print(compile_time.table(results))
-    console.print(compile_time.agreement(results))
+    CONSOLE.print(f"{sample}, {setting.rounds} rounds; {steps} actions at most each")
+    CONSOLE.print(compile_time.table(results))
+    CONSOLE.print(compile_time.agreement(results))
     return results
 
 
@@ -218,28 +201,13 @@ def _compile_time(
     """
     need_packages("bench compile-time", setting.flow, compiled.model)
     from . import compile_time
-    from .task import Sample
 
-    console = TableConsole(highlight=False)
-    names = choice("--flow", setting.flow, compile_time.FLOWS)
-    options = setting.compiler()
-    sample = Sample.draw(
-        setting.corpus_folder, compiled.modules, setting.seed, size.most or None
-    )
     results = measure_flows(
-        console,
-        setting,
-        compiled.model,
-        options,
-        sample,
-        names,
-        partial(compile_time.flows, names),
+        setting, compiled, compile_time.FLOWS, "oz", size.most or None
     )
     if found := compile_time.bounds(results):
-        console.print(bounds_table(found))
-    rows = compile_time.rows(results)
-    draw = partial(compile_time.plot, results)
-    setting.write(console, rows, "compile-time", draw)
+        CONSOLE.print(bounds_table(found))
+    setting.write_compiles(results, "compile-time")
 
 
 compile_time_command = with_options(_compile_time, Setting, Compiled, Most)
@@ -267,39 +235,13 @@ def _gym(
     step, as in training. The columns are those of `mlbridge bench compile-time`.
     """
     need_packages("bench gym", setting.flow, compiled.model)
-    from . import compile_time, gym_flow
-    from .task import Sample
+    from . import gym_flow, task
 
-    console = TableConsole(highlight=False)
-    names = choice("--flow", setting.flow, gym_flow.FLOWS)
-    options = setting.compiler(space.actions)
-    sample = Sample.draw(setting.corpus_folder, compiled.modules, setting.seed)
-    outside = (gym_flow.GYM, gym_flow.KEPT, gym_flow.REWARDED)
-
-    def make(deployed: "Deployed", folder: Path) -> "Mapping[str, Flow]":
-        inside = [name for name in names if name not in outside]
-        made = compile_time.flows(inside, deployed, folder)
-        for name in set(outside) & set(names):
-            made[name] = gym_flow.GymFlow(
-                deployed,
-                sample.modules,
-                rewarded=name == gym_flow.REWARDED,
-                kept=name != gym_flow.GYM,
-            )
-        return made
-
+    flows, most = gym_flow.FLOWS, task.MOST
     results = measure_flows(
-        console,
-        setting,
-        compiled.model,
-        options,
-        sample,
-        names,
-        make,
-        base=gym_flow.GYM,
+        setting, compiled, flows, space.actions, most, base=gym_flow.GYM
     )
-    draw = partial(compile_time.plot, results)
-    setting.write(console, compile_time.rows(results), "gym", draw)
+    setting.write_compiles(results, "gym")
 
 
 gym_command = with_options(_gym, Setting, Compiled, Actions, defaults={"steps": 45})
@@ -351,18 +293,17 @@ def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
     mlbridge bench training --flow original --flow shm --iterations 0
     ```
     """
-    need("bench training", TRAINERS, HOW_TO_INSTALL)
+    need("bench training", TRAINERS, cli.HOW_TO_INSTALL)
     from . import training
     from .task import Sample
 
-    console = TableConsole(highlight=False)
-    names = choice("--flow", setting.flow, training.FLOWS)
-    numbers = parse_counts("--workers", by.workers)
+    names = cli.choice("--flow", setting.flow, training.FLOWS)
+    numbers = cli.parse_counts("--workers", by.workers)
     options = setting.compiler(reward=training.REWARD)
     sample = Sample.draw(setting.corpus_folder, by.modules, setting.seed)
     with (
         tempfile.TemporaryDirectory(prefix="mlb") as temporary,
-        progress_on(console) as progress,
+        cli.progress_on(CONSOLE) as progress,
     ):
         folder = Path(temporary)
         where = training.Setting(options, folder)
@@ -380,23 +321,23 @@ def _training(context: typer.Context, setting: Setting, by: Learning) -> None:
             seed=setting.seed,
             on_part=lambda: progress.advance(task),
         )
-    console.print(
+    CONSOLE.print(
         f"{sample}, {results.states} actions, {setting.rounds} rounds; learning: "
         f"{by.iterations} iterations of {by.iteration_steps} actions"
     )
-    console.print(training.table(results))
-    console.print(
+    CONSOLE.print(training.table(results))
+    CONSOLE.print(
         "after the same actions the size of the code is the same in all of our flows; "
         f"of {results.compared} comparisons {results.different} found another size in "
         "the original flow"
     )
     for (name, count), runs in results.played.items():
         if name == training.ORIGINAL and count == 1:
-            console.print(f"{runs[0].known:.1%} of the states were in the cache")
+            CONSOLE.print(f"{runs[0].known:.1%} of the states were in the cache")
     if found := training.bounds(results):
-        console.print(bounds_table(found))
+        CONSOLE.print(bounds_table(found))
     draw = partial(training.plot, results)
-    setting.write(console, training.rows(results), "training", draw)
+    setting.write(training.rows(results), "training", draw)
 
 
 training_command = with_options(_training, Setting, Learning, defaults={"rounds": 3})

@@ -23,9 +23,10 @@ from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
+from mlbridge_benchmarks.common.processes import own_cpu_seconds, timed
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.plot import panels_of
+from mlbridge_optimizations.plot import draw_bars, finish, panels_of
 
 from .original import OriginalTools
 from .task import (
@@ -34,9 +35,7 @@ from .task import (
     Server,
     in_process_specs,
     need_grpc,
-    own_cpu_seconds,
     served,
-    timed,
 )
 
 ORIGINAL, STOCK = "original", "clang -Oz"
@@ -122,9 +121,8 @@ class OriginalFlow(Flow):
             self._tools.act(taken[-1], state, following)
             state, following = following, state
         self._tools.emit(state, to)
-        seconds = time.perf_counter() - start
-        cpu_seconds = own_cpu_seconds() - before
-        return Compiled(seconds, cpu_seconds, self._deployed.names(taken))
+        seconds, cpu = time.perf_counter() - start, own_cpu_seconds() - before
+        return Compiled(seconds, cpu, self._deployed.names(taken))
 
 
 class ClangFlow(Flow):
@@ -141,9 +139,10 @@ class ClangFlow(Flow):
         self._running: Server | None = None
         self._options: list[str] = []
         if deployed is not None:
-            self._options.append(f"-fpass-plugin={deployed.compiler.plugin}")
-            for option in deployed.options(spec):
-                self._options += ["-mllvm", option]
+            self._options = [
+                f"-fpass-plugin={deployed.compiler.plugin}",
+                *toolchain.mllvm(deployed.options(spec)),
+            ]
 
     def __enter__(self) -> "ClangFlow":
         if self._server is not None:
@@ -158,12 +157,8 @@ class ClangFlow(Flow):
     def compile(self, module: Path, to: Path) -> Compiled:
         """As anyone would."""
         before = self._running.cpu_seconds() if self._running else 0.0
-        took = timed(
-            [
-                *(toolchain.CLANG, "-Oz", "-w", *self._options),
-                *("-x", "ir", "-c", module, "-o", to),
-            ]
-        )
+        command = [toolchain.CLANG, "-Oz", "-w", *self._options]
+        took = timed([*command, "-x", "ir", "-c", module, "-o", to])
         served_for = self._running.cpu_seconds() - before if self._running else 0.0
         said = re.search(r"asked=\d+ actions=\d+ \[(.*?)\]", took.stderr)
         if bool(said) != bool(self._options):
@@ -209,25 +204,20 @@ class Results:
     others: dict[str, set[Path]] = field(default_factory=dict)
     base: str = ORIGINAL  # The flow that the others are to be faster than.
 
-    def total(self, flow: str) -> float:
-        """Seconds for all modules: the sum of their medians."""
-        return sum(median(r.seconds for r in runs) for runs in self.runs[flow].values())
-
-    def total_cpu(self, flow: str) -> float:
-        """The same, of the cores' time."""
-        return sum(
-            median(r.cpu_seconds for r in runs) for runs in self.runs[flow].values()
-        )
-
-    def module_ratio(self, flow: str, base: str, module: Path) -> float:
-        """A module's time, relative to another flow's in the same round: the median."""
-        pairs = zip(self.runs[flow][module], self.runs[base][module], strict=True)
-        return median(one.seconds / other.seconds for one, other in pairs)
+    def total(self, flow: str, what: str = "seconds") -> float:
+        """For all modules: the sum of their medians, also of ``cpu_seconds``."""
+        runs = self.runs[flow].values()
+        return sum(float(median(getattr(r, what) for r in each)) for each in runs)
 
     def ratio(self, flow: str, base: str) -> float:
-        """The geomean of that over the modules."""
+        """The geomean over the modules of the time relative to another flow's.
+
+        Of each the median over rounds.
+        """
+        pairs = zip(self.runs[flow].values(), self.runs[base].values(), strict=True)
         return geometric_mean(
-            self.module_ratio(flow, base, module) for module in self.files
+            median(a.seconds / b.seconds for a, b in zip(ours, theirs, strict=True))
+            for ours, theirs in pairs
         )
 
 
@@ -312,30 +302,26 @@ def rows(results: Results) -> list[dict[str, Any]]:
             "modules": len(results.files),
             "rounds": len(next(iter(runs.values()))),
             "seconds": round(results.total(flow), 4),
-            "cpu_seconds": round(results.total_cpu(flow), 4),
+            "cpu_seconds": round(results.total(flow, "cpu_seconds"), 4),
             "start_seconds": round(results.start_seconds[flow], 3),
             "other_objects": len(results.others.get(flow, ())),
         }
         for base, key in ((results.base, "faster"), (STOCK, "of_clang")):
             if base not in results.runs:
                 continue
-            total = results.total(flow) / results.total(base)
-            cpu = results.total_cpu(flow) / results.total_cpu(base)
-            mean = results.ratio(flow, base)
-            if base == results.base:
-                total, cpu, mean = 1 / total, 1 / cpu, 1 / mean
-            row[key] = {
-                "total": round(total, 3),
-                "geomean": round(mean, 3),
-                "total_cpu": round(cpu, 3),
-            }
+            found = {"total": results.total(flow) / results.total(base)}
+            found["geomean"] = results.ratio(flow, base)
+            cpu = [results.total(each, "cpu_seconds") for each in (flow, base)]
+            found["total_cpu"] = cpu[0] / cpu[1]
+            is_base = base == results.base
+            row[key] = {n: round(1 / x if is_base else x, 3) for n, x in found.items()}
         row["per_module"] = {
             "/".join(module.parts[-2:]): {
                 "instructions": results.files[module],
-                "seconds": round(median(r.seconds for r in found), 5),
-                "cpu_seconds": round(median(r.cpu_seconds for r in found), 5),
+                "seconds": round(median(r.seconds for r in each), 5),
+                "cpu_seconds": round(median(r.cpu_seconds for r in each), 5),
             }
-            for module, found in runs.items()
+            for module, each in runs.items()
         }
         made.append(row)
     return made
@@ -392,20 +378,13 @@ def plot(results: Results, path: Path) -> None:
     with panels_of(path, 2) as (bars, points):
         names = list(results.runs)
         colours = [f"C{i}" for i in range(len(names))]
-        shown = bars.barh(names, [results.total(name) for name in names], color=colours)
-        bars.bar_label(shown, fmt="%.2f s", padding=3)
-        bars.invert_yaxis()
-        bars.margins(x=0.15)
-        bars.set_xlabel("s for all modules")
+        totals = [results.total(name) for name in names]
+        draw_bars(bars, names, totals, colours, "%.2f s", "s for all modules")
         for colour, name in zip(colours, names, strict=True):
             runs = results.runs[name]
             times = [
                 1e3 * median(r.seconds for r in runs[file]) for file in results.files
             ]
             points.plot(list(results.files.values()), times, f"{colour}.", label=name)
-        points.set_xscale("log")
-        points.set_yscale("log")
-        points.set_xlabel("instructions of a module")
-        points.set_ylabel("ms")
-        points.grid(visible=True, which="both", alpha=0.25)
-        points.legend(fontsize="small")
+        words = "instructions of a module"
+        finish(points, xscale="log", yscale="log", xlabel=words, ylabel="ms")

@@ -17,18 +17,20 @@ import gymnasium
 
 from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
+from mlbridge_benchmarks.common.processes import cpu_seconds_of, own_cpu_seconds
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 
 from .compile_time import STOCK, Compiled, Flow
-from .task import Deployed, cpu_seconds_of, environment_of, own_cpu_seconds
+from .task import Deployed, environment_of
 
 GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
 
 # A program that is none of those measured, so that the compiler knows none of them.
 _TRIFLE = "int main(void) { return 0; }\n"
 
-FLOWS = (GYM, KEPT, REWARDED, "onnx", "aot", STOCK)
+OUTSIDE = (GYM, KEPT, REWARDED)
+FLOWS = (*OUTSIDE, "onnx", "aot", STOCK)
 
 
 class GymFlow(Flow):
@@ -71,12 +73,8 @@ class GymFlow(Flow):
         with tempfile.TemporaryDirectory(prefix="mlb") as folder:
             source, trifle = Path(folder, "trifle.c"), Path(folder, "trifle.bc")
             source.write_text(_TRIFLE)
-            toolchain.run(
-                [
-                    *(toolchain.CLANG, *toolchain.UNOPTIMISED, "-emit-llvm"),
-                    *("-c", source, "-o", trifle),
-                ]
-            )
+            command = [toolchain.CLANG, *toolchain.UNOPTIMISED, "-emit-llvm"]
+            toolchain.run([*command, "-c", source, "-o", trifle])
             self._env.reset(options={"module": str(trifle)})
 
     def compile(self, module: Path, to: Path) -> Compiled:
@@ -105,8 +103,9 @@ class GymFlow(Flow):
     def _play(
         self, env: gymnasium.Env[Any, Any], module: Path, to: Path
     ) -> Sequence[int]:
-        asked = {"module": str(module), "output": str(to)}
-        observation, info = env.reset(options=asked)
+        observation, info = env.reset(
+            options={"module": str(module), "output": str(to)}
+        )
         over = False
         while not over:
             if not isinstance(observation, dict):
@@ -122,6 +121,17 @@ class GymFlow(Flow):
         """Of this process, of those that have ended, and of the compiler kept."""
         pid = _compiler(self._env).pid if self._env else None
         return own_cpu_seconds() + (cpu_seconds_of(pid) if pid else 0.0)
+
+
+def flows(
+    names: Sequence[str], deployed: Deployed, modules: list[Path]
+) -> dict[str, GymFlow]:
+    """Those of the flows that are from outside, by name."""
+    return {
+        name: GymFlow(deployed, modules, rewarded=name == REWARDED, kept=name != GYM)
+        for name in OUTSIDE
+        if name in names
+    }
 
 
 def _compiler(env: gymnasium.Env[Any, Any]) -> PhaseOrderingEnv:

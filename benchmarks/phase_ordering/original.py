@@ -45,16 +45,6 @@ WEIGHTS = {"Opcodes": 1.0, "Types": 0.5, "Arguments": 0.2}
 _FIRST_TYPE, _FIRST_ARGUMENT = "FloatTy", "Function"
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What llvm-ir2vec finds out about a module."""
-
-    # float32 [110], how often each entity occurs.
-    histogram: NDArray[np.float32] | None
-    # float32 [dimension] or None: the mean over instructions.
-    embedding: NDArray[np.float32] | None
-
-
 def _run(command: Sequence[str | Path]) -> bytes:
     """What a process printed: one that the scheduler treats as it treats ours."""
     return toolchain.run(command, own_session=True)[0]
@@ -89,8 +79,12 @@ class Embedder:
             made[section][name] = row + counted
         self._file.write_text(json.dumps(made))
 
-    def see(self, module: Path) -> Seen:
-        """Starts the tool, and reads what it prints."""
+    def see(self, module: Path) -> dict[str, Row]:
+        """Starts the tool, and reads what it prints of a module.
+
+        The histogram, float32 [110], is how often each entity occurs, the embedding,
+        float32 [dimension], the mean over instructions; what is not wanted is empty.
+        """
         told = f"--ir2vec-vocab-path={self._file}"
         printed = _run([IR2VEC, "embeddings", told, module]).decode()
         # A function is a line with its name, and a line of numbers in brackets.
@@ -107,10 +101,8 @@ class Embedder:
             total, [self._dimension, self._dimension + 1]
         )
         mean = vector / max(float(instructions[0]), 1.0)
-        return Seen(
-            np.rint(counts).astype(np.float32) if self._entities else None,
-            mean.astype(np.float32) if self._dimension else None,
-        )
+        histogram = np.rint(counts).astype(np.float32)
+        return {"histogram": histogram, "embedding": mean.astype(np.float32)}
 
 
 class OriginalTools:
@@ -142,58 +134,35 @@ class OriginalTools:
 
     def features(self, state: Path, taken: Sequence[int]) -> Features:
         """What a model sees of a state."""
-        seen = self._embedder.see(state)
         count = len(self.space.actions)
         actions = np.zeros(2 * count, np.float32)
         for action in taken:
             actions[action] += 1
         if taken:
             actions[count + taken[-1]] = 1
-        every = {
-            "histogram": seen.histogram,
-            "embedding": seen.embedding,
-            "step": np.array([len(taken)], np.float32),
-            "actions": actions,
-        }
-        return {
-            name: value
-            for name in self.observation
-            if (value := every[name]) is not None
-        }
+        every = self._embedder.see(state)
+        every |= {"step": np.array([len(taken)], np.float32), "actions": actions}
+        return {name: every[name] for name in self.observation}
 
     @staticmethod
     def emit(state: Path, to: Path) -> None:
         """Makes the object."""
-        _run(
-            [
-                *(toolchain.CLANG, "-Oz", "-Xclang", "-disable-llvm-passes", "-w"),
-                *("-x", "ir", "-c", state, "-o", to),
-            ]
-        )
+        command = [toolchain.CLANG, "-Oz", "-Xclang", "-disable-llvm-passes", "-w"]
+        _run([*command, "-x", "ir", "-c", state, "-o", to])
 
     @staticmethod
     def _opt(pipeline: str, source: Path, to: Path) -> None:
-        _run(
-            [
-                *(toolchain.OPT, "-relocation-model=pic", f"-passes={pipeline}"),
-                # What is read is then the same module, to passes, too.
-                *("--preserve-bc-uselistorder", source, "-o", to),
-            ]
-        )
-
-
-@dataclass
-class _State:
-    file: Path
-    features: Features
-    text_size: int
+        command = [toolchain.OPT, "-relocation-model=pic", f"-passes={pipeline}"]
+        # What is read is then the same module, to passes, too.
+        _run([*command, "--preserve-bc-uselistorder", source, "-o", to])
 
 
 @dataclass
 class _Program:
     module: Path
     oz: int
-    states: dict[tuple[int, ...], _State] = field(default_factory=dict)
+    # By the actions that have led to it, its file, and what is seen of it.
+    states: dict[tuple[int, ...], tuple[Path, Row, int]] = field(default_factory=dict)
     # Of machine code, by the hash of the IR.
     sizes: dict[bytes, int] = field(default_factory=dict)
 
@@ -231,43 +200,34 @@ class OriginalEnv(gymnasium.Env[Row, Any]):
         if module not in self._programs:
             self._programs[module] = _Program(module, oz_size(module, own_session=True))
         self._now, self._taken = self._programs[module], ()
-        state = self._look()
-        return self._row(state), self._info(state)
+        return self._look()
 
     def step(self, action: Any) -> tuple[Row, float, bool, bool, dict[str, Any]]:
         """Takes an action; the reward is that of ``text-size:10``."""
         assert self._now is not None
-        before = self._now.states[self._taken].text_size
+        before = self._now.states[self._taken][2]
         self._taken += (int(action),)
         self.known += self._taken in self._now.states
-        state = self._look()
-        reward = 10 * (before - state.text_size) / max(self._now.oz, 1)
-        is_over = len(self._taken) >= self._steps
-        return self._row(state), reward, is_over, False, self._info(state)
+        row, info = self._look()
+        reward = 10 * (before - info["text_size"]) / max(self._now.oz, 1)
+        return row, reward, len(self._taken) >= self._steps, False, info
 
-    def _look(self) -> _State:
+    def _look(self) -> tuple[Row, dict[str, Any]]:
         program, taken = self._now, self._taken
         assert program is not None
-        if taken in program.states:
-            return program.states[taken]
-        file = self._folder / f"{len(self._programs)}-{len(program.states)}.bc"
-        if taken:
-            self._tools.act(taken[-1], program.states[taken[:-1]].file, file)
-        else:
-            self._tools.begin(program.module, file)
-        features = self._tools.features(file, taken)
-        key = hashlib.sha256(file.read_bytes()).digest()
-        if key not in program.sizes:
-            target = self._folder / "state.o"
-            self._tools.emit(file, target)
-            program.sizes[key] = text_size(target.read_bytes(), str(target))
-        state = _State(file, features, program.sizes[key])
-        program.states[taken] = state
-        return state
-
-    def _row(self, state: _State) -> Row:
-        return np.concatenate([state.features[name] for name in self._names])
-
-    def _info(self, state: _State) -> dict[str, Any]:
-        assert self._now is not None
-        return {"text_size": state.text_size, "oz_text_size": self._now.oz}
+        if taken not in program.states:
+            file = self._folder / f"{len(self._programs)}-{len(program.states)}.bc"
+            if taken:
+                self._tools.act(taken[-1], program.states[taken[:-1]][0], file)
+            else:
+                self._tools.begin(program.module, file)
+            features = self._tools.features(file, taken)
+            key = hashlib.sha256(file.read_bytes()).digest()
+            if key not in program.sizes:
+                target = self._folder / "state.o"
+                self._tools.emit(file, target)
+                program.sizes[key] = text_size(target.read_bytes(), str(target))
+            row = np.concatenate([features[name] for name in self._names])
+            program.states[taken] = file, row, program.sizes[key]
+        _, row, size = program.states[taken]
+        return row, {"text_size": size, "oz_text_size": program.oz}

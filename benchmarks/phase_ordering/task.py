@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the benchmarks of phase ordering have in common: modules, model, servers."""
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -12,23 +11,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
 from mlbridge import grpc
-from mlbridge.errors import (
-    Error,
-    InvalidArgument,
-    ModelError,
-    PeerClosed,
-    Timeout,
-    Unsupported,
-)
-from mlbridge_benchmarks.common.processes import started
-from mlbridge_benchmarks.threads import threads
-from mlbridge_optimizations.corpus import manifest, toolchain
+from mlbridge.errors import Error, InvalidArgument, PeerClosed, Timeout, Unsupported
+from mlbridge_benchmarks.common.processes import cpu_seconds_of, end_of, started
+from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.model.model import Model
 
@@ -50,13 +41,8 @@ class Sample:
         cls, corpus: Path, count: int, seed: int, most: int | None = MOST
     ) -> "Sample":
         """So many modules of both splits of a corpus, or all if it is 0."""
-        found = {
-            path: size
-            for path, size in manifest.load(corpus.resolve())
-            .files(None, most=most)
-            .items()
-            if size >= FEWEST
-        }
+        files = manifest.load(corpus.resolve()).files(None, most=most)
+        found = {path: size for path, size in files.items() if size >= FEWEST}
         if len(found) < max(count, 1):
             raise InvalidArgument(
                 f"{corpus} has {len(found)} modules of {FEWEST} instructions or more"
@@ -172,16 +158,6 @@ class Server:
         return cpu_seconds_of(self.process.pid)
 
 
-def cpu_seconds_of(process: int) -> float:
-    """What a process that runs has taken so far, by all its threads."""
-    try:
-        # clock_getcpuclockid(3), which Python lacks: Linux has made the clock so of the
-        # number since 2.6.12; 2 is for the time that the scheduler counts.
-        return time.clock_gettime((~process << 3) | 2)
-    except OSError:
-        raise PeerClosed(f"process {process} is measured, but has ended") from None
-
-
 @contextmanager
 def served(model: Path, place: str) -> Iterator[Server]:
     """Starts a server of a model; it does not outlive the body."""
@@ -195,8 +171,7 @@ def served(model: Path, place: str) -> Iterator[Server]:
 
         def ended() -> PeerClosed:
             return PeerClosed(
-                f"the server of {place} ended with {process.returncode}: "
-                f"{_end_of(said)}"
+                f"the server of {place} ended with {process.returncode}: {end_of(said)}"
             )
 
         while not door.exists():
@@ -211,52 +186,3 @@ def served(model: Path, place: str) -> Iterator[Server]:
             if process.poll() is not None:
                 raise ended() from failure
             raise
-
-
-def _end_of(said: IO[bytes]) -> str:
-    said.seek(0)
-    return said.read().decode(errors="replace").strip()[-2000:]
-
-
-@dataclass(frozen=True)
-class Took:
-    """What a process took, of time and of the cores."""
-
-    seconds: float
-    cpu_seconds: float
-    stderr: str
-
-
-def timed(command: Sequence[str | Path]) -> Took:
-    """Runs a command."""
-    words = " ".join(map(str, command))
-    with tempfile.TemporaryFile() as said:
-        start = time.perf_counter()
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-            env=threads.environment(),
-            # As environments' compilers are: Linux may share cores out by session.
-            start_new_session=True,
-        ) as process:
-            usage = toolchain.wait_for(process, words)
-        seconds = time.perf_counter() - start
-        if process.returncode:
-            raise ModelError(
-                f"status {process.returncode} from: {words}\n{_end_of(said)}"
-            )
-        said.seek(0)
-        text = said.read().decode(errors="replace")
-    return Took(seconds, usage.ru_utime + usage.ru_stime, text)
-
-
-def own_cpu_seconds() -> float:
-    """Of this process, and of those that it has started and that have ended."""
-    return sum(
-        usage.ru_utime + usage.ru_stime
-        for usage in map(
-            resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-        )
-    )

@@ -30,14 +30,15 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlbridge.errors import ModelError
+from mlbridge_benchmarks.common.processes import own_cpu_seconds
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
 from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
 from mlbridge_optimizations.phase_ordering.model.network import Normalised
-from mlbridge_optimizations.plot import panels_of
+from mlbridge_optimizations.plot import draw_bars, finish, panels_of
 
 from .original import OriginalEnv
-from .task import Sample, environment_of, need_grpc, own_cpu_seconds
+from .task import Sample, environment_of, need_grpc
 
 ORIGINAL = "original"
 SPECS = {
@@ -220,9 +221,8 @@ class _Parallel(DummyVecEnv):
 
     def _step(self, number_: int) -> tuple[Any, float, bool, dict[str, Any]]:
         env = self.envs[number_]
-        observation, reward, terminated, truncated, info = env.step(
-            self.actions[number_]
-        )
+        step = env.step(self.actions[number_])
+        observation, reward, terminated, truncated, info = step
         is_over = bool(terminated or truncated)
         info = {**info, "TimeLimit.truncated": bool(truncated and not terminated)}
         if is_over:
@@ -345,20 +345,15 @@ def measure(
     """Plays, and trains, by each flow with each number of workers, in turns."""
     results = Results(sum(len(episode.actions) for episode in wanted))
     modules = list(dict.fromkeys(episode.module for episode in wanted))
-    for _ in range(rounds):
-        for count in workers:
-            for name in names:
-                done = play(setting, name, count, wanted)
-                results.played.setdefault((name, count), []).append(done)
-                on_part()
-    for _ in range(rounds if iterations else 0):
-        for count in workers:
-            for name in names:
-                run = learn(
-                    setting, name, count, modules, iterations, iteration_steps, seed
-                )
-                results.learned.setdefault((name, count), []).append(run)
-                on_part()
+    turns = [(name, count) for count in workers for name in names] * rounds
+    for turn in turns:
+        done = play(setting, *turn, wanted)
+        results.played.setdefault(turn, []).append(done)
+        on_part()
+    for turn in turns if iterations else ():
+        run = learn(setting, *turn, modules, iterations, iteration_steps, seed)
+        results.learned.setdefault(turn, []).append(run)
+        on_part()
     check(results)
     return results
 
@@ -387,19 +382,16 @@ def check(results: Results) -> None:
         for played in results.played[key]:
             for episode, sizes in played.sizes.items():
                 compare(key[0], episode, sizes)
-    for key in sorted(results.learned, key=lambda key: key[0] == ORIGINAL):
-        for run in results.learned[key]:
-            for worker, (actions, sizes) in enumerate(
-                zip(run.actions, run.sizes, strict=True)
-            ):
-                compare(key[0], (key[1], worker, actions), sizes)
     seeded: dict[int, tuple[tuple[int, ...], ...]] = {}
-    for (flow, count), runs in results.learned.items():
-        for run in runs:
+    for flow, count in sorted(results.learned, key=lambda key: key[0] == ORIGINAL):
+        for run in results.learned[flow, count]:
             if seeded.setdefault(count, run.actions) != run.actions:
                 raise ModelError(
                     f"{flow}: a training with the same seed took other actions"
                 )
+            parts = zip(run.actions, run.sizes, strict=True)
+            for worker, (actions, sizes) in enumerate(parts):
+                compare(flow, (count, worker, actions), sizes)
 
 
 def rows(results: Results) -> list[dict[str, Any]]:
@@ -434,16 +426,12 @@ def table(results: Results) -> Table:
     if results.learned:
         columns += ["learning s", "faster"]
     shown = plain_table("training of phase ordering", [""], columns)
+    names = ["steps_per_second", "faster_than_original", "faster_than_one_worker"]
     for row in rows(results):
         key = row["flow"], row["workers"]
         cells = [
             number(row[name]) if name in row else ""
-            for name in (
-                "steps_per_second",
-                "faster_than_original",
-                "faster_than_one_worker",
-                "cpu_ms_per_step",
-            )
+            for name in (*names, "cpu_ms_per_step")
         ]
         if key in results.learned:
             last = row["iteration_seconds"][-1]
@@ -482,25 +470,15 @@ def plot(results: Results, path: Path) -> None:
         labels = [f"{flow}, {n} worker{'s' * (n > 1)}" for flow, n in keys]
         flows = list(dict.fromkeys(flow for flow, _ in keys))
         colours = [f"C{flows.index(flow)}" for flow, _ in keys]
-        shown = panels[0].barh(
-            labels, [results.rate(*key) for key in keys], color=colours
-        )
-        panels[0].bar_label(shown, fmt="%.1f", padding=3)
-        panels[0].invert_yaxis()
-        panels[0].margins(x=0.15)
-        panels[0].set_xlabel("steps/s, without a learner")
+        rates = [results.rate(*key) for key in keys]
+        words = "steps/s, without a learner"
+        draw_bars(panels[0], labels, rates, colours, "%.1f", words)
         for (flow, workers), colour in zip(keys, colours, strict=True):
             if (flow, workers) in results.learned:
                 seconds = results.learning_seconds(flow, workers)
-                panels[1].plot(
-                    range(1, len(seconds) + 1),
-                    seconds,
-                    f"{colour}{'-' if workers == 1 else '--'}o",
-                    label=f"{flow}, {workers}",
-                )
+                iterations = range(1, len(seconds) + 1)
+                style = f"{colour}{'-' if workers == 1 else '--'}o"
+                panels[1].plot(iterations, seconds, style, label=f"{flow}, {workers}")
         if results.learned:
-            panels[1].set_xlabel("iterations of a DQN")
-            panels[1].set_ylabel("s")
-            panels[1].set_yscale("log")
-            panels[1].grid(visible=True, which="both", alpha=0.25)
-            panels[1].legend(fontsize="small")
+            words = "iterations of a DQN"
+            finish(panels[1], xlabel=words, ylabel="s", yscale="log")

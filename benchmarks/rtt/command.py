@@ -17,15 +17,7 @@ from typer import Option
 from mlbridge.extras import pip_install
 from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    Build,
-    JsonFile,
-    begin,
-    choice,
-    only_runner,
-    progress_on,
-    write_rows,
-)
+from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common.processes import find_build, placements
 from mlbridge_benchmarks.common.tables import bounds_table
 
@@ -36,14 +28,8 @@ from .workload import LENGTHS, Workload, parse_lengths
 
 SERDES = tuple(sorted({name for r in RUNNERS.values() for name in r.serdes}))
 ALL = tuple(RUNNERS)
+WORDS = (*kinds(), *inprocess.RUNTIMES)
 PLACEMENTS = ("one-core", "two-cores")
-
-
-def _lengths(text: str) -> tuple[int, ...]:
-    try:
-        return parse_lengths(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--lengths") from None
 
 
 def _in_process(
@@ -73,15 +59,10 @@ class _Options:
         Option(metavar="N,N,...|FIRST:LAST:STEP", help="How many float32s are sent."),
     ] = f"{LENGTHS[0]}:{LENGTHS[-1]}:{LENGTHS[1] - LENGTHS[0]}"
     placement: Annotated[
-        list[str] | None,
-        Option(metavar="|".join(PLACEMENTS), help="Only this placement."),
+        cli.Names, cli.only("--placement", PLACEMENTS, "placement")
     ] = None
-    runner: Annotated[
-        list[str] | None, only_runner([*kinds(), *inprocess.RUNTIMES])
-    ] = None
-    serdes: Annotated[
-        list[str] | None, Option(metavar="|".join(SERDES), help="Only this format.")
-    ] = None
+    runner: Annotated[cli.Names, cli.only("--runner", WORDS, "runner")] = None
+    serdes: Annotated[cli.Names, cli.only("--serdes", SERDES, "format")] = None
     fresh: Annotated[
         bool,
         Option(
@@ -90,7 +71,7 @@ class _Options:
             "are then in the compiler's cache alone. Else they are written once.",
         ),
     ] = False
-    json_file: JsonFile = None
+    json_file: cli.JsonFile = None
     plot_file: Annotated[
         Path | None,
         Option(
@@ -100,7 +81,7 @@ class _Options:
             "its name. [default: rtt.png beside rtt-client]",
         ),
     ] = None
-    build: Build = None
+    build: cli.Build = None
 
 
 def _rtt(context: typer.Context, by: _Options) -> None:
@@ -122,10 +103,13 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     ```
     """
     console = TableConsole(highlight=False)
-    asked = _lengths(by.lengths)
+    try:
+        asked = parse_lengths(by.lengths)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--lengths") from None
     work = Workload.make(asked)
     found_build = find_build(by.build)
-    words = choice("--runner", by.runner, (*kinds(), *inprocess.RUNTIMES))
+    words = cli.choice("--runner", by.runner, WORDS)
     if not by.runner:
         words = ALL
         if not (found_build / "grpc-floor-server").exists():
@@ -135,41 +119,31 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     words = tuple(word for word in words if word in kinds())
     chosen = subjects(
         [name for word in words for name in kinds()[word]],
-        choice("--serdes", by.serdes, SERDES),
+        cli.choice("--serdes", by.serdes, SERDES),
     )
-    wanted = choice("--placement", by.placement, PLACEMENTS)
+    wanted = cli.choice("--placement", by.placement, PLACEMENTS)
     where = [p for p in placements() if p.name in wanted]
     if missing := set(wanted) - {p.name for p in where}:
         console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")
-    if not (can_plot := find_spec("matplotlib") is not None):
+    if find_spec("matplotlib") is None:
         install = escape(pip_install("matplotlib"))
         console.print(f"[yellow]no plot: `{install}` for one[/]")
 
     measured: list[Results] = []
     # It draws between sweeps.
-    with progress_on(console, auto_refresh=False) as progress:
+    with cli.progress_on(console, auto_refresh=False) as progress:
         for p in where if chosen else ():
-            measured.append(
-                measure(
-                    p,
-                    work,
-                    chosen,
-                    sweeps=by.sweeps,
-                    fresh=by.fresh,
-                    build=found_build,
-                    on_round=begin(progress, p.name, rounds_of(by.sweeps)),
-                )
-            )
-
+            advance = cli.begin(progress, p.name, rounds_of(by.sweeps))
+            one = measure(p, work, chosen, by.sweeps, by.fresh, found_build, advance)
+            measured.append(one)
         inside: list[inprocess.Measured] = []
         if runtimes:
-            inside = inprocess.measure(
-                runtimes,
-                inprocess.lengths_of(asked),
-                batches=inprocess.BATCHES_A_SWEEP * by.sweeps,
-                build=found_build,
-                on_start=partial(begin, progress),
+            lengths = inprocess.lengths_of(asked)
+            batches, begin = (
+                inprocess.BATCHES_A_SWEEP * by.sweeps,
+                partial(cli.begin, progress),
             )
+            inside = inprocess.measure(runtimes, lengths, batches, found_build, begin)
 
     for results in measured:
         console.print(report.sweeps_table(results))
@@ -177,16 +151,19 @@ def _rtt(context: typer.Context, by: _Options) -> None:
         console.print(inprocess.table(inside))
     found = [b for r in measured for b in report.bounds(r)]
     console.print(bounds_table(found + inprocess.bounds(inside)))
-    rows = report.rows(measured) + inprocess.as_dicts(inside)
-    write_rows(console, rows, by.json_file)
+    rows = [
+        report.row(results, subject)
+        for results in measured
+        for subject in results.subjects
+    ]
+    rows += inprocess.rows(inside)
+    cli.write_rows(console, rows, by.json_file)
     path = by.plot_file or found_build / "rtt.png"
-    if can_plot and measured:
-        report.plot(measured, path)
-        console.print(f"plot: {path}")
-    if can_plot and inside:
+    if measured:
+        cli.write_plot(console, path, partial(report.plot, measured))
+    if inside:
         path = path.with_stem(f"{path.stem}-inprocess")
-        inprocess.plot(inside, path)
-        console.print(f"plot: {path}")
+        cli.write_plot(console, path, partial(inprocess.plot, inside))
 
 
 rtt = with_options(_rtt, _Options)

@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,9 +20,9 @@ from rich.table import Table
 
 from mlbridge import inprocess
 from mlbridge.extras import how_to_install, pip_install
-from mlbridge_benchmarks.common.processes import ENVIRONMENT, Worker, started
+from mlbridge_benchmarks.common.processes import Worker, runtimes, started
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_optimizations.plot import panels_of
+from mlbridge_optimizations.plot import finish, panels_of
 
 from . import savedmodel
 from .report import shown
@@ -80,21 +80,6 @@ class Measured:
         return self.runner_allocations - self.floor_allocations
 
 
-@dataclass(frozen=True)
-class Row:
-    """What is shown and written: one question, or the sum of a sweep's."""
-
-    runner: str
-    model: str
-    floats: str
-    floor_us: float
-    us: float
-    difference_us: float  # A call.
-    ratio: float
-    our_allocations: float
-    runtime_allocations: float
-
-
 def lengths_of(lengths: Sequence[int]) -> tuple[int, ...]:
     """Those that models are made for."""
     if len(lengths) <= MOST_LENGTHS:
@@ -106,9 +91,7 @@ def lengths_of(lengths: Sequence[int]) -> tuple[int, ...]:
 def _client(build: Path, batches: int, features: Path) -> Iterator[Any]:
     """A function that sends inprocess-client a line, and returns its answer."""
     core = max(os.sched_getaffinity(0))
-    variables = ENVIRONMENT | savedmodel.environment(build)
-    if runtime := inprocess.onnxruntime():
-        variables["MLBRIDGE_ONNXRUNTIME"] = str(runtime)
+    variables = runtimes() | savedmodel.environment(build)
     name = "inprocess-client"
     command: list[str | Path] = [build / name, str(core), features, str(batches)]
     with started(command, variables=variables) as process:
@@ -141,7 +124,6 @@ def available(build: Path) -> dict[str, str]:
 def measure(
     runtimes: Sequence[str],
     lengths: Sequence[int],
-    *,
     batches: int,
     build: Path,
     on_start: Callable[[str, int], Callable[[], None]],
@@ -184,48 +166,40 @@ def measure(
                     for side in ("floor", "runner"):
                         answer = np.array(got[side]["answer"], np.float32)
                         model.check(work, answer)
-                    found.append(
-                        Measured(
-                            runtime,
-                            model.name,
-                            model.length,
-                            got["calls"],
-                            np.array(got["floor"]["ns"]),
-                            np.array(got["runner"]["ns"]),
-                            got["floor"]["allocations"],
-                            got["runner"]["allocations"],
-                        )
+                    floor, runner = got["floor"], got["runner"]
+                    one = Measured(
+                        *(runtime, model.name, model.length, got["calls"]),
+                        *(np.array(floor["ns"]), np.array(runner["ns"])),
+                        *(floor["allocations"], runner["allocations"]),
                     )
+                    found.append(one)
                     on_done()
     return found
 
 
-def _row(found: Sequence[Measured], floats: str) -> Row:
+def _row(found: Sequence[Measured], floats: str) -> dict[str, Any]:
+    """What is shown and written: of one question, or the sum of a sweep's."""
     floor = sum(m.floor_us for m in found)
     runner = sum(m.runner_us for m in found)
-    return Row(
-        found[0].runtime,
-        found[0].model,
-        floats,
-        round(floor, 4),
-        round(runner, 4),
-        round((runner - floor) / len(found), 4),
-        round(runner / floor, 4),
-        max(m.our_allocations for m in found),
-        max(m.floor_allocations for m in found),
-    )
+    return {
+        **{"runner": found[0].runtime, "model": found[0].model, "floats": floats},
+        **{"floor_us": round(floor, 4), "us": round(runner, 4)},
+        "difference_us": round((runner - floor) / len(found), 4),  # A call.
+        "ratio": round(runner / floor, 4),
+        "our_allocations": max(m.our_allocations for m in found),
+        "runtime_allocations": max(m.floor_allocations for m in found),
+    }
 
 
 def _groups(found: Sequence[Measured]) -> dict[tuple[str, str], list[Measured]]:
+    order = list(dict.fromkeys(m.model for m in found))
     groups: dict[tuple[str, str], list[Measured]] = {}
-    for name in dict.fromkeys(m.model for m in found):
-        for m in found:
-            if m.model == name:
-                groups.setdefault((name, m.runtime), []).append(m)
+    for m in sorted(found, key=lambda m: order.index(m.model)):
+        groups.setdefault((m.model, m.runtime), []).append(m)
     return groups
 
 
-def rows(found: Sequence[Measured]) -> list[Row]:
+def rows(found: Sequence[Measured]) -> list[dict[str, Any]]:
     """All, and a sum for each sweep."""
     made = []
     for group in _groups(found).values():
@@ -233,11 +207,6 @@ def rows(found: Sequence[Measured]) -> list[Row]:
         if len(group) > 1:
             made.append(_row(group, "sweep"))
     return made
-
-
-def as_dicts(found: Sequence[Measured]) -> list[dict[str, Any]]:
-    """The rows for --json."""
-    return [asdict(row) for row in rows(found)]
 
 
 def bounds(found: Sequence[Measured]) -> list[Bound]:
@@ -254,7 +223,7 @@ def bounds(found: Sequence[Measured]) -> list[Bound]:
             more = first.difference_us
             add(f"{subject} of {first.floats}", "floor, us more", more, limit)
         if model != "mlp" and (limit := SWEEP_LIMIT.get(runtime)):
-            add(f"{subject}, sweep", "floor", _row(group, "").ratio, limit)
+            add(f"{subject}, sweep", "floor", _row(group, "")["ratio"], limit)
         if limit := CALL_LIMIT_US.get(runtime):
             most = max(m.difference_us for m in group)
             add(f"{subject}, worst", "floor, us more", most, limit)
@@ -283,18 +252,13 @@ def table(found: Sequence[Measured]) -> Table:
     lengths = sorted({m.floats for m in found if m.model != "mlp"})
     wanted = {*shown(lengths), "sweep"} if lengths else set()
     for row in rows(found):
-        if row.model != "mlp" and row.floats not in wanted:
+        if row["model"] != "mlp" and row["floats"] not in wanted:
             continue
         shown_table.add_row(
-            row.model,
-            row.floats,
-            row.runner,
-            _us(row.floor_us),
-            _us(row.us),
-            f"{row.difference_us:.3f}",
-            number(row.ratio),
-            f"{row.our_allocations:g}",
-            f"{row.runtime_allocations:g}",
+            *(row[name] for name in ("model", "floats", "runner")),
+            *(_us(row[name]) for name in ("floor_us", "us")),
+            *(f"{row['difference_us']:.3f}", number(row["ratio"])),
+            *(f"{row[f'{whose}_allocations']:g}" for whose in ("our", "runtime")),
         )
     return shown_table
 
@@ -308,18 +272,11 @@ def plot(found: Sequence[Measured], path: Path) -> None:
             for colour, runtime in enumerate(runtimes):
                 mine = [m for m in found if (m.model, m.runtime) == (policy, runtime)]
                 lengths = [m.floats for m in mine]
-                panel.plot(
-                    lengths, [m.runner_us for m in mine], f"C{colour}", label=runtime
-                )
-                panel.plot(
-                    lengths,
-                    [m.floor_us for m in mine],
-                    f"C{colour}--",
-                    label=f"{runtime}, direct call",
-                )
-            panel.set_yscale("log")
-            panel.set_title(policy)
-            panel.set_xlabel("float32s in a question")
-            panel.grid(visible=True, which="both", alpha=0.25)
+                ours, floor = [m.runner_us for m in mine], [m.floor_us for m in mine]
+                panel.plot(lengths, ours, f"C{colour}", label=runtime)
+                label = f"{runtime}, direct call"
+                panel.plot(lengths, floor, f"C{colour}--", label=label)
+            is_last = panel is panels[-1]
+            labels = {"title": policy, "xlabel": "float32s in a question"}
+            finish(panel, legend=is_last, yscale="log", **labels)
         panels[0].set_ylabel("median call, us")
-        panels[-1].legend(fontsize="small")

@@ -66,12 +66,12 @@ class Workers:
         ]
         return Worker(name, self._start(command, descriptors))
 
-    def runner(self, runner: Runner, serdes: str, policy: str) -> Worker:
+    def runner(self, subject: "Subject") -> Worker:
         """A compiler that asks a model through a runner."""
-        name = f"{runner.name} {serdes} {policy}"
+        runner, name = subject.runner, str(subject)
         path = self._address(name, by_port=runner.by_port)
-        self._peer("model", runner.name, path, policy, self.folder)
-        return self._client(name, runner.spec.format(path=path, serdes=serdes))
+        self._peer("model", runner.name, path, subject.policy, self.folder)
+        return self._client(name, runner.spec.format(path=path, serdes=subject.serdes))
 
     def floor(self, name: str) -> Worker:
         """A raw floor, by its name.
@@ -175,6 +175,9 @@ class Subject:
     serdes: str
     policy: str
 
+    def __str__(self) -> str:
+        return f"{self.runner.name} {self.serdes} {self.policy}"
+
 
 @dataclass
 class Results:
@@ -209,16 +212,12 @@ def measure(
     placement: Placement,
     work: Workload,
     chosen: Sequence[Subject],
-    *,
     sweeps: int,
-    fresh: bool,
+    fresh: bool,  # Whether a client writes its features anew before each trip.
     build: Path,
     on_round: Callable[[], None],
 ) -> Results:
-    """Measures the subjects and what they are held against, in so many sweeps.
-
-    ``fresh``: a client writes its features anew before each trip.
-    """
+    """Measures the subjects and what they are held against, in so many sweeps."""
     results = Results(placement, work.lengths, fresh)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mlb")))
@@ -232,8 +231,7 @@ def measure(
             rows.append((workers.floor(floor), "echo", series))
         for subject in chosen:
             series = results.subjects[subject] = Series()
-            worker = workers.runner(subject.runner, subject.serdes, subject.policy)
-            rows.append((worker, subject.policy, series))
+            rows.append((workers.runner(subject), subject.policy, series))
         results.baselines["dot"] = Series()
         rows.append((workers.baseline("dot"), "fc", results.baselines["dot"]))
         if any(subject.serdes == "json" for subject in chosen):

@@ -8,34 +8,19 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextlib import nullcontext as quiet
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 from rich.table import Table
 
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    LOCAL_RUNNERS,
-    Build,
-    JsonFile,
-    LocalRunner,
-    begin,
-    choice,
-    progress_on,
-    write_rows,
-)
-from mlbridge_benchmarks.common.processes import (
-    Placement,
-    find_build,
-    placements,
-    started,
-)
+from mlbridge_benchmarks.common import options as cli
+from mlbridge_benchmarks.common import processes
 from mlbridge_benchmarks.common.tables import plain_table
 
-from .measurement import Workers
+from .measurement import Subject, Workers
 from .runners import RUNNERS
 from .workload import Workload
 
@@ -54,24 +39,10 @@ while os.getppid() == parent:
 """
 
 
-@dataclass(frozen=True)
-class Row:
-    """Many trips in one placement."""
-
-    runner: str
-    placement: str
-    busy: bool
-    trips: int
-    median_us: float
-    mean_us: float
-    p99_us: float
-    max_us: float
-
-
 @contextmanager
 def neighbour(core: int) -> Iterator[None]:
     """A process that never rests, on that core, while the body runs."""
-    with started([sys.executable, "-c", BUSY, str(core)]) as process:
+    with processes.started([sys.executable, "-c", BUSY, str(core)]) as process:
         assert process.stdout is not None
         process.stdout.readline()
         yield
@@ -79,21 +50,19 @@ def neighbour(core: int) -> Iterator[None]:
 
 def measure(
     runner: str,
-    placement: Placement,
-    *,
-    floats: int,
+    placement: processes.Placement,
+    work: Workload,
     trips: int,
     build: Path,
     on_sweep: Callable[[], None],
-) -> list[Row]:
+) -> list[dict[str, Any]]:
     """Times the trips of one runner without a busy neighbour and with one."""
-    work = Workload.make((floats,) * TRIPS_A_SWEEP)
     rows = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mlb")))
         work.save(folder)
         workers = Workers(placement, build, folder, fresh=False, stack=stack)
-        worker = workers.runner(RUNNERS[runner], "bitstream", "echo")
+        worker = workers.runner(Subject(RUNNERS[runner], "bitstream", "echo"))
         worker.sweep()
         for busy in (False, True):
             with neighbour(placement.model) if busy else quiet():
@@ -104,18 +73,10 @@ def measure(
                     times.append(sweep.microseconds)
                     on_sweep()
             us = np.concatenate(times)
-            rows.append(
-                Row(
-                    runner,
-                    placement.name,
-                    busy,
-                    len(us),
-                    float(np.median(us)),
-                    float(us.mean()),
-                    float(np.percentile(us, 99)),
-                    float(us.max()),
-                )
-            )
+            row: dict[str, Any] = {"runner": runner, "placement": placement.name}
+            row |= {"busy": busy, "trips": len(us), "median_us": float(np.median(us))}
+            row |= {"mean_us": float(us.mean()), "max_us": float(us.max())}
+            rows.append(row | {"p99_us": float(np.percentile(us, 99))})
     return rows
 
 
@@ -124,7 +85,7 @@ def sweeps_of(trips: int) -> int:
     return -(-trips // TRIPS_A_SWEEP)
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[dict[str, Any]]) -> Table:
     """The rows, each busy one against the quiet one before it."""
     shown = plain_table(
         "one core's busy neighbour, us a trip",
@@ -133,20 +94,14 @@ def table(rows: Sequence[Row]) -> Table:
     )
     base = 0.0
     for row in rows:
-        base = base if row.busy else row.median_us
-        ratio = f"{row.median_us / base:.2f}" if row.busy else ""
-        if row.busy and row.median_us > LIMIT * base:
+        base = base if row["busy"] else row["median_us"]
+        ratio = f"{row['median_us'] / base:.2f}" if row["busy"] else ""
+        if row["busy"] and row["median_us"] > LIMIT * base:
             ratio = f"[red]{ratio}[/]"
         shown.add_row(
-            row.runner,
-            row.placement,
-            "busy" if row.busy else "quiet",
-            str(row.trips),
-            f"{row.median_us:.2f}",
-            ratio,
-            f"{row.mean_us:.2f}",
-            f"{row.p99_us:.2f}",
-            f"{row.max_us:.0f}",
+            *(row["runner"], row["placement"], "busy" if row["busy"] else "quiet"),
+            *(str(row["trips"]), f"{row['median_us']:.2f}", ratio),
+            *(f"{row['mean_us']:.2f}", f"{row['p99_us']:.2f}", f"{row['max_us']:.0f}"),
         )
     return shown
 
@@ -158,9 +113,9 @@ def neighbour_command(
     floats: Annotated[
         int, typer.Option(min=1, max=1 << 20, help="How many float32s are sent.")
     ] = 500,
-    runner: LocalRunner = None,
-    json_file: JsonFile = None,
-    build: Build = None,
+    runner: cli.LocalRunner = None,
+    json_file: cli.JsonFile = None,
+    build: cli.Build = None,
 ) -> None:
     """Time round trips while a third process keeps the model's core busy.
 
@@ -170,25 +125,19 @@ def neighbour_command(
     the mean: with three on two cores, or two and a neighbour on one, somebody waits.
     """
     console = TableConsole(highlight=False)
-    found_build = find_build(build)
+    found_build = processes.find_build(build)
     chosen = [
         (name, p)
-        for name in choice("--runner", runner, LOCAL_RUNNERS)
-        for p in placements()
+        for name in cli.choice("--runner", runner, cli.LOCAL_RUNNERS)
+        for p in processes.placements()
     ]
-    rows: list[Row] = []
+    rows: list[dict[str, Any]] = []
     # It draws between sweeps.
-    with progress_on(console, auto_refresh=False) as progress:
+    with cli.progress_on(console, auto_refresh=False) as progress:
         for name, placement in chosen:
             total = 2 * sweeps_of(trips)
-            advance = begin(progress, f"{name}, {placement.name}", total)
-            rows += measure(
-                name,
-                placement,
-                floats=floats,
-                trips=trips,
-                build=found_build,
-                on_sweep=advance,
-            )
+            advance = cli.begin(progress, f"{name}, {placement.name}", total)
+            what = Workload.make((floats,) * TRIPS_A_SWEEP)
+            rows += measure(name, placement, what, trips, found_build, advance)
     console.print(table(rows))
-    write_rows(console, [asdict(row) for row in rows], json_file)
+    cli.write_rows(console, rows, json_file)

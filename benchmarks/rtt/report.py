@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_optimizations.plot import panels_of
+from mlbridge_optimizations.plot import finish, panels_of
 
 from .measurement import Results, Series, Subject
 
@@ -77,13 +77,6 @@ def row(results: Results, subject: Subject) -> dict[str, Any]:
     }
 
 
-def rows(measured: Sequence[Results]) -> list[dict[str, Any]]:
-    """All runners' rows, placement by placement."""
-    return [
-        row(results, subject) for results in measured for subject in results.subjects
-    ]
-
-
 def bounds(results: Results) -> list[Bound]:
     """What the runners promise, and what was found."""
     medians = {
@@ -92,8 +85,8 @@ def bounds(results: Results) -> list[Bound]:
     found = []
 
     def add(subject: Subject, against: str, value: float, limit: float) -> None:
-        name = f"{subject.runner.name} {subject.serdes} {subject.policy}"
-        found.append(Bound(name, results.placement.name, against, value, limit))
+        where = results.placement.name
+        found.append(Bound(str(subject), where, against, value, limit))
 
     for subject, sweep in medians.items():
         if subject.serdes == "json":
@@ -113,10 +106,8 @@ def bounds(results: Results) -> list[Bound]:
         if not subject.runner.allocates
     ]
     if counted:
-        most = max(counted)
-        found.append(
-            Bound("all", results.placement.name, "allocations a message", most, 0)
-        )
+        what, where = "allocations a message", results.placement.name
+        found.append(Bound("all", where, what, max(counted), 0))
     return found
 
 
@@ -138,13 +129,8 @@ def sweeps_table(results: Results) -> Table:
         add(f"raw {name} floor", floor, "", "", "dim")
     for subject, series in results.subjects.items():
         least = sweep_ms(results.floors[subject.runner.floor].median)
-        add(
-            f"{subject.runner.name} {subject.serdes} {subject.policy}",
-            series,
-            number(sweep_ms(series.median) / least),
-            f"{series.allocations_per_message:g}",
-            "",
-        )
+        ratio = number(sweep_ms(series.median) / least)
+        add(str(subject), series, ratio, f"{series.allocations_per_message:g}", "")
     names = {"dot": "NumPy dot alone", "stdlib": "stdlib json alone"}
     for name, baseline in results.baselines.items():
         add(names[name], baseline, "", "", "dim")
@@ -159,13 +145,10 @@ def plot(measured: Sequence[Results], path: Path) -> None:
             for name, floor in results.floors.items():
                 panel.plot(lengths, floor.median, "--", label=f"raw {name} floor")
             for subject, series in results.subjects.items():
-                label = f"{subject.runner.name} {subject.serdes} {subject.policy}"
-                panel.plot(lengths, series.median, label=label)
+                panel.plot(lengths, series.median, label=str(subject))
             for name, baseline in results.baselines.items():
                 panel.plot(lengths, baseline.median, ":", label=f"{name} alone")
-            panel.set_yscale("log")
+            is_last, words = panel is panels[-1], "float32s in a question"
+            finish(panel, legend=is_last, yscale="log", xlabel=words)
             panel.set_title(results.placement.name)
-            panel.set_xlabel("float32s in a question")
-            panel.grid(visible=True, which="both", alpha=0.25)
         panels[0].set_ylabel("median round trip, us")
-        panels[-1].legend(fontsize="small")

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -46,20 +47,9 @@ class Runner:
         return (self.floor, *self.other_floors, *limited)
 
 
-def _pipe(path: str) -> BaseCompilerInterface:
-    return PipeCompilerInterface(path, timeout=IDLE_SECONDS)
-
-
-def _shared_memory(path: str) -> BaseCompilerInterface:
-    return SharedMemoryCompilerInterface(path, timeout=IDLE_SECONDS)
-
-
 def _grpc(address: str) -> BaseCompilerInterface:
-    return GRPCCompilerInterface(_grpc_spec(address), timeout=IDLE_SECONDS)
-
-
-def _grpc_spec(address: str) -> str:
-    return f"grpc+unix:{address}" if address.startswith("/") else f"grpc://{address}"
+    spec = f"grpc+unix:{address}" if address.startswith("/") else f"grpc://{address}"
+    return GRPCCompilerInterface(spec, timeout=IDLE_SECONDS)
 
 
 def _grpc_runner(call: str, where: str) -> Runner:
@@ -85,7 +75,7 @@ RUNNERS: Mapping[str, Runner] = {
         Runner(
             "pipe",
             "pipe:{path}?serdes={serdes}&timeout=20s",
-            _pipe,
+            partial(PipeCompilerInterface, timeout=IDLE_SECONDS),
             "pipe",
             ("bitstream", "json"),
             {"one-core": ("pipe", 1.4), "two-cores": ("pipe", 0.45)},
@@ -94,7 +84,7 @@ RUNNERS: Mapping[str, Runner] = {
         Runner(
             "shm",
             "shm:{path}?serdes={serdes}&timeout=20s",
-            _shared_memory,
+            partial(SharedMemoryCompilerInterface, timeout=IDLE_SECONDS),
             "futex",
             ("bitstream", "json"),
             {"one-core": ("futex", 1.4), "two-cores": ("pipe", 0.03)},

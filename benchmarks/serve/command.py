@@ -10,23 +10,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from mlbridge.errors import ModelError
 from mlbridge.terminal import TableConsole
-from mlbridge_benchmarks.common.options import (
-    LOCAL_RUNNERS,
-    Build,
-    JsonFile,
-    LocalRunner,
-    choice,
-    parse_counts,
-    progress_on,
-    write_rows,
-)
+from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common.processes import Worker, find_build, started
 from mlbridge_benchmarks.common.tables import plain_table
 
@@ -46,19 +37,7 @@ class Load:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Row:
-    """What came of it."""
-
-    load: Load
-    decisions_per_second: float
-    # Decisions of the compiler that got the fewest, over their mean.
-    slowest_client: float
-    batch_size: float
-    latency_ms: dict[str, float]
-
-
-def measure(load: Load, build: Path) -> Row:
+def measure(load: Load, build: Path) -> dict[str, Any]:
     """Runs compilers against a model, all at once."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         spec = f"{load.runner}:{folder}/model"
@@ -80,40 +59,33 @@ def measure(load: Load, build: Path) -> Row:
             raise ModelError("a compiler was left without an answer")
         model.terminate()
         served = json.loads(Worker("the model", model).line())
-    return Row(
-        load,
-        sum(rates),
-        min(rates) * len(rates) / sum(rates),
-        served["batch_size"],
-        served["latency_ms"],
-    )
+    # The last: decisions of the compiler that got the fewest, over their mean.
+    return {
+        **{"load": asdict(load), "decisions_per_second": sum(rates), **served},
+        "slowest_client": min(rates) * len(rates) / sum(rates),
+    }
 
 
-def table(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[dict[str, Any]]) -> Table:
     """The rows, with what batching gains over the row without it."""
     rates = ("decisions/s", "gain", "batch", "slowest", "p50 ms", "p99 ms")
     columns = ("compilers", "max batch", *rates)
     shown = plain_table("decisions of many compilers by one model", ["runner"], columns)
-    alone = {
-        (r.load.runner, r.load.clients): r.decisions_per_second
-        for r in rows
-        if r.load.max_batch == 1
-    }
+    alone: dict[tuple[str, int], float] = {}
     for row in rows:
-        load = row.load
-        is_batched = load.max_batch > 1
-        base = alone.get((load.runner, load.clients))
-        gain = row.decisions_per_second / base if base and is_batched else None
+        load, rate, latency = (
+            row["load"],
+            row["decisions_per_second"],
+            row["latency_ms"],
+        )
+        # Without batching comes first.
+        base = alone.setdefault((load["runner"], load["clients"]), rate)
+        gain = f"{rate / base:.1f}" if load["max_batch"] > 1 else ""
         shown.add_row(
-            load.runner,
-            str(load.clients),
-            str(load.max_batch),
-            f"{row.decisions_per_second:.0f}",
-            f"{gain:.1f}" if gain else "",
-            f"{row.batch_size:.1f}",
-            f"{row.slowest_client:.2f}",
-            f"{row.latency_ms['p50']:.2f}",
-            f"{row.latency_ms['p99']:.2f}",
+            *(load["runner"], str(load["clients"]), str(load["max_batch"])),
+            *(f"{rate:.0f}", gain, f"{row['batch_size']:.1f}"),
+            *(f"{row['slowest_client']:.2f}", f"{latency['p50']:.2f}"),
+            f"{latency['p99']:.2f}",
         )
     return shown
 
@@ -145,9 +117,9 @@ def serve(
     seconds: Annotated[
         float, typer.Option(min=0.1, help="How long each row is measured.")
     ] = 3.0,
-    runner: LocalRunner = None,
-    json_file: JsonFile = None,
-    build: Build = None,
+    runner: cli.LocalRunner = None,
+    json_file: cli.JsonFile = None,
+    build: cli.Build = None,
 ) -> None:
     """Count the decisions that one model gives to many compilers.
 
@@ -157,16 +129,16 @@ def serve(
     compiler that was served least got, as a part of the mean: 1.00 is fair.
     """
     console = TableConsole(highlight=False)
-    counts = parse_counts("--clients", clients)
+    counts = cli.parse_counts("--clients", clients)
     found_build = find_build(build)
     loads = [
         Load(name, count, batch, delay, model_ms, floats, seconds)
-        for name in choice("--runner", runner, LOCAL_RUNNERS)
+        for name in cli.choice("--runner", runner, cli.LOCAL_RUNNERS)
         for count in counts
         for batch, delay in ((1, 0.0), (max_batch, max_delay))
     ]
-    rows: list[Row] = []
-    with progress_on(console) as progress:
+    rows: list[dict[str, Any]] = []
+    with cli.progress_on(console) as progress:
         task = progress.add_task("", total=len(loads))
         for load in loads:
             progress.update(
@@ -177,4 +149,4 @@ def serve(
             rows.append(measure(load, found_build))
             progress.advance(task)
     console.print(table(rows))
-    write_rows(console, [asdict(row) for row in rows], json_file)
+    cli.write_rows(console, rows, json_file)

@@ -44,20 +44,11 @@ def main(spec: str, milliseconds: str, max_batch: str, max_delay: str) -> None:
             statistics=statistics,
         )
     except SystemExit:
-        median, p90, p99 = statistics.latencies
-        print(
-            json.dumps(
-                {
-                    "batch_size": statistics.batch_size,
-                    "latency_ms": {
-                        "p50": 1e3 * median,
-                        "p90": 1e3 * p90,
-                        "p99": 1e3 * p99,
-                    },
-                }
-            ),
-            flush=True,
-        )
+        names = ("p50", "p90", "p99")
+        parts = zip(names, statistics.latencies, strict=True)
+        latency = {name: 1e3 * seconds for name, seconds in parts}
+        found = {"batch_size": statistics.batch_size, "latency_ms": latency}
+        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,27 +1,37 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One process with many threads and one model, against as many processes."""
+"""``mlbridge bench threads``: a process with many threads, and as many processes."""
 
 import hashlib
 import json
 import os
-import resource
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
-from mlbridge import inprocess
-from mlbridge.errors import ModelError, PeerClosed
-from mlbridge_benchmarks.common.processes import ENVIRONMENT, in_checkout
-from mlbridge_optimizations.corpus.sources import SourceProgram
+import typer
+from rich.table import Table
+from typer import Option
+
+from mlbridge.errors import ModelError
+from mlbridge.options import with_options
+from mlbridge.terminal import TableConsole
+from mlbridge_benchmarks.common import options as cli
+from mlbridge_benchmarks.common import processes
+from mlbridge_benchmarks.common.processes import runtimes
+from mlbridge_benchmarks.common.tables import number, plain_table
+from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.corpus.toolchain import CLANG
+from mlbridge_optimizations.plot import finish, panels_of
 
 MODEL = "models/inlining-imitation/inliner.onnx"
 
@@ -29,6 +39,8 @@ PROGRAMS = ("bzip2", "zlib", "lua")  # Debian's, that are compiled.
 COMPILE_SECONDS = 600.0  # More than any compile takes.
 
 SIDES = ("threads", "processes")
+PARTS = ("decisions", "compile")
+COUNTS = "1,2,4,8"
 
 
 @dataclass(frozen=True)
@@ -89,68 +101,29 @@ def models(runners: Sequence[str], folder: Path) -> list[Model]:
     """The specs of the imitation inliner; for `aot` it is compiled into `folder`."""
     from mlbridge.aot import compile_model
 
-    source = in_checkout(MODEL)
+    source = processes.in_checkout(MODEL)
     specs = {"llvm": "", "onnx": f"onnx:{source}", "aot": f"aot:{folder}/libinliner.so"}
     if "aot" in runners:
         compile_model(source, folder / "libinliner.so")
     return [Model(name, specs[name]) for name in runners]
 
 
-def feature_names() -> list[str]:
-    """What the model is asked with."""
-    import onnx
-
-    graph = onnx.load(str(in_checkout(MODEL))).graph
-    return [given.name for given in graph.input]
-
-
-def environment() -> dict[str, str]:
-    """Of the clients: one thread a runtime, and ONNX Runtime where it is."""
-    variables = {**os.environ, **ENVIRONMENT}
-    if runtime := inprocess.onnxruntime():
-        variables["MLBRIDGE_ONNXRUNTIME"] = str(runtime)
-    return variables
-
-
-def _clients(
-    build: Path, model: Model, names: Path, counts: Sequence[int], stack: ExitStack
-) -> "list[subprocess.Popen[str]]":
-    """One client for each count of threads, all of which have had an answer."""
-    started = [
-        stack.enter_context(
-            subprocess.Popen(
-                [build / "threads-client", model.spec, str(count), names],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment(),
-                text=True,
-            )
-        )
-        for count in counts
-    ]
-    for client in started:
-        stack.callback(client.terminate)
-        assert client.stdout is not None
-        if client.stdout.readline() != "ready\n":
-            raise PeerClosed("threads-client did not get its first answer")
-    return started
-
-
 def decide(
     build: Path, model: Model, names: Path, counts: Sequence[int], seconds: float
 ) -> Round:
     """Has clients ask at the same time: one for each count of threads."""
+    name = "threads-client"
     with ExitStack() as stack:
-        clients = _clients(build, model, names, counts, stack)
-        for client in clients:
-            print(seconds, file=client.stdin, flush=True)
-        found = []
-        for client in clients:
-            assert client.stdout is not None
-            line = client.stdout.readline()
-            if not line:
-                raise PeerClosed("threads-client has ended")
-            found.append(json.loads(line))
+        clients = []
+        for count in counts:
+            command: list[str | Path] = [build / name, model.spec, str(count), names]
+            client = processes.started(command, variables=runtimes())
+            clients.append(processes.Worker(name, stack.enter_context(client)))
+        for worker in clients:
+            worker.meet()
+        for worker in clients:
+            worker.send(str(seconds))
+        found = [json.loads(worker.line()) for worker in clients]
     return Round(
         sum(one["decisions"] for one in found),
         max(one["seconds"] for one in found),
@@ -166,15 +139,6 @@ class Source:
     name: str
     path: Path
     flags: tuple[str, ...] = ()
-
-
-def program_sources(programs: Iterable[SourceProgram]) -> list[Source]:
-    """Those of programs that have been unpacked."""
-    return [
-        Source(f"{program.name}-{path.stem}", path, program.flags)
-        for program in programs
-        for path in program.largest_first
-    ]
 
 
 def emit_bitcode(sources: Sequence[Source], folder: Path) -> list[Path]:
@@ -211,11 +175,12 @@ def compile_modules(
     def run(threads: int, files: Sequence[Path]) -> None:
         command: list[str | Path] = [build / "compile-client", str(threads), folder]
         command += [plugin, model.spec, *files]
-        done = subprocess.run(command, env=environment(), timeout=COMPILE_SECONDS)
+        variables = {**os.environ, **runtimes()}
+        done = subprocess.run(command, env=variables, timeout=COMPILE_SECONDS)
         if done.returncode:
             raise ModelError(f"compile-client ended with status {done.returncode}")
 
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = processes.children_cpu_seconds()
     start = time.perf_counter()
     if side == "threads":
         run(count, modules)
@@ -223,9 +188,7 @@ def compile_modules(
         with ThreadPoolExecutor(count) as pool:
             list(pool.map(lambda module: run(1, [module]), modules))
     seconds = time.perf_counter() - start
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    return Round(1, seconds, cpu)
+    return Round(1, seconds, processes.children_cpu_seconds() - before)
 
 
 def digest(folder: Path) -> str:
@@ -260,7 +223,7 @@ def measure(
 BUSY = 0.7
 
 
-def is_busy(cells: Mapping[tuple[str, int, str], Cell]) -> bool:
+def is_busy(cells: Cells) -> bool:
     """Whether other work has had the cores, so that times say little."""
     cores = len(os.sched_getaffinity(0))
     return any(
@@ -268,13 +231,23 @@ def is_busy(cells: Mapping[tuple[str, int, str], Cell]) -> bool:
     )
 
 
-def rows(what: str, cells: Mapping[tuple[str, int, str], Cell]) -> list[dict[str, Any]]:
+def pairs(cells: Cells) -> Iterator[tuple[str, int, Cell, Cell]]:
+    """Each runner and number, with its threads and its processes."""
+    for runner, count in dict.fromkeys((r, c) for r, c, _ in cells):
+        yield (
+            runner,
+            count,
+            cells[runner, count, SIDES[0]],
+            cells[runner, count, SIDES[1]],
+        )
+
+
+def rows(what: str, cells: Cells) -> list[dict[str, Any]]:
     """For --json: a row a runner and number, with both sides."""
     made = []
-    for runner, count in dict.fromkeys((r, c) for r, c, _ in cells):
+    for runner, count, *both in pairs(cells):
         row: dict[str, Any] = {"what": what, "runner": runner, "count": count}
-        for side in SIDES:
-            cell = cells[runner, count, side]
+        for side, cell in zip(SIDES, both, strict=True):
             values = {"cpu_us": cell.cpu * 1e6, "cores": cell.cores}
             values["rounds"] = len(cell.rounds)
             if what == "decisions":
@@ -285,3 +258,205 @@ def rows(what: str, cells: Mapping[tuple[str, int, str], Cell]) -> list[dict[str
             row[side] = {name: round(value, 3) for name, value in values.items()}
         made.append(row)
     return made
+
+
+def decisions_table(cells: Cells) -> Table:
+    """Decisions a second, and what one takes of a core."""
+    side = ("us CPU", "MiB")
+    title = "thousand decisions/s: N threads of one process, N processes"
+    columns = ("N", "threads", *side, "processes", *side, "threads/processes")
+    table = plain_table(title, ["runner"], columns)
+    for runner, count, one, many in pairs(cells):
+        sides = [
+            number(value)
+            for cell in (one, many)
+            for value in (cell.rate / 1e3, cell.cpu * 1e6, cell.memory_mib)
+        ]
+        table.add_row(runner, str(count), *sides, f"{one.rate / many.rate:.2f}")
+    return table
+
+
+def compile_table(cells: Cells) -> Table:
+    """How long the programs take."""
+    sides = ("threads", "s CPU", "processes", "s CPU")
+    title = "s to compile all: N threads of one process, N processes"
+    columns = ("N", *sides, "processes/threads", "CPU")
+    table = plain_table(title, ["model"], columns)
+    for runner, count, one, many in pairs(cells):
+        table.add_row(
+            runner,
+            str(count),
+            *(f"{value:.2f}" for c in (one, many) for value in (c.seconds, c.cpu)),
+            f"{many.seconds / one.seconds:.2f}",
+            f"{many.cpu / one.cpu:.2f}",
+        )
+    return table
+
+
+def plot(decided: Cells, compiled: Cells, path: Path) -> None:
+    """Writes a PNG: decisions a second, and the time of compiling, over N."""
+    wanted = [
+        (cells, label)
+        for cells, label in ((decided, "decisions/s"), (compiled, "s to compile all"))
+        if cells
+    ]
+    with panels_of(path, len(wanted)) as panels:
+        for panel, (cells, label) in zip(panels, wanted, strict=True):
+            runners = dict.fromkeys(runner for runner, _, _ in cells)
+            for colour, name in enumerate(runners):
+                for side, dashes in (("threads", "-"), ("processes", "--")):
+                    values = {
+                        n: cell.rate if cells is decided else cell.seconds
+                        for (r, n, s), cell in cells.items()
+                        if (r, s) == (name, side)
+                    }
+                    style, said = f"C{colour}{dashes}o", f"{name}, {side}"
+                    panel.plot(list(values), list(values.values()), style, label=said)
+            panel.set_xscale("log", base=2)
+            scale = {"yscale": "log"} if cells is decided else {"ylim": (0, None)}
+            panel.set(**scale)
+            words = "threads of one process, or processes"
+            finish(panel, xlabel=words, ylabel=label)
+
+
+class _Compiles:
+    """Compiles, and holds every result against the first of its model."""
+
+    def __init__(
+        self, build: Path, plugin: Path, modules: Sequence[Path], folder: Path
+    ) -> None:
+        self._build, self._plugin, self._folder = build, plugin, folder
+        self._modules = modules
+        self._digests: dict[str, str] = {}
+
+    def __call__(self, model: Model, count: int, side: str) -> Round:
+        with tempfile.TemporaryDirectory(dir=self._folder) as objects:
+            into = Path(objects)
+            found = compile_modules(
+                self._build, self._plugin, model, self._modules, count, side, into
+            )
+            made = digest(into)
+        if self._digests.setdefault(model.runner, made) != made:
+            raise ModelError(
+                f"{model.runner}: {count} {side} have made other objects than one did"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class _Options:
+    counts: Annotated[
+        str, Option("--threads", metavar="N,N,...", help="How many at once.")
+    ] = COUNTS
+    runner: cli.ModelRunner = None
+    only: Annotated[cli.Names, cli.only("--only", PARTS, "part")] = None
+    program: Annotated[
+        list[str] | None,
+        Option(metavar="|".join(PROGRAMS), help="Compile only this program."),
+    ] = None
+    source: Annotated[
+        list[Path] | None,
+        Option(
+            metavar="FILE.c", exists=True, help="Compile this file, and no program."
+        ),
+    ] = None
+    seconds: Annotated[
+        float, Option(min=0.05, help="How long decisions are counted each time.")
+    ] = 0.5
+    rounds: cli.Rounds = 5
+    plugin: cli.Plugin = None
+    json_file: cli.JsonFile = None
+    plot_file: Annotated[
+        Path | None, cli.plot_file("threads.png beside threads-client")
+    ] = None
+    build: cli.Build = None
+
+
+def _threads(context: typer.Context, wanted: _Options) -> None:
+    """Compare threads of one process that share a model with as many processes.
+
+    First decisions: each thread asks the imitation inliner without a pause. Then
+    compiling: LLVM's -Oz and code generation of Debian's bzip2, zlib and Lua, from
+    bitcode, where the plug-in asks the same model; `llvm` is LLVM's own heuristic. One
+    process loads the plug-in and the model once; with processes, each module has one of
+    its own, N at a time, as `make -jN` has them.
+
+    "us CPU" and "s CPU" are what one decision, or all modules, take of a core: where
+    threads get into each other's way it rises with N, whatever else the machine does.
+    All object files must be the same, or the run fails.
+
+    All of it takes some ten minutes on two cores that have nothing else to do, the
+    decisions alone one:
+
+    ```sh
+    mlbridge bench threads --only decisions --threads 1,2
+    mlbridge bench threads --only compile --program lua --runner aot --rounds 3
+    ```
+    """
+    import onnx
+
+    console = TableConsole(highlight=False)
+    numbers = cli.parse_counts("--threads", wanted.counts)
+    chosen = cli.choice("--runner", wanted.runner, cli.MODEL_RUNNERS)
+    parts = cli.choice("--only", wanted.only, PARTS)
+    names = cli.choice("--program", wanted.program, PROGRAMS)
+    clients = {"decisions": "threads-client", "compile": "compile-client"}
+    found_build = processes.find_build(wanted.build, [clients[part] for part in parts])
+    found_plugin = cli.find_plugin(wanted.plugin) if "compile" in parts else None
+
+    decided: Cells = {}
+    compiled: Cells = {}
+    with (
+        tempfile.TemporaryDirectory(prefix="mlb") as temporary,
+        cli.progress_on(console, auto_refresh=False) as progress,
+    ):
+        folder = Path(temporary)
+        asked = models(chosen, folder)
+        features = folder / "features"
+        inputs = onnx.load(str(processes.in_checkout(MODEL))).graph.input
+        features.write_text("".join(f"{given.name}\n" for given in inputs))
+
+        def ask(model: Model, count: int, side: str) -> Round:
+            shape = [count] if side == "threads" else [1] * count
+            return decide(found_build, model, features, shape, wanted.seconds)
+
+        total = 2 * len(numbers) * wanted.rounds
+        if "decisions" in parts:
+            advance = cli.begin(progress, "decisions", total * len(asked))
+            decided = measure(
+                ask, asked, numbers, rounds=wanted.rounds, on_round=advance
+            )
+        if found_plugin:
+            if wanted.source:
+                sources = [Source(path.stem, path.resolve()) for path in wanted.source]
+            else:
+                sources = [
+                    Source(f"{program.name}-{path.stem}", path, program.flags)
+                    for program in unpack(names, processes.WORKLOADS).values()
+                    for path in program.largest_first
+                ]
+            modules = emit_bitcode(sources, folder)
+            compiles = _Compiles(found_build, found_plugin, modules, folder)
+            asked += models(["llvm"], folder)
+            advance = cli.begin(progress, "compile", total * len(asked))
+            compiled = measure(
+                compiles, asked, numbers, rounds=wanted.rounds, on_round=advance
+            )
+
+    if decided:
+        console.print(decisions_table(decided))
+    if compiled:
+        origin = "the sources given" if wanted.source else ", ".join(names)
+        console.print(f"{len(modules)} modules of {origin}")
+        console.print(compile_table(compiled))
+    if is_busy(decided) or is_busy(compiled):
+        console.print(
+            "[yellow]other work has had part of the cores: CPU tells more than time[/]"
+        )
+    made = rows("decisions", decided) + rows("compile", compiled)
+    cli.write_rows(console, made, wanted.json_file)
+    path = wanted.plot_file or found_build / "threads.png"
+    cli.write_plot(console, path, partial(plot, decided, compiled))
+
+
+threads_command = with_options(_threads, _Options)

@@ -82,11 +82,8 @@ def main(
             size = text_size(result.stdout, module.name)
             stock_size = text_size(stock, module.name)
             row(table, module.name, result.decisions, size, stock_size)
-            asked, ours, theirs = (
-                asked + result.decisions,
-                ours + size,
-                theirs + stock_size,
-            )
+            asked += result.decisions
+            ours, theirs = ours + size, theirs + stock_size
             progress.advance(task)
     table.add_section()
     row(table, "all", asked, ours, theirs)

@@ -3,10 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What is going on, on the terminal, and how long each part of it took."""
 
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
+import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -16,6 +20,7 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.table import Table
 
 from mlbridge.terminal import errors
 
@@ -88,3 +93,33 @@ class Steps:
         yield Step(self._progress, task)
         self.seconds[name] = time.perf_counter() - start
         self._progress.update(task, total=self._progress.tasks[task].completed)
+
+
+@contextmanager
+def demo_on(console: Console, *failures: type[Exception]) -> Iterator[Steps]:
+    """The steps of a demo; one of these failures ends it with a line that says why."""
+    try:
+        with Steps(console) as steps:
+            yield steps
+    except failures as failure:
+        console.print(f"demo: {failure}", style="red", markup=False, highlight=False)
+        raise typer.Exit(1) from None
+
+
+def side_by_side(
+    title: str, ways: Sequence[str], rows: Mapping[str, Sequence[str]]
+) -> Table:
+    """A table with a column for each way, and a row for each property."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for way in ways:
+        table.add_column(way, justify="right")
+    for name, cells in rows.items():
+        table.add_row(name, *cells)
+    return table
+
+
+def write_figures(path: Path | None, figures: Mapping[str, Any]) -> None:
+    """Writes them as JSON, if a file is wanted."""
+    if path:
+        path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

@@ -130,7 +130,11 @@ def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared
     )
     key = hashlib.sha256(repr((recipe, version, flags)).encode()).hexdigest()
     old = corpus.programs.get(name)
-    if old is not None and old.key == key and _is_whole(old, into):
+    if (
+        old is not None
+        and old.key == key
+        and all((into / it.path).is_file() for it in (*old.modules, old.linked))
+    ):
         return _Prepared(name, recipe, root, version, (), flags, key)
 
     shutil.rmtree(made, ignore_errors=True)
@@ -141,13 +145,6 @@ def _prepare(name: str, packages: Path, into: Path, corpus: Corpus) -> _Prepared
     # The largest first: no core should be left with one at the end.
     kept.sort(key=lambda source: (-(root / source).stat().st_size, source))
     return _Prepared(name, recipe, root, version, tuple(kept), flags, key)
-
-
-def _is_whole(program: Program, folder: Path) -> bool:
-    return all(
-        (folder / module.path).is_file()
-        for module in (*program.modules, program.linked)
-    )
 
 
 def _compile_all(

@@ -9,7 +9,7 @@ import resource
 import select
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -137,6 +137,17 @@ def _ends_within(process: int, seconds: float) -> bool:
 def compiler_version() -> str:
     """The compiler's own word on what it is."""
     return run([CLANG, "--version"])[0].decode().splitlines()[0]
+
+
+def mllvm(options: Iterable[str]) -> list[str]:
+    """Options for LLVM as clang takes them."""
+    return [word for option in options for word in ("-mllvm", option)]
+
+
+def plugin_flags(plugin: Path, *options: str) -> list[str]:
+    """The flags with which clang loads the plug-in; options without -mlbridge-."""
+    told = mllvm(f"-mlbridge-{option}" for option in options)
+    return [f"-fpass-plugin={plugin}", *told]
 
 
 def size_of(path: Path) -> tuple[int, int]:

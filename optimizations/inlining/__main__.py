@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`make demo`, or `.venv/bin/python -m mlbridge_optimizations.inlining`."""
 
-import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from rich.console import Console
 
 import mlbridge
 from mlbridge import aot
-from mlbridge_optimizations.commands.progress import Steps
+from mlbridge_optimizations.commands.progress import Steps, demo_on, write_figures
 
 from . import corpus, report
 from .evaluate import (
@@ -95,21 +95,19 @@ def demo(
 
     inputs = [*sorted(test.folder.glob("sample*.ref")), test.folder / "manual.ps"]
     inputs.append(corpus.concatenate_sources(programs.values(), work / "sources.txt"))
-    first, *others = builds
     with steps.step("Run it on real data", len(inputs)) as step:
-        differences = compare_bzip2(stock, first, inputs, step.advance)
-    results = [
-        report.Result(first, differences),
-        *(report.Result(other, compare_objects(first, other)) for other in others),
-    ]
-
+        differences = [compare_bzip2(stock, builds[0], inputs, step.advance)]
+    differences += [compare_objects(builds[0], other) for other in builds[1:]]
     return report.Outcome(
         settings=settings,
         programs=list(programs.values()),
         tables={name: read_table(units[name]) for name in programs},
         training=training,
         stock=stock,
-        results=results,
+        builds=[
+            replace(build, differences=tuple(found))
+            for build, found in zip(builds, differences, strict=True)
+        ],
         inputs=inputs,
         seconds=steps.seconds,
     )
@@ -146,22 +144,16 @@ def main(
     console = Console()
     settings = Settings(seed=seed, derived=derived)
     model_dir.mkdir(parents=True, exist_ok=True)
-    try:
-        with Steps(console) as steps:
-            outcome = demo(steps, settings, jobs, plugin.resolve(), model_dir)
-    except FAILURES as failure:
-        console.print(f"demo: {failure}", style="red", markup=False, highlight=False)
-        raise typer.Exit(1) from None
+    with demo_on(console, *FAILURES) as steps:
+        outcome = demo(steps, settings, jobs, plugin.resolve(), model_dir)
 
     console.print()
     console.print(report.data_table(outcome))
     console.print()
     console.print(report.result_table(outcome))
     console.print(f"The network and its learning curve are in {model_dir}.")
-    if json_file:
-        figures = json.dumps(report.figures(outcome), indent=2)
-        json_file.write_text(figures + "\n", encoding="utf-8")
-    promises = report.promises(outcome.stock, outcome.results)
+    write_figures(json_file, report.figures(outcome))
+    promises = report.promises(outcome.stock, outcome.builds)
     broken = [promise for promise, is_kept in promises.items() if not is_kept]
     for promise in broken:
         console.print(f"Not so: {promise}", style="bold red")

@@ -18,23 +18,14 @@ from tempfile import TemporaryDirectory
 
 from mlbridge import serving
 from mlbridge_optimizations.corpus.sources import SourceProgram
-from mlbridge_optimizations.corpus.toolchain import link, run
+from mlbridge_optimizations.corpus.toolchain import link, mllvm, run
 
 from .agreement import Agreement
 from .policy import Policy
-from .toolchain import compile_program, in_spec, mllvm, model_flags, text_size
+from .toolchain import compile_program, in_spec, model_flags, text_size
 
 # The ways to the model in another process, each with how questions are written.
 SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}
-
-
-@dataclass(frozen=True)
-class Build:
-    """A program, compiled and linked."""
-
-    program: Path  # The executable.
-    text: int  # Bytes of text in its object files.
-    objects: tuple[Path, ...] = ()  # These.
 
 
 @dataclass(frozen=True)
@@ -69,15 +60,21 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class ModelBuild(Build):
-    """A build by the model."""
+class Build:
+    """A program, compiled and linked, by clang alone or by the model."""
 
+    program: Path  # The executable.
+    text: int  # Bytes of text in its object files.
+    objects: tuple[Path, ...] = ()  # These.
     way: str = ""  # How the model was reached.
     # What the compiler asked, and for how long it waited.
     asked: Asked = field(default_factory=Asked)
     # Mean microseconds of the model for one question, in Python; None where it was in
     # the compiler.
     model_us: float | None = None
+    # What is not as it should be: of the model's first build what the program does
+    # otherwise than the stock one, of the others the object files that are not its.
+    differences: tuple[str, ...] = ()
 
 
 class UnexpectedStatistics(Exception):
@@ -85,16 +82,21 @@ class UnexpectedStatistics(Exception):
 
 
 def build_stock(
-    program: SourceProgram, into: Path, jobs: int, advance: Callable[[], None]
+    program: SourceProgram,
+    into: Path,
+    jobs: int,
+    advance: Callable[[], None],
+    flags: Sequence[str] = (),
 ) -> Build:
-    """Compiles and links a program with clang alone: no plug-in, no model."""
-    objects = []
-    for unit in compile_program(program, into, jobs=jobs):
+    """Compiles and links a program with clang: without flags no plug-in, no model."""
+    objects, asked = [], Asked()
+    for unit in compile_program(program, into, extra=lambda source: flags, jobs=jobs):
         objects.append(unit.object_file)
+        asked += read_statistics(unit.stderr)
         advance()
     executable = into / program.name
     link(objects, (), executable)
-    return Build(executable, text_size(objects), tuple(objects))
+    return Build(executable, text_size(objects), tuple(objects), asked=asked)
 
 
 def build_by_model(
@@ -104,7 +106,7 @@ def build_by_model(
     plugin: Path,
     into: Path,
     advance: Callable[[], None],
-) -> ModelBuild:
+) -> Build:
     """Compiles and links a program with the model that a spec names.
 
     One compiler at a time: two of them would wait for each other's answers, and the
@@ -112,16 +114,10 @@ def build_by_model(
     """
     options = ["-mlbridge-inliner-include-default", "-mlbridge-print-statistics"]
     flags = [*model_flags(plugin, spec), *mllvm(options)]
-    objects, asked = [], Asked()
-    for unit in compile_program(program, into, extra=lambda source: flags):
-        objects.append(unit.object_file)
-        asked += read_statistics(unit.stderr)
-        advance()
-    if not asked.agreement.decisions:
+    build = build_stock(program, into, 1, advance, flags)
+    if not build.asked.agreement.decisions:
         raise UnexpectedStatistics("the compilers asked nothing")
-    executable = into / program.name
-    link(objects, (), executable)
-    return ModelBuild(executable, text_size(objects), tuple(objects), way, asked)
+    return replace(build, way=way)
 
 
 def build_by_served_model(
@@ -131,7 +127,7 @@ def build_by_served_model(
     plugin: Path,
     into: Path,
     advance: Callable[[], None],
-) -> ModelBuild:
+) -> Build:
     """The same with a policy in this process, asked in one of the ways `SERVED`."""
     # The name of a socket has to be short, which a path in a checkout may not be.
     with TemporaryDirectory(prefix="mlbridge-demo-") as folder:
@@ -172,7 +168,7 @@ def read_statistics(stderr: str) -> Asked:
     return asked
 
 
-def compare_objects(first: ModelBuild, other: ModelBuild) -> list[str]:
+def compare_objects(first: Build, other: Build) -> list[str]:
     """The object files in which two builds differ, in words."""
     return [
         f"{theirs.name}: not as by {first.way}"

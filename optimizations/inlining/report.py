@@ -13,34 +13,20 @@ import numpy as np
 import torch
 from rich.table import Table as RichTable
 
+from mlbridge_optimizations.commands.progress import side_by_side
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import compiler_version
 from mlbridge_optimizations.plot import panels_of
 
 from .agreement import Agreement
 from .corpus import TRAINING
-from .evaluate import Build, ModelBuild
+from .evaluate import Build
 from .record import Table
 from .train import Settings, Training
 
 # What the demo promises.
 LEAST_AGREEMENT = 0.95
 MOST_TEXT_CHANGE = 0.01
-
-
-@dataclass(frozen=True)
-class Result:
-    """A build by the model."""
-
-    build: ModelBuild
-    # What is not as it should be: of the first build what the program does otherwise
-    # than the stock one, of the others the object files that are not the first one's.
-    differences: list[str]
-
-    @property
-    def agreement(self) -> Agreement:
-        """The model's decisions against LLVM's."""
-        return self.build.asked.agreement
 
 
 @dataclass(frozen=True)
@@ -52,34 +38,34 @@ class Outcome:
     tables: dict[str, Table]  # What LLVM decided in each of them.
     training: Training  # The network, and how it came about.
     stock: Build  # The test program, by clang alone.
-    results: list[Result]  # The same by the model, one for each way to it.
+    builds: list[Build]  # The same by the model, one for each way to it.
     inputs: list[Path]  # The files on which the builds were compared.
     seconds: dict[str, float]  # How long each step took.
 
 
-def promises(stock: Build, results: Sequence[Result]) -> dict[str, bool]:
+def promises(stock: Build, builds: Sequence[Build]) -> dict[str, bool]:
     """Everything promised of the builds by the model, and whether it is so.
 
     What the first one promises, the others do by having the same object files.
     """
-    first, *others = results
-    by = f"by {first.build.way}"
-    agrees = first.agreement.accuracy >= LEAST_AGREEMENT
+    first, *others = builds
+    by = f"by {first.way}"
+    agrees = first.asked.agreement.accuracy >= LEAST_AGREEMENT
     as_large = abs(text_change(stock, first)) <= MOST_TEXT_CHANGE
     kept = {
         f"{by}, at least {LEAST_AGREEMENT:.0%} agreement with LLVM": agrees,
         f"{by}, text size within {MOST_TEXT_CHANGE:.0%} of stock clang -Oz": as_large,
     }
     same = [(f"{by}, output identical", first)]
-    same += [(f"by {r.build.way}, the same object files", r) for r in others]
+    same += [(f"by {r.way}, the same object files", r) for r in others]
     for text, result in same:
         kept[": ".join([text, *result.differences])] = not result.differences
     return kept
 
 
-def text_change(stock: Build, result: Result) -> float:
+def text_change(stock: Build, build: Build) -> float:
     """How much more text a build has than the stock one, as a share of that."""
-    return (result.build.text - stock.text) / stock.text
+    return (build.text - stock.text) / stock.text
 
 
 def cost_rule(table: Table) -> Agreement:
@@ -116,42 +102,26 @@ def data_table(outcome: Outcome) -> RichTable:
 
 def result_table(outcome: Outcome) -> RichTable:
     """The model's builds against the stock one."""
-    results = outcome.results
-    test = outcome.stock.program.name
-    shown = RichTable(
-        title=f"{test}, not seen in training, inlined by the model",
-        title_justify="left",
-    )
-    shown.add_column("")
-    for result in results:
-        shown.add_column(result.build.way, justify="right")
-
-    def row(label: str, value: Callable[[Result], str]) -> None:
-        shown.add_row(label, *[value(result) for result in results])
-
-    row("text size, clang -Oz alone", lambda _: f"{outcome.stock.text:,} B")
-    row("text size, by the model", lambda r: f"{r.build.text:,} B")
-    row("  change", lambda r: f"{text_change(outcome.stock, r):+.3%}")
-    row("decisions", lambda r: f"{r.agreement.decisions}")
-    row("agreement with LLVM", lambda r: f"{r.agreement.accuracy:.2%}")
-    row("  balanced accuracy", lambda r: f"{r.agreement.balanced_accuracy:.2%}")
-    row("  majority rate", lambda r: f"{r.agreement.majority_rate:.2%}")
-    row("µs a decision, seen by clang", lambda r: f"{r.build.asked.mean_us:.1f}")
-    row("  of these in Python", lambda r: _microseconds(r.build.model_us))
-    row("  a file's first decision", lambda r: f"{r.build.asked.mean_first_us:.0f}")
-
-    def verdict(result: Result, shown_for_first: bool) -> str:
-        if (result is results[0]) != shown_for_first:
-            return ""
-        return "no" if result.differences else "yes"
-
-    row(f"does what stock {test} does", lambda r: verdict(r, True))
-    row(f"same objects as by {results[0].build.way}", lambda r: verdict(r, False))
-    return shown
-
-
-def _microseconds(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
+    stock, builds = outcome.stock, outcome.builds
+    test, first = stock.program.name, builds[0]
+    verdicts = ["no" if build.differences else "yes" for build in builds]
+    rows: dict[str, Callable[[Build], str]] = {
+        "text size, clang -Oz alone": lambda _: f"{stock.text:,} B",
+        "text size, by the model": lambda b: f"{b.text:,} B",
+        "  change": lambda b: f"{text_change(stock, b):+.3%}",
+        "decisions": lambda b: f"{b.asked.agreement.decisions}",
+        "agreement with LLVM": lambda b: f"{b.asked.agreement.accuracy:.2%}",
+        "  balanced accuracy": lambda b: f"{b.asked.agreement.balanced_accuracy:.2%}",
+        "  majority rate": lambda b: f"{b.asked.agreement.majority_rate:.2%}",
+        "µs a decision, seen by clang": lambda b: f"{b.asked.mean_us:.1f}",
+        "  of these in Python": lambda b: f"{b.model_us:.1f}" if b.model_us else "",
+        "  a file's first decision": lambda b: f"{b.asked.mean_first_us:.0f}",
+    }
+    cells = {name: [shown(build) for build in builds] for name, shown in rows.items()}
+    cells[f"does what stock {test} does"] = [verdicts[0]]
+    cells[f"same objects as by {first.way}"] = ["", *verdicts[1:]]
+    title = f"{test}, not seen in training, inlined by the model"
+    return side_by_side(title, [build.way for build in builds], cells)
 
 
 def figures(outcome: Outcome) -> dict[str, Any]:
@@ -185,19 +155,19 @@ def figures(outcome: Outcome) -> dict[str, Any]:
         "stock_text_bytes": outcome.stock.text,
         "results": [
             {
-                "way": result.build.way,
-                "text_bytes": result.build.text,
-                "text_change": text_change(outcome.stock, result),
-                "agreement": _agreement(result.agreement),
-                "us_per_decision": result.build.asked.mean_us,
-                "us_in_model": result.build.model_us,
-                "us_first_decision": result.build.asked.mean_first_us,
-                "differences": result.differences,
+                "way": build.way,
+                "text_bytes": build.text,
+                "text_change": text_change(outcome.stock, build),
+                "agreement": _agreement(build.asked.agreement),
+                "us_per_decision": build.asked.mean_us,
+                "us_in_model": build.model_us,
+                "us_first_decision": build.asked.mean_first_us,
+                "differences": build.differences,
             }
-            for result in outcome.results
+            for build in outcome.builds
         ],
         "inputs": {path.name: path.stat().st_size for path in outcome.inputs},
-        "promises": promises(outcome.stock, outcome.results),
+        "promises": promises(outcome.stock, outcome.builds),
         "seconds": outcome.seconds,
     }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mlbridge_optimizations.corpus.sources import SourceProgram
-from mlbridge_optimizations.corpus.toolchain import CLANG, run
+from mlbridge_optimizations.corpus.toolchain import CLANG, plugin_flags, run
 
 LLVM_SIZE = "llvm-size-22"
 
@@ -30,13 +30,7 @@ def model_flags(plugin: Path, spec: str) -> list[str]:
     A model that fails must fail the compile: had LLVM's heuristic stepped in, there
     would be nothing left to compare it with.
     """
-    options = [f"-mlbridge-inliner={spec}", "-mlbridge-on-error=fatal"]
-    return [f"-fpass-plugin={plugin}", *mllvm(options)]
-
-
-def mllvm(options: Sequence[str]) -> list[str]:
-    """Options for LLVM as clang takes them."""
-    return [word for option in options for word in ("-mllvm", option)]
+    return plugin_flags(plugin, f"inliner={spec}", "on-error=fatal")
 
 
 def in_spec(path: Path) -> str:

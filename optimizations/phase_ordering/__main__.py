@@ -10,7 +10,6 @@ the latter if there is one, else by the former.
 `.venv/bin/python -m mlbridge_optimizations.phase_ordering` runs it.
 """
 
-import json
 import os
 import time
 from collections.abc import Sequence
@@ -28,7 +27,13 @@ from rich.table import Table
 import mlbridge
 from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations import corpus
-from mlbridge_optimizations.commands.progress import Step, Steps
+from mlbridge_optimizations.commands.progress import (
+    Step,
+    Steps,
+    demo_on,
+    side_by_side,
+    write_figures,
+)
 from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
@@ -134,19 +139,13 @@ def build(
 
 def result_table(builds: dict[str, Build]) -> Table:
     """The ways side by side."""
-    table = Table(title=f"{TEST}, not seen in training", title_justify="left")
-    table.add_column("")
-    for name in builds:
-        table.add_column(name, justify="right")
     rows = {
         "text size": [f"{it.text_bytes:,} B" for it in builds.values()],
         "compile time": [f"{it.compile_seconds:.1f} s" for it in builds.values()],
         "run time": [f"{it.run_seconds:.2f} s" for it in builds.values()],
         "writes what -O0 writes": [it.problem or "yes" for it in builds.values()],
     }
-    for name, cells in rows.items():
-        table.add_row(name, *cells)
-    return table
+    return side_by_side(f"{TEST}, not seen in training", list(builds), rows)
 
 
 def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, object]:
@@ -197,12 +196,8 @@ def main(
     console = Console()
     out = out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    try:
-        with Steps(console) as steps:
-            found = demo(steps, out, actions, jobs)
-    except (mlbridge.Error, OSError) as failure:
-        console.print(f"demo: {failure}", style="red", markup=False, highlight=False)
-        raise typer.Exit(1) from None
+    with demo_on(console, mlbridge.Error, OSError) as steps:
+        found = demo(steps, out, actions, jobs)
     curve, builds = found["curve"], found["builds"]
     assert isinstance(curve, Curve)
     assert isinstance(builds, dict)
@@ -221,13 +216,12 @@ def main(
     )
     console.print()
     console.print(result_table(builds))
-    if json_file:
-        figures = {
-            "policy": "built in" if found["is_built_in"] else "of the short training",
-            "training": {"first": first, "last": last},
-            "builds": {name: asdict(each) for name, each in builds.items()},
-        }
-        json_file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    figures = {
+        "policy": "built in" if found["is_built_in"] else "of the short training",
+        "training": {"first": first, "last": last},
+        "builds": {name: asdict(each) for name, each in builds.items()},
+    }
+    write_figures(json_file, figures)
     if any(each.problem for each in builds.values()):
         raise typer.Exit(1)
 

@@ -287,12 +287,12 @@ def test_statistics_and_limits_in_one_process() -> None:
         *made_up("onnx", "mlp", [3.0], 0.2),
         *made_up("aot", "mlp", [3.5], 0.1),
     ]
-    rows = {(r.runner, r.model, r.floats): r for r in inprocess.rows(found)}
+    rows = {(r["runner"], r["model"], r["floats"]): r for r in inprocess.rows(found)}
     sweep = rows["onnx", "fc", "sweep"]
-    assert sweep.floor_us == pytest.approx(4.0)
-    assert sweep.us == pytest.approx(4.8)
-    assert sweep.difference_us == pytest.approx(0.4)
-    assert sweep.ratio == pytest.approx(1.2)
+    assert sweep["floor_us"] == pytest.approx(4.0)
+    assert sweep["us"] == pytest.approx(4.8)
+    assert sweep["difference_us"] == pytest.approx(0.4)
+    assert sweep["ratio"] == pytest.approx(1.2)
     limits = {
         (b.subject, b.against): (round(b.found, 9), b.holds)
         for b in inprocess.bounds(found)

@@ -25,6 +25,7 @@ pytest.importorskip("emx_onnx_cgen", reason="needs the extra compile")
 
 import mlbridge
 from bench_build import measured
+from mlbridge_benchmarks.common import processes
 from mlbridge_benchmarks.common.options import find_plugin, find_vocabulary
 from mlbridge_benchmarks.common.processes import started
 from mlbridge_benchmarks.phase_ordering import compile_time, training
@@ -211,17 +212,17 @@ def test_a_hung_or_interrupted_compile_is_ended(
     command = ["sleep", "60"]
     waiting = toolchain.wait_for
     monkeypatch.setattr(
-        toolchain, "wait_for", lambda process, what: waiting(process, what, 0.1)
+        toolchain, "wait_for", lambda process, what, _: waiting(process, what, 0.1)
     )
     with pytest.raises(mlbridge.Timeout, match=r"sleep 60: no end"):
-        phase_ordering.timed(command)
+        processes.timed(command)
     monkeypatch.undo()
     main = threading.main_thread().ident
     assert main is not None
     timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        phase_ordering.timed(command)
+        processes.timed(command)
     timer.join()
     assert children() == before
 
@@ -238,9 +239,9 @@ def test_what_a_process_takes_is_all_of_its_threads(tmp_path: Path) -> None:
     with started([sys.executable, "-c", script]) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"done\n"
-        assert phase_ordering.cpu_seconds_of(process.pid) >= 0.2
+        assert processes.cpu_seconds_of(process.pid) >= 0.2
     with pytest.raises(mlbridge.PeerClosed, match="has ended"):
-        phase_ordering.cpu_seconds_of(process.pid)
+        processes.cpu_seconds_of(process.pid)
 
 
 def test_a_server_that_ends_says_why(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from mlbridge_optimizations.inlining.corpus import concatenate_sources
 from mlbridge_optimizations.inlining.evaluate import (
     Asked,
     Build,
-    ModelBuild,
     UnexpectedStatistics,
     compare_bzip2,
     compare_objects,
@@ -194,9 +193,8 @@ def test_builds_are_compared(tmp_path: Path) -> None:
 def results(agreement: Agreement, text: int, wrong: list[str]) -> list[bool]:
     """Which promises a build keeps, against a stock build of 10,000 bytes."""
     asked = Asked(agreement, sessions=1, first_us=100.0, rest_us=990.0)
-    build = ModelBuild(Path("bzip2"), text, (), "pipe", asked, 5.0)
-    stock = Build(Path("bzip2"), 10_000)
-    return list(report.promises(stock, [report.Result(build, wrong)]).values())
+    build = Build(Path("bzip2"), text, (), "pipe", asked, 5.0, tuple(wrong))
+    return list(report.promises(Build(Path("bzip2"), 10_000), [build]).values())
 
 
 GOOD = Agreement(both_inline=15, only_llvm=2, only_model=3, neither=80)
@@ -213,23 +211,23 @@ def test_promises_are_judged() -> None:
 
 
 def test_object_files_are_compared(tmp_path: Path) -> None:
-    def build(way: str, *contents: str) -> ModelBuild:
+    def built(way: str, *contents: str) -> Build:
         objects = []
         for index, text in enumerate(contents):
             objects.append(tmp_path / way / f"{index}.o")
             objects[-1].parent.mkdir(exist_ok=True)
             objects[-1].write_text(text)
-        return ModelBuild(Path("bzip2"), 10_000, tuple(objects), way, Asked(GOOD))
+        return Build(Path("bzip2"), 10_000, tuple(objects), way, Asked(GOOD))
 
-    first = build("pipe", "one", "two")
-    same, other = build("onnx", "one", "two"), build("aot", "one", "too")
+    first = built("pipe", "one", "two")
+    same, other = built("onnx", "one", "two"), built("aot", "one", "too")
     assert compare_objects(first, same) == []
     assert compare_objects(first, other) == ["1.o: not as by pipe"]
     kept = report.promises(
         Build(Path("bzip2"), 10_000),
         [
-            report.Result(first, []),
-            *(report.Result(b, compare_objects(first, b)) for b in (same, other)),
+            replace(build, differences=tuple(compare_objects(first, build)))
+            for build in (first, same, other)
         ],
     )
     assert list(kept.values()) == [True, True, True, True, False]

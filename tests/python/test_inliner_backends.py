@@ -28,7 +28,7 @@ pytest.importorskip("torch", reason="the demo's packages are not installed")
 from mlbridge import aot, batched, inprocess, serving
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge_optimizations.corpus.sources import SourceProgram
-from mlbridge_optimizations.corpus.toolchain import CLANG, run
+from mlbridge_optimizations.corpus.toolchain import CLANG, mllvm, run
 from mlbridge_optimizations.inlining.corpus import TEST, fetch
 from mlbridge_optimizations.inlining.network import InliningNetwork
 from mlbridge_optimizations.inlining.policy import Policy

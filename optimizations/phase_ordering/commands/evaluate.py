@@ -5,6 +5,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from mlbridge_optimizations.corpus import Corpus
 
     from ..evaluation.evaluate import Evaluation
-    from ..model.coreset import CoreSet
-    from ..model.model import Model
 
 
 @dataclass(frozen=True)
@@ -83,18 +82,40 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
         "mlbridge evaluate phase-ordering",
         ("gymnasium", "elftools", "onnxruntime", *drawing),
     )
+    from mlbridge import ir2vec
     from mlbridge_optimizations.corpus import manifest
 
-    from ..evaluation import report
+    from ..evaluation import evaluate, report
     from ..model.coreset import CoreSet
     from ..model.model import Model
 
     model = Model(what.model)
-    _check_vocabulary(model, what.vocabulary)
+    if (wanted := model.vocabulary) is not None:
+        if what.vocabulary is None:
+            raise InvalidArgument(
+                f"the model sees embeddings by {wanted['name']}: name it with"
+                " --vocabulary"
+            )
+        if (vocabulary := ir2vec.load(what.vocabulary)).hash != wanted["hash"]:
+            raise InvalidArgument(
+                f"{what.vocabulary}: expected the model's vocabulary, {wanted['hash']},"
+                f" found {vocabulary.hash}"
+            )
     beside = what.core or what.model.with_name("core.json")
     core_set = CoreSet.load(beside) if what.core or beside.is_file() else None
     corpus = manifest.load(what.corpus.resolve())
-    found = _measured(what, compared, how, corpus, model, core_set)
+    with progress_bars() as bars:
+        found = evaluate.evaluate(
+            corpus,
+            what.split,
+            model,
+            core_set,
+            evaluate.EvaluationSettings(**vars(compared)),
+            vocabulary=what.vocabulary,
+            jobs=how.jobs,
+            log=how.measured,
+            show=stages_on(bars),
+        )
     statistics = report.Statistics(found)
     console.print(statistics.table())
     for line in statistics.pairs():
@@ -110,11 +131,8 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
         " them; the last state of a sequence counts. Random ones are the mean of 5."
     )
     for failure in found.failures:
-        errors.print(
-            f"{failure.kind} on {failure.file}: {failure.pipeline or 'any sequence'}",
-            style="yellow",
-            soft_wrap=True,
-        )
+        said = f"{failure.kind} on {failure.file}: {failure.pipeline or 'any sequence'}"
+        errors.print(said, style="yellow", soft_wrap=True)
     about: dict[str, object] = {
         "model": {"file": what.model.name, "sha256": model.digest},
         "compiler": corpus.compiler,
@@ -130,7 +148,7 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
         statistics.plot(how.plot)
     if how.runs:
         prologue = model.task.actions.prologue
-        ran = _ran(compared.timeout, how.runs, corpus, found, prologue)
+        ran = _ran(how, compared.timeout, corpus, found, prologue)
         if how.json is not None:
             about["runs"] = {p: [vars(r) for r in both] for p, both in ran.items()}
             how.json.write_text(statistics.to_json(**about) + "\n", encoding="utf-8")
@@ -138,46 +156,22 @@ def _evaluate(context: typer.Context, what: What, compared: Compared, how: How) 
             raise typer.Exit(1)
 
 
-def _measured(
-    what: What,
-    compared: Compared,
-    how: How,
-    corpus: "Corpus",
-    model: "Model",
-    core: "CoreSet | None",
-) -> "Evaluation":
-    from ..evaluation import evaluate
-
-    with progress_bars() as bars:
-        return evaluate.evaluate(
-            corpus,
-            what.split,
-            model,
-            core,
-            evaluate.EvaluationSettings(**vars(compared)),
-            vocabulary=what.vocabulary,
-            jobs=how.jobs,
-            log=how.measured,
-            show=stages_on(bars),
-        )
-
-
 def _ran(
-    timeout: float, runs: int, corpus: "Corpus", found: "Evaluation", prologue: str
+    how: How, timeout: float, corpus: "Corpus", found: "Evaluation", prologue: str
 ) -> dict[str, Any]:
     """The programs as -Oz and as the model has compiled them, run and shown."""
     from ..evaluation import programs, report
 
     with progress_bars() as bars:
-        task = bars.add_task("Running")
+        show = partial(stages_on(bars), "Running")
         ran: dict[str, Any] = programs.run_programs(
             corpus,
             found,
             found.ways[0],
             prologue,
-            repeat=runs,
+            repeat=how.runs,
             timeout=timeout,
-            show=lambda done, total: bars.update(task, completed=done, total=total),
+            show=show,
         )
     seconds = {p: [r.seconds for r in both] for p, both in ran.items()}
     console.print(report.run_table(seconds, ["-Oz", "model, alone"]))
@@ -186,24 +180,6 @@ def _ran(
             if not outcome.passed:
                 errors.print(f"{name}: {outcome.problem}", style="red")
     return ran
-
-
-def _check_vocabulary(model: object, vocabulary: Path | None) -> None:
-    from mlbridge import ir2vec
-
-    wanted = getattr(model, "vocabulary", None)
-    if wanted is None:
-        return
-    if vocabulary is None:
-        raise InvalidArgument(
-            f"the model sees embeddings by {wanted['name']}: name it with --vocabulary"
-        )
-    found = ir2vec.load(vocabulary).hash
-    if found != wanted["hash"]:
-        raise InvalidArgument(
-            f"{vocabulary}: expected the model's vocabulary, {wanted['hash']}, found"
-            f" {found}"
-        )
 
 
 @dataclass(frozen=True)
@@ -259,14 +235,11 @@ def _outputs(context: typer.Context, tried: Tried) -> None:
     found = manifest.load(tried.corpus.resolve())
     chosen = found.select(tried.split, only=tried.programs or ())
     with progress_bars() as bars:
-        task = bars.add_task("Programs", total=len(chosen))
-        outcomes = check_outputs(
-            found,
-            chosen,
-            OutputsSettings(specs, tried.random, tried.seed, tried.out, tried.timeout),
-            jobs=tried.jobs,
-            show=lambda done, total: bars.update(task, completed=done, total=total),
+        show = partial(stages_on(bars), "Programs")
+        told = OutputsSettings(
+            specs, tried.random, tried.seed, tried.out, tried.timeout
         )
+        outcomes = check_outputs(found, chosen, told, jobs=tried.jobs, show=show)
     table = Table("what came of it", "times", title="Outputs against -O0")
     counted: Counter[str] = Counter()
     for outcome in outcomes:
@@ -284,13 +257,9 @@ def _outputs(context: typer.Context, tried: Tried) -> None:
         if outcome.error:
             errors.print(f"{outcome.program}: {outcome.error}", style="red")
         for each in (*outcome.findings, *outcome.failures):
-            errors.print(
-                f"{outcome.program}, {each.policy}: {each.kind}: {each.problem}"
-                f" {each.see}",
-                style="yellow",
-                soft_wrap=True,
-                markup=False,
-            )
+            said = f"{each.policy}: {each.kind}: {each.problem} {each.see}"
+            said = f"{outcome.program}, {said}"
+            errors.print(said, style="yellow", soft_wrap=True, markup=False)
     if not all(outcome.is_good for outcome in outcomes):
         raise typer.Exit(1)
 

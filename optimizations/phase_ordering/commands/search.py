@@ -129,16 +129,13 @@ def _search(made: Made, too_good: str, **settings: Any) -> None:
 
 def _report(trained: "Trained", too_good: str) -> None:
     ratios = trained.core.ratios
-    if trained.searched is not None:
+    if (found := trained.searched) is not None:
         console.print(
-            f"Searched modules: {trained.searched:.4f} of -Oz by the best sequence of"
-            " each."
+            f"Searched modules: {found:.4f} of -Oz by the best sequence of each."
         )
     for k in sorted({1, 8, len(ratios)} & set(range(1, len(ratios) + 1))):
-        console.print(
-            f"Training programs: {ratios[k - 1]:.4f} by the best of {k} fixed"
-            " sequences."
-        )
+        best = f"{ratios[k - 1]:.4f} by the best of {k} fixed sequences"
+        console.print(f"Training programs: {best}.")
     check = trained.fitted.check if trained.fitted else None
     if check is not None:
         console.print(

@@ -6,7 +6,7 @@
 import io
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -73,15 +73,11 @@ class Reward:
             weights[name] = weight
         return cls(weights)
 
-    def value(self, info: Mapping[str, Any]) -> float:
-        """Of the state that an info is of: the more, the better."""
-        return self._sum(info, "")
+    def value(self, info: Mapping[str, Any], which: str = "") -> float:
+        """Of the state that an info is of: the more, the better.
 
-    def oz(self, info: Mapping[str, Any]) -> float:
-        """Of what stock -Oz makes of the same module."""
-        return self._sum(info, "oz_")
-
-    def _sum(self, info: Mapping[str, Any], which: str) -> float:
+        With ``oz_`` of what stock -Oz makes of the same module.
+        """
         total = 0.0
         for name, weight in self.weights.items():
             stock = max(float(info["oz_" + _MEASURES[name]]), 1.0)
@@ -255,8 +251,13 @@ class PhaseOrderingEnv(CompilerEnv):
         )
         if settings.flat and len(by_name) > 1:
             # A Dict has its own order.
-            names = list(self.options.widths)
-            self._read = _row(ObservationReader(by_name), names)  # type: ignore[assignment]
+            read, names = ObservationReader(by_name), list(self.options.widths)
+
+            def row(features: Features) -> tuple[NDArray[np.float32], dict[str, Any]]:
+                found, rest = read(features)
+                return np.concatenate([found[name] for name in names]), rest
+
+            self._read = row  # type: ignore[assignment]
         self._draw = np.random.default_rng()
         self._times = settings.times
         self._has_answered = False
@@ -347,7 +348,7 @@ class PhaseOrderingEnv(CompilerEnv):
         # With a `sequence` at reset, the best state may be an earlier one.
         is_best = final == "best"
         value = info["best_value"] if is_best else self._rival.value(info)
-        return float(value) - self._rival.oz(info)
+        return float(value) - self._rival.value(info, "oz_")
 
     def _noted(self, action: int | None, info: dict[str, Any]) -> dict[str, Any]:
         """Keeps a state's info for the table; returns what the user sees of it."""
@@ -358,13 +359,8 @@ class PhaseOrderingEnv(CompilerEnv):
 
     def _log(self, error: object) -> str:
         command = self.options.reproducer(self._module, self._taken)
-        logger.warning(
-            "the compiler failed on %s after the actions %s: %s\nto see it alone: %s",
-            self._module,
-            self._taken,
-            error,
-            command,
-        )
+        said = "the compiler failed on %s after the actions %s: %s\nto see it alone: %s"
+        logger.warning(said, self._module, self._taken, error, command)
         return command
 
     def _rendered(self) -> str:
@@ -390,16 +386,6 @@ class PhaseOrderingEnv(CompilerEnv):
         out = io.StringIO()
         Console(file=out, width=100).print(table)
         return out.getvalue()
-
-
-def _row(
-    read: ObservationReader, names: Sequence[str]
-) -> Callable[[Features], tuple[NDArray[np.float32], dict[str, Any]]]:
-    def found(features: Features) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        by_name, rest = read(features)
-        return np.concatenate([by_name[name] for name in names]), rest
-
-    return found
 
 
 def make_vec(num_envs: int, **settings: Any) -> CompilerVectorEnv:

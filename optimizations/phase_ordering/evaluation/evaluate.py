@@ -19,7 +19,9 @@ import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +46,7 @@ from ..settings import Compared
 
 Array = NDArray[np.float64]
 Show = Callable[[str, int, int], None]
+T = TypeVar("T")
 
 # Of a stock clang in a process of its own; of -Oz all ratios are.
 LEVELS = ("-Os", "-O2")
@@ -128,20 +131,13 @@ def evaluate(
     units = _units(corpus, split, settings)
     paths = [corpus.folder / module.path for _, module in units]
     names = {path: module.path for path, (_, module) in zip(paths, units, strict=True)}
-    oz = _sizes_of(lambda n: oz_size(paths[n]), len(paths), "clang -Oz", jobs, show)
+    oz = _sizes_of(oz_size, paths, "clang -Oz", jobs, show)
     rollouts, failures = _rollouts(model, paths, settings, vocabulary, jobs, show)
 
     rules = _rules(model.task, core, settings, paths, rollouts)
-    wanted: dict[Path, list[str]] = {
-        path: sorted(
-            {
-                choice
-                for rule in rules
-                for files in rule.draws
-                for choice in files[n]
-                if choice is not None
-            }
-        )
+    tried = [files for rule in rules for files in rule.draws]
+    wanted = {
+        path: sorted({choice for files in tried for choice in files[n] if choice})
         for n, path in enumerate(paths)
     }
     measured = dict(
@@ -151,7 +147,7 @@ def evaluate(
             timeout=settings.timeout,
             jobs=jobs,
             log=log,
-            show=lambda done, total: show("Compiling", done, total),
+            show=partial(show, "Compiling"),
         )
     )
     for path in paths:
@@ -161,14 +157,9 @@ def evaluate(
     inside = [measured[paths[n]].oz or oz[n] for n in kept]
     ways.append(Way("clang -Oz, in the plug-in", 1, 0, np.array(inside, float)))
     for level in settings.levels:
-        sizes = _sizes_of(
-            lambda k, level=level: _stock(*units[kept[k]], level),  # type: ignore[misc]
-            len(kept),
-            f"clang {level}",
-            jobs,
-            show,
-        )
-        ways.append(Way(f"clang {level}", 1, 0, np.array(sizes, float)))
+        name, chosen = f"clang {level}", [units[n] for n in kept]
+        sizes = _sizes_of(partial(_stock, level), chosen, name, jobs, show)
+        ways.append(Way(name, 1, 0, np.array(sizes, float)))
     return Evaluation(
         [units[n][1].path for n in kept],
         [units[n][0].name for n in kept],
@@ -196,18 +187,13 @@ def _rules(
     if core is not None:
         space, length = core.drawn_from, core.length
         fixed = [core.actions.joined(order) for order in core.sequences[:count]]
-    drawn: list[list[list[Choice]]] = [
-        [
-            [
-                space.joined(order)
-                for order in random_sequences(
-                    len(space.actions), path, (count, length), settings.seed + draw
-                )
-            ]
-            for path in paths
-        ]
-        for draw in range(settings.draws)
-    ]
+
+    def drawn_for(path: Path, draw: int) -> list[Choice]:
+        size, seed = (count, length), settings.seed + draw
+        orders = random_sequences(len(space.actions), path, size, seed)
+        return [space.joined(order) for order in orders]
+
+    drawn = [[drawn_for(path, n) for path in paths] for n in range(settings.draws)]
     everywhere = [[fixed for _ in paths]]
     rules = [_alone("model, alone", [ours])]
     if fixed:
@@ -303,22 +289,19 @@ def _rollouts(
                 return [error]
 
         with Runners(options, jobs, settings.timeout) as runners:
-            found = dict(
-                runners.map(choose, paths, lambda done, of: show("Deciding", done, of))
-            )
-    failures = [
-        (path, order)
-        for path in paths
-        for order in found[path]
-        if isinstance(order, SequenceFailed)
-    ]
-    return [
-        [None if isinstance(order, SequenceFailed) else order for order in found[path]]
-        for path in paths
-    ], failures
+            found = dict(runners.map(choose, paths, partial(show, "Deciding")))
+    failures: list[tuple[Path, SequenceFailed]] = []
+    rollouts: list[list[Order | None]] = [[] for _ in paths]
+    for path, orders in zip(paths, rollouts, strict=True):
+        for order in found[path]:
+            if isinstance(order, SequenceFailed):
+                failures.append((path, order))
+            orders.append(None if isinstance(order, SequenceFailed) else order)
+    return rollouts, failures
 
 
-def _stock(program: Program, module: Module, level: str) -> int:
+def _stock(level: str, unit: tuple[Program, Module]) -> int:
+    program, module = unit
     with tempfile.TemporaryDirectory(prefix="mlbridge-stock-") as folder:
         target = Path(folder, "out.o")
         toolchain.compile_source(program, module, target, level)
@@ -326,14 +309,14 @@ def _stock(program: Program, module: Module, level: str) -> int:
 
 
 def _sizes_of(
-    size: Callable[[int], int], count: int, stage: str, jobs: int, show: Show
+    size: Callable[[T], int], files: Sequence[T], stage: str, jobs: int, show: Show
 ) -> list[int]:
     sizes = []
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            for done, found in enumerate(pool.map(size, range(count)), 1):
+            for found in pool.map(size, files):
                 sizes.append(found)
-                show(stage, done, count)
+                show(stage, len(sizes), len(files))
         except BaseException:
             # Nobody waits for the others.
             pool.shutdown(wait=False, cancel_futures=True)

@@ -105,18 +105,11 @@ class Outcome:
         """Whether no policy changed what the program does."""
         return not self.error and not any(f.kind in FAULTS for f in self.findings)
 
-    @property
-    def lacked_time(self) -> bool:
-        """Whether it may be another one with more time for the compilers."""
-        return any(failure.kind == TIMED_OUT for failure in self.failures)
-
     @classmethod
     def parse(cls, found: Mapping[str, Any]) -> "Outcome":
         """What `asdict` makes of one."""
-        lists = {
-            name: [Finding(**finding) for finding in found[name]]
-            for name in ("findings", "failures")
-        }
+        names = ("findings", "failures")
+        lists = {name: [Finding(**it) for it in found[name]] for name in names}
         return cls(**{**found, **lists})
 
 
@@ -140,8 +133,7 @@ def random_sequence(numbers: range, seed: int, module: str) -> list[int]:
 
 def deployed(spec: str, plugin: Path) -> list[str]:
     """The flags with which clang asks a model, and does not go on without it."""
-    options = [f"-mlbridge-phase-ordering={spec}", "-mlbridge-on-error=fatal"]
-    return [f"-fpass-plugin={plugin}", *(w for o in options for w in ("-mllvm", o))]
+    return toolchain.plugin_flags(plugin, f"phase-ordering={spec}", "on-error=fatal")
 
 
 def check_outputs(
@@ -176,7 +168,12 @@ def check_outputs(
     folder = corpus.folder.resolve()
     linked = {folder / program.linked.path: program for program in programs}
     known = {path: Outcome.parse(it) for path, it in kept.load(list(linked)).items()}
-    found = {path: it for path, it in known.items() if not it.lacked_time}
+    # With more time for the compilers another one may come of it.
+    found = {
+        path: it
+        for path, it in known.items()
+        if all(failure.kind != TIMED_OUT for failure in it.failures)
+    }
     left = [path for path in linked if str(path) not in found]
     show(len(found), len(linked))
 
@@ -348,22 +345,21 @@ class _Trial:
             source = self._folder / "leaks.c"
             source.write_text(_LEAKS)
             toolchain.run([toolchain.CLANG, "-c", source, "-o", options])
-            trials: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-                "by ASan and UBSan": ("-O1", _SANITIZERS, (*_SANITIZERS, str(options))),
-                "with variables that begin with a pattern": (
-                    "-O0",
-                    ("-ftrivial-auto-var-init=pattern",),
-                    (),
-                ),
-                **{f"by stock clang {n}": (n, (), ()) for n in ("-O1", "-O2", "-Oz")},
-            }
             said = []
-            for name, (level, more, link_flags) in trials.items():
+
+            def tried(name: str, level: str, *flags: Sequence[str]) -> None:
                 executable = self._folder / "own"
-                self._build(executable, level, more, link_flags)
+                self._build(executable, level, *flags)
                 run = self._run(executable, self._limit)
                 if not run.passed:
                     said.append(f"{name}: {run.problem}")
+
+            linked = (*_SANITIZERS, str(options))
+            tried("by ASan and UBSan", "-O1", _SANITIZERS, linked)
+            pattern = ("-ftrivial-auto-var-init=pattern",)
+            tried("with variables that begin with a pattern", "-O0", pattern)
+            for level in ("-O1", "-O2", "-Oz"):
+                tried(f"by stock clang {level}", level)
             self._own = "; ".join(said)
         return self._own
 
@@ -460,11 +456,9 @@ class _Trial:
         libraries = self._program.libraries
         toolchain.link(objects, libraries, to, cpp=self._program.is_cpp)
 
-    def _build(
-        self, to: Path, level: str, more: Sequence[str], link_flags: Sequence[str] = ()
-    ) -> None:
+    def _build(self, to: Path, level: str, *flags: Sequence[str]) -> None:
         self._go_on()
-        toolchain.executable(self._program, to, level, more, link_flags)
+        toolchain.executable(self._program, to, level, *flags)
 
     def _run(self, executable: Path, seconds: float) -> Run:
         self._go_on()

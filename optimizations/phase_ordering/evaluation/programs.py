@@ -43,13 +43,9 @@ def run_programs(
             toolchain.executable(corpus.programs[program], stock, "-Oz")
             _link(corpus, program, chosen, prologue, folder, ours, timeout)
             with runs.Tester(corpus, corpus.programs[program]) as tester:
-                pairs = [
-                    [tester.run(file) for file in (stock, ours)] for _ in range(repeat)
-                ]
-            found[program] = (
-                _least([pair[0] for pair in pairs]),
-                _least([pair[1] for pair in pairs]),
-            )
+                pairs = [(tester.run(stock), tester.run(ours)) for _ in range(repeat)]
+            of_stock, of_ours = zip(*pairs, strict=True)
+            found[program] = (_least(of_stock), _least(of_ours))
             show(done, len(names))
     return found
 
@@ -73,13 +69,11 @@ def _link(
     modules = corpus.programs[program].modules
     pipelines = [chosen.get(module.path) for module in modules]
     space, numbers = space_of((p for p in pipelines if p is not None), prologue)
-    objects = []
+    objects: list[Path] = []
     options = CompilerOptions.of(space, folder / f"{program}.json")
     with SequenceRunner(options, timeout=timeout) as runner:
-        for number, (module, pipeline) in enumerate(
-            zip(modules, pipelines, strict=True)
-        ):
-            objects.append(folder / f"{program}-{number}.o")
+        for module, pipeline in zip(modules, pipelines, strict=True):
+            objects.append(folder / f"{program}-{len(objects)}.o")
             path = corpus.folder.resolve() / module.path
             if pipeline is None:
                 toolchain.compile_bitcode(path, objects[-1], "-Oz")

@@ -135,9 +135,11 @@ class Statistics:
                 "geomean": vars(self.interval(way)),
                 "programs": self.by_program(way),
                 "files_smaller_than_oz": self.wins(way),
-                "sizes": [_number(size) for size in way.sizes],
+                # The mean of several draws may be no whole number.
+                "sizes": [int(x) if x == int(x) else round(x, 1) for x in sizes],
             }
             for way in found.ways
+            for sizes in [way.sizes.tolist()]
         ]
         return json.dumps(
             {
@@ -170,10 +172,6 @@ class Statistics:
         axes.set_yticks(range(len(ways)), [way.name for way in reversed(ways)])
         axes.set_xlabel("machine code / clang -Oz (bars: 95 % of the geomean)")
         axes.grid(visible=True, axis="x", alpha=0.25)
-
-
-def _number(size: float) -> int | float:
-    return int(size) if size == int(size) else round(float(size), 1)
 
 
 def run_table(seconds: Mapping[str, Sequence[float]], names: Sequence[str]) -> Table:

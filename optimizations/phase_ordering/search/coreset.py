@@ -12,9 +12,10 @@ Each part is kept in the folder of the training, so that one that was cut short 
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.corpus.recipes import SHARED
 from mlbridge_optimizations.plot import panels_of
 
-from ..compiler.actions import ActionSpace, Order
+from ..compiler.actions import Action, ActionSpace, Order
 from ..compiler.compiler import CompilerOptions, SequenceRunner
 from ..compiler.runners import Runners
 from ..model.coreset import CoreSet
@@ -35,12 +36,15 @@ from ..model.model import Task
 from ..settings import Made, Searched
 from . import lookahead
 from . import value as value_model
-from .evolve import EvolutionSettings, Show
+from .changes import Library
+from .evolve import EvolutionSettings, Show, evolve
 from .lookahead import Foresight
-from .measurements import Table, tabulate
-from .pool import Pool, of_actions, of_core_set, of_pipelines
-from .search import SearchSettings
+from .measurements import Measurements, Table, tabulate
+from .search import SearchSettings, search
 from .value import Check, Fitted, ValueSettings
+
+# The random sequences to compare whole pipelines with: of this space, and so long.
+RANDOM, RANDOM_LENGTH = "oz", 15
 
 MODEL = "model.onnx"  # In the folder of the training.
 LEAST = 300  # Instructions: of smaller modules there is little to learn.
@@ -78,6 +82,53 @@ class Trained:
     failures: list[tuple[str, Order, str]]
 
 
+@dataclass(frozen=True)
+class Pool:
+    """Sequences, and what is known of them."""
+
+    options: CompilerOptions  # Of the compiler, with the space that they are of.
+    # By sequence, the programs in which it was found: none, where it is there whatever
+    # is searched, or where that is not known.
+    origins: dict[Order, frozenset[str]]
+    length: int  # Of random sequences to compare them with: see `CoreSet`.
+    # Where these are drawn from, if each of our sequences is a pipeline as a whole, the
+    # one action that it has.
+    random: str | None = None
+    # Geomean over the searched modules of the best found for each; None if no module
+    # was.
+    searched: float | None = None
+    # The core set that they are, in its order, if they are one already.
+    core: CoreSet | None = None
+
+    @property
+    def sequences(self) -> list[Order]:
+        """All of them."""
+        return list(self.origins)
+
+    def core_set(self, table: Table, count: int) -> tuple[CoreSet, list[int]]:
+        """The best so many by a table of all, and their numbers in it."""
+        chosen = list(range(len(table.sequences)))
+        if self.core is None:
+            chosen = table.greedy(count)
+        smallest = np.full(len(table.modules), np.inf)
+        ratios = []
+        for number in chosen:
+            smallest = np.minimum(smallest, table.sizes[:, number])
+            ratios.append(table.ratio(smallest))
+        if self.core is not None:
+            core = replace(self.core, sequences=tuple(table.sequences))
+            return replace(core, ratios=tuple(ratios)), chosen
+        space = self.options.space
+        sequences = tuple(table.sequences[number] for number in chosen)
+        if self.random is not None:
+            # Of whole pipelines none is of use but these.
+            kept = tuple(space.actions[action] for (action,) in sequences)
+            space = replace(space, actions=kept)
+            sequences = tuple((number,) for number in range(len(kept)))
+        core = CoreSet(space, sequences, tuple(ratios), self.length, self.random)
+        return core, chosen
+
+
 def train(
     settings: CoreSetSettings, show: Show = lambda stage, done, total: None
 ) -> Trained:
@@ -91,11 +142,8 @@ def train(
     text = json.dumps(asdict(settings), indent=1, default=str)
     (settings.out / "settings.json").write_text(text + "\n", encoding="utf-8")
     files = corpus.files("training", without=settings.leave_out or ())
-    small = {
-        file: instructions
-        for file, instructions in files.items()
-        if settings.most is None or instructions <= settings.most
-    }
+    most = max(files.values(), default=0) if settings.most is None else settings.most
+    small = {file: count for file, count in files.items() if count <= most}
     if not small:
         raise InvalidArgument(f"{settings.corpus} has no training module so small")
     modules = list(files)
@@ -114,7 +162,7 @@ def train(
         modules,
         pool.sequences,
         settings.out / "table.jsonl",
-        lambda done, total: show("Trying on all", done, total),
+        partial(show, "Trying on all"),
         timeout=settings.timeout,
     )
     core, chosen = pool.core_set(table, settings.count)
@@ -139,12 +187,12 @@ def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> P
         )
     if settings.core is not None:
         return of_core_set(CoreSet.load(settings.core), settings)
-    search = settings.search
+    how = settings.search
     options = CompilerOptions(
-        settings.actions, ("step",), "none", search.length, plugin=settings.plugin
+        settings.actions, ("step",), "none", how.length, plugin=settings.plugin
     )
-    modules = balanced(small, settings.searched, search.seed)
-    return of_actions(options, modules, search, settings, show)
+    modules = balanced(small, settings.searched, how.seed)
+    return of_actions(options, modules, how, settings, show)
 
 
 def balanced(files: Mapping[Path, int], count: int, seed: int) -> list[Path]:
@@ -214,17 +262,12 @@ def _train_model(
         options.widths,
         settings.value,
         origins=origins,
-        show=lambda done, total: show("Training", done, total),
+        show=partial(show, "Training"),
     )
-    export_model(
-        value_model.Ranked(fitted.model),
-        settings.out / MODEL,
-        options,
-        task,
-        seed=settings.value.seed,
-        # A compiler that tries several has to see which are next.
-        decide="outputs:values",
-    )
+    # A compiler that tries several has to see which are next.
+    decide, network = "outputs:values", value_model.Ranked(fitted.model)
+    file, seed = settings.out / MODEL, settings.value.seed
+    export_model(network, file, options, task, seed=seed, decide=decide)
     _plot(core, partial(_draw_epochs, fitted.checks), settings.out / "curve.png")
     return fitted
 
@@ -248,34 +291,27 @@ def _train_to_look_ahead(
             f" all of the core set; found {settings.ahead}"
         )
     space = _whole(core)
-    file = settings.out / "core-actions.json"
-    options = CompilerOptions.of(
-        space, file, lookahead.OBSERVATION, plugin=settings.plugin
-    )
+    actions, seen = settings.out / "core-actions.json", lookahead.OBSERVATION
+    options = CompilerOptions.of(space, actions, seen, plugin=settings.plugin)
     modules = [Path(module) for module in table.modules]
     rows = lookahead.outcomes(
         options,
         modules,
         settings.ahead,
         settings.workers,
-        lambda done, total: show("Looking ahead", done, total),
+        partial(show, "Looking ahead"),
     )
     every = np.ones(len(modules), bool)
     foresight = lookahead.train(
         rows,
         table.part(every, chosen),
         options.widths,
-        show=lambda done, total: show("Training", done, total),
+        show=partial(show, "Training"),
     )
-    observed = tuple(options.widths)
-    export_model(
-        foresight.model,
-        settings.out / MODEL,
-        options,
-        Task(space, 1, stop=False, observation=observed, lookahead=settings.ahead),
-        seed=settings.value.seed,
-        decide="outputs:value",
-    )
+    observed, seed = tuple(options.widths), settings.value.seed
+    task = Task(space, 1, stop=False, observation=observed, lookahead=settings.ahead)
+    network, file = foresight.model, settings.out / MODEL
+    export_model(network, file, options, task, seed=seed, decide="outputs:value")
     _plot(core, partial(_draw_settings, foresight), settings.out / "curve.png")
     return foresight
 
@@ -339,3 +375,110 @@ def _plot(core: CoreSet, draw: Callable[[Any], None], path: Path) -> None:
         right.set_title("each program by a model that has not seen it")
         for panel in (left, right):
             panel.grid(visible=True, alpha=0.25)
+
+
+def of_actions(
+    options: CompilerOptions,
+    modules: Sequence[Path],
+    settings: SearchSettings,
+    made: Made,
+    show: Show,
+) -> Pool:
+    """The best sequence of actions for each module, and the space's own order."""
+    log = made.out / "search.jsonl"
+    with Runners(options, made.workers, made.timeout) as runners:
+        found = search(runners, modules, settings, log, partial(show, "Searching"))
+    own = tuple(range(min(len(options.space.actions), settings.length)))
+    origins: dict[Order, frozenset[str]] = {own: frozenset()}
+    found = [best for best in found if best.sequences]
+    for best in found:
+        sequence = best.sequences[0]
+        if sequence != own:
+            program = program_of(Path(best.module))
+            origins[sequence] = origins.get(sequence, frozenset()) | {program}
+    ratios = [min(best.ratios) for best in found]
+    return Pool(
+        options,
+        origins,
+        settings.length,
+        searched=geometric_mean(ratios) if ratios else None,
+    )
+
+
+def of_pipelines(
+    modules: Sequence[Path],
+    searched: int,
+    settings: EvolutionSettings,
+    made: Made,
+    show: Show,
+    begin: Path | None,
+) -> Pool:
+    """Pipelines for all modules, and the best for each of the first so many.
+
+    With those of the core set in the file ``begin``, where the search begins.
+
+    Raises:
+        InvalidArgument: it is one of something else.
+    """
+    library = Library.load()
+    starts = _pipelines(begin, library.prologue) if begin else {}
+    stock = Action("-Oz", library.pipeline())
+    space = ActionSpace(
+        "pipelines", "Pipelines made of clang's -Oz", library.prologue, (stock,)
+    )
+    measurements = Measurements(
+        _compiler(space, made, "pipeline.json"),
+        modules,
+        workers=made.workers,
+        timeout=made.timeout,
+        log=made.out / "measured.jsonl",
+    )
+    changes = list(map(library.changes_of, starts))
+    found = evolve(library, measurements, searched, settings, show, changes)
+    # What was found for all modules is not of one program more than of another.
+    names = {stock.pipeline: stock.name} | starts
+    for number, pipeline in enumerate(found.together, 1):
+        names.setdefault(pipeline, f"for all/{number}")
+    programs: dict[str, frozenset[str]] = dict.fromkeys(names, frozenset())
+    shared = set(names)
+    for module, (pipeline, _) in found.best.items():
+        names.setdefault(pipeline, f"{program_of(module)}/{module.stem}")
+        if pipeline not in shared:
+            known = programs.get(pipeline, frozenset())
+            programs[pipeline] = known | {program_of(module)}
+    ratios = [ratio for _, ratio in found.best.values()]
+    actions = tuple(Action(name, pipeline) for pipeline, name in names.items())
+    space = replace(space, actions=actions)
+    return Pool(
+        _compiler(space, made, "pool.json"),
+        {(n,): programs[action.pipeline] for n, action in enumerate(actions)},
+        RANDOM_LENGTH,
+        RANDOM,
+        geometric_mean(ratios) if ratios else None,
+    )
+
+
+def _pipelines(file: Path, prologue: str) -> dict[str, str]:
+    core = CoreSet.load(file)
+    if core.actions.prologue != prologue or any(len(s) != 1 for s in core.sequences):
+        raise InvalidArgument(
+            f"{file}: to begin a search of pipelines with, expected a core set of whole"
+            f" ones, found one of sequences of '{core.actions.name}'"
+        )
+    actions = (core.actions.actions[action] for (action,) in core.sequences)
+    return {action.pipeline: action.name for action in actions}
+
+
+def of_core_set(core: CoreSet, made: Made) -> Pool:
+    """The sequences of a core set, in their order."""
+    return Pool(
+        _compiler(core.actions, made, "pool.json"),
+        dict.fromkeys(core.sequences, frozenset()),
+        core.length,
+        core.random,
+        core=core,
+    )
+
+
+def _compiler(space: ActionSpace, made: Made, name: str) -> CompilerOptions:
+    return CompilerOptions.of(space, made.out / name, plugin=made.plugin)

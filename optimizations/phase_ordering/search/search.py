@@ -74,16 +74,13 @@ def search_module(
             if sequence not in known:
                 known[sequence] = ratio(sequence)
 
-        def drawn() -> Order:
-            return tuple(draw.randrange(actions) for _ in range(settings.length))
-
         # The space's own order, as far as it goes, is -Oz or close to it.
         evaluate(tuple(range(min(actions, settings.length))))
         tries = 0
         while len(known) < settings.evaluations and tries < 4 * settings.evaluations:
             tries += 1
             if len(known) < max(2, settings.evaluations // 10):
-                evaluate(drawn())
+                evaluate(tuple(draw.randrange(actions) for _ in range(settings.length)))
                 continue
             parents = sorted(known, key=lambda s: (known[s], s))[: settings.population]
             evaluate(_changed(draw.choice(parents), actions, settings.length, draw))
@@ -121,13 +118,10 @@ def search(
     """
     kept = Kept(log, runners.options, {"settings": vars(settings)})
     known = {
-        module: Best(
-            module, tuple(tuple(s) for s in found["sequences"]), tuple(found["ratios"])
-        )
-        for module, found in kept.load(modules).items()
+        module: Best(module, tuple(map(tuple, it["sequences"])), tuple(it["ratios"]))
+        for module, it in kept.load(modules).items()
     }
     missing = [module for module in modules if str(module) not in known]
-    show(len(modules) - len(missing), len(modules))
 
     def work(runner: SequenceRunner, module: Path) -> Best:
         try:
@@ -135,12 +129,11 @@ def search(
         except ModuleFailed:
             return Best(str(module), (), ())
 
-    before = len(modules) - len(missing)
-    for _, best in runners.map(
-        work, missing, lambda done, _: show(before + done, len(modules))
-    ):
+    show(len(known), len(modules))
+    for module, best in runners.map(work, missing):
         known[best.module] = best
         if best.sequences:
             found = {"sequences": best.sequences, "ratios": best.ratios}
-            kept.add(Path(best.module), found)
+            kept.add(module, found)
+        show(len(known), len(modules))
     return [known[str(module)] for module in modules]

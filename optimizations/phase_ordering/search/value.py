@@ -10,7 +10,7 @@ train is found out. What is found is too good where more has seen that program: 
 pipelines what their search shares, and a core set that there was before as a whole.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -166,17 +166,10 @@ def train(
         inside = table.part(~out, numbers)
         model = ValueModel(widths, len(numbers), settings)
 
-        def look(
-            epoch: int,
-            model: ValueModel = model,
-            out: Mask = out,
-            numbers: NDArray[np.int64] = numbers,
-        ) -> None:
+        for epoch in _fit(model, rows[~out], inside, settings):
             if epoch % settings.check == 0:
                 choices = numbers[_choices(model, rows[out])]
                 picked[epoch // settings.check, out] = choices
-
-        _fit(model, rows[~out], inside, settings, look)
         fixed[out] = numbers[0]
         best[out] = numbers[np.argmin(table.sizes[np.ix_(out, numbers)], axis=1)]
         show(done + 1, len(folds) + 1)
@@ -187,17 +180,15 @@ def train(
             table.ratio(table.sizes_of(fixed)),
             table.ratio(table.sizes_of(best)),
         )
-        for stage, epochs in enumerate(stages)
+        for stage, epochs in enumerate(stages if folds else ())
     ]
-    if not folds:
-        checks = []
     # A curve of few programs is rough: its neighbours have a say.
     chosen = np.array([check.chosen for check in checks] or [1.0])
     smooth = np.convolve(np.pad(chosen, 1, mode="edge"), np.ones(3) / 3, "valid")
     epochs = stages[int(np.argmin(smooth))] if folds else settings.epochs
     model = ValueModel(widths, len(core), settings)
     everything = table.part(np.ones(len(rows), bool), core)
-    _fit(model, rows, everything, replace(settings, epochs=epochs), lambda _: None)
+    list(_fit(model, rows, everything, replace(settings, epochs=epochs)))
     show(len(folds) + 1, len(folds) + 1)
     return Fitted(model, epochs, checks)
 
@@ -228,9 +219,8 @@ def _fit(
     rows: NDArray[np.float32],
     table: Table,
     settings: ValueSettings,
-    look: Callable[[int], None],
-) -> None:
-    """Trains a model; ``look`` is told each epoch, 0 first."""
+) -> Iterator[int]:
+    """Trains a model; stops at each epoch for who looks at it, at 0 first."""
     torch.manual_seed(settings.seed)
     for network in model.members:
         # The last layer stays at zero.
@@ -254,7 +244,7 @@ def _fit(
         weight_decay=settings.weight_decay,
     )
     model.train()
-    look(0)
+    yield 0
     for epoch in range(1, settings.epochs + 1):
         optimizer.zero_grad()
         found = model.each(x)
@@ -270,7 +260,7 @@ def _fit(
         loss = ((distance + surprise) * weights).sum(dim=1).sum()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-        look(epoch)
+        yield epoch
     model.eval()
 
 
