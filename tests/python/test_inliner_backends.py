@@ -32,7 +32,7 @@ from mlbridge_optimizations.corpus.toolchain import CLANG, mllvm, run
 from mlbridge_optimizations.inlining.corpus import TEST, fetch
 from mlbridge_optimizations.inlining.network import InliningNetwork
 from mlbridge_optimizations.inlining.policy import Policy
-from mlbridge_optimizations.inlining.toolchain import in_spec, mllvm, model_flags
+from mlbridge_optimizations.inlining.toolchain import in_spec, model_flags
 from programs import IS_FULL
 
 ROOT = Path(__file__).resolve().parents[2]
