@@ -156,3 +156,4 @@ class Compared:
         int | None, Option("--max-instructions", help="Leave larger modules out.")
     ] = None
     timeout: Timeout = 120
+    plugin: Plugin = None

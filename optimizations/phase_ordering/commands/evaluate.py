@@ -20,7 +20,7 @@ from mlbridge_optimizations.commands.options import with_options
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
 from mlbridge_optimizations.extras import need
 
-from ..settings import Compared, CorpusFolder, Programs, Timeout
+from ..settings import Compared, CorpusFolder, Plugin, Programs, Timeout
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.corpus import Corpus
@@ -202,6 +202,7 @@ class Tried:
     random: Annotated[int, Option(min=0, help="Random policies, too.")] = 0
     seed: Annotated[int, Option(min=0, help="Of the first of these.")] = 0
     timeout: Timeout = 120
+    plugin: Plugin = None
     jobs: Annotated[int, Option("--jobs", "-j", help="Programs at once.")] = 1
     out: Annotated[Path, Option(help="The folder for results and reproducers.")] = Path(
         "build/outputs"
@@ -237,7 +238,12 @@ def _outputs(context: typer.Context, tried: Tried) -> None:
     with progress_bars() as bars:
         show = partial(stages_on(bars), "Programs")
         told = OutputsSettings(
-            specs, tried.random, tried.seed, tried.out, tried.timeout
+            specs,
+            tried.random,
+            tried.seed,
+            tried.out,
+            timeout=tried.timeout,
+            plugin=tried.plugin,
         )
         outcomes = check_outputs(found, chosen, told, jobs=tried.jobs, show=show)
     table = Table("what came of it", "times", title="Outputs against -O0")

@@ -145,6 +145,7 @@ def evaluate(
             wanted,
             model.task.actions.prologue,
             timeout=settings.timeout,
+            plugin=settings.plugin,
             jobs=jobs,
             log=log,
             show=partial(show, "Compiling"),
@@ -280,6 +281,7 @@ def _rollouts(
             steps=task.steps,
             stop=task.stop,
             vocabulary=vocabulary,
+            plugin=settings.plugin,
         )
 
         def choose(runner: SequenceRunner, path: Path) -> list[Order | SequenceFailed]:

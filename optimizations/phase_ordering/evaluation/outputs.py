@@ -73,6 +73,7 @@ class OutputsSettings:
     out: Path  # The folder for results and reproducers.
     # Seconds for a sequence on a module that is not large; see `SequenceRunner`.
     timeout: float = TIMEOUT
+    plugin: Path | None = None  # MLBridgeLLVM.so, where it is not the one found.
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,9 @@ def check_outputs(
     out.mkdir(parents=True, exist_ok=True)
     space, numbers = every_action()
     steps = len(space.actions)
-    options = CompilerOptions.of(space, out / "actions.json", steps=steps)
+    options = CompilerOptions.of(
+        space, out / "actions.json", steps=steps, plugin=settings.plugin
+    )
     asked = {
         "models": [_identity(spec) for spec in settings.models],
         "random": [settings.seed, settings.random],
