@@ -8,7 +8,7 @@ Nothing of an optimisation is loaded before its environment is made.
 
 from gymnasium.envs.registration import register, registry
 
-_PHASE_ORDERING = "mlbridge_optimizations.phase_ordering.compiler.environment"
+_PHASE_ORDERING = "mlbridge_optimizations.phase_ordering.environment.environment"
 
 
 def register_all() -> None:

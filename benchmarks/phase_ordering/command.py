@@ -21,7 +21,9 @@ from mlbridge_benchmarks.common.processes import ROOT
 from mlbridge_benchmarks.common.tables import bounds_table
 
 if TYPE_CHECKING:
-    from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+    from mlbridge_optimizations.phase_ordering.environment.compiler import (
+        CompilerOptions,
+    )
 
     from .compile_time import Results
 
@@ -70,7 +72,7 @@ class Setting:
 
     def compiler(self, actions: str = "oz", reward: str = "none") -> "CompilerOptions":
         """Of the compilers."""
-        from mlbridge_optimizations.phase_ordering.compiler import compiler
+        from mlbridge_optimizations.phase_ordering.environment import compiler
 
         from .task import SEEN
 

@@ -19,7 +19,9 @@ from mlbridge.errors import ModelError
 from mlbridge.onnx import load_onnx
 from mlbridge_benchmarks.common.processes import cpu_seconds_of, own_cpu_seconds
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
+from mlbridge_optimizations.phase_ordering.environment.environment import (
+    PhaseOrderingEnv,
+)
 
 from .compile_time import STOCK, Compiled, Flow
 from .task import Deployed, environment_of

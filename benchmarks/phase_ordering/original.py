@@ -29,8 +29,8 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import Malformed, Unsupported
 from mlbridge.types import Features
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
-from mlbridge_optimizations.phase_ordering.compiler.measure import oz_size
+from mlbridge_optimizations.phase_ordering.environment.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment.measure import oz_size
 
 Row = NDArray[np.float32]
 

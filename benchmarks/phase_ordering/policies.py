@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.model.export import export_model
 from mlbridge_optimizations.phase_ordering.model.model import Task
 from mlbridge_optimizations.phase_ordering.model.network import Normalised, Scores

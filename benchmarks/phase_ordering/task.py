@@ -20,7 +20,7 @@ from mlbridge import grpc
 from mlbridge.errors import Error, InvalidArgument, PeerClosed, Timeout, Unsupported
 from mlbridge_benchmarks.common.processes import cpu_seconds_of, end_of, started
 from mlbridge_optimizations.corpus import manifest
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment.compiler import CompilerOptions
 from mlbridge_optimizations.phase_ordering.model.model import Model
 
 # Instructions of the modules that are drawn: neither trifles nor giants.

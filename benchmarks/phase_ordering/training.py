@@ -32,8 +32,10 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from mlbridge.errors import ModelError
 from mlbridge_benchmarks.common.processes import own_cpu_seconds
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
-from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
+from mlbridge_optimizations.phase_ordering.environment.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment.environment import (
+    PhaseOrderingEnv,
+)
 from mlbridge_optimizations.phase_ordering.model.network import Normalised
 from mlbridge_optimizations.plot import draw_bars, finish, panels_of
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 
-from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
+from mlbridge_optimizations.phase_ordering.environment.pipeline import (
     Manager,
     Tree,
     name_of,

@@ -16,8 +16,8 @@ from .commands import COMMANDS
 from .settings import Actions, CorpusFolder, LeaveOut, Plugin, Vocabulary
 
 if TYPE_CHECKING:
-    from .compiler.compiler import CompilerOptions
-    from .compiler.environment import PhaseOrderingEnv
+    from .environment.compiler import CompilerOptions
+    from .environment.environment import PhaseOrderingEnv
     from .model.network import Normalised
 
 
@@ -68,7 +68,7 @@ class PhaseOrderingSettings:
         Raises:
             InvalidArgument: it cannot do that.
         """
-        from .compiler.compiler import CompilerOptions
+        from .environment.compiler import CompilerOptions
 
         return CompilerOptions(
             self.actions,
@@ -83,7 +83,7 @@ class PhaseOrderingSettings:
 
 
 def _make_env(settings: PhaseOrderingSettings, worker: int) -> "PhaseOrderingEnv":
-    from .compiler.environment import TrainingEnv
+    from .environment.environment import TrainingEnv
 
     told: dict[str, Any] = {**vars(settings), "leave_out": settings.leave_out or ()}
     action, steps = told.pop("actions"), told.pop("episode")

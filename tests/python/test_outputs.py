@@ -19,8 +19,11 @@ from mlbridge.errors import InvalidArgument, OSFailure
 from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import build, runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Program
-from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
+from mlbridge_optimizations.phase_ordering.environment.actions import (
+    Action,
+    ActionSpace,
+)
+from mlbridge_optimizations.phase_ordering.environment.compiler import (
     CompilerOptions,
     SequenceRunner,
 )

@@ -27,15 +27,20 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, ModelError, OSFailure
 from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
+from mlbridge_optimizations.phase_ordering.environment.actions import (
+    Action,
+    ActionSpace,
+)
+from mlbridge_optimizations.phase_ordering.environment.compiler import (
     CompilerOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.compiler.environment import PhaseOrderingEnv
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
+from mlbridge_optimizations.phase_ordering.environment.environment import (
+    PhaseOrderingEnv,
+)
+from mlbridge_optimizations.phase_ordering.environment.runners import Runners
 from programs import needs_grpc
 
 VOCABULARY = Path(__file__).resolve().parents[1] / "lit/Inputs/vocabulary.json"

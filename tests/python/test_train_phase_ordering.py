@@ -27,17 +27,20 @@ from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.extras import need
-from mlbridge_optimizations.phase_ordering.compiler import environment
-from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import (
+from mlbridge_optimizations.phase_ordering.environment import environment
+from mlbridge_optimizations.phase_ordering.environment.actions import (
+    Action,
+    ActionSpace,
+)
+from mlbridge_optimizations.phase_ordering.environment.compiler import (
     CompilerOptions,
     SequenceFailed,
     SequenceRunner,
 )
-from mlbridge_optimizations.phase_ordering.compiler.environment import TrainingEnv
-from mlbridge_optimizations.phase_ordering.compiler.kept import Kept
-from mlbridge_optimizations.phase_ordering.compiler.measure import oz_size
-from mlbridge_optimizations.phase_ordering.compiler.runners import Runners
+from mlbridge_optimizations.phase_ordering.environment.environment import TrainingEnv
+from mlbridge_optimizations.phase_ordering.environment.kept import Kept
+from mlbridge_optimizations.phase_ordering.environment.measure import oz_size
+from mlbridge_optimizations.phase_ordering.environment.runners import Runners
 from mlbridge_optimizations.phase_ordering.evaluation.evaluate import (
     Evaluation,
     EvaluationSettings,

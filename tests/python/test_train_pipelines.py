@@ -13,11 +13,14 @@ import pytest
 pytest.importorskip("elftools", reason="needs scripts/make-venv train")
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
-from mlbridge_optimizations.phase_ordering.compiler import compiler
-from mlbridge_optimizations.phase_ordering.compiler.actions import Action, ActionSpace
-from mlbridge_optimizations.phase_ordering.compiler.compiler import CompilerOptions
-from mlbridge_optimizations.phase_ordering.compiler.measure import measure, oz_size
-from mlbridge_optimizations.phase_ordering.compiler.pipeline import (
+from mlbridge_optimizations.phase_ordering.environment import compiler
+from mlbridge_optimizations.phase_ordering.environment.actions import (
+    Action,
+    ActionSpace,
+)
+from mlbridge_optimizations.phase_ordering.environment.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment.measure import measure, oz_size
+from mlbridge_optimizations.phase_ordering.environment.pipeline import (
     managers,
     parse,
     passes,

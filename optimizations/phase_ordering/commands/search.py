@@ -97,7 +97,7 @@ COMMANDS = {
 
 def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
     need(f"mlbridge {context.command_path.partition(' ')[2]}", PACKAGES)
-    from ..compiler.compiler import CompilerOptions
+    from ..environment.compiler import CompilerOptions
 
     if made.ahead and is_said(context, "observation"):
         raise InvalidArgument(

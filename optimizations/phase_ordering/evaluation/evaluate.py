@@ -31,15 +31,15 @@ from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
 
-from ..compiler.actions import Order
-from ..compiler.compiler import (
+from ..environment.actions import Order
+from ..environment.compiler import (
     CompilerOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
 )
-from ..compiler.measure import Measured, measure, oz_size
-from ..compiler.runners import Runners
+from ..environment.measure import Measured, measure, oz_size
+from ..environment.runners import Runners
 from ..model.coreset import CoreSet
 from ..model.model import Model, Task
 from ..settings import Compared

@@ -28,16 +28,16 @@ from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, sha256
 from mlbridge_optimizations.corpus.runs import Run, Tester, tests_digest
 
-from ..compiler.actions import ActionSpace
-from ..compiler.compiler import (
+from ..environment.actions import ActionSpace
+from ..environment.compiler import (
     TIMED_OUT,
     TIMEOUT,
     CompilerOptions,
     SequenceFailed,
     SequenceRunner,
 )
-from ..compiler.kept import Kept
-from ..compiler.runners import Runners
+from ..environment.kept import Kept
+from ..environment.runners import Runners
 
 SPACES = ("oz", "odg", "passes")  # Whose turn it is, by the seed of a random policy.
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus
 
-from ..compiler.compiler import TIMEOUT, CompilerOptions, SequenceRunner
-from ..compiler.measure import space_of
+from ..environment.compiler import TIMEOUT, CompilerOptions, SequenceRunner
+from ..environment.measure import space_of
 from .evaluate import Evaluation, Way
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 
-from ..compiler.actions import ActionSpace, Order
+from ..environment.actions import ActionSpace, Order
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from mlbridge import ir2vec
 from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
 from mlbridge_optimizations.optimization import ModelFile
 
-from ..compiler.compiler import CompilerOptions
+from ..environment.compiler import CompilerOptions
 from .model import KEY, Task
 
 _MOST = 1e5  # Counts that an exported model is checked with are drawn up to here.

@@ -15,8 +15,13 @@ from mlbridge.errors import SchemaMismatch
 from mlbridge.printable import names
 from mlbridge_optimizations.corpus.manifest import sha256
 
-from ..compiler.actions import ActionSpace, Order
-from ..compiler.compiler import FEATURES, ModuleFailed, SequenceFailed, SequenceRunner
+from ..environment.actions import ActionSpace, Order
+from ..environment.compiler import (
+    FEATURES,
+    ModuleFailed,
+    SequenceFailed,
+    SequenceRunner,
+)
 
 # Of the metadata that say what a model is for: docs/phase-ordering.md.
 KEY = "mlbridge.phase-ordering"

@@ -19,7 +19,7 @@ from typing import Any
 
 from mlbridge.errors import InvalidArgument, Malformed, SchemaMismatch
 
-from ..compiler.pipeline import (
+from ..environment.pipeline import (
     Manager,
     Place,
     Tree,

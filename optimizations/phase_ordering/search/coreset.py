@@ -27,9 +27,9 @@ from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.corpus.recipes import SHARED
 from mlbridge_optimizations.plot import panels_of
 
-from ..compiler.actions import Action, ActionSpace, Order
-from ..compiler.compiler import CompilerOptions, SequenceRunner
-from ..compiler.runners import Runners
+from ..environment.actions import Action, ActionSpace, Order
+from ..environment.compiler import CompilerOptions, SequenceRunner
+from ..environment.runners import Runners
 from ..model.coreset import CoreSet
 from ..model.export import export_model
 from ..model.model import Task

@@ -19,8 +19,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..compiler.compiler import CompilerOptions, SequenceRunner
-from ..compiler.runners import Runners, Show
+from ..environment.compiler import CompilerOptions, SequenceRunner
+from ..environment.runners import Runners, Show
 from .measurements import Table
 from .value import module_weights
 

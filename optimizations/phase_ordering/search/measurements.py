@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.manifest import program_of
 
-from ..compiler.actions import Order
-from ..compiler.compiler import TIMED_OUT, TIMEOUT, CompilerOptions
-from ..compiler.kept import Kept
-from ..compiler.measure import Measured, measure, oz_size
-from ..compiler.runners import Show
+from ..environment.actions import Order
+from ..environment.compiler import TIMED_OUT, TIMEOUT, CompilerOptions
+from ..environment.kept import Kept
+from ..environment.measure import Measured, measure, oz_size
+from ..environment.runners import Show
 
 # What a sequence that the compiler does not survive on a module counts as.
 FAILED_RATIO = 2.0

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..compiler.actions import Order
-from ..compiler.compiler import ModuleFailed, SequenceFailed, SequenceRunner
-from ..compiler.kept import Kept
-from ..compiler.measure import oz_size
-from ..compiler.runners import Runners, Show
+from ..environment.actions import Order
+from ..environment.compiler import ModuleFailed, SequenceFailed, SequenceRunner
+from ..environment.kept import Kept
+from ..environment.measure import oz_size
+from ..environment.runners import Runners, Show
 from ..settings import ByActions
 from .measurements import FAILED_RATIO
 

@@ -1,4 +1,4 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compiler: what may be done to a module, and who does it, as an environment."""
+"""The environment: actions, observations and rewards, and the compiler behind them."""
