@@ -21,7 +21,7 @@ from stable_baselines3 import PPO
 from torch import Tensor, nn
 
 from exported import run
-from mlbridge import InvalidArgument, ModelError, SchemaMismatch
+from mlbridge import InvalidArgument, ModelError, SchemaMismatch, Unsupported
 from mlbridge.envs import Padded
 from mlbridge.envs.spaces import ActionWriter, ObservationReader
 from mlbridge.export import FeatureSpec, export, features_of, parse_feature
@@ -152,6 +152,14 @@ def test_a_module_by_the_names_of_its_features(tmp_path: Path) -> None:
         expected = {name: value.detach() for name, value in both.items()}
         np.testing.assert_allclose(found["scores"], expected["scores"], rtol=1e-5)
         np.testing.assert_allclose(found["sum"], expected["sum"], rtol=1e-5)
+
+
+def test_other_frameworks_have_fixed_sizes(tmp_path: Path) -> None:
+    features = ["float[nodes,2] x"]
+    with pytest.raises(Unsupported, match=r"float\[nodes,2\] x.* not for jax"):
+        export(len, tmp_path / "m.onnx", features=features, framework="jax")
+    with pytest.raises(Unsupported, match="cannot be a part of a vector"):
+        export(nn.Linear(3, 1), tmp_path / "m.onnx", features=[*features, "float y"])
 
 
 class Drawn(gymnasium.Env[Any, Any]):

@@ -52,6 +52,8 @@ __all__ = [
 
 FRAMEWORKS = ("pytorch", "sb3", "rllib", "jax", "keras", "sklearn")
 
+_FREE = FRAMEWORKS[:3]
+
 
 @dataclass(frozen=True)
 class Exported:
@@ -154,6 +156,12 @@ def _policy_of(
     if kind not in FRAMEWORKS:
         raise InvalidArgument(
             f"there is no framework '{kind}', only {', '.join(FRAMEWORKS)}"
+        )
+    free = [str(feature) for feature in features if feature.free]
+    if free and kind not in _FREE:
+        raise Unsupported(
+            f"'{free[0]}': features of changing size are for {', '.join(_FREE)}, not"
+            f" for {kind}"
         )
     make = importlib.import_module(f"mlbridge.export.{kind}").policy_of
     try:
