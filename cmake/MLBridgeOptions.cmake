@@ -66,6 +66,8 @@ mlbridge_part(MLBRIDGE_ENABLE_TESTS "The C++ tests (need GoogleTest)"
 option(MLBRIDGE_ENABLE_BUILTIN
   "The models in the plug-in, builtin:imitation (needs `mlbridge compile`)" ON)
 option(MLBRIDGE_ENABLE_C "libMLCompilerBridge.so, for tools written in C" ON)
+option(MLBRIDGE_ENABLE_GCC "The plug-in for gcc, where its headers are"
+  ${PROJECT_IS_TOP_LEVEL})
 option(MLBRIDGE_ENABLE_EXAMPLES "The examples" ${PROJECT_IS_TOP_LEVEL})
 option(MLBRIDGE_ENABLE_BENCHMARKS "The benchmarks' C++ side"
   ${PROJECT_IS_TOP_LEVEL})

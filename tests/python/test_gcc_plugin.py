@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stock gcc with a plug-in that asks over the C API: examples/gcc/unroll.cpp."""
+"""Stock gcc with a plug-in that asks over the C API: compilers/gcc/unroll.cpp."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ from mlbridge.aot import compile_model
 from programs import IS_FULL, run_program
 
 ROOT = Path(__file__).resolve().parents[2]
-PLUGIN = ROOT / "build/release/examples/gcc/unroll.so"
+PLUGIN = ROOT / "build/release/compilers/gcc/unroll.so"
 SUPPRESSIONS = [ROOT / "tests/capi" / f"{name}.supp" for name in ("gcc", "valgrind")]
 
 pytestmark = pytest.mark.skipif(

@@ -8,9 +8,9 @@
 ///
 /// \file
 /// A plug-in for gcc over the C API: each innermost loop is unrolled as often
-/// as a model says. Run `.venv/bin/python examples/gcc/unroll.py`, then
+/// as a model says. Run `.venv/bin/python compilers/gcc/unroll.py`, then
 ///
-///     gcc -O2 -fplugin=build/release/examples/gcc/unroll.so
+///     gcc -O2 -fplugin=build/release/compilers/gcc/unroll.so
 ///         -fplugin-arg-unroll-model=pipe:/tmp/unroll -c x.c
 ///
 /// gcc takes one `=` an argument; a spec that has some is for the environment's
