@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.export.failures import needed
 from mlbridge.export.features import (
     FeatureSource,
     FeatureSpec,
@@ -32,7 +33,6 @@ from mlbridge.export.features import (
     to_json,
 )
 from mlbridge.export.metadata import Metadata, Training
-from mlbridge.export.packages import needed
 
 if TYPE_CHECKING:
     from mlbridge.export.check import Comparison

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from mlbridge.envs.spaces import Padded
 from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.export.failures import reading
 from mlbridge.export.features import FeatureSpec, features_of
 from mlbridge.export.policy import (
     Normalisation,
@@ -37,7 +38,6 @@ from mlbridge.export.policy import (
     vector_port,
 )
 from mlbridge.export.pytorch import traced
-from mlbridge.export.reading import reading
 
 
 def load(path: Path) -> BaseAlgorithm:
