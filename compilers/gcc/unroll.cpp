@@ -58,7 +58,7 @@ public:
   UnrollPass(gcc::context *Context, MLBridgeModelRunnerRef Model)
       : gimple_opt_pass(AboutPass, Context), Model(Model) {}
 
-  unsigned execute(function *Function) final override {
+  unsigned execute(function *Function) final {
     for (class loop *Loop : loops_list(Function, LI_ONLY_INNERMOST))
       decide(Function, *Loop);
     return 0;
