@@ -42,6 +42,21 @@ def of_agent(given: Any, agent: str) -> Any:
     return given.get(agent) if isinstance(given, Mapping) else given
 
 
+def spaces_of(env: Any) -> dict[str, tuple[Any, Any]]:
+    """The spaces of observations and actions by agent: "" where there is one."""
+    if not hasattr(env, "possible_agents"):
+        return {"": (env.observation_space, env.action_space)}
+    return {
+        agent: (env.observation_spaces[agent], env.action_spaces[agent])
+        for agent in env.possible_agents
+    }
+
+
+def merged(infos: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What the infos of several agents say together."""
+    return {key: value for own in infos.values() for key, value in own.items()}
+
+
 @dataclass(frozen=True)
 class NoSettings:
     """There is nothing to say of the environment."""

@@ -18,7 +18,9 @@ from mlbridge_optimizations.optimization import (
     Choice,
     Optimization,
     PerAgent,
+    merged,
     of_agent,
+    spaces_of,
 )
 
 MODEL, CHANCE = "model", "at random"
@@ -52,7 +54,7 @@ def compare(
     baselines = {n: make(environment) for n, make in optimization.baselines.items()}
     total, found = episodes * (2 + len(baselines)), dict[str, list[float]]()
     env: Any = optimization.make_env(environment, 0)
-    agents = _spaces_of(env)
+    agents = spaces_of(env)
     try:
         with ExitStack() as runners:
             model_choices = {
@@ -85,16 +87,6 @@ def write(path: Path, found: Mapping[str, Sequence[float]], metric: str) -> None
     """Writes every episode as JSON."""
     text = json.dumps({"metric": metric, "episodes": found}, indent=1)
     path.write_text(text + "\n", encoding="utf-8")
-
-
-def _spaces_of(env: Any) -> dict[str, tuple[Any, Any]]:
-    """The spaces of observations and actions by agent: "" where there is one."""
-    if not hasattr(env, "possible_agents"):
-        return {"": (env.observation_space, env.action_space)}
-    return {
-        agent: (env.observation_spaces[agent], env.action_spaces[agent])
-        for agent in env.possible_agents
-    }
 
 
 def _file_of(model: Path, agent: str) -> Path:
@@ -130,7 +122,7 @@ def _play(
             observation, rewards, terminateds, truncateds, infos = env.step(acts)
             reward = sum(rewards.values())
             terminated, truncated = terminateds["__all__"], truncateds["__all__"]
-            info = {key: value for own in infos.values() for key, value in own.items()}
+            info = merged(infos)
         if "error" in info:
             raise CompilerFailed(f"in the episode of seed {seed}: {info['error']}")
         total += float(reward)

@@ -47,7 +47,7 @@ from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from ray.tune.registry import register_env
 
 from mlbridge.errors import InvalidArgument, Timeout
-from mlbridge_optimizations.optimization import Metric
+from mlbridge_optimizations.optimization import Metric, merged, spaces_of
 from mlbridge_optimizations.training.curve import Curve, Show
 from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
 from mlbridge_optimizations.training.settings import TrainingSettings
@@ -124,8 +124,7 @@ class _Episodes(RLlibCallback):
         episode, log = kwargs["episode"], kwargs["metrics_logger"]
         info = episode.get_infos(-1)
         if isinstance(episode, MultiAgentEpisode):
-            # Those of each agent.
-            info = {key: value for own in info.values() for key, value in own.items()}
+            info = merged(info)
         before = self._before.pop(episode.id_, 0.0)
         if "error" not in info:
             total = before + float(episode.get_return())
@@ -269,10 +268,10 @@ def config_of(experiment: Experiment) -> Any:
             min_sample_timesteps_per_iteration=min(settings.rollout, settings.steps),
         )
     )
-    agents = _add_modules(config, experiment)
+    is_several = _add_modules(config, experiment)
     shared = {"lr": settings.rate, "gamma": settings.gamma}
     if settings.algo == "dqn":
-        return _dqn(config.training(**shared), settings.steps, bool(agents))
+        return _dqn(config.training(**shared), settings.steps, is_several)
     batch = max(16, min(settings.rollout, settings.steps))
     config = config.training(
         **shared,
@@ -285,33 +284,26 @@ def config_of(experiment: Experiment) -> Any:
     return config.env_runners(rollout_fragment_length=fragment)
 
 
-def _add_modules(config: Any, experiment: Experiment) -> list[str]:
-    """Gives each agent a module. Returns the labels of several agents."""
+def _add_modules(config: Any, experiment: Experiment) -> bool:
+    """Gives each agent a module. Returns whether there are several agents."""
     env = experiment.make_env()
     try:
-        agents: list[str] = list(getattr(env, "possible_agents", []))
-        if not agents:
-            spec = _module_spec(experiment, env.observation_space, env.action_space)
-            config.rl_module(rl_module_spec=spec)
-            return []
         specs = {
-            agent: _module_spec(
-                experiment,
-                env.observation_spaces[agent],
-                env.action_spaces[agent],
-                agent,
-            )
-            for agent in agents
+            agent: _module_spec(experiment, *spaces, agent)
+            for agent, spaces in spaces_of(env).items()
         }
     finally:
         env.close()
+    if "" in specs:
+        config.rl_module(rl_module_spec=specs[""])
+        return False
     config.multi_agent(
-        policies=set(agents), policy_mapping_fn=lambda agent, *_, **__: agent
+        policies=set(specs), policy_mapping_fn=lambda agent, *_, **__: agent
     )
     config.rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=specs))
     # A cut episode does not say which rewards its agents still had to come.
     config.env_runners(batch_mode="complete_episodes")
-    return agents
+    return True
 
 
 def _dqn(config: Any, steps: int, is_several: bool) -> Any:
