@@ -36,7 +36,8 @@ static Expected<std::size_t> findOutput(const Model &M,
   }
   return Error(ErrorCode::SchemaMismatch,
                M.name() + ": expected an output " +
-                   (Name.empty() ? "to decide on; say which by ?output=NAME"
+                   (Name.empty() ? "to decide on; say which by ?output=NAME or "
+                                   "the metadata 'mlbridge.decide'"
                                  : "'" + printable(Name) + "'") +
                    ", found " + (Known.empty() ? "none" : Known));
 }

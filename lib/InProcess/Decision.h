@@ -34,6 +34,11 @@ public:
   Expected<Advice> decide(Span<const TensorView> Outputs,
                           Span<const TensorView> Features);
 
+  /// The output that is decided on, or shown; all of them where there is none.
+  std::optional<std::size_t> output() const { return Output; }
+  /// Whether the advice is an index in that output, and not the output itself.
+  bool chooses() const { return Decide != Rule::Outputs; }
+
 private:
   using Rule = DecisionOptions::Rule;
 
@@ -50,7 +55,6 @@ private:
   Expected<std::int64_t> sample(Span<const T> Row, const std::uint8_t *Legal);
 
   std::string ModelName;
-  /// The output that is decided on, or shown; all of them where there is none.
   std::optional<std::size_t> Output;
   Rule Decide = Rule::Outputs;
   std::string Mask;

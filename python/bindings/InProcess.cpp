@@ -7,12 +7,18 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The schemes of models in this process, for mlbridge.inprocess.
+/// The schemes of models in this process, for mlbridge.inprocess; and what is
+/// made of a model's outputs, for models that Python runs.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "Bindings.h"
+#include "Errors.h"
+#include "FromPython.h"
+#include "ToPython.h"
 
+#include "InProcess/Decision.h"
+#include "InProcess/ModelMetadata.h"
 #include "MLCompilerBridge/Extend/RunnerFactory.h"
 #ifdef MLBRIDGE_HAS_ONNX
 #include "MLCompilerBridge/Runners/ONNXModelRunner.h"
@@ -23,6 +29,82 @@
 namespace nb = nanobind;
 
 namespace MLBridge::Python {
+
+namespace {
+
+/// What a model that Python runs says of itself.
+class DescribedModel : public Model {
+public:
+  DescribedModel(std::string Name, std::vector<TensorSpec> Outputs,
+                 Metadata About)
+      : Model(std::move(Name), {}, std::move(Outputs), std::move(About)) {}
+
+  Expected<std::unique_ptr<ModelCursor>> open() const override {
+    return Error(ErrorCode::Unsupported, name() + " is run by Python");
+  }
+};
+
+/// inprocess::Decision, for one output at a time. mlbridge._core.Decision.
+class DecisionInPython {
+public:
+  DecisionInPython(const nb::str &Name, const nb::dict &About,
+                   const nb::dict &OutputTypes, std::uint64_t Seed)
+      : Described(toString(Name), specs(OutputTypes), entries(About)),
+        RefusesNonFinite(valueOrRaise(inprocess::refusesNonFinite(Described))),
+        Rules(valueOrRaise(
+            inprocess::Decision::create(Described, optionsOf(Seed)))),
+        Outputs(Described.outputs().size()) {}
+
+  nb::object output() const {
+    std::optional<std::size_t> Index = Rules.output();
+    return Index ? toStr(Described.outputs()[*Index].Name) : nb::none();
+  }
+  bool chooses() const { return Rules.chooses(); }
+  bool refusesNonFinite() const { return RefusesNonFinite; }
+
+  nb::object choose(nb::handle Scores) {
+    if (!Rules.chooses())
+      raise({ErrorCode::InvalidArgument,
+             Described.name() + ": there is nothing to choose"});
+    TensorsFromPython Given("output");
+    Given.add(Described.outputs()[*Rules.output()].Name, Scores);
+    Outputs[*Rules.output()] = Given.features().tensors().front();
+    Advice Chosen = valueOrRaise(Rules.decide(Outputs, {}));
+    return copyArray(Chosen.tensors().front());
+  }
+
+private:
+  static std::vector<TensorSpec> specs(const nb::dict &OutputTypes) {
+    std::vector<TensorSpec> Specs;
+    for (auto [Name, Type] : OutputTypes) {
+      TensorSpec &Spec = Specs.emplace_back();
+      Spec.Name = toString(nb::borrow<nb::str>(Name));
+      Spec.Type = adviceSpecOf(nb::cast<std::string>(Type), false).Type;
+      Spec.HasAnyRank = true;
+    }
+    return Specs;
+  }
+  static Model::Metadata entries(const nb::dict &About) {
+    Model::Metadata Entries;
+    for (auto [Key, Value] : About)
+      Entries.emplace_back(toString(nb::borrow<nb::str>(Key)),
+                           toString(nb::borrow<nb::str>(Value)));
+    return Entries;
+  }
+  static DecisionOptions optionsOf(std::uint64_t Seed) {
+    DecisionOptions Options;
+    Options.Seed = Seed;
+    return Options;
+  }
+
+  DescribedModel Described;
+  bool RefusesNonFinite;
+  inprocess::Decision Rules;
+  /// Of which all but the one to choose from stay empty.
+  std::vector<TensorView> Outputs;
+};
+
+} // namespace
 
 /// Those that this build adds to a factory.
 static nb::list inProcessSchemes([[maybe_unused]] std::string ONNXRuntime) {
@@ -44,6 +126,34 @@ void bindInProcess(nb::module_ &M) {
         "The schemes of models in this process. Runners that are made with "
         "the same ones share their models. onnxruntime: its library, unless "
         "a spec or the environment names one.");
+  nb::class_<DecisionInPython>(
+      M, "Decision",
+      "What a model's metadata want to be made of its outputs, as in the "
+      "compiler's process: docs/model-metadata.md. Used by one thread at a "
+      "time.")
+      .def(nb::init<const nb::str &, const nb::dict &, const nb::dict &,
+                    std::uint64_t>(),
+           nb::arg("model"), nb::arg("metadata"), nb::arg("outputs"),
+           nb::arg("seed") = 0,
+           nb::sig("def __init__(self, model: str, metadata: dict[str, str], "
+                   "outputs: dict[str, str], seed: int = 0) -> None"),
+           "outputs: the element type of each, by name. Raises Malformed where "
+           "the metadata say what is not known, SchemaMismatch where they do "
+           "not fit the outputs.")
+      .def_prop_ro("output", &DecisionInPython::output,
+                   nb::sig("def output(self) -> str | None"),
+                   "The only output that is wanted; None for all of them.")
+      .def_prop_ro("chooses", &DecisionInPython::chooses,
+                   "Whether the answer is an index in it, and not the output "
+                   "itself.")
+      .def_prop_ro("refuses_non_finite", &DecisionInPython::refusesNonFinite,
+                   "Whether features that are not finite are refused.")
+      .def("choose", &DecisionInPython::choose, nb::arg("scores"),
+           nb::sig("def choose(self, scores: numpy.ndarray) -> numpy.ndarray"),
+           "The index for each row of scores along the innermost extent, "
+           "int64. Raises SchemaMismatch where there is nothing to choose "
+           "from, ModelError where a score is NaN, or the greatest that is to "
+           "be drawn with is infinite.");
 }
 
 } // namespace MLBridge::Python

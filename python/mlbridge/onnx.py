@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlbridge import _core
 from mlbridge.batching import Batched, batched, stack
-from mlbridge.decision import Decision, refuses_non_finite
 from mlbridge.errors import SchemaMismatch, Unsupported
 from mlbridge.files import expect_regular_file
-from mlbridge.types import Features
+from mlbridge.types import Features, element_type_name
 
 _DTYPES: dict[str, Any] = {
     "tensor(bool)": np.bool_,
@@ -76,10 +76,11 @@ class _OnnxModel:
             path, options, providers=["CPUExecutionProvider"]
         )
         about = self._session.get_modelmeta().custom_metadata_map
-        finite = refuses_non_finite(path, about)
+        # As in the compiler's process; what is no number is nothing to choose from.
+        outputs = {o.name: _type_name(o.type) for o in self._session.get_outputs()}
+        self._decision = _core.Decision(path, about, outputs, seed)
+        finite = self._decision.refuses_non_finite
         self._inputs = [_Input(path, i, finite) for i in self._session.get_inputs()]
-        outputs = {o.name: _DTYPES.get(o.type) for o in self._session.get_outputs()}
-        self._decision = Decision(path, about, outputs, seed)
         only = self._decision.output
         self._outputs = list(outputs) if only is None else [only]
         self._takes_many = all(i.takes_many for i in self._inputs)
@@ -190,6 +191,10 @@ def _fit(found: Sequence[int], wanted: Sequence[int | None]) -> tuple[int, ...] 
         else:
             return None
     return None if left else tuple(shape)
+
+
+def _type_name(kind: str) -> str:
+    return element_type_name(_DTYPES[kind]) if kind in _DTYPES else "string"
 
 
 def _scalar_or_array(value: NDArray[Any]) -> Any:

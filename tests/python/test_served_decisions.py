@@ -129,7 +129,7 @@ def test_metadata_that_make_no_sense(
     scores = np.array([1, 2], np.float32)
     path = passing_on(tmp_path / "m.onnx", metadata, scores)
     assert ask(f"onnx:{path}", scores) is error
-    with pytest.raises(error, match=f"{path}: its metadata '{next(iter(metadata))}'"):
+    with pytest.raises(error, match=f"{path}: .*expected .*, found"):
         load_onnx(path)
 
 
@@ -181,7 +181,7 @@ def test_one_question_s_nan_is_its_own(tmp_path: Path, name: str) -> None:
     answers = policy([{"x": np.roll(scores, i)} for i in range(3)])
     assert [int(answer) for answer in answers] == [1, 2, 0]
     with pytest.raises(
-        mlbridge.ModelError, match=r"output 's', row 1: .* found NaN at 2"
+        mlbridge.ModelError, match=r"output 's' .*, row 1: .* found NaN at 2"
     ):
         policy([{"x": scores}, {"x": np.array([1, 2, NAN], np.float32)}])
     with (

@@ -525,7 +525,8 @@ TEST(DecisionTest, RulesThatDoNotFitTheOutputsAreRefused) {
   Unknown.Output.clear();
   EXPECT_THAT(
       std::string(decide(Unknown, std::vector<float>{1}).message()),
-      HasSubstr("an output to decide on; say which by ?output=NAME, found"));
+      HasSubstr("an output to decide on; say which by ?output=NAME or the "
+                "metadata 'mlbridge.decide', found"));
   DecisionOptions Mask = rule(Rule::Outputs, "mask");
   EXPECT_EQ(decide(Mask, std::vector<float>{1}).code(),
             ErrorCode::InvalidArgument);
@@ -564,7 +565,8 @@ TEST(DecisionTest, WhatAModelShowsIsNotWhatItChoosesFrom) {
           std::string(decide(Options, Scores, {}, {{"mlbridge.decide", Shown}})
                           .message()),
           HasSubstr("expected an output to decide on; say which by "
-                    "?output=NAME, found 'logits' int64_t[?], 'value' float"));
+                    "?output=NAME or the metadata 'mlbridge.decide', found "
+                    "'logits' int64_t[?], 'value' float"));
     Options.Output = "logits";
     Options.Seed = 1;
     EXPECT_TRUE(
