@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mlbridge.errors import CompilerFailed, Error, InvalidArgument, Timeout
-from mlbridge.folders import OwnFolder
+from mlbridge.files import OwnFolder
 
 from . import inputs, toolchain
 from .manifest import Corpus, Program

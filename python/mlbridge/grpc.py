@@ -23,7 +23,7 @@ from mlbridge.errors import (
     Timeout,
     Unsupported,
 )
-from mlbridge.folders import OwnFolder
+from mlbridge.files import OwnFolder
 from mlbridge.printable import names
 from mlbridge.types import Features
 

@@ -18,7 +18,7 @@ import pytest
 
 pytest.importorskip("gymnasium", reason="needs scripts/make-venv train")
 
-from gymnasium import spaces
+from gymnasium import Env, spaces
 
 import mlbridge
 from mlbridge.envs import CompilerEnv, make_vec
@@ -313,7 +313,8 @@ def test_counts_of_an_environment_that_is_forgotten(
 
 
 def test_a_forked_child_reports_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    check = ValueCheck("other (worker 0)")
+    env = Env[int, int]()
+    check = ValueCheck(env, check=True, command=["other"], worker=0)
     check.reward(float("nan"))
     child = os.fork()
     if child == 0:

@@ -461,7 +461,7 @@ def test_a_compile_by_stock_llvm(tmp_path: Path) -> None:
 
 
 def test_folders_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mlbridge.folders import OwnFolder
+    from mlbridge.files import OwnFolder
 
     with own_tempdir(monkeypatch, tmp_path):
         folder = OwnFolder("mlbridge-test-")

@@ -23,7 +23,7 @@ from uuid import uuid4
 import numpy as np
 
 from mlbridge.errors import CompilerFailed, Error, OSFailure, Timeout
-from mlbridge.folders import OwnFolder
+from mlbridge.files import OwnFolder
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, sha256
 from mlbridge_optimizations.corpus.runs import Run, Tester, tests_digest

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from mlbridge import _core, grpc
 from mlbridge.doors import local_door
 from mlbridge.errors import InvalidArgument, PeerClosed, SchemaMismatch, Timeout
-from mlbridge.folders import OwnFolder
+from mlbridge.files import OwnFolder
 from mlbridge.printable import names
 from mlbridge.types import Features
 

@@ -13,7 +13,7 @@ import os
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -36,30 +36,19 @@ class ValueCheck:
         non_finite: of these, NaN or infinite.
     """
 
-    def __init__(self, owner: str, *, is_on: bool = True) -> None:
-        """Nothing was looked at yet.
-
-        Args:
-            owner: the compiler, for messages.
-            is_on: whether anything is.
-        """
+    def __init__(
+        self, owner: object, *, check: bool, command: Sequence[str], worker: int
+    ) -> None:
+        """Nothing was looked at yet; the arguments are an environment, and its own."""
         self.observations = self.outside = self.rewards = self.non_finite = 0
-        self._owner = owner
-        self._is_on = is_on
+        program = Path(command[0]).name if command else "compiler"
+        self._owner = f"{program} (worker {worker})"
+        self._is_on = check
         self._process = os.getpid()
         self._reported = (0, 0)
-
-    @classmethod
-    def of(
-        cls, environment: object, *, check: bool, command: Sequence[str], worker: int
-    ) -> Self:
-        """The check of an environment, whose arguments the others are."""
-        program = Path(command[0]).name if command else "compiler"
-        made = cls(f"{program} (worker {worker})", is_on=check)
         if check:
             # Also when the environment is forgotten, and when the interpreter ends.
-            weakref.finalize(environment, made.report)
-        return made
+            weakref.finalize(owner, self.report)
 
     def __repr__(self) -> str:
         if not self._is_on:

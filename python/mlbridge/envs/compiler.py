@@ -87,7 +87,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         self._write = ActionWriter(action_space)
         settings = CompilerSettings(command, spec, **options)
         self._session = CompilerSession(settings)
-        self.check = ValueCheck.of(
+        self.check = ValueCheck(
             self, check=check, command=command, worker=settings.worker
         )
         """What was found, where somebody has asked for that."""

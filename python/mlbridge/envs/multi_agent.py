@@ -75,7 +75,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         }
         settings = CompilerSettings(command, spec, **options)
         self._session = CompilerSession(settings)
-        self.check = ValueCheck.of(
+        self.check = ValueCheck(
             self, check=check, command=command, worker=settings.worker
         )
         """What was found, where somebody has asked for that."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector.utils import concatenate, create_empty_array
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
 from mlbridge.envs.compiler import CompilerEnv
@@ -88,13 +89,8 @@ class CompilerVecEnv(VecEnv):
 
     def _stack(self, observations: list[Any]) -> Any:
         space = self.observation_space
-        if isinstance(space, spaces.Dict):
-            return {
-                key: np.stack([o[key] for o in observations]) for key in space.spaces
-            }
-        if isinstance(space, spaces.Tuple):
-            return tuple(np.stack(part) for part in zip(*observations, strict=True))
-        return np.stack(observations)
+        empty = create_empty_array(space, self.num_envs)
+        return concatenate(space, observations, empty)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """That attribute of the chosen environments."""

@@ -33,8 +33,6 @@ from mlbridge.types import Features
 _CALLERS_FAULT = (InvalidArgument, Malformed, SchemaMismatch, Unsupported)
 """What no compiler suffers by itself: an action, or a space, is wrong."""
 
-_NO_COMPILER = "a step before the first reset of this process"
-
 _GRACE = 2.0
 """Seconds that a compiler has to end after `close`."""
 
@@ -249,12 +247,12 @@ class CompilerSession:
             until = None if timeout is None else time.monotonic() + timeout
             try:
                 self.launch()
-                running = self._slot.own()
-                assert running is not None
+                running = self._compiler()
                 if not running.met:
                     running.channel.connect(_left(until), running.alive)
                     running.met = self.has_met = True
-                outcome = self._ask(message, _left(until))
+                self._send(message)
+                outcome = self._receive(_left(until))
             except (Timeout, PeerClosed) as error:
                 failure = self._fail(error)
                 # One that has left between two episodes may do so.
@@ -270,18 +268,11 @@ class CompilerSession:
 
     def send_step(self, action: Mapping[str, Any]) -> None:
         """Sends an action; `receive_step` waits for what it leads to."""
-        running = self._slot.own()
-        if running is None:
-            raise InvalidArgument(_NO_COMPILER)
         self._stepping = None
         try:
-            running.channel.send({"_command": "step", **action})
-            running.asked = True
+            self._send({"_command": "step", **action})
         except PeerClosed as error:
             self._stepping = self._fail(error)
-        except BaseException:
-            self._slot.clear()
-            raise
 
     def receive_step(self, timeout: float | None = None) -> Outcome:
         """What the action led to; what befell the compiler is in its ``error``.
@@ -316,9 +307,14 @@ class CompilerSession:
         """Ends the compiler; it may end by itself first."""
         self._slot.clear(_GRACE)
 
-    def _ask(self, message: Mapping[str, Any], timeout: float | None) -> Outcome:
+    def _compiler(self) -> _Running:
         running = self._slot.own()
-        assert running is not None
+        if running is None:
+            raise InvalidArgument("a step before the first reset of this process")
+        return running
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        running = self._compiler()
         try:
             running.channel.send(message)
         except PeerClosed:
@@ -327,12 +323,9 @@ class CompilerSession:
             self._slot.clear()
             raise
         running.asked = True
-        return self._receive(timeout)
 
     def _receive(self, timeout: float | None) -> Outcome:
-        running = self._slot.own()
-        if running is None:
-            raise InvalidArgument(_NO_COMPILER)
+        running = self._compiler()
         try:
             message = running.channel.receive(timeout, running.alive)
             running.asked = False

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Gymnasium spaces to tensors and back, without loss: dtypes and shapes are exact."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -330,12 +330,7 @@ class ObservationReader:
     def __call__(self, features: Features) -> tuple[Any, dict[str, Any]]:
         """The observation, and copies of the features that are no part of it."""
         if not self._alone:
-            rest = {
-                name: value.copy() if isinstance(value, np.ndarray) else value
-                for name, value in features.items()
-                if name not in self._names
-            }
-            return self._pad(self._read(features)), rest
+            return self._pad(self._read(features)), _others(features, self._names)
         if "observation" in features:
             name = "observation"
         elif len(features) == 1:
@@ -347,12 +342,16 @@ class ObservationReader:
                 " or a Dict space"
             )
         observation = self._pad(self._read({"": features[name]}))
-        rest = {
-            other: value.copy() if isinstance(value, np.ndarray) else value
-            for other, value in features.items()
-            if other != name
-        }
-        return observation, rest
+        return observation, _others(features, {name})
+
+
+def _others(features: Features, read: Container[str]) -> dict[str, Any]:
+    """Copies of the features that have not been read."""
+    return {
+        name: value.copy() if isinstance(value, np.ndarray) else value
+        for name, value in features.items()
+        if name not in read
+    }
 
 
 def _converted(action: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:

@@ -226,6 +226,18 @@ def observe(ports: Sequence[Port], features: Tensors) -> dict[str, NDArray[Any]]
     return observed
 
 
+def observe_padded(
+    space: Any, ports: Sequence[Port], features: Tensors
+) -> dict[str, NDArray[Any]]:
+    """As `observe`; with padding and masks where the space is `Padded`."""
+    from mlbridge.envs.spaces import Padded
+
+    found = observe(ports, features)
+    if not isinstance(space, Padded):
+        return found
+    return space.pad_tensors({name: found[name] for name in found if name in features})
+
+
 def named_ports(
     names: Sequence[str],
     features: Sequence[FeatureSpec],

@@ -35,6 +35,7 @@ from mlbridge.export.policy import (
     Tensors,
     named_features,
     observe,
+    observe_padded,
     padded_ports,
     vector_port,
 )
@@ -226,15 +227,7 @@ class _Observations:
 
     def padding(self, ports: Sequence[Port]) -> Any:
         """From features to the module's inputs, as the environment pads them."""
-        space = self._space
-
-        def prepare(features: Tensors) -> Mapping[str, NDArray[Any]]:
-            found = observe(ports, features)
-            if not isinstance(space, Padded):
-                return found
-            return space.pad_tensors({f: found[f] for f in found if f in features})
-
-        return prepare
+        return lambda features: observe_padded(self._space, ports, features)
 
     def port(self, features: Sequence[FeatureSpec], what: str) -> Port:
         """The module's input."""

@@ -33,7 +33,7 @@ from mlbridge.export.policy import (
     Port,
     Tensors,
     named_features,
-    observe,
+    observe_padded,
     padded_ports,
     vector_port,
 )
@@ -121,9 +121,7 @@ def policy_of(
     limits = space.limits if isinstance(space, Padded) else {}
 
     def observation(tensors: Tensors) -> Any:
-        raw = observe(ports, tensors)
-        if isinstance(space, Padded):
-            return space.pad_tensors({f: raw[f] for f in raw if f in tensors})
+        raw = observe_padded(space, ports, tensors)
         found: Any = raw if is_dict else raw[ports[0].name]
         return statistics.normalize_obs(found) if statistics else found
 

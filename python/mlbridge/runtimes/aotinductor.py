@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from mlbridge.errors import InvalidArgument, ModelError, SchemaMismatch
-from mlbridge.runtimes import signature
+from mlbridge.runtimes import NamedTensor, signature_json
 
 TOLERANCE = 1e-5
 
@@ -75,7 +75,7 @@ def package(
                 (name, _dtype(tensor), _extents(tensor.shape, names[name]))
                 for name, tensor in zip(parameters, given, strict=True)
             ]
-            text = signature.to_json(
+            text = signature_json(
                 inputs, _outputs(program, outputs, expected, names), metadata or {}
             )
             _compile(program, Path(path), text, given, expected)
@@ -115,7 +115,7 @@ def _outputs(
     outputs: Sequence[str],
     expected: Sequence[Tensor],
     names: Mapping[str, Sequence[str | None]],
-) -> list[signature.Tensor]:
+) -> list[NamedTensor]:
     """The outputs' extents: of a symbol that is an input's, or free by themselves."""
     nodes = list(program.graph.nodes)
     symbols: dict[str, str] = {}
@@ -130,7 +130,7 @@ def _outputs(
             if name:
                 symbols[str(extent)] = name
     values = [n.meta["val"] for n in nodes[-1].args[0]]
-    described: list[signature.Tensor] = []
+    described: list[NamedTensor] = []
     for name, value, tensor in zip(outputs, values, expected, strict=True):
         extents: list[int | str] = [
             extent if isinstance(extent, int) else symbols.get(str(extent), str(extent))

@@ -15,7 +15,7 @@ from typing import Any
 
 from mlbridge.aot.graph import Graph
 from mlbridge.errors import ModelError
-from mlbridge.runtimes import signature
+from mlbridge.runtimes import signature_json
 
 
 def runtime() -> Path:
@@ -53,7 +53,7 @@ def compile_model(
     from tvm.relax.frontend.onnx import from_onnx
 
     graph = Graph(Path(model), {})
-    text = signature.to_json(
+    text = signature_json(
         [(t.name, t.dtype, t.extents) for t in graph.inputs],
         [(t.name, t.dtype, t.extents) for t in graph.outputs],
         graph.properties,
