@@ -17,7 +17,7 @@ cpp_sources() {
 # The folders and files with Python in them.
 python_folders() {
   local folder
-  for folder in python lib benchmarks optimizations docs/python examples tests scripts/test; do
+  for folder in python lib compilers benchmarks optimizations docs/python examples tests scripts/test; do
     if [[ -e $folder ]]; then echo "$folder"; fi
   done
 }

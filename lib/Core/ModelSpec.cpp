@@ -8,11 +8,12 @@
 ///
 /// \file
 /// The grammar of model specs:
-///
-///     spec    = scheme [ ":" path ] [ "?" option *( "&" option ) ] [ "|" spec
-///     ] scheme  = 1*( letter / digit / "_" / "+" / "-" ) option  = key "="
-///     value
-///
+/// \code
+///   spec    = scheme [ ":" path ] [ "?" options ] [ "|" spec ]
+///   scheme  = 1*( letter / digit / "_" / "+" / "-" )
+///   options = option *( "&" option )
+///   option  = key "=" value
+/// \endcode
 /// with %XX for any byte of a path, key or value.
 ///
 //===----------------------------------------------------------------------===//

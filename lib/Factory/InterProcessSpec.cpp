@@ -38,13 +38,13 @@ Error MLBridge::checkInterProcess(const ModelSpec &Spec) {
                                  Spec.Scheme + ":'");
   if (Error E = Spec.checkOptions(Known))
     return E;
-  return Spec.transportOptions().takeError();
+  return transportOptions(Spec).takeError();
 }
 
 Expected<InterProcessParts>
 MLBridge::makeInterProcess(const ModelSpec &Spec, const SerDesFactory &Formats,
                            Duration ConnectTimeout) {
-  Expected<TransportOptions> Options = Spec.transportOptions();
+  Expected<TransportOptions> Options = transportOptions(Spec);
   if (!Options)
     return Options.takeError();
   if (!Spec.option("connect", {}).data())

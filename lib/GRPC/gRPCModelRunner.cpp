@@ -32,7 +32,7 @@ codecOf(const ModelSpec &Spec, const SerDesFactory &Formats) {
 
 static Expected<gRPCOptions> optionsOf(const ModelSpec &Spec) {
   gRPCOptions Options;
-  Expected<TransportOptions> Common = Spec.transportOptions();
+  Expected<TransportOptions> Common = transportOptions(Spec);
   if (!Common)
     return Common.takeError();
   static_cast<TransportOptions &>(Options) = *Common;

@@ -9,8 +9,8 @@
 #include "MLCompilerBridge/Runners/InterProcessModelRunner.h"
 
 #include "Support/Posix.h"
-#include "Transport/PrivateCopy.h"
-#include "Transport/SendMessage.h"
+#include "Session/PrivateCopy.h"
+#include "Session/SendMessage.h"
 
 #include <algorithm>
 #include <chrono>

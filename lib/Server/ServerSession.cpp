@@ -8,7 +8,7 @@
 
 #include "Server/ServerSession.h"
 
-#include "Transport/SendMessage.h"
+#include "Session/SendMessage.h"
 
 using namespace MLBridge;
 

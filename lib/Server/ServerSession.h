@@ -17,7 +17,7 @@
 #define MLBRIDGE_LIB_SERVER_SERVERSESSION_H
 
 #include "MLCompilerBridge/Transport/ModelServer.h"
-#include "Transport/PrivateCopy.h"
+#include "Session/PrivateCopy.h"
 #include "Transport/ServerChannel.h"
 
 #include <string>

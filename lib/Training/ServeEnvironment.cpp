@@ -17,8 +17,8 @@
 #include "MLCompilerBridge/Training/ServeEnvironment.h"
 
 #include "MLCompilerBridge/Training/EnvironmentSession.h"
-#include "Transport/PrivateCopy.h"
-#include "Transport/SendMessage.h"
+#include "Session/PrivateCopy.h"
+#include "Session/SendMessage.h"
 
 using namespace MLBridge;
 

@@ -18,7 +18,7 @@
 #define MLBRIDGE_LIB_TRANSPORT_FRAMEBUFFER_H
 
 #include "MLCompilerBridge/Error.h"
-#include "MLCompilerBridge/SerDes/BaseSerDes.h"
+#include "MLCompilerBridge/Extend/MessagePlacement.h"
 
 #include <cstring>
 #include <memory>
@@ -30,14 +30,14 @@ class FrameBuffer {
 public:
   static constexpr std::size_t Alignment = 64;
   /// The length in front of a message.
-  static constexpr std::size_t PrefixSize = BaseSerDes::MessageOffset;
+  static constexpr std::size_t PrefixSize = MessagePlacement::Offset;
   /// Bytes before data() that may be used too: for a frame's number, which
   /// must not change where its message lies.
   static constexpr std::size_t LeadSize = 8;
 
   /// Where the length lies, and PrefixSize behind it the message.
   std::byte *data() const { return Memory.get() + Alignment; }
-  /// Bytes for prefix and message; BaseSerDes::Padding more are there.
+  /// Bytes for prefix and message; MessagePlacement::Padding more are there.
   std::size_t capacity() const { return Capacity; }
   std::shared_ptr<const void> share() const { return Memory; }
 
@@ -48,7 +48,7 @@ public:
       return Error::success();
     constexpr std::align_val_t Align{Alignment};
     auto *Fresh = static_cast<std::byte *>(::operator new(
-        Alignment + Size + BaseSerDes::Padding, Align, std::nothrow));
+        Alignment + Size + MessagePlacement::Padding, Align, std::nothrow));
     if (!Fresh)
       return Error(ErrorCode::System, "out of memory for a message of " +
                                           std::to_string(Size) + " bytes");

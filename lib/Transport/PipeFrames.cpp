@@ -181,7 +181,7 @@ Expected<bool> PipeFrames::readFrame(Content What) {
       Consumed = true;
       // Parsers look at what is behind a message, whatever it is. With a value
       // it is nothing to a valgrind that watches the compiler.
-      std::memset(Frame + FrameSize, 0, BaseSerDes::Padding);
+      std::memset(Frame + FrameSize, 0, MessagePlacement::Padding);
       return true;
     }
     if (Received > FrameSize)

@@ -31,8 +31,8 @@ static constexpr int Seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 /// What a region for messages of \p Capacity bytes has to have.
 static std::size_t usedSizeFor(std::size_t HeaderSize, std::size_t Capacity) {
-  return HeaderSize + BaseSerDes::MessageOffset + Capacity +
-         BaseSerDes::Padding;
+  return HeaderSize + MessagePlacement::Offset + Capacity +
+         MessagePlacement::Padding;
 }
 
 /// The same, in whole pages.
@@ -145,7 +145,7 @@ Expected<SharedRegion> SharedRegion::open(UniqueFD Memory,
 
 std::byte *SharedRegion::message() const {
   return reinterpret_cast<std::byte *>(&words().Length) +
-         BaseSerDes::MessageOffset;
+         MessagePlacement::Offset;
 }
 
 std::uint64_t SharedRegion::length() const {

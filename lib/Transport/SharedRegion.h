@@ -19,7 +19,7 @@
 
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Error.h"
-#include "MLCompilerBridge/SerDes/BaseSerDes.h"
+#include "MLCompilerBridge/Extend/MessagePlacement.h"
 #include "Support/Posix.h"
 
 #include <atomic>

@@ -9,13 +9,36 @@
 #include "MLCompilerBridge/Transport/Transport.h"
 
 #include "MLCompilerBridge/Extend/ModelSpec.h"
-#include "Transport/SendMessage.h"
 #include "Transport/ServerChannel.h"
+
+#include <cstring>
 
 using namespace MLBridge;
 
 Transport::~Transport() = default;
 ServerChannel::~ServerChannel() = default;
+
+/// Sends a message that lies in \p Pieces by way of the region that \p Channel
+/// lends.
+template <typename ChannelT, typename UntilT>
+static Error sendGathered(ChannelT &Channel,
+                          Span<const Span<const std::byte>> Pieces,
+                          UntilT Until) {
+  std::size_t Size = 0;
+  for (Span<const std::byte> Piece : Pieces)
+    Size += Piece.size();
+  Expected<Span<std::byte>> Region = Channel.acquire(Size);
+  if (!Region)
+    return Region.takeError();
+  std::byte *Next = Region->data();
+  for (Span<const std::byte> Piece : Pieces) {
+    // Not std::copy: where that becomes a loop, a long message takes half as
+    // long again.
+    std::memcpy(Next, Piece.data(), Piece.size());
+    Next += Piece.size();
+  }
+  return Channel.commit(Size, Until);
+}
 
 Error Transport::send(Span<const Span<const std::byte>> Pieces,
                       Deadline Until) {
@@ -27,13 +50,14 @@ Error ServerChannel::send(Span<const Span<const std::byte>> Pieces,
   return sendGathered(*this, Pieces, Within);
 }
 
-Expected<TransportOptions> ModelSpec::transportOptions() const {
+Expected<TransportOptions> MLBridge::transportOptions(const ModelSpec &Spec) {
   TransportOptions Result;
-  Expected<Duration> Connect = duration("connect", Result.ConnectTimeout);
+  Expected<Duration> Connect = Spec.duration("connect", Result.ConnectTimeout);
   if (!Connect)
     return Connect.takeError();
   Result.ConnectTimeout = *Connect;
-  Expected<std::size_t> MaxMessage = bytes("max-message", Result.MaxMessage);
+  Expected<std::size_t> MaxMessage =
+      Spec.bytes("max-message", Result.MaxMessage);
   if (!MaxMessage)
     return MaxMessage.takeError();
   Result.MaxMessage = *MaxMessage;

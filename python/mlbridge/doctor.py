@@ -122,13 +122,12 @@ def _format(known: _core.Format) -> Check:
 
 
 def _python_checks() -> list[Check]:
-    plots = f"{pip_install('-r requirements/dev.txt')}: draws the plots"
+    learning = f"{how_to_install('train', './optimizations')}: train, evaluate, corpus"
     return [
         Check("Python", "python", platform.python_version(), required=True),
         _package("numpy", "", required=True),
-        _package("torch", "make demo, which installs it: the demo's model"),
         _package("emx-onnx-cgen", f"{how_to_install('compile')}: mlbridge compile"),
-        _package("matplotlib", plots),
+        _package("ml-compiler-bridge-optimizations", learning),
     ]
 
 

@@ -53,7 +53,7 @@ def with_options(
 
 
 def is_said(context: typer.Context, name: str) -> bool:
-    """Whether an option was said, and is not its default."""
+    """Whether an option was given, rather than left at its default."""
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
 

@@ -217,6 +217,34 @@ def test_whose_turn_it_is() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_an_episode_of_agents_that_is_over_at_once() -> None:
+    """The compiler names no agent then; the first may end it."""
+    pytest.importorskip("ray", reason="needs scripts/make-venv train")
+    from mlbridge.envs import MultiAgentCompilerEnv
+
+    agents = ("first", "second")
+    env = MultiAgentCompilerEnv(
+        [PROGRAM],
+        observation_spaces=dict.fromkeys(agents, COUNT),
+        action_spaces=dict.fromkeys(agents, spaces.Discrete(3)),
+    )
+    for _ in range(2):
+        observations, _ = env.reset(options={"at": 0, "do": "done"})
+        assert observations == {"first": {"count": 0}}
+        assert env.step({"first": 1})[:4] == (
+            {"first": {"count": 0}},
+            {"first": 0.0},
+            {"__all__": True},
+            {"__all__": False},
+        )
+        with pytest.raises(mlbridge.InvalidArgument, match="the episode is over"):
+            env.step({"first": 1})
+    with pytest.raises(mlbridge.SchemaMismatch, match="asks for agent ''"):
+        env.reset()
+    env.close()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_agents_that_nobody_knows() -> None:
     pytest.importorskip("ray", reason="needs scripts/make-venv train")
     from mlbridge.envs import MultiAgentCompilerEnv

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MLCompilerBridge/Extend/RunnerFactory.h"
+#include "MLCompilerBridge/Transport/Transport.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -186,17 +187,17 @@ TEST(ModelSpecTest, Bytes) {
 }
 
 TEST(ModelSpecTest, TransportOptions) {
-  Expected<TransportOptions> Default = parse("pipe:x").transportOptions();
+  Expected<TransportOptions> Default = transportOptions(parse("pipe:x"));
   ASSERT_TRUE(Default);
   EXPECT_EQ(Default->ConnectTimeout, std::chrono::seconds(30));
   EXPECT_EQ(Default->MaxMessage, std::size_t(1) << 30);
   Expected<TransportOptions> Given =
-      parse("pipe:x?connect=2s&max-message=1MiB").transportOptions();
+      transportOptions(parse("pipe:x?connect=2s&max-message=1MiB"));
   ASSERT_TRUE(Given);
   EXPECT_EQ(Given->ConnectTimeout, std::chrono::seconds(2));
   EXPECT_EQ(Given->MaxMessage, std::size_t(1) << 20);
-  EXPECT_EQ(parse("pipe:x?connect=2").transportOptions().code(),
+  EXPECT_EQ(transportOptions(parse("pipe:x?connect=2")).code(),
             ErrorCode::InvalidArgument);
-  EXPECT_EQ(parse("pipe:x?max-message=big").transportOptions().code(),
+  EXPECT_EQ(transportOptions(parse("pipe:x?max-message=big")).code(),
             ErrorCode::InvalidArgument);
 }

@@ -14,7 +14,7 @@
 
 #include "MLCompilerBridge/Extend/LibraryCheck.h"
 #include "MLCompilerBridge/Extend/RunnerFactory.h"
-#include "MLCompilerBridge/Training/ServeEnvironment.h"
+#include "MLCompilerBridge/Training/EnvironmentServer.h"
 #include "MLCompilerBridge/Version.h"
 #include "support/EchoModel.h"
 

@@ -16,7 +16,7 @@
 #include "PhaseOrdering/PhaseOrderingEnvironment.h"
 #include "PhaseOrdering/PhaseOrderingOptions.h"
 
-#include "MLCompilerBridge/Training/ServeEnvironment.h"
+#include "MLCompilerBridge/Training/EnvironmentServer.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"

@@ -29,8 +29,6 @@
 
 namespace MLBridge {
 
-struct TransportOptions;
-
 /// A model spec, taken apart and percent-decoded.
 struct ModelSpec {
   std::string Scheme;
@@ -51,9 +49,6 @@ struct ModelSpec {
   Expected<std::size_t> bytes(std::string_view Key, std::size_t Default) const;
   /// A whole number of 1 or more.
   Expected<std::size_t> number(std::string_view Key, std::size_t Default) const;
-  /// The options that every inter-process runner takes: `connect`,
-  /// `max-message`.
-  Expected<TransportOptions> transportOptions() const;
 };
 
 } // namespace MLBridge

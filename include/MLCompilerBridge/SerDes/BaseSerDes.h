@@ -22,6 +22,7 @@
 #define MLCOMPILERBRIDGE_SERDES_BASESERDES_H
 
 #include "MLCompilerBridge/Advice.h"
+#include "MLCompilerBridge/Extend/MessagePlacement.h"
 
 #include <memory>
 #include <vector>
@@ -31,12 +32,8 @@ namespace MLBridge {
 /// Converts in both directions, for one session, used by one thread at a time.
 class BaseSerDes {
 public:
-  /// Bytes that must be readable behind any message given to deserialize();
-  /// fast parsers read past the end. Their values do not matter.
-  static constexpr std::size_t Padding = 64;
-  /// Messages start this many bytes behind a 64-byte boundary (a transport
-  /// puts the length there), which a SerDes may use to align tensors.
-  static constexpr std::size_t MessageOffset = 8;
+  static constexpr std::size_t Padding = MessagePlacement::Padding;
+  static constexpr std::size_t MessageOffset = MessagePlacement::Offset;
 
   virtual ~BaseSerDes();
 

@@ -7,8 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// EnvironmentServer: from the spec that a trainer gives to the conversation
-/// with it.
+/// From the spec that a trainer gives to the conversation with it. All that a
+/// compiler needs beside its Environment:
+/// \code
+///   if (Error E = serveEnvironment(Env, std::getenv("MLBRIDGE_SPEC")))
+///     return fail(E);
+/// \endcode
+/// The other side is `mlbridge.envs.CompilerEnv` (docs/training.md).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +30,21 @@
 #include <vector>
 
 namespace MLBridge {
+
+/// Meets the trainer that \p Spec names and does what it says, until it says
+/// `close`, ends or dies: these are success. What \p Env fails at is told to
+/// the trainer, and ends the episode only.
+///
+/// Specs are those of the runners, `pipe:NAME?serdes=json` or `shm:NAME`; the
+/// option `timeout` is how long the trainer may take to say something, for ever
+/// unless given. Errors: Timeout when the trainer did not appear or has not
+/// spoken in time; InvalidArgument for the spec; Malformed and others when the
+/// two sides do not understand each other.
+Error serveEnvironment(Environment &Env, std::string_view Spec);
+/// The same for the value of an environment variable, which the trainer sets:
+/// where \p Spec is null, the InvalidArgument says how such a program is
+/// started.
+Error serveEnvironment(Environment &Env, const char *Spec);
 
 /// Serves environments by spec. A value, as RunnerFactory is: a compiler that
 /// links more transports, or has one of its own, adds their schemes to it.

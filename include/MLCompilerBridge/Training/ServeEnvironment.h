@@ -7,13 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// serveEnvironment(): the training direction, in which the model asks and the
-/// compiler answers. All that a compiler needs beside its Environment:
-/// \code
-///   if (Error E = serveEnvironment(Env, std::getenv("MLBRIDGE_SPEC")))
-///     return fail(E);
-/// \endcode
-/// The other side is `mlbridge.envs.CompilerEnv` (docs/training.md).
+/// serveEnvironment() over a transport and a SerDes of your own: the training
+/// direction, in which the model asks and the compiler answers. The other side
+/// is `mlbridge.envs.CompilerEnv` (docs/training.md).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,22 +32,13 @@ struct EnvironmentOptions {
   Duration CommandTimeout = Duration::max();
 };
 
-/// Meets the trainer that \p Spec names and does what it says, until it says
-/// `close`, ends or dies: these are success. What \p Env fails at is told to
-/// the trainer, and ends the episode only.
+/// Meets the trainer at the other end of \p Channel and does what it says,
+/// until it says `close`, ends or dies: these are success. What \p Env fails at
+/// is told to the trainer, and ends the episode only. Errors: Timeout when the
+/// trainer did not appear or has not spoken in time; Malformed and others when
+/// the two sides do not understand each other.
 ///
-/// Specs are those of the runners, `pipe:NAME?serdes=json` or `shm:NAME`; the
-/// option `timeout` is how long the trainer may take to say something, for ever
-/// unless given. Errors: Timeout when the trainer did not appear or has not
-/// spoken in time; InvalidArgument for the spec; Malformed and others when the
-/// two sides do not understand each other.
-Error serveEnvironment(Environment &Env, std::string_view Spec);
-/// The same for the value of an environment variable, which the trainer sets:
-/// where
-/// \p Spec is null, the InvalidArgument says how such a program is started.
-Error serveEnvironment(Environment &Env, const char *Spec);
-
-/// The same over a transport and a SerDes of your own.
+/// EnvironmentServer.h has the same for a spec.
 Error serveEnvironment(Environment &Env, Transport &Channel, BaseSerDes &Codec,
                        const EnvironmentOptions &Options = {});
 

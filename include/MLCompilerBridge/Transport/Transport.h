@@ -85,8 +85,8 @@ public:
   /// has been received or close() returns. Unless overridden, this copies them
   /// to the region.
   virtual Error send(Span<const Span<const std::byte>> Pieces, Deadline Until);
-  /// The peer's next message, followed by BaseSerDes::Padding readable bytes.
-  /// Valid until the next call to this object.
+  /// The peer's next message, followed by MessagePlacement::Padding readable
+  /// bytes. Valid until the next call to this object.
   virtual Expected<Span<const std::byte>> receive(Deadline Until) = 0;
 
   /// Whether what receive() returns lies in memory that the peer can write to;
@@ -104,6 +104,11 @@ struct TransportOptions {
   /// A peer that announces a longer message than this is refused.
   std::size_t MaxMessage = std::size_t(1) << 30;
 };
+
+struct ModelSpec;
+/// The options of a spec that every inter-process runner takes: `connect`,
+/// `max-message`.
+Expected<TransportOptions> transportOptions(const ModelSpec &Spec);
 
 } // namespace MLBridge
 

@@ -16,7 +16,7 @@
 
 #include "MLCompilerBridge/Runners/gRPCModelRunner.h"
 #include "MLCompilerBridge/Training/gRPCTraining.h"
-#include "Transport/SendMessage.h"
+#include "Session/SendMessage.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -14,9 +14,9 @@ distributions add theirs by entry points of the group ``mlbridge.environments``.
 They need the package's extra ``envs``; each is loaded when it is asked for.
 """
 
-import contextlib
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def __dir__() -> list[str]:
 
 
 # A server of environments of another library needs the channel, and no Gymnasium.
-with contextlib.suppress(ModuleNotFoundError):
+if find_spec("gymnasium") is not None:
     from gymnasium.envs.registration import register, registry
 
     for _name in _REGISTERED:

@@ -94,8 +94,6 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         self._is_seeded = False
         self._last: Any = None
         self._running = self._has_begun = False
-        # An episode may be over before there was anything to decide.
-        self._over_at_once: Outcome | None = None
 
     @property
     def pid(self) -> int | None:
@@ -138,8 +136,6 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
             seed = int(self.np_random.integers(2**31))
         outcome = self._session.reset(seed, options)
         observation, info = self._observe(outcome)
-        is_over = outcome.terminated or outcome.truncated
-        self._over_at_once = outcome if is_over else None
         self._running = self._has_begun = True
         return observation, info
 
@@ -167,24 +163,19 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
             raise gymnasium.error.ResetNeeded(
                 f"the compiler's episode {state}; call reset() first"
             )
-        tensors = self._write(action)
-        if self._over_at_once is None:
-            self._session.send_step(tensors)
+        self._session.send_step(self._write(action))
 
     def receive(self) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """The second half of a step."""
-        if self._over_at_once is not None:
-            outcome, self._over_at_once = self._over_at_once, None
-            outcome.features, outcome.reward = {}, 0.0
-            self._running = False
-            last = copy.deepcopy(self._last)
-            return last, 0.0, outcome.terminated, outcome.truncated, outcome.info
         self._running = False
         outcome = self._session.receive_step()
         if outcome.error is not None:
             error = f"{outcome.error.code}: {outcome.error}"
             last = copy.deepcopy(self._last)
             return last, self.failure_reward, False, True, {"error": error}
+        if outcome.was_over:
+            last = copy.deepcopy(self._last)
+            return last, 0.0, outcome.terminated, outcome.truncated, outcome.info
         observation, info = self._observe(outcome)
         self.check.reward(outcome.reward)
         self._running = not (outcome.terminated or outcome.truncated)

@@ -101,7 +101,10 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             seed = int(self._np_random.integers(2**31))
         self._turn = None
         outcome = self._session.reset(seed, options)
-        self._turn, observation, info = self._observe(outcome)
+        # Where there is nothing to decide, it is nobody's turn: anybody may end it.
+        is_over = outcome.terminated or outcome.truncated
+        default = self.possible_agents[0] if is_over else ""
+        self._turn, observation, info = self._observe(outcome, default)
         return {self._turn: observation}, {self._turn: info}
 
     # An agent's environment in RLlib is no Gymnasium one, though it derives from it.
@@ -138,7 +141,10 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             rewards = {actor: self.failure_reward}
             return {actor: self._last}, rewards, *over, {actor: error}
 
-        agent, observation, info = self._observe(outcome, actor)
+        if outcome.was_over:
+            agent, observation, info = actor, self._last, outcome.info
+        else:
+            agent, observation, info = self._observe(outcome, actor)
         self.check.reward(outcome.reward)
         if not (outcome.terminated or outcome.truncated):
             self._turn = agent

@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, TypedDict
 
@@ -88,6 +88,9 @@ class Outcome:
     error: Error | None = None
     """What befell the compiler instead, or what it has answered that with. There are no
     features then."""
+    was_over: bool = False
+    """Whether the episode was over at its reset, before there was anything to decide:
+    the compiler was not asked, and there are no features."""
 
 
 class _Running:
@@ -166,6 +169,7 @@ class CompilerSession:
         # Also when this is forgotten, and when the interpreter ends.
         self._finalizer = weakref.finalize(self, self._slot.clear)
         self._stepping: Error | None = None
+        self._over: Outcome | None = None
         self.starts = 0
         """How many compilers have been started."""
         self.failures = 0
@@ -235,6 +239,7 @@ class CompilerSession:
             Timeout, PeerClosed: every compiler that was started failed.
             Error: the compiler could not begin this episode.
         """
+        self._over = None
         message: dict[str, Any] = {"_command": "reset"}
         if seed is not None:
             message["_seed"] = seed
@@ -264,11 +269,15 @@ class CompilerSession:
             else:
                 if outcome.error is not None:
                     raise outcome.error
+                if outcome.terminated or outcome.truncated:
+                    self._over = replace(outcome, features={}, reward=0, was_over=True)
                 return outcome
 
     def send_step(self, action: Mapping[str, Any]) -> None:
         """Sends an action; `receive_step` waits for what it leads to."""
         self._stepping = None
+        if self._over is not None:
+            return
         try:
             self._send({"_command": "step", **action})
         except PeerClosed as error:
@@ -285,6 +294,9 @@ class CompilerSession:
                 takes.
             PeerClosed, Timeout: the compiler had to be ended too often in a row.
         """
+        if self._over is not None:
+            over, self._over = self._over, None
+            return over
         failure, self._stepping = self._stepping, None
         if failure is None:
             try:

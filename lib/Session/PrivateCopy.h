@@ -12,11 +12,12 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LIB_TRANSPORT_PRIVATECOPY_H
-#define MLBRIDGE_LIB_TRANSPORT_PRIVATECOPY_H
+#ifndef MLBRIDGE_LIB_SESSION_PRIVATECOPY_H
+#define MLBRIDGE_LIB_SESSION_PRIVATECOPY_H
 
 #include "Transport/FrameBuffer.h"
 
+#include "MLCompilerBridge/SerDes/BaseSerDes.h"
 #include "MLCompilerBridge/Span.h"
 
 namespace MLBridge {
@@ -52,4 +53,4 @@ private:
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LIB_TRANSPORT_PRIVATECOPY_H
+#endif // MLBRIDGE_LIB_SESSION_PRIVATECOPY_H

@@ -11,36 +11,13 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LIB_TRANSPORT_SENDMESSAGE_H
-#define MLBRIDGE_LIB_TRANSPORT_SENDMESSAGE_H
+#ifndef MLBRIDGE_LIB_SESSION_SENDMESSAGE_H
+#define MLBRIDGE_LIB_SESSION_SENDMESSAGE_H
 
 #include "MLCompilerBridge/Error.h"
 #include "MLCompilerBridge/SerDes/BaseSerDes.h"
 
-#include <cstring>
-
 namespace MLBridge {
-
-/// Sends a message that lies in \p Pieces by way of the region that \p Channel
-/// lends.
-template <typename ChannelT, typename UntilT>
-Error sendGathered(ChannelT &Channel, Span<const Span<const std::byte>> Pieces,
-                   UntilT Until) {
-  std::size_t Size = 0;
-  for (Span<const std::byte> Piece : Pieces)
-    Size += Piece.size();
-  Expected<Span<std::byte>> Region = Channel.acquire(Size);
-  if (!Region)
-    return Region.takeError();
-  std::byte *Next = Region->data();
-  for (Span<const std::byte> Piece : Pieces) {
-    // Not std::copy: where that becomes a loop, a long message takes half as
-    // long again.
-    std::memcpy(Next, Piece.data(), Piece.size());
-    Next += Piece.size();
-  }
-  return Channel.commit(Size, Until);
-}
 
 /// Sends \p Tensors through \p Channel: from where they lie where that saves a
 /// copy, else by way of the region that the channel lends. \p Until is what the
@@ -68,4 +45,4 @@ Error sendMessage(BaseSerDes &Codec, ChannelT &Channel,
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LIB_TRANSPORT_SENDMESSAGE_H
+#endif // MLBRIDGE_LIB_SESSION_SENDMESSAGE_H
