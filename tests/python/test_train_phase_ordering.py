@@ -22,18 +22,20 @@ pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.envs.machine_code import text_size
+from mlbridge.envs.session import Outcome
 from mlbridge.errors import InvalidArgument, SchemaMismatch, Timeout, Unsupported
 from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.extras import need
-from mlbridge_optimizations.phase_ordering.environment import environment
+from mlbridge_optimizations.phase_ordering.environment import environment, runners
 from mlbridge_optimizations.phase_ordering.environment.actions import (
     Action,
     ActionSpace,
 )
 from mlbridge_optimizations.phase_ordering.environment.compiler import (
     CompilerOptions,
+    ModuleFailed,
     SequenceFailed,
     SequenceRunner,
 )
@@ -402,6 +404,50 @@ def test_looking_ahead(trained: coreset.Trained, folder: Path, tmp_path: Path) -
     for ahead in 1, 99:
         with pytest.raises(InvalidArgument, match="expected 2 to"):
             coreset.train(replace(wanted, ahead=ahead))
+
+
+def test_looking_ahead_survives_what_a_compiler_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: dict[str, Any] = {}
+
+    class Compiler:
+        """The second sequence seems to be the best by far, and crashes it."""
+
+        def __init__(self, options: CompilerOptions, *, timeout: float) -> None:
+            self.widths = options.widths
+            found["timeout"] = timeout
+
+        def reset(self, module: Path) -> Outcome:
+            if module.name == "gone":
+                raise ModuleFailed("it crashed, too")
+            return Outcome({})
+
+        def step(self, module: Path, sequence: list[int]) -> Outcome:
+            if sequence == [1]:
+                raise SequenceFailed("it crashed")
+            rows = {n: np.ones(w, np.float32) for n, w in self.widths.items()}
+            rows["histogram"] *= 5 - sequence[0]
+            return Outcome(rows)
+
+        def close(self) -> None: ...
+
+    def export(network: Any, *_: Any, **__: Any) -> None:
+        found["weights"] = network.weights
+
+    monkeypatch.setattr(runners, "SequenceRunner", Compiler)
+    monkeypatch.setattr(coreset, "export_model", export)
+    monkeypatch.setattr(coreset, "_plot", lambda *_: None)
+    core = CoreSet(ActionSpace.load("oz"), ((0,), (1,), (2,)), (1.0, 1.0, 1.0), 1)
+    table = table_of([[90, 200, 80]] * 3, ["a", "b", "c"])
+    table.modules = ["one", "two", "gone"]
+    settings = replace(core_settings(tmp_path, tmp_path), ahead=3, timeout=7)
+    foresight = coreset._train_to_look_ahead(
+        settings, core, table, range(3), lambda stage, done, total: None
+    )
+    assert found["timeout"] == 7
+    assert np.isfinite(found["weights"].numpy()).all()
+    assert 0.8 < foresight.chosen < 0.9, "of the third but for what has no outcome"
 
 
 def as_in_clang(model: Model, folder: Path, tmp_path: Path, asked: int) -> None:

@@ -254,7 +254,8 @@ def _train_model(
     )
     task = Task(_whole(core), 1, stop=False, observation=tuple(options.widths))
     modules = [Path(module) for module in table.modules]
-    rows = observe(options, modules, settings.workers)
+    with Runners(options, settings.workers, settings.timeout) as runners:
+        rows = observe(runners, modules)
     fitted = value_model.train(
         rows,
         table,
@@ -283,7 +284,6 @@ def _train_to_look_ahead(
 
     Raises:
         InvalidArgument: there are not so many sequences.
-        SequenceFailed: a compiler did not survive one of them.
     """
     if not 2 <= settings.ahead <= len(core.sequences):
         raise InvalidArgument(
@@ -294,13 +294,10 @@ def _train_to_look_ahead(
     actions, seen = settings.out / "core-actions.json", lookahead.OBSERVATION
     options = CompilerOptions.of(space, actions, seen, plugin=settings.plugin)
     modules = [Path(module) for module in table.modules]
-    rows = lookahead.outcomes(
-        options,
-        modules,
-        settings.ahead,
-        settings.workers,
-        partial(show, "Looking ahead"),
-    )
+    with Runners(options, settings.workers, settings.timeout) as runners:
+        rows = lookahead.outcomes(
+            runners, modules, settings.ahead, partial(show, "Looking ahead")
+        )
     every = np.ones(len(modules), bool)
     foresight = lookahead.train(
         rows,
@@ -324,16 +321,13 @@ def _whole(core: CoreSet) -> ActionSpace:
     )
 
 
-def observe(
-    options: CompilerOptions, modules: Sequence[Path], workers: int
-) -> NDArray[np.float32]:
+def observe(runners: Runners, modules: Sequence[Path]) -> NDArray[np.float32]:
     """The features of modules before the first action, in rows."""
 
     def row(runner: SequenceRunner, module: Path) -> NDArray[np.float32]:
-        return options.row(runner.reset(module).features)
+        return runners.options.row(runner.reset(module).features)
 
-    with Runners(options, workers) as runners:
-        found = dict(runners.map(row, modules))
+    found = dict(runners.map(row, modules))
     return np.stack([found[module] for module in modules])
 
 
