@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
+from gymnasium import spaces
+
 from mlbridge.doctor import find_llvm_plugin
+from mlbridge.envs import CompilerEnv
 from mlbridge.envs.machine_code import text_size
 from mlbridge.envs.session import Outcome
 from mlbridge.errors import InvalidArgument, SchemaMismatch, Timeout, Unsupported
@@ -28,6 +31,7 @@ from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.extras import need
+from mlbridge_optimizations.optimization import NoSettings, Optimization
 from mlbridge_optimizations.phase_ordering.environment import environment, runners
 from mlbridge_optimizations.phase_ordering.environment.actions import (
     Action,
@@ -691,6 +695,32 @@ def test_a_training_remembers_its_modules(
     said = replace(experiment.environment, kept_programs=3)
     env = replace(experiment, environment=said).make_env()
     assert env.options.kept_programs == 3
+
+
+@pytest.mark.parametrize(
+    ("engine", "algo", "actions"),
+    [
+        ("rllib", "ppo", spaces.Box(0, 1, (2,))),
+        ("sb3", "ars", spaces.Box(0, 1, (2,))),
+        ("sb3", "ars", spaces.MultiDiscrete([2, 3])),
+    ],
+)
+def test_what_could_not_be_exported_is_not_learned(
+    tmp_path: Path, engine: str, algo: str, actions: spaces.Space[Any]
+) -> None:
+    def make_env(settings: NoSettings, worker: int) -> CompilerEnv:
+        return CompilerEnv(["none"], observation_space=seen, action_space=actions)
+
+    seen = spaces.Box(0, 1, (3,))
+    settings = TrainingSettings(tmp_path, engine=engine, algo=algo, steps=1)
+    wanted = Experiment(Optimization("tea", "", make_env), NoSettings(), settings)
+    refused = f"{algo} of {engine} .* --engine sb3 --algo ppo or a2c"
+    with pytest.raises(Unsupported, match=refused):
+        wanted.networks(seen, actions)
+    if engine == "sb3":
+        with pytest.raises(Unsupported, match=refused):
+            policy.train(wanted)
+    wanted.changed(engine="sb3", algo="a2c").networks(seen, actions)
 
 
 def test_an_algorithm_that_there_is_not(experiment: Experiment) -> None:
