@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import quote
 
 import typer
 from rich.table import Table
@@ -20,6 +19,7 @@ from rich.table import Table
 from mlbridge import aot
 from mlbridge.doctor import find_llvm_plugin
 from mlbridge.errors import ModelError, OSFailure
+from mlbridge.files import spec_of
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common.processes import ROOT, WORKLOADS, find_build, timed
@@ -316,7 +316,7 @@ def inliner_command(
             if name == "aot":
                 file = Path(folder, "libinliner.so")
                 aot.compile_model(model, file)
-            specs[name] = f"{name}:{quote(str(file))}"
+            specs[name] = spec_of(name, file)
             if name == "builtin":
                 specs[name] = "builtin:imitation"
         what = Compile(source, tuple(shlex.split(flags)), plugin.resolve(), modules)

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
 from mlbridge import grpc
 from mlbridge.errors import Error, InvalidArgument, PeerClosed, Timeout, Unsupported
+from mlbridge.files import spec_of
 from mlbridge_benchmarks.common.processes import cpu_seconds_of, end_of, started
 from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.phase_ordering.environment.compiler import CompilerOptions
@@ -126,13 +126,13 @@ def in_process_specs(
     """The specs of those runners that need no server; machine code goes to `folder`."""
     specs = {}
     if "onnx" in names:
-        specs["onnx"] = f"onnx:{quote(str(deployed.model))}"
+        specs["onnx"] = spec_of("onnx", deployed.model)
     if "aot" in names:
         from mlbridge.aot import compile_model
 
         library = folder / "libpolicy.so"
         compile_model(deployed.model, library)
-        specs["aot"] = f"aot:{library}"
+        specs["aot"] = spec_of("aot", library)
     return specs
 
 

@@ -23,6 +23,7 @@ from rich.table import Table
 from typer import Option
 
 from mlbridge.errors import ModelError
+from mlbridge.files import spec_of
 from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common import options as cli
@@ -101,10 +102,14 @@ def models(runners: Sequence[str], folder: Path) -> list[Model]:
     """The specs of the imitation inliner; for `aot` it is compiled into `folder`."""
     from mlbridge.aot import compile_model
 
-    source = processes.in_checkout(MODEL)
-    specs = {"llvm": "", "onnx": f"onnx:{source}", "aot": f"aot:{folder}/libinliner.so"}
+    source, library = processes.in_checkout(MODEL), folder / "libinliner.so"
+    specs = {
+        "llvm": "",
+        "onnx": spec_of("onnx", source),
+        "aot": spec_of("aot", library),
+    }
     if "aot" in runners:
-        compile_model(source, folder / "libinliner.so")
+        compile_model(source, library)
     return [Model(name, specs[name]) for name in runners]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from mlbridge import ModelRunner
 from mlbridge.envs import Padded
 from mlbridge.errors import CompilerFailed, InvalidArgument, SchemaMismatch
+from mlbridge.files import spec_of
 from mlbridge_optimizations.optimization import (
     Choice,
     Optimization,
@@ -146,9 +147,7 @@ def _model_choice(
 ) -> Choice:
     """The model's action for an observation: its features are parts of that."""
     features = _features_of(model)
-    runner = runners.enter_context(
-        ModelRunner(f"onnx:{str(model).replace('%', '%25')}")
-    )
+    runner = runners.enter_context(ModelRunner(spec_of("onnx", model)))
 
     def choose(observation: Any) -> Any:
         if isinstance(observations, Padded):
