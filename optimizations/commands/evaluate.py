@@ -57,7 +57,8 @@ app = group_of(
 
 
 def _evaluate(described: Optimization[Any], what: What, environment: Any) -> None:
-    need(f"mlbridge evaluate {described.name}", ("gymnasium", "onnxruntime"))
+    packages = ("gymnasium", "onnxruntime", *described.packages)
+    need(f"mlbridge evaluate {described.name}", packages)
     from mlbridge_optimizations.evaluation.episodes import compare, write
     from mlbridge_optimizations.evaluation.statistics import mean_interval
 

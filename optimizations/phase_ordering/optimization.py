@@ -121,5 +121,6 @@ OPTIMIZATION = Optimization(
     encoder=_encoder,
     metric=Metric("ratio", "size / -Oz at the end", ratio_of, 1.0, is_cost=True),
     model_file=_model_file,
+    packages=("elftools",),
     commands=COMMANDS,
 )
