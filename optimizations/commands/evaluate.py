@@ -12,9 +12,9 @@ import typer
 from rich.table import Table
 from typer import Argument, Option
 
+from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.groups import group_of
-from mlbridge_optimizations.commands.options import with_options
 from mlbridge_optimizations.commands.progress import progress_bars
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.optimization import Optimization

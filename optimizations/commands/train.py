@@ -14,9 +14,9 @@ from rich.table import Table
 from typer import Option
 
 from mlbridge.errors import InvalidArgument
+from mlbridge.options import is_said, with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.groups import group_of
-from mlbridge_optimizations.commands.options import is_said, with_options
 from mlbridge_optimizations.commands.progress import progress_bars
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.optimization import Optimization

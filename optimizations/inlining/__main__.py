@@ -15,7 +15,7 @@ from rich.console import Console
 import mlbridge
 from mlbridge import aot
 from mlbridge.files import spec_of
-from mlbridge_optimizations.commands.progress import Steps, demo_on, write_figures
+from mlbridge_optimizations.demo import Steps, demo_on, write_figures
 
 from . import corpus, report
 from .evaluate import (

@@ -27,14 +27,14 @@ import mlbridge
 from mlbridge.envs.machine_code import text_size
 from mlbridge.files import spec_of
 from mlbridge_optimizations import corpus
-from mlbridge_optimizations.commands.progress import (
+from mlbridge_optimizations.corpus import runs, toolchain
+from mlbridge_optimizations.demo import (
     Step,
     Steps,
     demo_on,
     side_by_side,
     write_figures,
 )
-from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import Experiment

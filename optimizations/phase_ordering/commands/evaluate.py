@@ -15,8 +15,8 @@ from typer import Argument, Option
 
 from mlbridge.errors import InvalidArgument
 from mlbridge.files import spec_of
+from mlbridge.options import with_options
 from mlbridge.terminal import console, errors
-from mlbridge_optimizations.commands.options import with_options
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
 from mlbridge_optimizations.extras import need
 

@@ -12,8 +12,8 @@ import typer
 from typer import Argument
 
 from mlbridge.errors import InvalidArgument
+from mlbridge.options import is_said, with_options
 from mlbridge.terminal import console
-from mlbridge_optimizations.commands.options import is_said, with_options
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
 from mlbridge_optimizations.extras import need
 
