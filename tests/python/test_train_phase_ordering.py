@@ -361,7 +361,7 @@ def test_the_recipe_makes_a_model_that_picks_sequences(
             choices = model.choices(runner, module, 3, 0)
             assert not any(isinstance(choice, SequenceFailed) for choice in choices)
             assert len(set(choices)) == min(3, count)
-            assert choices[0] == model.decide_alone(runner, module)
+            assert choices[:1] == model.choices(runner, module, 1, 7)
             # Behind what it likes best comes the core set in its order.
             others = [choice for choice in choices[1:] if isinstance(choice, tuple)]
             assert others == sorted(others)
@@ -402,7 +402,7 @@ def test_looking_ahead(trained: coreset.Trained, folder: Path, tmp_path: Path) -
     options = CompilerOptions(str(tmp_path / "actions.json"), model.features, "none", 1)
     with SequenceRunner(options) as runner:
         choices = model.choices(runner, modules(folder)[0], 3, 0)
-        assert choices[0] == model.decide_alone(runner, modules(folder)[0])
+        assert choices[:1] == model.choices(runner, modules(folder)[0], 1, 7)
         assert choices[0] in ((0,), (1,))
         assert choices[1:] == [n for n in ((0,), (1,), (2,)) if n != choices[0]][:2]
     for ahead in 1, 99:
@@ -468,7 +468,9 @@ def as_in_clang(model: Model, folder: Path, tmp_path: Path, asked: int) -> None:
         flags += ["-mllvm", f"-mlbridge{name}{option}"]
     with SequenceRunner(options) as runner:
         for module in modules(folder)[:4]:
-            (choice,) = model.decide_alone(runner, module)
+            (alone,) = model.choices(runner, module, 1, 0)
+            assert isinstance(alone, tuple)
+            (choice,) = alone
             expected = runner.run(module, [choice]).last
             target = tmp_path / "out.o"
             bitcode = ["-w", "-x", "ir", "-c", str(module), "-o", str(target)]

@@ -21,8 +21,6 @@ from torch import Tensor, nn
 from ..model.network import Normalised
 from .measurements import Table
 
-Mask = NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
 class ValueSettings:
