@@ -23,18 +23,16 @@ from rich.table import Table
 from typer import Option
 
 from mlbridge.errors import ModelError
-from mlbridge.files import spec_of
 from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common import processes
+from mlbridge_benchmarks.common.imitation import MODEL, Model, Source, models
 from mlbridge_benchmarks.common.processes import runtimes
 from mlbridge_benchmarks.common.tables import number, plain_table
 from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.corpus.toolchain import CLANG
 from mlbridge_optimizations.plot import finish, panels_of
-
-MODEL = "models/inlining-imitation/inliner.onnx"
 
 PROGRAMS = ("bzip2", "zlib", "lua")  # Debian's, that are compiled.
 COMPILE_SECONDS = 600.0  # More than any compile takes.
@@ -42,15 +40,6 @@ COMPILE_SECONDS = 600.0  # More than any compile takes.
 SIDES = ("threads", "processes")
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"
-
-
-@dataclass(frozen=True)
-class Model:
-    """The imitation inliner, for one way to run it."""
-
-    # ``onnx``, ``aot``; ``llvm`` is LLVM's own heuristic, which asks nobody.
-    runner: str
-    spec: str
 
 
 @dataclass
@@ -98,21 +87,6 @@ class Cell:
 Cells = dict[tuple[str, int, str], Cell]  # By runner, number, and one of SIDES.
 
 
-def models(runners: Sequence[str], folder: Path) -> list[Model]:
-    """The specs of the imitation inliner; for `aot` it is compiled into `folder`."""
-    from mlbridge.aot import compile_model
-
-    source, library = processes.in_checkout(MODEL), folder / "libinliner.so"
-    specs = {
-        "llvm": "",
-        "onnx": spec_of("onnx", source),
-        "aot": spec_of("aot", library),
-    }
-    if "aot" in runners:
-        compile_model(source, library)
-    return [Model(name, specs[name]) for name in runners]
-
-
 def decide(
     build: Path, model: Model, names: Path, counts: Sequence[int], seconds: float
 ) -> Round:
@@ -135,15 +109,6 @@ def decide(
         sum(one["cpu_seconds"] for one in found),
         sum(one["memory_kib"] for one in found) / 1024,
     )
-
-
-@dataclass(frozen=True)
-class Source:
-    """A C file, what clang is told of it, and what its module is called."""
-
-    name: str
-    path: Path
-    flags: tuple[str, ...] = ()
 
 
 def emit_bitcode(sources: Sequence[Source], folder: Path) -> list[Path]:
