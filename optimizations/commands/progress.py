@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What is going on, on the terminal."""
 
-from collections.abc import Callable
-
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -15,6 +13,7 @@ from rich.progress import (
 )
 
 from mlbridge.terminal import errors
+from mlbridge_optimizations.show import ShowStage
 
 
 def progress_bars() -> Progress:
@@ -28,7 +27,7 @@ def progress_bars() -> Progress:
     )
 
 
-def stages_on(bars: Progress) -> Callable[[str, int, int], None]:
+def stages_on(bars: Progress) -> ShowStage:
     """Shows stages as bars: each by its name, how much is done, and of how much."""
     tasks: dict[str, TaskID] = {}
 

@@ -4,7 +4,7 @@
 """A model, the baselines and chance, each over the same episodes."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,9 @@ from mlbridge_optimizations.optimization import (
     of_agent,
     spaces_of,
 )
+from mlbridge_optimizations.show import Show
 
 MODEL, CHANCE = "model", "at random"
-
-Show = Callable[[int, int], None]
 
 
 def compare(

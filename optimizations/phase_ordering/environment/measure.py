@@ -12,6 +12,7 @@ from typing import Any
 
 from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.show import Show
 
 from .actions import NOTHING, Action, ActionSpace
 from .compiler import (
@@ -22,7 +23,7 @@ from .compiler import (
     SequenceRunner,
 )
 from .kept import Kept
-from .runners import Runners, Show
+from .runners import Runners
 
 
 @dataclass(frozen=True)

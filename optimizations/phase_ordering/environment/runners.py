@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
 
+from mlbridge_optimizations.show import Show
+
 from .compiler import TIMEOUT, CompilerOptions, SequenceRunner
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-Show = Callable[[int, int], None]  # Is told how many pieces are done, and of how many.
 
 
 class Runners:

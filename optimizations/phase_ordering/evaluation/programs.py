@@ -4,11 +4,12 @@
 """Do programs still do what they should, compiled by what was chosen for each file?"""
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus
+from mlbridge_optimizations.show import Show
 
 from ..environment.compiler import TIMEOUT, CompilerOptions, SequenceRunner
 from ..environment.measure import space_of
@@ -23,7 +24,7 @@ def run_programs(
     *,
     repeat: int = 3,
     timeout: float = TIMEOUT,
-    show: Callable[[int, int], None] = lambda done, total: None,
+    show: Show = lambda done, total: None,
 ) -> dict[str, tuple[runs.Run, runs.Run]]:
     """Runs each program as stock -Oz has compiled it and as a way has, in turn.
 

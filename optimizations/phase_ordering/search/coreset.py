@@ -26,6 +26,7 @@ from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.corpus.recipes import SHARED
 from mlbridge_optimizations.plot import panels_of
+from mlbridge_optimizations.show import ShowStage
 
 from ..environment.actions import Action, ActionSpace, Order
 from ..environment.compiler import CompilerOptions, SequenceRunner
@@ -37,7 +38,7 @@ from ..settings import Made, Searched
 from . import lookahead
 from . import value as value_model
 from .changes import Library
-from .evolve import EvolutionSettings, Show, evolve
+from .evolve import EvolutionSettings, evolve
 from .lookahead import Foresight
 from .measurements import Measurements, Table, tabulate
 from .search import SearchSettings, search
@@ -130,7 +131,7 @@ class Pool:
 
 
 def train(
-    settings: CoreSetSettings, show: Show = lambda stage, done, total: None
+    settings: CoreSetSettings, show: ShowStage = lambda stage, done, total: None
 ) -> Trained:
     """Searches, chooses, and trains.
 
@@ -177,7 +178,9 @@ def train(
     return Trained(core, pool.searched, fitted, foresight, path, table.failures)
 
 
-def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> Pool:
+def _pool(
+    settings: CoreSetSettings, small: Mapping[Path, int], show: ShowStage
+) -> Pool:
     if settings.evolution is not None:
         count = max(settings.searched, settings.evolution.modules)
         modules = balanced(small, count, settings.evolution.seed)
@@ -241,7 +244,7 @@ def _train_model(
     table: Table,
     chosen: Sequence[int],
     origins: Sequence[frozenset[str]],
-    show: Show,
+    show: ShowStage,
 ) -> Fitted:
     options = CompilerOptions(
         settings.actions,
@@ -278,7 +281,7 @@ def _train_to_look_ahead(
     core: CoreSet,
     table: Table,
     chosen: Sequence[int],
-    show: Show,
+    show: ShowStage,
 ) -> Foresight:
     """The value of states, as a file beside the core set.
 
@@ -376,7 +379,7 @@ def of_actions(
     modules: Sequence[Path],
     settings: SearchSettings,
     made: Made,
-    show: Show,
+    show: ShowStage,
 ) -> Pool:
     """The best sequence of actions for each module, and the space's own order."""
     log = made.out / "search.jsonl"
@@ -404,7 +407,7 @@ def of_pipelines(
     searched: int,
     settings: EvolutionSettings,
     made: Made,
-    show: Show,
+    show: ShowStage,
     begin: Path | None,
 ) -> Pool:
     """Pipelines for all modules, and the best for each of the first so many.

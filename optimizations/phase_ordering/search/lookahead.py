@@ -9,7 +9,7 @@ often each kind of instruction occurs, learned from the differences between resu
 the same module: what all results of a module have in common cancels out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -19,8 +19,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from mlbridge_optimizations.show import Show
+
 from ..environment.compiler import SequenceFailed, SequenceRunner
-from ..environment.runners import Runners, Show
+from ..environment.runners import Runners
 from .measurements import Table
 from .value import module_weights
 
@@ -115,7 +117,7 @@ def train(
     table: Table,
     widths: Mapping[str, int],
     *,
-    show: Callable[[int, int], None] = lambda done, total: None,
+    show: Show = lambda done, total: None,
 ) -> Foresight:
     """Learns from all programs, as it was best for those left out.
 

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.manifest import program_of
+from mlbridge_optimizations.show import Show
 
 from ..environment.actions import Order
 from ..environment.compiler import TIMED_OUT, TIMEOUT, CompilerOptions
 from ..environment.kept import Kept
 from ..environment.measure import Measured, measure, oz_size
-from ..environment.runners import Show
 
 # What a sequence that the compiler does not survive on a module counts as.
 FAILED_RATIO = 2.0
