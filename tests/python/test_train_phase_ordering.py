@@ -38,7 +38,7 @@ from mlbridge_optimizations.phase_ordering.environment.actions import (
     ActionSpace,
 )
 from mlbridge_optimizations.phase_ordering.environment.compiler import (
-    CompilerOptions,
+    EpisodeOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
@@ -149,7 +149,7 @@ def modules(folder: Path) -> list[Path]:
 
 
 def test_a_search_finds_always_the_same(folder: Path, tmp_path: Path) -> None:
-    options = CompilerOptions(observation=("step",), reward="none", steps=8)
+    options = EpisodeOptions(observation=("step",), reward="none", steps=8)
     chosen = coreset.balanced(corpus.load(folder).files("training", most=SMALL), 4, 0)
     assert {path.parent.name for path in chosen} == {"bzip2", "lua"}
     wanted, log = SearchSettings(evaluations=12, length=8), tmp_path / "search.jsonl"
@@ -174,7 +174,7 @@ def test_a_search_goes_on_after_crashes(folder: Path, tmp_path: Path) -> None:
     space = ActionSpace.load("oz")
     crash = Action("crash", "trigger-crash-module")
     replace(space, actions=(*space.actions[:4], crash)).save(tmp_path / "crash.json")
-    options = CompilerOptions(
+    options = EpisodeOptions(
         str(tmp_path / "crash.json"), ("step",), reward="none", steps=4
     )
     chosen = modules(folder)[:2]
@@ -194,7 +194,7 @@ def test_what_was_found_otherwise_is_not_used(folder: Path, tmp_path: Path) -> N
     log, module = tmp_path / "search.jsonl", tmp_path / "bzip2" / "huffman.c.bc"
     module.parent.mkdir()
     module.write_bytes((folder / "bzip2" / "huffman.c.bc").read_bytes())
-    options = CompilerOptions(observation=("step",), reward="none", steps=8)
+    options = EpisodeOptions(observation=("step",), reward="none", steps=8)
     asked = {"settings": {"length": 8}}
     found = {"sequences": [[0]], "ratios": [1.0]}
     Kept(log, options, asked).add(module, found)
@@ -217,7 +217,7 @@ def test_what_was_found_otherwise_is_not_used(folder: Path, tmp_path: Path) -> N
 
 def test_a_table_is_of_its_space(folder: Path, tmp_path: Path) -> None:
     log, chosen = tmp_path / "table.jsonl", modules(folder)[:2]
-    options = CompilerOptions(observation=("step",), reward="none", steps=8)
+    options = EpisodeOptions(observation=("step",), reward="none", steps=8)
     first = tabulate(options, 1, chosen, [(0, 1, 2)], log)
     lines = log.read_text()
     again = tabulate(options, 1, chosen, [(0, 1, 2)], log)
@@ -231,7 +231,7 @@ def test_a_table_is_of_its_space(folder: Path, tmp_path: Path) -> None:
 
 def test_what_had_not_enough_time_is_tried_again(folder: Path, tmp_path: Path) -> None:
     log, (module, *_) = tmp_path / "table.jsonl", modules(folder)
-    options = CompilerOptions(observation=("step",), reward="none", steps=8)
+    options = EpisodeOptions(observation=("step",), reward="none", steps=8)
     wanted = [(0,), (0, 1), (0, 1, 2)]
     first = tabulate(options, 1, [module], wanted, log)
     line = json.loads(log.read_text())
@@ -355,7 +355,7 @@ def test_the_recipe_makes_a_model_that_picks_sequences(
     assert len(model.task.actions.actions) == count
     assert CoreSet.load(trained.model.with_name("core.json")) == trained.core
     assert trained.core.length == 8
-    options = CompilerOptions(observation=model.features, reward="none")
+    options = EpisodeOptions(observation=model.features, reward="none")
     with SequenceRunner(options) as runner:
         for module in modules(folder)[:3]:
             choices = model.choices(runner, module, 3, 0)
@@ -399,7 +399,7 @@ def test_looking_ahead(trained: coreset.Trained, folder: Path, tmp_path: Path) -
     model = Model(made.model)
     assert model.task.lookahead == 2
     as_in_clang(model, folder, tmp_path, asked=2)
-    options = CompilerOptions(str(tmp_path / "actions.json"), model.features, "none", 1)
+    options = EpisodeOptions(str(tmp_path / "actions.json"), model.features, "none", 1)
     with SequenceRunner(options) as runner:
         choices = model.choices(runner, modules(folder)[0], 3, 0)
         assert choices[:1] == model.choices(runner, modules(folder)[0], 1, 7)
@@ -418,7 +418,7 @@ def test_looking_ahead_survives_what_a_compiler_does_not(
     class Compiler:
         """The second sequence seems to be the best by far, and crashes it."""
 
-        def __init__(self, options: CompilerOptions, *, timeout: float) -> None:
+        def __init__(self, options: EpisodeOptions, *, timeout: float) -> None:
             self.widths = options.widths
             found["timeout"] = timeout
 
@@ -459,7 +459,7 @@ def as_in_clang(model: Model, folder: Path, tmp_path: Path, asked: int) -> None:
     plugin = find_llvm_plugin()
     assert plugin is not None, "scripts/build release"
     model.task.actions.save(tmp_path / "actions.json")
-    options = CompilerOptions(
+    options = EpisodeOptions(
         str(tmp_path / "actions.json"), model.features, "text-size", 1
     )
     flags = [f"-fpass-plugin={plugin}"]
@@ -630,7 +630,7 @@ def test_sb3_trains_and_exports(experiment: Experiment, algo: str) -> None:
     about = json.loads(exported.path.with_name("settings.json").read_text())
     assert about["algo"] == algo
     with SequenceRunner(
-        CompilerOptions(observation=model.features, reward="none", steps=4)
+        EpisodeOptions(observation=model.features, reward="none", steps=4)
     ) as runner:
         module = modules(experiment.environment.corpus)[0]
         sequences = model.choices(runner, module, 3, seed=1)

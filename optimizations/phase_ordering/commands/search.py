@@ -97,7 +97,7 @@ COMMANDS = {
 
 def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
     need(f"mlbridge {context.command_path.partition(' ')[2]}", PACKAGES)
-    from ..environment.compiler import CompilerOptions
+    from ..environment.compiler import EpisodeOptions
 
     if made.ahead and is_said(context, "observation"):
         raise InvalidArgument(
@@ -105,7 +105,7 @@ def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
             " actions: leave it"
         )
     names = tuple(made.observation.split(","))
-    CompilerOptions(actions, names, vocabulary=made.vocabulary).checked()
+    EpisodeOptions(actions, names, vocabulary=made.vocabulary).checked()
     if {"step", "actions"} & set(names):
         raise InvalidArgument(
             "--observation: one sequence is chosen before the first action, where there"

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from mlbridge_optimizations.show import Show
 
-from .compiler import TIMEOUT, CompilerOptions, SequenceRunner
+from .compiler import TIMEOUT, EpisodeOptions, SequenceRunner
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -21,7 +21,7 @@ class Runners:
     """Compilers for several threads: each takes one, and gives it back."""
 
     def __init__(
-        self, options: CompilerOptions, workers: int, timeout: float = TIMEOUT
+        self, options: EpisodeOptions, workers: int, timeout: float = TIMEOUT
     ) -> None:
         """Nothing is started before it is used; ``timeout`` as for each of them."""
         self.options = options

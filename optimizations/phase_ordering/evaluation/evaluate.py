@@ -34,7 +34,7 @@ from mlbridge_optimizations.show import ShowStage
 
 from ..environment.actions import Order
 from ..environment.compiler import (
-    CompilerOptions,
+    EpisodeOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
@@ -274,7 +274,7 @@ def _rollouts(
     with tempfile.TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
         task = model.task
         # It sees no sizes, and none are measured.
-        options = CompilerOptions.of(
+        options = EpisodeOptions.of(
             task.actions,
             Path(folder, "actions.json"),
             model.features,

@@ -33,7 +33,7 @@ from ..environment.actions import ActionSpace
 from ..environment.compiler import (
     TIMED_OUT,
     TIMEOUT,
-    CompilerOptions,
+    EpisodeOptions,
     SequenceFailed,
     SequenceRunner,
 )
@@ -160,7 +160,7 @@ def check_outputs(
     out.mkdir(parents=True, exist_ok=True)
     space, numbers = every_action()
     steps = len(space.actions)
-    options = CompilerOptions.of(
+    options = EpisodeOptions.of(
         space, out / "actions.json", steps=steps, plugin=settings.plugin
     )
     asked = {

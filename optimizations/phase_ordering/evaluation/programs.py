@@ -11,7 +11,7 @@ from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus
 from mlbridge_optimizations.show import Show
 
-from ..environment.compiler import TIMEOUT, CompilerOptions, SequenceRunner
+from ..environment.compiler import TIMEOUT, EpisodeOptions, SequenceRunner
 from ..environment.measure import space_of
 from .evaluate import Evaluation, Way
 
@@ -71,7 +71,7 @@ def _link(
     pipelines = [chosen.get(module.path) for module in modules]
     space, numbers = space_of((p for p in pipelines if p is not None), prologue)
     objects: list[Path] = []
-    options = CompilerOptions.of(space, folder / f"{program}.json")
+    options = EpisodeOptions.of(space, folder / f"{program}.json")
     with SequenceRunner(options, timeout=timeout) as runner:
         for module, pipeline in zip(modules, pipelines, strict=True):
             objects.append(folder / f"{program}-{len(objects)}.o")

@@ -29,7 +29,7 @@ from mlbridge_optimizations.plot import panels_of
 from mlbridge_optimizations.show import ShowStage
 
 from ..environment.actions import Action, ActionSpace, Order
-from ..environment.compiler import CompilerOptions, SequenceRunner
+from ..environment.compiler import EpisodeOptions, SequenceRunner
 from ..environment.runners import Runners
 from ..model.coreset import CoreSet
 from ..model.export import export_model
@@ -87,7 +87,7 @@ class Trained:
 class Pool:
     """Sequences, and what is known of them."""
 
-    options: CompilerOptions  # Of the compiler, with the space that they are of.
+    options: EpisodeOptions  # Of the compiler, with the space that they are of.
     # By sequence, the programs in which it was found: none, where it is there whatever
     # is searched, or where that is not known.
     origins: dict[Order, frozenset[str]]
@@ -191,7 +191,7 @@ def _pool(
     if settings.core is not None:
         return of_core_set(CoreSet.load(settings.core), settings)
     how = settings.search
-    options = CompilerOptions(
+    options = EpisodeOptions(
         settings.actions, ("step",), "none", how.length, plugin=settings.plugin
     )
     modules = balanced(small, settings.searched, how.seed)
@@ -246,7 +246,7 @@ def _train_model(
     origins: Sequence[frozenset[str]],
     show: ShowStage,
 ) -> Fitted:
-    options = CompilerOptions(
+    options = EpisodeOptions(
         settings.actions,
         tuple(settings.observation.split(",")),
         # What the table was made for; nothing is measured by it here.
@@ -295,7 +295,7 @@ def _train_to_look_ahead(
         )
     space = _whole(core)
     actions, seen = settings.out / "core-actions.json", lookahead.OBSERVATION
-    options = CompilerOptions.of(space, actions, seen, plugin=settings.plugin)
+    options = EpisodeOptions.of(space, actions, seen, plugin=settings.plugin)
     modules = [Path(module) for module in table.modules]
     with Runners(options, settings.workers, settings.timeout) as runners:
         rows = lookahead.outcomes(
@@ -375,7 +375,7 @@ def _plot(core: CoreSet, draw: Callable[[Any], None], path: Path) -> None:
 
 
 def of_actions(
-    options: CompilerOptions,
+    options: EpisodeOptions,
     modules: Sequence[Path],
     settings: SearchSettings,
     made: Made,
@@ -477,5 +477,5 @@ def of_core_set(core: CoreSet, made: Made) -> Pool:
     )
 
 
-def _compiler(space: ActionSpace, made: Made, name: str) -> CompilerOptions:
-    return CompilerOptions.of(space, made.out / name, plugin=made.plugin)
+def _compiler(space: ActionSpace, made: Made, name: str) -> EpisodeOptions:
+    return EpisodeOptions.of(space, made.out / name, plugin=made.plugin)
