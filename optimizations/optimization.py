@@ -118,6 +118,8 @@ class Optimization(Generic[S]):
         baselines: heuristics to compare with, by name.
         metric: by what episodes are judged.
         model_file: what else is in the file of a trained model, for a seed.
+        packages: that its environment imports beside Gymnasium; they are looked for
+            before a training begins.
         commands: of its own, for `typer.Typer.command`, by what is said: ``evaluate
             outputs``. One called ``evaluate NAME`` takes the place of the general one.
     """
@@ -135,4 +137,5 @@ class Optimization(Generic[S]):
     )
     metric: Metric = Metric()
     model_file: Callable[[S, int], ModelFile] = lambda settings, seed: ModelFile()
+    packages: tuple[str, ...] = ()
     commands: Mapping[str, Callable[..., None]] = field(default_factory=dict)

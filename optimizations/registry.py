@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which optimisations there are, and how one is found by what is said of it."""
+"""Which optimisations there are, and what a file describes that is none of these."""
 
 import importlib
 import importlib.util
@@ -37,22 +37,14 @@ def known() -> dict[str, Optimization[Any]]:
     return found
 
 
-def find(name: str) -> Optimization[Any]:
-    """One by its name, or that a Python file describes.
+def of_file(path: Path) -> Optimization[Any]:
+    """The one that a Python file describes.
 
     Raises:
         InvalidArgument: there is none.
         Malformed: the file cannot be run.
     """
-    if name.endswith(".py"):
-        return _of(_load(Path(name)))
-    found = known()
-    if name not in found:
-        raise InvalidArgument(
-            f"there is no optimisation '{name}', only {', '.join(found)}, and those"
-            " that a Python file has an Optimization of: ./mine.py"
-        )
-    return found[name]
+    return _of(_load(path))
 
 
 def _of(module: ModuleType) -> Optimization[Any]:

@@ -6,7 +6,6 @@
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -127,7 +126,6 @@ def write_rows(
 
 
 def write_plot(console: Console, path: Path, draw: Callable[[Path], None]) -> None:
-    """Draws to a file, where matplotlib is installed, and says so."""
-    if find_spec("matplotlib") is not None:
-        draw(path)
-        console.print(f"plot: {path}")
+    """Draws to a file, and says so."""
+    draw(path)
+    console.print(f"plot: {path}")

@@ -12,22 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import quote
 
 import typer
 from rich.table import Table
 
 from mlbridge import aot
-from mlbridge.doctor import find_llvm_plugin
-from mlbridge.errors import ModelError, OSFailure
+from mlbridge.errors import ModelError
+from mlbridge.files import spec_of
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common import options as cli
+from mlbridge_benchmarks.common.imitation import MODEL
 from mlbridge_benchmarks.common.processes import ROOT, WORKLOADS, find_build, timed
 from mlbridge_benchmarks.common.tables import plain_table
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.sources import unpack
-
-MODEL = ROOT / "models" / "inlining-imitation" / "inliner.onnx"
 
 RULE = "cost-rule"  # The plug-in with nobody to ask: CostRuleModule.cpp beside this.
 # The same, which asks whoever is behind it before it decides by the rule.
@@ -166,19 +164,19 @@ def measure(
     subjects: list[str | None] = [None, RULE]
     for spec in specs.values():
         subjects += [spec, ASKING + spec]
-    timed: dict[str | None, list[Run]] = {subject: [] for subject in subjects}
+    timings: dict[str | None, list[Run]] = {subject: [] for subject in subjects}
     for _ in range(runs):
         for subject in subjects:
-            timed[subject].append(run(what, subject))
+            timings[subject].append(run(what, subject))
             advance()
-    rule = timed[RULE][0]
+    rule = timings[RULE][0]
     for spec in specs.values():
-        asking = timed[ASKING + spec][0]
+        asking = timings[ASKING + spec][0]
         if (asking.object_file, asking.decisions) != (rule.object_file, rule.decisions):
             raise ModelError(f"{spec}: to ask it has changed what is compiled")
 
     def median(subject: str | None, name: str) -> float:
-        return float(statistics.median(getattr(it, name) for it in timed[subject]))
+        return float(statistics.median(getattr(it, name) for it in timings[subject]))
 
     counts: dict[tuple[str | None, str], int] = {}
     with tempfile.TemporaryDirectory(prefix="mlbridge-bench-") as folder:
@@ -269,7 +267,7 @@ def inliner_command(
     flags: Annotated[
         str, typer.Option(help="What the file wants clang to be told.")
     ] = "",
-    model: Annotated[Path, typer.Option(help="The inliner's model.")] = MODEL,
+    model: Annotated[Path, typer.Option(help="The inliner's model.")] = ROOT / MODEL,
     scheme: Annotated[
         cli.Names, cli.only("--scheme", tuple(LIMITS), "scheme of the model")
     ] = None,
@@ -283,9 +281,7 @@ def inliner_command(
             "slow, and the same on a busy machine."
         ),
     ] = True,
-    plugin: Annotated[
-        Path | None, typer.Option(help="The LLVM plug-in. [default: the one built]")
-    ] = None,
+    plugin: cli.Plugin = None,
     json_file: cli.JsonFile = None,
     build: cli.Build = None,
 ) -> None:
@@ -297,10 +293,8 @@ def inliner_command(
     every question costs. A compile by the model itself is held against stock clang.
     """
     console = TableConsole(highlight=False)
-    modules = find_build(build)
-    plugin = plugin or find_llvm_plugin()
-    if plugin is None or not (modules / "MLBridge-cost-rule.so").exists():
-        raise OSFailure("there is no LLVM plug-in here; `make build` makes it")
+    modules = find_build(build, ["MLBridge-cost-rule.so"])
+    plugin = cli.find_plugin(plugin)
     if count and not (shutil.which("valgrind") and shutil.which("setarch")):
         console.print("[yellow]no valgrind here: instructions are not counted[/]")
         count = False
@@ -316,10 +310,10 @@ def inliner_command(
             if name == "aot":
                 file = Path(folder, "libinliner.so")
                 aot.compile_model(model, file)
-            specs[name] = f"{name}:{quote(str(file))}"
+            specs[name] = spec_of(name, file)
             if name == "builtin":
                 specs[name] = "builtin:imitation"
-        what = Compile(source, tuple(shlex.split(flags)), plugin.resolve(), modules)
+        what = Compile(source, tuple(shlex.split(flags)), plugin, modules)
         compiles = runs * (2 + 2 * len(specs)) + count * (4 + 4 * len(specs))
         with cli.progress_on(console) as progress:
             advance = cli.begin(progress, source.name, compiles)

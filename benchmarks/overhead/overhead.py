@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 import typer
 from rich.table import Table
@@ -22,10 +23,9 @@ from mlbridge import inprocess
 from mlbridge.errors import ModelError, OSFailure
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common import options as cli
+from mlbridge_benchmarks.common.imitation import Source, models
 from mlbridge_benchmarks.common.processes import WORKLOADS, find_build, runtimes
 from mlbridge_benchmarks.common.tables import plain_table
-from mlbridge_benchmarks.threads import threads
-from mlbridge_benchmarks.threads.threads import Source
 from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.corpus.toolchain import CLANG, plugin_flags
 
@@ -83,8 +83,8 @@ def variants(plugin: Path, runners: Sequence[str], folder: Path) -> list[Variant
         Variant("stock", (), (), asks=False),
         Variant("plug-in", tuple(plugin_flags(plugin)), (plugin,), asks=False),
     ]
-    for model in threads.models(runners, folder):
-        files = [plugin, Path(model.spec.partition(":")[2])]
+    for model in models(runners, folder):
+        files = [plugin, Path(unquote(model.spec.partition(":")[2]))]
         if model.runner == "onnx" and (runtime := inprocess.onnxruntime()):
             files.append(runtime.resolve())
         told = (f"inliner={model.spec}", "on-error=fatal", "print-statistics")

@@ -22,7 +22,7 @@ from mlbridge_benchmarks.common.tables import bounds_table
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.phase_ordering.environment.compiler import (
-        CompilerOptions,
+        EpisodeOptions,
     )
 
     from .compile_time import Results
@@ -70,7 +70,7 @@ class Setting:
         """Where the corpus is."""
         return self.corpus or ROOT / "build" / "corpus"
 
-    def compiler(self, actions: str = "oz", reward: str = "none") -> "CompilerOptions":
+    def compiler(self, actions: str = "oz", reward: str = "none") -> "EpisodeOptions":
         """Of the compilers."""
         from mlbridge_optimizations.phase_ordering.environment import compiler
 
@@ -78,7 +78,7 @@ class Setting:
 
         vocabulary = cli.find_vocabulary(self.vocabulary)
         plugin = cli.find_plugin(self.plugin)
-        return compiler.CompilerOptions(
+        return compiler.EpisodeOptions(
             actions, SEEN, reward, self.steps, vocabulary=vocabulary, plugin=plugin
         )
 

@@ -29,7 +29,7 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import Malformed, Unsupported
 from mlbridge.types import Features
 from mlbridge_optimizations.corpus import toolchain
-from mlbridge_optimizations.phase_ordering.environment.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOptions
 from mlbridge_optimizations.phase_ordering.environment.measure import oz_size
 
 Row = NDArray[np.float32]
@@ -108,7 +108,7 @@ class Embedder:
 class OriginalTools:
     """The processes of the original flow, one a call. A state is a bitcode file."""
 
-    def __init__(self, options: CompilerOptions, folder: Path) -> None:
+    def __init__(self, options: EpisodeOptions, folder: Path) -> None:
         """Prepares them for the task of a compiler, with a folder for files."""
         observation = tuple(options.widths)
         if "counts" in observation:
@@ -176,7 +176,7 @@ class OriginalEnv(gymnasium.Env[Row, Any]):
     than ours has, which runs the passes of a sequence again when it goes on from there.
     """
 
-    def __init__(self, options: CompilerOptions, folder: Path) -> None:
+    def __init__(self, options: EpisodeOptions, folder: Path) -> None:
         """Nothing runs yet. The options are those of our own environment."""
         folder.mkdir()
         self._tools = OriginalTools(options, folder)

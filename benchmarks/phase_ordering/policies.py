@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from mlbridge_optimizations.phase_ordering.environment.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOptions
 from mlbridge_optimizations.phase_ordering.model.export import export_model
 from mlbridge_optimizations.phase_ordering.model.model import Task
 from mlbridge_optimizations.phase_ordering.model.network import Normalised, Scores
@@ -52,7 +52,7 @@ class RandomPolicy(nn.Module):
         return scores
 
 
-def write_policy(path: Path, options: CompilerOptions, seed: int) -> Path:
+def write_policy(path: Path, options: EpisodeOptions, seed: int) -> Path:
     """Writes a random policy as a trained model is; the last it sees is ``actions``."""
     normalised = Normalised(options.widths, options.steps)
     policy = RandomPolicy(options.widths, options.choices, seed)

@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
 from mlbridge import grpc
 from mlbridge.errors import Error, InvalidArgument, PeerClosed, Timeout, Unsupported
+from mlbridge.files import spec_of
 from mlbridge_benchmarks.common.processes import cpu_seconds_of, end_of, started
 from mlbridge_optimizations.corpus import manifest
-from mlbridge_optimizations.phase_ordering.environment.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOptions
 from mlbridge_optimizations.phase_ordering.model.model import Model
 
 # Instructions of the modules that are drawn: neither trifles nor giants.
@@ -74,7 +74,7 @@ class Deployed:
 
     model: Path  # The .onnx file.
     # Of a compiler with the same task: a model that is elsewhere cannot say it.
-    compiler: CompilerOptions
+    compiler: EpisodeOptions
 
     def options(self, spec: str) -> list[str]:
         """LLVM's options for the plug-in, with the model that a spec names.
@@ -92,7 +92,7 @@ class Deployed:
 
 
 def prepare(
-    folder: Path, model: Path | None, options: CompilerOptions, seed: int
+    folder: Path, model: Path | None, options: EpisodeOptions, seed: int
 ) -> Deployed:
     """The model to measure with; without one, a network of random weights."""
     if model is None:
@@ -101,7 +101,7 @@ def prepare(
         model = write_policy(folder / "policy.onnx", options, seed)
     loaded = Model(model.resolve())
     task = loaded.task
-    compiler = CompilerOptions.of(
+    compiler = EpisodeOptions.of(
         task.actions,
         folder / "actions.json",
         task.observation,
@@ -113,7 +113,7 @@ def prepare(
     return Deployed(loaded.path, compiler)
 
 
-def environment_of(options: CompilerOptions, spec: str) -> dict[str, Any]:
+def environment_of(options: EpisodeOptions, spec: str) -> dict[str, Any]:
     """The arguments of a `PhaseOrderingEnv` with the same task."""
     same = ("observation", "reward", "steps", "stop", "vocabulary", "plugin")
     told = {name: getattr(options, name) for name in same}
@@ -126,13 +126,13 @@ def in_process_specs(
     """The specs of those runners that need no server; machine code goes to `folder`."""
     specs = {}
     if "onnx" in names:
-        specs["onnx"] = f"onnx:{quote(str(deployed.model))}"
+        specs["onnx"] = spec_of("onnx", deployed.model)
     if "aot" in names:
         from mlbridge.aot import compile_model
 
         library = folder / "libpolicy.so"
         compile_model(deployed.model, library)
-        specs["aot"] = f"aot:{library}"
+        specs["aot"] = spec_of("aot", library)
     return specs
 
 

@@ -32,7 +32,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from mlbridge.errors import ModelError
 from mlbridge_benchmarks.common.processes import own_cpu_seconds
 from mlbridge_benchmarks.common.tables import Bound, number, plain_table
-from mlbridge_optimizations.phase_ordering.environment.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOptions
 from mlbridge_optimizations.phase_ordering.environment.environment import (
     PhaseOrderingEnv,
 )
@@ -75,7 +75,7 @@ class Episode:
 class Setting:
     """What all flows have in common."""
 
-    options: CompilerOptions  # Of the compiler.
+    options: EpisodeOptions  # Of the compiler.
     folder: Path  # For files.
 
     def make(self, flow: str, modules: Sequence[Path]) -> Env:
@@ -174,7 +174,7 @@ class _Learned(gymnasium.Wrapper[Any, Any, Any, Any]):
     """An environment for a learner: one module after another, normalised."""
 
     def __init__(
-        self, env: Env, modules: Sequence[Path], options: CompilerOptions, *, first: int
+        self, env: Env, modules: Sequence[Path], options: EpisodeOptions, *, first: int
     ) -> None:
         super().__init__(env)
         self._modules = modules

@@ -5,7 +5,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,6 @@ from rich.console import Console
 from rich.markup import escape
 from typer import Option
 
-from mlbridge.extras import pip_install
 from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common import options as cli
@@ -125,9 +123,6 @@ def _rtt(context: typer.Context, by: _Options) -> None:
     where = [p for p in placements() if p.name in wanted]
     if missing := set(wanted) - {p.name for p in where}:
         console.print(f"[yellow]only one core is here: no {', '.join(missing)}[/]")
-    if find_spec("matplotlib") is None:
-        install = escape(pip_install("matplotlib"))
-        console.print(f"[yellow]no plot: `{install}` for one[/]")
 
     measured: list[Results] = []
     # It draws between sweeps.

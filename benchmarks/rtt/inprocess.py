@@ -26,11 +26,9 @@ from mlbridge_optimizations.plot import finish, panels_of
 
 from . import savedmodel
 from .report import shown
-from .workload import LENGTHS, Workload
+from .workload import LENGTHS, POLICIES, Workload
 
 RUNTIMES = ("onnx", "aot", "tf")  # In the order of the tables; each by its scheme.
-
-POLICIES = ("echo", "fc")
 
 BATCHES_A_SWEEP = 5
 

@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from mlbridge_benchmarks.common.processes import Placement, Sweep, Worker, started
 
 from .runners import RUNNERS, Runner
-from .workload import Workload
-
-POLICIES = ("echo", "fc")
+from .workload import POLICIES, Workload
 
 WARM_ROUNDS = 1  # Rounds that do not count: buffers grow, and caches fill.
 

@@ -18,6 +18,8 @@ LENGTHS = tuple(range(500, 50_001, 500))  # Those of the paper's figure 5c.
 
 MAX_LENGTH = 1 << 20
 
+POLICIES = ("echo", "fc")  # What is asked: see `Workload.check`.
+
 
 @dataclass(frozen=True)
 class Workload:

@@ -27,13 +27,12 @@ from mlbridge.options import with_options
 from mlbridge.terminal import TableConsole
 from mlbridge_benchmarks.common import options as cli
 from mlbridge_benchmarks.common import processes
+from mlbridge_benchmarks.common.imitation import MODEL, Model, Source, models
 from mlbridge_benchmarks.common.processes import runtimes
 from mlbridge_benchmarks.common.tables import number, plain_table
 from mlbridge_optimizations.corpus.sources import unpack
 from mlbridge_optimizations.corpus.toolchain import CLANG
 from mlbridge_optimizations.plot import finish, panels_of
-
-MODEL = "models/inlining-imitation/inliner.onnx"
 
 PROGRAMS = ("bzip2", "zlib", "lua")  # Debian's, that are compiled.
 COMPILE_SECONDS = 600.0  # More than any compile takes.
@@ -41,15 +40,6 @@ COMPILE_SECONDS = 600.0  # More than any compile takes.
 SIDES = ("threads", "processes")
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"
-
-
-@dataclass(frozen=True)
-class Model:
-    """The imitation inliner, for one way to run it."""
-
-    # ``onnx``, ``aot``; ``llvm`` is LLVM's own heuristic, which asks nobody.
-    runner: str
-    spec: str
 
 
 @dataclass
@@ -97,17 +87,6 @@ class Cell:
 Cells = dict[tuple[str, int, str], Cell]  # By runner, number, and one of SIDES.
 
 
-def models(runners: Sequence[str], folder: Path) -> list[Model]:
-    """The specs of the imitation inliner; for `aot` it is compiled into `folder`."""
-    from mlbridge.aot import compile_model
-
-    source = processes.in_checkout(MODEL)
-    specs = {"llvm": "", "onnx": f"onnx:{source}", "aot": f"aot:{folder}/libinliner.so"}
-    if "aot" in runners:
-        compile_model(source, folder / "libinliner.so")
-    return [Model(name, specs[name]) for name in runners]
-
-
 def decide(
     build: Path, model: Model, names: Path, counts: Sequence[int], seconds: float
 ) -> Round:
@@ -130,15 +109,6 @@ def decide(
         sum(one["cpu_seconds"] for one in found),
         sum(one["memory_kib"] for one in found) / 1024,
     )
-
-
-@dataclass(frozen=True)
-class Source:
-    """A C file, what clang is told of it, and what its module is called."""
-
-    name: str
-    path: Path
-    flags: tuple[str, ...] = ()
 
 
 def emit_bitcode(sources: Sequence[Source], folder: Path) -> list[Path]:

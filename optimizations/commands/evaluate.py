@@ -12,9 +12,9 @@ import typer
 from rich.table import Table
 from typer import Argument, Option
 
+from mlbridge.options import with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.groups import group_of
-from mlbridge_optimizations.commands.options import with_options
 from mlbridge_optimizations.commands.progress import progress_bars
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.optimization import Optimization
@@ -57,7 +57,8 @@ app = group_of(
 
 
 def _evaluate(described: Optimization[Any], what: What, environment: Any) -> None:
-    need(f"mlbridge evaluate {described.name}", ("gymnasium", "onnxruntime"))
+    packages = ("gymnasium", "onnxruntime", *described.packages)
+    need(f"mlbridge evaluate {described.name}", packages)
     from mlbridge_optimizations.evaluation.episodes import compare, write
     from mlbridge_optimizations.evaluation.statistics import mean_interval
 

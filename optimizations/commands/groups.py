@@ -4,6 +4,7 @@
 """Groups of commands, one for each optimisation: ``mlbridge train NAME``."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -11,7 +12,7 @@ from typer.core import TyperGroup
 
 from mlbridge.options import as_click
 from mlbridge_optimizations.optimization import Optimization
-from mlbridge_optimizations.registry import find, known
+from mlbridge_optimizations.registry import known, of_file
 
 Make = Callable[[Optimization[Any]], Callable[..., None] | None]
 
@@ -39,7 +40,7 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             """One of these, or of the file of that name."""
             if cmd_name.endswith(".py"):
-                described = find(cmd_name)
+                described = of_file(Path(cmd_name))
                 found = _of(verb, make, described).get(described.name)
             else:
                 found = _commands(verb, make).get(cmd_name)

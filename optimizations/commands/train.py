@@ -14,9 +14,9 @@ from rich.table import Table
 from typer import Option
 
 from mlbridge.errors import InvalidArgument
+from mlbridge.options import is_said, with_options
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.groups import group_of
-from mlbridge_optimizations.commands.options import is_said, with_options
 from mlbridge_optimizations.commands.progress import progress_bars
 from mlbridge_optimizations.extras import need
 from mlbridge_optimizations.optimization import Optimization
@@ -24,12 +24,12 @@ from mlbridge_optimizations.training.experiment import Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
 
 PACKAGES = (
-    *("torch", "gymnasium", "matplotlib", "elftools", "tensorboardX"),
+    *("torch", "gymnasium", "matplotlib", "tensorboardX"),
     # These write the file that all ends with.
-    *("stable_baselines3", "onnx", "onnxruntime", "onnxscript"),
+    *("onnx", "onnxruntime", "onnxscript"),
 )
 
-ENGINES = {"rllib": ("ray",), "ars": ("sb3_contrib",)}
+ENGINES = {"sb3": "stable_baselines3", "rllib": "ray", "ars": "sb3_contrib"}
 """What else an engine or an algorithm needs."""
 
 
@@ -79,9 +79,10 @@ def _train(context: typer.Context, experiment: Experiment, how: How) -> None:
         raise InvalidArgument("--address is for --engine rllib, or for --tune")
     if how.resume and how.tune:
         raise InvalidArgument("--resume goes on with what --tune has found: leave that")
-    name = f"mlbridge train {experiment.optimization.name}"
-    more = ENGINES["rllib"] if is_ray else ENGINES.get(settings.algo, ())
-    need(name, (*PACKAGES, *more))
+    by = experiment.optimization
+    using = {settings.engine, settings.algo, *(["rllib"] if is_ray else [])}
+    more = [ENGINES[name] for name in ENGINES if name in using]
+    need(f"mlbridge train {by.name}", (*PACKAGES, *more, *by.packages))
     from mlbridge_optimizations.training import policy
 
     if how.resume:

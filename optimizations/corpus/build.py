@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlbridge.errors import Error, InvalidArgument
+from mlbridge_optimizations.show import ShowStage
 
 from . import toolchain
 from .manifest import LINKED, Corpus, Module, Program, is_cpp, load, sha256
 from .recipes import RECIPES, Recipe, split_of
 from .sources import (
     PACKAGES,
-    Show,
     fetch_packages,
     filled,
     find_sources,
@@ -58,7 +58,7 @@ def fetch(
     programs: Sequence[str] | None = None,
     packages: Path | None = None,
     jobs: int | None = None,
-    show: Show = lambda stage, done, total: None,
+    show: ShowStage = lambda stage, done, total: None,
 ) -> Fetched:
     """Makes a corpus, or what is missing in it.
 
@@ -152,7 +152,7 @@ def _compile_all(
     into: Path,
     fetched: Fetched,
     pool: ThreadPoolExecutor,
-    show: Show,
+    show: ShowStage,
 ) -> None:
     """Compiles programs as they get ready, and notes each when it is whole."""
     prepared: list[_Prepared] = []

@@ -20,7 +20,7 @@ from mlbridge.errors import CompilerFailed, Error, InvalidArgument, Timeout
 from mlbridge.files import OwnFolder
 
 from . import inputs, toolchain
-from .manifest import Corpus, Program
+from .manifest import Corpus, Program, sha256
 from .recipes import FILE, PROGRAMS, words
 
 # A program that takes longer is stopped: it hangs. Unoptimised ones take 20 s.
@@ -270,8 +270,7 @@ def _equal(left: Path, right: Path) -> bool:
 
 def _digest(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256(path)
     except FileNotFoundError:
         return "missing"
 

@@ -15,6 +15,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from mlbridge.errors import OSFailure
+from mlbridge_optimizations.show import ShowStage
 
 from .recipes import RECIPES, Recipe
 
@@ -25,9 +26,6 @@ PACKAGES = Path("build/workloads")
 
 FETCH_SECONDS = 1800.0  # For all packages together; apt has deadlines of its own.
 _LAST = 5  # Lines of what a script that failed has said.
-
-# Is told the name of a stage, how much of it is done, and of how much.
-Show = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -137,7 +135,9 @@ def version_of(tree: Path) -> str:
 
 
 def fetch_packages(
-    names: Sequence[str], packages: Path, show: Show = lambda stage, done, total: None
+    names: Sequence[str],
+    packages: Path,
+    show: ShowStage = lambda stage, done, total: None,
 ) -> dict[str, str]:
     """Unpacks source packages; returns those that could not be had, and why."""
     command = [str(SCRIPTS / "fetch-workloads"), str(packages), *names]

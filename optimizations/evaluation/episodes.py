@@ -4,7 +4,7 @@
 """A model, the baselines and chance, each over the same episodes."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from mlbridge import ModelRunner
 from mlbridge.envs import Padded
 from mlbridge.errors import CompilerFailed, InvalidArgument, SchemaMismatch
+from mlbridge.files import spec_of
 from mlbridge_optimizations.optimization import (
     Choice,
     Optimization,
@@ -22,10 +23,9 @@ from mlbridge_optimizations.optimization import (
     of_agent,
     spaces_of,
 )
+from mlbridge_optimizations.show import Show
 
 MODEL, CHANCE = "model", "at random"
-
-Show = Callable[[int, int], None]
 
 
 def compare(
@@ -146,9 +146,7 @@ def _model_choice(
 ) -> Choice:
     """The model's action for an observation: its features are parts of that."""
     features = _features_of(model)
-    runner = runners.enter_context(
-        ModelRunner(f"onnx:{str(model).replace('%', '%25')}")
-    )
+    runner = runners.enter_context(ModelRunner(spec_of("onnx", model)))
 
     def choose(observation: Any) -> Any:
         if isinstance(observations, Padded):

@@ -14,7 +14,8 @@ from rich.console import Console
 
 import mlbridge
 from mlbridge import aot
-from mlbridge_optimizations.commands.progress import Steps, demo_on, write_figures
+from mlbridge.files import spec_of
+from mlbridge_optimizations.demo import Steps, demo_on, write_figures
 
 from . import corpus, report
 from .evaluate import (
@@ -29,7 +30,6 @@ from .evaluate import (
 from .export import write_onnx
 from .policy import Policy
 from .record import read_table, record
-from .toolchain import in_spec
 from .train import Epoch, Settings, train
 
 BUILD = Path("build").resolve()
@@ -88,9 +88,9 @@ def demo(
         step.advance()
     for scheme, file in {"onnx": model, "aot": library}.items():
         with steps.step(f"By the model, {scheme}", files) as step:
-            spec = f"{scheme}:{in_spec(file)}"
+            spec, into = spec_of(scheme, file), work / scheme
             builds.append(
-                build_by_model(test, scheme, spec, plugin, work / scheme, step.advance)
+                build_by_model(test, scheme, spec, plugin, into, step.advance)
             )
 
     inputs = [*sorted(test.folder.glob("sample*.ref")), test.folder / "manual.ps"]

@@ -17,12 +17,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mlbridge import serving
+from mlbridge.files import spec_of
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import link, mllvm, run
 
 from .agreement import Agreement
 from .policy import Policy
-from .toolchain import compile_program, in_spec, model_flags, text_size
+from .toolchain import compile_program, model_flags, text_size
 
 # The ways to the model in another process, each with how questions are written.
 SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}
@@ -131,7 +132,7 @@ def build_by_served_model(
     """The same with a policy in this process, asked in one of the ways `SERVED`."""
     # The name of a socket has to be short, which a path in a checkout may not be.
     with TemporaryDirectory(prefix="mlbridge-demo-") as folder:
-        spec = f"pipe:{in_spec(Path(folder) / 'inliner')}"
+        spec = spec_of("pipe", Path(folder) / "inliner")
         with serving(policy, spec, on_error="raise") as served:
             asking = f"{spec}?serdes={SERVED[way]}"
             build = build_by_model(program, way, asking, plugin, into, advance)

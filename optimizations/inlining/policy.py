@@ -7,7 +7,7 @@ NumPy, because a question has one row: PyTorch takes several times as long to se
 on so little arithmetic.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -38,11 +38,6 @@ class Policy:
     def __call__(self, features: Mapping[str, Any]) -> int:
         """1 to inline, 0 not to; each feature is an int64[1]."""
         return int(self.logit(np.concatenate(self._gather(features))) > 0)
-
-    def decide_together(self, questions: Sequence[Mapping[str, Any]]) -> list[int]:
-        """The same for the questions of several compilers: see `mlbridge.batched`."""
-        rows = [np.concatenate(self._gather(features)) for features in questions]
-        return [int(logit > 0) for logit in self.logit(np.stack(rows))]
 
     def logit(self, values: NDArray[np.int64]) -> NDArray[np.float32]:
         """The network's output for int64[..., d] in the order of its features."""

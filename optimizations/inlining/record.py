@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlbridge import read_log
+from mlbridge.files import spec_of
 from mlbridge_optimizations.corpus.sources import SourceProgram
 
-from .toolchain import compile_program, in_spec, model_flags
+from .toolchain import compile_program, model_flags
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def record(
     def recording(source: Path) -> list[str]:
         log = units[source].log
         log.unlink(missing_ok=True)
-        return model_flags(plugin, f"record:{in_spec(log)}|none")
+        return model_flags(plugin, f"{spec_of('record', log)}|none")
 
     for _ in compile_program(program, into, extra=recording, jobs=jobs):
         advance()

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import CLANG, plugin_flags, run
@@ -31,11 +30,6 @@ def model_flags(plugin: Path, spec: str) -> list[str]:
     would be nothing left to compare it with.
     """
     return plugin_flags(plugin, f"inliner={spec}", "on-error=fatal")
-
-
-def in_spec(path: Path) -> str:
-    """A path as it is written in a model spec, where some characters are special."""
-    return quote(str(path), safe="/")
 
 
 def compile_program(

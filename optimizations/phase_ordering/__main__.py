@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated
-from urllib.parse import quote
 
 import typer
 from rich.console import Console
@@ -26,15 +25,16 @@ from rich.table import Table
 
 import mlbridge
 from mlbridge.envs.machine_code import text_size
+from mlbridge.files import spec_of
 from mlbridge_optimizations import corpus
-from mlbridge_optimizations.commands.progress import (
+from mlbridge_optimizations.corpus import runs, toolchain
+from mlbridge_optimizations.demo import (
     Step,
     Steps,
     demo_on,
     side_by_side,
     write_figures,
 )
-from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.experiment import Experiment
@@ -164,7 +164,7 @@ def demo(steps: Steps, out: Path, actions: int, jobs: int) -> dict[str, object]:
     is_built_in = has_built_in()
     flags = [f"--config={CONFIG}"]
     if not is_built_in:
-        spec = f"onnx:{quote(str(out / 'model.onnx'), safe='/')}"
+        spec = spec_of("onnx", out / "model.onnx")
         flags += ["-mllvm", f"-mlbridge-phase-ordering={spec}"]
     flags += ["-mllvm", "-mlbridge-on-error=fatal"]
     builds = {}

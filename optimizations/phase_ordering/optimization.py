@@ -16,7 +16,7 @@ from .commands import COMMANDS
 from .settings import Actions, CorpusFolder, LeaveOut, Plugin, Vocabulary
 
 if TYPE_CHECKING:
-    from .environment.compiler import CompilerOptions
+    from .environment.compiler import EpisodeOptions
     from .environment.environment import PhaseOrderingEnv
     from .model.network import Normalised
 
@@ -62,32 +62,28 @@ class PhaseOrderingSettings:
             if path is not None:
                 object.__setattr__(self, name, path.resolve())
 
-    def options(self) -> "CompilerOptions":
+    def arguments(self) -> dict[str, Any]:
+        """Of a `PhaseOrderingEnv`."""
+        told = {**vars(self), "leave_out": self.leave_out or (), "flat": True}
+        told["action"], told["steps"] = told.pop("actions"), told.pop("episode")
+        return told
+
+    def options(self) -> "EpisodeOptions":
         """What the compiler is told.
 
         Raises:
             InvalidArgument: it cannot do that.
         """
-        from .environment.compiler import CompilerOptions
+        from .environment.environment import EnvSettings
 
-        return CompilerOptions(
-            self.actions,
-            tuple(self.observation.split(",")),
-            self.reward,
-            self.episode,
-            self.stop,
-            self.vocabulary,
-            self.plugin,
-            self.kept_programs,
-        ).checked()
+        settings = EnvSettings(**self.arguments())
+        return settings.options(self.kept_programs).checked()
 
 
 def _make_env(settings: PhaseOrderingSettings, worker: int) -> "PhaseOrderingEnv":
     from .environment.environment import TrainingEnv
 
-    told: dict[str, Any] = {**vars(settings), "leave_out": settings.leave_out or ()}
-    action, steps = told.pop("actions"), told.pop("episode")
-    return TrainingEnv(**told, action=action, steps=steps, flat=True, worker=worker)
+    return TrainingEnv(**settings.arguments(), worker=worker)
 
 
 def _encoder(settings: PhaseOrderingSettings, space: object) -> "Normalised":
@@ -121,5 +117,6 @@ OPTIMIZATION = Optimization(
     encoder=_encoder,
     metric=Metric("ratio", "size / -Oz at the end", ratio_of, 1.0, is_cost=True),
     model_file=_model_file,
+    packages=("elftools",),
     commands=COMMANDS,
 )

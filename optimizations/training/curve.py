@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mlbridge_optimizations.optimization import Metric
+from mlbridge_optimizations.plot import finish, panels_of
 
 Show = Callable[[int, float | None], None]
 """Is told the actions so far, and the mean return of the last episodes."""
@@ -88,32 +89,22 @@ class Curve:
             self._plot(folder / "curve.png", title)
 
     def _plot(self, path: Path, title: str) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
         window = max(1, min(100, len(self.steps) // 5))
         shown = {"return": self.returns}
         if self.metric.name not in shown:
             shown[self.metric.label or self.metric.name] = self.values
-        figure = Figure(figsize=(5.5 * len(shown), 4), layout="constrained")
-        FigureCanvasAgg(figure)
-        panels = figure.subplots(1, len(shown), squeeze=False)[0]
-        for panel, (label, values) in zip(panels, shown.items(), strict=True):
-            means = [
-                sum(values[i - window : i]) / window
-                for i in range(window, len(values) + 1)
-            ]
-            panel.plot(self.steps, values, ".", color="0.85", label="an episode")
-            panel.plot(self.steps[window - 1 :], means, label=f"mean of {window}")
-            panel.set(xlabel="actions", ylabel=label)
-            panel.grid(visible=True, alpha=0.25)
-        if self.metric.stock is not None:
-            panels[-1].axhline(
-                self.metric.stock,
-                color="green",
-                linestyle="--",
-                label=self.metric.stock_label,
-            )
-        panels[-1].legend(fontsize="small")
-        figure.suptitle(title)
-        figure.savefig(path, dpi=120)
+        stock, name = self.metric.stock, self.metric.stock_label
+        count = len(shown)
+        with panels_of(path, count, size=(5.5 * count, 4)) as panels:
+            for panel, (label, values) in zip(panels, shown.items(), strict=True):
+                means = [
+                    sum(values[i - window : i]) / window
+                    for i in range(window, len(values) + 1)
+                ]
+                panel.plot(self.steps, values, ".", color="0.85", label="an episode")
+                panel.plot(self.steps[window - 1 :], means, label=f"mean of {window}")
+                is_last = panel is panels[-1]
+                if is_last and stock is not None:
+                    panel.axhline(stock, color="green", linestyle="--", label=name)
+                finish(panel, legend=is_last, xlabel="actions", ylabel=label)
+            panels[0].figure.suptitle(title)

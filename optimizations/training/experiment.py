@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mlbridge.errors import InvalidArgument
+from mlbridge.errors import InvalidArgument, Unsupported
 from mlbridge_optimizations.optimization import Optimization, of_agent
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.settings import TrainingSettings
@@ -51,7 +51,9 @@ class Experiment:
 
         Raises:
             InvalidArgument: the observations need one of them.
+            Unsupported: a policy of such actions could not be exported.
         """
+        self._check(actions)
         by = self.optimization
         encode, make = of_agent(by.encoder, agent), of_agent(by.network, agent)
         encoder = partial(encode, self.environment) if encode else None
@@ -69,6 +71,19 @@ class Experiment:
                 " or a network of its own"
             )
         return encoder, whole
+
+    def _check(self, actions: Any) -> None:
+        """Refuses now what `mlbridge.export` would refuse after all the learning."""
+        from gymnasium import spaces
+
+        algo, engine = self.settings.algo, self.settings.engine
+        known = (spaces.Discrete, spaces.MultiDiscrete)[: 1 if algo == "ars" else 2]
+        if (engine == "rllib" or algo == "ars") and not isinstance(actions, known):
+            raise Unsupported(
+                f"'{self.optimization.name}' has actions {actions}, and {algo} of"
+                f" {engine} makes a model of {' or '.join(k.__name__ for k in known)}"
+                " only: change them, or learn by --engine sb3 --algo ppo or a2c"
+            )
 
     def changed(self, **settings: Any) -> "Experiment":
         """The same but for these settings."""

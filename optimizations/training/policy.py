@@ -48,7 +48,8 @@ def train(
         show: is told the actions so far, and the mean return of the last episodes.
     """
     settings = experiment.settings
-    # First: what cannot be said of a model is no use learning.
+    # First: what cannot be said of a model is no use learning. What cannot be exported
+    # the engines refuse, by `Experiment.networks`.
     about = experiment.optimization.model_file(experiment.environment, settings.seed)
     learned = learn(experiment, resume=resume, address=address, show=show)
     return {

@@ -364,12 +364,7 @@ def train(
                 curve.load(settings.out / "curve.csv", done)
             curve.log_to(settings.out / "tensorboard")
             _learn(algorithm, settings, curve, done, checkpoint, show)
-            agents = (
-                algorithm.config.policies if algorithm.config.is_multi_agent else ()
-            )
-            policies = {agent: algorithm.get_module(agent) for agent in sorted(agents)}
-            if not agents:
-                policies[MODEL] = algorithm.get_module()
+            policies = _policies(algorithm)
         finally:
             algorithm.stop()
     return Learned(policies, curve)

@@ -18,7 +18,6 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecMonitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
-from mlbridge.envs.compiler import CompilerEnv
 from mlbridge.envs.sb3 import CompilerVecEnv
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.training.curve import Curve, Show
@@ -49,7 +48,7 @@ def train(
     if resume:
         experiment.check()
     experiment.save()
-    compilers = _Compilers(experiment)
+    compilers = _environments(experiment)
     try:
         model, done = _model(experiment, VecMonitor(compilers), resume=resume)
         curve = Curve(metric=experiment.optimization.metric)
@@ -67,22 +66,17 @@ def train(
     return Learned({MODEL: model}, curve)
 
 
-class _Compilers(CompilerVecEnv):
-    """Environments of one training, in one thread."""
-
-    def __init__(self, experiment: Experiment) -> None:
-        made = [
-            experiment.make_env(worker) for worker in range(experiment.settings.workers)
-        ]
-        if hasattr(made[0], "possible_agents"):
-            raise InvalidArgument(
-                f"'{experiment.optimization.name}' has several agents:"
-                f" {', '.join(made[0].possible_agents)}; they learn by --engine rllib"
-            )
-        self.envs: list[CompilerEnv] = made
-        VecEnv.__init__(
-            self, len(made), made[0].observation_space, made[0].action_space
+def _environments(experiment: Experiment) -> CompilerVecEnv:
+    """Those of one training, in one thread."""
+    made = [
+        experiment.make_env(worker) for worker in range(experiment.settings.workers)
+    ]
+    if hasattr(made[0], "possible_agents"):
+        raise InvalidArgument(
+            f"'{experiment.optimization.name}' has several agents:"
+            f" {', '.join(made[0].possible_agents)}; they learn by --engine rllib"
         )
+    return CompilerVecEnv.of(made)
 
 
 def _model(

@@ -41,7 +41,7 @@ class TrainingSettings:
         Option(help="Of the network's optimiser.", show_default="0.0005; ars: 0.1"),
     ] = None
     gamma: Annotated[
-        float, Option(help="How much a reward is worth one action later.")
+        float, Option(help="How much a reward is worth one action later (not ars).")
     ] = 0.99
     entropy: Annotated[
         float,
@@ -50,7 +50,9 @@ class TrainingSettings:
     rollout: Annotated[
         int,
         Option(
-            min=1, help="Actions between two updates, of all workers (ppo, a2c, appo)."
+            min=1,
+            help="Actions between two updates, of all workers (ppo, a2c, appo); with"
+            " a2c 16 of each at most.",
         ),
     ] = 512
     every: Annotated[int, Option(min=1, help="Actions between checkpoints.")] = 5_000

@@ -5,6 +5,8 @@ The C++ half of mlbridge: the codec and the server that compilers link.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy
+
 
 VERSION: str = '0.1.0'
 
@@ -217,6 +219,33 @@ def in_process_schemes(onnxruntime: str = '') -> list[Scheme]:
     """
     The schemes of models in this process. Runners that are made with the same ones share their models. onnxruntime: its library, unless a spec or the environment names one.
     """
+
+class Decision:
+    """
+    What a model's metadata want to be made of its outputs, as in the compiler's process: docs/model-metadata.md. Used by one thread at a time.
+    """
+
+    def __init__(self, model: str, metadata: dict[str, str], outputs: dict[str, str], seed: int = 0) -> None:
+        """
+        outputs: the element type of each, by name. Raises Malformed where the metadata say what is not known, SchemaMismatch where they do not fit the outputs.
+        """
+
+    @property
+    def output(self) -> str | None:
+        """The only output that is wanted; None for all of them."""
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the answer is an index in it, and not the output itself."""
+
+    @property
+    def refuses_non_finite(self) -> bool:
+        """Whether features that are not finite are refused."""
+
+    def choose(self, scores: numpy.ndarray) -> numpy.ndarray:
+        """
+        The index for each row of scores along the innermost extent, int64. Raises SchemaMismatch where there is nothing to choose from, ModelError where a score is NaN, or the greatest that is to be drawn with is infinite.
+        """
 
 def serialize(tensors: dict[str, Any], serdes: str, side: str, bare: bool = False, formats: Sequence[Format] = ()) -> bytes:
     """One message with these tensors, as the side writes it."""

@@ -6,10 +6,11 @@
 import logging
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from os import PathLike, fspath
+from os import PathLike
 
 from mlbridge import _core, grpc
 from mlbridge.errors import InvalidArgument
+from mlbridge.files import spec_of
 
 logger = logging.getLogger("mlbridge")
 
@@ -59,7 +60,7 @@ def open_doors(
     local: dict[str, tuple[str | None, tuple[int, int]]] = {}
     remote: list[str] = []
     for place in places:
-        spec = place if isinstance(place, str) else f"pipe:{fspath(place)}"
+        spec = place if isinstance(place, str) else spec_of("pipe", place)
         if grpc.is_named_in(spec):
             remote.append(spec)
             continue

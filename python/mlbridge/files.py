@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
+from urllib.parse import quote
 
 from mlbridge.errors import InvalidArgument
 
@@ -41,6 +42,14 @@ def expect_regular_file(path: str | os.PathLike[str]) -> None:
         f"{os.fspath(path)}: expected a regular file, found "
         f"{next(found, 'a file of another kind')}"
     )
+
+
+def spec_of(scheme: str, path: str | os.PathLike[str]) -> str:
+    """The model spec of a file or a socket, whatever characters its name has.
+
+    With the absolute path, no part of which can be taken for a label.
+    """
+    return f"{scheme}:{quote(os.fsencode(Path(path).absolute()), safe='/')}"
 
 
 class OwnFolder:

@@ -23,7 +23,7 @@ from mlbridge.errors import (
     Timeout,
     Unsupported,
 )
-from mlbridge.files import OwnFolder
+from mlbridge.files import OwnFolder, spec_of
 from mlbridge.printable import names
 from mlbridge.types import Features
 
@@ -126,12 +126,11 @@ class TrainingChannel:
         self._folder: OwnFolder | None = None
         if place.rstrip(":/") in ("grpc", "grpc+unix"):
             self._folder = OwnFolder("mlbridge-")
-            name = str(self._folder.path / "env").replace("%", "%25")
             # What a compiler speaks unless it is told may depend on what it links;
             # this one is told, and every one has the bitstream.
             if "serdes=" not in options:
                 options += f"{'&' if options else ''}serdes=bitstream"
-            spec = f"grpc+unix:{name}?{options}"
+            spec = f"{spec_of('grpc+unix', self._folder.path / 'env')}?{options}"
         self._spec = spec
         self._trainer = _module().Trainer(spec, _core.formats())
 

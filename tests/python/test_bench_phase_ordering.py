@@ -37,7 +37,7 @@ from mlbridge_benchmarks.phase_ordering.original import OriginalTools
 from mlbridge_benchmarks.phase_ordering.task import SEEN, Sample, prepare
 from mlbridge_benchmarks.phase_ordering.training import Episode, Played
 from mlbridge_optimizations.corpus import manifest, toolchain
-from mlbridge_optimizations.phase_ordering.environment.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOptions
 from mlbridge_optimizations.phase_ordering.environment.environment import (
     PhaseOrderingEnv,
 )
@@ -91,7 +91,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def policy(vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The network of random weights that the benchmarks make."""
-    options = CompilerOptions(
+    options = EpisodeOptions(
         observation=SEEN, reward="none", steps=STEPS, vocabulary=vocabulary
     )
     return prepare(tmp_path_factory.mktemp("policy"), None, options, seed=1).model
@@ -146,7 +146,7 @@ def test_single_passes_by_a_network_of_random_weights(
         *("--flow", "Gymnasium"),
     )
     assert "4 actions at most" in output
-    options = CompilerOptions("oz", SEEN, "none", 20, vocabulary=vocabulary)
+    options = EpisodeOptions("oz", SEEN, "none", 20, vocabulary=vocabulary)
     deployed = prepare(tmp_path, None, options, seed=1)
     count = len(deployed.compiler.space.actions)
     (module, _) = Sample.draw(corpus, 2, 0).modules
@@ -294,7 +294,7 @@ def test_machine_code_is_only_made_where_it_is_wanted(
     with pytest.raises(mlbridge.Unsupported, match=r"emx_onnx_cgen.*scripts/make-venv"):
         need_packages("bench gym", None, None)
     need_packages("bench gym", ["onnx"], None)
-    deployed = prepare(tmp_path, policy, CompilerOptions(), seed=0)
+    deployed = prepare(tmp_path, policy, EpisodeOptions(), seed=0)
     assert list(compile_time.flows(["onnx"], deployed, tmp_path)) == ["onnx"]
     assert not list(tmp_path.glob("*.so"))
 
@@ -303,10 +303,10 @@ def test_a_flow_without_grpc_says_what_to_do(
     policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mlbridge._grpc", None)
-    deployed = prepare(tmp_path, policy, CompilerOptions(), seed=0)
+    deployed = prepare(tmp_path, policy, EpisodeOptions(), seed=0)
     with pytest.raises(mlbridge.Unsupported, match=r"no gRPC.*--flow"):
         compile_time.flows(["shm", "gRPC"], deployed, tmp_path)
-    setting = training.Setting(CompilerOptions(), tmp_path)
+    setting = training.Setting(EpisodeOptions(), tmp_path)
     with pytest.raises(mlbridge.Unsupported, match=r"no gRPC.*--flow"):
         setting.make("gRPC", [])
 
@@ -340,7 +340,7 @@ def test_the_stock_tools_see_what_the_plugin_sees(
     env = PhaseOrderingEnv(
         modules=[module], observation=observation, reward="none", vocabulary=vocabulary
     )
-    options = CompilerOptions("oz", observation, vocabulary=vocabulary)
+    options = EpisodeOptions("oz", observation, vocabulary=vocabulary)
     tools = OriginalTools(options, tmp_path)
     state, following = tmp_path / "a.bc", tmp_path / "b.bc"
     try:
@@ -367,7 +367,7 @@ def test_the_stock_tools_see_what_the_plugin_sees(
 
 def test_what_the_stock_tools_do_not_tell(tmp_path: Path) -> None:
     with pytest.raises(mlbridge.Unsupported, match="'counts'"):
-        OriginalTools(CompilerOptions(observation=("counts",)), tmp_path)
+        OriginalTools(EpisodeOptions(observation=("counts",)), tmp_path)
 
 
 def test_a_sample_follows_from_its_seed(corpus: Path) -> None:

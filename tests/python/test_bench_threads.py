@@ -11,9 +11,10 @@ import pytest
 
 from bench_build import build_or_skip, measured, refused, run_bench
 from mlbridge import ModelError, OSFailure
+from mlbridge_benchmarks.common.imitation import Model, Source
 from mlbridge_benchmarks.overhead import overhead
 from mlbridge_benchmarks.threads import threads
-from mlbridge_benchmarks.threads.threads import Cell, Model, Round
+from mlbridge_benchmarks.threads.threads import Cell, Round
 from mlbridge_optimizations.corpus.sources import source_program
 from mlbridge_optimizations.corpus.toolchain import CLANG
 from stock_llvm import children
@@ -81,7 +82,7 @@ def test_threads_and_processes(build: Path, tmp_path: Path, sources: list[str]) 
 def test_a_model_that_fails_ends_the_run(build: Path, tmp_path: Path) -> None:
     before = children()
     plugin = build.parent / "lib" / "MLBridgeLLVM.so"
-    modules = threads.emit_bitcode([threads.Source("a", PROGRAM)], tmp_path)
+    modules = threads.emit_bitcode([Source("a", PROGRAM)], tmp_path)
     missing = Model("aot", "aot:/nowhere/lib.so")
     for side in threads.SIDES:
         with pytest.raises(ModelError, match="compile-client ended with status 1"):
@@ -90,7 +91,7 @@ def test_a_model_that_fails_ends_the_run(build: Path, tmp_path: Path) -> None:
         overhead.compile_once(
             build,
             overhead.Variant("+ aot", ("-fpass-plugin=/nowhere",), (), asks=True),
-            threads.Source("a", PROGRAM),
+            Source("a", PROGRAM),
             tmp_path / "a.o",
         )
     assert children() == before
@@ -99,7 +100,7 @@ def test_a_model_that_fails_ends_the_run(build: Path, tmp_path: Path) -> None:
 def test_a_model_decides_what_is_compiled(build: Path, tmp_path: Path) -> None:
     """The plug-in is asked by compile-client, as by clang."""
     plugin = build.parent / "lib" / "MLBridgeLLVM.so"
-    modules = threads.emit_bitcode([threads.Source("a", PROGRAM)], tmp_path)
+    modules = threads.emit_bitcode([Source("a", PROGRAM)], tmp_path)
     digests = {}
     for spec in ("", f"record:{tmp_path}/log|none"):
         threads.compile_modules(

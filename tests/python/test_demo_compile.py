@@ -117,12 +117,6 @@ def test_table_of_unlike_logs(tmp_path: Path) -> None:
         read_table([Unit("absent", tmp_path / "absent.log")])
 
 
-def test_paths_in_specs() -> None:
-    assert toolchain.in_spec(Path("/tmp/a b|c?d=e&f%g/{module}")) == (
-        "/tmp/a%20b%7Cc%3Fd%3De%26f%25g/%7Bmodule%7D"
-    )
-
-
 def program(folder: Path, **sources: str) -> SourceProgram:
     paths = []
     for name, text in sources.items():

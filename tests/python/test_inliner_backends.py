@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -27,12 +28,13 @@ pytest.importorskip("torch", reason="the demo's packages are not installed")
 
 from mlbridge import aot, batched, inprocess, serving
 from mlbridge.doctor import find_llvm_plugin
+from mlbridge.files import spec_of
 from mlbridge_optimizations.corpus.sources import SourceProgram
 from mlbridge_optimizations.corpus.toolchain import CLANG, mllvm, run
 from mlbridge_optimizations.inlining.corpus import TEST, fetch
 from mlbridge_optimizations.inlining.network import InliningNetwork
 from mlbridge_optimizations.inlining.policy import Policy
-from mlbridge_optimizations.inlining.toolchain import in_spec, model_flags
+from mlbridge_optimizations.inlining.toolchain import model_flags
 from programs import IS_FULL
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,7 +131,7 @@ class Reference:
 def served(scheme: str, folder: Path) -> Iterator[tuple[str, CountingPolicy]]:
     """The policy in this process, and how compilers reach it."""
     policy = CountingPolicy()
-    spec = f"{scheme}:{in_spec(folder / 'model')}"
+    spec = spec_of(scheme, folder / "model")
     with serving(policy, spec, on_error="raise"):
         yield spec, policy
 
@@ -231,7 +233,7 @@ def test_by_tensorflow(
     )
     monkeypatch.setenv("MLBRIDGE_TENSORFLOW", str(runtime))
     monkeypatch.setenv("MLBRIDGE_MODULES", str(ROOT / "build/tensorflow/lib"))
-    spec = f"tf:{in_spec(saved)}"
+    spec = spec_of("tf", saved)
     compare("tf", reference, compile_all(units, tmp_path / "objects", plugin, spec))
 
 
@@ -244,7 +246,7 @@ def test_by_code_of_tensorflow(
 ) -> None:
     """The same SavedModel, which TensorFlow's compiler has made machine code of."""
     folder = ROOT / "build/tensorflow/tests/tensorflow"
-    spec = f"aot:{in_spec(folder / 'libtf-aot-inliner-library.so')}"
+    spec = spec_of("aot", folder / "libtf-aot-inliner-library.so")
     compare("tf aot", reference, compile_all(units, tmp_path, plugin, spec))
 
 
@@ -265,8 +267,8 @@ def in_process_spec(scheme: str, request: pytest.FixtureRequest) -> str:
         runtime = inprocess.onnxruntime()
         if runtime is None:
             pytest.skip("no ONNX Runtime here")
-        return f"onnx:{in_spec(file)}?runtime={in_spec(runtime)}"
-    return f"aot:{in_spec(request.getfixturevalue('library'))}"
+        return f"{spec_of('onnx', file)}?runtime={quote(str(runtime))}"
+    return spec_of("aot", request.getfixturevalue("library"))
 
 
 @pytest.mark.parametrize("scheme", ["onnx", "aot", "builtin"])
@@ -327,7 +329,7 @@ def test_32_compilers_on_one_model_and_on_32(
         at = tmp_path / unit.source.stem
         policy = Policy(InliningNetwork.load(MODEL / "inliner.pt"))
         with serving(policy, f"pipe:{at}", on_error="raise") as served:
-            made = unit.compile(tmp_path / "alone", plugin, f"pipe:{in_spec(at)}")
+            made = unit.compile(tmp_path / "alone", plugin, spec_of("pipe", at))
         assert made.decisions == served.statistics.questions
         return made.contents, made.decisions
 
@@ -347,7 +349,7 @@ def test_32_compilers_on_one_model_and_on_32(
 
     def together(index: int) -> bytes:
         unit, *_ = expected[index]
-        spec = f"{schemes[index % 2]}:{in_spec(at)}"
+        spec = spec_of(schemes[index % 2], at)
         return unit.compile(tmp_path / "together", plugin, spec).contents
 
     with (
@@ -385,14 +387,14 @@ def test_a_killed_compiler_leaves_the_others_alone(
 ) -> None:
     lua = programs["lua"]
     at = tmp_path / "model"
-    policy = Policy(InliningNetwork.load(MODEL / "inliner.pt"))
+    policy = CountingPolicy()
     source = max(lua.sources, key=lambda path: path.stat().st_size)
     command: list[str | Path] = [
         *(CLANG, "-Oz", "-w", *lua.flags),
-        *model_flags(plugin, f"pipe:{in_spec(at)}"),
+        *model_flags(plugin, spec_of("pipe", at)),
         *("-c", source, "-o"),
     ]
-    with serving(batched(policy.decide_together), f"pipe:{at}", max_batch=8) as served:
+    with serving(batched(policy.together), f"pipe:{at}", max_batch=8) as served:
         victims = [
             subprocess.Popen([*command, tmp_path / f"victim{i}.o"]) for i in range(3)
         ]

@@ -4,6 +4,7 @@
 """Models in this process, ``onnx:FILE``; ONNX Runtime's own Python is the judge."""
 
 import multiprocessing
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from mlbridge import (
     read_log,
 )
 from mlbridge.doctor import checks
+from mlbridge.files import spec_of
 from programs import in_threads, run_python
 
 pytestmark = pytest.mark.skipif(
@@ -60,6 +62,23 @@ def lstm(path: Path) -> Path:
     return g.save(
         path, inputs, [("probabilities", FLOAT, [1, 5]), ("best", INT64, [1])]
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["lr=0.1/model", "a?b|c d%41&e", "{module}", "a,b=c", "é\udcff"]
+)
+def test_every_file_name_has_a_spec(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path(name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(mlp(tmp_path / "mlp.onnx").read_bytes())
+    spec = spec_of("onnx", path)
+    assert not set("?|=%&{}") & set(re.sub("%[0-9A-F]{2}", "", spec))
+    with ModelRunner(f"{spec}?decide=argmax") as runner:
+        best = runner.evaluate({"x": np.zeros((1, 300), np.float32)}, int)
+    assert 0 <= best < 15
 
 
 def test_answers_as_onnxruntime_does(tmp_path: Path) -> None:

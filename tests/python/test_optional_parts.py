@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("ray", reason="Ray is not installed: run scripts/make-venv train")
 
 from mlbridge import ModelRunner
-from mlbridge_optimizations.registry import find
+from mlbridge_optimizations.registry import of_file
 from mlbridge_optimizations.training import policy
 from mlbridge_optimizations.training.experiment import MODEL, Experiment
 from mlbridge_optimizations.training.settings import TrainingSettings
@@ -37,7 +37,7 @@ pytestmark = [
 def spills(tmp_path_factory: pytest.TempPathFactory) -> Any:
     file = tmp_path_factory.mktemp("spills") / "spills.py"
     file.write_text(SPILLS)
-    return find(str(file))
+    return of_file(file)
 
 
 @pytest.fixture(scope="module")

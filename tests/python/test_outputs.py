@@ -24,7 +24,7 @@ from mlbridge_optimizations.phase_ordering.environment.actions import (
     ActionSpace,
 )
 from mlbridge_optimizations.phase_ordering.environment.compiler import (
-    CompilerOptions,
+    EpisodeOptions,
     SequenceRunner,
 )
 from mlbridge_optimizations.phase_ordering.evaluation import outputs
@@ -193,7 +193,7 @@ def random_network(folder: Path, space: str) -> Path:
     from mlbridge_optimizations.phase_ordering.model.network import Normalised, Scores
 
     torch.manual_seed(len(space))
-    options = CompilerOptions(space, ("histogram", "counts", "step", "actions"))
+    options = EpisodeOptions(space, ("histogram", "counts", "step", "actions"))
     normalised = Normalised(options.widths, options.steps)
     network = torch.nn.Sequential(
         torch.nn.Linear(normalised.out_features, 32),
@@ -296,7 +296,7 @@ def test_after_ctrl_c_nothing_is_run_any_more(
     found = small_corpus(tmp_path / "corpus", overflow=OVERFLOW)
     space, numbers = outputs.every_action()
     space.save(tmp_path / "actions.json")
-    options = CompilerOptions(
+    options = EpisodeOptions(
         str(tmp_path / "actions.json"), ("step",), "none", len(space.actions)
     )
     run, done = runs.Tester.run, []

@@ -32,7 +32,7 @@ from mlbridge_optimizations.phase_ordering.environment.actions import (
     ActionSpace,
 )
 from mlbridge_optimizations.phase_ordering.environment.compiler import (
-    CompilerOptions,
+    EpisodeOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
@@ -102,7 +102,7 @@ def test_an_episode_ends_after_its_steps_and_adds_up(folder: Path) -> None:
 
 
 def test_stock_oz_is_clang_s_but_for_ties(folder: Path, tmp_path: Path) -> None:
-    with SequenceRunner(CompilerOptions(observation=("step",))) as runner:
+    with SequenceRunner(EpisodeOptions(observation=("step",))) as runner:
         for module in corpus.load(folder).modules():
             stock = runner.run(module, []).oz
             toolchain.compile_bitcode(module, tmp_path / "oz.o", "-Oz")
@@ -113,16 +113,16 @@ def test_stock_oz_is_clang_s_but_for_ties(folder: Path, tmp_path: Path) -> None:
 
 def test_sizes_are_those_of_the_object(huffman: Path, tmp_path: Path) -> None:
     sequence = [0, 1, 2, 3, 8]
-    options = CompilerOptions(observation=("step",))
+    options = EpisodeOptions(observation=("step",))
     with SequenceRunner(options) as runner:
         sizes = runner.run(huffman, sequence)
         runner.write(huffman, sequence, tmp_path / "a.o")
     assert text_size((tmp_path / "a.o").read_bytes(), "a.o") == sizes.last
-    with SequenceRunner(CompilerOptions(reward="none")) as runner:
+    with SequenceRunner(EpisodeOptions(reward="none")) as runner:
         assert runner.last_size(huffman, sequence, tmp_path / "b.o") == sizes.last
     # The whole sequence as one action, in one run of its passes.
     options.space.of_sequences([sequence], "whole", "").save(tmp_path / "whole.json")
-    one = CompilerOptions(str(tmp_path / "whole.json"), ("step",), steps=1)
+    one = EpisodeOptions(str(tmp_path / "whole.json"), ("step",), steps=1)
     with SequenceRunner(one) as runner:
         assert runner.run(huffman, [0]).last == sizes.last
 
@@ -314,7 +314,7 @@ def test_a_return_may_be_relative_to_oz(
     assert totals["oz"] != pytest.approx(totals["start"])
 
 
-def test_failing_at_once_is_worth_oz(huffman: Path, crashing: CompilerOptions) -> None:
+def test_failing_at_once_is_worth_oz(huffman: Path, crashing: EpisodeOptions) -> None:
     with made(
         modules=[huffman], action=crashing.actions, steps=2, baseline="oz"
     ) as env:
@@ -378,7 +378,7 @@ def test_a_compiler_that_dies_costs_one_episode(
 
 
 def test_a_sequence_on_which_a_compiler_dies_says_how_to_see_it(huffman: Path) -> None:
-    with SequenceRunner(CompilerOptions(observation=("step",))) as runner:
+    with SequenceRunner(EpisodeOptions(observation=("step",))) as runner:
         expected = runner.run(huffman, [0, 1])
         runner.reset(huffman)
         assert runner.pid is not None
@@ -389,16 +389,16 @@ def test_a_sequence_on_which_a_compiler_dies_says_how_to_see_it(huffman: Path) -
 
 
 @pytest.fixture
-def crashing(tmp_path: Path) -> CompilerOptions:
+def crashing(tmp_path: Path) -> EpisodeOptions:
     """The first action does nothing, the second crashes."""
     passes = {"nothing": "no-op-module", "crash": "trigger-crash-module"}
     actions = tuple(Action(*each) for each in passes.items())
     ActionSpace("crashing", "", "", actions).save(tmp_path / "crashing.json")
-    return CompilerOptions(str(tmp_path / "crashing.json"), ("step",), "text-size", 4)
+    return EpisodeOptions(str(tmp_path / "crashing.json"), ("step",), "text-size", 4)
 
 
 def test_sequences_that_crash_cost_themselves_only(
-    huffman: Path, crashing: CompilerOptions
+    huffman: Path, crashing: EpisodeOptions
 ) -> None:
     with SequenceRunner(crashing) as runner:
         expected = runner.run(huffman, [0])
@@ -411,7 +411,7 @@ def test_sequences_that_crash_cost_themselves_only(
 
 
 def test_a_crash_of_many_steps_says_all_that_was_taken(
-    huffman: Path, crashing: CompilerOptions
+    huffman: Path, crashing: EpisodeOptions
 ) -> None:
     with SequenceRunner(crashing) as runner:
         runner.reset(huffman)
@@ -421,7 +421,7 @@ def test_a_crash_of_many_steps_says_all_that_was_taken(
     assert caught.value.pipeline == "no-op-module,trigger-crash-module"
 
 
-def test_a_time_out_is_no_crash(huffman: Path, crashing: CompilerOptions) -> None:
+def test_a_time_out_is_no_crash(huffman: Path, crashing: EpisodeOptions) -> None:
     with SequenceRunner(crashing, timeout=3.0) as runner:
         runner.reset(huffman)
         assert runner.pid is not None
@@ -433,7 +433,7 @@ def test_a_time_out_is_no_crash(huffman: Path, crashing: CompilerOptions) -> Non
 
 
 def test_a_module_that_no_compiler_survives(
-    huffman: Path, crashing: CompilerOptions, tmp_path: Path
+    huffman: Path, crashing: EpisodeOptions, tmp_path: Path
 ) -> None:
     space = replace(crashing.space, prologue="trigger-crash-module")
     space.save(tmp_path / "prologue.json")
@@ -446,7 +446,7 @@ def test_a_module_that_no_compiler_survives(
 
 
 def test_a_failure_ends_all_compilers(huffman: Path) -> None:
-    options = CompilerOptions(observation=("step",), reward="none")
+    options = EpisodeOptions(observation=("step",), reward="none")
     waiting, begun = threading.Event(), []
 
     def work(runner: SequenceRunner, item: int) -> None:
@@ -471,7 +471,7 @@ def test_a_failure_ends_all_compilers(huffman: Path) -> None:
     assert len(begun) < 6
 
 
-def test_crashes_in_a_row_end_nothing(huffman: Path, crashing: CompilerOptions) -> None:
+def test_crashes_in_a_row_end_nothing(huffman: Path, crashing: EpisodeOptions) -> None:
     with PhaseOrderingEnv(modules=[huffman], action=crashing.actions) as env:
         for _ in range(5):
             env.reset()

@@ -20,20 +20,26 @@ from numpy.typing import NDArray
 
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
+from gymnasium import spaces
+
 from mlbridge.doctor import find_llvm_plugin
+from mlbridge.envs import CompilerEnv
 from mlbridge.envs.machine_code import text_size
+from mlbridge.envs.session import Outcome
 from mlbridge.errors import InvalidArgument, SchemaMismatch, Timeout, Unsupported
 from mlbridge_optimizations import corpus
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.extras import need
-from mlbridge_optimizations.phase_ordering.environment import environment
+from mlbridge_optimizations.optimization import NoSettings, Optimization
+from mlbridge_optimizations.phase_ordering.environment import environment, runners
 from mlbridge_optimizations.phase_ordering.environment.actions import (
     Action,
     ActionSpace,
 )
 from mlbridge_optimizations.phase_ordering.environment.compiler import (
-    CompilerOptions,
+    EpisodeOptions,
+    ModuleFailed,
     SequenceFailed,
     SequenceRunner,
 )
@@ -143,7 +149,7 @@ def modules(folder: Path) -> list[Path]:
 
 
 def test_a_search_finds_always_the_same(folder: Path, tmp_path: Path) -> None:
-    options = CompilerOptions(observation=("step",), reward="none", steps=8)
+    options = EpisodeOptions(observation=("step",), reward="none", steps=8)
     chosen = coreset.balanced(corpus.load(folder).files("training", most=SMALL), 4, 0)
     assert {path.parent.name for path in chosen} == {"bzip2", "lua"}
     wanted, log = SearchSettings(evaluations=12, length=8), tmp_path / "search.jsonl"
@@ -168,7 +174,7 @@ def test_a_search_goes_on_after_crashes(folder: Path, tmp_path: Path) -> None:
     space = ActionSpace.load("oz")
     crash = Action("crash", "trigger-crash-module")
     replace(space, actions=(*space.actions[:4], crash)).save(tmp_path / "crash.json")
-    options = CompilerOptions(
+    options = EpisodeOptions(
         str(tmp_path / "crash.json"), ("step",), reward="none", steps=4
     )
     chosen = modules(folder)[:2]
@@ -188,7 +194,7 @@ def test_what_was_found_otherwise_is_not_used(folder: Path, tmp_path: Path) -> N
     log, module = tmp_path / "search.jsonl", tmp_path / "bzip2" / "huffman.c.bc"
     module.parent.mkdir()
     module.write_bytes((folder / "bzip2" / "huffman.c.bc").read_bytes())
-    options = CompilerOptions(observation=("step",), reward="none", steps=8)
+    options = EpisodeOptions(observation=("step",), reward="none", steps=8)
     asked = {"settings": {"length": 8}}
     found = {"sequences": [[0]], "ratios": [1.0]}
     Kept(log, options, asked).add(module, found)
@@ -211,7 +217,7 @@ def test_what_was_found_otherwise_is_not_used(folder: Path, tmp_path: Path) -> N
 
 def test_a_table_is_of_its_space(folder: Path, tmp_path: Path) -> None:
     log, chosen = tmp_path / "table.jsonl", modules(folder)[:2]
-    options = CompilerOptions(observation=("step",), reward="none", steps=8)
+    options = EpisodeOptions(observation=("step",), reward="none", steps=8)
     first = tabulate(options, 1, chosen, [(0, 1, 2)], log)
     lines = log.read_text()
     again = tabulate(options, 1, chosen, [(0, 1, 2)], log)
@@ -225,7 +231,7 @@ def test_a_table_is_of_its_space(folder: Path, tmp_path: Path) -> None:
 
 def test_what_had_not_enough_time_is_tried_again(folder: Path, tmp_path: Path) -> None:
     log, (module, *_) = tmp_path / "table.jsonl", modules(folder)
-    options = CompilerOptions(observation=("step",), reward="none", steps=8)
+    options = EpisodeOptions(observation=("step",), reward="none", steps=8)
     wanted = [(0,), (0, 1), (0, 1, 2)]
     first = tabulate(options, 1, [module], wanted, log)
     line = json.loads(log.read_text())
@@ -349,13 +355,13 @@ def test_the_recipe_makes_a_model_that_picks_sequences(
     assert len(model.task.actions.actions) == count
     assert CoreSet.load(trained.model.with_name("core.json")) == trained.core
     assert trained.core.length == 8
-    options = CompilerOptions(observation=model.features, reward="none")
+    options = EpisodeOptions(observation=model.features, reward="none")
     with SequenceRunner(options) as runner:
         for module in modules(folder)[:3]:
             choices = model.choices(runner, module, 3, 0)
             assert not any(isinstance(choice, SequenceFailed) for choice in choices)
             assert len(set(choices)) == min(3, count)
-            assert choices[0] == model.decide_alone(runner, module)
+            assert choices[:1] == model.choices(runner, module, 1, 7)
             # Behind what it likes best comes the core set in its order.
             others = [choice for choice in choices[1:] if isinstance(choice, tuple)]
             assert others == sorted(others)
@@ -393,10 +399,10 @@ def test_looking_ahead(trained: coreset.Trained, folder: Path, tmp_path: Path) -
     model = Model(made.model)
     assert model.task.lookahead == 2
     as_in_clang(model, folder, tmp_path, asked=2)
-    options = CompilerOptions(str(tmp_path / "actions.json"), model.features, "none", 1)
+    options = EpisodeOptions(str(tmp_path / "actions.json"), model.features, "none", 1)
     with SequenceRunner(options) as runner:
         choices = model.choices(runner, modules(folder)[0], 3, 0)
-        assert choices[0] == model.decide_alone(runner, modules(folder)[0])
+        assert choices[:1] == model.choices(runner, modules(folder)[0], 1, 7)
         assert choices[0] in ((0,), (1,))
         assert choices[1:] == [n for n in ((0,), (1,), (2,)) if n != choices[0]][:2]
     for ahead in 1, 99:
@@ -404,12 +410,56 @@ def test_looking_ahead(trained: coreset.Trained, folder: Path, tmp_path: Path) -
             coreset.train(replace(wanted, ahead=ahead))
 
 
+def test_looking_ahead_survives_what_a_compiler_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: dict[str, Any] = {}
+
+    class Compiler:
+        """The second sequence seems to be the best by far, and crashes it."""
+
+        def __init__(self, options: EpisodeOptions, *, timeout: float) -> None:
+            self.widths = options.widths
+            found["timeout"] = timeout
+
+        def reset(self, module: Path) -> Outcome:
+            if module.name == "gone":
+                raise ModuleFailed("it crashed, too")
+            return Outcome({})
+
+        def step(self, module: Path, sequence: list[int]) -> Outcome:
+            if sequence == [1]:
+                raise SequenceFailed("it crashed")
+            rows = {n: np.ones(w, np.float32) for n, w in self.widths.items()}
+            rows["histogram"] *= 5 - sequence[0]
+            return Outcome(rows)
+
+        def close(self) -> None: ...
+
+    def export(network: Any, *_: Any, **__: Any) -> None:
+        found["weights"] = network.weights
+
+    monkeypatch.setattr(runners, "SequenceRunner", Compiler)
+    monkeypatch.setattr(coreset, "export_model", export)
+    monkeypatch.setattr(coreset, "_plot", lambda *_: None)
+    core = CoreSet(ActionSpace.load("oz"), ((0,), (1,), (2,)), (1.0, 1.0, 1.0), 1)
+    table = table_of([[90, 200, 80]] * 3, ["a", "b", "c"])
+    table.modules = ["one", "two", "gone"]
+    settings = replace(core_settings(tmp_path, tmp_path), ahead=3, timeout=7)
+    foresight = coreset._train_to_look_ahead(
+        settings, core, table, range(3), lambda stage, done, total: None
+    )
+    assert found["timeout"] == 7
+    assert np.isfinite(found["weights"].numpy()).all()
+    assert 0.8 < foresight.chosen < 0.9, "of the third but for what has no outcome"
+
+
 def as_in_clang(model: Model, folder: Path, tmp_path: Path, asked: int) -> None:
     """Stock clang takes what the model takes here."""
     plugin = find_llvm_plugin()
     assert plugin is not None, "scripts/build release"
     model.task.actions.save(tmp_path / "actions.json")
-    options = CompilerOptions(
+    options = EpisodeOptions(
         str(tmp_path / "actions.json"), model.features, "text-size", 1
     )
     flags = [f"-fpass-plugin={plugin}"]
@@ -418,7 +468,9 @@ def as_in_clang(model: Model, folder: Path, tmp_path: Path, asked: int) -> None:
         flags += ["-mllvm", f"-mlbridge{name}{option}"]
     with SequenceRunner(options) as runner:
         for module in modules(folder)[:4]:
-            (choice,) = model.decide_alone(runner, module)
+            (alone,) = model.choices(runner, module, 1, 0)
+            assert isinstance(alone, tuple)
+            (choice,) = alone
             expected = runner.run(module, [choice]).last
             target = tmp_path / "out.o"
             bitcode = ["-w", "-x", "ir", "-c", str(module), "-o", str(target)]
@@ -578,7 +630,7 @@ def test_sb3_trains_and_exports(experiment: Experiment, algo: str) -> None:
     about = json.loads(exported.path.with_name("settings.json").read_text())
     assert about["algo"] == algo
     with SequenceRunner(
-        CompilerOptions(observation=model.features, reward="none", steps=4)
+        EpisodeOptions(observation=model.features, reward="none", steps=4)
     ) as runner:
         module = modules(experiment.environment.corpus)[0]
         sequences = model.choices(runner, module, 3, seed=1)
@@ -645,6 +697,32 @@ def test_a_training_remembers_its_modules(
     said = replace(experiment.environment, kept_programs=3)
     env = replace(experiment, environment=said).make_env()
     assert env.options.kept_programs == 3
+
+
+@pytest.mark.parametrize(
+    ("engine", "algo", "actions"),
+    [
+        ("rllib", "ppo", spaces.Box(0, 1, (2,))),
+        ("sb3", "ars", spaces.Box(0, 1, (2,))),
+        ("sb3", "ars", spaces.MultiDiscrete([2, 3])),
+    ],
+)
+def test_what_could_not_be_exported_is_not_learned(
+    tmp_path: Path, engine: str, algo: str, actions: spaces.Space[Any]
+) -> None:
+    def make_env(settings: NoSettings, worker: int) -> CompilerEnv:
+        return CompilerEnv(["none"], observation_space=seen, action_space=actions)
+
+    seen = spaces.Box(0, 1, (3,))
+    settings = TrainingSettings(tmp_path, engine=engine, algo=algo, steps=1)
+    wanted = Experiment(Optimization("tea", "", make_env), NoSettings(), settings)
+    refused = f"{algo} of {engine} .* --engine sb3 --algo ppo or a2c"
+    with pytest.raises(Unsupported, match=refused):
+        wanted.networks(seen, actions)
+    if engine == "sb3":
+        with pytest.raises(Unsupported, match=refused):
+            policy.train(wanted)
+    wanted.changed(engine="sb3", algo="a2c").networks(seen, actions)
 
 
 def test_an_algorithm_that_there_is_not(experiment: Experiment) -> None:

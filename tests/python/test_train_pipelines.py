@@ -18,7 +18,7 @@ from mlbridge_optimizations.phase_ordering.environment.actions import (
     Action,
     ActionSpace,
 )
-from mlbridge_optimizations.phase_ordering.environment.compiler import CompilerOptions
+from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOptions
 from mlbridge_optimizations.phase_ordering.environment.measure import measure, oz_size
 from mlbridge_optimizations.phase_ordering.environment.pipeline import (
     managers,
@@ -68,7 +68,7 @@ def measurements(modules: list[Path], log: Path, workers: int = 1) -> Measuremen
     stock = Action("-Oz", library.pipeline())
     space = log.with_name("pipeline.json")
     ActionSpace("pipelines", "", library.prologue, (stock,)).save(space)
-    options = CompilerOptions(str(space), ("step",), "none", 1)
+    options = EpisodeOptions(str(space), ("step",), "none", 1)
     return Measurements(options, modules, workers=workers, timeout=60, log=log)
 
 
@@ -188,7 +188,7 @@ def test_llvm_takes_every_change(modules: list[Path], tmp_path: Path) -> None:
     # The compiler reads all of them before it runs one.
     actions = tuple(Action(str(n), text) for n, text in enumerate(pipelines))
     ActionSpace("all", "", library.prologue, actions).save(tmp_path / "all.json")
-    options = CompilerOptions(str(tmp_path / "all.json"), ("step",), "none", 1)
+    options = EpisodeOptions(str(tmp_path / "all.json"), ("step",), "none", 1)
     with compiler.SequenceRunner(options) as runner:
         runner.reset(modules[0])
     # And it lives on after any of many at once.

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
 
 import typer
 from rich.table import Table
 from typer import Argument, Option
 
 from mlbridge.errors import InvalidArgument
+from mlbridge.files import spec_of
+from mlbridge.options import with_options
 from mlbridge.terminal import console, errors
-from mlbridge_optimizations.commands.options import with_options
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
 from mlbridge_optimizations.extras import need
 
@@ -228,9 +228,7 @@ def _outputs(context: typer.Context, tried: Tried) -> None:
     from ..evaluation.outputs import OutputsSettings, check_outputs
 
     specs = tuple(
-        f"onnx:{quote(str(Path(name).resolve()), safe='/')}"
-        if Path(name).is_file()
-        else name
+        spec_of("onnx", name) if Path(name).is_file() else name
         for name in tried.model or ()
     )
     found = manifest.load(tried.corpus.resolve())

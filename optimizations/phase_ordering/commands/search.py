@@ -12,8 +12,8 @@ import typer
 from typer import Argument
 
 from mlbridge.errors import InvalidArgument
+from mlbridge.options import is_said, with_options
 from mlbridge.terminal import console
-from mlbridge_optimizations.commands.options import is_said, with_options
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
 from mlbridge_optimizations.extras import need
 
@@ -97,7 +97,7 @@ COMMANDS = {
 
 def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
     need(f"mlbridge {context.command_path.partition(' ')[2]}", PACKAGES)
-    from ..environment.compiler import CompilerOptions
+    from ..environment.compiler import EpisodeOptions
 
     if made.ahead and is_said(context, "observation"):
         raise InvalidArgument(
@@ -105,7 +105,7 @@ def _check(context: typer.Context, made: Made, actions: str = "oz") -> None:
             " actions: leave it"
         )
     names = tuple(made.observation.split(","))
-    CompilerOptions(actions, names, vocabulary=made.vocabulary).checked()
+    EpisodeOptions(actions, names, vocabulary=made.vocabulary).checked()
     if {"step", "actions"} & set(names):
         raise InvalidArgument(
             "--observation: one sequence is chosen before the first action, where there"

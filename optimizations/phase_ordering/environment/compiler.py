@@ -47,8 +47,8 @@ _OPTION = "-mlbridge-phase-ordering"
 
 
 @dataclass(frozen=True)
-class CompilerOptions:
-    """What the compiler of an environment is told."""
+class EpisodeOptions:
+    """What the compiler is told of its episodes."""
 
     actions: str = "oz"  # A space's name in the plug-in, or its file.
     # The features, of `FEATURES`.
@@ -89,12 +89,12 @@ class CompilerOptions:
         reward: str = "none",
         steps: int = 1,
         **more: Any,
-    ) -> "CompilerOptions":
+    ) -> "EpisodeOptions":
         """With a space that is written to a file, where the compiler finds it."""
         space.save(file)
         return cls(str(file), observation, reward, steps, **more)
 
-    def checked(self) -> "CompilerOptions":
+    def checked(self) -> "EpisodeOptions":
         """These, if all that they name is there and fits.
 
         Raises:
@@ -248,7 +248,7 @@ class SequenceRunner:
 
     def __init__(
         self,
-        options: CompilerOptions,
+        options: EpisodeOptions,
         *,
         spec: str = "shm",
         timeout: float = TIMEOUT,

@@ -25,7 +25,7 @@ from mlbridge.errors import InvalidArgument, PeerClosed, Timeout
 from mlbridge.types import Features
 from mlbridge_optimizations.corpus import manifest
 
-from .compiler import CompilerOptions
+from .compiler import EpisodeOptions
 
 logger = logging.getLogger("mlbridge.envs")
 
@@ -171,11 +171,11 @@ class EnvSettings:
             )
         return list(by_program.values())
 
-    def options(self, kept_programs: int | None) -> CompilerOptions:
+    def options(self, kept_programs: int | None) -> EpisodeOptions:
         """Of the compiler, which remembers so many modules."""
         names = self.observation
         is_file = Path(self.action).is_file()
-        return CompilerOptions(
+        return EpisodeOptions(
             str(Path(self.action).resolve()) if is_file else self.action,
             tuple(names.split(",") if isinstance(names, str) else names),
             self.reward,

@@ -18,14 +18,14 @@ from typing import Any
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import sha256
 
-from .compiler import CompilerOptions
+from .compiler import EpisodeOptions
 
 
 class Kept:
     """The lines of a file that hold for a compiler and for what it is asked."""
 
     def __init__(
-        self, file: Path | None, options: CompilerOptions, asked: Mapping[str, Any]
+        self, file: Path | None, options: EpisodeOptions, asked: Mapping[str, Any]
     ) -> None:
         """For lines that follow from what is asked; without a file nothing is kept."""
         self._file = file

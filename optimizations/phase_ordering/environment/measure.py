@@ -12,17 +12,18 @@ from typing import Any
 
 from mlbridge.envs.machine_code import text_size
 from mlbridge_optimizations.corpus import toolchain
+from mlbridge_optimizations.show import Show
 
 from .actions import NOTHING, Action, ActionSpace
 from .compiler import (
     TIMEOUT,
-    CompilerOptions,
+    EpisodeOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
 )
 from .kept import Kept
-from .runners import Runners, Show
+from .runners import Runners
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def measure(
     with tempfile.TemporaryDirectory(prefix="mlbridge-measure-") as folder:
         reward = "text-size" if with_oz else "none"
         file = Path(folder, "actions.json")
-        options = CompilerOptions.of(space, file, reward=reward, plugin=plugin)
+        options = EpisodeOptions.of(space, file, reward=reward, plugin=plugin)
         # Whatever else is wanted, a pipeline makes the same of a module.
         alone = Path(folder, "nothing.json")
         space_of((), prologue)[0].save(alone)

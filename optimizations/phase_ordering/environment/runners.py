@@ -9,19 +9,19 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
 
-from .compiler import TIMEOUT, CompilerOptions, SequenceRunner
+from mlbridge_optimizations.show import Show
+
+from .compiler import TIMEOUT, EpisodeOptions, SequenceRunner
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-Show = Callable[[int, int], None]  # Is told how many pieces are done, and of how many.
 
 
 class Runners:
     """Compilers for several threads: each takes one, and gives it back."""
 
     def __init__(
-        self, options: CompilerOptions, workers: int, timeout: float = TIMEOUT
+        self, options: EpisodeOptions, workers: int, timeout: float = TIMEOUT
     ) -> None:
         """Nothing is started before it is used; ``timeout`` as for each of them."""
         self.options = options

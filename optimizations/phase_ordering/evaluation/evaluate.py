@@ -30,10 +30,11 @@ from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Module, Program
+from mlbridge_optimizations.show import ShowStage
 
 from ..environment.actions import Order
 from ..environment.compiler import (
-    CompilerOptions,
+    EpisodeOptions,
     ModuleFailed,
     SequenceFailed,
     SequenceRunner,
@@ -45,7 +46,6 @@ from ..model.model import Model, Task
 from ..settings import Compared
 
 Array = NDArray[np.float64]
-Show = Callable[[str, int, int], None]
 T = TypeVar("T")
 
 # Of a stock clang in a process of its own; of -Oz all ratios are.
@@ -118,7 +118,7 @@ def evaluate(
     vocabulary: Path | None = None,
     jobs: int = 1,
     log: Path | None = None,
-    show: Show = lambda stage, done, total: None,
+    show: ShowStage = lambda stage, done, total: None,
 ) -> Evaluation:
     """Compares a model with the baselines on the files of a split.
 
@@ -268,13 +268,13 @@ def _rollouts(
     settings: EvaluationSettings,
     vocabulary: Path | None,
     jobs: int,
-    show: Show,
+    show: ShowStage,
 ) -> tuple[list[list[Order | None]], list[tuple[Path, SequenceFailed]]]:
     """The sequences that the model would try for each file, None where it fails."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-evaluate-") as folder:
         task = model.task
         # It sees no sizes, and none are measured.
-        options = CompilerOptions.of(
+        options = EpisodeOptions.of(
             task.actions,
             Path(folder, "actions.json"),
             model.features,
@@ -311,7 +311,7 @@ def _stock(level: str, unit: tuple[Program, Module]) -> int:
 
 
 def _sizes_of(
-    size: Callable[[T], int], files: Sequence[T], stage: str, jobs: int, show: Show
+    size: Callable[[T], int], files: Sequence[T], stage: str, jobs: int, show: ShowStage
 ) -> list[int]:
     sizes = []
     with ThreadPoolExecutor(jobs) as pool:

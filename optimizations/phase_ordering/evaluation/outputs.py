@@ -13,7 +13,7 @@ import json
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,13 @@ from mlbridge.files import OwnFolder
 from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus, Program, sha256
 from mlbridge_optimizations.corpus.runs import Run, Tester, tests_digest
+from mlbridge_optimizations.show import Show
 
 from ..environment.actions import ActionSpace
 from ..environment.compiler import (
     TIMED_OUT,
     TIMEOUT,
-    CompilerOptions,
+    EpisodeOptions,
     SequenceFailed,
     SequenceRunner,
 )
@@ -143,7 +144,7 @@ def check_outputs(
     settings: OutputsSettings,
     *,
     jobs: int = 1,
-    show: Callable[[int, int], None] = lambda done, total: None,
+    show: Show = lambda done, total: None,
 ) -> list[Outcome]:
     """Compares what programs write with what they write without optimisation.
 
@@ -159,7 +160,7 @@ def check_outputs(
     out.mkdir(parents=True, exist_ok=True)
     space, numbers = every_action()
     steps = len(space.actions)
-    options = CompilerOptions.of(
+    options = EpisodeOptions.of(
         space, out / "actions.json", steps=steps, plugin=settings.plugin
     )
     asked = {

@@ -4,13 +4,14 @@
 """Do programs still do what they should, compiled by what was chosen for each file?"""
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlbridge_optimizations.corpus import runs, toolchain
 from mlbridge_optimizations.corpus.manifest import Corpus
+from mlbridge_optimizations.show import Show
 
-from ..environment.compiler import TIMEOUT, CompilerOptions, SequenceRunner
+from ..environment.compiler import TIMEOUT, EpisodeOptions, SequenceRunner
 from ..environment.measure import space_of
 from .evaluate import Evaluation, Way
 
@@ -23,7 +24,7 @@ def run_programs(
     *,
     repeat: int = 3,
     timeout: float = TIMEOUT,
-    show: Callable[[int, int], None] = lambda done, total: None,
+    show: Show = lambda done, total: None,
 ) -> dict[str, tuple[runs.Run, runs.Run]]:
     """Runs each program as stock -Oz has compiled it and as a way has, in turn.
 
@@ -70,7 +71,7 @@ def _link(
     pipelines = [chosen.get(module.path) for module in modules]
     space, numbers = space_of((p for p in pipelines if p is not None), prologue)
     objects: list[Path] = []
-    options = CompilerOptions.of(space, folder / f"{program}.json")
+    options = EpisodeOptions.of(space, folder / f"{program}.json")
     with SequenceRunner(options, timeout=timeout) as runner:
         for module, pipeline in zip(modules, pipelines, strict=True):
             objects.append(folder / f"{program}-{len(objects)}.o")

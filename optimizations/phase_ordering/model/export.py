@@ -11,13 +11,13 @@ from mlbridge import ir2vec
 from mlbridge.export import Exported, FeatureSpec, Metadata, Training, export
 from mlbridge_optimizations.optimization import ModelFile
 
-from ..environment.compiler import CompilerOptions
+from ..environment.compiler import EpisodeOptions
 from .model import KEY, Task
 
 _MOST = 1e5  # Counts that an exported model is checked with are drawn up to here.
 
 
-def about_model(options: CompilerOptions, task: Task, seed: int) -> ModelFile:
+def about_model(options: EpisodeOptions, task: Task, seed: int) -> ModelFile:
     """What a model's file says: all that deployment has to know."""
     features = [
         FeatureSpec(
@@ -45,7 +45,7 @@ def about_model(options: CompilerOptions, task: Task, seed: int) -> ModelFile:
 def export_model(
     module: nn.Module,
     path: Path,
-    options: CompilerOptions,
+    options: EpisodeOptions,
     task: Task,
     *,
     seed: int,

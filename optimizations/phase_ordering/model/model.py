@@ -131,16 +131,6 @@ class Model:
         (found,) = self._session.run([self._output], inputs)
         return np.asarray(found[0], np.float64)
 
-    def decide_alone(self, runner: SequenceRunner, module: Path) -> Order:
-        """The actions it takes by itself: no machine code is made on the way.
-
-        Raises:
-            SequenceFailed: the compiler did not survive them.
-        """
-        if self.task.lookahead:
-            return (self._look_ahead(runner, module),)
-        return self._rollout(runner, module, None)
-
     def choices(
         self, runner: SequenceRunner, module: Path, count: int, seed: int
     ) -> list[Order | SequenceFailed]:

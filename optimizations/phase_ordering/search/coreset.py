@@ -26,9 +26,10 @@ from mlbridge_optimizations.corpus import manifest
 from mlbridge_optimizations.corpus.manifest import program_of
 from mlbridge_optimizations.corpus.recipes import SHARED
 from mlbridge_optimizations.plot import panels_of
+from mlbridge_optimizations.show import ShowStage
 
 from ..environment.actions import Action, ActionSpace, Order
-from ..environment.compiler import CompilerOptions, SequenceRunner
+from ..environment.compiler import EpisodeOptions, SequenceRunner
 from ..environment.runners import Runners
 from ..model.coreset import CoreSet
 from ..model.export import export_model
@@ -37,7 +38,7 @@ from ..settings import Made, Searched
 from . import lookahead
 from . import value as value_model
 from .changes import Library
-from .evolve import EvolutionSettings, Show, evolve
+from .evolve import EvolutionSettings, evolve
 from .lookahead import Foresight
 from .measurements import Measurements, Table, tabulate
 from .search import SearchSettings, search
@@ -86,7 +87,7 @@ class Trained:
 class Pool:
     """Sequences, and what is known of them."""
 
-    options: CompilerOptions  # Of the compiler, with the space that they are of.
+    options: EpisodeOptions  # Of the compiler, with the space that they are of.
     # By sequence, the programs in which it was found: none, where it is there whatever
     # is searched, or where that is not known.
     origins: dict[Order, frozenset[str]]
@@ -130,7 +131,7 @@ class Pool:
 
 
 def train(
-    settings: CoreSetSettings, show: Show = lambda stage, done, total: None
+    settings: CoreSetSettings, show: ShowStage = lambda stage, done, total: None
 ) -> Trained:
     """Searches, chooses, and trains.
 
@@ -177,7 +178,9 @@ def train(
     return Trained(core, pool.searched, fitted, foresight, path, table.failures)
 
 
-def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> Pool:
+def _pool(
+    settings: CoreSetSettings, small: Mapping[Path, int], show: ShowStage
+) -> Pool:
     if settings.evolution is not None:
         count = max(settings.searched, settings.evolution.modules)
         modules = balanced(small, count, settings.evolution.seed)
@@ -188,7 +191,7 @@ def _pool(settings: CoreSetSettings, small: Mapping[Path, int], show: Show) -> P
     if settings.core is not None:
         return of_core_set(CoreSet.load(settings.core), settings)
     how = settings.search
-    options = CompilerOptions(
+    options = EpisodeOptions(
         settings.actions, ("step",), "none", how.length, plugin=settings.plugin
     )
     modules = balanced(small, settings.searched, how.seed)
@@ -241,9 +244,9 @@ def _train_model(
     table: Table,
     chosen: Sequence[int],
     origins: Sequence[frozenset[str]],
-    show: Show,
+    show: ShowStage,
 ) -> Fitted:
-    options = CompilerOptions(
+    options = EpisodeOptions(
         settings.actions,
         tuple(settings.observation.split(",")),
         # What the table was made for; nothing is measured by it here.
@@ -254,7 +257,8 @@ def _train_model(
     )
     task = Task(_whole(core), 1, stop=False, observation=tuple(options.widths))
     modules = [Path(module) for module in table.modules]
-    rows = observe(options, modules, settings.workers)
+    with Runners(options, settings.workers, settings.timeout) as runners:
+        rows = observe(runners, modules)
     fitted = value_model.train(
         rows,
         table,
@@ -277,13 +281,12 @@ def _train_to_look_ahead(
     core: CoreSet,
     table: Table,
     chosen: Sequence[int],
-    show: Show,
+    show: ShowStage,
 ) -> Foresight:
     """The value of states, as a file beside the core set.
 
     Raises:
         InvalidArgument: there are not so many sequences.
-        SequenceFailed: a compiler did not survive one of them.
     """
     if not 2 <= settings.ahead <= len(core.sequences):
         raise InvalidArgument(
@@ -292,15 +295,12 @@ def _train_to_look_ahead(
         )
     space = _whole(core)
     actions, seen = settings.out / "core-actions.json", lookahead.OBSERVATION
-    options = CompilerOptions.of(space, actions, seen, plugin=settings.plugin)
+    options = EpisodeOptions.of(space, actions, seen, plugin=settings.plugin)
     modules = [Path(module) for module in table.modules]
-    rows = lookahead.outcomes(
-        options,
-        modules,
-        settings.ahead,
-        settings.workers,
-        partial(show, "Looking ahead"),
-    )
+    with Runners(options, settings.workers, settings.timeout) as runners:
+        rows = lookahead.outcomes(
+            runners, modules, settings.ahead, partial(show, "Looking ahead")
+        )
     every = np.ones(len(modules), bool)
     foresight = lookahead.train(
         rows,
@@ -324,16 +324,13 @@ def _whole(core: CoreSet) -> ActionSpace:
     )
 
 
-def observe(
-    options: CompilerOptions, modules: Sequence[Path], workers: int
-) -> NDArray[np.float32]:
+def observe(runners: Runners, modules: Sequence[Path]) -> NDArray[np.float32]:
     """The features of modules before the first action, in rows."""
 
     def row(runner: SequenceRunner, module: Path) -> NDArray[np.float32]:
-        return options.row(runner.reset(module).features)
+        return runners.options.row(runner.reset(module).features)
 
-    with Runners(options, workers) as runners:
-        found = dict(runners.map(row, modules))
+    found = dict(runners.map(row, modules))
     return np.stack([found[module] for module in modules])
 
 
@@ -378,11 +375,11 @@ def _plot(core: CoreSet, draw: Callable[[Any], None], path: Path) -> None:
 
 
 def of_actions(
-    options: CompilerOptions,
+    options: EpisodeOptions,
     modules: Sequence[Path],
     settings: SearchSettings,
     made: Made,
-    show: Show,
+    show: ShowStage,
 ) -> Pool:
     """The best sequence of actions for each module, and the space's own order."""
     log = made.out / "search.jsonl"
@@ -410,7 +407,7 @@ def of_pipelines(
     searched: int,
     settings: EvolutionSettings,
     made: Made,
-    show: Show,
+    show: ShowStage,
     begin: Path | None,
 ) -> Pool:
     """Pipelines for all modules, and the best for each of the first so many.
@@ -480,5 +477,5 @@ def of_core_set(core: CoreSet, made: Made) -> Pool:
     )
 
 
-def _compiler(space: ActionSpace, made: Made, name: str) -> CompilerOptions:
-    return CompilerOptions.of(space, made.out / name, plugin=made.plugin)
+def _compiler(space: ActionSpace, made: Made, name: str) -> EpisodeOptions:
+    return EpisodeOptions.of(space, made.out / name, plugin=made.plugin)

@@ -18,12 +18,11 @@ from itertools import accumulate
 from pathlib import Path
 
 from mlbridge.errors import InvalidArgument
+from mlbridge_optimizations.show import ShowStage
 
 from ..settings import ByPipelines
 from .changes import NONE, Change, Changes, Library
 from .measurements import FAILED_RATIO, Measurements
-
-Show = Callable[[str, int, int], None]
 
 # How often the best, the second, ... of the candidates is changed further.
 _PREFERENCE = (6, 4, 3, 2, 2, 2)
@@ -71,7 +70,7 @@ def evolve(
     measurements: Measurements,
     searched: int,
     settings: EvolutionSettings,
-    show: Show = lambda stage, done, total: None,
+    show: ShowStage = lambda stage, done, total: None,
     starts: Sequence[Changes] = (),
 ) -> Evolved:
     """Searches for all modules together, then for each of the first so many by itself.
@@ -224,7 +223,7 @@ class _Joint:
             for change in dict.fromkeys(library.draw(draw) for _ in range(left))
         ]
 
-    def extend(self, stage: str, count: int, show: Show) -> None:
+    def extend(self, stage: str, count: int, show: ShowStage) -> None:
         """Chooses one more pipeline, the best of all so far and of so many new ones."""
         settings = self._settings
         race = self._modules[: settings.race]

@@ -9,7 +9,7 @@ often each kind of instruction occurs, learned from the differences between resu
 the same module: what all results of a module have in common cancels out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -19,8 +19,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..environment.compiler import CompilerOptions, SequenceRunner
-from ..environment.runners import Runners, Show
+from mlbridge_optimizations.show import Show
+
+from ..environment.compiler import SequenceFailed, SequenceRunner
+from ..environment.runners import Runners
 from .measurements import Table
 from .value import module_weights
 
@@ -82,30 +84,31 @@ class Foresight:
 
 
 def outcomes(
-    options: CompilerOptions,
+    runners: Runners,
     modules: Sequence[Path],
     ahead: int,
-    workers: int,
     show: Show = lambda done, total: None,
 ) -> NDArray[np.float32]:
     """The features of what each of the first actions makes of modules.
 
     Returns:
-        [modules, ahead, widths].
-
-    Raises:
-        SequenceFailed: a compiler did not survive one of them.
+        [modules, ahead, widths]. Where the compiler fails there is no outcome, but NaN:
+        nothing is learned from it, and it is never chosen, as `Model` does not.
     """
+    options = runners.options
+    nothing = np.full(sum(options.widths.values()), np.nan, np.float32)
+
+    def row(runner: SequenceRunner, module: Path, action: int) -> NDArray[np.float32]:
+        try:
+            runner.reset(module)
+            return options.row(runner.step(module, [action]).features)
+        except SequenceFailed:
+            return nothing
 
     def rows(runner: SequenceRunner, module: Path) -> NDArray[np.float32]:
-        found = []
-        for action in range(ahead):
-            runner.reset(module)
-            found.append(options.row(runner.step(module, [action]).features))
-        return np.stack(found)
+        return np.stack([row(runner, module, action) for action in range(ahead)])
 
-    with Runners(options, workers) as runners:
-        found = dict(runners.map(rows, modules, show))
+    found = dict(runners.map(rows, modules, show))
     return np.stack([found[module] for module in modules])
 
 
@@ -114,7 +117,7 @@ def train(
     table: Table,
     widths: Mapping[str, int],
     *,
-    show: Callable[[int, int], None] = lambda done, total: None,
+    show: Show = lambda done, total: None,
 ) -> Foresight:
     """Learns from all programs, as it was best for those left out.
 
@@ -166,6 +169,8 @@ def _fit(
     weights = module_weights(table.part(inside, [0]), 0.5).astype(np.float64)
     weights = np.repeat(weights, wanted.shape[1])
     x, y = inputs.reshape(-1, count), wanted.reshape(-1)
+    there = ~np.isnan(x[:, 0])
+    x, y, weights = x[there], y[there], weights[there]
     gram = (x * weights[:, None]).T @ x
     # Each weight by how much its input varies; what does not vary has none.
     scale = np.diag(gram) + 1e-9 * np.trace(gram) / count + 1e-12
@@ -180,4 +185,5 @@ def _choices(model: StateValue, rows: NDArray[np.float32]) -> NDArray[np.int64]:
     flat = torch.from_numpy(rows.reshape(-1, rows.shape[2]))
     with torch.no_grad():
         values = model(flat)["value"].reshape(rows.shape[:2])
-    return np.asarray(values.argmax(dim=1).numpy(), np.int64)
+    # Where there is no outcome there is no value.
+    return np.asarray(values.nan_to_num(-torch.inf).argmax(dim=1).numpy(), np.int64)

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.corpus.manifest import program_of
+from mlbridge_optimizations.show import Show
 
 from ..environment.actions import Order
-from ..environment.compiler import TIMED_OUT, TIMEOUT, CompilerOptions
+from ..environment.compiler import TIMED_OUT, TIMEOUT, EpisodeOptions
 from ..environment.kept import Kept
 from ..environment.measure import Measured, measure, oz_size
-from ..environment.runners import Show
 
 # What a sequence that the compiler does not survive on a module counts as.
 FAILED_RATIO = 2.0
@@ -39,7 +39,7 @@ class Measurements:
 
     def __init__(
         self,
-        options: CompilerOptions,
+        options: EpisodeOptions,
         modules: Sequence[Path],
         *,
         workers: int,
@@ -224,7 +224,7 @@ def program_logs(
 
 
 def tabulate(
-    options: CompilerOptions,
+    options: EpisodeOptions,
     workers: int,
     modules: Sequence[Path],
     sequences: Sequence[Order],

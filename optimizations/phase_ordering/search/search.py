@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlbridge_optimizations.show import Show
+
 from ..environment.actions import Order
 from ..environment.compiler import ModuleFailed, SequenceFailed, SequenceRunner
 from ..environment.kept import Kept
 from ..environment.measure import oz_size
-from ..environment.runners import Runners, Show
+from ..environment.runners import Runners
 from ..settings import ByActions
 from .measurements import FAILED_RATIO
 

@@ -10,7 +10,7 @@ train is found out. What is found is too good where more has seen that program: 
 pipelines what their search shares, and a core set that there was before as a whole.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,10 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from mlbridge_optimizations.show import Show
+
 from ..model.network import Normalised
 from .measurements import Table
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def train(
     settings: ValueSettings,
     *,
     origins: Sequence[frozenset[str]] = (),
-    show: Callable[[int, int], None] = lambda done, total: None,
+    show: Show = lambda done, total: None,
 ) -> Fitted:
     """Trains on all programs, for as long as was best for those left out.
 

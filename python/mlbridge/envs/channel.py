@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from mlbridge import _core, grpc
 from mlbridge.doors import local_door
 from mlbridge.errors import InvalidArgument, PeerClosed, SchemaMismatch, Timeout
-from mlbridge.files import OwnFolder
+from mlbridge.files import OwnFolder, spec_of
 from mlbridge.printable import names
 from mlbridge.types import Features
 
@@ -101,8 +101,8 @@ class LocalChannel:
         self._folder: OwnFolder | None = None
         if not name:
             self._folder = OwnFolder("mlbridge-")
-            name = str(self._folder.path / "env").replace("%", "%25")
-        self._spec = f"{scheme}:{name}{question_mark}{options}"
+            place = spec_of(scheme, self._folder.path / "env")
+        self._spec = f"{place}{question_mark}{options}"
         # By value: the server must not hold who holds it.
         warnings: deque[Exception] = deque(maxlen=1)
         self._warnings = warnings
@@ -110,7 +110,7 @@ class LocalChannel:
             # Of the compiler's options, one is ours too.
             ours = [o for o in options.split("&") if o.startswith("max-message=")]
             path, _, _, max_message, _ = _core.server_spec(
-                f"{scheme}:{name}" + ("?" + ours[0] if ours else "")
+                place + ("?" + ours[0] if ours else "")
             )
             self._server = _core.Server(
                 [local_door(path, None, max_message=max_message)],

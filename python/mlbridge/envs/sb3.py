@@ -4,7 +4,7 @@
 """Several compilers at once for Stable-Baselines3."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from gymnasium import spaces
@@ -13,6 +13,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
 from mlbridge.envs.compiler import CompilerEnv
 from mlbridge.envs.vector import make_envs
+from mlbridge.errors import InvalidArgument
 
 
 class CompilerVecEnv(VecEnv):
@@ -32,15 +33,29 @@ class CompilerVecEnv(VecEnv):
         **settings: Any,
     ) -> None:
         """So many compilers; the arguments are those of `make_vec`."""
-        self.envs: list[CompilerEnv] = make_envs(
-            num_envs,
-            command,
-            spec,
-            observation_space=observation_space,
-            action_space=action_space,
-            **settings,
+        self._begin(
+            make_envs(
+                num_envs,
+                command,
+                spec,
+                observation_space=observation_space,
+                action_space=action_space,
+                **settings,
+            )
         )
-        super().__init__(num_envs, observation_space, action_space)
+
+    @classmethod
+    def of(cls, envs: Sequence[CompilerEnv]) -> Self:
+        """Takes the environments, which have the same spaces, for its own."""
+        made = cls.__new__(cls)
+        made._begin(envs)
+        return made
+
+    def _begin(self, envs: Sequence[CompilerEnv]) -> None:
+        self.envs = list(envs)
+        if not envs:
+            raise InvalidArgument("a vector environment of no compiler")
+        super().__init__(len(envs), envs[0].observation_space, envs[0].action_space)
 
     def reset(self) -> Any:
         """Starts an episode of each, with the seeds and options that were set."""

@@ -1,0 +1,47 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The imitation inliner as clang asks it, and the C files that clang compiles by it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlbridge.files import spec_of
+
+from .processes import in_checkout
+
+MODEL = "models/inlining-imitation/inliner.onnx"
+
+
+@dataclass(frozen=True)
+class Model:
+    """The imitation inliner, for one way to run it."""
+
+    # ``onnx``, ``aot``; ``llvm`` is LLVM's own heuristic, which asks nobody.
+    runner: str
+    spec: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A C file, what clang is told of it, and what its module is called."""
+
+    name: str
+    path: Path
+    flags: tuple[str, ...] = ()
+
+
+def models(runners: Sequence[str], folder: Path) -> list[Model]:
+    """The specs of the imitation inliner; for `aot` it is compiled into `folder`."""
+    from mlbridge.aot import compile_model
+
+    source, library = in_checkout(MODEL), folder / "libinliner.so"
+    specs = {
+        "llvm": "",
+        "onnx": spec_of("onnx", source),
+        "aot": spec_of("aot", library),
+    }
+    if "aot" in runners:
+        compile_model(source, library)
+    return [Model(name, specs[name]) for name in runners]
