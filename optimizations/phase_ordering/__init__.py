@@ -6,6 +6,6 @@
 ``optimization.py`` describes it; ``environment`` has what may be done and the compiler
 that does it, one process for many modules; ``model`` what decides, ``search`` what
 is found by trying, ``evaluation`` what that is worth, ``commands`` the commands that
-only this one has, and ``settings.py`` what they are told. ``action_spaces`` is data
-that the plug-in has in itself; ``derive.py`` makes it of an LLVM's own pipeline.
+only this one has. ``action_spaces`` is data that the plug-in has in itself;
+``derive.py`` makes it of an LLVM's own pipeline.
 """

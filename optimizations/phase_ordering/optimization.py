@@ -13,7 +13,7 @@ from typer import Option
 from mlbridge_optimizations.optimization import Metric, ModelFile, Optimization
 
 from .commands import COMMANDS
-from .settings import Actions, CorpusFolder, LeaveOut, Plugin, Vocabulary
+from .environment.settings import Actions, CorpusFolder, LeaveOut, Plugin, Vocabulary
 
 if TYPE_CHECKING:
     from .environment.compiler import EpisodeOptions

@@ -20,7 +20,8 @@ from mlbridge.terminal import console, errors
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
 from mlbridge_optimizations.extras import need
 
-from ..settings import Compared, CorpusFolder, Plugin, Programs, Timeout
+from ..environment.settings import CorpusFolder, Plugin, Programs, Timeout
+from ..evaluation.settings import Compared
 
 if TYPE_CHECKING:
     from mlbridge_optimizations.corpus import Corpus

@@ -17,7 +17,7 @@ from mlbridge.terminal import console
 from mlbridge_optimizations.commands.progress import progress_bars, stages_on
 from mlbridge_optimizations.extras import need
 
-from ..settings import Begun, ByActions, ByPipelines, Made, Searched, Space
+from ..search.settings import Begun, ByActions, ByPipelines, Made, Searched, Space
 
 if TYPE_CHECKING:
     from ..search.coreset import Trained

@@ -43,7 +43,7 @@ from ..environment.measure import Measured, measure, oz_size
 from ..environment.runners import Runners
 from ..model.coreset import CoreSet
 from ..model.model import Model, Task
-from ..settings import Compared
+from .settings import Compared
 
 Array = NDArray[np.float64]
 T = TypeVar("T")

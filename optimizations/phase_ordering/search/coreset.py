@@ -34,7 +34,6 @@ from ..environment.runners import Runners
 from ..model.coreset import CoreSet
 from ..model.export import export_model
 from ..model.model import Task
-from ..settings import Made, Searched
 from . import lookahead
 from . import value as value_model
 from .changes import Library
@@ -42,6 +41,7 @@ from .evolve import EvolutionSettings, evolve
 from .lookahead import Foresight
 from .measurements import Measurements, Table, tabulate
 from .search import SearchSettings, search
+from .settings import Made, Searched
 from .value import Check, Fitted, ValueSettings
 
 # The random sequences to compare whole pipelines with: of this space, and so long.

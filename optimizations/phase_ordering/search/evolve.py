@@ -20,9 +20,9 @@ from pathlib import Path
 from mlbridge.errors import InvalidArgument
 from mlbridge_optimizations.show import ShowStage
 
-from ..settings import ByPipelines
 from .changes import NONE, Change, Changes, Library
 from .measurements import FAILED_RATIO, Measurements
+from .settings import ByPipelines
 
 # How often the best, the second, ... of the candidates is changed further.
 _PREFERENCE = (6, 4, 3, 2, 2, 2)

@@ -20,8 +20,8 @@ from ..environment.compiler import ModuleFailed, SequenceFailed, SequenceRunner
 from ..environment.kept import Kept
 from ..environment.measure import oz_size
 from ..environment.runners import Runners
-from ..settings import ByActions
 from .measurements import FAILED_RATIO
+from .settings import ByActions
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the commands of phase ordering are told, and searches by whoever calls them."""
+"""What searches are told, by the command line or whoever calls them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,39 +9,14 @@ from typing import Annotated
 
 from typer import Option
 
-CorpusFolder = Annotated[Path, Option(help="Its folder.")]
-
-LeaveOut = Annotated[
-    list[str] | None,
-    Option(metavar="NAME", help="A program not to train on; may be repeated."),
-]
-
-Programs = Annotated[
-    list[str] | None,
-    Option(
-        "--program",
-        metavar="NAME",
-        help="This one only, whatever its split; may be repeated.",
-    ),
-]
-
-Actions = Annotated[str, Option(help="oz, odg, passes, or a JSON file.")]
-
-Vocabulary = Annotated[Path | None, Option(help="Of `embedding`, in LLVM's form.")]
-
-Timeout = Annotated[
-    float,
-    Option(
-        min=1,
-        help="Seconds for a sequence on a module of up to 10,000 instructions; a"
-        " larger one has more in proportion.",
-    ),
-]
-
-Plugin = Annotated[
-    Path | None,
-    Option(help="MLBridgeLLVM.so. [default: where `mlbridge doctor` finds it]"),
-]
+from ..environment.settings import (
+    Actions,
+    CorpusFolder,
+    LeaveOut,
+    Plugin,
+    Timeout,
+    Vocabulary,
+)
 
 
 @dataclass(frozen=True)
@@ -143,17 +118,3 @@ class Begun:
         Path | None,
         Option(metavar="FILE", help="Begin with the pipelines of this core.json."),
     ] = None
-
-
-@dataclass(frozen=True)
-class Compared:
-    """How a model is compared with others."""
-
-    tries: Annotated[int, Option(min=1, help="K of the best of K.")] = 8
-    seed: Annotated[int, Option(help="Of what is drawn.")] = 0
-    programs: Programs = None
-    most: Annotated[
-        int | None, Option("--max-instructions", help="Leave larger modules out.")
-    ] = None
-    timeout: Timeout = 120
-    plugin: Plugin = None
