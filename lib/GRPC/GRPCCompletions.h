@@ -37,6 +37,8 @@ public:
   void *begin(Operation Which) {
     Pending |= bit(Which);
     Well &= ~bit(Which);
+    // A tag is any number, which gRPC has as a pointer.
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
     return reinterpret_cast<void *>(std::uintptr_t(Which));
   }
   bool isPending(Operation Which) const { return (Pending & bit(Which)) != 0; }

@@ -35,7 +35,8 @@ inline std::string nameOf(std::string_view Scheme,
 /// For each label, what calls \p LoadFile for its file.
 template <typename Function>
 InProcessModelRunner::LoadMap
-loadsOf(const std::map<std::string, std::string> &Files, Function LoadFile) {
+loadsOf(const std::map<std::string, std::string> &Files,
+        const Function &LoadFile) {
   InProcessModelRunner::LoadMap Loads;
   for (const auto &[Label, File] : Files)
     Loads[Label] = [LoadFile, File = File] { return LoadFile(File); };

@@ -8,9 +8,9 @@
 
 #include "MLCompilerBridge/Runners/InterProcessModelRunner.h"
 
-#include "Support/Posix.h"
 #include "Session/PrivateCopy.h"
 #include "Session/SendMessage.h"
+#include "Support/Posix.h"
 
 #include <algorithm>
 #include <chrono>

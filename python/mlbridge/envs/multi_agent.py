@@ -101,9 +101,9 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             seed = int(self._np_random.integers(2**31))
         self._turn = None
         outcome = self._session.reset(seed, options)
-        # Where there is nothing to decide, it is nobody's turn: anybody may end it.
+        # An episode that is over is anybody's to end.
         is_over = outcome.terminated or outcome.truncated
-        default = self.possible_agents[0] if is_over else ""
+        default = next(iter(self._readers)) if is_over else ""
         self._turn, observation, info = self._observe(outcome, default)
         return {self._turn: observation}, {self._turn: info}
 
