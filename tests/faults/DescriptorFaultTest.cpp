@@ -316,7 +316,7 @@ TEST_F(DescriptorFault, NoRoomForASessionsDescriptorsIsSaid) {
         auto Made = createModelRunner(Scheme + Name + "?connect=5s");
         // The first is for the socket.
         const int Next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-        setLimit(RLIMIT_NOFILE, static_cast<rlim_t>(Next + Free));
+        setLimit(RLIMIT_NOFILE, rlim_t(Next) + rlim_t(Free));
         ::close(Next);
         (**Made).populateFeatures(std::pair{"x", 1.0});
         if ((**Made).tryEvaluate<double>())

@@ -210,6 +210,8 @@ TEST_F(MeetingFault, ABusyModelHasTheTimeoutsTimeOnly) {
   }
 }
 
+namespace {
+
 /// What a server answers to a hello in place of terms.
 struct BadTerms {
   const char *What;
@@ -241,6 +243,8 @@ const BadTerms AllBadTerms[] = {
 
 class BadTermsFault : public FaultTest,
                       public testing::WithParamInterface<BadTerms> {};
+
+} // namespace
 
 TEST_P(BadTermsFault, AreATypedError) {
   for (const char *Scheme : {"pipe:", "shm:"}) {

@@ -122,6 +122,8 @@ static void beforeLoad(const void *At, std::size_t Bytes) {
   });
 }
 
+// The compiler and the linker say what these are called.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 void __sanitizer_cov_load1(std::uint8_t *At) { beforeLoad(At, 1); }
 void __sanitizer_cov_load2(std::uint16_t *At) { beforeLoad(At, 2); }
@@ -182,6 +184,7 @@ int __wrap_munmap(void *At, std::size_t Size) {
                        (Size + Page - 1) / Page * Page + 2 * Page);
 }
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 //===----------------------------------------------------------------------===//
 // What must hold
@@ -454,7 +457,7 @@ private:
         VersionAt, VersionAt + 4, CapacityAt, SequenceAt, SleepsAt, LengthAt};
     const std::uint8_t Where = Next.byte();
     return Where < 64 ? Places[Where % std::size(Places)]
-                      : MessageAt + (Where - 64u) * 2u;
+                      : MessageAt + std::size_t(Where - 64) * 2;
   }
 
   Program &Next;
