@@ -152,8 +152,7 @@ def test_what_doctor_prescribes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", missing)
     hints = {check.name: check.hint for check in doctor.checks()}
     assert not any("install mlbridge" in hint for hint in hints.values())
-    assert "make demo" in hints["torch"]
-    assert "requirements/dev.txt" in hints["matplotlib"]
+    assert "./optimizations[train]" in hints["ml-compiler-bridge-optimizations"]
 
 
 def test_doctor_fails_without_what_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
