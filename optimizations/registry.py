@@ -5,6 +5,7 @@
 
 import importlib
 import importlib.util
+import logging
 import pkgutil
 import sys
 from importlib.metadata import entry_points
@@ -15,6 +16,8 @@ from typing import Any
 import mlbridge_optimizations
 from mlbridge.errors import InvalidArgument, Malformed
 from mlbridge_optimizations.optimization import Optimization
+
+logger = logging.getLogger("mlbridge.optimizations")
 
 GROUP = "mlbridge.optimizations"
 """Entry points by which other distributions bring theirs: NAME = module:OBJECT."""
@@ -33,7 +36,17 @@ def known() -> dict[str, Optimization[Any]]:
             described = _of(importlib.import_module(f"{name}.{MODULE}"))
             found[described.name] = described
     for point in entry_points(group=GROUP):
-        found[point.name] = _checked(point.load(), point.value)
+        # One that is broken is no reason to go without the others.
+        try:
+            described = _checked(point.load(), point.value)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            logger.warning("%s (%s) is left out: %s", point.name, point.value, why)
+            continue
+        if described.name in found:
+            logger.warning("a second %s (%s) is left out", described.name, point.value)
+        else:
+            found[described.name] = described
     return found
 
 

@@ -44,9 +44,19 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
                 found = _of(verb, make, described).get(described.name)
             else:
                 found = _commands(verb, make).get(cmd_name)
+            if found is None and not ctx.resilient_parsing:
+                names = ", ".join(self.list_commands(ctx))
+                ctx.fail(
+                    f"there is no {cmd_name!r} to {verb}, only {names}; or name a"
+                    " Python file that describes an optimisation: ./mine.py"
+                )
             return None if found is None else as_click(cmd_name, found)
 
-    app = typer.Typer(cls=Group, no_args_is_help=True, help=text)
+    of_files = (
+        "NAME is one of these, or a Python file that describes an optimisation of your"
+        f" own: mlbridge {verb} ./mine.py."
+    )
+    app = typer.Typer(cls=Group, no_args_is_help=True, help=f"{text}\n\n{of_files}")
 
     @app.callback()
     def _group() -> None: ...

@@ -156,6 +156,12 @@ def _model_choice(
         elif len(features) == 1:
             asked = {next(iter(features)): observation}
         else:
+            if any(isinstance(e, str) for shape in features.values() for e in shape):
+                raise SchemaMismatch(
+                    f"{model} takes {', '.join(features)} of changing size, and the"
+                    f" environment's observations are {observations}: give the options"
+                    " of the environment with which it was trained"
+                )
             sizes = [int(np.prod(shape)) for shape in features.values()]
             row = np.asarray(observation).ravel()
             if sum(sizes) != row.size:

@@ -3,8 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A training: an optimisation, what is said of its environment, and how it learns."""
 
+import fcntl
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -88,6 +90,24 @@ class Experiment:
     def changed(self, **settings: Any) -> "Experiment":
         """The same but for these settings."""
         return replace(self, settings=replace(self.settings, **settings))
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keeps the folder for one training at a time, while the body runs.
+
+        Raises:
+            InvalidArgument: another process writes to it.
+        """
+        out = self.settings.out
+        out.mkdir(parents=True, exist_ok=True)
+        with (out / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InvalidArgument(
+                    f"another training writes to {out}: name another folder (--out)"
+                ) from None
+            yield
 
     def save(self) -> None:
         """Keeps the settings, for `check` and whoever wonders."""

@@ -46,19 +46,24 @@ def train(
         resume: to go on from the last checkpoint there.
         address: of a Ray cluster, for rllib.
         show: is told the actions so far, and the mean return of the last episodes.
+
+    Raises:
+        InvalidArgument: another process trains into that folder.
+        ModelError: what was learned answers NaN, or not as its model does.
     """
     settings = experiment.settings
     # First: what cannot be said of a model is no use learning. What cannot be exported
     # the engines refuse, by `Experiment.networks`.
     about = experiment.optimization.model_file(experiment.environment, settings.seed)
-    learned = learn(experiment, resume=resume, address=address, show=show)
-    return {
-        name: export(
-            learned_policy,
-            settings.out / f"{name}.onnx",
-            features=about.features,
-            metadata=about.metadata,
-            **learned.options,
-        )
-        for name, learned_policy in learned.policies.items()
-    }
+    with experiment.claimed():
+        learned = learn(experiment, resume=resume, address=address, show=show)
+        return {
+            name: export(
+                learned_policy,
+                settings.out / f"{name}.onnx",
+                features=about.features,
+                metadata=about.metadata,
+                **learned.options,
+            )
+            for name, learned_policy in learned.policies.items()
+        }

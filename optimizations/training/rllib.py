@@ -46,7 +46,7 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from ray.tune.registry import register_env
 
-from mlbridge.errors import InvalidArgument, Timeout
+from mlbridge.errors import Error, InvalidArgument, Timeout, error_for
 from mlbridge_optimizations.optimization import Metric, merged, spaces_of
 from mlbridge_optimizations.training.curve import Curve, Show
 from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
@@ -242,11 +242,12 @@ def _module_spec(
 def config_of(experiment: Experiment) -> Any:
     """RLlib's configuration, which may be changed further."""
     settings = experiment.settings
+    failure = _Failure(settings.out)
 
     def make_env(context: Any) -> Any:
         # The networks are small; the cores are the compilers'.
         torch.set_num_threads(1)
-        return experiment.make_env(context.worker_index)
+        return failure.noted(experiment.make_env(context.worker_index))
 
     register_env(_NAME, make_env)
     # RLlib's own functions have no types.
@@ -260,6 +261,9 @@ def config_of(experiment: Experiment) -> Any:
         .environment(_NAME, disable_env_checking=True)
         .env_runners(num_env_runners=settings.workers)
         .learners(num_learners=0)
+        # Environments start their compilers again by themselves: what they raise all
+        # the same, the next worker's would raise as well, for ever.
+        .fault_tolerance(restart_failed_env_runners=False)
         .callbacks(episodes)
         .debugging(seed=settings.seed, log_level="ERROR")
         # An iteration ends when there is something to tell, not after some seconds.
@@ -353,7 +357,7 @@ def train(
         experiment.check()
     done = checkpoint.steps() if resume else 0
     experiment.save()
-    with cluster(settings.workers + 1, address):
+    with cluster(settings.workers + 1, address), _Failure(settings.out).raised():
         # Not the episodes of the beginning once more.
         seeded = experiment.changed(seed=settings.seed + done)
         algorithm: Any = config_of(seeded).build_algo()
@@ -443,6 +447,43 @@ def _stalled(done: int) -> Timeout:
         " actions: no compiler gets as far; Ray's logs and what the workers have"
         " printed say why"
     )
+
+
+class _Failure:
+    """What an environment raised in a worker: RLlib says only that the worker ended."""
+
+    def __init__(self, out: Path) -> None:
+        self.file = (out / "failure.txt").resolve()
+
+    def noted(self, env: Any) -> Any:
+        """The environment, whose errors are written to the file."""
+
+        def noting(call: Callable[..., Any]) -> Callable[..., Any]:
+            def method(*args: Any, **named: Any) -> Any:
+                try:
+                    return call(*args, **named)
+                except Error as error:
+                    self.file.write_text(f"{error.code}\n{error}", encoding="utf-8")
+                    raise
+
+            return method
+
+        env.reset, env.step = noting(env.reset), noting(env.step)
+        return env
+
+    @contextmanager
+    def raised(self) -> Iterator[None]:
+        """Raises what is in the file in place of the end of a worker."""
+        self.file.unlink(missing_ok=True)
+        try:
+            yield
+        except (RuntimeError, ray.exceptions.RayError):
+            if not self.file.exists():
+                raise
+            code, _, why = self.file.read_text(encoding="utf-8").partition("\n")
+            raise error_for(code, why) from None
+        finally:
+            self.file.unlink(missing_ok=True)
 
 
 class _Checkpoint:

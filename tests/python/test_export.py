@@ -269,6 +269,18 @@ class ByName(nn.Module):
         return {"logits": logits, "value": hidden.sum(dim=1)}
 
 
+def test_a_policy_that_learned_nan_is_refused(tmp_path: Path) -> None:
+    module, path = ByName(), tmp_path / "m.onnx"
+    nn.init.constant_(module.layer.bias, float("nan"))
+    specs = [
+        FeatureSpec("opcode", "int64", low=0, high=9),
+        FeatureSpec("vector", "float", (2,)),
+    ]
+    with pytest.raises(ModelError, match=r"'logits': the policy itself .* NaN"):
+        export(module, path, features=specs)
+    assert not path.exists()
+
+
 def test_a_module_takes_its_features_by_name(tmp_path: Path) -> None:
     module, path = ByName(), tmp_path / "m.onnx"
     specs = [

@@ -3,9 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """An optimisation in a file of its own: trained, evaluated, exported."""
 
+import fcntl
 import json
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from statistics import fmean
 
@@ -17,9 +19,11 @@ pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 
 from typer.testing import CliRunner
 
+import mlbridge
 from mlbridge import ModelRunner
 from mlbridge.cli import app
 from mlbridge.errors import InvalidArgument, Malformed
+from mlbridge_optimizations import registry
 from mlbridge_optimizations.registry import known, of_file
 from mlbridge_optimizations.training.curve import Curve
 from programs import FULL
@@ -318,6 +322,57 @@ def test_its_options_are_shown(spills: Path) -> None:
 
 def test_those_that_there_are() -> None:
     assert "phase-ordering" in known()
+
+
+def test_one_that_is_not_there() -> None:
+    result = CliRunner().invoke(app, ["train", "phase-orderin"])
+    assert result.exit_code == 2
+    assert "only phase-ordering" in result.output
+    assert "./mine.py" in result.output
+
+
+def test_others_that_are_broken(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are left out, and the others are there."""
+    group = "mlbridge.optimizations"
+    twice = "mlbridge_optimizations.phase_ordering.optimization:OPTIMIZATION"
+    points = [
+        EntryPoint("gone", "no_such_module:OPTIMIZATION", group),
+        EntryPoint("list", "builtins:list", group),
+        EntryPoint("again", twice, group),
+    ]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    assert list(known()) == ["phase-ordering"]
+    said = " ".join(caplog.messages)
+    for why in ("No module named", "expected an Optimization", "a second phase-order"):
+        assert why in said
+
+
+def test_a_folder_that_another_training_writes_to(spills: Path, tmp_path: Path) -> None:
+    with (tmp_path / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        result = CliRunner().invoke(
+            app, ["train", str(spills / "spills.py"), "--out", str(tmp_path)]
+        )
+    assert result.exit_code == 1
+    assert "another training writes to" in str(result.exception)
+
+
+@FULL
+def test_what_an_environment_raises_in_a_worker_of_rllib(
+    spills: Path, tmp_path: Path
+) -> None:
+    text = (spills / "spills.py").read_text()
+    broken = tmp_path / "broken.py"
+    broken.write_text(text.replace(str(PROGRAM), "/bin/false"))
+    result = CliRunner().invoke(
+        app,
+        ["train", str(broken), "--engine", "rllib", "--out", str(tmp_path / "out")],
+    )
+    assert result.exit_code == 1
+    assert isinstance(result.exception, mlbridge.PeerClosed)
+    assert "false (process" in str(result.exception)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,8 @@ public:
   const std::string &getNextAgent() const { return NextAgent; }
   void setNextAgent(std::string Label) { NextAgent = std::move(Label); }
 
-  /// What else is worth knowing about the last observation, as a JSON object:
+  /// What else is worth knowing about the last observation, as a JSON object
+  /// without the keys "error" and "episode", which mean something to trainers:
   /// for logs, not for learning. Empty unless it is set for this observation.
   const std::string &info() const { return InfoText; }
   void setInfo(std::string JSON) { InfoText = std::move(JSON); }

@@ -33,6 +33,10 @@ from mlbridge.types import Features
 _CALLERS_FAULT = (InvalidArgument, Malformed, SchemaMismatch, Unsupported)
 """What no compiler suffers by itself: an action, or a space, is wrong."""
 
+_TAKEN = {"error", "episode"}
+"""Keys of the info that say something else to who trains: a compiler that failed, and
+Stable-Baselines3's statistics."""
+
 _GRACE = 2.0
 """Seconds that a compiler has to end after `close`."""
 
@@ -390,6 +394,8 @@ def _outcome(message: Features) -> Outcome:
     info = json.loads(_text(message, "_info", "{}"))
     if not isinstance(info, dict):
         raise TypeError("_info is a JSON object")
+    if taken := _TAKEN & info.keys():
+        raise ValueError(f"_info: {min(taken)!r} is a key of the trainer's own")
     return Outcome(
         {name: value for name, value in message.items() if name[:1] != "_"},
         float(_scalar(message, "_reward", "fiu")),

@@ -128,6 +128,12 @@ def _compare(
         expected = policy.answer(features)
         for name in names:
             right = np.asarray(expected[name])
+            if right.dtype.kind == "f" and np.isnan(right).any():
+                raise ModelError(
+                    f"output '{name}': the policy itself answers NaN: its training has"
+                    " come to nothing, as after a reward that is NaN or a learning rate"
+                    " that is too high"
+                )
             if policy.limits and right.ndim == found[name].ndim:
                 right = _without_padding(name, right, found[name].shape, policy.decide)
             difference = _difference(name, found[name], right, features)
