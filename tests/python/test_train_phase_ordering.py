@@ -744,10 +744,10 @@ RAY = pytest.mark.filterwarnings("ignore")
 """Ray and RLlib warn of their own ways."""
 
 
+# That RLlib learns is tried on the example's compiler in test_training.py.
 @RAY
-@pytest.mark.parametrize(
-    "algo", ["ppo", pytest.param("dqn", marks=FULL), pytest.param("appo", marks=FULL)]
-)
+@FULL
+@pytest.mark.parametrize("algo", ["ppo", "dqn", "appo"])
 def test_rllib_makes_a_model(experiment: Experiment, ray_here: None, algo: str) -> None:
     experiment = experiment.changed(engine="rllib", algo=algo, steps=64)
     exported = policy.train(experiment)[MODEL]
