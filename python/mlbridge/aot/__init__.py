@@ -22,7 +22,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.errors import InvalidArgument, ModelError, Unsupported
 from mlbridge.extras import how_to_install
 
 if TYPE_CHECKING:
@@ -118,7 +118,15 @@ def compile_model(
             f"{compiler.version} ({compiler.command[0]}): "
             f"{made.stat().st_size >> 10} KiB in {clock.lap()}"
         )
-        checked = check(library, model, pinned, tolerance)
+        try:
+            checked = check(library, model, pinned, tolerance)
+        except ModelError as error:
+            if not graph.symbols:
+                raise
+            first = next(iter(graph.symbols))
+            raise ModelError(
+                f"{error}; with fewer free sizes it may be right: --pin {first}=1"
+            ) from None
         report(
             f"ONNX Runtime {checked.runtime} agrees with "
             f"{', '.join(checked.variants)}: "
