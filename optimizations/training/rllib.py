@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -463,7 +463,10 @@ class _Failure:
                 try:
                     return call(*args, **named)
                 except Error as error:
-                    self.file.write_text(f"{error.code}\n{error}", encoding="utf-8")
+                    # A worker on another machine may not have the folder.
+                    with suppress(OSError):
+                        text = f"{error.code}\n{error}"
+                        self.file.write_text(text, encoding="utf-8")
                     raise
 
             return method
