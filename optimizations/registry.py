@@ -36,7 +36,7 @@ def known() -> dict[str, Optimization[Any]]:
             described = _of(importlib.import_module(f"{name}.{MODULE}"))
             found[described.name] = described
     for point in entry_points(group=GROUP):
-        # One that is broken is no reason to go without the others.
+        # Leave a broken one out, and keep the others.
         try:
             described = _checked(point.load(), point.value)
         except Exception as error:

@@ -4,6 +4,7 @@
 """Groups of commands, one for each optimisation: ``mlbridge train NAME``."""
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,16 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
     """
 
     class Group(TyperGroup):
-        """Looks for optimisations when it is asked."""
+        """Looks for optimisations when it is asked, once."""
+
+        @cached_property
+        def known(self) -> dict[str, Callable[..., None]]:
+            """The commands of all optimisations, by name."""
+            return _commands(verb, make)
 
         def list_commands(self, ctx: Any) -> list[str]:
             """All that there is."""
-            return sorted(_commands(verb, make))
+            return sorted(self.known)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             """One of these, or of the file of that name."""
@@ -43,7 +49,7 @@ def group_of(verb: str, make: Make, text: str) -> typer.Typer:
                 described = of_file(Path(cmd_name))
                 found = _of(verb, make, described).get(described.name)
             else:
-                found = _commands(verb, make).get(cmd_name)
+                found = self.known.get(cmd_name)
             if found is None and not ctx.resilient_parsing:
                 names = ", ".join(self.list_commands(ctx))
                 ctx.fail(

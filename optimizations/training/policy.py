@@ -52,8 +52,8 @@ def train(
         ModelError: what was learned answers NaN, or not as its model does.
     """
     settings = experiment.settings
-    # First: what cannot be said of a model is no use learning. What cannot be exported
-    # the engines refuse, by `Experiment.networks`.
+    # Before the learning, not after: this may raise. The engines check by
+    # `Experiment.networks` whether the policy can be exported.
     about = experiment.optimization.model_file(experiment.environment, settings.seed)
     with experiment.claimed():
         learned = learn(experiment, resume=resume, address=address, show=show)

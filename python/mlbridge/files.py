@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Files that a user named, and temporary folders that a forked child keeps."""
+"""Paths: of files that a user named, in model specs, of temporary folders."""
 
 import os
 import shutil

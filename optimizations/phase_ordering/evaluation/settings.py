@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an evaluation is told, by the command line or whoever calls it."""
+"""The settings of an evaluation: fields are options of the command line."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -185,5 +185,5 @@ def _choices(model: StateValue, rows: NDArray[np.float32]) -> NDArray[np.int64]:
     flat = torch.from_numpy(rows.reshape(-1, rows.shape[2]))
     with torch.no_grad():
         values = model(flat)["value"].reshape(rows.shape[:2])
-    # Where there is no outcome there is no value.
+    # Never choose an action whose outcome is missing.
     return np.asarray(values.nan_to_num(-torch.inf).argmax(dim=1).numpy(), np.int64)

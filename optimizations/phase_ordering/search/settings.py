@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What searches are told, by the command line or whoever calls them."""
+"""The settings of searches: fields are options of the command line."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,8 @@ from ..environment.settings import (
     Timeout,
     Vocabulary,
 )
+
+Evaluations = Annotated[int, Option(min=1, help="Sequences tried on each of these.")]
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,7 @@ class Space:
 class ByActions:
     """What a search for sequences of actions is told."""
 
-    evaluations: Annotated[
-        int, Option(min=1, help="Sequences tried on each of these.")
-    ] = 300
+    evaluations: Evaluations = 300
     length: Annotated[
         int, Option("--episode", min=1, help="Actions of a sequence.")
     ] = 15
@@ -86,9 +86,7 @@ class ByActions:
 class ByPipelines:
     """What a search for whole pipelines is told."""
 
-    evaluations: Annotated[
-        int, Option(min=1, help="Sequences tried on each of these.")
-    ] = 300
+    evaluations: Evaluations = 300
     modules: Annotated[
         int, Option("--joint-modules", min=1, help="Pipelines are to serve so many.")
     ] = 81

@@ -123,9 +123,9 @@ def compile_model(
         except ModelError as error:
             if not graph.symbols:
                 raise
-            first = next(iter(graph.symbols))
             raise ModelError(
-                f"{error}; with fewer free sizes it may be right: --pin {first}=1"
+                f"{error}; with fewer free sizes it may be right:"
+                f" --pin {graph.symbols[0]}=1"
             ) from None
         report(
             f"ONNX Runtime {checked.runtime} agrees with "

@@ -274,7 +274,9 @@ class CompilerSession:
                 if outcome.error is not None:
                     raise outcome.error
                 if outcome.terminated or outcome.truncated:
-                    self._over = replace(outcome, features={}, reward=0, was_over=True)
+                    self._over = replace(
+                        outcome, features={}, reward=0.0, was_over=True
+                    )
                 return outcome
 
     def send_step(self, action: Mapping[str, Any]) -> None:
