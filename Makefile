@@ -32,7 +32,7 @@ demo: setup ## Compile bzip2 and zstd with stock clang, by models trained a mome
 	@scripts/fetch-ir2vec-vocabulary
 	@scripts/demo $(ARGS)
 
-test: setup ## Run every test (some 35 minutes from nothing, on two cores; ARGS="lint pytest" picks steps)
+test: setup ## Run every test (some 20 minutes from nothing, on two cores; ARGS="lint pytest" picks steps)
 	@scripts/make-venv dev demo docs train export
 	@scripts/test $(ARGS)
 

@@ -81,6 +81,10 @@ def _checked(found: object, source: str) -> Optimization[Any]:
 def _load(path: Path) -> ModuleType:
     """Runs a file, as a module by its own name, beside which others are found."""
     path = path.resolve()
+    if path.stem in sys.stdlib_module_names:
+        raise InvalidArgument(
+            f"{path}: Python has a module '{path.stem}' of its own: rename the file"
+        )
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise InvalidArgument(f"there is no file {path}")

@@ -32,7 +32,8 @@ class What:
     ] = 100
     seed: Annotated[int, Option(min=0, help="Of the first episode.")] = 0
     json: Annotated[
-        Path | None, Option(metavar="FILE", help="Write every episode here.")
+        Path | None,
+        Option(metavar="FILE", dir_okay=False, help="Write every episode here."),
     ] = None
 
 

@@ -15,6 +15,7 @@ from typer import Option
 
 from mlbridge.errors import InvalidArgument
 from mlbridge.options import is_said, with_options
+from mlbridge.signals import sigterm_exits
 from mlbridge.terminal import console
 from mlbridge_optimizations.commands.groups import group_of
 from mlbridge_optimizations.commands.progress import progress_bars
@@ -91,7 +92,7 @@ def _train(context: typer.Context, experiment: Experiment, how: How) -> None:
         experiment = experiment.as_begun([n for n in tuned if not is_said(context, n)])
     if how.tune:
         experiment = _tuned(experiment, how)
-    with progress_bars() as bars:
+    with sigterm_exits(), progress_bars() as bars:
         task = bars.add_task("Learning", total=settings.steps)
 
         def show(done: int, recent: float | None) -> None:

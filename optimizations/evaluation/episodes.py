@@ -74,9 +74,11 @@ def compare(
                 found[name] = []
                 by_agent = {agent: of_agent(choices, agent) for agent in agents}
                 for number in range(episodes):
-                    found[name].append(
-                        _play(optimization, env, by_agent, seed + number)
-                    )
+                    try:
+                        value = _play(optimization, env, by_agent, seed + number)
+                    except InvalidArgument as error:
+                        raise InvalidArgument(f"'{name}': {error}") from error
+                    found[name].append(value)
                     show(sum(map(len, found.values())), total)
     finally:
         env.close()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlbridge.errors import Malformed
 from mlbridge_optimizations.optimization import Metric
 from mlbridge_optimizations.plot import finish, panels_of
 
@@ -59,14 +60,26 @@ class Curve:
         return sum(last) / len(last) if last else None
 
     def load(self, path: Path, until: int | None = None) -> "Curve":
-        """Adds what `write` wrote, up to so many steps; nothing where there is none."""
-        if path.is_file():
-            with path.open(newline="", encoding="utf-8") as file:
-                for row in csv.DictReader(file):
-                    if until is None or int(row["steps"]) <= until:
-                        self.steps.append(int(row["steps"]))
-                        self.returns.append(float(row["return"]))
-                        self.values.append(float(row[self.metric.name]))
+        """Adds what `write` wrote, up to so many steps; nothing where there is none.
+
+        Raises:
+            Malformed: the file is not as `write` leaves it.
+        """
+        if not path.is_file():
+            return self
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            try:
+                for row in rows:
+                    steps, total = int(row["steps"]), float(row["return"])
+                    value = float(row[self.metric.name])
+                    if until is None or steps <= until:
+                        self.steps.append(steps)
+                        self.returns.append(total)
+                        self.values.append(value)
+            except (KeyError, TypeError, ValueError, csv.Error) as error:
+                where = f"{path}, line {rows.line_num}"
+                raise Malformed(f"{where}: {type(error).__name__}: {error}") from error
         return self
 
     def log_to(self, folder: Path) -> None:

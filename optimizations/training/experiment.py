@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mlbridge.errors import InvalidArgument, Unsupported
+from mlbridge.errors import InvalidArgument, Malformed, Unsupported
 from mlbridge_optimizations.optimization import Optimization, of_agent
 from mlbridge_optimizations.training.curve import Curve
 from mlbridge_optimizations.training.settings import TrainingSettings
@@ -146,11 +146,13 @@ class Experiment:
     def _load(self) -> dict[str, Any]:
         path = self.settings.out / "settings.json"
         try:
-            saved: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            saved = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise InvalidArgument(
                 f"there is no {path} to go on from: {error}"
             ) from None
+        if not isinstance(saved, dict):
+            raise Malformed(f"{path}: expected an object, found {saved!r:.40}")
         return saved
 
     def _as_json(self) -> dict[str, Any]:

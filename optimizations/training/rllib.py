@@ -46,7 +46,7 @@ from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from ray.tune.registry import register_env
 
-from mlbridge.errors import Error, InvalidArgument, Timeout, error_for
+from mlbridge.errors import Error, InvalidArgument, Malformed, Timeout, error_for
 from mlbridge_optimizations.optimization import Metric, merged, spaces_of
 from mlbridge_optimizations.training.curve import Curve, Show
 from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
@@ -364,7 +364,7 @@ def train(
         try:
             curve = Curve(metric=experiment.optimization.metric)
             if resume:
-                algorithm.restore_from_path(str(checkpoint.folder))
+                checkpoint.load(algorithm)
                 curve.load(settings.out / "curve.csv", done)
             curve.log_to(settings.out / "tensorboard")
             _learn(algorithm, settings, curve, done, checkpoint, show)
@@ -512,6 +512,19 @@ class _Checkpoint:
             raise InvalidArgument(
                 f"there is no {self.folder} to go on from: {error}"
             ) from None
+
+    def load(self, algorithm: Any) -> None:
+        """Gives an algorithm what the last one had.
+
+        Raises:
+            Malformed: the folder is damaged.
+        """
+        try:
+            algorithm.restore_from_path(str(self.folder))
+        # As with Stable-Baselines3: pickle, torch or Ray finds it first.
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise Malformed(f"{self.folder}: {why}") from error
 
     def write(self, algorithm: Any, done: int) -> None:
         """Takes the place of the last one when it is complete."""

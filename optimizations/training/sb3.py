@@ -18,8 +18,9 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecMonitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
+from mlbridge.envs import CompilerEnv
 from mlbridge.envs.sb3 import CompilerVecEnv
-from mlbridge.errors import InvalidArgument
+from mlbridge.errors import InvalidArgument, Malformed
 from mlbridge_optimizations.training.curve import Curve, Show
 from mlbridge_optimizations.training.experiment import MODEL, Experiment, Learned
 from mlbridge_optimizations.training.networks import OwnEncoder, OwnNetwork, OwnPolicy
@@ -76,6 +77,12 @@ def _environments(experiment: Experiment) -> CompilerVecEnv:
             f"'{experiment.optimization.name}' has several agents:"
             f" {', '.join(made[0].possible_agents)}; they learn by --engine rllib"
         )
+    for env in made:
+        if not isinstance(env, CompilerEnv):
+            raise InvalidArgument(
+                f"make_env of '{experiment.optimization.name}': expected a CompilerEnv,"
+                f" found a {type(env).__name__}"
+            )
     return CompilerVecEnv.of(made)
 
 
@@ -140,9 +147,13 @@ def _loaded(
     checkpoint = out / "checkpoint.zip"
     if not checkpoint.is_file():
         raise InvalidArgument(f"there is no {checkpoint} to go on from")
-    loaded = kind.load(checkpoint, env=compilers, device="cpu")
-    if isinstance(loaded, DQN):
-        loaded.load_replay_buffer(out / "replay.pkl")
+    try:
+        loaded = kind.load(checkpoint, env=compilers, device="cpu")
+        if isinstance(loaded, DQN):
+            loaded.load_replay_buffer(out / "replay.pkl")
+    # A damaged file ends in whatever error zip, pickle or torch finds first.
+    except Exception as error:
+        raise Malformed(f"{checkpoint}: {type(error).__name__}: {error}") from error
     # Not the episodes of the beginning once more.
     compilers.seed(seed + loaded.num_timesteps)
     return loaded, loaded.num_timesteps

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a training is asked for."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -41,11 +42,14 @@ class TrainingSettings:
         Option(help="Of the network's optimiser.", show_default="0.0005; ars: 0.1"),
     ] = None
     gamma: Annotated[
-        float, Option(help="How much a reward is worth one action later (not ars).")
+        float,
+        Option(
+            min=0, max=1, help="How much a reward is worth one action later (not ars)."
+        ),
     ] = 0.99
     entropy: Annotated[
         float,
-        Option(help="How much staying undecided is rewarded (ppo, a2c, appo)."),
+        Option(min=0, help="How much staying undecided is rewarded (ppo, a2c, appo)."),
     ] = 0.01
     rollout: Annotated[
         int,
@@ -62,6 +66,10 @@ class TrainingSettings:
             known = "; ".join(f"{e}: {', '.join(a)}" for e, a in ALGORITHMS.items())
             raise InvalidArgument(
                 f"no algorithm '{self.algo}' of '{self.engine}', only {known}"
+            )
+        if not 0 < self.rate < math.inf:
+            raise InvalidArgument(
+                f"--learning-rate: expected a number above 0, found {self.rate}"
             )
         if not self.layers:
             raise InvalidArgument(

@@ -5,10 +5,12 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, get_type_hints
 
 import typer
+
+from mlbridge.errors import InvalidArgument
 
 
 def with_options(
@@ -27,8 +29,21 @@ def with_options(
         kinds: the dataclasses. No two have a field of one name.
         text: the help of the command, if not the handler's docstring.
         defaults: of options, instead of the fields' own.
+
+    Raises:
+        InvalidArgument: one is no dataclass, or two have a field of one name.
     """
-    owners = {field.name: kind for kind in kinds for field in fields(kind)}
+    owners: dict[str, type] = {}
+    for kind in kinds:
+        if not is_dataclass(kind):
+            raise InvalidArgument(f"expected a dataclass of options, found {kind!r}")
+        for field in fields(kind):
+            if owners.setdefault(field.name, kind) is not kind:
+                first = owners[field.name].__name__
+                raise InvalidArgument(
+                    f"{kind.__name__}.{field.name}: {first} has an option of that name:"
+                    " rename the field"
+                )
 
     def command(context: typer.Context, **values: Any) -> None:
         said = {

@@ -42,7 +42,7 @@ from mlbridge_optimizations.phase_ordering.environment.environment import (
     PhaseOrderingEnv,
 )
 from phase_ordering import PROGRAM, bitcode
-from programs import IS_FULL
+from programs import FULL, IS_FULL
 from stock_llvm import children
 
 STEPS = 3
@@ -102,6 +102,7 @@ def bench(folder: Path, *arguments: object) -> tuple[str, list[dict[str, Any]]]:
     return " ".join(output.split()), rows
 
 
+@FULL
 def test_whole_compiles(corpus: Path, policy: Path, tmp_path: Path) -> None:
     pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
     output, rows = bench(
@@ -311,6 +312,7 @@ def test_a_flow_without_grpc_says_what_to_do(
         setting.make("gRPC", [])
 
 
+@FULL
 def test_training(corpus: Path, vocabulary: Path, tmp_path: Path) -> None:
     pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
     output, rows = bench(

@@ -17,6 +17,7 @@ from mlbridge_benchmarks.threads import threads
 from mlbridge_benchmarks.threads.threads import Cell, Round
 from mlbridge_optimizations.corpus.sources import source_program
 from mlbridge_optimizations.corpus.toolchain import CLANG
+from programs import FULL
 from stock_llvm import children
 
 PROGRAM = Path(__file__).resolve().parents[1] / "lit" / "Inputs" / "program.c"
@@ -49,6 +50,7 @@ def sources(tmp_path: Path) -> list[str]:
     return [str(tmp_path / "a.c"), str(tmp_path / "b.c")]
 
 
+@FULL
 def test_threads_and_processes(build: Path, tmp_path: Path, sources: list[str]) -> None:
     _, rows = bench(
         build,

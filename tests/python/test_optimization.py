@@ -272,7 +272,7 @@ def test_graphs_of_changing_size(
     described.write_text(GRAPHS)
     run(
         *("train", str(described), "--out", str(out), "--agents", str(agents)),
-        *("--engine", engine, "--algo", algo, "--steps", "4000", "--gamma", "0.9"),
+        *("--engine", engine, "--algo", algo, "--steps", "2048", "--gamma", "0.9"),
         *("--learning-rate", "1e-2", "--seed", "1", "--rollout", "256"),
     )
     names = ["model"] if agents == 1 else ["float", "int"]
@@ -390,3 +390,50 @@ def test_a_file_that_describes_none(
         of_file(tmp_path / "mine.py")
     with pytest.raises(InvalidArgument, match="there is no file"):
         of_file(tmp_path / "none.py")
+    (tmp_path / "json.py").write_text(text)
+    with pytest.raises(InvalidArgument, match="a module 'json' of its own"):
+        of_file(tmp_path / "json.py")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (("    Settings,\n", "    4,\n"), "expected a dataclass of options"),
+        (("registers: A", "steps: A"), "TrainingSettings has an option of that name"),
+        (("worker):\n", "worker):\n    return\n"), "expected a CompilerEnv, found"),
+        ((), "--learning-rate: expected a number above 0"),
+    ],
+)
+def test_descriptions_that_cannot_be_trained(
+    spills: Path, tmp_path: Path, change: tuple[str, str], problem: str
+) -> None:
+    text = (spills / "spills.py").read_text()
+    rate = "0.1" if change else "-1"
+    if change:
+        assert change[0] in text
+        text = text.replace(*change)
+    (tmp_path / "mine.py").write_text(text)
+    out = str(tmp_path / "out")
+    result = CliRunner().invoke(
+        app,
+        ["train", str(tmp_path / "mine.py"), "--out", out, "--learning-rate", rate],
+    )
+    assert isinstance(result.exception, InvalidArgument)
+    assert problem in str(result.exception)
+
+
+def test_a_training_whose_files_are_damaged(spills: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    train = ["train", str(spills / "spills.py"), "--out", str(out), "--steps", "16"]
+    assert CliRunner().invoke(app, [*train, "--rollout", "8"]).exit_code == 0
+    for name, damage, problem in (
+        ("checkpoint.zip", b"PK\3\4", "checkpoint.zip: "),
+        ("curve.csv", b"steps,return\n1,x\n", "curve.csv, line 2: "),
+        ("settings.json", b"[]", "settings.json: expected an object"),
+    ):
+        whole = (out / name).read_bytes()
+        (out / name).write_bytes(damage)
+        result = CliRunner().invoke(app, [*train, "--rollout", "8", "--resume"])
+        assert isinstance(result.exception, Malformed), result.output
+        assert problem in str(result.exception)
+        (out / name).write_bytes(whole)

@@ -23,7 +23,7 @@ STEPS = 2048
 
 CASES = [
     ("sb3", "shm", 1),
-    ("rllib", "pipe", 2),
+    pytest.param("rllib", "pipe", 2, marks=FULL),
     *[pytest.param("sb3", one, 1, marks=FULL) for one in TRANSPORTS if one != "shm"],
     *[pytest.param("rllib", one, 1, marks=FULL) for one in TRANSPORTS],
 ]
