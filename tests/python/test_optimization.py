@@ -260,7 +260,7 @@ OPTIMIZATION = Optimization(
 @pytest.mark.parametrize(
     ("engine", "algo", "agents"),
     [
-        ("sb3", "ppo", 1),
+        pytest.param("sb3", "ppo", 1, marks=FULL),
         ("rllib", "ppo", 2),
         pytest.param("rllib", "appo", 2, marks=FULL),
     ],
@@ -272,7 +272,7 @@ def test_graphs_of_changing_size(
     described.write_text(GRAPHS)
     run(
         *("train", str(described), "--out", str(out), "--agents", str(agents)),
-        *("--engine", engine, "--algo", algo, "--steps", "2048", "--gamma", "0.9"),
+        *("--engine", engine, "--algo", algo, "--steps", "4000", "--gamma", "0.9"),
         *("--learning-rate", "1e-2", "--seed", "1", "--rollout", "256"),
     )
     names = ["model"] if agents == 1 else ["float", "int"]
