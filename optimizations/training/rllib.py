@@ -375,6 +375,10 @@ def train(
 
 
 def _policies(algorithm: Any) -> dict[str, Any]:
+    # APPO's learner does not tell this process's module what it has learned.
+    algorithm.env_runner_group.sync_weights(
+        from_worker_or_learner_group=algorithm.learner_group, inference_only=True
+    )
     if not algorithm.config.is_multi_agent:
         return {MODEL: algorithm.get_module()}
     agents = sorted(algorithm.config.policies)

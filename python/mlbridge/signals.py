@@ -14,6 +14,19 @@ from typing import Any
 _Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
 
 
+class _OwnHandler:
+    """A handler of this module; its function is not called in a forked child."""
+
+    def __init__(self, function: Callable[[int], None]) -> None:
+        self._function = function
+        self._process = os.getpid()
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._process:
+            _default(number)
+        self._function(number)
+
+
 @contextmanager
 def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
     """Lets the first SIGINT or SIGTERM call a function, and a second one interrupt.
@@ -32,18 +45,15 @@ def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
         return
     ours = [n for n, default in defaults.items() if signal.getsignal(n) == default]
     caught: list[int] = []
-    process = os.getpid()
 
-    def handle(number: int, frame: FrameType | None) -> None:
-        if os.getpid() != process:
-            _default(number)
+    def handle(number: int) -> None:
         caught.append(number)
         if len(caught) > 1:
             raise _exception_for(number)
         stop()
 
     for number in ours:
-        signal.signal(number, handle)
+        signal.signal(number, _OwnHandler(handle))
     try:
         yield
         if caught:
@@ -65,14 +75,10 @@ def sigterm_exits() -> Iterator[None]:
         yield
         return
 
-    process = os.getpid()
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if os.getpid() != process:
-            _default(number)
+    def handle(number: int) -> None:
         raise _exception_for(number)
 
-    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGTERM, _OwnHandler(handle))
     try:
         yield
     finally:
@@ -94,3 +100,31 @@ def _exception_for(number: int) -> BaseException:
     if number == signal.SIGINT:
         return KeyboardInterrupt()
     return SystemExit(128 + number)
+
+
+class _Fork(threading.local):
+    """Blocks the signals of _OwnHandler while a thread forks.
+
+    Python forgets what a child receives before it has run Python code: a SIGTERM sent
+    at once, as by multiprocessing.Pool.terminate(), would be lost.
+    """
+
+    mask: set[signal.Signals] | None = None
+
+    def before(self) -> None:
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        own = [n for n in numbers if isinstance(signal.getsignal(n), _OwnHandler)]
+        if own:
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, own)
+            self.mask = {signal.Signals(number) for number in mask}
+
+    def after(self) -> None:
+        mask, self.mask = self.mask, None
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+_fork = _Fork()
+os.register_at_fork(
+    before=_fork.before, after_in_parent=_fork.after, after_in_child=_fork.after
+)

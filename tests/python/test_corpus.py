@@ -286,4 +286,4 @@ def test_all_programs(tmp_path: Path) -> None:
     for name in corpus.RECIPES:
         run = corpus.run_stock(fetched.corpus, name, "-O2")
         assert run.passed, run
-        assert run.seconds > 0.5, run
+        assert run.seconds > 0.3, "too short to be measured"

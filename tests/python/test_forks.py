@@ -284,6 +284,17 @@ def policy(features):
     if features["how"] == "pool":
         with context.Pool(2) as pool:      # ends its workers by SIGTERM
             return sum(pool.map(work, [1, 2]))
+    if features["how"] == "at once":
+        children = []
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                time.sleep(1)
+                os._exit(3)
+            os.kill(child, signal.SIGTERM)
+            children.append(child)
+        ends = {os.waitstatus_to_exitcode(os.waitpid(c, 0)[1]) for c in children}
+        return ends.pop() if len(ends) == 1 else 0
     worker = context.Process(target=wait)
     worker.start()
     time.sleep(0.1)
@@ -297,7 +308,13 @@ print("served")
 
 
 @pytest.mark.parametrize(
-    ("how", "answer"), [("pool", 6), ("SIGTERM", -signal.SIGTERM), ("SIGINT", 1)]
+    ("how", "answer"),
+    [
+        ("pool", 6),
+        ("SIGTERM", -signal.SIGTERM),
+        ("at once", -signal.SIGTERM),
+        ("SIGINT", 1),
+    ],
 )
 def test_a_policy_that_forks(name: str, how: str, answer: int) -> None:
     """Its children end by the signals that would end the server in order."""
