@@ -8,7 +8,7 @@
 // Run `.venv/bin/python examples/hello.py`, then this, in any order:
 //   build/release/examples/hello-c [SPEC]
 // (default: fallback|pipe:/tmp/hello)
-// `fallback|` gives up after the first failure: no later question waits for a
+// `fallback|` gives up after the first failure: no later request waits for a
 // model that is not there.
 #include "MLCompilerBridge-C/MLCompilerBridge.h"
 
@@ -24,10 +24,10 @@ static bool shouldInline(MLBridgeModelRunnerRef Model, int CalleeSize) {
   MLBridgeFeatureSetRef Features = mlbridgeGetFeatures(Model);
   mlbridgeSetInt32(Features, "callee_size", CalleeSize);
   mlbridgeBorrowFloatVector(Features, "embedding", Embedding, 300);
-  bool Answer;
-  MLBridgeStatus Status = mlbridgeEvaluateBool(Model, &Answer);
+  bool Reply;
+  MLBridgeStatus Status = mlbridgeEvaluateBool(Model, &Reply);
   if (Status == MLBridgeStatusSuccess)
-    return Answer;
+    return Reply;
   fprintf(stderr, "hello: %s: %s\n", mlbridgeGetStatusName(Status),
           mlbridgeGetLastErrorMessage());
   return heuristic(CalleeSize);

@@ -32,14 +32,14 @@ protected:
     Expected<int> Size = Advice(Features.tensors()).get<int>("callee_size");
     if (!Size)
       return Size.takeError();
-    Answer.clear();
-    Answer.set("out", *Size < Limit);
-    return Advice(Answer.tensors());
+    Reply.clear();
+    Reply.set("out", *Size < Limit);
+    return Advice(Reply.tensors());
   }
 
 private:
   long Limit;
-  FeatureSet Answer; // The advice's views must outlive the call.
+  FeatureSet Reply; // The advice's views must outlive the call.
 };
 
 } // namespace

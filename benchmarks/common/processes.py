@@ -69,7 +69,7 @@ class Sweep:
     """One round trip for each length."""
 
     microseconds: NDArray[np.float64]
-    answers: NDArray[np.float32]
+    replies: NDArray[np.float32]
     allocations: int  # Of the client, on its heap.
 
 

@@ -24,7 +24,7 @@ using namespace MLBridge;
 
 namespace {
 
-/// A feature of one integer, which has its place from question to question.
+/// A feature of one integer, which has its place from request to request.
 class Feature {
 public:
   explicit Feature(std::string_view Name) : Name(Name) {}
@@ -76,16 +76,16 @@ protected:
     Expected<std::int64_t> T = Threshold.in(Features.tensors());
     if (!T)
       return T.takeError();
-    Answer.clear();
-    Answer.set("inlining_decision",
-               std::int64_t(*C < std::max(std::int64_t(1), *T)));
-    return Advice(Answer.tensors());
+    Reply.clear();
+    Reply.set("inlining_decision",
+              std::int64_t(*C < std::max(std::int64_t(1), *T)));
+    return Advice(Reply.tensors());
   }
 
 private:
   std::unique_ptr<MLModelRunner> Asked;
   Feature Cost{"cost_estimate"}, Threshold{"threshold"};
-  FeatureSet Answer;
+  FeatureSet Reply;
 };
 
 } // namespace

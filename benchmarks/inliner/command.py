@@ -31,7 +31,7 @@ RULE = "cost-rule"  # The plug-in with nobody to ask: CostRuleModule.cpp beside 
 # The same, which asks whoever is behind it before it decides by the rule.
 ASKING = "cost-rule+ask|"
 
-# How much more of a compile the questions may be, by the scheme of the model.
+# How much more of a compile the requests may be, by the scheme of the model.
 LIMITS = {"builtin": 0.01, "aot": 0.01, "onnx": 0.05}
 
 # More than the slowest compile takes, also where each instruction is counted.
@@ -66,12 +66,12 @@ class Run:
 
     @property
     def start_up_ms(self) -> float:
-        """What the first question took more than the others."""
+        """What the first request took more than the others."""
         return (self.first_us - self.mean_us) / 1000
 
     @property
     def asking(self) -> float:
-        """Its questions after the first, as a part of the compile.
+        """Its requests after the first, as a part of the compile.
 
         On a busy machine both take longer alike.
         """
@@ -86,9 +86,9 @@ class Row:
     source: str
     decisions: int
     runs: int
-    start_up_ms: float  # Of a process, in its first question.
+    start_up_ms: float  # Of a process, in its first request.
     us_per_decision: float
-    # The questions after the first, as a part of the compile by the rule.
+    # The requests after the first, as a part of the compile by the rule.
     time_share: float
     cpu_ms_rule: float
     cpu_ms_stock: float
@@ -194,7 +194,7 @@ def measure(
                 counts[subject, name] = counted.instructions
                 asked = {"none": 0, "one": 1, "all": rule.decisions}[name]
                 if is_held_against and counted.decisions != asked:
-                    raise ModelError(f"expected {asked} questions of {name}")
+                    raise ModelError(f"expected {asked} requests of {name}")
 
     def row(scheme: str, spec: str) -> Row:
         asking = ASKING + spec
@@ -244,7 +244,7 @@ def table(rows: Sequence[Row]) -> Table:
     line("CPU ms, by the rule", lambda r: f"{r.cpu_ms_rule:.0f}")
     line("CPU ms, by the model", lambda r: f"{r.cpu_ms:.0f}")
     if first.instructions_rule:
-        what = "instructions before a question, 1000s"
+        what = "instructions before a request, 1000s"
         line(what, lambda r: f"{r.instructions_before_first / 1e3:.0f}")
         what = "instructions of start-up, millions"
         line(what, lambda r: f"{r.start_up_instructions / 1e6:.1f}")
@@ -289,8 +289,8 @@ def inliner_command(
 
     A plug-in that asks the model and then decides by `cost < threshold` is held against
     one that decides so without asking: the compiles are the same, so the difference is
-    the asking. It has two parts, what a process pays at its first question, and what
-    every question costs. A compile by the model itself is held against stock clang.
+    the asking. It has two parts, what a process pays at its first request, and what
+    every request costs. A compile by the model itself is held against stock clang.
     """
     console = TableConsole(highlight=False)
     modules = find_build(build, ["MLBridge-cost-rule.so"])

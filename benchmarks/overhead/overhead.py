@@ -202,7 +202,7 @@ def overhead_command(
     Stock clang, clang with the plug-in and no model to ask, and with the imitation
     inliner by each way to run it in the process compile two files in turns: the
     smallest that has something to decide, whose time is the start-up, since a model is
-    loaded by its first question; and a whole module.
+    loaded by its first request; and a whole module.
 
     "asked" are the decisions, "MiB" is what has to be on disk beside clang, "RSS" the
     most memory in MiB that the process had, shared libraries included; "+" is the

@@ -114,10 +114,10 @@ class OriginalFlow(Flow):
         taken: list[int] = []
         self._tools.begin(module, state)
         while len(taken) < self._deployed.compiler.steps:
-            (answer,) = self._policy([self._tools.features(state, taken)])
-            if int(answer) >= len(actions):
+            (reply,) = self._policy([self._tools.features(state, taken)])
+            if int(reply) >= len(actions):
                 break
-            taken.append(int(answer))
+            taken.append(int(reply))
             self._tools.act(taken[-1], state, following)
             state, following = following, state
         self._tools.emit(state, to)
@@ -237,7 +237,7 @@ def measure(
             stack.enter_context(flow)
             results.start_seconds[name] = flow.start_seconds
             results.runs[name] = {module: [] for module in sample.files}
-        # Once for the disk's cache, and for what a model does at its first question.
+        # Once for the disk's cache, and for what a model does at its first request.
         for flow in made.values():
             flow.compile(sample.modules[0], folder / "warm.o")
         names = list(made)

@@ -112,8 +112,8 @@ class GymFlow(Flow):
         while not over:
             if not isinstance(observation, dict):
                 observation = {self._deployed.compiler.observation[0]: observation}
-            (answer,) = self._policy([observation])
-            observation, _, over, truncated, info = env.step(int(answer))
+            (reply,) = self._policy([observation])
+            observation, _, over, truncated, info = env.step(int(reply))
             if truncated:
                 raise ModelError(f"{module}: {info['error']}")
         sequence: Sequence[int] = info["sequence"]

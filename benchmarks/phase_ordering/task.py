@@ -162,7 +162,7 @@ class Server:
 def served(model: Path, place: str) -> Iterator[Server]:
     """Starts a server of a model; it does not outlive the body."""
     scheme, _, path = place.partition(":")
-    door = Path(path if scheme.startswith("grpc") else f"{path}.sock")
+    listener = Path(path if scheme.startswith("grpc") else f"{path}.sock")
     start = time.monotonic()
     tool = "from mlbridge.cli import main; main()"
     command = [sys.executable, "-c", tool, "serve", str(model), "--at", place]
@@ -174,7 +174,7 @@ def served(model: Path, place: str) -> Iterator[Server]:
                 f"the server of {place} ended with {process.returncode}: {end_of(said)}"
             )
 
-        while not door.exists():
+        while not listener.exists():
             if process.poll() is not None:
                 raise ended()
             if time.monotonic() - start > START_SECONDS:

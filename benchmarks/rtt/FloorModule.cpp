@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// rtt_floor, a Python module that answers the floor's questions in C++. It
+/// rtt_floor, a Python module that answers the floor's requests in C++. It
 /// loops here rather than in Python, which would cost a call a trip: a floor
 /// must not be slower than what it bounds.
 ///
@@ -23,20 +23,20 @@ namespace nb = nanobind;
 using namespace MLBridge;
 using namespace MLBridge::bench;
 
-/// Answers each question with the last of its numbers, until the client is
+/// Answers each request with the last of its numbers, until the client is
 /// gone.
 static void servePipe(int Read, int Write) {
   nb::gil_scoped_release Release;
   FloorPipe Pipe(Read, Write);
-  FloorQuestion Question;
-  std::byte Answer[FloorFrames::AnswerSize];
-  FloorFrames::setLength(Answer, sizeof(Answer));
-  while (std::size_t Size = Pipe.receive(Question.region())) {
-    if (Size < FloorFrames::questionSize(1))
+  FloorQuestion Request;
+  std::byte Reply[FloorFrames::ReplySize];
+  FloorFrames::setLength(Reply, sizeof(Reply));
+  while (std::size_t Size = Pipe.receive(Request.region())) {
+    if (Size < FloorFrames::requestSize(1))
       return;
-    const std::byte *Last = Question.data() + Size - 1 - sizeof(float);
-    std::memcpy(Answer + sizeof(std::uint64_t), Last, sizeof(float));
-    if (!Pipe.send(Answer))
+    const std::byte *Last = Request.data() + Size - 1 - sizeof(float);
+    std::memcpy(Reply + sizeof(std::uint64_t), Last, sizeof(float));
+    if (!Pipe.send(Reply))
       return;
   }
 }
@@ -56,5 +56,5 @@ NB_MODULE(rtt_floor, M) {
   M.def("serve_pipe", servePipe, nb::arg("read_fd"), nb::arg("write_fd"),
         "Answers each frame with its last float32 until the pipe ends.");
   M.def("serve_futex", serveFutex, nb::arg("memory_fd"),
-        "Answers each question with its last float32 until its parent ends.");
+        "Answers each request with its last float32 until its parent ends.");
 }

@@ -48,25 +48,25 @@ public:
 
   /// Writes \p Features, and returns the answer to them. False when none comes
   /// within a second.
-  bool ask(Span<const float> Features, float &Answer) {
+  bool ask(Span<const float> Features, float &Reply) {
     std::memcpy(Shared->Features, Features.data(),
                 Features.size() * sizeof(float));
     Shared->Count = Features.size();
-    post(Shared->Question, ++Last);
-    if (!await(Shared->Answer, Last))
+    post(Shared->Request, ++Last);
+    if (!await(Shared->Reply, Last))
       return false;
-    Answer = Shared->Value;
+    Reply = Shared->Value;
     return true;
   }
 
-  /// Answers the next question with the last of its numbers. False when none
+  /// Answers the next request with the last of its numbers. False when none
   /// comes within a second.
   bool serve() {
-    if (!await(Shared->Question, Last + 1))
+    if (!await(Shared->Request, Last + 1))
       return false;
     ++Last;
     Shared->Value = Shared->Features[Shared->Count - 1];
-    post(Shared->Answer, Last);
+    post(Shared->Reply, Last);
     return true;
   }
 
@@ -74,9 +74,9 @@ public:
 
 private:
   struct Words {
-    alignas(64) std::atomic<std::uint32_t> Question;
+    alignas(64) std::atomic<std::uint32_t> Request;
     std::uint64_t Count;
-    alignas(64) std::atomic<std::uint32_t> Answer;
+    alignas(64) std::atomic<std::uint32_t> Reply;
     float Value;
     alignas(64) float Features[MaxLength];
   };

@@ -20,10 +20,10 @@ using namespace MLBridge;
 using namespace MLBridge::bench;
 using grpc::internal::RpcMethod;
 
-/// As many bytes as the runner's question has.
-static grpc::ByteBuffer questionOf(Span<const float> Features) {
+/// As many bytes as the runner's request has.
+static grpc::ByteBuffer requestOf(Span<const float> Features) {
   const std::size_t NumBytes = Features.size() * sizeof(float);
-  grpc::Slice Bytes(FloorFrames::questionSize(Features.size()) -
+  grpc::Slice Bytes(FloorFrames::requestSize(Features.size()) -
                     sizeof(std::uint64_t));
   // The header is not looked at, the features are followed by a byte.
   auto *End = const_cast<std::uint8_t *>(Bytes.end()) - 1;
@@ -31,11 +31,11 @@ static grpc::ByteBuffer questionOf(Span<const float> Features) {
   return {&Bytes, 1};
 }
 
-static bool readAnswer(const grpc::ByteBuffer &Message, float &Answer) {
+static bool readAnswer(const grpc::ByteBuffer &Message, float &Reply) {
   grpc::Slice Bytes;
-  if (!Message.DumpToSingleSlice(&Bytes).ok() || Bytes.size() != sizeof(Answer))
+  if (!Message.DumpToSingleSlice(&Bytes).ok() || Bytes.size() != sizeof(Reply))
     return false;
-  std::memcpy(&Answer, Bytes.begin(), sizeof(Answer));
+  std::memcpy(&Reply, Bytes.begin(), sizeof(Reply));
   return true;
 }
 
@@ -45,16 +45,16 @@ class UnaryFloor final : public GRPCFloor {
 public:
   explicit UnaryFloor(std::shared_ptr<grpc::Channel> Channel)
       : Channel(std::move(Channel)) {}
-  bool ask(Span<const float> Features, float &Answer) override {
+  bool ask(Span<const float> Features, float &Reply) override {
     grpc::ClientContext Context;
     grpc::ByteBuffer Reply;
     return grpc::internal::BlockingUnaryCall(
                Channel.get(),
                RpcMethod(GRPCFloorMethod::Unary, RpcMethod::NORMAL_RPC,
                          Channel),
-               &Context, questionOf(Features), &Reply)
+               &Context, requestOf(Features), &Reply)
                .ok() &&
-           readAnswer(Reply, Answer);
+           readAnswer(Reply, Reply);
   }
 
 private:
@@ -76,10 +76,10 @@ public:
     Context.TryCancel();
     (void)Stream->Finish();
   }
-  bool ask(Span<const float> Features, float &Answer) override {
+  bool ask(Span<const float> Features, float &Reply) override {
     grpc::ByteBuffer Reply;
-    return Stream->Write(questionOf(Features)) && Stream->Read(&Reply) &&
-           readAnswer(Reply, Answer);
+    return Stream->Write(requestOf(Features)) && Stream->Read(&Reply) &&
+           readAnswer(Reply, Reply);
   }
 
 private:

@@ -35,7 +35,7 @@ public:
   virtual ~GRPCFloor() = default;
   /// Sends \p Features, and returns the answer to them; false when there is
   /// none.
-  virtual bool ask(Span<const float> Features, float &Answer) = 0;
+  virtual bool ask(Span<const float> Features, float &Reply) = 0;
 
   /// A floor whose server listens at \p Address, by one stream or by unary
   /// calls; null where none does within a minute.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Answers the gRPC floor's questions with their last float32:
+/// Answers the gRPC floor's requests with their last float32:
 ///
 ///     grpc-floor-server CPU ADDRESS
 ///
@@ -37,9 +37,9 @@ using grpc::ByteBuffer;
 using grpc::internal::RpcMethod;
 using grpc::internal::RpcServiceMethod;
 
-static ByteBuffer answerTo(const ByteBuffer &Question) {
+static ByteBuffer answerTo(const ByteBuffer &Request) {
   grpc::Slice Bytes;
-  if (!Question.DumpToSingleSlice(&Bytes).ok() || Bytes.size() < 5)
+  if (!Request.DumpToSingleSlice(&Bytes).ok() || Bytes.size() < 5)
     return {};
   grpc::Slice Last(Bytes.end() - 5, sizeof(float));
   return {&Last, 1};
@@ -57,9 +57,9 @@ public:
         new grpc::internal::BidiStreamingHandler<FloorService, ByteBuffer,
                                                  ByteBuffer>(
             [](FloorService *, grpc::ServerContext *, Stream *S) {
-              ByteBuffer Question;
-              while (S->Read(&Question))
-                S->Write(answerTo(Question));
+              ByteBuffer Request;
+              while (S->Read(&Request))
+                S->Write(answerTo(Request));
               return grpc::Status::OK;
             },
             this)));
@@ -67,9 +67,9 @@ public:
         GRPCFloorMethod::Unary, RpcMethod::NORMAL_RPC,
         new grpc::internal::RpcMethodHandler<FloorService, ByteBuffer,
                                              ByteBuffer>(
-            [](FloorService *, grpc::ServerContext *,
-               const ByteBuffer *Question, ByteBuffer *Answer) {
-              *Answer = answerTo(*Question);
+            [](FloorService *, grpc::ServerContext *, const ByteBuffer *Request,
+               ByteBuffer *Reply) {
+              *Reply = answerTo(*Request);
               return grpc::Status::OK;
             },
             this)));

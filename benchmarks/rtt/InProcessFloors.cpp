@@ -49,7 +49,7 @@ struct ONNXFloor {
   onnx::Handle<OrtRunOptions> Options;
   std::string InputName, OutputName;
   onnx::Handle<OrtValue> Input, Output;
-  std::vector<float> Answer;
+  std::vector<float> Reply;
 
   Span<const float> ask() {
     const OrtApi &API = M->runtime().api();
@@ -60,7 +60,7 @@ struct ONNXFloor {
     if (OrtStatus *Status = API.Run(M->session(), Options.get(), InputNames,
                                     Inputs, 1, OutputNames, 1, Outputs))
       fail(API.GetErrorMessage(Status));
-    return Answer;
+    return Reply;
   }
 };
 } // namespace
@@ -83,7 +83,7 @@ static InProcessSubject openONNX(const std::string &File,
       orFail(loadONNXModel(File)));
   const onnx::Runtime &Library = M->runtime();
   auto Floor = std::make_shared<ONNXFloor>();
-  Floor->Answer.resize(countOutputs(*M));
+  Floor->Reply.resize(countOutputs(*M));
   Floor->InputName = M->inputs().front().Name;
   Floor->OutputName = M->outputs().front().Name;
   // Without any, each evaluation makes some.
@@ -95,7 +95,7 @@ static InProcessSubject openONNX(const std::string &File,
   Floor->Input =
       bindTensor(Library, M->inputs().front(),
                  {const_cast<float *>(Features.data()), Features.size()});
-  Floor->Output = bindTensor(Library, M->outputs().front(), Floor->Answer);
+  Floor->Output = bindTensor(Library, M->outputs().front(), Floor->Reply);
   Floor->M = M;
   return {M, [Floor] { return Floor->ask(); }};
 }
@@ -120,12 +120,12 @@ struct AOTFloor {
   const void *Inputs[1] = {};
   void *Outputs[1] = {};
   std::unique_ptr<void, Free> Workspace;
-  std::vector<float> Answer;
+  std::vector<float> Reply;
 
   Span<const float> ask() {
     if (Run(nullptr, Inputs, Outputs, Workspace.get()) != MLBRIDGE_AOT_OK)
       fail("the generated model failed");
-    return Answer;
+    return Reply;
   }
 };
 } // namespace
@@ -143,9 +143,9 @@ static InProcessSubject openAOT(const std::string &File,
     fail(::dlerror());
   const MLBridgeAOTModel &Descriptor = **Symbol;
   Floor->Run = Descriptor.variants[mlbridge_aot_choose(&Descriptor)].run;
-  Floor->Answer.resize(countOutputs(*M));
+  Floor->Reply.resize(countOutputs(*M));
   Floor->Inputs[0] = Features.data();
-  Floor->Outputs[0] = Floor->Answer.data();
+  Floor->Outputs[0] = Floor->Reply.data();
   std::int64_t Extents[Shape::MaxRank];
   std::uint64_t Bytes = 0;
   if (Descriptor.num_free_extents != 0 ||

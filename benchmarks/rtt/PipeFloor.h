@@ -99,15 +99,15 @@ private:
   int Write;
 };
 
-/// The frames of a round trip. The question has the size of the library's own:
+/// The frames of a round trip. The request has the size of the library's own:
 /// the length and the header line of one vector take 128 bytes, and a newline
 /// comes last. The answer is as small as an answer can be.
 struct FloorFrames {
   static constexpr std::size_t MaxLength = 1 << 20;
   static constexpr std::size_t HeaderSize = 128;
-  static constexpr std::size_t AnswerSize = sizeof(std::uint64_t) + 4;
+  static constexpr std::size_t ReplySize = sizeof(std::uint64_t) + 4;
 
-  static constexpr std::size_t questionSize(std::size_t Length) {
+  static constexpr std::size_t requestSize(std::size_t Length) {
     return HeaderSize + Length * sizeof(float) + 1;
   }
   static void setLength(std::byte *Frame, std::size_t Size) {
@@ -116,7 +116,7 @@ struct FloorFrames {
   }
 };
 
-/// Room for any question, page-aligned, and in memory before it is timed.
+/// Room for any request, page-aligned, and in memory before it is timed.
 class FloorQuestion {
 public:
   FloorQuestion()
@@ -129,7 +129,7 @@ public:
 private:
   static constexpr std::align_val_t Alignment{4096};
   static constexpr std::size_t Size =
-      FloorFrames::questionSize(FloorFrames::MaxLength);
+      FloorFrames::requestSize(FloorFrames::MaxLength);
   struct Release {
     void operator()(std::byte *P) const { ::operator delete(P, Alignment); }
   };

@@ -61,7 +61,7 @@ namespace {
 
 /// A way to ask a model.
 struct RoundTrip {
-  /// Where the features of the next question are computed.
+  /// Where the features of the next request are computed.
   Span<float> Features;
   /// Asks about the first so many of them.
   std::function<float(std::size_t)> Ask;
@@ -95,17 +95,17 @@ static RoundTrip makeFloorTrip(Span<const std::size_t> Ends,
   if (Ends.size() != 2)
     fail("a pipe has two ends");
   FloorPipe Pipe(static_cast<int>(Ends[0]), static_cast<int>(Ends[1]));
-  auto Question = std::make_shared<FloorQuestion>();
-  std::byte *Features = Question->data() + FloorFrames::HeaderSize;
-  auto Ask = [Pipe, Send, Question](std::size_t Length) {
-    std::size_t Size = FloorFrames::questionSize(Length);
-    FloorFrames::setLength(Question->data(), Size);
-    std::byte Answer[FloorFrames::AnswerSize];
-    if (!(Pipe.*Send)({Question->data(), Size}) ||
-        Pipe.receive(Answer) != sizeof(Answer))
+  auto Request = std::make_shared<FloorQuestion>();
+  std::byte *Features = Request->data() + FloorFrames::HeaderSize;
+  auto Ask = [Pipe, Send, Request](std::size_t Length) {
+    std::size_t Size = FloorFrames::requestSize(Length);
+    FloorFrames::setLength(Request->data(), Size);
+    std::byte Reply[FloorFrames::ReplySize];
+    if (!(Pipe.*Send)({Request->data(), Size}) ||
+        Pipe.receive(Reply) != sizeof(Reply))
       fail("the floor's other end is gone");
     float Value = 0;
-    std::memcpy(&Value, Answer + sizeof(std::uint64_t), sizeof(Value));
+    std::memcpy(&Value, Reply + sizeof(std::uint64_t), sizeof(Value));
     return Value;
   };
   return {{reinterpret_cast<float *>(Features), FloorFrames::MaxLength}, Ask};
@@ -121,10 +121,10 @@ static RoundTrip makeFutexTrip(Span<const std::size_t> Memory,
     fail("cannot map the floor's memory");
   auto Features = std::make_shared<std::vector<float>>(Longest);
   return {*Features, [=](std::size_t Length) {
-            float Answer = 0;
-            if (!Floor->ask({Features->data(), Length}, Answer))
+            float Reply = 0;
+            if (!Floor->ask({Features->data(), Length}, Reply))
               fail("the floor's other end is gone");
-            return Answer;
+            return Reply;
           }};
 }
 
@@ -136,10 +136,10 @@ static RoundTrip makeGRPCTrip(const std::string &Address, bool IsStream,
     fail("no floor listens at its address within a minute");
   auto Features = std::make_shared<std::vector<float>>(Longest);
   return {*Features, [=](std::size_t Length) {
-            float Answer = 0;
-            if (!Floor->ask({Features->data(), Length}, Answer))
+            float Reply = 0;
+            if (!Floor->ask({Features->data(), Length}, Reply))
               fail("the floor's other end is gone");
-            return Answer;
+            return Reply;
           }};
 }
 #endif
@@ -151,7 +151,7 @@ static RoundTrip makeGRPCTrip(const std::string &Address, bool IsStream,
 namespace {
 struct Sweep {
   std::vector<std::chrono::nanoseconds> Times;
-  std::vector<float> Answers;
+  std::vector<float> Replies;
   std::size_t Allocations = 0;
 };
 } // namespace
@@ -166,7 +166,7 @@ static void run(const RoundTrip &Trip, const std::vector<float> &Features,
     if (AreFresh)
       std::copy_n(Features.begin(), Lengths[I], Trip.Features.begin());
     Clock::time_point Start = Clock::now();
-    Out.Answers[I] = Trip.Ask(Lengths[I]);
+    Out.Replies[I] = Trip.Ask(Lengths[I]);
     Out.Times[I] = Clock::now() - Start;
   }
   Out.Allocations = Allocations.count();
@@ -182,8 +182,8 @@ static void print(const Sweep &Result) {
   }
   std::printf("],\"answers\":[");
   Separator = "";
-  for (float Answer : Result.Answers) {
-    std::printf("%s%.9g", Separator, static_cast<double>(Answer));
+  for (float Reply : Result.Replies) {
+    std::printf("%s%.9g", Separator, static_cast<double>(Reply));
     Separator = ",";
   }
   std::printf("]}\n");
@@ -234,7 +234,7 @@ int main(int NumArguments, char **Arguments) {
 
   Sweep Result;
   Result.Times.resize(Lengths.size());
-  Result.Answers.resize(Lengths.size());
+  Result.Replies.resize(Lengths.size());
   for (int Key = std::getchar(); Key != EOF; Key = std::getchar())
     if (Key == '\n') {
       run(Trip, Features, AreFresh, Lengths, Result);

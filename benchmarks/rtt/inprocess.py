@@ -36,10 +36,10 @@ BATCHES_A_SWEEP = 5
 # its own, which takes seconds to compile.
 MOST_LENGTHS = 12
 
-# How much longer than its floor a runner may take for the shortest question.
+# How much longer than its floor a runner may take for the shortest request.
 FIRST_LIMIT_US = {"onnx": 0.5}
 SWEEP_LIMIT = {"onnx": 1.15}  # How much of its floor's sweep a runner's may take.
-# How much longer than its floor it may take for any question.
+# How much longer than its floor it may take for any request.
 CALL_LIMIT_US = {"aot": 0.2}
 
 
@@ -162,8 +162,8 @@ def measure(
                     path = find[runtime](model)
                     got = ask(f"{runtime} {model.length} {path}")
                     for side in ("floor", "runner"):
-                        answer = np.array(got[side]["answer"], np.float32)
-                        model.check(work, answer)
+                        reply = np.array(got[side]["answer"], np.float32)
+                        model.check(work, reply)
                     floor, runner = got["floor"], got["runner"]
                     one = Measured(
                         *(runtime, model.name, model.length, got["calls"]),
@@ -176,7 +176,7 @@ def measure(
 
 
 def _row(found: Sequence[Measured], floats: str) -> dict[str, Any]:
-    """What is shown and written: of one question, or the sum of a sweep's."""
+    """What is shown and written: of one request, or the sum of a sweep's."""
     floor = sum(m.floor_us for m in found)
     runner = sum(m.runner_us for m in found)
     return {
@@ -275,6 +275,6 @@ def plot(found: Sequence[Measured], path: Path) -> None:
                 label = f"{runtime}, direct call"
                 panel.plot(lengths, floor, f"C{colour}--", label=label)
             is_last = panel is panels[-1]
-            labels = {"title": policy, "xlabel": "float32s in a question"}
+            labels = {"title": policy, "xlabel": "float32s in a request"}
             finish(panel, legend=is_last, yscale="log", **labels)
         panels[0].set_ylabel("median call, us")

@@ -26,7 +26,7 @@ WARM_ROUNDS = 1  # Rounds that do not count: buffers grow, and caches fill.
 
 PIPE_BYTES = 1 << 20
 
-# Of the futex floor's memory: more than the longest question takes.
+# Of the futex floor's memory: more than the longest request takes.
 FLOOR_BYTES = 8 << 20
 
 
@@ -239,7 +239,7 @@ def measure(
         for i in range(rounds_of(sweeps)):
             for worker, policy, series in rows:
                 sweep = worker.sweep()
-                work.check(policy, sweep.answers)
+                work.check(policy, sweep.replies)
                 if i >= WARM_ROUNDS:
                     series.sweeps.append(sweep)
             on_round()

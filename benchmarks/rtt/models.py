@@ -49,13 +49,13 @@ class InProcessModel:
             return _mlp_weights()
         return [_column(self.length, work)] if self.name == "fc" else []
 
-    def check(self, work: Workload, answer: NDArray[np.float32]) -> None:
+    def check(self, work: Workload, reply: NDArray[np.float32]) -> None:
         """Holds an answer against the right one."""
         if self.name == "mlp":
-            work.compare("mlp", self.length, answer, *_mlp_answer(work))
+            work.compare("mlp", self.length, reply, *_mlp_reply(work))
         else:
             alone = Workload((self.length,), work.features, work.weights)
-            alone.check(self.name, answer)
+            alone.check(self.name, reply)
 
 
 def _model(
@@ -122,7 +122,7 @@ _GRAPHS: dict[str, Callable[[int, Workload], onnx.ModelProto]] = {
 }
 
 
-def _mlp_answer(work: Workload) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _mlp_reply(work: Workload) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The logits, and how far off sums of float32 may be."""
     weights = _mlp_weights()
     x = work.features[: MLP[0]].astype(np.float64)

@@ -69,7 +69,7 @@ def measure(
                 times = []
                 for _ in range(sweeps_of(trips)):
                     sweep = worker.sweep()
-                    work.check("echo", sweep.answers)
+                    work.check("echo", sweep.replies)
                     times.append(sweep.microseconds)
                     on_sweep()
             us = np.concatenate(times)

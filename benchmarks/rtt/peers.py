@@ -55,14 +55,14 @@ def grpc_floor(address: str) -> None:
     """
     grpc = importlib.import_module("grpc")
 
-    def answer(question: bytes) -> bytes:
-        return question[-5:-1]
+    def reply(request: bytes) -> bytes:
+        return request[-5:-1]
 
-    def unary(question: bytes, context: Any) -> bytes:
-        return answer(question)
+    def unary(request: bytes, context: Any) -> bytes:
+        return reply(request)
 
-    def stream(questions: Iterator[bytes], context: Any) -> Iterator[bytes]:
-        return map(answer, questions)
+    def stream(requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        return map(reply, requests)
 
     handlers = {
         "stream": grpc.stream_stream_rpc_method_handler(stream),
@@ -103,13 +103,13 @@ def baseline(what: str, folder: str) -> None:
         for _ in range(50):
             do(vectors[0])
         microseconds = []
-        answers = []
+        replies = []
         for x in vectors:
             started = perf_counter_ns()
-            answer = do(x)
+            reply = do(x)
             microseconds.append((perf_counter_ns() - started) / 1e3)
-            answers.append(float(answer))
-        print(json.dumps({"us": microseconds, "answers": answers}), flush=True)
+            replies.append(float(reply))
+        print(json.dumps({"us": microseconds, "answers": replies}), flush=True)
 
 
 PEERS = {each.__name__: each for each in (floor, model, grpc_floor, baseline)}

@@ -148,7 +148,7 @@ def plot(measured: Sequence[Results], path: Path) -> None:
                 panel.plot(lengths, series.median, label=str(subject))
             for name, baseline in results.baselines.items():
                 panel.plot(lengths, baseline.median, ":", label=f"{name} alone")
-            is_last, words = panel is panels[-1], "float32s in a question"
+            is_last, words = panel is panels[-1], "float32s in a request"
             finish(panel, legend=is_last, yscale="log", xlabel=words)
             panel.set_title(results.placement.name)
         panels[0].set_ylabel("median round trip, us")

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The questions that are asked, and the answers that are right."""
+"""The requests that are asked, and the answers that are right."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Workload:
     def _products(self) -> NDArray[np.float64]:
         return self.features.astype(np.float64) * self.weights
 
-    def check(self, policy: str, answers: NDArray[np.float32]) -> None:
+    def check(self, policy: str, replies: NDArray[np.float32]) -> None:
         """Holds the answers of a sweep, one a length, against the right ones."""
         ends = np.array(self.lengths) - 1
         if policy == "echo":
@@ -64,24 +64,24 @@ class Workload:
             right = self._products.cumsum()[ends]
             # Of a sum of float32, in whatever order.
             tolerance = 1e-5 * np.abs(self._products).cumsum()[ends]
-        self.compare(policy, self.lengths, answers, right, tolerance)
+        self.compare(policy, self.lengths, replies, right, tolerance)
 
     @staticmethod
     def compare(
         policy: str,
         lengths: Sequence[int] | int,
-        answers: NDArray[np.float32],
+        replies: NDArray[np.float32],
         right: NDArray[np.float64],
         tolerance: NDArray[np.float64],
     ) -> None:
         """Holds answers to so many features each against the right ones."""
-        if answers.shape != right.shape:
+        if replies.shape != right.shape:
             raise ModelError(
                 f"a wrong answer of {policy}: expected {right.size} numbers, "
                 f"found {answers.size}"
             )
         # This form finds NaN wrong, too.
-        wrong = np.flatnonzero(~(np.abs(answers - right) <= tolerance))
+        wrong = np.flatnonzero(~(np.abs(replies - right) <= tolerance))
         if len(wrong):
             i = wrong[0]
             length = lengths if isinstance(lengths, int) else lengths[i]

@@ -12,7 +12,7 @@
 ///     serve-client SPEC FLOATS
 ///
 /// Asks once about so many float32s and says "ready". A line on stdin is for
-/// how many seconds to ask then, one question after another, and a line of JSON
+/// how many seconds to ask then, one request after another, and a line of JSON
 /// on stdout is what came of it. Ends when stdin does.
 ///
 //===----------------------------------------------------------------------===//
@@ -38,12 +38,12 @@ using namespace MLBridge;
 /// Asks, and expects the first of the features back.
 static void ask(MLModelRunner &Runner, Span<const float> Features) {
   Runner.populateFeatures(std::pair{"x", Features});
-  Expected<float> Answer = Runner.tryEvaluate<float>();
-  if (!Answer)
-    fail(Answer.takeError().str());
-  if (*Answer != Features.front())
+  Expected<float> Reply = Runner.tryEvaluate<float>();
+  if (!Reply)
+    fail(Reply.takeError().str());
+  if (*Reply != Features.front())
     fail("expected the answer " + std::to_string(Features.front()) +
-         ", found " + std::to_string(*Answer));
+         ", found " + std::to_string(*Reply));
 }
 
 int main(int NumArguments, char **Arguments) {
@@ -67,15 +67,15 @@ int main(int NumArguments, char **Arguments) {
     const Clock::time_point Start = Clock::now();
     const std::chrono::duration<double> Wanted(
         std::strtod(Line.c_str(), nullptr));
-    unsigned long Questions = 0;
+    unsigned long Requests = 0;
     std::chrono::duration<double> Took{};
     do {
       Features.front() = ++Number;
       ask(**Runner, Features);
-      ++Questions;
+      ++Requests;
       Took = Clock::now() - Start;
     } while (Took < Wanted);
-    std::printf("{\"questions\":%lu,\"seconds\":%.6f}\n", Questions,
+    std::printf("{\"requests\":%lu,\"seconds\":%.6f}\n", Requests,
                 Took.count());
     std::fflush(stdout);
   }

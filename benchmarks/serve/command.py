@@ -54,7 +54,7 @@ def measure(load: Load, build: Path) -> dict[str, Any]:
         for compiler in compilers:
             compiler.send(str(load.seconds))
         results = [json.loads(compiler.line()) for compiler in compilers]
-        rates = [result["questions"] / result["seconds"] for result in results]
+        rates = [result["requests"] / result["seconds"] for result in results]
         if min(rates) == 0:
             raise ModelError("a compiler was left without an answer")
         model.terminate()
@@ -103,16 +103,16 @@ def serve(
         ),
     ] = 2.0,
     max_batch: Annotated[
-        int, typer.Option(min=2, help="The most questions that it gets at once.")
+        int, typer.Option(min=2, help="The most requests that it gets at once.")
     ] = 32,
     max_delay: Annotated[
         float,
         typer.Option(
-            min=0, metavar="MS", help="How long a question may wait for others."
+            min=0, metavar="MS", help="How long a request may wait for others."
         ),
     ] = 0.0,
     floats: Annotated[
-        int, typer.Option(min=1, help="How many float32s a question has.")
+        int, typer.Option(min=1, help="How many float32s a request has.")
     ] = 100,
     seconds: Annotated[
         float, typer.Option(min=0.1, help="How long each row is measured.")
@@ -123,9 +123,9 @@ def serve(
 ) -> None:
     """Count the decisions that one model gives to many compilers.
 
-    Each compiler is a process that asks one question after another. The model takes as
-    long for a batch as for one question, as a network on an accelerator does, so what
-    batching gains is how many questions wait at the same moment. "slowest" is what the
+    Each compiler is a process that asks one request after another. The model takes as
+    long for a batch as for one request, as a network on an accelerator does, so what
+    batching gains is how many requests wait at the same moment. "slowest" is what the
     compiler that was served least got, as a part of the mean: 1.00 is fair.
     """
     console = TableConsole(highlight=False)

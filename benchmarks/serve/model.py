@@ -6,7 +6,7 @@
     python -m mlbridge_benchmarks.serve.model SPEC MILLISECONDS MAX_BATCH MAX_DELAY
 
 Each call takes so long, whatever the batch, as a network on an accelerator does; the
-answer to a question is the first of its features. Ends by SIGTERM, and says in a line
+answer to a request is the first of its features. Ends by SIGTERM, and says in a line
 of JSON what it has done.
 """
 
@@ -26,12 +26,12 @@ def main(spec: str, milliseconds: str, max_batch: str, max_delay: str) -> None:
     seconds = float(milliseconds) / 1000
 
     @batched
-    def policy(questions: Sequence[Features]) -> list[Any]:
+    def policy(requests: Sequence[Features]) -> list[Any]:
         until = time.perf_counter() + seconds
-        answers = [features["x"][0] for features in questions]
+        replies = [features["x"][0] for features in requests]
         if (left := until - time.perf_counter()) > 0:
             time.sleep(left)
-        return answers
+        return replies
 
     statistics = Statistics()
     try:

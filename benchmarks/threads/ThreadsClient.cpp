@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler of `mlbridge bench threads`, as far as its questions go:
+/// The compiler of `mlbridge bench threads`, as far as its requests go:
 ///
 ///     threads-client SPEC THREADS NAMES
 ///
 /// So many threads each have a runner for SPEC, made by copies of one factory,
-/// so that they share one model. A question has an int64[1] for each name in
+/// so that they share one model. A request has an int64[1] for each name in
 /// the file NAMES, a line each, and an int64 for an answer, as those of LLVM's
 /// inliner. "ready" says that each thread has had its first answer; a number of
 /// seconds on stdin has all of them ask for so long, and a line of JSON says
@@ -56,7 +56,7 @@ struct Round {
 };
 
 /// One thread's compiler: buffers for the features, which it writes before each
-/// question, as an LLVM pass does.
+/// request, as an LLVM pass does.
 class Compiler {
 public:
   Compiler(const RunnerFactory &Factory, std::string_view Spec,
@@ -69,9 +69,9 @@ public:
   void ask() {
     for (std::int64_t &Value : Values)
       Value = ++Number % 64;
-    const Advice Answer =
+    const Advice Reply =
         orFail(Runner->ask(Features, AdviceSpec::of<std::int64_t>()));
-    (void)orFail(Runner->convert<std::int64_t>(Answer));
+    (void)orFail(Runner->convert<std::int64_t>(Reply));
   }
 
 private:

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LLVM's tensor specs as the bridge's views, and the untyped question.
+/// LLVM's tensor specs as the bridge's views, and the untyped request.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -66,21 +66,21 @@ template <typename T> Error ModelRunnerAdapter::readAdvice() {
   T *Out = reinterpret_cast<T *>(AdviceBuffer.data());
   const std::size_t Count = AdviceTensor.getElementCount();
   if (Count == 1) {
-    Expected<T> Answer = tryEvaluate<T>();
-    if (!Answer)
-      return Answer.takeError();
-    *Out = *Answer;
+    Expected<T> Reply = tryEvaluate<T>();
+    if (!Reply)
+      return Reply.takeError();
+    *Out = *Reply;
     return Error::success();
   }
-  Expected<std::vector<T>> Answer = tryEvaluate<std::vector<T>>();
-  if (!Answer)
-    return Answer.takeError();
-  if (Answer->size() != Count)
+  Expected<std::vector<T>> Reply = tryEvaluate<std::vector<T>>();
+  if (!Reply)
+    return Reply.takeError();
+  if (Reply->size() != Count)
     return Error(ErrorCode::SchemaMismatch,
                  Runner.describe() + ": advice '" + AdviceTensor.name() +
                      "': expected " + std::to_string(Count) +
-                     " elements, found " + std::to_string(Answer->size()));
-  llvm::copy(*Answer, Out);
+                     " elements, found " + std::to_string(Reply->size()));
+  llvm::copy(*Reply, Out);
   return Error::success();
 }
 

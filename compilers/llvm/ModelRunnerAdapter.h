@@ -9,7 +9,7 @@
 /// \file
 /// ModelRunnerAdapter: lets whatever LLVM wrote for its own ML advisors
 /// (inliner, register allocator, ...) ask any runner of this library. LLVM
-/// fills the tensors with getTensor<T>() and evaluates; each question lends
+/// fills the tensors with getTensor<T>() and evaluates; each request lends
 /// those same buffers to the runner, so nothing is copied or allocated here.
 ///
 //===----------------------------------------------------------------------===//
@@ -33,8 +33,8 @@ namespace MLBridge {
 /// time, as both of these are.
 class ModelRunnerAdapter final : public llvm::MLModelRunner {
 public:
-  /// \p Inputs are the tensors of a question, \p Advice is the answer's name
-  /// and type. \p Subject is what all questions are about, such as the pass
+  /// \p Inputs are the tensors of a request, \p Advice is the answer's name
+  /// and type. \p Subject is what all requests are about, such as the pass
   /// and the module; switchContext() adds to it.
   ModelRunnerAdapter(llvm::LLVMContext &Ctx, MLBridge::MLModelRunner &Runner,
                      llvm::ArrayRef<llvm::TensorSpec> Inputs,
@@ -43,11 +43,11 @@ public:
   /// What llvm::MLModelRunner::evaluate cannot do: returns a failure, or that
   /// the model defers, instead of making the compile fail.
   template <typename T> Expected<T> tryEvaluate() {
-    Expected<MLBridge::Advice> Answer =
+    Expected<MLBridge::Advice> Reply =
         Runner.ask(Features, AdviceSpec::of<T>());
-    if (!Answer)
-      return Answer.takeError();
-    return Answer->template get<T>();
+    if (!Reply)
+      return Reply.takeError();
+    return Reply->template get<T>();
   }
 
   /// Tells the runner what was decided in the end, under the advice's name and
@@ -59,7 +59,7 @@ public:
     return Runner.logOutcomeUntyped(&View, Reward);
   }
 
-  /// Names what the next questions are about: the subject, and \p Name where
+  /// Names what the next requests are about: the subject, and \p Name where
   /// there is one.
   void switchContext(llvm::StringRef Name) override;
 

@@ -68,9 +68,9 @@ extern "C" {
 
 /// Asks one model: the C++ class MLModelRunner.
 typedef struct MLBridgeOpaqueModelRunner *MLBridgeModelRunnerRef;
-/// Named tensors to be written: a question, an observation, a decision.
+/// Named tensors to be written: a request, an observation, a decision.
 typedef struct MLBridgeOpaqueFeatureSet *MLBridgeFeatureSetRef;
-/// Named tensors to be read: a model's answer, an action, or the question that
+/// Named tensors to be read: a model's answer, an action, or the request that
 /// a runner of yours is asked.
 typedef struct MLBridgeOpaqueAdvice *MLBridgeAdviceRef;
 /// A compiler as reinforcement learning sees it.
@@ -120,7 +120,7 @@ typedef enum MLBridgeElementType MLBRIDGE_C_ENUM {
   MLBridgeElementString = 11
 } MLBridgeElementType;
 
-/// What the answer to a question is to be, for models that cannot tell by
+/// What the answer to a request is to be, for models that cannot tell by
 /// themselves how many bytes of which type are wanted.
 typedef enum MLBridgeForm MLBRIDGE_C_ENUM {
   MLBridgeFormAny = 0,
@@ -173,7 +173,7 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeFail(MLBridgeStatus Status,
 // Features: named tensors to be written
 //===----------------------------------------------------------------------===//
 // A name that is there already gets the new value. A failure, if nobody looks
-// at the status, is also that of the question that these features are for.
+// at the status, is also that of the request that these features are for.
 
 /// Sets \p Name to a scalar of \p Type, any but String, that is copied. In C
 /// use the typed ones below: mlbridgeSetInt32(Features, "size", 12).
@@ -188,7 +188,7 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeSetTensor(
     MLBridgeFeatureSetRef Features, const char *Name, MLBridgeElementType Type,
     const void *Data, const int64_t *Extents, size_t Rank);
 
-/// The same without the copy: \p Data must stay as it is until the question has
+/// The same without the copy: \p Data must stay as it is until the request has
 /// been answered; an observation's, until its environment is called again; an
 /// answer's, until its runner is.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeBorrowTensor(
@@ -283,7 +283,7 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeGetStringVector(MLBridgeAdviceRef Advice,
 
 /// Makes the runner that \p Spec names, such as `pipe:/tmp/advisor` or
 /// `record:x.log|onnx:policy.onnx`: docs/model-specs.md. Nothing is connected
-/// to or loaded before the first question. A model in this process is loaded
+/// to or loaded before the first request. A model in this process is loaded
 /// for this runner alone: runners that are to share one are made by one
 /// factory. Unsupported: a scheme of a component that this installation does
 /// not have.
@@ -305,14 +305,14 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeCreateModelRunnerAt(
 /// it the libraries that the module links.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCheckModelSpec(const char *Spec);
 
-/// Writes what the runner keeps back of the questions so far, as `record:`
+/// Writes what the runner keeps back of the requests so far, as `record:`
 /// does. mlbridgeDisposeModelRunner() writes it too, but can only print a
 /// failure: call this before, where nothing may be lost in silence.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeFlush(MLBridgeModelRunnerRef Runner);
 
 MLBRIDGE_C_API void mlbridgeDisposeModelRunner(MLBridgeModelRunnerRef Runner);
 
-/// The features of the next question; the same handle for as long as the runner
+/// The features of the next request; the same handle for as long as the runner
 /// lives. Null for null, which all functions on features refuse.
 MLBRIDGE_C_API MLBridgeFeatureSetRef
 mlbridgeGetFeatures(MLBridgeModelRunnerRef Runner);
@@ -326,7 +326,7 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeEvaluate(MLBridgeModelRunnerRef Runner,
 
 /// The same, and tells the model that one scalar or one vector of \p Type is
 /// wanted. Which is what it is asked for only: reading the advice converts it.
-/// In C use the typed ones below: mlbridgeEvaluateBool(Runner, &Answer).
+/// In C use the typed ones below: mlbridgeEvaluateBool(Runner, &Reply).
 MLBRIDGE_C_API MLBridgeStatus mlbridgeEvaluateAs(MLBridgeModelRunnerRef Runner,
                                                  MLBridgeForm Form,
                                                  MLBridgeElementType Type,
@@ -344,14 +344,14 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeGetTimeout(MLBridgeModelRunnerRef Runner,
 MLBRIDGE_C_API MLBridgeFeatureSetRef
 mlbridgeGetDecision(MLBridgeModelRunnerRef Runner);
 
-/// Tells the runner what was decided on the last question, if
+/// Tells the runner what was decided on the last request, if
 /// mlbridgeGetDecision() was given something (else it was what the model said),
 /// and how good it was, unless \p Reward is null. Runners that learn or record
 /// use it; the others take no notice.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeLogOutcome(MLBridgeModelRunnerRef Runner,
                                                  const double *Reward);
 
-/// Names what the next questions are about (a module, a function), for logs.
+/// Names what the next requests are about (a module, a function), for logs.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSwitchContext(MLBridgeModelRunnerRef Runner, const char *Name);
 
@@ -372,10 +372,10 @@ typedef struct MLBridgeRunnerCallbacks {
   /// functions get. \p User is what mlbridgeAddScheme() was given. Null: no
   /// path is taken, and the others get \p User.
   MLBridgeStatus (*Create)(void *User, const char *Path, void **Runner);
-  /// Answers \p Question by what it sets in \p Answer, before \p Nanoseconds
+  /// Answers \p Request by what it sets in \p Reply, before \p Nanoseconds
   /// (or MLBRIDGE_FOREVER) have passed.
-  MLBridgeStatus (*Evaluate)(void *Runner, MLBridgeAdviceRef Question,
-                             int64_t Nanoseconds, MLBridgeFeatureSetRef Answer);
+  MLBridgeStatus (*Evaluate)(void *Runner, MLBridgeAdviceRef Request,
+                             int64_t Nanoseconds, MLBridgeFeatureSetRef Reply);
   /// Ends what Create has opened; may be null.
   void (*Dispose)(void *Runner);
 } MLBridgeRunnerCallbacks;

@@ -120,7 +120,7 @@ static inline void destroyTFModelRunner(MLBridgeModelRunnerRef Runner) {
 //===----------------------------------------------------------------------===//
 
 /// For NAME, such as Int, and its TYPE: populateIntFeatures() adds the \p Count
-/// \p Values, which are copied, to the next question; evaluateIntFeatures()
+/// \p Values, which are copied, to the next request; evaluateIntFeatures()
 /// asks it, and writes the answer to \p Value.
 #define MLBRIDGE_PAPER_FUNCTIONS_OF(NAME, TYPE, ELEMENT)                       \
   static inline MLBridgeStatus populate##NAME##Features(                       \

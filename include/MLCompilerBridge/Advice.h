@@ -44,7 +44,7 @@ struct AdviceSpec {
   template <typename T> static constexpr AdviceSpec of();
 };
 
-/// The answer to one question: one tensor or several by name, as views that
+/// The answer to one request: one tensor or several by name, as views that
 /// are valid until the runner that gave them is asked again. \see MLModelRunner
 class Advice {
 public:

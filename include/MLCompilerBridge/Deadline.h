@@ -27,7 +27,7 @@ using Duration = std::chrono::nanoseconds;
 /// host derives from this and gives it to a Deadline.
 class Interrupt {
 public:
-  /// The longest that a wait sleeps between two questions.
+  /// The longest that a wait sleeps between two requests.
   static constexpr std::chrono::milliseconds Interval{50};
 
   virtual ~Interrupt() = default;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FeatureSet: the named tensors of one question, in the order they were set.
+/// FeatureSet: the named tensors of one request, in the order they were set.
 /// The model side builds its replies with it too.
 ///
 /// It is made to be refilled: after the first round with the same names no
@@ -31,7 +31,7 @@ namespace MLBridge {
 ///
 /// **Who owns the data.** Views (Span, std::span, llvm::ArrayRef, TensorRef,
 /// TensorView) are borrowed: what they point at must stay valid until the
-/// question has been answered, which is what makes them free. Everything else
+/// request has been answered, which is what makes them free. Everything else
 /// (scalars, std::string, std::string_view, std::vector, std::array) is
 /// copied.
 class FeatureSet {

@@ -1,4 +1,4 @@
-//===- MLModelRunner.h - A question to a model ------------------*- C++ -*-===//
+//===- MLModelRunner.h - A request to a model ------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -52,10 +52,10 @@ public:
   MLModelRunner(const MLModelRunner &) = delete;
   MLModelRunner &operator=(const MLModelRunner &) = delete;
 
-  /// Adds features to the next question: any number of
+  /// Adds features to the next request: any number of
   /// `std::pair{Name, Value}`. May be called several times; a name set twice
   /// has its last value. For the types and for who owns the data see
-  /// FeatureSet::set: views are borrowed until the question is answered.
+  /// FeatureSet::set: views are borrowed until the request is answered.
   template <typename... Names, typename... Ts>
   void populateFeatures(const std::pair<Names, Ts> &...Pairs) {
     (Features.set(std::string_view(Pairs.first), Pairs.second), ...);
@@ -78,23 +78,23 @@ public:
   /// As evaluate(), but every failure is returned, and nothing ends the
   /// process. ErrorCode::Deferred: the model leaves the decision to you.
   template <typename T> Expected<T> tryEvaluate() {
-    Expected<Advice> Answer = ask(Features, AdviceSpec::of<T>());
+    Expected<Advice> Reply = ask(Features, AdviceSpec::of<T>());
     Features.clear();
-    if (!Answer)
-      return Answer.takeError();
-    return convert<T>(*Answer);
+    if (!Reply)
+      return Reply.takeError();
+    return convert<T>(*Reply);
   }
 
-  /// \p Answer, which this runner gave, as T: Advice::get(), whose errors then
+  /// \p Reply, which this runner gave, as T: Advice::get(), whose errors then
   /// say whose answer it was.
-  template <typename T> Expected<T> convert(const Advice &Answer) const {
-    Expected<T> Result = Answer.get<T>();
+  template <typename T> Expected<T> convert(const Advice &Reply) const {
+    Expected<T> Result = Reply.get<T>();
     if (!Result)
       return withName(Result.takeError());
     return Result;
   }
 
-  /// The question without the pass's conveniences: asks about \p Features,
+  /// The request without the pass's conveniences: asks about \p Features,
   /// leaves them as they are. The views in the answer are valid until the next
   /// call.
   Expected<Advice> ask(const FeatureSet &Features, const AdviceSpec &Wanted);
@@ -118,7 +118,7 @@ public:
   /// For a decision that was the model's own: only the reward is new.
   Error logOutcome(double Reward) { return logOutcomeUntyped(nullptr, Reward); }
 
-  /// Names what the next questions are about (a module, a function); it ends
+  /// Names what the next requests are about (a module, a function); it ends
   /// up in logs.
   virtual void switchContext(std::string_view Name);
 
@@ -131,7 +131,7 @@ public:
   /// if need be.
   virtual Expected<std::optional<std::string>> metadata(std::string_view Key);
 
-  /// Writes what the runner keeps back of the questions so far, as
+  /// Writes what the runner keeps back of the requests so far, as
   /// RecordModelRunner does. The destructor writes it too, but can only print a
   /// failure: call this before, where nothing may be lost in silence.
   virtual Error flush();
@@ -150,7 +150,7 @@ public:
 protected:
   MLModelRunner() = default;
 
-  /// Answers one question before \p Until. \p Wanted is what the caller will
+  /// Answers one request before \p Until. \p Wanted is what the caller will
   /// convert the advice to: a hint, the conversion itself is not the runner's
   /// affair. The advice's views must be valid until the next call.
   virtual Expected<Advice> evaluateUntyped(const FeatureSet &Features,
@@ -171,7 +171,7 @@ private:
 
 /// The runner that \p Spec names, such as `pipe:/tmp/advisor?serdes=json` or
 /// `record:log.bin|pipe:/tmp/advisor`: see docs/model-specs.md for all of them.
-/// No connection is made before the first question. By a RunnerFactory of its
+/// No connection is made before the first request. By a RunnerFactory of its
 /// own, so a model in this process is loaded for this runner alone.
 Expected<std::unique_ptr<MLModelRunner>>
 createModelRunner(std::string_view Spec);

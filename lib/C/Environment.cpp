@@ -190,7 +190,7 @@ static Expected<double> play(Environment &Env, Span<const MLBridgeAgent> Agents,
                        std::string(Given.Label ? Given.Label : "") +
                        "' is null");
     // The views in its last answer end here.
-    Given.Runner->Answer.reset();
+    Given.Runner->Reply.reset();
   }
   if (Agents.size() == 1 && !Agents[0].Label)
     return runEpisode(Env, *Agents[0].Runner->Runner, MaxSteps);

@@ -56,17 +56,17 @@ protected:
   Expected<Advice> evaluateUntyped(const FeatureSet &Features,
                                    const AdviceSpec &,
                                    Deadline Until) override {
-    Question.reset(Advice(Features.tensors()));
-    Answer.clear();
+    Request.reset(Advice(Features.tensors()));
+    Reply.clear();
     Error E = askUser("Evaluate", [&] {
-      return Callbacks.Evaluate(Self, &Question, Until.remaining().count(),
-                                &Answer);
+      return Callbacks.Evaluate(Self, &Request, Until.remaining().count(),
+                                &Reply);
     });
-    if (E || Answer.Misuse) {
-      const Error &Why = E ? E : Answer.Misuse;
+    if (E || Reply.Misuse) {
+      const Error &Why = E ? E : Reply.Misuse;
       return Error(Why.code(), Name + ": " + Why.message());
     }
-    return Advice(AnswerSet.tensors());
+    return Advice(ReplySet.tensors());
   }
 
 private:
@@ -74,9 +74,9 @@ private:
   void *Self;
   bool IsOpen = false;
   std::string Name;
-  MLBridgeOpaqueAdvice Question;
-  FeatureSet AnswerSet;
-  MLBridgeOpaqueFeatureSet Answer{AnswerSet, {}};
+  MLBridgeOpaqueAdvice Request;
+  FeatureSet ReplySet;
+  MLBridgeOpaqueFeatureSet Reply{ReplySet, {}};
 };
 
 /// The scheme of such runners.

@@ -26,7 +26,7 @@
 /// A FeatureSet of somebody's, for C to write to.
 struct MLBridgeOpaqueFeatureSet {
   MLBridge::FeatureSet &Set;
-  /// The first failure since the set was cleared, which the question is to
+  /// The first failure since the set was cleared, which the request is to
   /// fail with where nobody looked at the status.
   MLBridge::Error Misuse;
 
@@ -54,10 +54,10 @@ struct MLBridgeOpaqueModelRunner {
       : Runner(std::move(Runner)) {}
 
   std::unique_ptr<MLBridge::MLModelRunner> Runner;
-  MLBridge::FeatureSet QuestionSet, DecisionSet;
-  MLBridgeOpaqueFeatureSet Question{QuestionSet, {}};
+  MLBridge::FeatureSet RequestSet, DecisionSet;
+  MLBridgeOpaqueFeatureSet Request{RequestSet, {}};
   MLBridgeOpaqueFeatureSet Decision{DecisionSet, {}};
-  MLBridgeOpaqueAdvice Answer;
+  MLBridgeOpaqueAdvice Reply;
   std::string Description;
 };
 

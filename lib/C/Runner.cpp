@@ -90,36 +90,36 @@ void mlbridgeDisposeModelRunner(MLBridgeModelRunnerRef Runner) {
 //===----------------------------------------------------------------------===//
 
 MLBridgeFeatureSetRef mlbridgeGetFeatures(MLBridgeModelRunnerRef Runner) {
-  return Runner ? &Runner->Question : nullptr;
+  return Runner ? &Runner->Request : nullptr;
 }
 
 /// The runner's answer to what it was given.
 static Expected<Advice> ask(MLBridgeOpaqueModelRunner &Runner,
                             const AdviceSpec &Wanted) {
-  if (Runner.Question.Misuse)
-    return Runner.Question.Misuse;
-  return Runner.Runner->ask(Runner.QuestionSet, Wanted);
+  if (Runner.Request.Misuse)
+    return Runner.Request.Misuse;
+  return Runner.Runner->ask(Runner.RequestSet, Wanted);
 }
 
 namespace {
-/// Whatever comes of a question, its features are no part of the next one.
+/// Whatever comes of a request, its features are no part of the next one.
 struct ClearsQuestion {
   MLBridgeOpaqueModelRunner &Runner;
-  ~ClearsQuestion() { Runner.Question.clear(); }
+  ~ClearsQuestion() { Runner.Request.clear(); }
 };
 } // namespace
 
 /// \p Want gives an Expected<AdviceSpec>.
 template <typename Function>
 static MLBridgeStatus evaluate(MLBridgeModelRunnerRef Runner, Function &&Want,
-                               MLBridgeAdviceRef *Answer) {
+                               MLBridgeAdviceRef *Reply) {
   return call([&]() -> Error {
     if (!Runner)
       return isNull("Runner");
     ClearsQuestion Clear{*Runner};
     // The views in the last answer end here.
-    Runner->Answer.reset();
-    if (!Answer)
+    Runner->Reply.reset();
+    if (!Reply)
       return isNull("Advice");
     Expected<AdviceSpec> Wanted = std::forward<Function>(Want)();
     if (!Wanted)
@@ -127,21 +127,21 @@ static MLBridgeStatus evaluate(MLBridgeModelRunnerRef Runner, Function &&Want,
     Expected<Advice> Asked = ask(*Runner, *Wanted);
     if (!Asked)
       return Asked.takeError();
-    Runner->Answer.reset(*Asked);
-    *Answer = &Runner->Answer;
+    Runner->Reply.reset(*Asked);
+    *Reply = &Runner->Reply;
     return Error::success();
   });
 }
 
 MLBridgeStatus mlbridgeEvaluate(MLBridgeModelRunnerRef Runner,
-                                MLBridgeAdviceRef *Answer) {
+                                MLBridgeAdviceRef *Reply) {
   return evaluate(
-      Runner, [] { return Expected<AdviceSpec>(AdviceSpec::any()); }, Answer);
+      Runner, [] { return Expected<AdviceSpec>(AdviceSpec::any()); }, Reply);
 }
 
 MLBridgeStatus mlbridgeEvaluateAs(MLBridgeModelRunnerRef Runner,
                                   MLBridgeForm Form, MLBridgeElementType Type,
-                                  MLBridgeAdviceRef *Answer) {
+                                  MLBridgeAdviceRef *Reply) {
   auto Want = [&]() -> Expected<AdviceSpec> {
     if (Form < MLBridgeFormAny || Form > MLBridgeFormVector)
       return Error(ErrorCode::InvalidArgument,
@@ -152,7 +152,7 @@ MLBridgeStatus mlbridgeEvaluateAs(MLBridgeModelRunnerRef Runner,
       return Wanted.takeError();
     return AdviceSpec{static_cast<AdviceSpec::Form>(Form), *Wanted};
   };
-  return evaluate(Runner, Want, Answer);
+  return evaluate(Runner, Want, Reply);
 }
 
 MLBridgeStatus mlbridgeSetTimeout(MLBridgeModelRunnerRef Runner,

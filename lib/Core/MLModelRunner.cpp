@@ -1,4 +1,4 @@
-//===- MLModelRunner.cpp - A question to a model --------------------------===//
+//===- MLModelRunner.cpp - A request to a model --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -10,7 +10,7 @@
 /// Completions: the operations that the compiler's end has under way, and the
 /// one place where it waits for them. The thread that waits is the one that
 /// polls the connection: handing an answer over from a thread of gRPC's own
-/// would cost another wake-up a question.
+/// would cost another wake-up a request.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,5 @@
-//===- GRPCListener.cpp - A gRPC server and its thread --------------------===//
+//===- GRPCListener.cpp - Where compilers arrive by gRPC
+//----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,126 +7,96 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GRPC/GRPCListener.h"
+#include "MLCompilerBridge/Transport/gRPCListener.h"
 
-#include "GRPC/GRPCClock.h"
-#include "GRPC/GRPCCredentials.h"
+#include "GRPC/GRPCAcceptQueue.h"
 #include "GRPC/GRPCProtocol.h"
-#include "Support/PrintableText.h"
+#include "GRPC/GRPCServerChannel.h"
+#include "GRPC/GRPCSpec.h"
+#include "Server/SessionTable.h"
 
-#include <grpcpp/server_builder.h>
+#include <charconv>
+#include <poll.h>
+#include <utility>
 
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-/// How long a peer may take to acknowledge what it was sent.
-static constexpr std::chrono::seconds KeepaliveTimeout(20);
+namespace {
 
-static void setServerArguments(grpc::ServerBuilder &Builder,
-                               const Listener::Options &Wishes) {
-  grpc::ChannelArguments Common;
-  setCommonArguments(Common, Wishes.MaxMessage);
-  const grpc_channel_args All = Common.c_channel_args();
-  for (std::size_t I = 0; I < All.num_args; ++I)
-    if (All.args[I].type == GRPC_ARG_INTEGER)
-      Builder.AddChannelArgument(All.args[I].key, All.args[I].value.integer);
-  Builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                             millisOf(Wishes.PeerTimeout));
-  // Compilers may ask as often as they like whether we are still there, and are
-  // asked themselves.
-  Builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
-  Builder.AddChannelArgument(
-      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 100);
-  Builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-  Builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
-                             millisOf(KeepaliveTimeout));
-  Builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+class GRPCListener final : public Listener {
+public:
+  GRPCListener(std::string Name, ListenerOptions Options,
+               std::unique_ptr<AcceptQueue> Callers)
+      : Name(std::move(Name)), Options(std::move(Options)),
+        Callers(std::move(Callers)) {}
+
+  const std::string &name() const override { return Name; }
+  void addPolls(std::vector<pollfd> &Watched) const override {
+    Watched.push_back({Callers->doorbell(), POLLIN, 0});
+  }
+  void admit(Span<const pollfd> Polled, SessionTable &Into) override;
+
+private:
+  Error take(const PendingSession &Who, SessionTable &Into);
+
+  std::string Name;
+  ListenerOptions Options;
+  std::unique_ptr<AcceptQueue> Callers;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Listener>>
+MLBridge::openGRPCListener(std::string_view Text, ListenerOptions Options) {
+  Expected<ServerSpec> Spec =
+      ServerSpec::parse(Text, Options.MaxMessage, Options.MaxSessions);
+  if (!Spec)
+    return Spec.takeError();
+  Options.MaxMessage = Spec->MaxMessage;
+  Options.MaxSessions = Spec->MaxSessions;
+  Expected<std::unique_ptr<AcceptQueue>> Callers = AcceptQueue::open(
+      Spec->Address, Inference,
+      {Options.MaxMessage, Options.PeerTimeout, Spec->Credentials});
+  if (!Callers)
+    return Callers.takeError();
+  return std::make_unique<GRPCListener>(
+      nameOf((*Callers)->address()), std::move(Options), std::move(*Callers));
 }
 
-Expected<std::unique_ptr<Listener>> Listener::listen(const std::string &Address,
-                                                     const Options &Wishes,
-                                                     Receive Received) {
-  auto Credentials = makeServerCredentials(Wishes.Credentials);
-  if (!Credentials)
-    return Credentials.takeError();
-  Expected<std::unique_ptr<Acceptor>> Connections =
-      Acceptor::listen(Address, KeepaliveTimeout);
-  if (!Connections)
-    return Connections.takeError();
-  std::unique_ptr<Listener> Made(new Listener(std::move(Received)));
-  Made->Connections = std::move(*Connections);
-  Made->Refusals.emplace(
-      *Credentials,
-      grpc::Status(grpc::StatusCode::UNAVAILABLE,
-                   "the model side has no descriptors for more connections "
-                   "(ulimit -n); try again later"));
-  grpc::ServerBuilder Builder;
-  setServerArguments(Builder, Wishes);
-  Made->Entry = Builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      *Credentials);
-  Builder.RegisterAsyncGenericService(&Made->Service);
-  Made->Queue = Builder.AddCompletionQueue();
-  Made->Server = Builder.BuildAndStart();
-  if (!Made->Server)
-    return Error(ErrorCode::System, "cannot start a gRPC server for " +
-                                        printable(Address) +
-                                        " (GRPC_VERBOSITY=debug says more)");
-  Made->awaitCall();
-  Made->Thread = std::thread([L = Made.get()] { L->run(); });
-  Made->Connections->start({[L = Made.get()](posix::UniqueFD Connection) {
-                              L->serve(std::move(Connection));
-                            },
-                            [L = Made.get()](posix::UniqueFD Connection) {
-                              L->Refusals->take(std::move(Connection));
-                            }});
-  return Made;
-}
-
-void Listener::serve(posix::UniqueFD Connection) {
-  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters Given;
-  Given.fd = Connection.release();
-  Entry->HandleNewConnection(&Given);
-}
-
-Listener::~Listener() {
-  if (!Queue)
+void GRPCListener::admit(Span<const pollfd> Polled, SessionTable &Into) {
+  if (Polled.front().revents == 0)
     return;
-  Connections->stop();
-  if (!Thread.joinable())
-    Thread = std::thread([this] { run(); });
-  {
-    std::scoped_lock Lock(Mutex);
-    IsStopping = true;
-  }
-  // Returns when the last call is gone.
-  if (Server)
-    Server->Shutdown(gpr_now(GPR_CLOCK_MONOTONIC));
-  Queue->Shutdown();
-  Thread.join();
+  for (PendingSession &Who : Callers->takePending())
+    if (Error E = take(Who, Into)) {
+      // The session that is ended for it has gone when it is taken again.
+      if (Into.checkRoom(Options.MaxSessions) && Callers->endIdle()) {
+        Callers->announce(std::move(Who));
+        continue;
+      }
+      Who.refuse(E.message());
+      Into.refuse(std::move(E));
+    }
 }
 
-void Listener::run() {
-  void *Tag;
-  bool Ok;
-  while (Queue->Next(&Tag, &Ok))
-    static_cast<ServerCall::Tag *>(Tag)->complete(Ok);
-}
-
-void Listener::awaitCall() {
-  std::make_shared<ServerCall>(*this)->await(Service, *Queue);
-}
-
-void Listener::hasArrived(std::shared_ptr<ServerCall> Call) {
-  {
-    std::scoped_lock Lock(Mutex);
-    if (IsStopping)
-      return;
-    awaitCall();
-  }
-  const std::string Version = Call->metadata(Metadata::Protocol, {});
-  if (!Version.empty() && Version != std::to_string(ProtocolVersion))
-    return Call->finish({grpc::StatusCode::FAILED_PRECONDITION,
-                         versionRefusal(ProtocolVersion, Version)});
-  Received(Call);
+Error GRPCListener::take(const PendingSession &Who, SessionTable &Into) {
+  const ServerCall &Call = *Who.First;
+  if (Error E = Into.checkRoom(Options.MaxSessions))
+    return E;
+  Expected<std::unique_ptr<BaseSerDes>> Codec = Options.Formats.create(
+      Call.metadata(Metadata::SerDes, defaultSerDes(Options.Formats)),
+      SerDes::Side::Model);
+  if (!Codec)
+    return Codec.takeError();
+  ServerSession::Identity Identity;
+  Identity.Number = Into.nextNumber();
+  Identity.AdviceType = Call.metadata(Metadata::AdviceType, {});
+  const std::string Pid = Call.metadata(Metadata::Pid, {});
+  std::from_chars(Pid.data(), Pid.data() + Pid.size(), Identity.Pid);
+  auto Channel = std::make_unique<GRPCServerChannel>(
+      Who.Box, Who.Stream, Identity.describe(), Options.MaxMessage);
+  Into.admit(
+      std::make_unique<ServerSession>(std::move(Identity), std::move(Channel),
+                                      std::move(*Codec), Options.PeerTimeout));
+  return Error::success();
 }

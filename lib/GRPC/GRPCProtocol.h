@@ -16,7 +16,7 @@
 #ifndef MLBRIDGE_LIB_GRPC_GRPCPROTOCOL_H
 #define MLBRIDGE_LIB_GRPC_GRPCPROTOCOL_H
 
-#include "Transport/Meeting.h"
+#include "Transport/Handshake.h"
 
 #include <algorithm>
 #include <climits>
@@ -36,7 +36,7 @@ inline constexpr Methods Training{
     "/mlcompilerbridge.MLCompilerBridge/training",
     "/mlcompilerbridge.MLCompilerBridge/getObservation"};
 
-/// The hello of a session (Transport/Meeting.h), as a call's metadata. Stock
+/// The hello of a session (Transport/Handshake.h), as a call's metadata. Stock
 /// clients send none of it: they speak Protobuf.
 inline constexpr int ProtocolVersion = 1;
 namespace Metadata {

@@ -16,90 +16,91 @@ using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
 //===----------------------------------------------------------------------===//
-// Mailbox
+// RequestQueue
 //===----------------------------------------------------------------------===//
 
-Expected<std::shared_ptr<MailboxOwner>> MailboxOwner::create() {
-  auto Made = std::make_shared<MailboxOwner>();
+Expected<std::shared_ptr<RequestQueueOwner>> RequestQueueOwner::create() {
+  auto Made = std::make_shared<RequestQueueOwner>();
   Made->Doorbell = posix::UniqueFD(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!Made->Doorbell)
     return Error::fromErrno(errno, "cannot make an eventfd");
   return Made;
 }
 
-void MailboxOwner::ring() const {
+void RequestQueueOwner::ring() const {
   const std::uint64_t Ring = 1;
-  // It cannot be full: each sleep is rung for once by each mailbox.
+  // It cannot be full: each sleep is rung for once by each request queue.
   (void)!::write(Doorbell.get(), &Ring, sizeof(Ring));
 }
 
-void MailboxOwner::hearRings() const {
+void RequestQueueOwner::hearRings() const {
   std::uint64_t Rings;
   (void)!::read(Doorbell.get(), &Rings, sizeof(Rings));
 }
 
-/// The flags are sequentially consistent: who sets Sleeps looks at the mailbox
-/// after it, and who changes the mailbox looks at Sleeps after that.
-void Mailbox::ring() {
+/// The flags are sequentially consistent: who sets Sleeps looks at the request
+/// queue after it, and who changes the request queue looks at Sleeps after
+/// that.
+void RequestQueue::ring() {
   if (Sleeps.exchange(false))
     Owner->ring();
 }
 
-grpc::Status Mailbox::put(std::shared_ptr<ServerCall> From) {
+grpc::Status RequestQueue::put(std::shared_ptr<ServerCall> From) {
   {
     std::scoped_lock Lock(Mutex);
     if (IsClosed)
       return ClosedBecause;
-    Questions.push_back(std::move(From));
+    Requests.push_back(std::move(From));
     HasQuestions.store(true);
   }
   ring();
   return grpc::Status::OK;
 }
 
-void Mailbox::endCall() {
+void RequestQueue::endCall() {
   LastEnd.store(Deadline::Clock::now());
   --Unanswered;
 }
 
-std::optional<Deadline::Clock::time_point> Mailbox::idleSince() const {
+std::optional<Deadline::Clock::time_point> RequestQueue::idleSince() const {
   if (Unanswered.load() != 0)
     return std::nullopt;
   return LastEnd.load();
 }
 
-void Mailbox::end() {
+void RequestQueue::end() {
   HasEnded.store(true);
   ring();
 }
 
-void Mailbox::look() {
+void RequestQueue::look() {
   if (HasQuestions.load())
     ring();
 }
 
-std::shared_ptr<ServerCall> Mailbox::take() {
+std::shared_ptr<ServerCall> RequestQueue::take() {
   std::scoped_lock Lock(Mutex);
-  if (Questions.empty())
+  if (Requests.empty())
     return nullptr;
-  std::shared_ptr<ServerCall> First = std::move(Questions.front());
-  Questions.pop_front();
-  HasQuestions.store(!Questions.empty());
+  std::shared_ptr<ServerCall> First = std::move(Requests.front());
+  Requests.pop_front();
+  HasQuestions.store(!Requests.empty());
   return First;
 }
 
-bool Mailbox::isClosed() {
+bool RequestQueue::isClosed() {
   std::scoped_lock Lock(Mutex);
   return IsClosed;
 }
 
 std::deque<std::shared_ptr<ServerCall>>
-Mailbox::close(const grpc::Status &Why) {
+RequestQueue::close(const grpc::Status &Why) {
   std::scoped_lock Lock(Mutex);
   IsClosed = true;
   ClosedBecause = Why;
   HasQuestions.store(false);
-  return std::exchange(Questions, {});
+  return std::exchange(Requests, {});
 }
 
 //===----------------------------------------------------------------------===//
@@ -129,7 +130,7 @@ void ServerCall::await(grpc::AsyncGenericService &Service,
 
 void ServerCall::arrived(bool Ok) {
   if (Ok)
-    return Listener.hasArrived(shared_from_this());
+    return Server.hasArrived(shared_from_this());
   // The server is shut down, and what did not begin has no end.
   std::scoped_lock Lock(Mutex);
   --Pending;
@@ -144,12 +145,12 @@ std::string ServerCall::metadata(const char *Key,
              : std::string(Found->second.data(), Found->second.size());
 }
 
-std::shared_ptr<Mailbox> ServerCall::mailbox() {
+std::shared_ptr<RequestQueue> ServerCall::queue() {
   std::scoped_lock Lock(Mutex);
   return Box;
 }
 
-void ServerCall::read(std::shared_ptr<Mailbox> Into, bool IsStream) {
+void ServerCall::read(std::shared_ptr<RequestQueue> Into, bool IsStream) {
   std::scoped_lock Lock(Mutex);
   Box = std::move(Into);
   this->IsStream = IsStream;
@@ -165,11 +166,11 @@ void ServerCall::endUnary() {
 
 void ServerCall::readNext() {
   IsReading = true;
-  Stream.Read(&Question, begin(Read));
+  Stream.Read(&Request, begin(Read));
 }
 
 void ServerCall::hasRead(bool Ok) {
-  std::shared_ptr<Mailbox> To;
+  std::shared_ptr<RequestQueue> To;
   {
     std::scoped_lock Lock(Mutex);
     IsReading = false;
@@ -189,7 +190,7 @@ void ServerCall::hasRead(bool Ok) {
 
 void ServerCall::done(bool) {
   // It may have been refused before it had any.
-  if (std::shared_ptr<Mailbox> To = mailbox(); To && IsStream)
+  if (std::shared_ptr<RequestQueue> To = queue(); To && IsStream)
     To->end();
 }
 
@@ -211,7 +212,7 @@ void ServerCall::answer(const grpc::ByteBuffer &Message) {
 
 void ServerCall::hasWritten(bool) {
   Answering.store(false);
-  mailbox()->look();
+  queue()->look();
 }
 
 void ServerCall::finish(const grpc::Status &Status) {

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ServerCall: a stream or a unary call, from its arrival to its end. Mailbox:
-/// the questions of one session, on their way from gRPC's thread to the
-/// server's.
+/// ServerCall: a stream or a unary call, from its arrival to its end.
+/// RequestQueue: the requests of one session, on their way from gRPC's thread
+/// to the server's.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,11 +33,11 @@ namespace MLBridge::GRPC {
 
 class ServerCall;
 
-/// What the mailboxes of one listener share: the eventfd by which gRPC's thread
-/// wakes the server's, and whether this is the process that made them. A
+/// What the request queues of one listener share: the eventfd by which gRPC's
+/// thread wakes the server's, and whether this is the process that made them. A
 /// session has no descriptor of its own.
-struct MailboxOwner {
-  static Expected<std::shared_ptr<MailboxOwner>> create();
+struct RequestQueueOwner {
+  static Expected<std::shared_ptr<RequestQueueOwner>> create();
 
   /// Makes Doorbell readable.
   void ring() const;
@@ -49,9 +49,9 @@ struct MailboxOwner {
 };
 
 /// Used by two threads: gRPC's puts in, the server's takes out.
-class Mailbox {
+class RequestQueue {
 public:
-  explicit Mailbox(std::shared_ptr<const MailboxOwner> Owner)
+  explicit RequestQueue(std::shared_ptr<const RequestQueueOwner> Owner)
       : Owner(std::move(Owner)) {}
 
   /// \name gRPC's thread
@@ -62,13 +62,13 @@ public:
   void endCall();
   /// Since when there has been no call; nothing where there is one.
   std::optional<Deadline::Clock::time_point> idleSince() const;
-  /// The question of \p From. Where nobody will take it any more, not OK: how
+  /// The request of \p From. Where nobody will take it any more, not OK: how
   /// its call is to end.
   grpc::Status put(std::shared_ptr<ServerCall> From);
-  /// The compiler is gone, or has said that it has no more questions.
+  /// The compiler is gone, or has said that it has no more requests.
   void end();
   bool isClosed();
-  /// Something that was in the way of a question no longer is.
+  /// Something that was in the way of a request no longer is.
   void look();
 
   /// @}
@@ -77,7 +77,7 @@ public:
 
   bool isEmpty() const { return !HasQuestions.load(); }
   bool hasEnded() const { return HasEnded.load(); }
-  /// The next question's call; null where there is none.
+  /// The next request's call; null where there is none.
   std::shared_ptr<ServerCall> take();
   /// From now on, put() returns \p Why. Returns what nobody will take any more.
   std::deque<std::shared_ptr<ServerCall>> close(const grpc::Status &Why);
@@ -92,9 +92,9 @@ public:
 private:
   void ring();
 
-  std::shared_ptr<const MailboxOwner> Owner;
+  std::shared_ptr<const RequestQueueOwner> Owner;
   std::mutex Mutex;
-  std::deque<std::shared_ptr<ServerCall>> Questions;
+  std::deque<std::shared_ptr<ServerCall>> Requests;
   bool IsClosed = false;
   grpc::Status ClosedBecause;
   std::atomic<bool> HasQuestions = false;
@@ -115,7 +115,7 @@ public:
   protected:
     ~Owner() = default;
   };
-  explicit ServerCall(Owner &Listener) : Listener(Listener) {}
+  explicit ServerCall(Owner &Server) : Server(Server) {}
 
   /// The tags of its operations.
   class Tag {
@@ -139,13 +139,13 @@ public:
   /// The value of a key of the client's metadata, or \p Default.
   std::string metadata(const char *Key, std::string_view Default) const;
 
-  /// Reads the first question into \p Into. The end of a stream is the
+  /// Reads the first request into \p Into. The end of a stream is the
   /// session's; other calls share one.
-  void read(std::shared_ptr<Mailbox> Into, bool IsStream);
+  void read(std::shared_ptr<RequestQueue> Into, bool IsStream);
   bool isStream() const { return IsStream; }
-  /// The question that was put into the mailbox. Leaves it empty.
-  grpc::ByteBuffer &question() { return Question; }
-  /// Sends an answer and, by a stream, reads the next question.
+  /// The request that was put into the request queue. Leaves it empty.
+  grpc::ByteBuffer &request() { return Request; }
+  /// Sends an answer and, by a stream, reads the next request.
   void answer(const grpc::ByteBuffer &Message);
   /// Whether the last answer is still on its way.
   bool isAnswering() const { return Answering.load(); }
@@ -156,20 +156,20 @@ private:
   void complete(void (ServerCall::*Then)(bool), bool Ok);
   /// \p Which, as the tag of an operation that begins.
   void *begin(Tag &Which);
-  std::shared_ptr<Mailbox> mailbox();
+  std::shared_ptr<RequestQueue> queue();
   void readNext();
   void arrived(bool Ok);
   void done(bool Ok);
   void hasRead(bool Ok);
   void hasWritten(bool Ok);
   void finished(bool) {}
-  /// Tells the mailbox of a unary call that it has ended. Under the lock.
+  /// Tells the request queue of a unary call that it has ended. Under the lock.
   void endUnary();
 
-  Owner &Listener;
+  Owner &Server;
   grpc::GenericServerContext Context;
   grpc::GenericServerAsyncReaderWriter Stream{&Context};
-  grpc::ByteBuffer Question;
+  grpc::ByteBuffer Request;
   Tag Arrived{*this, &ServerCall::arrived};
   Tag Done{*this, &ServerCall::done};
   Tag Read{*this, &ServerCall::hasRead};
@@ -183,7 +183,7 @@ private:
   bool HasEnded = false;
   bool IsStream = false;
   bool IsReading = false;
-  std::shared_ptr<Mailbox> Box;
+  std::shared_ptr<RequestQueue> Box;
   std::atomic<bool> Answering = false;
 };
 

@@ -14,7 +14,7 @@
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-GRPCServerChannel::GRPCServerChannel(std::shared_ptr<Mailbox> Box,
+GRPCServerChannel::GRPCServerChannel(std::shared_ptr<RequestQueue> Box,
                                      std::shared_ptr<ServerCall> Stream,
                                      std::string Peer, std::size_t MaxMessage)
     : Box(std::move(Box)), Stream(std::move(Stream)), Current(this->Stream),
@@ -41,12 +41,12 @@ GRPCServerChannel::~GRPCServerChannel() {
   // A stream that its client has ended was a good one.
   Stream->finish(Box->hasEnded() ? grpc::Status::OK : Over);
   // What the client does not read keeps the status from it as well.
-  if (isAnswering() && AnswerUntil.expired())
+  if (isAnswering() && ReplyUntil.expired())
     Stream->cancel();
 }
 
 //===----------------------------------------------------------------------===//
-// Questions
+// Requests
 //===----------------------------------------------------------------------===//
 
 bool GRPCServerChannel::isReadable() const {
@@ -54,7 +54,7 @@ bool GRPCServerChannel::isReadable() const {
 }
 
 Expected<ServerChannel::Progress> GRPCServerChannel::advance() {
-  // Before the question is looked for: it may have come before the end.
+  // Before the request is looked for: it may have come before the end.
   const bool HasEnded = Box->hasEnded();
   if (isAnswering())
     return Progress::Incomplete;
@@ -65,7 +65,7 @@ Expected<ServerChannel::Progress> GRPCServerChannel::advance() {
     return Progress::Incomplete;
   }
   Current = std::move(Next);
-  if (Error E = In.take(Current->question()))
+  if (Error E = In.take(Current->request()))
     return Error(E.code(), Peer + ": " + E.message());
   return Progress::Complete;
 }
@@ -81,7 +81,7 @@ Expected<Span<std::byte>> GRPCServerChannel::acquire(std::size_t Size) {
 Error GRPCServerChannel::commit(std::size_t Size, Duration Within) {
   if (Error E = checkMessageSize(Size, MaxMessage, Peer))
     return E;
-  AnswerUntil = Deadline::in(Within);
+  ReplyUntil = Deadline::in(Within);
   Current->answer(Out.lend(Size));
   if (!Stream) {
     Current.reset();
@@ -95,11 +95,11 @@ bool GRPCServerChannel::isSending() const {
 }
 
 Deadline GRPCServerChannel::unsentUntil() const {
-  return isAnswering() ? AnswerUntil : IdleUntil;
+  return isAnswering() ? ReplyUntil : IdleUntil;
 }
 
 Error GRPCServerChannel::flush() {
-  if (isAnswering() && AnswerUntil.expired())
+  if (isAnswering() && ReplyUntil.expired())
     return {ErrorCode::Timeout, Peer + " does not take its answer"};
   if (IdleUntil.expired())
     return {ErrorCode::PeerClosed, Peer + " makes no more calls"};

@@ -29,7 +29,7 @@ public:
 
   /// \p Stream is the session's call; null where it has many. \p Peer names the
   /// other side in messages.
-  GRPCServerChannel(std::shared_ptr<Mailbox> Box,
+  GRPCServerChannel(std::shared_ptr<RequestQueue> Box,
                     std::shared_ptr<ServerCall> Stream, std::string Peer,
                     std::size_t MaxMessage);
   ~GRPCServerChannel() override;
@@ -56,16 +56,16 @@ public:
 
 private:
   bool isAnswering() const { return Current && Current->isAnswering(); }
-  /// Whether there is a question, and the last answer is not in its way.
+  /// Whether there is a request, and the last answer is not in its way.
   bool hasNext() const { return !Box->isEmpty() && !isAnswering(); }
 
-  std::shared_ptr<Mailbox> Box;
+  std::shared_ptr<RequestQueue> Box;
   std::shared_ptr<ServerCall> Stream;
-  /// The call to be answered: the stream, or that of the last question.
+  /// The call to be answered: the stream, or that of the last request.
   std::shared_ptr<ServerCall> Current;
   std::string Peer;
   std::size_t MaxMessage;
-  Deadline AnswerUntil = Deadline::never();
+  Deadline ReplyUntil = Deadline::never();
   Deadline IdleUntil = Deadline::never();
   IncomingMessage In;
   OutgoingMessage Out;

@@ -29,7 +29,7 @@ Expected<std::string> addressOf(const ModelSpec &Spec);
 /// The options `tls`, `cert` and `key`. The files are not looked at.
 Expected<gRPCCredentials> credentialsOf(const ModelSpec &Spec);
 
-/// `host:port` or `unix:PATH` as Door::name() writes it.
+/// `host:port` or `unix:PATH` as Listener::name() writes it.
 std::string nameOf(const std::string &Address);
 
 /// Where and how a server listens.

@@ -8,7 +8,7 @@
 
 #include "MLCompilerBridge/Training/gRPCTraining.h"
 
-#include "GRPC/GRPCLobby.h"
+#include "GRPC/GRPCAcceptQueue.h"
 #include "GRPC/GRPCProtocol.h"
 #include "GRPC/GRPCServerChannel.h"
 #include "GRPC/GRPCSpec.h"
@@ -26,7 +26,8 @@ namespace {
 
 class CompilerTransport final : public Transport {
 public:
-  CompilerTransport(std::unique_ptr<Lobby> Callers, std::size_t MaxMessage)
+  CompilerTransport(std::unique_ptr<AcceptQueue> Callers,
+                    std::size_t MaxMessage)
       : Callers(std::move(Callers)), MaxMessage(MaxMessage) {
     const std::string &Address = this->Callers->address();
     Where = (Address.starts_with("unix:") ? "grpc+" : "grpc://") + Address;
@@ -53,13 +54,13 @@ private:
   std::string Where;
   /// The trainer is the parent's.
   ForkDetector Fork;
-  std::unique_ptr<Lobby> Callers;
+  std::unique_ptr<AcceptQueue> Callers;
   std::size_t MaxMessage;
   bool IsUnary = false;
   /// Whether a message has come: only then can a unary call be answered.
   bool IsAsked = false;
   AdaptiveWait Wait;
-  /// Before the lobby, which waits for its calls.
+  /// Before the accept queue, which waits for its calls.
   std::unique_ptr<GRPCServerChannel> Channel;
 };
 
@@ -73,7 +74,7 @@ Expected<SessionTerms> CompilerTransport::connect(const SessionRequest &Request,
                          "does not work in a forked child");
   close();
   for (;;) {
-    for (const Arrival &Who : Callers->takeArrivals()) {
+    for (const PendingSession &Who : Callers->takePending()) {
       // A trainer whose patience has run out calls again.
       if (Who.Box->isClosed())
         continue;
@@ -146,7 +147,7 @@ Error CompilerTransport::sleep(Deadline Until) {
     for (pollfd &FD : FDs)
       FD.revents = 0;
   Channel->wakeUp(FDs);
-  for (const Arrival &Who : Callers->takeArrivals())
+  for (const PendingSession &Who : Callers->takePending())
     Who.refuse("another trainer has this compiler");
   if (Channel->isSending())
     if (Error E = Channel->flush())
@@ -177,7 +178,7 @@ MLBridge::listenForTrainer(std::string_view Text) {
                         /*IsTraining=*/true);
   if (!Spec)
     return Spec.takeError();
-  Expected<std::unique_ptr<Lobby>> Callers = Lobby::open(
+  Expected<std::unique_ptr<AcceptQueue>> Callers = AcceptQueue::open(
       Spec->Address, Training,
       {Spec->MaxMessage, std::chrono::seconds(10), Spec->Credentials});
   if (!Callers)

@@ -9,7 +9,7 @@
 /// \file
 /// A session is a stream, or a row of unary calls, on a connection of its own.
 /// The connection is tried again, ever less often, until the one deadline of
-/// connect(); a question is sent once, since its bytes may have arrived.
+/// connect(); a request is sent once, since its bytes may have arrived.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@
 #include "Support/ForkDetector.h"
 #include "Support/Posix.h"
 #include "Support/PrintableText.h"
-#include "Transport/Meeting.h"
+#include "Transport/Handshake.h"
 #include "Transport/MessageLimit.h"
 
 #include <fcntl.h>
@@ -58,7 +58,7 @@ static constexpr std::chrono::milliseconds CancelTimeout(50);
 
 namespace {
 
-/// One call: a session's stream, or a unary question. Its operations are
+/// One call: a session's stream, or a unary request. Its operations are
 /// cancelled and awaited before it goes.
 class Call {
 public:
@@ -85,7 +85,7 @@ public:
   grpc::ClientContext Context;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> Stream;
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> Unary;
-  grpc::ByteBuffer Answer;
+  grpc::ByteBuffer Reply;
   grpc::Status Status;
 
 private:
@@ -148,7 +148,7 @@ private:
   const Methods &Known;
   const bool IsLocal;
   std::string Address;
-  /// For messages, and made once: it is handed on with every question.
+  /// For messages, and made once: it is handed on with every request.
   std::string Peer;
   gRPCOptions Options;
 
@@ -198,7 +198,7 @@ Error GRPCTransport::openChannel() {
   setCommonArguments(Arguments, Options.MaxMessage);
   // Sessions share nothing, so that a large message of one holds up no other.
   Arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // A question is never sent twice, and its bytes are not kept for that.
+  // A request is never sent twice, and its bytes are not kept for that.
   Arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   // The proxies of a machine's web browsers have no business in between.
   Arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -286,7 +286,7 @@ Error GRPCTransport::awaitChannel(Deadline Until) {
       Waiting.wait(Completions::Watch, Deadline::never());
     } while (!Waiting.wentWell(Completions::Watch) && !Look.expired());
     if (!Waiting.wentWell(Completions::Watch) && Until.expired())
-      return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout, Role);
+      return Backoff::noListenerAt(Peer, Found, Options.ConnectTimeout, Role);
   }
 }
 
@@ -316,16 +316,16 @@ Expected<SessionTerms> GRPCTransport::connect(const SessionRequest &Request,
     // The connection was lost again, before anything was asked.
     if (Until.expired()) {
       close();
-      return Lookout::nobodyAt(Peer, "it does not keep its connections",
-                               Options.ConnectTimeout, Role);
+      return Backoff::noListenerAt(Peer, "it does not keep its connections",
+                                   Options.ConnectTimeout, Role);
     }
   }
-  Live->Open->Stream->Read(&Live->Open->Answer,
+  Live->Open->Stream->Read(&Live->Open->Reply,
                            Live->Waiting.begin(Completions::Read));
   return SessionTerms();
 }
 
-/// Whether the next question may be asked: a server that has gone since the
+/// Whether the next request may be asked: a server that has gone since the
 /// last one has not seen it, so it is asked of the one that came after.
 bool GRPCTransport::isConnected() const {
   if (!Live || Fork.isForked())
@@ -363,7 +363,7 @@ GRPCTransport::~GRPCTransport() {
 }
 
 //===----------------------------------------------------------------------===//
-// Questions and answers
+// Requests and answers
 //===----------------------------------------------------------------------===//
 
 Expected<Span<std::byte>> GRPCTransport::acquire(std::size_t Size) {
@@ -385,7 +385,7 @@ Error GRPCTransport::commit(std::size_t Size, Deadline Until) {
     Open->Unary = Live->Stub.PrepareUnaryCall(&Open->Context, Known.Unary,
                                               Out.lend(Size), Waiting.queue());
     Open->Unary->StartCall();
-    Open->Unary->Finish(&Open->Answer, &Open->Status,
+    Open->Unary->Finish(&Open->Reply, &Open->Status,
                         Waiting.begin(Completions::Finish));
     return Error::success();
   }
@@ -403,13 +403,13 @@ Error GRPCTransport::commit(std::size_t Size, Deadline Until) {
 /// The answer that is in Open.
 Expected<Span<const std::byte>> GRPCTransport::take() {
   std::unique_ptr<Call> &Open = Live->Open;
-  if (Open->Answer.Length() > Options.MaxMessage)
+  if (Open->Reply.Length() > Options.MaxMessage)
     return Error(ErrorCode::Malformed,
                  Peer + " sent a message of " +
-                     std::to_string(Open->Answer.Length()) +
+                     std::to_string(Open->Reply.Length()) +
                      " bytes; the limit is " +
                      std::to_string(Options.MaxMessage) + " (max-message)");
-  if (Error E = In.take(Open->Answer))
+  if (Error E = In.take(Open->Reply))
     return E;
   return In.bytes();
 }
@@ -433,11 +433,11 @@ Expected<Span<const std::byte>> GRPCTransport::receive(Deadline Until) {
                  Peer + " did not answer before the deadline");
   if (!Waiting.wentWell(Completions::Read))
     return errorOf(Open->awaitStatus(Until), Peer);
-  Expected<Span<const std::byte>> Answer = take();
-  if (Answer)
+  Expected<Span<const std::byte>> Reply = take();
+  if (Reply)
     // Under way all the time, so that isConnected() sees the session's end.
-    Open->Stream->Read(&Open->Answer, Waiting.begin(Completions::Read));
-  return Answer;
+    Open->Stream->Read(&Open->Reply, Waiting.begin(Completions::Read));
+  return Reply;
 }
 
 std::unique_ptr<Transport> MLBridge::createGRPCTransport(std::string Address,

@@ -24,12 +24,12 @@ namespace MLBridge::inprocess {
 class Decision {
 public:
   /// What \p Options make of the outputs of \p M. Wrong names and rules that
-  /// do not fit the outputs are errors here, not at each question.
+  /// do not fit the outputs are errors here, not at each request.
   static Expected<Decision> create(const Model &M,
                                    const DecisionOptions &Options);
 
   /// The advice for \p Outputs, which are the model's; \p Features are those
-  /// of the question, with the mask if there is one. The views are valid until
+  /// of the request, with the mask if there is one. The views are valid until
   /// the next call, or as long as \p Outputs are.
   Expected<Advice> decide(Span<const TensorView> Outputs,
                           Span<const TensorView> Features);

@@ -10,7 +10,7 @@
 /// \file
 /// FeatureBinding: which feature is which input, and whether it fits. Compilers
 /// ask with the same features again and again, so what was found and checked
-/// for one question is only compared for the next.
+/// for one request is only compared for the next.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 
 namespace MLBridge::inprocess {
 
-/// The feature \p Name, which was at \p Slot in the last question; it is looked
+/// The feature \p Name, which was at \p Slot in the last request; it is looked
 /// for elsewhere if it is no longer there, and \p Slot says where. Null where
 /// there is none.
 const TensorView *findFeature(Span<const TensorView> Features,
@@ -45,7 +45,7 @@ public:
 
 private:
   /// A feature that must be there, and what is known of it from the last
-  /// question.
+  /// request.
   struct Wanted {
     /// The model's, or one of Others.
     const TensorSpec *Spec;

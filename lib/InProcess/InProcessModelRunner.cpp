@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The runner: whom to ask, loading at the first question, and the way from
+/// The runner: whom to ask, loading at the first request, and the way from
 /// features through a cursor to a decision.
 ///
 //===----------------------------------------------------------------------===//

@@ -75,7 +75,7 @@ ONNXCursor::runUntil(Span<const TensorView> Features, Deadline When) {
       continue;
     }
     const TensorView &Feature = Features[What.Parts.front()];
-    // What nearly all questions are made of.
+    // What nearly all requests are made of.
     if (In.Copy && In.Dims == Feature.Dims) {
       if (Feature.NumBytes != 0)
         std::memcpy(In.Copy, Feature.Data, Feature.NumBytes);

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNXCursor: the tensors of ONNX Runtime that one thread's questions go
+/// ONNXCursor: the tensors of ONNX Runtime that one thread's requests go
 /// through, made once and kept as long as the shapes stay.
 ///
 //===----------------------------------------------------------------------===//
@@ -47,7 +47,7 @@ private:
   /// An output's tensor, kept to be written to again.
   struct Output {
     /// The input that it is, in a graph that hands one through. ONNX Runtime is
-    /// not asked for it: as such an output it gives the tensor of the question,
+    /// not asked for it: as such an output it gives the tensor of the request,
     /// and writes to none that it is given.
     std::optional<std::size_t> From;
     std::vector<std::max_align_t> Copy;

@@ -19,11 +19,11 @@ Expected<Advice>
 FallbackModelRunner::evaluateUntyped(const FeatureSet &Features,
                                      const AdviceSpec &Wanted, Deadline Until) {
   if (!Cause) {
-    Expected<Advice> Answer = Inner->ask(Features, Wanted, Until);
+    Expected<Advice> Reply = Inner->ask(Features, Wanted, Until);
     // If the host interrupted the wait, the model has not failed.
-    if (Answer || Answer.code() == ErrorCode::Deferred || Until.isInterrupted())
-      return Answer;
-    Cause = Answer.takeError();
+    if (Reply || Reply.code() == ErrorCode::Deferred || Until.isInterrupted())
+      return Reply;
+    Cause = Reply.takeError();
   }
   return Error::deferred(Inner->describe() + " failed: " + Cause.str());
 }

@@ -1,4 +1,4 @@
-//===- RecordModelRunner.cpp - A log of questions and decisions -----------===//
+//===- RecordModelRunner.cpp - A log of requests and decisions -----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A question stays open, in a copy, until the next one is asked: what was
-/// decided and how good it was comes later than the question, or never.
+/// A request stays open, in a copy, until the next one is asked: what was
+/// decided and how good it was comes later than the request, or never.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ using namespace MLBridge;
 
 using ByteVector = std::vector<std::byte>;
 
-/// The log's file and the question that is not in it yet.
+/// The log's file and the request that is not in it yet.
 class RecordModelRunner::Log {
 public:
   explicit Log(TrainingLog File)
@@ -47,7 +47,7 @@ public:
 
   /// A SchemaMismatch unless \p Features are those of the log.
   Error checkFeatures(Span<const TensorView> Features) const;
-  /// Opens a question.
+  /// Opens a request.
   Error ask(Span<const TensorView> Features);
   /// Closes it without an answer: nobody can decide it any more.
   void abandon() { Current = State::Abandoned; }
@@ -56,18 +56,18 @@ public:
   void answer(const Advice &Given);
   Error decide(const TensorView &Decision);
   Error reward(double Value);
-  /// Writes the question if it was decided, and closes it.
+  /// Writes the request if it was decided, and closes it.
   Error finish();
   Error flush();
   /// \p E with the log's name before it, where it is not there already.
   Error blame(Error E) const;
 
-  /// What the next questions are about.
+  /// What the next requests are about.
   std::string Context;
 
 private:
   enum class State : std::uint8_t {
-    None,      ///< Before the first question, or after flush().
+    None,      ///< Before the first request, or after flush().
     Abandoned, ///< The model failed.
     Undecided, ///< The model deferred.
     Decided,
@@ -81,7 +81,7 @@ private:
   LoggedTensor DecisionType;
 
   State Current = State::None;
-  std::string QuestionContext;
+  std::string RequestContext;
   ByteVector Features;
   ByteVector Decision;
   ByteVector Scratch;
@@ -91,7 +91,7 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
-// The open question
+// The open request
 //===----------------------------------------------------------------------===//
 
 Error RecordModelRunner::Log::checkFeatures(
@@ -129,7 +129,7 @@ Error RecordModelRunner::Log::ask(Span<const TensorView> Asked) {
   Features.clear();
   for (const TensorView &Feature : Asked)
     append(Features, Feature.bytes());
-  QuestionContext = Context;
+  RequestContext = Context;
   Unfit = Error::success();
   Reward.reset();
   Current = State::Undecided;
@@ -144,7 +144,7 @@ void RecordModelRunner::Log::answer(const Advice &Given) {
 Error RecordModelRunner::Log::decide(const TensorView &Decided) {
   if (Current == State::None)
     return {ErrorCode::InvalidArgument,
-            "a decision was logged before there was a question"};
+            "a decision was logged before there was a request"};
   // What the compiler decided by itself after a failure is no observation.
   if (Current == State::Abandoned)
     return Error::success();
@@ -180,7 +180,7 @@ Error RecordModelRunner::Log::decide(const TensorView &Decided) {
 Error RecordModelRunner::Log::reward(double Value) {
   if (Current == State::None)
     return {ErrorCode::InvalidArgument,
-            "a reward was logged before there was a question"};
+            "a reward was logged before there was a request"};
   Reward = Value;
   return Error::success();
 }
@@ -199,7 +199,7 @@ Error RecordModelRunner::Log::finish() {
                 (File.hasScore() ? "a" : "no") +
                 " reward, found a decision with" + (Reward ? "" : "out") +
                 " one"};
-  return File.write({QuestionContext, Features, Decision, Reward.value_or(0)});
+  return File.write({RequestContext, Features, Decision, Reward.value_or(0)});
 }
 
 Error RecordModelRunner::Log::blame(Error E) const {
@@ -216,7 +216,7 @@ Error RecordModelRunner::Log::refuseChild() const {
 }
 
 Error RecordModelRunner::Log::flush() {
-  // An undecided question may still be decided.
+  // An undecided request may still be decided.
   Error Unwritten = Current == State::Decided ? finish() : Error::success();
   // The observations before it are none the worse.
   Error Unflushed = File.flush();
@@ -299,18 +299,18 @@ Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
     return Out->blame(std::move(Unwritten));
   if (Error E = Out->checkFeatures(Features.tensors()))
     return Out->blame(std::move(E));
-  Expected<Advice> Answer = Inner->ask(Features, Wanted, Until);
-  if (!Answer && Answer.code() != ErrorCode::Deferred) {
+  Expected<Advice> Reply = Inner->ask(Features, Wanted, Until);
+  if (!Reply && Reply.code() != ErrorCode::Deferred) {
     // It may end the process, which is no reason to lose what was observed. A
-    // log that cannot be written says so at the next question, if there is one.
+    // log that cannot be written says so at the next request, if there is one.
     HasUntoldFailure = bool(Out->flush());
-    return Answer;
+    return Reply;
   }
   if (Error E = Out->ask(Features.tensors()))
     return Out->blame(std::move(E));
-  if (Answer)
-    Out->answer(*Answer);
-  return Answer;
+  if (Reply)
+    Out->answer(*Reply);
+  return Reply;
 }
 
 Error RecordModelRunner::logOutcomeUntyped(const TensorView *Decision,

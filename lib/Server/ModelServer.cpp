@@ -9,8 +9,8 @@
 #include "MLCompilerBridge/Transport/ModelServer.h"
 
 #include "Server/LatencyHistogram.h"
-#include "Server/Reception.h"
 #include "Server/ServerSession.h"
+#include "Server/SessionTable.h"
 #include "Support/PrintableText.h"
 
 #include "MLCompilerBridge/Transport/AdaptiveWait.h"
@@ -21,7 +21,7 @@
 
 using namespace MLBridge;
 
-Door::~Door() = default;
+Listener::~Listener() = default;
 ModelServer::~ModelServer() = default;
 
 //===----------------------------------------------------------------------===//
@@ -31,17 +31,17 @@ ModelServer::~ModelServer() = default;
 Expected<std::unique_ptr<ModelServer>>
 ModelServer::listen(std::string Name, ModelServerOptions Options) {
   std::string BareFormat = Options.Bare ? Options.BareFormat : std::string();
-  Expected<std::unique_ptr<Door>> Opened =
-      openLocalDoor(std::move(Name), std::move(BareFormat), std::move(Options));
+  Expected<std::unique_ptr<Listener>> Opened = openLocalListener(
+      std::move(Name), std::move(BareFormat), std::move(Options));
   if (!Opened)
     return Opened.takeError();
-  std::vector<std::unique_ptr<Door>> Doors;
-  Doors.push_back(std::move(*Opened));
-  return create(std::move(Doors));
+  std::vector<std::unique_ptr<Listener>> Listeners;
+  Listeners.push_back(std::move(*Opened));
+  return create(std::move(Listeners));
 }
 
-Expected<ModelServer::Question> ModelServer::next(Deadline Until) {
-  Expected<Span<const Question>> Batch =
+Expected<ModelServer::Request> ModelServer::next(Deadline Until) {
+  Expected<Span<const Request>> Batch =
       nextBatch(BatchLimits(), Until.remaining());
   if (!Batch)
     return Batch.takeError();
@@ -87,10 +87,10 @@ namespace {
 
 class Server final : public ModelServer {
 public:
-  explicit Server(std::vector<std::unique_ptr<Door>> Doors);
+  explicit Server(std::vector<std::unique_ptr<Listener>> Listeners);
 
-  Expected<Span<const Question>> nextBatch(const BatchLimits &Limits,
-                                           Duration Within) override;
+  Expected<Span<const Request>> nextBatch(const BatchLimits &Limits,
+                                          Duration Within) override;
   using ModelServer::reply;
   Error reply(std::size_t Index, Span<const TensorView> Advice) override;
   bool isOpen(std::uint64_t Session) const override;
@@ -103,13 +103,13 @@ public:
 
 private:
   using TimePoint = Deadline::Clock::time_point;
-  /// Who seems to have a question.
-  struct Arrival {
+  /// Who seems to have a request.
+  struct ReadySession {
     ServerSession *Session;
     TimePoint Seen;
   };
-  /// A question of Batch.
-  struct Asker {
+  /// A request of Batch.
+  struct PendingReply {
     /// Null when it has been answered, or cannot be any more.
     ServerSession *Session;
     TimePoint Arrived;
@@ -137,56 +137,56 @@ private:
   void attend(ServerSession &Session, const pollfd *FDs);
   Deadline wakeUp(Deadline Until) const;
 
-  struct Entrance {
-    std::unique_ptr<Door> Where;
+  struct PolledListener {
+    std::unique_ptr<Listener> Impl;
     /// What it has added to Watched.
     std::size_t NumPolls = 0;
   };
-  struct Leaver {
+  struct BrokenSession {
     ServerSession *Session;
     Error Why;
   };
 
-  std::vector<Entrance> Doors;
+  std::vector<PolledListener> Listeners;
   std::string Name;
   std::vector<std::unique_ptr<ServerSession>> Open;
   /// Those of the batch that have ended.
   std::vector<std::unique_ptr<ServerSession>> Ended;
-  /// Of the open ones, those that seem to have a question: whoever is first
+  /// Of the open ones, those that seem to have a request: whoever is first
   /// seen is first served.
-  std::vector<Arrival> Ready;
-  std::vector<Question> Batch;
-  std::vector<Asker> Askers;
-  /// Questions of the only session since the doors were last looked at.
+  std::vector<ReadySession> Ready;
+  std::vector<Request> Batch;
+  std::vector<PendingReply> Unanswered;
+  /// Requests of the only session since the listeners were last looked at.
   unsigned InARow = 0;
   /// Whether the last call ended in a time-out: then this one goes on waiting
-  /// for the same question, and spinning again would be no news.
+  /// for the same request, and spinning again would be no news.
   bool Resumed = false;
   bool MeasuresLatencies = false;
   /// Not a session's own: the session may end while it is waited for.
   AdaptiveWait Wait;
   /// What poll(2) watches, and what of it each session has asked for.
   std::vector<pollfd> Watched, OfSessions;
-  std::vector<Leaver> Leavers;
+  std::vector<BrokenSession> Broken;
   Statistics Counts;
   LatencyHistogram Latencies;
   Error LastError, LastRefusal;
 };
 
-/// Nobody at a door may be kept waiting for more questions than this.
+/// Nobody at a listener may be kept waiting for more requests than this.
 constexpr unsigned MaxInARow = 64;
 
 } // namespace
 
 std::unique_ptr<ModelServer>
-ModelServer::create(std::vector<std::unique_ptr<Door>> Doors) {
-  return std::make_unique<Server>(std::move(Doors));
+ModelServer::create(std::vector<std::unique_ptr<Listener>> Listeners) {
+  return std::make_unique<Server>(std::move(Listeners));
 }
 
-Server::Server(std::vector<std::unique_ptr<Door>> TheDoors) {
-  for (std::unique_ptr<Door> &D : TheDoors) {
+Server::Server(std::vector<std::unique_ptr<Listener>> TheDoors) {
+  for (std::unique_ptr<Listener> &D : TheDoors) {
     Name += (Name.empty() ? "" : ", ") + D->name();
-    Doors.push_back({std::move(D)});
+    Listeners.push_back({std::move(D)});
   }
 }
 
@@ -209,19 +209,20 @@ std::vector<Duration> Server::latencies(Span<const double> Quantiles) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Questions
+// Requests
 //===----------------------------------------------------------------------===//
 
-Expected<Span<const ModelServer::Question>>
+Expected<Span<const ModelServer::Request>>
 Server::nextBatch(const BatchLimits &Limits, Duration Within) {
   answerForgotten();
   Batch.clear();
-  Askers.clear();
+  Unanswered.clear();
   Ended.clear();
   bool MaySpin = !std::exchange(Resumed, false);
   // With one compiler there is nobody else to look at: its channel alone is
-  // read, but for once in a while. Else everybody is looked at each time: doors
-  // and those who take their answers slowly are not to wait for a queue.
+  // read, but for once in a while. Else everybody is looked at each time:
+  // listeners and those who take their answers slowly are not to wait for a
+  // queue.
   if (!hasOnlyOne() || ++InARow > MaxInARow) {
     InARow = 0;
     if (Error E = watch(Deadline::in(Duration::zero())))
@@ -237,7 +238,7 @@ Server::nextBatch(const BatchLimits &Limits, Duration Within) {
   if (Batch.empty())
     if (Error E = sleep(Limits, Deadline::in(Within)))
       return E;
-  // There may be more compilers than questions.
+  // There may be more compilers than requests.
   if (Limits.MaxDelay > Duration::zero()) {
     const Deadline Full = Deadline::in(Limits.MaxDelay);
     while (Batch.size() < std::min(Limits.MaxSize, Open.size()) &&
@@ -248,10 +249,10 @@ Server::nextBatch(const BatchLimits &Limits, Duration Within) {
     }
   }
   ++Counts.Batches;
-  return Span<const Question>(Batch);
+  return Span<const Request>(Batch);
 }
 
-/// Waits until the batch has a question.
+/// Waits until the batch has a request.
 Error Server::sleep(const BatchLimits &Limits, Deadline Until) {
   while (true) {
     if (Error E = watch(wakeUp(Until)))
@@ -268,13 +269,13 @@ Error Server::sleep(const BatchLimits &Limits, Deadline Until) {
 }
 
 void Server::answerForgotten() {
-  for (std::size_t I = 0; I < Askers.size(); ++I)
-    if (Askers[I].Session)
-      if (Error E = replyError("the model gave no answer to this question", I))
+  for (std::size_t I = 0; I < Unanswered.size(); ++I)
+    if (Unanswered[I].Session)
+      if (Error E = replyError("the model gave no answer to this request", I))
         LastError = std::move(E);
 }
 
-/// Looks for a question for a while, where that has lately been worth it.
+/// Looks for a request for a while, where that has lately been worth it.
 Error Server::spin() {
   Error Failure;
   Wait.spin([&] {
@@ -290,7 +291,7 @@ Error Server::spin() {
   return Failure;
 }
 
-/// Adds to the batch the questions that are there.
+/// Adds to the batch the requests that are there.
 void Server::fill(const BatchLimits &Limits) {
   if (Ready.empty() && hasOnlyOne()) {
     ask(*Open.front(), now());
@@ -298,13 +299,13 @@ void Server::fill(const BatchLimits &Limits) {
   }
   while (!Ready.empty() &&
          Batch.size() < std::max<std::size_t>(Limits.MaxSize, 1)) {
-    Arrival First = Ready.front();
+    ReadySession First = Ready.front();
     Ready.erase(Ready.begin());
     ask(*First.Session, First.Seen);
   }
 }
 
-/// Adds the question that \p Session has completed, if it has. Ends the session
+/// Adds the request that \p Session has completed, if it has. Ends the session
 /// when its compiler is gone or talks nonsense.
 void Server::ask(ServerSession &Session, TimePoint Seen) {
   Expected<ServerChannel::Progress> P = Session.channel().advance();
@@ -312,8 +313,8 @@ void Server::ask(ServerSession &Session, TimePoint Seen) {
     return end(Session, P.takeError());
   if (*P == ServerChannel::Progress::Incomplete)
     return;
-  ++Counts.Questions;
-  Expected<Question> Q = Session.decode();
+  ++Counts.Requests;
+  Expected<Request> Q = Session.decode();
   if (!Q) {
     Error Why = Q.takeError();
     TensorView View = namedText(ReplyNames::Error, Why.message());
@@ -322,19 +323,19 @@ void Server::ask(ServerSession &Session, TimePoint Seen) {
     return end(Session, std::move(Why));
   }
   Batch.push_back(std::move(*Q));
-  Askers.push_back({&Session, Seen});
+  Unanswered.push_back({&Session, Seen});
 }
 
 Error Server::reply(std::size_t Index, Span<const TensorView> Advice) {
-  ServerSession *Session = Index < Askers.size()
-                               ? std::exchange(Askers[Index].Session, nullptr)
-                               : nullptr;
+  ServerSession *Session =
+      Index < Unanswered.size()
+          ? std::exchange(Unanswered[Index].Session, nullptr)
+          : nullptr;
   if (!Session)
-    return Error(ErrorCode::InvalidArgument,
-                 "there is no question to reply to");
+    return Error(ErrorCode::InvalidArgument, "there is no request to reply to");
   Error E = Session->reply(Advice);
   if (MeasuresLatencies)
-    Latencies.record(Deadline::Clock::now() - Askers[Index].Arrived);
+    Latencies.record(Deadline::Clock::now() - Unanswered[Index].Arrived);
   if (E)
     endUnlessTold(*Session, E);
   return E;
@@ -359,11 +360,12 @@ void Server::end(ServerSession &Session, Error Why) {
                    !Session.channel().isInsideMessage();
   if (!WasNormal)
     LastError = std::move(Why);
-  std::erase_if(Ready, [&](const Arrival &A) { return A.Session == &Session; });
+  std::erase_if(Ready,
+                [&](const ReadySession &A) { return A.Session == &Session; });
   auto Found =
       std::ranges::find(Open, &Session, &std::unique_ptr<ServerSession>::get);
-  // A question of this batch may still be looked at, until the next one.
-  if (std::ranges::find(Batch, Session.who().Number, &Question::Session) !=
+  // A request of this batch may still be looked at, until the next one.
+  if (std::ranges::find(Batch, Session.who().Number, &Request::Session) !=
       Batch.end()) {
     Session.close();
     Ended.push_back(std::move(*Found));
@@ -377,18 +379,18 @@ void Server::end(ServerSession &Session, Error Why) {
 //===----------------------------------------------------------------------===//
 
 Deadline Server::wakeUp(Deadline Until) const {
-  for (const Entrance &D : Doors)
-    Until = Until.orEarlier(D.Where->wakeUp());
+  for (const PolledListener &L : Listeners)
+    Until = Until.orEarlier(L.Impl->wakeUp());
   for (const auto &Session : Open)
     Until = Until.orEarlier(Session->channel().unsentUntil());
   return Until;
 }
 
-/// Makes Watched of what the sessions and doors want to be watched.
+/// Makes Watched of what the sessions and listeners want to be watched.
 void Server::collectPolls() {
   constexpr std::size_t FDsOfSession = ServerChannel::NumPollFDs;
   OfSessions.clear();
-  // One whose question is with the model has to be there for its answer.
+  // One whose request is with the model has to be there for its answer.
   for (const auto &Session : Open) {
     OfSessions.resize(OfSessions.size() + FDsOfSession, pollfd{-1, 0, 0});
     if (!Session->awaitsReply())
@@ -401,10 +403,10 @@ void Server::collectPolls() {
   for (const pollfd &FD : OfSessions)
     if (FD.fd >= 0)
       Watched.push_back(FD);
-  for (Entrance &D : Doors) {
+  for (PolledListener &L : Listeners) {
     const std::size_t Before = Watched.size();
-    D.Where->addPolls(Watched);
-    D.NumPolls = Watched.size() - Before;
+    L.Impl->addPolls(Watched);
+    L.NumPolls = Watched.size() - Before;
   }
 }
 
@@ -429,7 +431,7 @@ Error Server::watch(Deadline Until) {
   for (pollfd &FD : OfSessions)
     if (FD.fd >= 0)
       FD.revents = FDs++->revents;
-  Leavers.clear();
+  Broken.clear();
   const pollfd *OfSession = OfSessions.data();
   for (const auto &Session : Open) {
     if (MaySleep && Session->isListening())
@@ -437,13 +439,13 @@ Error Server::watch(Deadline Until) {
     attend(*Session, OfSession);
     OfSession += ServerChannel::NumPollFDs;
   }
-  for (Leaver &L : Leavers)
+  for (BrokenSession &L : Broken)
     end(*L.Session, std::move(L.Why));
 
-  Reception NewSessions(Open, Counts, LastError, LastRefusal);
-  for (Entrance &D : Doors) {
-    D.Where->admit({FDs, D.NumPolls}, NewSessions);
-    FDs += D.NumPolls;
+  SessionTable NewSessions(Open, Counts, LastError, LastRefusal);
+  for (PolledListener &L : Listeners) {
+    L.Impl->admit({FDs, L.NumPolls}, NewSessions);
+    FDs += L.NumPolls;
   }
   return Error::success();
 }
@@ -455,16 +457,16 @@ void Server::attend(ServerSession &Session, const pollfd *FDs) {
     return;
   if (Channel.peerIsGone(FDs)) {
     // What it left in the pipe cannot be answered any more, but tells whether
-    // it ended between two questions or inside one.
+    // it ended between two requests or inside one.
     Expected<ServerChannel::Progress> P = Channel.advance();
-    Leavers.push_back({&Session, P ? Error(ErrorCode::PeerClosed,
-                                           Session.who().describe() + " ended")
-                                   : P.takeError()});
+    Broken.push_back({&Session, P ? Error(ErrorCode::PeerClosed,
+                                          Session.who().describe() + " ended")
+                                  : P.takeError()});
   } else if (Channel.isSending()) {
     if (Error E = Channel.flush())
-      Leavers.push_back({&Session, std::move(E)});
+      Broken.push_back({&Session, std::move(E)});
   } else if (Channel.isReadable(FDs) &&
-             std::ranges::find(Ready, &Session, &Arrival::Session) ==
+             std::ranges::find(Ready, &Session, &ReadySession::Session) ==
                  Ready.end()) {
     Ready.push_back({&Session, now()});
   }

@@ -27,7 +27,7 @@ ServerSession::ServerSession(Identity Who,
     this->Codec->setDialect(BaseSerDes::Dialect::BareModel);
 }
 
-Expected<ModelServer::Question> ServerSession::decode() {
+Expected<ModelServer::Request> ServerSession::decode() {
   AwaitsReply = true;
   Expected<Span<const std::byte>> Message =
       Copy.unlessSafe(Channel->message(), *Channel, *Codec);
@@ -52,10 +52,10 @@ Expected<ModelServer::Question> ServerSession::decode() {
     Memory = std::make_shared<Owners>(Owners{
         Copied ? std::move(Copied) : Channel->memory(), std::move(Decoded)});
   }
-  ModelServer::Question Q;
+  ModelServer::Request Q;
   Q.Features = *Tensors;
   Q.Session = Who.Number;
-  Q.IsFirst = Questions++ == 0;
+  Q.IsFirst = Requests++ == 0;
   Q.Pid = Who.Pid;
   Q.Bare = Who.Bare;
   Q.AdviceType = Who.AdviceType;

@@ -45,14 +45,14 @@ public:
 
   /// Decodes the message that the channel has completed. Its answer is awaited
   /// from now on.
-  Expected<ModelServer::Question> decode();
+  Expected<ModelServer::Request> decode();
   /// Sends the answer, or as much of it as the compiler takes at once.
   Error reply(Span<const TensorView> Advice);
-  /// Ends the conversation. The views of the last question stay.
+  /// Ends the conversation. The views of the last request stay.
   void close() { Channel.reset(); }
-  /// Whether a question is with the model.
+  /// Whether a request is with the model.
   bool awaitsReply() const { return AwaitsReply; }
-  /// Whether the next question may be looked for: the last one is answered.
+  /// Whether the next request may be looked for: the last one is answered.
   bool isListening() const { return !AwaitsReply && !Channel->isSending(); }
 
 private:
@@ -61,10 +61,10 @@ private:
   std::unique_ptr<BaseSerDes> Codec;
   Duration Timeout;
   bool AwaitsReply = false;
-  std::uint64_t Questions = 0;
+  std::uint64_t Requests = 0;
   PrivateCopy Copy;
 
-  // What the views of the last question point into.
+  // What the views of the last request point into.
   std::shared_ptr<const void> Memory;
   const void *Buffer = nullptr;
   std::shared_ptr<const void> DecodedMemory;

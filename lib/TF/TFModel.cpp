@@ -213,7 +213,7 @@ TFCursor::runUntil(Span<const TensorView> Features, Deadline Until) {
 }
 
 Error TFCursor::evaluate(Deadline Until) {
-  // A late question of one thread interrupts the questions of all threads.
+  // A late request of one thread interrupts the requests of all threads.
   constexpr int MostTries = 8;
   Error Failure;
   for (int Tries = 0; Tries < MostTries; ++Tries) {

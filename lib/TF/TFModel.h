@@ -63,7 +63,7 @@ private:
   mutable std::shared_ptr<OpenModel> Current;
 };
 
-/// The tensors of one thread's questions: inputs that are kept as long as their
+/// The tensors of one thread's requests: inputs that are kept as long as their
 /// shapes stay, and the outputs of the last one.
 class TFCursor final : public ModelCursor, inprocess::Interruptible {
 public:

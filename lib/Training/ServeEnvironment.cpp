@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Training over the transports of inference. There the compiler asks and the
-/// model answers; here each observation is the question and the next command
-/// its answer, behind one question more that says that the compiler is ready.
+/// model answers; here each observation is the request and the next command
+/// its answer, behind one request more that says that the compiler is ready.
 /// So everything that a session promises holds here too.
 ///
 //===----------------------------------------------------------------------===//

@@ -13,7 +13,7 @@
 using namespace MLBridge;
 
 //===----------------------------------------------------------------------===//
-// The question
+// The request
 //===----------------------------------------------------------------------===//
 
 Expected<ServerChannel::Progress> PipeChannel::advance() {
@@ -32,7 +32,7 @@ Expected<ServerChannel::Progress> PipeChannel::advance() {
 
 Error PipeChannel::writeAnswer(Span<iovec> &Left) {
   Error E = writeSome(Left, &PipeWriter::write);
-  // A compiler that gives a question up closes its session, and may live on.
+  // A compiler that gives a request up closes its session, and may live on.
   if (E.code() == ErrorCode::PeerClosed)
     return {ErrorCode::PeerClosed,
             Peer + " no longer waits for the answer: it ended, or its "

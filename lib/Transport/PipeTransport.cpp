@@ -11,7 +11,7 @@
 #include "Support/ForkDetector.h"
 #include "Support/PrintableText.h"
 #include "Transport/BarePipes.h"
-#include "Transport/Meeting.h"
+#include "Transport/Handshake.h"
 #include "Transport/PipeClient.h"
 
 #include <fcntl.h>
@@ -58,7 +58,7 @@ public:
       return notConnected();
     if (Error E = Client->checkSilence())
       return E;
-    // A foreign peer may answer before it has read all of the question.
+    // A foreign peer may answer before it has read all of the request.
     return IsBare ? Client->sendPieces(Pieces, Until)
                   : Client->lend(Pieces, Until);
   }
@@ -74,8 +74,8 @@ private:
     return Error(ErrorCode::PeerClosed, Peer + " is not connected");
   }
   SessionTerms begin(PipeEnds Ends, bool Bare);
-  Expected<std::optional<PipeEnds>> tryMeet(const SessionRequest &Request,
-                                            Deadline Until);
+  Expected<std::optional<PipeEnds>> tryHandshake(const SessionRequest &Request,
+                                                 Deadline Until);
   Error nobodyThere(PeerRole Role) const;
 
   std::string Name;
@@ -94,12 +94,13 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
                                               Deadline Until) {
   close();
   BarePipeClient Bare(Name);
-  for (Lookout Out;; Out.pause(Until)) {
-    Expected<std::optional<PipeEnds>> Met = tryMeet(Request, Until);
-    if (!Met)
-      return Met.takeError();
-    if (*Met)
-      return begin(std::move(**Met), /*Bare=*/false);
+  for (Backoff Out;; Out.pause(Until)) {
+    Expected<std::optional<PipeEnds>> HandshakeResult =
+        tryHandshake(Request, Until);
+    if (!HandshakeResult)
+      return HandshakeResult.takeError();
+    if (*HandshakeResult)
+      return begin(std::move(**HandshakeResult), /*Bare=*/false);
 
     Expected<std::optional<PipeEnds>> Opened = Bare.tryOpen();
     if (!Opened)
@@ -108,11 +109,12 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
     if (*Opened && !isOrphaned(Name + ".sock")) {
       // A server of ours makes its socket first and its FIFOs then: if it has
       // started between our two looks, it is there to be met now.
-      Met = tryMeet(Request, Until);
-      if (!Met)
-        return Met.takeError();
-      return *Met ? begin(std::move(**Met), /*Bare=*/false)
-                  : begin(std::move(**Opened), /*Bare=*/true);
+      HandshakeResult = tryHandshake(Request, Until);
+      if (!HandshakeResult)
+        return HandshakeResult.takeError();
+      return *HandshakeResult
+                 ? begin(std::move(**HandshakeResult), /*Bare=*/false)
+                 : begin(std::move(**Opened), /*Bare=*/true);
     }
     if (Until.expired())
       return nobodyThere(Request.Peer);
@@ -130,11 +132,11 @@ SessionTerms PipeTransport::begin(PipeEnds Ends, bool Bare) {
 
 /// The ends of a session with the server at NAME.sock, if there is one.
 Expected<std::optional<PipeEnds>>
-PipeTransport::tryMeet(const SessionRequest &Request, Deadline Until) {
+PipeTransport::tryHandshake(const SessionRequest &Request, Deadline Until) {
   static constexpr SessionKind Kind{"pipe", ProtocolVersions::First,
                                     /*NumDescriptors=*/2};
-  Expected<std::optional<Met>> Found =
-      MLBridge::tryMeet(Name, Peer, Kind, Request, Until);
+  Expected<std::optional<HandshakeResult>> Found =
+      MLBridge::tryHandshake(Name, Peer, Kind, Request, Until);
   if (!Found)
     return Found.takeError();
   if (!*Found)
@@ -156,7 +158,7 @@ PipeTransport::tryMeet(const SessionRequest &Request, Deadline Until) {
 }
 
 Error PipeTransport::nobodyThere(PeerRole Role) const {
-  std::string Found = Lookout::whyNobodyAt(Name + ".sock");
+  std::string Found = Backoff::whyNoListenerAt(Name + ".sock");
   if (Found.empty())
     Found = posix::isFifo(Name + ".in")
                 ? "the FIFO " + printable(Name) +
@@ -164,7 +166,7 @@ Error PipeTransport::nobodyThere(PeerRole Role) const {
                       "another compiler uses it"
                 : "there is neither " + printable(Name) + ".sock nor " +
                       printable(Name) + ".in";
-  return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout, Role);
+  return Backoff::noListenerAt(Peer, Found, Options.ConnectTimeout, Role);
 }
 
 std::unique_ptr<Transport>

@@ -31,7 +31,7 @@ class ServerChannel {
 public:
   virtual ~ServerChannel();
 
-  /// \name The question
+  /// \name The request
   /// @{
 
   /// Whether advance() has something to take. Cheap, for those who ask often.

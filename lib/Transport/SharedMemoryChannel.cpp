@@ -8,7 +8,7 @@
 
 #include "Transport/SharedMemoryChannel.h"
 
-#include "Transport/Meeting.h"
+#include "Transport/Handshake.h"
 #include "Transport/MessageLimit.h"
 
 #include <algorithm>
@@ -110,35 +110,35 @@ Error RegionReader::take(std::uint32_t Sequence, int Socket,
 //===----------------------------------------------------------------------===//
 
 Expected<SharedMemoryEnds> SharedMemoryEnds::create() {
-  Expected<SharedRegion> Questions = SharedRegion::create(FirstRegion);
-  if (!Questions)
-    return Questions.takeError();
-  Expected<SharedRegion> Answers = SharedRegion::create(FirstRegion);
-  if (!Answers)
-    return Answers.takeError();
+  Expected<SharedRegion> Requests = SharedRegion::create(FirstRegion);
+  if (!Requests)
+    return Requests.takeError();
+  Expected<SharedRegion> Replies = SharedRegion::create(FirstRegion);
+  if (!Replies)
+    return Replies.takeError();
   Expected<posix::Pipe> Doorbell = posix::makePipe();
   if (!Doorbell)
     return Doorbell.takeError();
   if (Error E = posix::letOthersOpen(Doorbell->Write.get()))
     return E;
-  return SharedMemoryEnds{std::move(*Questions), std::move(*Answers),
+  return SharedMemoryEnds{std::move(*Requests), std::move(*Replies),
                           std::move(*Doorbell), UniqueFD(), UniqueFD()};
 }
 
 Expected<ServerChannel::Progress> SharedMemoryChannel::advance() {
-  const std::uint32_t Sequence = Questions.region().sequence();
+  const std::uint32_t Sequence = Requests.region().sequence();
   if (Sequence == Asked)
     return Progress::Incomplete;
   Asked = Sequence;
-  if (Error E = Questions.take(Sequence, Socket.get(), Peer))
+  if (Error E = Requests.take(Sequence, Socket.get(), Peer))
     return E;
   return Progress::Complete;
 }
 
 Error SharedMemoryChannel::commit(std::size_t Size, Duration) {
-  Expected<bool> Sleeps = Answers.post(Size, Asked, Peer);
+  Expected<bool> Sleeps = Replies.post(Size, Asked, Peer);
   if (Sleeps && *Sleeps)
-    Answers.wake();
+    Replies.wake();
   return Sleeps.takeError();
 }
 
@@ -151,12 +151,12 @@ void SharedMemoryChannel::fillPoll(pollfd *FDs) const {
 }
 
 bool SharedMemoryChannel::prepareToSleep() {
-  Questions.region().setSleeping(true);
+  Requests.region().setSleeping(true);
   return !isReadable();
 }
 
 void SharedMemoryChannel::wakeUp(const pollfd *FDs) {
-  Questions.region().setSleeping(false);
+  Requests.region().setSleeping(false);
   std::byte Rings[64];
   if (FDs[0].revents != 0)
     (void)!::read(Doorbell.get(), Rings, sizeof(Rings));

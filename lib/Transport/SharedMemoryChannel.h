@@ -77,8 +77,8 @@ private:
 
 /// What a session over shared memory is made of.
 struct SharedMemoryEnds {
-  SharedRegion Questions;
-  SharedRegion Answers;
+  SharedRegion Requests;
+  SharedRegion Replies;
   /// The compiler gets the end to write to, and reopens it.
   posix::Pipe Doorbell;
   posix::UniqueFD Socket;
@@ -95,24 +95,24 @@ public:
   /// \p Peer names the other side in messages.
   SharedMemoryChannel(SharedMemoryEnds Ends, std::string Peer,
                       std::size_t MaxMessage)
-      : Questions(std::move(Ends.Questions), MaxMessage),
-        Answers(std::move(Ends.Answers), MaxMessage),
+      : Requests(std::move(Ends.Requests), MaxMessage),
+        Replies(std::move(Ends.Replies), MaxMessage),
         Doorbell(std::move(Ends.Doorbell.Read)), Socket(std::move(Ends.Socket)),
         PeerProcess(std::move(Ends.PeerProcess)), Peer(std::move(Peer)) {}
 
   bool isReadable() const override {
-    return Questions.region().sequence() != Asked;
+    return Requests.region().sequence() != Asked;
   }
   Expected<Progress> advance() override;
-  Span<const std::byte> message() const override { return Questions.message(); }
+  Span<const std::byte> message() const override { return Requests.message(); }
   bool isShared() const override { return true; }
   std::shared_ptr<const void> memory() const override {
-    return Questions.region().share();
+    return Requests.region().share();
   }
   bool isInsideMessage() const override { return false; }
 
   Expected<Span<std::byte>> acquire(std::size_t Size) override {
-    return Answers.acquire(Size, Socket.get(), Peer);
+    return Replies.acquire(Size, Socket.get(), Peer);
   }
   Error commit(std::size_t Size, Duration Within) override;
 
@@ -123,14 +123,14 @@ public:
   bool peerIsGone(const pollfd *FDs) const override;
 
 private:
-  RegionReader Questions;
-  RegionWriter Answers;
+  RegionReader Requests;
+  RegionWriter Replies;
   /// The end to read from.
   posix::UniqueFD Doorbell;
   posix::UniqueFD Socket;
   posix::UniqueFD PeerProcess;
   std::string Peer;
-  /// The number of the last question, and so of its answer.
+  /// The number of the last request, and so of its answer.
   std::uint32_t Asked = 0;
 };
 

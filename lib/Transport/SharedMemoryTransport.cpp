@@ -10,7 +10,7 @@
 
 #include "Support/ForkDetector.h"
 #include "Support/PrintableText.h"
-#include "Transport/Meeting.h"
+#include "Transport/Handshake.h"
 #include "Transport/SharedMemoryChannel.h"
 
 #include <algorithm>
@@ -52,12 +52,12 @@ private:
 
 /// Everything that ends with the session.
 struct Session {
-  RegionWriter Questions;
-  RegionReader Answers;
+  RegionWriter Requests;
+  RegionReader Replies;
   Doorbell Bell;
   UniqueFD Socket;
   UniqueFD PeerProcess;
-  /// The number of the last question.
+  /// The number of the last request.
   std::uint32_t Asked = 0;
 };
 
@@ -84,12 +84,12 @@ private:
   Error notConnected() const {
     return {ErrorCode::PeerClosed, Peer + " is not connected"};
   }
-  Error begin(Met Meeting);
+  Error begin(HandshakeResult Result);
   Error sleep(Deadline Until);
   bool peerIsGone() const;
 
   std::string Name;
-  /// For messages, and made once: it is handed on with every question.
+  /// For messages, and made once: it is handed on with every request.
   std::string Peer;
   TransportOptions Options;
   std::optional<Session> Open;
@@ -117,43 +117,43 @@ SharedMemoryTransport::connect(const SessionRequest &Request, Deadline Until) {
   static constexpr SessionKind Kind{"shm", ProtocolVersions::PipeDoorbell,
                                     /*NumDescriptors=*/3};
   Open.reset();
-  for (Lookout Out;; Out.pause(Until)) {
-    auto Meeting = tryMeet(Name, Peer, Kind, Request, Until);
-    if (!Meeting)
-      return Meeting.takeError();
-    if (*Meeting) {
-      if (Error E = begin(std::move(**Meeting)))
+  for (Backoff Out;; Out.pause(Until)) {
+    auto Result = tryHandshake(Name, Peer, Kind, Request, Until);
+    if (!Result)
+      return Result.takeError();
+    if (*Result) {
+      if (Error E = begin(std::move(**Result)))
         return E;
       return SessionTerms();
     }
     if (Until.expired()) {
-      std::string Found = Lookout::whyNobodyAt(Name + ".sock");
+      std::string Found = Backoff::whyNoListenerAt(Name + ".sock");
       if (Found.empty())
         Found = "there is no " + printable(Name) + ".sock";
-      return Lookout::nobodyAt(Peer, Found, Options.ConnectTimeout,
-                               Request.Peer);
+      return Backoff::noListenerAt(Peer, Found, Options.ConnectTimeout,
+                                   Request.Peer);
     }
   }
 }
 
-Error SharedMemoryTransport::begin(Met Meeting) {
-  auto &[Socket, Descriptors, Version] = Meeting;
-  Expected<SharedRegion> Questions =
+Error SharedMemoryTransport::begin(HandshakeResult Result) {
+  auto &[Socket, Descriptors, Version] = Result;
+  Expected<SharedRegion> Requests =
       SharedRegion::open(std::move(Descriptors[0]), Peer);
-  if (!Questions)
-    return Questions.takeError();
-  Expected<SharedRegion> Answers =
+  if (!Requests)
+    return Requests.takeError();
+  Expected<SharedRegion> Replies =
       SharedRegion::open(std::move(Descriptors[1]), Peer);
-  if (!Answers)
-    return Answers.takeError();
+  if (!Replies)
+    return Replies.takeError();
   Expected<Doorbell> Bell = Doorbell::open(Descriptors[2], Peer);
   if (!Bell)
     return Bell.takeError();
   pid_t Pid;
   UniqueFD Process = posix::processOfPeer(Socket.get(), Pid);
   Fork.claim();
-  Open.emplace(Session{RegionWriter(std::move(*Questions), Options.MaxMessage),
-                       RegionReader(std::move(*Answers), Options.MaxMessage),
+  Open.emplace(Session{RegionWriter(std::move(*Requests), Options.MaxMessage),
+                       RegionReader(std::move(*Replies), Options.MaxMessage),
                        std::move(*Bell), std::move(Socket),
                        std::move(Process)});
   return Error::success();
@@ -162,13 +162,13 @@ Error SharedMemoryTransport::begin(Met Meeting) {
 Expected<Span<std::byte>> SharedMemoryTransport::acquire(std::size_t Size) {
   if (!Open)
     return notConnected();
-  return Open->Questions.acquire(Size, Open->Socket.get(), Peer);
+  return Open->Requests.acquire(Size, Open->Socket.get(), Peer);
 }
 
 Error SharedMemoryTransport::commit(std::size_t Size, Deadline) {
   if (!Open)
     return notConnected();
-  Expected<bool> Sleeps = Open->Questions.post(Size, ++Open->Asked, Peer);
+  Expected<bool> Sleeps = Open->Requests.post(Size, ++Open->Asked, Peer);
   if (!Sleeps)
     return Sleeps.takeError();
   if (*Sleeps)
@@ -179,8 +179,8 @@ Error SharedMemoryTransport::commit(std::size_t Size, Deadline) {
 Expected<Span<const std::byte>> SharedMemoryTransport::receive(Deadline Until) {
   if (!Open)
     return notConnected();
-  SharedRegion &Answers = Open->Answers.region();
-  auto IsThere = [&] { return Answers.sequence() == Open->Asked; };
+  SharedRegion &Replies = Open->Replies.region();
+  auto IsThere = [&] { return Replies.sequence() == Open->Asked; };
   auto Probe = [&] {
     if (IsThere())
       return true;
@@ -189,42 +189,42 @@ Expected<Span<const std::byte>> SharedMemoryTransport::receive(Deadline Until) {
   };
   // A model on this core cannot answer while we spin.
   constexpr unsigned ProbesPerClock = 16;
-  bool MaySpin = !Answers.isWrittenOnThisCore();
+  bool MaySpin = !Replies.isWrittenOnThisCore();
   if (!IsThere() && !(MaySpin && Wait.spin(Probe, ProbesPerClock)))
     if (Error E = sleep(Until))
       return E;
-  if (Error E = Open->Answers.take(Open->Asked, Open->Socket.get(), Peer))
+  if (Error E = Open->Replies.take(Open->Asked, Open->Socket.get(), Peer))
     return E;
-  return Open->Answers.message();
+  return Open->Replies.message();
 }
 
 /// Sleeps until the answer is there.
 Error SharedMemoryTransport::sleep(Deadline Until) {
-  SharedRegion &Answers = Open->Answers.region();
+  SharedRegion &Replies = Open->Replies.region();
   const std::uint32_t Last = Open->Asked - 1;
   Error Failure;
-  Answers.setSleeping(true);
+  Replies.setSleeping(true);
   // By the clock, not by how the sleep ended: signals may cut every one short.
   Deadline Look = Deadline::in(Slice);
   for (;;) {
-    const std::uint32_t Now = Answers.sequence();
+    const std::uint32_t Now = Replies.sequence();
     if (Now == Open->Asked)
       break;
     if (Now != Last) {
-      Failure = {ErrorCode::Malformed, Peer + " answered question " +
+      Failure = {ErrorCode::Malformed, Peer + " answered request " +
                                            std::to_string(Now) + ", expected " +
                                            std::to_string(Open->Asked)};
       break;
     }
     const Duration Left = Look.orEarlier(Until).remaining();
     if (Left > Duration::zero()) {
-      Answers.sleep(Last, Left);
+      Replies.sleep(Last, Left);
       continue;
     }
     Look = Deadline::in(Slice);
     const bool Gone = peerIsGone();
     // It may have answered before.
-    if (Answers.sequence() != Last)
+    if (Replies.sequence() != Last)
       continue;
     if (Gone)
       Failure = {ErrorCode::PeerClosed,
@@ -235,7 +235,7 @@ Error SharedMemoryTransport::sleep(Deadline Until) {
     if (Failure)
       break;
   }
-  Answers.setSleeping(false);
+  Replies.setSleeping(false);
   return Failure;
 }
 

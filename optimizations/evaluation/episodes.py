@@ -181,7 +181,7 @@ def _model_choice(
             raise SchemaMismatch(
                 f"{model}: expected one answer, the action, found {', '.join(advice)}"
             )
-        # Of one question, whose own dimension may be in front.
+        # Of one request, whose own dimension may be in front.
         return np.reshape(next(iter(advice.values())), actions.shape)
 
     return choose

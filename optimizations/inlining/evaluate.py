@@ -25,21 +25,21 @@ from .agreement import Agreement
 from .policy import Policy
 from .toolchain import compile_program, model_flags, text_size
 
-# The ways to the model in another process, each with how questions are written.
+# The ways to the model in another process, each with how requests are written.
 SERVED = {"pipe": "bitstream", "pipe, JSON": "json"}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the plug-in says of its questions, for one or more translation units."""
+    """What the plug-in says of its requests, for one or more translation units."""
 
     # The decisions, against LLVM's own at the same states.
     agreement: Agreement = field(default_factory=Agreement)
     sessions: int = 0  # How many translation units had something to ask.
-    # Microseconds for the first question of each, added up: it waits for the model's
+    # Microseconds for the first request of each, added up: it waits for the model's
     # side to be met, too.
     first_us: float = 0.0
-    rest_us: float = 0.0  # Microseconds for all other questions.
+    rest_us: float = 0.0  # Microseconds for all other requests.
 
     def __add__(self, other: "Asked") -> "Asked":
         return Asked(
@@ -51,12 +51,12 @@ class Asked:
 
     @property
     def mean_us(self) -> float:
-        """Microseconds for one question after the first."""
+        """Microseconds for one request after the first."""
         return self.rest_us / max(1, self.agreement.decisions - self.sessions)
 
     @property
     def mean_first_us(self) -> float:
-        """Microseconds for the first question of a translation unit."""
+        """Microseconds for the first request of a translation unit."""
         return self.first_us / max(1, self.sessions)
 
 
@@ -70,7 +70,7 @@ class Build:
     way: str = ""  # How the model was reached.
     # What the compiler asked, and for how long it waited.
     asked: Asked = field(default_factory=Asked)
-    # Mean microseconds of the model for one question, in Python; None where it was in
+    # Mean microseconds of the model for one request, in Python; None where it was in
     # the compiler.
     model_us: float | None = None
     # What is not as it should be: of the model's first build what the program does
@@ -137,10 +137,10 @@ def build_by_served_model(
             asking = f"{spec}?serdes={SERVED[way]}"
             build = build_by_model(program, way, asking, plugin, into, advance)
     model = served.statistics
-    if model.questions != build.asked.agreement.decisions:
+    if model.requests != build.asked.agreement.decisions:
         raise UnexpectedStatistics(
-            f"the compilers asked {build.asked.agreement.decisions} questions, and the "
-            f"model answered {model.questions}"
+            f"the compilers asked {build.asked.agreement.decisions} requests, and the "
+            f"model answered {model.requests}"
         )
     return replace(build, model_us=model.policy_microseconds)
 

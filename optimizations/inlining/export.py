@@ -22,7 +22,7 @@ class Decision(nn.Module):
     """A trained network as it is asked: what `Policy` computes, by fewer operators.
 
     ONNX Runtime takes some 0.3 us for each operator, however little it computes, and
-    would spend most of a question on scaling. So all that scaling needs comes from one
+    would spend most of a request on scaling. So all that scaling needs comes from one
     product of matrices, of which no column may be below 1:
 
         sign(x) * log1p(|x|)           = log(max(1, 1 + x)) - log(max(1, 1 - x))

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The network as it is asked: one decision at a time.
 
-NumPy, because a question has one row: PyTorch takes several times as long to set out
+NumPy, because a request has one row: PyTorch takes several times as long to set out
 on so little arithmetic.
 """
 

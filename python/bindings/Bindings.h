@@ -16,7 +16,7 @@
 
 #include "MLCompilerBridge/Advice.h"
 #include "MLCompilerBridge/Deadline.h"
-#include "MLCompilerBridge/Transport/Door.h"
+#include "MLCompilerBridge/Transport/Listener.h"
 
 #include <cstdint>
 #include <memory>
@@ -27,17 +27,17 @@
 namespace MLBridge::Python {
 
 void bindCodec(nanobind::module_ &M);
-void bindDoors(nanobind::module_ &M);
+void bindListeners(nanobind::module_ &M);
 void bindFormats(nanobind::module_ &M);
 void bindRunner(nanobind::module_ &M);
 void bindInProcess(nanobind::module_ &M);
 void bindServer(nanobind::module_ &M);
 
-/// A door on its way to a server, in Python mlbridge._core.Door. Optional parts
-/// make theirs in modules of their own.
-struct DoorInPython {
+/// A listener on its way to a server, in Python mlbridge._core.Listener.
+/// Optional parts make theirs in modules of their own.
+struct ListenerInPython {
   /// Null once a server has it.
-  std::unique_ptr<Door> Opened;
+  std::unique_ptr<Listener> Opened;
 };
 
 /// Who uses an object; nobody at first. Read and written with the GIL.

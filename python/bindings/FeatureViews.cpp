@@ -1,4 +1,4 @@
-//===- FeatureViews.cpp - The features of a question, in Python -*- C++ -*-===//
+//===- FeatureViews.cpp - The features of a request, in Python -*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,11 +16,11 @@ namespace nb = nanobind;
 namespace MLBridge::Python {
 
 FeatureViews::LayoutViews
-FeatureViews::make(const ModelServer::Question &Question,
+FeatureViews::make(const ModelServer::Request &Request,
                    const nb::object &Owner) {
   LayoutViews Views;
-  for (std::size_t I = 0; I < Question.Features.size(); ++I) {
-    const TensorView &Tensor = Question.Features[I];
+  for (std::size_t I = 0; I < Request.Features.size(); ++I) {
+    const TensorView &Tensor = Request.Features[I];
     nb::object Name = toStr(Tensor.Name);
     if (Tensor.Type == ElementType::String) {
       Views.Arrays[Name] = nb::none();
@@ -33,48 +33,47 @@ FeatureViews::make(const ModelServer::Question &Question,
 }
 
 FeatureViews::SessionViews &
-FeatureViews::viewsOf(const ModelServer::Question &Question) {
-  if (Last && Last->Session == Question.Session)
+FeatureViews::viewsOf(const ModelServer::Request &Request) {
+  if (Last && Last->Session == Request.Session)
     return *Last;
-  auto Found = Sessions.find(Question.Session);
+  auto Found = Sessions.find(Request.Session);
   if (Found == Sessions.end()) {
     // A new compiler is the occasion to let go of those that have left: nobody
     // but us holds their memory any more.
     std::erase_if(Sessions, [](const auto &Entry) {
       return Entry.second.Memory.use_count() <= 1;
     });
-    Found = Sessions.try_emplace(Question.Session).first;
-    Found->second.Session = Question.Session;
+    Found = Sessions.try_emplace(Request.Session).first;
+    Found->second.Session = Request.Session;
   }
   Last = &Found->second;
   return *Last;
 }
 
-nb::dict FeatureViews::dictFor(const ModelServer::Question &Question) {
-  SessionViews &Views = viewsOf(Question);
+nb::dict FeatureViews::dictFor(const ModelServer::Request &Request) {
+  SessionViews &Views = viewsOf(Request);
   // They count from 1, so those of a new session are other ones, too.
-  if (Views.MemoryId != Question.Layout.Memory) {
+  if (Views.MemoryId != Request.Layout.Memory) {
     Views.forgetLayouts();
-    Views.Owner = ownerOf(Question.Memory);
-    Views.Memory = Question.Memory;
-    Views.MemoryId = Question.Layout.Memory;
+    Views.Owner = ownerOf(Request.Memory);
+    Views.Memory = Request.Memory;
+    Views.MemoryId = Request.Layout.Memory;
   }
-  auto Found = Views.Layouts.find(Question.Layout.Schema);
+  auto Found = Views.Layouts.find(Request.Layout.Schema);
   if (Found == Views.Layouts.end()) {
-    LayoutViews Made = make(Question, Views.Owner);
-    const std::size_t NumFeatures = Question.Features.size() + 1;
+    LayoutViews Made = make(Request, Views.Owner);
+    const std::size_t NumFeatures = Request.Features.size() + 1;
     if (Views.NumFeatures + NumFeatures > SessionViews::MaxFeatures)
       Views.forgetLayouts();
     Views.NumFeatures += NumFeatures;
-    Found =
-        Views.Layouts.emplace(Question.Layout.Schema, std::move(Made)).first;
+    Found = Views.Layouts.emplace(Request.Layout.Schema, std::move(Made)).first;
   }
   const LayoutViews &Layout = Found->second;
   nb::dict Features = nb::steal<nb::dict>(PyDict_Copy(Layout.Arrays.ptr()));
   if (!Features.is_valid())
     throw nb::python_error();
   for (const LayoutViews::Text &Text : Layout.Texts)
-    Features[Text.Name] = textObject(Question.Features[Text.Index]);
+    Features[Text.Name] = textObject(Request.Features[Text.Index]);
   return Features;
 }
 

@@ -1,4 +1,4 @@
-//===- FeatureViews.h - The features of a question, in Python ---*- C++ -*-===//
+//===- FeatureViews.h - The features of a request, in Python ---*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +8,7 @@
 ///
 /// \file
 /// FeatureViews: makes the dict that a policy gets, and makes the arrays in it
-/// once rather than once a question.
+/// once rather than once a request.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,13 +24,13 @@
 namespace MLBridge::Python {
 
 /// The arrays of each session's layouts. Most compilers ask about the same few
-/// sets of features again and again, in the same place: then a question costs
+/// sets of features again and again, in the same place: then a request costs
 /// one copy of a small dict.
 class FeatureViews {
 public:
-  /// The features by name. The arrays show the question until the next one is
+  /// The features by name. The arrays show the request until the next one is
   /// received; their memory lives as long as they do.
-  nanobind::dict dictFor(const ModelServer::Question &Question);
+  nanobind::dict dictFor(const ModelServer::Request &Request);
   /// Lets go of all memory.
   void clear() {
     Sessions.clear();
@@ -68,13 +68,13 @@ private:
     }
   };
 
-  SessionViews &viewsOf(const ModelServer::Question &Question);
-  static LayoutViews make(const ModelServer::Question &Question,
+  SessionViews &viewsOf(const ModelServer::Request &Request);
+  static LayoutViews make(const ModelServer::Request &Request,
                           const nanobind::object &Owner);
 
   /// By number.
   std::unordered_map<std::uint64_t, SessionViews> Sessions;
-  /// That of the last question.
+  /// That of the last request.
   SessionViews *Last = nullptr;
 };
 

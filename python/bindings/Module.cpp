@@ -66,7 +66,7 @@ NB_MODULE(_core, M) {
         "of UTF-8, without what a terminal would act on. Of a longer text, the "
         "beginning and the end.");
   bindFormats(M);
-  bindDoors(M);
+  bindListeners(M);
   bindServer(M);
   bindSignals(M);
   bindRunner(M);

@@ -150,47 +150,47 @@ template <typename T> static nb::object numbersObject(std::vector<T> Values) {
 }
 
 template <typename T>
-static nb::object takeNumbers(const MLModelRunner &Runner, const Advice &Answer,
+static nb::object takeNumbers(const MLModelRunner &Runner, const Advice &Reply,
                               bool Many) {
   if (Many)
-    return numbersObject(valueOrRaise(Runner.convert<std::vector<T>>(Answer)));
-  return numberObject(valueOrRaise(Runner.convert<T>(Answer)));
+    return numbersObject(valueOrRaise(Runner.convert<std::vector<T>>(Reply)));
+  return numberObject(valueOrRaise(Runner.convert<T>(Reply)));
 }
 
 /// The answer converted, by the same code as in C++.
-static nb::object takeAs(const MLModelRunner &Runner, const Advice &Answer,
+static nb::object takeAs(const MLModelRunner &Runner, const Advice &Reply,
                          ElementType Type, bool Many) {
   switch (Type) {
   case ElementType::Int8:
-    return takeNumbers<std::int8_t>(Runner, Answer, Many);
+    return takeNumbers<std::int8_t>(Runner, Reply, Many);
   case ElementType::Int16:
-    return takeNumbers<std::int16_t>(Runner, Answer, Many);
+    return takeNumbers<std::int16_t>(Runner, Reply, Many);
   case ElementType::Int32:
-    return takeNumbers<std::int32_t>(Runner, Answer, Many);
+    return takeNumbers<std::int32_t>(Runner, Reply, Many);
   case ElementType::Int64:
-    return takeNumbers<std::int64_t>(Runner, Answer, Many);
+    return takeNumbers<std::int64_t>(Runner, Reply, Many);
   case ElementType::UInt8:
-    return takeNumbers<std::uint8_t>(Runner, Answer, Many);
+    return takeNumbers<std::uint8_t>(Runner, Reply, Many);
   case ElementType::UInt16:
-    return takeNumbers<std::uint16_t>(Runner, Answer, Many);
+    return takeNumbers<std::uint16_t>(Runner, Reply, Many);
   case ElementType::UInt32:
-    return takeNumbers<std::uint32_t>(Runner, Answer, Many);
+    return takeNumbers<std::uint32_t>(Runner, Reply, Many);
   case ElementType::UInt64:
-    return takeNumbers<std::uint64_t>(Runner, Answer, Many);
+    return takeNumbers<std::uint64_t>(Runner, Reply, Many);
   case ElementType::Float:
-    return takeNumbers<float>(Runner, Answer, Many);
+    return takeNumbers<float>(Runner, Reply, Many);
   case ElementType::Double:
-    return takeNumbers<double>(Runner, Answer, Many);
+    return takeNumbers<double>(Runner, Reply, Many);
   case ElementType::Bool:
-    return takeNumbers<bool>(Runner, Answer, Many);
+    return takeNumbers<bool>(Runner, Reply, Many);
   case ElementType::String:
     break;
   }
   if (!Many)
-    return toStr(valueOrRaise(Runner.convert<std::string>(Answer)));
+    return toStr(valueOrRaise(Runner.convert<std::string>(Reply)));
   nb::list Strings;
   for (const std::string &S :
-       valueOrRaise(Runner.convert<std::vector<std::string>>(Answer)))
+       valueOrRaise(Runner.convert<std::vector<std::string>>(Reply)))
     Strings.append(toStr(S));
   return Strings;
 }
@@ -212,16 +212,16 @@ nb::object Runner::evaluate(const nb::dict &Named,
     Features.add(toText(Name, Backing), Value);
   }
   Signals Heard;
-  std::optional<Expected<Advice>> Answer;
+  std::optional<Expected<Advice>> Reply;
   {
     nb::gil_scoped_release Release;
-    Answer.emplace(Model.ask(Features.features(), Wanted,
-                             Deadline::in(Model.timeout()).unless(Heard)));
+    Reply.emplace(Model.ask(Features.features(), Wanted,
+                            Deadline::in(Model.timeout()).unless(Heard)));
   }
   Features.clear();
   // Whatever the runner made of it: a fallback has deferred, say.
   Heard.rethrow();
-  Advice Outputs = valueOrRaise(std::move(*Answer));
+  Advice Outputs = valueOrRaise(std::move(*Reply));
   if (Type)
     return takeAs(Model, Outputs, Wanted.Type, Many);
   nb::dict ByName;
@@ -272,7 +272,7 @@ void bindRunner(nb::module_ &M) {
           nb::sig("def __init__(self, schemes: "
                   "collections.abc.Sequence[Scheme] = ()) -> None"));
   nb::class_<Runner>(M, "Runner",
-                     "A question to a model, from Python. Used by one thread "
+                     "A request to a model, from Python. Used by one thread "
                      "at a time.")
       .def(nb::init<const nb::str &, nb::handle, const RunnerFactory &>(),
            nb::arg("spec"), nb::arg("formats"), nb::arg("factory"),
@@ -292,7 +292,7 @@ void bindRunner(nb::module_ &M) {
                    "reward: float | None) -> None"),
            "What was done in the end, and how good it was.")
       .def("switch_context", &Runner::switchContext, nb::arg("name"),
-           "Names what the next questions are about.")
+           "Names what the next requests are about.")
       .def("flush", &Runner::flush, "Writes what a recording runner holds.")
       .def("close", &Runner::close,
            "Flushes, ends the session, and raises what flushing did.")

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Server: a ModelServer whose questions are dicts of arrays and whose replies
-/// are Python values, with the doors where compilers come to it. Waiting never
-/// holds the GIL, and is done in slices, so that Ctrl-C is heard.
+/// Server: a ModelServer whose requests are dicts of arrays and whose replies
+/// are Python values, with the listeners where compilers come to it. Waiting
+/// never holds the GIL, and is done in slices, so that Ctrl-C is heard.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,19 +41,19 @@ namespace {
 
 class Server {
 public:
-  Server(const nb::sequence &Doors, nb::object OnWarning);
+  Server(const nb::sequence &Listeners, nb::object OnWarning);
   ~Server();
   Server(const Server &) = delete;
   Server &operator=(const Server &) = delete;
 
-  /// Sends the replies that are set, waits for the next question, and returns
+  /// Sends the replies that are set, waits for the next request, and returns
   /// its features; None when \p Timeout seconds pass or stop() is called.
   nb::object exchange(std::optional<double> Timeout);
-  /// The same for the questions that wait at the same moment: a list of dicts.
+  /// The same for the requests that wait at the same moment: a list of dicts.
   nb::object exchangeBatch(std::size_t MaxSize, double MaxDelay,
                            std::optional<double> Timeout);
 
-  // The answer to the question at that place of the last batch.
+  // The answer to the request at that place of the last batch.
   void setReply(nb::handle Value, std::size_t Index);
   void setMessage(const nb::dict &Tensors);
   void setError(const nb::str &Message, std::size_t Index);
@@ -66,14 +66,14 @@ public:
   bool isClosed() const { return !Listener; }
 
   const std::string &name() const { return Name; }
-  nb::tuple asker(std::size_t Index) const;
+  nb::tuple client(std::size_t Index) const;
   std::uint64_t session() const { return first().Session; }
   int pid() const { return first().Pid; }
   std::string_view adviceType() const { return first().AdviceType; }
   bool bare() const { return first().Bare; }
   std::uint64_t sessions() const { return Counts.Sessions; }
   std::uint64_t open() const { return Counts.Open; }
-  std::uint64_t questions() const { return Counts.Questions; }
+  std::uint64_t requests() const { return Counts.Requests; }
   std::uint64_t batches() const { return Counts.Batches; }
   std::uint64_t refusedQuestions() const { return NumRefused; }
   std::uint64_t refusedCompilers() const { return Counts.Refused; }
@@ -82,14 +82,14 @@ public:
   std::vector<double> latencies(const std::vector<double> &Quantiles) const;
 
 private:
-  enum class Answer : std::uint8_t { None, Advice, Error, Deferred };
+  enum class Reply : std::uint8_t { None, Advice, Error, Deferred };
 
-  /// A question that Python has seen, and what it is answered.
+  /// A request that Python has seen, and what it is answered.
   struct Exchange {
-    ModelServer::Question Question;
+    ModelServer::Request Request;
     /// Its place in the server's batch.
     std::size_t Index = 0;
-    Answer Pending = Answer::None;
+    Reply Pending = Reply::None;
     TensorsFromPython Reply{"reply"};
     std::string Text;
   };
@@ -97,7 +97,7 @@ private:
   /// What became of the answers.
   struct Sent {
     struct Failed {
-      Answer Kind;
+      Reply Kind;
       std::uint64_t Session;
       int Pid;
       /// Why it could not be sent.
@@ -120,20 +120,20 @@ private:
   static constexpr std::chrono::milliseconds Slice{100};
   static constexpr std::size_t MaxMistyped = 4096;
 
-  /// Sends, and waits: whether there are questions.
+  /// Sends, and waits: whether there are requests.
   bool advance(const BatchLimits &Limits, std::optional<double> Timeout);
-  /// Takes the questions that have a form in Python; true if there is one.
-  bool take(Span<const ModelServer::Question> Questions);
-  const ModelServer::Question &first() const;
+  /// Takes the requests that have a form in Python; true if there is one.
+  bool take(Span<const ModelServer::Request> Requests);
+  const ModelServer::Request &first() const;
   Exchange &at(std::size_t Index);
-  void setText(Exchange &E, Answer Kind, std::string Text);
+  void setText(Exchange &E, Reply Kind, std::string Text);
   void addOutput(Exchange &E, std::string_view Name, nb::handle Value,
                  bool IsTaken);
   void checkOpen() const;
   /// Without the GIL.
   Sent sendAnswers();
   void settle(const Sent &Last);
-  void refuse(const ModelServer::Question &Question, std::size_t Index,
+  void refuse(const ModelServer::Request &Request, std::size_t Index,
               const std::string &Why);
   void forget();
   void warn(std::string_view What, const nb::object &Why);
@@ -158,7 +158,7 @@ private:
   std::uint64_t NumRefused = 0;
   std::uint64_t NumMistyped = 0;
   /// Of the open sessions, those of which each answer so far could not be
-  /// converted to what the session's first question wants.
+  /// converted to what the session's first request wants.
   std::unordered_set<std::uint64_t> Mistyped;
   std::string LastReported;
   std::uint64_t RefusalsReported = 0;
@@ -175,13 +175,14 @@ void Server::checkOpen() const {
                          "forked; a child listens at a name of its own"});
 }
 
-Server::Server(const nb::sequence &Doors, nb::object OnWarning)
+Server::Server(const nb::sequence &Listeners, nb::object OnWarning)
     : OnWarning(std::move(OnWarning)) {
-  std::vector<std::unique_ptr<Door>> Opened;
-  for (nb::handle Item : Doors) {
-    auto &D = nb::cast<DoorInPython &>(Item);
+  std::vector<std::unique_ptr<Listener>> Opened;
+  for (nb::handle Item : Listeners) {
+    auto &D = nb::cast<ListenerInPython &>(Item);
     if (!D.Opened)
-      raise({ErrorCode::InvalidArgument, "a door belongs to one server only"});
+      raise({ErrorCode::InvalidArgument,
+             "a listener belongs to one server only"});
     Opened.push_back(std::move(D.Opened));
   }
   if (Opened.empty())
@@ -214,7 +215,7 @@ void Server::close() {
 }
 
 //===----------------------------------------------------------------------===//
-// Questions
+// Requests
 //===----------------------------------------------------------------------===//
 
 nb::object Server::exchange(std::optional<double> Timeout) {
@@ -242,7 +243,7 @@ bool Server::advance(const BatchLimits &Limits, std::optional<double> Timeout) {
   while (true) {
     const Duration Wait = std::min<Duration>(Left, Slice);
     Sent Last;
-    std::optional<Expected<Span<const ModelServer::Question>>> Next;
+    std::optional<Expected<Span<const ModelServer::Request>>> Next;
     {
       nb::gil_scoped_release Release;
       Last = sendAnswers();
@@ -269,22 +270,22 @@ bool Server::advance(const BatchLimits &Limits, std::optional<double> Timeout) {
   }
 }
 
-bool Server::take(Span<const ModelServer::Question> Questions) {
+bool Server::take(Span<const ModelServer::Request> Requests) {
   Shown.clear();
-  for (std::size_t I = 0; I < Questions.size(); ++I) {
+  for (std::size_t I = 0; I < Requests.size(); ++I) {
     try {
-      Shown.push_back(Views.dictFor(Questions[I]));
+      Shown.push_back(Views.dictFor(Requests[I]));
     } catch (const nb::python_error &E) {
       // Ctrl-C is no Exception.
       if (!E.matches(PyExc_Exception))
         throw;
-      refuse(Questions[I], I, nb::cast<std::string>(nb::repr(E.value())));
+      refuse(Requests[I], I, nb::cast<std::string>(nb::repr(E.value())));
       continue;
     }
     if (NumAsked == Exchanges.size())
       Exchanges.push_back(std::make_unique<Exchange>());
     Exchange &E = *Exchanges[NumAsked++];
-    E.Question = Questions[I];
+    E.Request = Requests[I];
     E.Index = I;
   }
   return NumAsked != 0;
@@ -293,22 +294,22 @@ bool Server::take(Span<const ModelServer::Question> Questions) {
 /// Lets go of the messages of sessions that are over.
 void Server::forget() {
   for (const auto &E : Exchanges)
-    E->Question = {};
+    E->Request = {};
   Shown.clear();
   Views.clear();
   Mistyped.clear();
 }
 
-/// Answers a question that has no form in Python with an error.
-void Server::refuse(const ModelServer::Question &Question, std::size_t Index,
+/// Answers a request that has no form in Python with an error.
+void Server::refuse(const ModelServer::Request &Request, std::size_t Index,
                     const std::string &Why) {
   ++NumRefused;
   std::string Text = "the features cannot be shown in Python: " +
                      printable(Why, /*MaxBytes=*/1000);
-  warn("a question was refused",
+  warn("a request was refused",
        exceptionFor({ErrorCode::Unsupported,
-                     "session " + std::to_string(Question.Session) +
-                         " (process " + std::to_string(Question.Pid) +
+                     "session " + std::to_string(Request.Session) +
+                         " (process " + std::to_string(Request.Pid) +
                          "): " + Text}));
   nb::gil_scoped_release Release;
   // One that cannot be told is gone, which shows as the end of its session.
@@ -352,23 +353,23 @@ void Server::report(const Sent &Last) {
 // Replies
 //===----------------------------------------------------------------------===//
 
-/// The first question at hand, or none.
-const ModelServer::Question &Server::first() const {
-  static const ModelServer::Question None;
-  return NumAsked == 0 ? None : Exchanges.front()->Question;
+/// The first request at hand, or none.
+const ModelServer::Request &Server::first() const {
+  static const ModelServer::Request None;
+  return NumAsked == 0 ? None : Exchanges.front()->Request;
 }
 
-nb::tuple Server::asker(std::size_t Index) const {
+nb::tuple Server::client(std::size_t Index) const {
   if (Index >= NumAsked)
     return nb::make_tuple(0, 0);
-  const ModelServer::Question &Q = Exchanges[Index]->Question;
+  const ModelServer::Request &Q = Exchanges[Index]->Request;
   return nb::make_tuple(Q.Session, Q.Pid);
 }
 
 Server::Exchange &Server::at(std::size_t Index) {
   if (Index >= NumAsked)
-    raise({ErrorCode::InvalidArgument, "there is no question to answer at " +
-                                           Name + "; receive one first"});
+    raise({ErrorCode::InvalidArgument,
+           "there is no request to answer at " + Name + "; receive one first"});
   return *Exchanges[Index];
 }
 
@@ -385,20 +386,20 @@ static std::string readable(const nb::str &Text) {
 
 void Server::setError(const nb::str &Message, std::size_t Index) {
   ExclusiveUse Use(InUse, Description);
-  setText(at(Index), Answer::Error, readable(Message));
+  setText(at(Index), Reply::Error, readable(Message));
 }
 
 void Server::setDeferred(const nb::str &Why, std::size_t Index) {
   ExclusiveUse Use(InUse, Description);
-  setText(at(Index), Answer::Deferred, readable(Why));
+  setText(at(Index), Reply::Deferred, readable(Why));
 }
 
-void Server::setText(Exchange &E, Answer Kind, std::string Text) {
+void Server::setText(Exchange &E, Reply Kind, std::string Text) {
   E.Reply.clear();
   E.Text = std::move(Text);
   E.Pending = Kind;
-  if (Kind == Answer::Deferred)
-    Mistyped.erase(E.Question.Session);
+  if (Kind == Reply::Deferred)
+    Mistyped.erase(E.Request.Session);
 }
 
 /// Adds one output of the reply; \p IsTaken where it is the one that a compiler
@@ -407,16 +408,16 @@ void Server::addOutput(Exchange &E, std::string_view Name, nb::handle Value,
                        bool IsTaken) {
   std::optional<ElementType> Wanted;
   if (IsTaken)
-    Wanted = parseElementType(E.Question.AdviceType);
+    Wanted = parseElementType(E.Request.AdviceType);
   try {
     E.Reply.add(Name, Value, Wanted);
   } catch (nb::python_error &Failure) {
     if (!Wanted || !Failure.matches(PyExc_TypeError))
       throw;
-    // The compiler has said what its first question wants, and may want another
+    // The compiler has said what its first request wants, and may want another
     // type later. A policy that has answered none in that type is at fault.
-    const std::uint64_t Session = E.Question.Session;
-    if (E.Question.IsFirst || Mistyped.contains(Session)) {
+    const std::uint64_t Session = E.Request.Session;
+    if (E.Request.IsFirst || Mistyped.contains(Session)) {
       // Most of so many have ended.
       if (Mistyped.size() >= MaxMistyped)
         Mistyped.clear();
@@ -428,21 +429,21 @@ void Server::addOutput(Exchange &E, std::string_view Name, nb::handle Value,
     return;
   }
   if (Wanted && !Mistyped.empty())
-    Mistyped.erase(E.Question.Session);
+    Mistyped.erase(E.Request.Session);
 }
 
 void Server::setReply(nb::handle Value, std::size_t Index) {
   ExclusiveUse Use(InUse, Description);
   Exchange &E = at(Index);
-  E.Pending = Answer::None;
+  E.Pending = Reply::None;
   if (Value.is_none()) {
-    setText(E, Answer::Deferred, "the model answered None");
+    setText(E, Reply::Deferred, "the model answered None");
     return;
   }
   E.Reply.clear();
   // Foreign compilers read Python's numbers as the C types int and float.
   TensorsFromPython::NumberTypes Numbers;
-  if (E.Question.Bare)
+  if (E.Request.Bare)
     Numbers = {ElementType::Int32, ElementType::Float};
   E.Reply.setNumberTypes(Numbers);
 
@@ -468,7 +469,7 @@ void Server::setReply(nb::handle Value, std::size_t Index) {
       addOutput(E, Name, Output, Outputs.size() == 1 || Name == "out");
     }
   }
-  E.Pending = Answer::Advice;
+  E.Pending = Reply::Advice;
 }
 
 /// A message of training, which takes the place of a reply. Its names are the
@@ -476,7 +477,7 @@ void Server::setReply(nb::handle Value, std::size_t Index) {
 void Server::setMessage(const nb::dict &Tensors) {
   ExclusiveUse Use(InUse, Description);
   Exchange &E = at(0);
-  E.Pending = Answer::None;
+  E.Pending = Reply::None;
   E.Reply.clear();
   E.Reply.setNumberTypes({});
   for (auto [Key, Value] : Tensors) {
@@ -487,7 +488,7 @@ void Server::setMessage(const nb::dict &Tensors) {
     nb::object Backing;
     E.Reply.add(toText(Key, Backing), Value);
   }
-  E.Pending = Answer::Advice;
+  E.Pending = Reply::Advice;
 }
 
 Server::Sent Server::sendAnswers() {
@@ -495,25 +496,25 @@ Server::Sent Server::sendAnswers() {
   // Another thread may look; what it would see is the server's no more.
   for (std::size_t I = 0, N = std::exchange(NumAsked, 0); I < N; ++I) {
     Exchange &E = *Exchanges[I];
-    const Answer Kind = std::exchange(E.Pending, Answer::None);
+    const Reply Kind = std::exchange(E.Pending, Reply::None);
     MLBridge::Error Failure;
     switch (Kind) {
-    case Answer::None:
+    case Reply::None:
       break;
-    case Answer::Advice:
+    case Reply::Advice:
       Failure = Listener->reply(E.Index, E.Reply.features().tensors());
       break;
-    case Answer::Error:
+    case Reply::Error:
       Failure = Listener->replyError(E.Text, E.Index);
       break;
-    case Answer::Deferred:
+    case Reply::Deferred:
       Failure = Listener->replyDeferred(E.Text, E.Index);
       break;
     }
     if (Failure)
-      Result.Failures.push_back({Kind, E.Question.Session, E.Question.Pid,
+      Result.Failures.push_back({Kind, E.Request.Session, E.Request.Pid,
                                  std::move(Failure),
-                                 !Listener->isOpen(E.Question.Session)});
+                                 !Listener->isOpen(E.Request.Session)});
   }
   return Result;
 }
@@ -521,7 +522,7 @@ Server::Sent Server::sendAnswers() {
 /// Whether the author of the answer has to know. A compiler that has left is no
 /// affair of the model's, nor is a bare one that cannot be told of a failure.
 bool Server::Sent::Failed::isAuthorsFault() const {
-  return Kind == Answer::Advice && Why.code() != ErrorCode::PeerClosed &&
+  return Kind == Reply::Advice && Why.code() != ErrorCode::PeerClosed &&
          Why.code() != ErrorCode::Timeout;
 }
 
@@ -600,20 +601,21 @@ void bindServer(nb::module_ &M) {
   nb::class_<Server>(M, "Server",
                      "The model's end of any number of sessions. Used by one "
                      "thread at a time, but for stop() and latencies().")
-      .def(nb::init<const nb::sequence &, nb::object>(), nb::arg("doors"),
-           nb::kw_only(), nb::arg("on_warning").none(),
-           nb::sig("def __init__(self, doors: "
-                   "collections.abc.Sequence[Door], *, on_warning: "
-                   "collections.abc.Callable[[str, Exception], object] | None) "
-                   "-> None"),
-           "Serves those who come to the doors. What befell a compiler, and "
-           "why, is told to on_warning.")
+      .def(
+          nb::init<const nb::sequence &, nb::object>(), nb::arg("listeners"),
+          nb::kw_only(), nb::arg("on_warning").none(),
+          nb::sig("def __init__(self, listeners: "
+                  "collections.abc.Sequence[Listener], *, on_warning: "
+                  "collections.abc.Callable[[str, Exception], object] | None) "
+                  "-> None"),
+          "Serves those who come to the listeners. What befell a compiler, and "
+          "why, is told to on_warning.")
       .def("exchange", &Server::exchange,
            nb::arg("timeout").none() = nb::none(),
            nb::sig("def exchange(self, timeout: float | None = None) -> "
                    "dict[str, typing.Any] | None"),
            "Sends the replies that are set, if any, and waits for the next "
-           "question. Returns its features by name, or None when timeout "
+           "request. Returns its features by name, or None when timeout "
            "seconds have passed or stop() was called. An exception with a "
            "`session` is a reply that could not be sent; `others` has the rest "
            "of its batch.")
@@ -622,14 +624,14 @@ void bindServer(nb::module_ &M) {
            nb::sig("def exchange_batch(self, max_size: int, max_delay: float, "
                    "timeout: float | None = None) -> list[dict[str, "
                    "typing.Any]] | None"),
-           "The same for the questions that wait at the same moment, at most "
+           "The same for the requests that wait at the same moment, at most "
            "one a compiler; the first of them may wait max_delay seconds for "
            "others.")
       .def(
           "set_reply", &Server::setReply, nb::arg("value").none(),
           nb::arg("index") = 0,
           nb::sig("def set_reply(self, value: object, index: int = 0) -> None"),
-          "The answer to the question at hand, or to the one at that index of "
+          "The answer to the request at hand, or to the one at that index of "
           "the batch; None defers. Arrays are not copied before they are "
           "sent.")
       .def("set_message", &Server::setMessage, nb::arg("tensors"),
@@ -643,7 +645,7 @@ void bindServer(nb::module_ &M) {
            nb::arg("index") = 0,
            "The answer that leaves the decision to the compiler.")
       .def("send", &Server::send,
-           "Sends the replies that are set, without waiting for a question.")
+           "Sends the replies that are set, without waiting for a request.")
       .def("stop", &Server::stop,
            "Makes exchange() return None soon. May be called by any thread.")
       .def("close", &Server::close,
@@ -652,36 +654,36 @@ void bindServer(nb::module_ &M) {
       .def_prop_ro(
           "name", [](const Server &S) { return toStr(S.name()); },
           nb::sig("def name(self) -> str"))
-      .def("asker", &Server::asker, nb::arg("index"),
-           nb::sig("def asker(self, index: int) -> tuple[int, int]"),
-           "The session and the process behind a question of the batch.")
+      .def("client", &Server::client, nb::arg("index"),
+           nb::sig("def client(self, index: int) -> tuple[int, int]"),
+           "The session and the process behind a request of the batch.")
       .def_prop_ro("session", &Server::session,
                    "Which compiler asks, counted from 1; 0 when none does.")
       .def_prop_ro("pid", &Server::pid, "Its process; 0 for a bare compiler.")
       .def_prop_ro("advice_type", &Server::adviceType,
-                   "The element type that its first question wants, as "
+                   "The element type that its first request wants, as "
                    "TensorSpec spells it; empty when it did not say.")
       .def_prop_ro("bare", &Server::bare,
                    "Whether it is a foreign compiler on bare pipes.")
       .def_prop_ro("sessions", &Server::sessions, "Compilers met so far.")
       .def_prop_ro("open", &Server::open, "Compilers that are here now.")
-      .def_prop_ro("questions", &Server::questions, "Questions so far.")
+      .def_prop_ro("requests", &Server::requests, "Requests so far.")
       .def_prop_ro("batches", &Server::batches,
                    "In how many batches they came.")
       .def_prop_ro("refused_compilers", &Server::refusedCompilers,
                    "Compilers that got no session.")
-      .def_prop_ro("refused_questions", &Server::refusedQuestions,
-                   "Questions that have no form in Python, which were answered "
+      .def_prop_ro("refused_requests", &Server::refusedQuestions,
+                   "Requests that have no form in Python, which were answered "
                    "with an error.")
       .def_prop_ro("mistyped", &Server::mistyped,
                    "Answers of another type than their compilers' first "
-                   "questions want.")
+                   "requests want.")
       .def("measure_latencies", &Server::measureLatencies,
-           "From now on, notes how long questions take.")
+           "From now on, notes how long requests take.")
       .def("latencies", &Server::latencies, nb::arg("quantiles"),
            nb::sig("def latencies(self, quantiles: "
                    "collections.abc.Sequence[float]) -> list[float]"),
-           "Seconds from a question's arrival until its answer is on the way: "
+           "Seconds from a request's arrival until its answer is on the way: "
            "the values below which each of the quantiles (0 to 1) lies. May be "
            "called by any thread.");
 }

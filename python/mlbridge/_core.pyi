@@ -46,10 +46,10 @@ def server_spec(spec: str) -> tuple[str, str, bool, int, int]:
     The spec of a place on this machine to serve at: name, SerDes of bare compilers, whether those are welcome, longest message in bytes, most sessions.
     """
 
-class Door:
+class Listener:
     """A place where compilers come to a model, until a server takes it."""
 
-def local_door(name: str, *, bare_format: str, max_message: int, max_sessions: int, peer_timeout: float, formats: Sequence[Format] = ()) -> Door:
+def local_listener(name: str, *, bare_format: str, max_message: int, max_sessions: int, peer_timeout: float, formats: Sequence[Format] = ()) -> Listener:
     """
     Listens at NAME.sock and, with a SerDes for bare compilers, at NAME.in and NAME.out.
     """
@@ -59,24 +59,24 @@ class Server:
     The model's end of any number of sessions. Used by one thread at a time, but for stop() and latencies().
     """
 
-    def __init__(self, doors: Sequence[Door], *, on_warning: Callable[[str, Exception], object] | None) -> None:
+    def __init__(self, listeners: Sequence[Listener], *, on_warning: Callable[[str, Exception], object] | None) -> None:
         """
-        Serves those who come to the doors. What befell a compiler, and why, is told to on_warning.
+        Serves those who come to the listeners. What befell a compiler, and why, is told to on_warning.
         """
 
     def exchange(self, timeout: float | None = None) -> dict[str, Any] | None:
         """
-        Sends the replies that are set, if any, and waits for the next question. Returns its features by name, or None when timeout seconds have passed or stop() was called. An exception with a `session` is a reply that could not be sent; `others` has the rest of its batch.
+        Sends the replies that are set, if any, and waits for the next request. Returns its features by name, or None when timeout seconds have passed or stop() was called. An exception with a `session` is a reply that could not be sent; `others` has the rest of its batch.
         """
 
     def exchange_batch(self, max_size: int, max_delay: float, timeout: float | None = None) -> list[dict[str, Any]] | None:
         """
-        The same for the questions that wait at the same moment, at most one a compiler; the first of them may wait max_delay seconds for others.
+        The same for the requests that wait at the same moment, at most one a compiler; the first of them may wait max_delay seconds for others.
         """
 
     def set_reply(self, value: object, index: int = 0) -> None:
         """
-        The answer to the question at hand, or to the one at that index of the batch; None defers. Arrays are not copied before they are sent.
+        The answer to the request at hand, or to the one at that index of the batch; None defers. Arrays are not copied before they are sent.
         """
 
     def set_message(self, tensors: dict[str, Any]) -> None:
@@ -91,7 +91,7 @@ class Server:
         """The answer that leaves the decision to the compiler."""
 
     def send(self) -> None:
-        """Sends the replies that are set, without waiting for a question."""
+        """Sends the replies that are set, without waiting for a request."""
 
     def stop(self) -> None:
         """Makes exchange() return None soon. May be called by any thread."""
@@ -105,8 +105,8 @@ class Server:
     @property
     def name(self) -> str: ...
 
-    def asker(self, index: int) -> tuple[int, int]:
-        """The session and the process behind a question of the batch."""
+    def client(self, index: int) -> tuple[int, int]:
+        """The session and the process behind a request of the batch."""
 
     @property
     def session(self) -> int:
@@ -119,7 +119,7 @@ class Server:
     @property
     def advice_type(self) -> str:
         """
-        The element type that its first question wants, as TensorSpec spells it; empty when it did not say.
+        The element type that its first request wants, as TensorSpec spells it; empty when it did not say.
         """
 
     @property
@@ -135,8 +135,8 @@ class Server:
         """Compilers that are here now."""
 
     @property
-    def questions(self) -> int:
-        """Questions so far."""
+    def requests(self) -> int:
+        """Requests so far."""
 
     @property
     def batches(self) -> int:
@@ -147,21 +147,21 @@ class Server:
         """Compilers that got no session."""
 
     @property
-    def refused_questions(self) -> int:
+    def refused_requests(self) -> int:
         """
-        Questions that have no form in Python, which were answered with an error.
+        Requests that have no form in Python, which were answered with an error.
         """
 
     @property
     def mistyped(self) -> int:
-        """Answers of another type than their compilers' first questions want."""
+        """Answers of another type than their compilers' first requests want."""
 
     def measure_latencies(self) -> None:
-        """From now on, notes how long questions take."""
+        """From now on, notes how long requests take."""
 
     def latencies(self, quantiles: Sequence[float]) -> list[float]:
         """
-        Seconds from a question's arrival until its answer is on the way: the values below which each of the quantiles (0 to 1) lies. May be called by any thread.
+        Seconds from a request's arrival until its answer is on the way: the values below which each of the quantiles (0 to 1) lies. May be called by any thread.
         """
 
 def end_waits() -> list[int]:
@@ -185,7 +185,7 @@ class Factory:
     def __init__(self, schemes: Sequence[Scheme] = ()) -> None: ...
 
 class Runner:
-    """A question to a model, from Python. Used by one thread at a time."""
+    """A request to a model, from Python. Used by one thread at a time."""
 
     def __init__(self, spec: str, formats: Sequence[Format], factory: Factory) -> None: ...
 
@@ -198,7 +198,7 @@ class Runner:
         """What was done in the end, and how good it was."""
 
     def switch_context(self, name: str) -> None:
-        """Names what the next questions are about."""
+        """Names what the next requests are about."""
 
     def flush(self) -> None:
         """Writes what a recording runner holds."""

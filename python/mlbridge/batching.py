@@ -13,69 +13,69 @@ from mlbridge.errors import SchemaMismatch
 from mlbridge.types import Features
 
 BatchPolicy = Callable[[Sequence[Features]], Sequence[Any]]
-"""A function from the features of several questions to their answers, in order.
+"""A function from the features of several requests to their answers, in order.
 
 Each answer is what a `Policy` may return.
 """
 
 
 class Batched:
-    """A policy that takes several questions; `batched` makes one."""
+    """A policy that takes several requests; `batched` makes one."""
 
     def __init__(self, policy: BatchPolicy) -> None:
         self._policy = policy
         update_wrapper(self, policy)
 
-    def __call__(self, questions: Sequence[Features]) -> Sequence[Any]:
-        """The answers, in the order of the questions."""
-        return self._policy(questions)
+    def __call__(self, requests: Sequence[Features]) -> Sequence[Any]:
+        """The answers, in the order of the requests."""
+        return self._policy(requests)
 
 
 def batched(policy: BatchPolicy) -> Batched:
-    """Marks a policy that takes the questions of several compilers at once.
+    """Marks a policy that takes the requests of several compilers at once.
 
     Such as::
 
         @batched
-        def decide(questions):
-            features = stack(questions)
+        def decide(requests):
+            features = stack(requests)
             return model(features["embedding"])
 
     A model that runs on a matrix takes hardly longer for 32 rows than for one, so one
-    process can serve many compilers. How many questions come at once is for `serve` to
+    process can serve many compilers. How many requests come at once is for `serve` to
     say (``max_batch``, ``max_delay``).
     """
     return Batched(policy)
 
 
-def stack(questions: Sequence[Features]) -> dict[str, Any]:
-    """The features of several questions, each as one array with a row for each.
+def stack(requests: Sequence[Features]) -> dict[str, Any]:
+    """The features of several requests, each as one array with a row for each.
 
-    A feature of shape (a, b) of n questions becomes an array of shape (n, a, b); a text
+    A feature of shape (a, b) of n requests becomes an array of shape (n, a, b); a text
     or a list of texts becomes a list of n.
 
     Raises:
-        SchemaMismatch: the questions differ in their features, or in a shape.
+        SchemaMismatch: the requests differ in their features, or in a shape.
     """
-    first = questions[0]
+    first = requests[0]
     stacked: dict[str, Any] = {}
-    for features in questions:
+    for features in requests:
         if features.keys() != first.keys():
             only = sorted(features.keys() ^ first.keys())
             raise SchemaMismatch(
-                f"questions with different features cannot be stacked: {only} "
+                f"requests with different features cannot be stacked: {only} "
                 "are not in all of them"
             )
     for name, example in first.items():
         if not isinstance(example, np.ndarray):
-            stacked[name] = [features[name] for features in questions]
+            stacked[name] = [features[name] for features in requests]
             continue
-        for features in questions:
+        for features in requests:
             found = features[name]
             if found.shape != example.shape:
                 raise SchemaMismatch(
                     f"feature '{name}' cannot be stacked: expected the shape "
-                    f"{example.shape} of the first question, found {found.shape}"
+                    f"{example.shape} of the first request, found {found.shape}"
                 )
-        stacked[name] = np.stack([features[name] for features in questions])
+        stacked[name] = np.stack([features[name] for features in requests])
     return stacked

@@ -60,9 +60,9 @@ def schemes() -> list[_core.Scheme]:
     return added
 
 
-def door(
+def listener(
     spec: str, *, peer_timeout: float, formats: Sequence[_core.Format] = ()
-) -> _core.Door:
+) -> _core.Listener:
     """Listens at ``grpc://HOST:PORT`` or ``grpc+unix:PATH``; see docs/grpc.md.
 
     Raises:
@@ -70,7 +70,7 @@ def door(
         OSFailure: the port is taken, or a certificate cannot be read.
         Unsupported: this build has no gRPC.
     """
-    opened: _core.Door = _module().door(
+    opened: _core.Listener = _module().listener(
         spec, peer_timeout=peer_timeout, formats=[*_core.formats(), *formats]
     )
     return opened

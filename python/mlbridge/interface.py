@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The paper's loop: a model that receives questions and fills in answers."""
+"""The paper's loop: a model that receives requests and fills in answers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, Self, overload
 
 from mlbridge import _core, grpc
-from mlbridge.doors import MAX_MESSAGE, PEER_TIMEOUT, local_door, open_server
+from mlbridge.listeners import MAX_MESSAGE, PEER_TIMEOUT, local_listener, open_server
 from mlbridge.errors import Timeout
 from mlbridge.types import Features
 
@@ -39,7 +39,7 @@ class BaseCompilerInterface(ABC):
 
     @abstractmethod
     def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
-        """Sends the answer that was stored, and waits for the next question.
+        """Sends the answer that was stored, and waits for the next request.
 
         Args:
             mode: ``"exit"`` sends the answer, waits for nothing and returns None.
@@ -47,14 +47,14 @@ class BaseCompilerInterface(ABC):
 
     @abstractmethod
     def populate_buffer(self, advice: Any) -> None:
-        """Stores the answer to the question at hand."""
+        """Stores the answer to the request at hand."""
 
     @abstractmethod
     def close(self) -> None:
         """Ends all conversations, and leaves nothing behind."""
 
     def __iter__(self) -> Iterator[Features]:
-        """The questions, one after another, until the caller leaves the loop."""
+        """The requests, one after another, until the caller leaves the loop."""
         while True:
             yield self.evaluate()
 
@@ -95,7 +95,7 @@ class PipeCompilerInterface(BaseCompilerInterface):
                 those of the reference implementation, which know bare pipes only.
                 Compilers with this library choose theirs when they meet the model,
                 whatever is said here.
-            timeout: seconds that `evaluate` waits for a question; None is for ever.
+            timeout: seconds that `evaluate` waits for a request; None is for ever.
             bare: whether foreign compilers are served at all.
             max_message: a compiler that announces a longer message, in bytes, is
                 refused.
@@ -108,14 +108,14 @@ class PipeCompilerInterface(BaseCompilerInterface):
             OSFailure: the name is taken by a live server, or not writable.
         """
         self.timeout = timeout
-        door = local_door(
+        listener = local_listener(
             fspath(name),
             serdes if bare else None,
             max_message=max_message,
             peer_timeout=peer_timeout,
             formats=formats,
         )
-        self._server = open_server([door])
+        self._server = open_server([listener])
 
     @overload
     def evaluate(self, mode: None = None) -> Features: ...
@@ -124,17 +124,17 @@ class PipeCompilerInterface(BaseCompilerInterface):
     def evaluate(self, mode: Literal["exit"]) -> None: ...
 
     def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
-        """Sends the answer that was stored, and returns the next question's features.
+        """Sends the answer that was stored, and returns the next request's features.
 
-        A question that got no answer before is answered with an error. Ctrl-C is
-        noticed within 0.1 s while waiting for a question.
+        A request that got no answer before is answered with an error. Ctrl-C is
+        noticed within 0.1 s while waiting for a request.
 
         Args:
             mode: ``"exit"`` sends the answer, waits for nothing and returns None.
 
         Returns:
             The features by name. Arrays are read-only views of the receive buffer:
-            they show this question until the next `evaluate`, and copying one keeps
+            they show this request until the next `evaluate`, and copying one keeps
             it (``x.copy()``). Their memory stays valid for as long as they live,
             whatever happens to the session.
 
@@ -160,7 +160,7 @@ class PipeCompilerInterface(BaseCompilerInterface):
         return features
 
     def populate_buffer(self, advice: Any) -> None:
-        """Stores the answer to the question at hand, for `evaluate` to send.
+        """Stores the answer to the request at hand, for `evaluate` to send.
 
         Args:
             advice: a bool, int, float or str, a list of one of those, a NumPy array
@@ -176,7 +176,7 @@ class PipeCompilerInterface(BaseCompilerInterface):
 
         Raises:
             SchemaMismatch: the value cannot be sent or converted; it is a TypeError.
-            InvalidArgument: there is no question at hand.
+            InvalidArgument: there is no request at hand.
         """
         self._server.set_reply(advice)
 
@@ -198,7 +198,7 @@ class PipeCompilerInterface(BaseCompilerInterface):
 
     @property
     def session(self) -> int:
-        """Which compiler asks, counted from 1; 0 when there is no question."""
+        """Which compiler asks, counted from 1; 0 when there is no request."""
         return self._server.session
 
     @property
@@ -264,7 +264,7 @@ class GRPCCompilerInterface(PipeCompilerInterface):
             spec: ``grpc://HOST:PORT`` or ``grpc+unix:PATH``, with certificates and
                 limits as docs/grpc.md says. Without a HOST, only compilers of this
                 machine get in; `name` tells which port 0 became.
-            timeout: seconds that `evaluate` waits for a question; None is for ever.
+            timeout: seconds that `evaluate` waits for a request; None is for ever.
             peer_timeout: seconds that a compiler may take to accept an answer.
             formats: as for `PipeCompilerInterface`.
 
@@ -274,5 +274,5 @@ class GRPCCompilerInterface(PipeCompilerInterface):
             Unsupported: this build has no gRPC.
         """
         self.timeout = timeout
-        door = grpc.door(spec, peer_timeout=peer_timeout, formats=formats)
-        self._server = open_server([door])
+        listener = grpc.listener(spec, peer_timeout=peer_timeout, formats=formats)
+        self._server = open_server([listener])

@@ -76,7 +76,7 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Observation:
-    """One question of the compiler, and what was decided."""
+    """One request of the compiler, and what was decided."""
 
     context: str
     """What it was about: a function, or "default" for a module."""

@@ -32,13 +32,13 @@ def load_onnx(path: str | PathLike[str], *, threads: int = 1, seed: int = 0) -> 
 
     Each input of the model is filled from the feature of its name; features that the
     model has no input for are left out. An input whose first dimension is free takes
-    the questions of several compilers at once, a row each: a feature of shape (a, b)
+    the requests of several compilers at once, a row each: a feature of shape (a, b)
     fits an input of shape (N, a, b) and, since dimensions of 1 may come and go,
-    (N, 1, a, b). A model whose first dimensions are fixed is run once a question.
+    (N, 1, a, b). A model whose first dimensions are fixed is run once a request.
 
     The answer is what the file's metadata ``mlbridge.decide`` makes of the outputs, as
     in the compiler's process (``onnx:FILE``); without it, the model's output, or all of
-    them by name where there are several. What has a single element for each question is
+    them by name where there are several. What has a single element for each request is
     a scalar.
 
     Args:
@@ -85,25 +85,25 @@ class _OnnxModel:
         self._outputs = list(outputs) if only is None else [only]
         self._takes_many = all(i.takes_many for i in self._inputs)
 
-    def __call__(self, questions: Sequence[Features]) -> list[Any]:
+    def __call__(self, requests: Sequence[Features]) -> list[Any]:
         if self._takes_many:
-            return self._run(questions)
-        return [self._run([one])[0] for one in questions]
+            return self._run(requests)
+        return [self._run([one])[0] for one in requests]
 
-    def _run(self, questions: Sequence[Features]) -> list[Any]:
+    def _run(self, requests: Sequence[Features]) -> list[Any]:
         names = [i.name for i in self._inputs]
-        for features in questions:
+        for features in requests:
             for name in names:
                 if name not in features:
                     raise SchemaMismatch(
                         f"{self._path}: the input '{name}' has no feature of its name; "
                         f"the compiler sent {sorted(features)}"
                     )
-        rows = stack([{name: q[name] for name in names} for q in questions])
+        rows = stack([{name: q[name] for name in names} for q in requests])
         fed = {i.name: i.fill(rows[i.name]) for i in self._inputs}
         results = self._session.run(self._outputs, fed)
         columns = [
-            self._rows_of(name, result, len(questions))
+            self._rows_of(name, result, len(requests))
             for name, result in zip(self._outputs, results, strict=True)
         ]
         if len(columns) == 1:
@@ -114,15 +114,15 @@ class _OnnxModel:
         ]
 
     def _rows_of(self, name: str, result: Any, count: int) -> list[Any]:
-        """What each question gets of one output."""
+        """What each request gets of one output."""
         array = np.asarray(result)
         if self._takes_many and (array.ndim == 0 or array.shape[0] != count):
             raise SchemaMismatch(
                 f"{self._path}: expected {count} rows of the output '{name}', one a "
-                f"question, found the shape {array.shape}"
+                f"request, found the shape {array.shape}"
             )
         if self._decision.chooses:
-            # The extent of the questions is nothing to choose along.
+            # The extent of the requests is nothing to choose along.
             own = array[:, None] if self._takes_many and array.ndim == 1 else array
             array = self._decision.choose(own)
         if not self._takes_many:
@@ -148,14 +148,14 @@ class _Input:
         self.takes_many = bool(self._shape) and self._shape[0] is None
 
     def fill(self, rows: Any) -> NDArray[Any]:
-        """The tensor for a feature's rows, one a question."""
+        """The tensor for a feature's rows, one a request."""
         if not isinstance(rows, np.ndarray):
             raise self._mismatch("a text")
         leading = rows.shape[:1] if self.takes_many else ()
         wanted = self._shape[1:] if self.takes_many else self._shape
         shape = _fit(rows.shape[1:], wanted)
         if shape is None:
-            raise self._mismatch(f"the shape {rows.shape[1:]} a question")
+            raise self._mismatch(f"the shape {rows.shape[1:]} a request")
         # A compiler's counts are a model's floats; the reverse would lose something.
         if not np.can_cast(rows.dtype, self._dtype, casting="same_kind"):
             raise self._mismatch(str(rows.dtype))

@@ -32,7 +32,7 @@ class ModelRunner:
     """Asks the model that a spec names; the C++ ``MLModelRunner`` in Python.
 
     Used by one thread at a time. Each runner has a session of its own, which begins
-    with its first question::
+    with its first request::
 
         with create_model_runner("pipe:/tmp/advisor") as runner:
             inline = runner.evaluate({"callee_size": 12}, bool)
@@ -54,7 +54,7 @@ class ModelRunner:
 
         Other Python threads run meanwhile. Signal handlers run too, within 0.1 s, if
         this is the main thread: what they raise, such as KeyboardInterrupt, gives the
-        question up. The model's answer to it is dropped, and the next question meets
+        request up. The model's answer to it is dropped, and the next request meets
         the model in a new session. A model in this process (``onnx:``) computes to
         its end first.
 
@@ -95,7 +95,7 @@ class ModelRunner:
         self._runner.log_outcome(None, None, reward)
 
     def switch_context(self, name: str) -> None:
-        """Names what the next questions are about (a module, a function)."""
+        """Names what the next requests are about (a module, a function)."""
         self._runner.switch_context(name)
 
     @property

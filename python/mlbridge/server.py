@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 from mlbridge import _core, ending
 from mlbridge.batching import Batched, BatchPolicy
-from mlbridge.doors import Place, RareLog, Warnings, open_doors, open_server
+from mlbridge.listeners import Address, RareLog, Warnings, open_listeners, open_server
 from mlbridge.errors import Deferred, Error, Timeout
 from mlbridge.printable import lines, name, words
 from mlbridge.signals import stops_gracefully
@@ -39,7 +39,7 @@ logger.addFilter(_bound_traceback)
 OnError = Literal["reply", "raise"]
 
 MAX_DELAY = 1.0
-"""The most seconds that a question may wait for others; Ctrl-C waits as long."""
+"""The most seconds that a request may wait for others; Ctrl-C waits as long."""
 
 LATENCY_INTERVAL = 0.25
 """Seconds between two looks at the latencies."""
@@ -55,8 +55,8 @@ class Statistics:
     """Of these, still here."""
     refused: int = 0
     """Compilers that got no session, such as those beyond ``max-sessions``."""
-    questions: int = 0
-    """Questions asked."""
+    requests: int = 0
+    """Requests asked."""
     batches: int = 0
     """Calls of the policy that they were answered by."""
     deferred: int = 0
@@ -65,27 +65,27 @@ class Statistics:
     """Of these, without an answer to use: the policy raised, or what it returned could
     not be sent."""
     mistyped: int = 0
-    """Of these, answered in another type than the compiler's first question wanted.
+    """Of these, answered in another type than the compiler's first request wanted.
     Whether the compiler could use that is not known here."""
     policy_seconds: float = 0.0
     """Time spent in the policy."""
     latencies: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Seconds from a question's arrival to its answer's leaving: the median, and what
+    """Seconds from a request's arrival to its answer's leaving: the median, and what
     90 and 99 of 100 stay below; zeros where `serve` was not told to measure."""
 
     @property
     def policy_microseconds(self) -> float:
-        """Mean time of the policy for one question."""
-        return 1e6 * self.policy_seconds / self.questions if self.questions else 0.0
+        """Mean time of the policy for one request."""
+        return 1e6 * self.policy_seconds / self.requests if self.requests else 0.0
 
     @property
     def batch_size(self) -> float:
-        """Mean number of questions that the policy was given at once."""
-        return self.questions / self.batches if self.batches else 0.0
+        """Mean number of requests that the policy was given at once."""
+        return self.requests / self.batches if self.batches else 0.0
 
     def __str__(self) -> str:
         text = (
-            f"{self.questions} questions of {self.sessions} compilers, "
+            f"{self.requests} requests of {self.sessions} compilers, "
             f"{self.deferred} deferred, {self.errors} failed, "
             f"{self.policy_microseconds:.1f} us each in the policy"
         )
@@ -93,7 +93,7 @@ class Statistics:
             text += f", {self.refused} compiler{'s' * (self.refused > 1)} refused"
         if self.mistyped:
             text += f", {self.mistyped} of another type than first asked for"
-        if self.batches and self.questions > self.batches:
+        if self.batches and self.requests > self.batches:
             text += f", {self.batch_size:.1f} at once"
         if any(self.latencies):
             median, p90, p99 = (1e6 * seconds for seconds in self.latencies)
@@ -110,7 +110,7 @@ class _FailureLog(RareLog):
     def note(self, failure: Exception, session: int, pid: int) -> None:
         """Counts a failure, and tells of it or keeps it."""
         what = (
-            f"a question of session {session} (process {pid}): "
+            f"a request of session {session} (process {pid}): "
             f"{words(_description_of(failure))}"
         )
         # An answer that could not be sent is the policy's, wherever that is noticed.
@@ -122,7 +122,7 @@ class _FailureLog(RareLog):
 
 def _tell_more_failures(count: int, total: int, last: str) -> None:
     logger.error(
-        "the policy failed on %d more question%s, %d in all; the last was %s",
+        "the policy failed on %d more request%s, %d in all; the last was %s",
         count,
         "" if count == 1 else "s",
         total,
@@ -136,7 +136,7 @@ class _PolicyServer:
     def __init__(
         self,
         policy: Policy | Batched,
-        at: Place | Sequence[Place],
+        at: Address | Sequence[Address],
         *,
         on_error: OnError,
         statistics: Statistics,
@@ -154,11 +154,11 @@ class _PolicyServer:
             )
         places = [at] if isinstance(at, str | PathLike) else at
         self._warnings = Warnings()
-        self.server = open_server(open_doors(places, formats), self._warnings)
+        self.server = open_server(open_listeners(places, formats), self._warnings)
         self.statistics = statistics
         self._policy = policy
         self._is_batched = isinstance(policy, Batched)
-        # A function of one question gains nothing from several.
+        # A function of one request gains nothing from several.
         self._max_batch = max_batch if self._is_batched else 1
         self._max_delay = max_delay
         self._raises = on_error == "raise"
@@ -167,7 +167,7 @@ class _PolicyServer:
             self.server.measure_latencies()
         self._next_note = 0.0
         self._stopping = False
-        self._is_answering = False
+        self._is_replying = False
         self._failed: list[tuple[Exception, int, int]] = []
         self._failures = _FailureLog()
 
@@ -179,9 +179,9 @@ class _PolicyServer:
     def interrupt(self) -> None:
         """What the first Ctrl-C does: stop(), and a word where that takes a while."""
         self.stop()
-        if self._is_answering:
+        if self._is_replying:
             logger.warning(
-                "ending after the question at hand; Ctrl-C again ends at once"
+                "ending after the request at hand; Ctrl-C again ends at once"
             )
 
     def run(self, sessions: int | None = None, timeout: float | None = None) -> None:
@@ -198,15 +198,15 @@ class _PolicyServer:
         idle_since = time.monotonic()
         while True:
             try:
-                questions = self._next(wait)
+                requests = self._next(wait)
             except Error as unsent:
                 self._fail_unsent(unsent)
                 continue
             self._count()
-            if questions is not None:
-                self._answer(questions)
-                # The wait for the next question may be long.
-                del questions
+            if requests is not None:
+                self._reply(requests)
+                # The wait for the next request may be long.
+                del requests
                 self._tell_failures()
                 if self._stopping:
                     self._send()
@@ -234,9 +234,9 @@ class _PolicyServer:
         server, statistics = self.server, self.statistics
         statistics.sessions = server.sessions
         statistics.open = server.open
-        statistics.questions = server.questions
+        statistics.requests = server.requests
         statistics.batches = server.batches
-        statistics.errors = self._failures.total + server.refused_questions
+        statistics.errors = self._failures.total + server.refused_requests
         statistics.refused = server.refused_compilers
         statistics.mistyped = server.mistyped
         if self._measures and time.monotonic() >= self._next_note:
@@ -249,35 +249,35 @@ class _PolicyServer:
             median, p90, p99 = self.server.latencies([0.5, 0.9, 0.99])
             self.statistics.latencies = (median, p90, p99)
 
-    def _answer(self, questions: list[Features]) -> None:
+    def _reply(self, requests: list[Features]) -> None:
         started = time.perf_counter()
-        self._is_answering = True
+        self._is_replying = True
         if self._is_batched:
-            self._answer_together(questions)
+            self._reply_together(requests)
         else:
-            self._answer_one(cast("Policy", self._policy), questions[0], 0)
-        self._is_answering = False
+            self._reply_to_one(cast("Policy", self._policy), requests[0], 0)
+        self._is_replying = False
         self.statistics.policy_seconds += time.perf_counter() - started
 
-    def _answer_together(self, questions: list[Features]) -> None:
+    def _reply_together(self, requests: list[Features]) -> None:
         policy = cast("Batched", self._policy)
         try:
-            answers = _answers_of(policy, questions)
+            replies = _replies_of(policy, requests)
         except Exception as failure:
-            if len(questions) == 1:
-                self._answer_one(_raising(failure), questions[0], 0)
+            if len(requests) == 1:
+                self._reply_to_one(_raising(failure), requests[0], 0)
                 return
             # One compiler's nonsense is no reason to leave the others without an
             # answer: each is asked about alone, and the failure is its own.
-            for index, features in enumerate(questions):
-                self._answer_one(
-                    lambda one: _answers_of(policy, [one])[0], features, index
+            for index, features in enumerate(requests):
+                self._reply_to_one(
+                    lambda one: _replies_of(policy, [one])[0], features, index
                 )
             return
-        for index, answer in enumerate(answers):
-            self._answer_one(_constant(answer), {}, index)
+        for index, reply in enumerate(replies):
+            self._reply_to_one(_constant(reply), {}, index)
 
-    def _answer_one(self, policy: Policy, features: Features, index: int) -> None:
+    def _reply_to_one(self, policy: Policy, features: Features, index: int) -> None:
         try:
             advice = policy(features)
             self.server.set_reply(advice, index)
@@ -287,7 +287,7 @@ class _PolicyServer:
             self.statistics.deferred += 1
         except Exception as failure:
             self.server.set_error(_description_of(failure), index)
-            self._failed.append((failure, *self.server.asker(index)))
+            self._failed.append((failure, *self.server.client(index)))
             if self._raises:
                 self._tell_failures()
 
@@ -332,22 +332,22 @@ class _PolicyServer:
         self._failures.note(failure, session, pid)
 
 
-def _answers_of(policy: BatchPolicy, questions: list[Features]) -> Sequence[Any]:
-    answers = policy(questions)
-    if isinstance(answers, str | Mapping):
+def _replies_of(policy: BatchPolicy, requests: list[Features]) -> Sequence[Any]:
+    replies = policy(requests)
+    if isinstance(replies, str | Mapping):
         raise TypeError(
-            "a batched policy returns a list or an array, one answer a question; "
+            "a batched policy returns a list or an array, one answer a request; "
             f"found {type(answers).__name__}"
         )
-    if len(answers) != len(questions):
+    if len(replies) != len(requests):
         raise ValueError(
-            f"the policy gave {len(answers)} answers to {len(questions)} questions"
+            f"the policy gave {len(answers)} answers to {len(requests)} requests"
         )
-    return answers
+    return replies
 
 
-def _constant(answer: Any) -> Policy:
-    return lambda _: answer
+def _constant(reply: Any) -> Policy:
+    return lambda _: reply
 
 
 def _raising(failure: Exception) -> Policy:
@@ -381,7 +381,7 @@ def _description_of(failure: Exception) -> str:
 
 def serve(
     policy: Policy | Batched,
-    at: Place | Sequence[Place],
+    at: Address | Sequence[Address],
     *,
     sessions: int | None = None,
     timeout: float | None = None,
@@ -400,12 +400,12 @@ def serve(
 
     Any number of compilers may come, each in a session of its own: one that dies,
     stalls or sends nonsense ends its own only. Ctrl-C and SIGTERM, unless the program
-    handles them otherwise, end it after the question at hand is answered (a second one
+    handles them otherwise, end it after the request at hand is answered (a second one
     ends it at once); SIGTERM raises SystemExit here then.
 
     Args:
-        policy: called with the features of each question; see `Policy` for what it
-            may return. The arrays it gets show the question until it returns. One that
+        policy: called with the features of each request; see `Policy` for what it
+            may return. The arrays it gets show the request until it returns. One that
             is marked as `batched` is called with a list of them.
         at: where to serve, one place or several: ``pipe:NAME``, with the options
             ``serdes`` (what bare compilers speak), ``bare=no``, ``max-message`` and
@@ -413,7 +413,7 @@ def serve(
             ``shm:NAME``, which has no bare compilers; or a path. Our own compilers come
             to each of them by pipe or by shm, as they like.
         sessions: return when so many compilers have come and gone.
-        timeout: seconds without a question after which to give up.
+        timeout: seconds without a request after which to give up.
         on_error: what happens when the policy raises, or returns what cannot be
             sent (a type that is no tensor, a bool of 2, text that is not UTF-8, more
             than ``max-message`` bytes): ``"reply"`` goes on, and logs the first
@@ -422,9 +422,9 @@ def serve(
             code ``Model`` with the exception's text, and its session goes on. Only a
             bare compiler that speaks the bitstream cannot be told: its session ends
             (as when it is deferred to).
-        max_batch: the most questions that a batched policy gets at once.
-        max_delay: seconds that a question may wait for others to join its batch.
-        measure_latency: whether the statistics tell how long questions took.
+        max_batch: the most requests that a batched policy gets at once.
+        max_delay: seconds that a request may wait for others to join its batch.
+        measure_latency: whether the statistics tell how long requests took.
         statistics: kept up to date while serving, for a thread that shows them.
         formats: what compilers may speak beside the formats of this build: messages
             of your own, by `mlbridge.protobuf.messages`.
@@ -507,7 +507,7 @@ class Serving:
 @contextmanager
 def serving(
     policy: Policy | Batched,
-    at: Place | Sequence[Place],
+    at: Address | Sequence[Address],
     *,
     on_error: OnError = "reply",
     max_batch: int = 1,

@@ -17,15 +17,15 @@ Numbers and bools are NumPy arrays of the compiler's own type and shape; a scala
 """
 
 Features: TypeAlias = dict[str, Any]
-"""The features of one question by name; each is a `Feature`.
+"""The features of one request by name; each is a `Feature`.
 
 Any, since a policy knows what its compiler sends, and type checkers do not.
 """
 
 Policy: TypeAlias = Callable[[Features], Any]
-"""A function from the features of a question to its answer.
+"""A function from the features of a request to its answer.
 
-The arrays are read-only, and may be the same objects in the next question: reshape one
+The arrays are read-only, and may be the same objects in the next request: reshape one
 with ``x.reshape(...)``, which makes another, not by assigning to its ``shape``.
 
 It returns a number, a bool, a str, a list of one of those, an array, or a dict of

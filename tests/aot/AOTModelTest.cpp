@@ -94,11 +94,11 @@ struct Nodes {
 };
 
 std::vector<float> logitsOf(MLModelRunner &Runner) {
-  Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
-  EXPECT_TRUE(Answer) << Answer.message();
-  if (!Answer)
+  Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
+  EXPECT_TRUE(Reply) << Reply.message();
+  if (!Reply)
     return {};
-  auto Logits = Answer->get<Span<const float>>("logits");
+  auto Logits = Reply->get<Span<const float>>("logits");
   EXPECT_TRUE(Logits) << Logits.message();
   return {Logits->begin(), Logits->end()};
 }
@@ -158,13 +158,13 @@ TEST(AOTModel, EachTypeInAndOut) {
   ASSERT_TRUE(Runner) << Runner.message();
   for (std::int64_t Count : {-100, 3}) {
     populateSeveral(**Runner, Count);
-    Expected<Advice> Answer = (*Runner)->tryEvaluate<Advice>();
-    ASSERT_TRUE(Answer) << Answer.message();
+    Expected<Advice> Reply = (*Runner)->tryEvaluate<Advice>();
+    ASSERT_TRUE(Reply) << Reply.message();
     const double Score = 53 * 0.5 + double(Count);
-    EXPECT_EQ(*Answer->get<float>("score"), float(Score));
-    EXPECT_EQ(*Answer->get<double>("score64"), Score);
-    EXPECT_EQ(*Answer->get<bool>("decision"), Score > 0);
-    EXPECT_EQ(*Answer->get<std::int64_t>("next"), Count + 1);
+    EXPECT_EQ(*Reply->get<float>("score"), float(Score));
+    EXPECT_EQ(*Reply->get<double>("score64"), Score);
+    EXPECT_EQ(*Reply->get<bool>("decision"), Score > 0);
+    EXPECT_EQ(*Reply->get<std::int64_t>("next"), Count + 1);
   }
 }
 
@@ -209,8 +209,8 @@ TEST(AOTModel, FreeExtentsThatAreOneAreHeldToIt) {
   (*Runner)->populateFeatures(
       std::pair{"nodes", TensorRef(States, {3, 16})},
       std::pair{"adjacency", TensorRef(Adjacency, {2, 2})});
-  Expected<Advice> Answer = (*Runner)->tryEvaluate<Advice>();
-  EXPECT_EQ(Answer.code(), ErrorCode::SchemaMismatch);
+  Expected<Advice> Reply = (*Runner)->tryEvaluate<Advice>();
+  EXPECT_EQ(Reply.code(), ErrorCode::SchemaMismatch);
 }
 
 //===----------------------------------------------------------------------===//
@@ -344,9 +344,9 @@ TEST(AOTModel, ManyThreadsOpenOneLibrary) {
       auto Runner = Factory.create("aot:" MLBRIDGE_SEVERAL);
       ASSERT_TRUE(Runner);
       populateSeveral(**Runner, I);
-      Expected<Advice> Answer = (*Runner)->tryEvaluate<Advice>();
-      ASSERT_TRUE(Answer) << Answer.message();
-      EXPECT_EQ(*Answer->get<std::int64_t>("next"), I + 1);
+      Expected<Advice> Reply = (*Runner)->tryEvaluate<Advice>();
+      ASSERT_TRUE(Reply) << Reply.message();
+      EXPECT_EQ(*Reply->get<std::int64_t>("next"), I + 1);
     });
   for (std::thread &Thread : Threads)
     Thread.join();
@@ -621,9 +621,9 @@ TEST(AOTModel, ACPUThatThisIsNot) {
   auto Runner = open("aot:" MLBRIDGE_SEVERAL "?cpu=x86-64-v9");
   ASSERT_TRUE(Runner);
   populateSeveral(**Runner, 1);
-  Expected<Advice> Answer = (*Runner)->tryEvaluate<Advice>();
-  EXPECT_EQ(Answer.code(), ErrorCode::Unsupported);
-  EXPECT_THAT(std::string(Answer.message()), HasSubstr("baseline"));
+  Expected<Advice> Reply = (*Runner)->tryEvaluate<Advice>();
+  EXPECT_EQ(Reply.code(), ErrorCode::Unsupported);
+  EXPECT_THAT(std::string(Reply.message()), HasSubstr("baseline"));
 }
 
 TEST(AOTModel, AnIndexBeyondTheTable) {

@@ -51,20 +51,20 @@ inline RunnerHandle makeRunner(const std::string &Spec) {
   return RunnerHandle(Made);
 }
 
-/// A runner that \p Answer, which must outlive it, makes the answers of.
+/// A runner that \p Reply, which must outlive it, makes the answers of.
 using Answering = std::function<MLBridgeStatus(
-    MLBridgeAdviceRef Question, int64_t Nanoseconds, MLBridgeFeatureSetRef)>;
-inline RunnerHandle makeRunner(Answering &Answer) {
+    MLBridgeAdviceRef Request, int64_t Nanoseconds, MLBridgeFeatureSetRef)>;
+inline RunnerHandle makeRunner(Answering &Reply) {
   MLBridgeRunnerFactoryRef Made = nullptr;
   EXPECT_EQ(mlbridgeCreateRunnerFactory(&Made), MLBridgeStatusSuccess);
   FactoryHandle Owner(Made);
   MLBridgeRunnerCallbacks Callbacks = {};
   Callbacks.Size = sizeof(Callbacks);
-  Callbacks.Evaluate = [](void *User, MLBridgeAdviceRef Question,
+  Callbacks.Evaluate = [](void *User, MLBridgeAdviceRef Request,
                           int64_t Nanoseconds, MLBridgeFeatureSetRef Out) {
-    return (*static_cast<Answering *>(User))(Question, Nanoseconds, Out);
+    return (*static_cast<Answering *>(User))(Request, Nanoseconds, Out);
   };
-  EXPECT_EQ(mlbridgeAddScheme(Made, "answer", nullptr, &Callbacks, &Answer),
+  EXPECT_EQ(mlbridgeAddScheme(Made, "answer", nullptr, &Callbacks, &Reply),
             MLBridgeStatusSuccess)
       << lastMessage();
   MLBridgeModelRunnerRef Result = nullptr;
@@ -75,13 +75,13 @@ inline RunnerHandle makeRunner(Answering &Answer) {
 }
 
 /// Gives back what it was asked.
-inline MLBridgeStatus echo(MLBridgeAdviceRef Question, int64_t,
-                           MLBridgeFeatureSetRef Answer) {
-  for (size_t I = 0; I != mlbridgeGetNumTensors(Question); ++I) {
+inline MLBridgeStatus echo(MLBridgeAdviceRef Request, int64_t,
+                           MLBridgeFeatureSetRef Reply) {
+  for (size_t I = 0; I != mlbridgeGetNumTensors(Request); ++I) {
     MLBridgeTensor Tensor;
-    MLBridgeStatus Status = mlbridgeGetTensorAt(Question, I, &Tensor);
+    MLBridgeStatus Status = mlbridgeGetTensorAt(Request, I, &Tensor);
     if (Status == MLBridgeStatusSuccess)
-      Status = mlbridgeCopyTensor(Answer, Tensor.Name, Question, Tensor.Name);
+      Status = mlbridgeCopyTensor(Reply, Tensor.Name, Request, Tensor.Name);
     if (Status != MLBridgeStatusSuccess)
       return Status;
   }

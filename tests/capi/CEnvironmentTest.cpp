@@ -126,10 +126,10 @@ TEST_F(CEnvironmentTest, EachAgentInItsTurn) {
 
   // One for all is told whose turn it is.
   std::vector<std::string> Turns;
-  Answering All = [&](MLBridgeAdviceRef Question, int64_t,
+  Answering All = [&](MLBridgeAdviceRef Request, int64_t,
                       MLBridgeFeatureSetRef Out) {
     const char *Label = "";
-    EXPECT_EQ(mlbridgeGetString(Question, "_agent", &Label, nullptr),
+    EXPECT_EQ(mlbridgeGetString(Request, "_agent", &Label, nullptr),
               MLBridgeStatusSuccess);
     Turns.emplace_back(Label);
     return mlbridgeSetInt32(Out, "action", 3);
@@ -230,12 +230,12 @@ public:
       Thread = std::thread([Server = std::move(*Listening),
                             Say = std::move(Say)] {
         for (int Turn = 0;; ++Turn) {
-          auto Question =
+          auto Request =
               Server->next(MLBridge::Deadline::in(std::chrono::seconds(30)));
-          if (!Question)
+          if (!Request)
             return;
           MLBridge::FeatureSet Command;
-          bool More = Say(MLBridge::Advice(Question->Features), Command, Turn);
+          bool More = Say(MLBridge::Advice(Request->Features), Command, Turn);
           if (!More)
             Command.set("_command", "close");
           EXPECT_FALSE(Server->reply(Command.tensors()));

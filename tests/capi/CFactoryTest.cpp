@@ -31,9 +31,9 @@ protected:
     EXPECT_EQ(mlbridgeCreateRunnerFactory(&Made), MLBridgeStatusSuccess);
     Schemes.reset(Made);
     Callbacks.Size = sizeof(Callbacks);
-    Callbacks.Evaluate = [](void *, MLBridgeAdviceRef Question, int64_t Left,
-                            MLBridgeFeatureSetRef Answer) {
-      return echo(Question, Left, Answer);
+    Callbacks.Evaluate = [](void *, MLBridgeAdviceRef Request, int64_t Left,
+                            MLBridgeFeatureSetRef Reply) {
+      return echo(Request, Left, Reply);
     };
   }
 
@@ -91,12 +91,12 @@ TEST_F(CFactoryTest, ARunnerOpensAnswersAndEnds) {
     *Runner = User;
     return MLBridgeStatusSuccess;
   };
-  Callbacks.Evaluate = [](void *Runner, MLBridgeAdviceRef Question,
-                          int64_t Nanoseconds, MLBridgeFeatureSetRef Answer) {
+  Callbacks.Evaluate = [](void *Runner, MLBridgeAdviceRef Request,
+                          int64_t Nanoseconds, MLBridgeFeatureSetRef Reply) {
     static_cast<Log *>(Runner)->Left = Nanoseconds;
     std::int32_t Size;
-    MLBridgeStatus Status = mlbridgeGetInt32(Question, "size", &Size);
-    return Status ? Status : mlbridgeSetBool(Answer, "inline", Size < 10);
+    MLBridgeStatus Status = mlbridgeGetInt32(Request, "size", &Size);
+    return Status ? Status : mlbridgeSetBool(Reply, "inline", Size < 10);
   };
   Callbacks.Dispose = [](void *Runner) { --static_cast<Log *>(Runner)->Open; };
   ASSERT_EQ(add("mine", &Seen), MLBridgeStatusSuccess) << lastMessage();
@@ -137,10 +137,10 @@ TEST_F(CFactoryTest, FailuresOfCallbacksKeepTheirMessages) {
 }
 
 TEST_F(CFactoryTest, WhatEvaluateReturns) {
-  Answering Answer;
-  RunnerHandle Model = makeRunner(Answer);
+  Answering Reply;
+  RunnerHandle Model = makeRunner(Reply);
   auto Evaluate = [&](Answering By) {
-    Answer = std::move(By);
+    Reply = std::move(By);
     MLBridgeAdviceRef Advice;
     return mlbridgeEvaluate(Model.get(), &Advice);
   };
@@ -160,9 +160,9 @@ TEST_F(CFactoryTest, WhatEvaluateReturns) {
   EXPECT_THAT(lastMessage(), HasSubstr("returned 77"));
   // What a call in it has said is its message.
   EXPECT_EQ(
-      Evaluate([](MLBridgeAdviceRef Question, int64_t, MLBridgeFeatureSetRef) {
+      Evaluate([](MLBridgeAdviceRef Request, int64_t, MLBridgeFeatureSetRef) {
         bool Flag;
-        return mlbridgeGetBool(Question, "flag", &Flag);
+        return mlbridgeGetBool(Request, "flag", &Flag);
       }),
       MLBridgeStatusSchemaMismatch);
   EXPECT_THAT(lastMessage(), HasSubstr("flag"));
@@ -173,7 +173,7 @@ TEST_F(CFactoryTest, WhatEvaluateReturns) {
             }),
             MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("answer: feature 'x': 'Text' is null"));
-  // The advice of a question that failed is empty, not the last one's.
+  // The advice of a request that failed is empty, not the last one's.
   EXPECT_EQ(Evaluate([](MLBridgeAdviceRef, int64_t, MLBridgeFeatureSetRef Out) {
               return mlbridgeSetInt32(Out, "x", 1);
             }),
@@ -181,18 +181,18 @@ TEST_F(CFactoryTest, WhatEvaluateReturns) {
 }
 
 TEST_F(CFactoryTest, ASuccessLeavesTheLastMessage) {
-  Answering Answer = [](MLBridgeAdviceRef, int64_t, MLBridgeFeatureSetRef Out) {
+  Answering Reply = [](MLBridgeAdviceRef, int64_t, MLBridgeFeatureSetRef Out) {
     return mlbridgeSetInt32(Out, "x", 1);
   };
-  RunnerHandle Model = makeRunner(Answer);
+  RunnerHandle Model = makeRunner(Reply);
   std::int32_t Found;
   mlbridgeFail(MLBridgeStatusModel, "the last that failed");
   ASSERT_EQ(mlbridgeEvaluateInt32(Model.get(), &Found), MLBridgeStatusSuccess);
   EXPECT_EQ(lastMessage(), "the last that failed");
   // A call in the callback is a later one.
-  Answer = [](MLBridgeAdviceRef Question, int64_t, MLBridgeFeatureSetRef Out) {
+  Reply = [](MLBridgeAdviceRef Request, int64_t, MLBridgeFeatureSetRef Out) {
     int32_t Size = 7;
-    mlbridgeGetInt32(Question, "size", &Size);
+    mlbridgeGetInt32(Request, "size", &Size);
     return mlbridgeSetInt32(Out, "x", Size);
   };
   ASSERT_EQ(mlbridgeEvaluateInt32(Model.get(), &Found), MLBridgeStatusSuccess);
@@ -268,8 +268,8 @@ TEST_F(CFactoryTest, ConnectTimeout) {
             MLBridgeStatusSuccess);
   RunnerHandle Model;
   ASSERT_EQ(create("pipe:/nowhere/at/all", Model), MLBridgeStatusSuccess);
-  bool Answer;
-  EXPECT_EQ(mlbridgeEvaluateBool(Model.get(), &Answer), MLBridgeStatusTimeout);
+  bool Reply;
+  EXPECT_EQ(mlbridgeEvaluateBool(Model.get(), &Reply), MLBridgeStatusTimeout);
   EXPECT_THAT(lastMessage(), HasSubstr("20 ms"));
 }
 

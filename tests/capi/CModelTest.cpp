@@ -32,9 +32,9 @@ protected:
   std::string options() const {
     return Options.Runtime.empty() ? "" : "runtime=" + Options.Runtime;
   }
-  static MLBridgeStatus ask(const RunnerHandle &Model, float *Answer) {
+  static MLBridgeStatus ask(const RunnerHandle &Model, float *Reply) {
     mlbridgeSetFloat(mlbridgeGetFeatures(Model.get()), "x", 1);
-    return mlbridgeEvaluateFloat(Model.get(), Answer);
+    return mlbridgeEvaluateFloat(Model.get(), Reply);
   }
 };
 
@@ -72,8 +72,8 @@ TEST_F(CModelTest, ThreadsShareTheModelsOfAFactory) {
       MLBridgeModelRunnerRef Runner = nullptr;
       mlbridgeCreateModelRunnerWithFactory(Made, Spec.c_str(), &Runner);
       RunnerHandle Owner(Runner);
-      float Answer = 0;
-      Right += ask(Owner, &Answer) == MLBridgeStatusSuccess && Answer == 2;
+      float Reply = 0;
+      Right += ask(Owner, &Reply) == MLBridgeStatusSuccess && Reply == 2;
     });
   for (std::thread &Thread : Threads)
     Thread.join();
@@ -83,10 +83,10 @@ TEST_F(CModelTest, ThreadsShareTheModelsOfAFactory) {
   MLBridgeModelRunnerRef Ninth = nullptr;
   ASSERT_EQ(mlbridgeCreateModelRunnerWithFactory(Made, Spec.c_str(), &Ninth),
             MLBridgeStatusSuccess);
-  float Answer = 0;
-  EXPECT_EQ(ask(RunnerHandle(Ninth), &Answer), MLBridgeStatusSuccess);
+  float Reply = 0;
+  EXPECT_EQ(ask(RunnerHandle(Ninth), &Reply), MLBridgeStatusSuccess);
   EXPECT_FALSE(Model.again());
-  EXPECT_EQ(ask(makeRunner(Spec), &Answer), MLBridgeStatusSuccess);
+  EXPECT_EQ(ask(makeRunner(Spec), &Reply), MLBridgeStatusSuccess);
   EXPECT_TRUE(Model.again());
 }
 
@@ -103,12 +103,11 @@ TEST_F(CModelTest, APathOfLabelsIsThat) {
         << lastMessage();
     return RunnerHandle(Made);
   };
-  float Answer = 0;
-  EXPECT_EQ(ask(Create("a=policy.onnx"), &Answer),
-            MLBridgeStatusSchemaMismatch);
+  float Reply = 0;
+  EXPECT_EQ(ask(Create("a=policy.onnx"), &Reply), MLBridgeStatusSchemaMismatch);
   EXPECT_THAT(lastMessage(), HasSubstr("'_agent'"));
-  EXPECT_EQ(ask(Create("./a=policy.onnx"), &Answer), MLBridgeStatusSuccess);
-  EXPECT_EQ(Answer, 3);
+  EXPECT_EQ(ask(Create("./a=policy.onnx"), &Reply), MLBridgeStatusSuccess);
+  EXPECT_EQ(Reply, 3);
   std::filesystem::current_path(Before);
 }
 

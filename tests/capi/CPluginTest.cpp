@@ -12,9 +12,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "MLCompilerBridge/Transport/Door.h"
+#include "MLCompilerBridge/Transport/Listener.h"
 #ifdef MLBRIDGE_HAS_GRPC
-#include "MLCompilerBridge/Transport/gRPCDoor.h"
+#include "MLCompilerBridge/Transport/gRPCListener.h"
 #endif
 
 #include "support/Child.h"
@@ -43,19 +43,19 @@ namespace {
 class CPluginTest : public testing::Test {
 protected:
   CPluginTest() {
-    auto Local = openLocalDoor(Name);
+    auto Local = openLocalListener(Name);
     EXPECT_TRUE(Local) << Local.takeError().str();
-    std::vector<std::unique_ptr<Door>> Doors;
-    Doors.push_back(std::move(*Local));
+    std::vector<std::unique_ptr<Listener>> Listeners;
+    Listeners.push_back(std::move(*Local));
     addSpec("pipe:" + Name);
     addSpec("pipe:" + Name, "&serdes=json");
     addSpec("shm:" + Name);
 #ifdef MLBRIDGE_HAS_GRPC
     // TSan knows nothing of what gRPC does: GRPCSanitizers.h.
     if (!MLBRIDGE_UNDER_TSAN) {
-      auto Remote = openGRPCDoor("grpc+unix:" + Name + ".grpc");
+      auto Remote = openGRPCListener("grpc+unix:" + Name + ".grpc");
       EXPECT_TRUE(Remote) << Remote.takeError().str();
-      Doors.push_back(std::move(*Remote));
+      Listeners.push_back(std::move(*Remote));
       addSpec("grpc+unix:" + Name + ".grpc");
     }
 #endif
@@ -69,7 +69,8 @@ protected:
     if (*MLBRIDGE_TEST_ONNXRUNTIME)
       Arguments.push_back("onnx:" + AddsOne.write(Folder.path("m.onnx")));
 #endif
-    Model = std::make_unique<EchoModel>(ModelServer::create(std::move(Doors)));
+    Model =
+        std::make_unique<EchoModel>(ModelServer::create(std::move(Listeners)));
   }
 
   void addSpec(const std::string &Where, const std::string &Options = {}) {

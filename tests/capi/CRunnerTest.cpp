@@ -21,7 +21,7 @@
 #include "support/GRPCSanitizers.h"
 
 #ifdef MLBRIDGE_HAS_GRPC
-#include "MLCompilerBridge/Transport/gRPCDoor.h"
+#include "MLCompilerBridge/Transport/gRPCListener.h"
 #endif
 
 #include <atomic>
@@ -82,11 +82,11 @@ TEST_F(CRunnerTest, PipesAndSharedMemory) {
 #ifdef MLBRIDGE_HAS_GRPC
 TEST_F(CRunnerTest, GRPCIsLoadedWhenItIsNamed) {
   MLBRIDGE_SKIP_GRPC_UNDER_TSAN();
-  auto Opened = openGRPCDoor("grpc+unix:" + Name);
+  auto Opened = openGRPCListener("grpc+unix:" + Name);
   ASSERT_TRUE(Opened) << Opened.takeError().str();
-  std::vector<std::unique_ptr<Door>> Doors;
-  Doors.push_back(std::move(*Opened));
-  EchoModel Model(ModelServer::create(std::move(Doors)));
+  std::vector<std::unique_ptr<Listener>> Listeners;
+  Listeners.push_back(std::move(*Opened));
+  EchoModel Model(ModelServer::create(std::move(Listeners)));
   expectEcho(spec("grpc+unix"));
   EXPECT_EQ(mlbridgeCheckModelSpec("grpc://nowhere"),
             MLBridgeStatusInvalidArgument);
@@ -188,7 +188,7 @@ TEST_F(CRunnerTest, ALogHasContextsDecisionsAndRewards) {
   ASSERT_EQ(mlbridgeLogOutcome(Model.get(), &Reward), MLBridgeStatusSuccess)
       << lastMessage();
 
-  // One decision a question.
+  // One decision a request.
   EXPECT_EQ(ask(Model, 13, &Found), MLBridgeStatusDeferred);
   mlbridgeSetBool(mlbridgeGetDecision(Model.get()), "inlined", true);
   mlbridgeSetBool(mlbridgeGetDecision(Model.get()), "unrolled", true);
@@ -272,15 +272,15 @@ TEST_F(CRunnerTest, TheHintsFormAndTypeAreLookedAt) {
   EXPECT_THAT(lastMessage(), HasSubstr("MLBridgeElementType, found 12"));
 }
 
-TEST_F(CRunnerTest, AQuestionIsForgottenWhateverComesOfIt) {
+TEST_F(CRunnerTest, ARequestIsForgottenWhateverComesOfIt) {
   int Asked = 0;
   std::size_t Features = 0;
-  Answering Answer = [&](MLBridgeAdviceRef Question, auto...) {
+  Answering Reply = [&](MLBridgeAdviceRef Request, auto...) {
     ++Asked;
-    Features = mlbridgeGetNumTensors(Question);
+    Features = mlbridgeGetNumTensors(Request);
     return MLBridgeStatusDeferred;
   };
-  RunnerHandle Model = makeRunner(Answer);
+  RunnerHandle Model = makeRunner(Reply);
   MLBridgeAdviceRef Advice;
   auto Set = [&] {
     return mlbridgeSetInt32(mlbridgeGetFeatures(Model.get()), "x", 1);
@@ -313,9 +313,9 @@ TEST_F(CRunnerTest, WithNowhereToPutAnAnswerNobodyIsAsked) {
   MLBridgeRunnerCallbacks Callbacks = {};
   Callbacks.Size = sizeof(Callbacks);
   Callbacks.Evaluate = [](void *Asked, MLBridgeAdviceRef, std::int64_t,
-                          MLBridgeFeatureSetRef Answer) {
+                          MLBridgeFeatureSetRef Reply) {
     ++*static_cast<int *>(Asked);
-    return mlbridgeSetInt32(Answer, "out", 1);
+    return mlbridgeSetInt32(Reply, "out", 1);
   };
   int Asked = 0;
   MLBridgeRunnerFactoryRef Factory = nullptr;

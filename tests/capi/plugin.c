@@ -110,10 +110,10 @@ static void useServedModel(const char *Spec) {
   for (int Round = 0; Round < 3; ++Round)
     sendEveryType(Runner, Spec);
   mlbridgeSetString(mlbridgeGetFeatures(Runner), "control", "defer");
-  bool Answer;
-  CHECK(mlbridgeEvaluateBool(Runner, &Answer) == MLBridgeStatusDeferred, Spec);
+  bool Reply;
+  CHECK(mlbridgeEvaluateBool(Runner, &Reply) == MLBridgeStatusDeferred, Spec);
   mlbridgeSetString(mlbridgeGetFeatures(Runner), "control", "fail");
-  CHECK(mlbridgeEvaluateBool(Runner, &Answer) == MLBridgeStatusModel, Spec);
+  CHECK(mlbridgeEvaluateBool(Runner, &Reply) == MLBridgeStatusModel, Spec);
   mlbridgeDisposeModelRunner(Runner);
 }
 
@@ -123,16 +123,16 @@ static void useModelInThisProcess(const char *Spec) {
     return;
   MLBridgeFeatureSetRef Features = mlbridgeGetFeatures(Runner);
   for (int Round = 0; Round < 3; ++Round) {
-    float Answer = 0;
+    float Reply = 0;
     mlbridgeSetFloat(Features, "x", (float)Round);
-    if (SUCCEEDS(mlbridgeEvaluateFloat(Runner, &Answer), Spec))
-      CHECK(Answer == (float)Round + 1, Spec);
+    if (SUCCEEDS(mlbridgeEvaluateFloat(Runner, &Reply), Spec))
+      CHECK(Reply == (float)Round + 1, Spec);
   }
-  bool Answer;
+  bool Reply;
   mlbridgeSetString(Features, "x", "no number");
-  CHECK(mlbridgeEvaluateBool(Runner, &Answer) == MLBridgeStatusSchemaMismatch,
+  CHECK(mlbridgeEvaluateBool(Runner, &Reply) == MLBridgeStatusSchemaMismatch,
         Spec);
-  CHECK(mlbridgeEvaluateBool(Runner, &Answer) == MLBridgeStatusSchemaMismatch,
+  CHECK(mlbridgeEvaluateBool(Runner, &Reply) == MLBridgeStatusSchemaMismatch,
         Spec);
   mlbridgeDisposeModelRunner(Runner);
 }
@@ -149,11 +149,10 @@ static void useNoModel(const char *Log) {
     return;
   SUCCEEDS(mlbridgeSwitchContext(Runner, "x.c"), Spec);
   for (int Round = 0; Round < 3; ++Round) {
-    bool Answer;
+    bool Reply;
     const double Reward = Round;
     mlbridgeSetInt32(mlbridgeGetFeatures(Runner), "size", Round);
-    CHECK(mlbridgeEvaluateBool(Runner, &Answer) == MLBridgeStatusDeferred,
-          Spec);
+    CHECK(mlbridgeEvaluateBool(Runner, &Reply) == MLBridgeStatusDeferred, Spec);
     mlbridgeSetBool(mlbridgeGetDecision(Runner), "inline", Round == 0);
     SUCCEEDS(mlbridgeLogOutcome(Runner, &Reward), Spec);
   }
@@ -207,16 +206,16 @@ static double rewardOfAllocation(void *User) {
   return ((Allocation *)User)->Reward;
 }
 
-static MLBridgeStatus takeHalf(void *Runner, MLBridgeAdviceRef Question,
+static MLBridgeStatus takeHalf(void *Runner, MLBridgeAdviceRef Request,
                                int64_t Nanoseconds,
-                               MLBridgeFeatureSetRef Answer) {
+                               MLBridgeFeatureSetRef Reply) {
   (void)Nanoseconds;
   int32_t Registers;
-  MLBridgeStatus Status = mlbridgeGetInt32(Question, "registers", &Registers);
+  MLBridgeStatus Status = mlbridgeGetInt32(Request, "registers", &Registers);
   if (Status != MLBridgeStatusSuccess)
     return Status;
   ++*(int *)Runner;
-  return mlbridgeSetInt32(Answer, "take", (Registers + 1) / 2);
+  return mlbridgeSetInt32(Reply, "take", (Registers + 1) / 2);
 }
 
 static void playInC(void) {

@@ -21,7 +21,7 @@
 
 #ifdef MLBRIDGE_HAS_GRPC
 #include "MLCompilerBridge/Runners/gRPCModelRunner.h"
-#include "MLCompilerBridge/Transport/gRPCDoor.h"
+#include "MLCompilerBridge/Transport/gRPCListener.h"
 #endif
 #include "support/Formats.h"
 
@@ -161,24 +161,24 @@ protected:
     }
 #ifdef MLBRIDGE_HAS_GRPC
     const bool IsLocal = std::string_view(GetParam().Spec).starts_with("grpc+");
-    Expected<std::unique_ptr<Door>> Opened = openGRPCDoor(
+    Expected<std::unique_ptr<Listener>> Opened = openGRPCListener(
         IsLocal ? "grpc+unix:" + Name : "grpc://:0", serverOptions());
     ASSERT_TRUE(Opened) << Opened.takeError().str();
     Name = (*Opened)->name();
-    std::vector<std::unique_ptr<Door>> Doors;
-    Doors.push_back(std::move(*Opened));
-    Model.emplace(ModelServer::create(std::move(Doors)));
+    std::vector<std::unique_ptr<Listener>> Listeners;
+    Listeners.push_back(std::move(*Opened));
+    Model.emplace(ModelServer::create(std::move(Listeners)));
 #endif
   }
 
   /// Asks about \p Features and expects them back, value for value.
   void expectEcho(const FeatureSet &Features) {
     ASSERT_FALSE(Features.error()) << Features.error().str();
-    Expected<Advice> Answer = Runner->ask(Features, AdviceSpec::any());
-    ASSERT_TRUE(Answer) << Answer.takeError().str();
-    ASSERT_EQ(Answer->size(), Features.size());
+    Expected<Advice> Reply = Runner->ask(Features, AdviceSpec::any());
+    ASSERT_TRUE(Reply) << Reply.takeError().str();
+    ASSERT_EQ(Reply->size(), Features.size());
     for (const TensorView &Sent : Features.tensors()) {
-      const TensorView *Back = Answer->find(Sent.Name);
+      const TensorView *Back = Reply->find(Sent.Name);
       ASSERT_TRUE(Back) << "no '" << Sent.Name << "' came back";
       expectSame(Sent, *Back);
     }
@@ -415,10 +415,10 @@ TEST_P(Conformance, TheLimitIsOnMessagesAsTheyAreSent) {
     expectEcho("x", std::vector<std::uint8_t>(400, 7));
     std::vector<std::uint8_t> Long(8 << 10, 77);
     Runner->populateFeatures(std::pair{"x", Span<const std::uint8_t>(Long)});
-    Expected<Advice> Answer = Runner->tryEvaluate<Advice>();
-    EXPECT_EQ(Answer.code(), ErrorCode::InvalidArgument);
-    EXPECT_NE(Answer.message().find("max-message"), std::string_view::npos)
-        << Answer.message();
+    Expected<Advice> Reply = Runner->tryEvaluate<Advice>();
+    EXPECT_EQ(Reply.code(), ErrorCode::InvalidArgument);
+    EXPECT_NE(Reply.message().find("max-message"), std::string_view::npos)
+        << Reply.message();
   }
 }
 
@@ -448,9 +448,9 @@ TEST_P(Conformance, OnceWarmNoMessageAllocates) {
         std::pair{"embedding", Span<const float>(Embedding)},
         std::pair<const char *, const std::vector<std::string> &>("opcodes",
                                                                   Opcodes));
-    Expected<Advice> Answer = Runner->tryEvaluate<Advice>();
-    return Answer && Answer->find("embedding")->NumBytes == 1200 &&
-           *Answer->get<int>("callee_size") == I;
+    Expected<Advice> Reply = Runner->tryEvaluate<Advice>();
+    return Reply && Reply->find("embedding")->NumBytes == 1200 &&
+           *Reply->get<int>("callee_size") == I;
   };
   for (int I = 0; I < 10; ++I)
     ASSERT_TRUE(Ask(1000 + I));

@@ -179,7 +179,7 @@ TEST_P(WrongDescriptor, IsNoDoorbell) {
     auto Ends = SharedMemoryEnds::create();
     if (!Point || !Ends)
       return 5;
-    meetWith(*Point, {Ends->Questions.descriptor(), Ends->Answers.descriptor(),
+    meetWith(*Point, {Ends->Requests.descriptor(), Ends->Replies.descriptor(),
                       GetParam().Make()});
     return 0;
   });
@@ -204,7 +204,7 @@ TEST_F(DescriptorFault, NoDoorbellMakesACompilerWaitOrEndsIt) {
       auto Ends = SharedMemoryEnds::create();
       if (!Point || !Ends)
         return 5;
-      Ends->Questions.setSleeping(true);
+      Ends->Requests.setSleeping(true);
       const int Bell = Ends->Doorbell.Write.get();
       std::byte Filling[4096] = {};
       while (HasReader && ::write(Bell, Filling, sizeof(Filling)) > 0)
@@ -212,8 +212,8 @@ TEST_F(DescriptorFault, NoDoorbellMakesACompilerWaitOrEndsIt) {
       if (!HasReader)
         Ends->Doorbell.Read.reset();
       makeBlocking(Bell);
-      meetWith(*Point, {Ends->Questions.descriptor(),
-                        Ends->Answers.descriptor(), Bell});
+      meetWith(*Point,
+               {Ends->Requests.descriptor(), Ends->Replies.descriptor(), Bell});
       return 0;
     });
     connect("shm:" + Name);
@@ -225,8 +225,9 @@ TEST_F(DescriptorFault, ACompilerThatClosesItsDoorbellCostsNoTime) {
   auto Server = ModelServer::listen(Name);
   ASSERT_TRUE(Server) << Server.message();
   Child Compiler([&] {
-    auto Found = tryMeet(Name, "the model", {"shm", 2, /*NumDescriptors=*/3},
-                         {"bitstream", ""}, Deadline::in(10s));
+    auto Found =
+        tryHandshake(Name, "the model", {"shm", 2, /*NumDescriptors=*/3},
+                     {"bitstream", ""}, Deadline::in(10s));
     if (!Found || !*Found)
       return 1;
     (**Found).Descriptors[2].reset();
@@ -292,18 +293,18 @@ void setLimit(int Which, rlim_t Value) {
     ::_exit(7);
 }
 
-/// Whether a question by \p Runner fails with \p Code, in words that have
+/// Whether a request by \p Runner fails with \p Code, in words that have
 /// \p Mentions: an exit status for a Child.
 int failsWith(MLModelRunner &Runner, const std::vector<double> &X,
               ErrorCode Code, std::string_view Mentions) {
   Runner.populateFeatures(std::pair{"x", Span<const double>(X)});
-  auto Answer = Runner.tryEvaluate<std::vector<double>>();
-  if (Answer)
+  auto Reply = Runner.tryEvaluate<std::vector<double>>();
+  if (Reply)
     return 1;
-  if (Answer.code() == Code &&
-      Answer.message().find(Mentions) != std::string_view::npos)
+  if (Reply.code() == Code &&
+      Reply.message().find(Mentions) != std::string_view::npos)
     return 0;
-  std::fprintf(stderr, "found: %s\n", Answer.takeError().str().c_str());
+  std::fprintf(stderr, "found: %s\n", Reply.takeError().str().c_str());
   return 2;
 }
 
@@ -347,10 +348,10 @@ TEST_F(DescriptorFault, AThreadThatOutlivesTheFirstOneIsServed) {
           std::this_thread::yield();
         auto Made = createModelRunner(Scheme + Name + "?connect=5s");
         (**Made).populateFeatures(std::pair{"x", 1.0});
-        Expected<double> Answer = (**Made).tryEvaluate<double>();
-        if (!Answer)
-          std::fprintf(stderr, "%s\n", Answer.takeError().str().c_str());
-        ::_exit(Answer ? 0 : 4);
+        Expected<double> Reply = (**Made).tryEvaluate<double>();
+        if (!Reply)
+          std::fprintf(stderr, "%s\n", Reply.takeError().str().c_str());
+        ::_exit(Reply ? 0 : 4);
       }).detach();
       // Not by an exception, as pthread_exit() would.
       ::syscall(SYS_exit, 0);
@@ -419,10 +420,10 @@ TEST_F(DescriptorFault, AModelOfRootsServesCompilersOfOtherUsers) {
         return 3;
       auto Own = createModelRunner(Scheme + Name + "?connect=5s");
       (**Own).populateFeatures(std::pair{"x", 2.0});
-      Expected<double> Answer = (**Own).tryEvaluate<double>();
-      if (!Answer)
-        ADD_FAILURE() << Answer.message();
-      return Answer ? 0 : 4;
+      Expected<double> Reply = (**Own).tryEvaluate<double>();
+      if (!Reply)
+        ADD_FAILURE() << Reply.message();
+      return Reply ? 0 : 4;
     });
     EXPECT_EQ(Compiler.wait(), 0);
   }

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// What the fault tests of all transports share: a place to meet, the times
-/// that faults may take, and what a failed question has to look like.
+/// that faults may take, and what a failed request has to look like.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -79,10 +79,10 @@ protected:
   void expectFailure(ErrorCode Code, std::string_view Mentions,
                      Duration Within = Slack) {
     Clock::time_point Start = Clock::now();
-    Expected<T> Answer = ask<T>();
+    Expected<T> Reply = ask<T>();
     Duration Took = Clock::now() - Start;
-    ASSERT_FALSE(Answer) << "a made-up answer: " << *Answer;
-    Error E = Answer.takeError();
+    ASSERT_FALSE(Reply) << "a made-up answer: " << *Reply;
+    Error E = Reply.takeError();
     EXPECT_EQ(errorCodeName(E.code()), errorCodeName(Code)) << E.str();
     for (std::string_view Part : {Mentions, std::string_view(Peer)})
       EXPECT_NE(E.message().find(Part), std::string::npos)

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// A compiler that forks has a runner in two processes. Each must get the
-/// answers to its own questions: the child meets the model anew.
+/// answers to its own requests: the child meets the model anew.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ class Fork : public FaultTest,
              public testing::WithParamInterface<const char *> {
 protected:
   /// Serves this many sessions, in a process of its own, and answers each
-  /// question with itself.
+  /// request with itself.
   std::unique_ptr<Child> serve(std::uint64_t Sessions) {
     return std::make_unique<Child>([this, Sessions] {
       auto Server = ModelServer::listen(Name);
@@ -59,11 +59,11 @@ protected:
   static bool isAnswered(MLModelRunner &Runner, double X, std::size_t Size) {
     const std::vector<double> Values(Size, X);
     Runner.populateFeatures(std::pair{"x", Span<const double>(Values)});
-    auto Answer = Runner.tryEvaluate<std::vector<double>>();
-    if (!Answer)
+    auto Reply = Runner.tryEvaluate<std::vector<double>>();
+    if (!Reply)
       std::fprintf(stderr, "%d: %s\n", ::getpid(),
-                   Answer.takeError().str().c_str());
-    return Answer && *Answer == Values;
+                   Reply.takeError().str().c_str());
+    return Reply && *Reply == Values;
   }
   static bool areAnswered(MLModelRunner &Runner, double First) {
     for (int I = 0; I < 200; ++I)
@@ -176,18 +176,18 @@ TEST(ServerFork, AChildOfADeadServerKeepsNobodyWaiting) {
     auto Runner = createModelRunner(Scheme + Name + "?connect=300ms");
     ASSERT_TRUE(Runner) << Runner.message();
     (**Runner).populateFeatures(std::pair{"x", 1});
-    Expected<int> Answer = (**Runner).tryEvaluate<int>();
-    EXPECT_EQ(Answer.code(), ErrorCode::Timeout);
-    EXPECT_NE(Answer.message().find("a child that it forked"),
+    Expected<int> Reply = (**Runner).tryEvaluate<int>();
+    EXPECT_EQ(Reply.code(), ErrorCode::Timeout);
+    EXPECT_NE(Reply.message().find("a child that it forked"),
               std::string_view::npos)
-        << Answer.message();
+        << Reply.message();
   }
   EchoModel Next(Name);
   auto Runner = createModelRunner("pipe:" + Name);
   (**Runner).populateFeatures(std::pair{"x", 7});
-  Expected<int> Answer = (**Runner).tryEvaluate<int>();
-  ASSERT_TRUE(Answer) << Answer.message();
-  EXPECT_EQ(*Answer, 7);
+  Expected<int> Reply = (**Runner).tryEvaluate<int>();
+  ASSERT_TRUE(Reply) << Reply.message();
+  EXPECT_EQ(*Reply, 7);
   ::close(Alive[0]);
   ::close(Alive[1]);
 }

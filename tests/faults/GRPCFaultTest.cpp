@@ -16,7 +16,7 @@
 #include "FaultTest.h"
 #include "GRPCPeers.h"
 #include "MLCompilerBridge/Runners/gRPCModelRunner.h"
-#include "MLCompilerBridge/Transport/gRPCDoor.h"
+#include "MLCompilerBridge/Transport/gRPCListener.h"
 #include "support/GRPCSanitizers.h"
 
 #include <gmock/gmock.h>
@@ -35,21 +35,21 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 static std::unique_ptr<ModelServer> serverAt(const std::string &Spec,
-                                             DoorOptions Options = {}) {
-  Expected<std::unique_ptr<Door>> Opened =
-      openGRPCDoor(Spec, std::move(Options));
+                                             ListenerOptions Options = {}) {
+  Expected<std::unique_ptr<Listener>> Opened =
+      openGRPCListener(Spec, std::move(Options));
   if (!Opened) {
     ADD_FAILURE() << Opened.takeError().str();
     std::abort();
   }
-  std::vector<std::unique_ptr<Door>> Doors;
-  Doors.push_back(std::move(*Opened));
-  return ModelServer::create(std::move(Doors));
+  std::vector<std::unique_ptr<Listener>> Listeners;
+  Listeners.push_back(std::move(*Opened));
+  return ModelServer::create(std::move(Listeners));
 }
 
 namespace {
 
-/// How many questions a model answers before it keeps one; for ever.
+/// How many requests a model answers before it keeps one; for ever.
 enum class Then { Die, Hang };
 
 class GRPCFault : public FaultTest {
@@ -72,7 +72,7 @@ protected:
 
   /// A model in a process of its own: it must be forked before this process
   /// has anything of gRPC, so it may wait for the byte that start() writes.
-  std::unique_ptr<Child> model(const std::string &Spec, int Answers, Then Last,
+  std::unique_ptr<Child> model(const std::string &Spec, int Replies, Then Last,
                                int StartFD = -1) {
     return std::make_unique<Child>([=] {
       char Start;
@@ -80,15 +80,15 @@ protected:
         return 1;
       auto Server = serverAt(Spec);
       for (int I = 0;; ++I) {
-        auto Question = Server->next(Deadline::in(60s));
-        if (!Question)
+        auto Request = Server->next(Deadline::in(60s));
+        if (!Request)
           return 1;
-        if (I >= Answers) {
+        if (I >= Replies) {
           if (Last == Then::Die)
             ::_exit(0);
           ::pause();
         }
-        (void)bool(Server->reply(Question->Features));
+        (void)bool(Server->reply(Request->Features));
       }
     });
   }
@@ -184,7 +184,7 @@ TEST_F(GRPCFault, StatusesOfStockServersAreTyped) {
 // Models that die, hang and come back
 //===----------------------------------------------------------------------===//
 
-TEST_F(GRPCFault, TheModelDiesOverAQuestion) {
+TEST_F(GRPCFault, TheModelDiesOverARequest) {
   auto Model = model(listening(), 1, Then::Die);
   connectTo(local("connect=10s"));
   EXPECT_EQ(*ask(1.5), 1.5F);
@@ -262,11 +262,11 @@ TEST_F(GRPCFault, AModelThatIsRestartedBetweenTwoQuestionsIsMetAgain) {
       First->kill();
       if (::write(Ends[1], "s", 1) != 1)
         return 3;
-      auto Answer = ask(2.5);
-      if (!Answer)
-        std::fprintf(stderr, "%s\n", Answer.takeError().str().c_str());
+      auto Reply = ask(2.5);
+      if (!Reply)
+        std::fprintf(stderr, "%s\n", Reply.takeError().str().c_str());
       Runner.reset();
-      return Answer ? 0 : 4;
+      return Reply ? 0 : 4;
     });
     EXPECT_EQ(Whole.wait(), 0);
   }
@@ -285,11 +285,11 @@ TEST_F(GRPCFault, AConnectionThatDiesWithoutAWord) {
 TEST_F(GRPCFault, KeepaliveEndsAWaitThatHasNoDeadline) {
   auto Server = serverAt(listening());
   std::thread Model([&] {
-    // The second question is kept.
+    // The second request is kept.
     for (int I = 0; I < 2; ++I) {
-      auto Question = Server->next(Deadline::in(20s));
-      if (I == 0 && Question)
-        (void)bool(Server->reply(Question->Features));
+      auto Request = Server->next(Deadline::in(20s));
+      if (I == 0 && Request)
+        (void)bool(Server->reply(Request->Features));
     }
   });
   Proxy Between(Port);
@@ -326,7 +326,7 @@ TEST_F(GRPCFault, AnotherProtocolVersionIsRefusedInWords) {
 }
 
 TEST_F(GRPCFault, AFormatThatTheModelDoesNotSpeakIsRefusedInWords) {
-  DoorOptions Options;
+  ListenerOptions Options;
   Options.Formats.add(
       {"bitstream", "",
        [](SerDes::Side) -> Expected<std::unique_ptr<BaseSerDes>> {
@@ -378,7 +378,7 @@ TEST_F(GRPCFault, AMessageThatIsNoneEndsTheSessionInWords) {
 TEST_F(GRPCFault, TwoServersDoNotShareAnAddress) {
   for (const std::string &Spec : {listening(), "grpc+unix:" + Name}) {
     auto First = serverAt(Spec);
-    EXPECT_FALSE(openGRPCDoor(Spec));
+    EXPECT_FALSE(openGRPCListener(Spec));
   }
   EXPECT_FALSE(std::filesystem::exists(Name));
 }
@@ -412,14 +412,14 @@ TEST_F(GRPCFault, ADeadServersSocketIsTakenOver) {
 //===----------------------------------------------------------------------===//
 
 TEST_F(GRPCFault, ACompilerThatStopsReadingHoldsUpNobody) {
-  DoorOptions Options;
+  ListenerOptions Options;
   Options.PeerTimeout = ShortWait;
   EchoModel Model(serverAt(listening(), Options));
   // Far more than a window takes.
   RawCall Deaf(Port, "session",
                {{"mlbridge-protocol", "1"}, {"mlbridge-serdes", "json"}});
-  const std::string Question = "{\"x\":\"" + std::string(8 << 20, 'x') + "\"}";
-  ASSERT_TRUE(Deaf.write(Question));
+  const std::string Request = "{\"x\":\"" + std::string(8 << 20, 'x') + "\"}";
+  ASSERT_TRUE(Deaf.write(Request));
   connectTo(local("timeout=5s"));
   // The server must have read and answered all of it before it waits.
   for (Deadline Until = Deadline::in(ShortWait + 3 * Slack); !Until.expired();)
@@ -440,8 +440,8 @@ TEST_F(GRPCFault, SixtyFourCompilersAtOnce) {
       auto Made = Factory.create(local(C % 2 ? "call=unary" : "call=stream"));
       for (int I = 0; Made && I < 20; ++I) {
         (*Made)->populateFeatures(std::pair{"x", 1000 * C + I});
-        auto Answer = (*Made)->tryEvaluate<int>();
-        Right += Answer && *Answer == 1000 * C + I;
+        auto Reply = (*Made)->tryEvaluate<int>();
+        Right += Reply && *Reply == 1000 * C + I;
       }
     });
   for (std::thread &T : Compilers)
@@ -572,14 +572,15 @@ TEST_F(GRPCCertificates, WhatIsNoFileIsNotReadForEver) {
                                                 : "server.pem");
       const std::string Expected =
           "cannot read " + Directory.path(Name) + " (" + Option + "=): " + Why;
-      // A question that waits is given up; the test fails by its own limit.
+      // A request that waits is given up; the test fails by its own limit.
       connectTo(local("connect=1s" + Options));
       const auto Start = std::chrono::steady_clock::now();
-      auto Answer = ask(1.5);
-      EXPECT_THAT(std::string(Answer.message()), HasSubstr(Expected));
-      EXPECT_NE(Answer.code(), ErrorCode::Timeout);
-      auto Door = openGRPCDoor(listening() + "?max-message=1GiB" + Options);
-      EXPECT_THAT(std::string(Door.message()), HasSubstr(Expected));
+      auto Reply = ask(1.5);
+      EXPECT_THAT(std::string(Reply.message()), HasSubstr(Expected));
+      EXPECT_NE(Reply.code(), ErrorCode::Timeout);
+      auto Listener =
+          openGRPCListener(listening() + "?max-message=1GiB" + Options);
+      EXPECT_THAT(std::string(Listener.message()), HasSubstr(Expected));
       EXPECT_LT(std::chrono::steady_clock::now() - Start, Slack);
     }
 }
@@ -588,5 +589,6 @@ TEST_F(GRPCCertificates, FilesThatAreNoneAreNamed) {
   connectTo(local("tls=" + Directory.path("missing.pem")));
   EXPECT_EQ(ask(1.5).code(), ErrorCode::System);
   connectTo(local("tls=" + Directory.path("ca.key")));
-  EXPECT_FALSE(openGRPCDoor(listening() + "?tls=" + Directory.path("ca.pem")));
+  EXPECT_FALSE(
+      openGRPCListener(listening() + "?tls=" + Directory.path("ca.pem")));
 }

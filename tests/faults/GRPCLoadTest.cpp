@@ -16,7 +16,7 @@
 #include "FaultTest.h"
 #include "GRPCPeers.h"
 #include "MLCompilerBridge/Runners/gRPCModelRunner.h"
-#include "MLCompilerBridge/Transport/gRPCDoor.h"
+#include "MLCompilerBridge/Transport/gRPCListener.h"
 #include "support/GRPCSanitizers.h"
 #include "support/Sanitizers.h"
 
@@ -55,10 +55,10 @@ protected:
     if (!Server)
       return;
     // Within two seconds of the last one's end.
-    Expected<float> Answer = Error();
-    for (Deadline Until = Deadline::in(2s); !Answer && !Until.expired();)
-      Answer = ask(*runner("connect=1s"), 7);
-    EXPECT_TRUE(Answer) << Answer.message();
+    Expected<float> Reply = Error();
+    for (Deadline Until = Deadline::in(2s); !Reply && !Until.expired();)
+      Reply = ask(*runner("connect=1s"), 7);
+    EXPECT_TRUE(Reply) << Reply.message();
   }
   static bool isTCP() { return GetParam() == std::string("TCP"); }
 
@@ -66,15 +66,15 @@ protected:
   void serve(rlim_t Descriptors = 256, const std::string &Options = {}) {
     Server = std::make_unique<Child>([=, this] {
       setDescriptorLimit(Descriptors);
-      auto Opened = openGRPCDoor(Spec + Options);
+      auto Opened = openGRPCListener(Spec + Options);
       if (!Opened) {
         std::fprintf(stderr, "the server: %s\n",
                      Opened.takeError().str().c_str());
         return 5;
       }
-      std::vector<std::unique_ptr<Door>> Doors;
-      Doors.push_back(std::move(*Opened));
-      auto Model = ModelServer::create(std::move(Doors));
+      std::vector<std::unique_ptr<Listener>> Listeners;
+      Listeners.push_back(std::move(*Opened));
+      auto Model = ModelServer::create(std::move(Listeners));
       for (;;)
         if (auto Q = Model->next(Deadline::in(60s)))
           (void)bool(Model->reply(Q->Features));
@@ -130,24 +130,24 @@ TEST_P(GRPCLoad, ManyConnections) {
   for (int I = 0; I < Count; ++I) {
     Runners.push_back(runner("connect=10s"));
     const Clock::time_point Start = Clock::now();
-    Expected<float> Answer = ask(*Runners.back(), float(I));
+    Expected<float> Reply = ask(*Runners.back(), float(I));
     EXPECT_LT(Clock::now() - Start, 5s);
-    if (Answer) {
-      EXPECT_EQ(*Answer, float(I));
+    if (Reply) {
+      EXPECT_EQ(*Reply, float(I));
       ++NumServed;
       continue;
     }
-    ASSERT_EQ(Answer.code(), ErrorCode::PeerClosed) << Answer.message();
-    ASSERT_NE(Answer.message().find("ulimit -n"), std::string_view::npos)
-        << Answer.message();
+    ASSERT_EQ(Reply.code(), ErrorCode::PeerClosed) << Reply.message();
+    ASSERT_NE(Reply.message().find("ulimit -n"), std::string_view::npos)
+        << Reply.message();
   }
   EXPECT_GT(NumServed, 20);
   EXPECT_LT(NumServed, Count);
   // Those that have a session keep it.
   for (int I = 0; I < 20; ++I) {
-    Expected<float> Answer = ask(*Runners[I], 0.5F);
-    ASSERT_TRUE(Answer) << Answer.message();
-    EXPECT_EQ(*Answer, 0.5F);
+    Expected<float> Reply = ask(*Runners[I], 0.5F);
+    ASSERT_TRUE(Reply) << Reply.message();
+    EXPECT_EQ(*Reply, 0.5F);
   }
 }
 
@@ -155,9 +155,9 @@ TEST_P(GRPCLoad, ShortUnaryCompilers) {
   serve();
   // A sanitizer sees in a few of them what there is.
   for (int I = 0; I < tenthOf(MLBRIDGE_UNDER_ASAN ? 2'000 : 10'000); ++I) {
-    Expected<float> Answer = ask(*runner("call=unary&connect=10s"), float(I));
-    ASSERT_TRUE(Answer) << I << ": " << Answer.message();
-    EXPECT_EQ(*Answer, float(I));
+    Expected<float> Reply = ask(*runner("call=unary&connect=10s"), float(I));
+    ASSERT_TRUE(Reply) << I << ": " << Reply.message();
+    EXPECT_EQ(*Reply, float(I));
   }
 }
 
@@ -168,23 +168,23 @@ TEST_P(GRPCLoad, AUnaryCompilerThatPausesIsStillServed) {
   // More than the idle sessions that are kept.
   for (int I = 0; I < 100; ++I)
     ASSERT_TRUE(ask(*runner("call=unary&connect=10s"), float(I)));
-  Expected<float> Answer = ask(*Pausing, 2);
-  ASSERT_TRUE(Answer) << Answer.message();
-  EXPECT_EQ(*Answer, 2.0F);
+  Expected<float> Reply = ask(*Pausing, 2);
+  ASSERT_TRUE(Reply) << Reply.message();
+  EXPECT_EQ(*Reply, 2.0F);
 }
 
 TEST_P(GRPCLoad, UnaryCompilersThatAreGoneMakeRoom) {
   serve(256, "?max-sessions=3");
   auto Last = runner("call=unary&connect=10s");
   for (int I = 0; I < 10; ++I) {
-    Expected<float> Answer = ask(*runner("call=unary&connect=10s"), float(I));
-    ASSERT_TRUE(Answer) << I << ": " << Answer.message();
-    Answer = ask(*runner("connect=10s"), float(I));
-    ASSERT_TRUE(Answer) << I << ": " << Answer.message();
+    Expected<float> Reply = ask(*runner("call=unary&connect=10s"), float(I));
+    ASSERT_TRUE(Reply) << I << ": " << Reply.message();
+    Reply = ask(*runner("connect=10s"), float(I));
+    ASSERT_TRUE(Reply) << I << ": " << Reply.message();
     // It is the one that has been idle the longest; its calls begin others.
     if (I % 5 == 0) {
-      Answer = ask(*Last, float(I));
-      ASSERT_TRUE(Answer) << I << ": " << Answer.message();
+      Reply = ask(*Last, float(I));
+      ASSERT_TRUE(Reply) << I << ": " << Reply.message();
     }
   }
 }
@@ -193,16 +193,16 @@ TEST_P(GRPCLoad, ALimitOnSessionsRefusesInWords) {
   serve(256, "?max-sessions=2");
   auto First = runner("connect=10s"), Second = runner("connect=10s");
   // The one that looked for the server may not have ended yet.
-  Expected<float> Answer = Error();
-  for (Deadline Until = Deadline::in(2s); !Answer && !Until.expired();)
-    Answer = ask(*First, 1);
-  ASSERT_TRUE(Answer) << Answer.message();
+  Expected<float> Reply = Error();
+  for (Deadline Until = Deadline::in(2s); !Reply && !Until.expired();)
+    Reply = ask(*First, 1);
+  ASSERT_TRUE(Reply) << Reply.message();
   for (Deadline Until = Deadline::in(2s); !ask(*Second, 1) && !Until.expired();)
     ;
-  Answer = ask(*runner("connect=10s"), 1);
-  EXPECT_EQ(Answer.code(), ErrorCode::Unsupported);
-  EXPECT_NE(Answer.message().find("(max-sessions=2)"), std::string_view::npos)
-      << Answer.message();
+  Reply = ask(*runner("connect=10s"), 1);
+  EXPECT_EQ(Reply.code(), ErrorCode::Unsupported);
+  EXPECT_NE(Reply.message().find("(max-sessions=2)"), std::string_view::npos)
+      << Reply.message();
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, GRPCLoad, testing::Values("TCP", "Unix"),
@@ -212,7 +212,7 @@ INSTANTIATE_TEST_SUITE_P(Over, GRPCLoad, testing::Values("TCP", "Unix"),
 // The compiler's process
 //===----------------------------------------------------------------------===//
 
-/// What becomes of a question in a process with little to spare.
+/// What becomes of a request in a process with little to spare.
 class GRPCScarcity : public testing::Test {
 protected:
   void SetUp() override {
@@ -220,7 +220,7 @@ protected:
     awaitEndOfGRPC();
   }
 
-  /// Exits with 0 if a question and the server that it might have gone to fail
+  /// Exits with 0 if a request and the server that it might have gone to fail
   /// with System, in words that have \p Mentions.
   static int fails(int Port, std::string_view Mentions) {
     const std::string Spec = "grpc://127.0.0.1:" + std::to_string(Port);
@@ -229,11 +229,11 @@ protected:
       addGRPC(Factory);
       auto Runner = std::move(*Factory.create(Spec + "?connect=2s"));
       Runner->populateFeatures(std::pair{"x", 1.0F});
-      Expected<float> Answer = Runner->tryEvaluate<float>();
-      if (!isThat(Answer.takeError(), Mentions))
+      Expected<float> Reply = Runner->tryEvaluate<float>();
+      if (!isThat(Reply.takeError(), Mentions))
         return 1;
     }
-    return isThat(openGRPCDoor(Spec).takeError(), Mentions) ? 0 : 2;
+    return isThat(openGRPCListener(Spec).takeError(), Mentions) ? 0 : 2;
   }
 
 private:
@@ -310,22 +310,23 @@ TEST_P(GRPCFork, AChildIsToldAndLeavesItsParentAlone) {
     ASSERT_TRUE(ask(*Runner, 1));
     Child Forked([&] {
       auto IsTold = [&](MLModelRunner &R) {
-        Expected<float> Answer = ask(R, 2);
-        return Answer.code() == ErrorCode::Unsupported &&
-               Answer.message().find("forked") != std::string_view::npos;
+        Expected<float> Reply = ask(R, 2);
+        return Reply.code() == ErrorCode::Unsupported &&
+               Reply.message().find("forked") != std::string_view::npos;
       };
       if (!IsTold(*Runner) || !IsTold(*runner("connect=10s")))
         return 1;
-      if (openGRPCDoor("grpc://127.0.0.1:0").code() != ErrorCode::Unsupported)
+      if (openGRPCListener("grpc://127.0.0.1:0").code() !=
+          ErrorCode::Unsupported)
         return 2;
       Runner.reset();
       return 0;
     });
     const Clock::time_point Start = Clock::now();
     for (int I = 0; I < 100; ++I) {
-      Expected<float> Answer = ask(*Runner, float(I));
-      ASSERT_TRUE(Answer) << Answer.message();
-      ASSERT_EQ(*Answer, float(I));
+      Expected<float> Reply = ask(*Runner, float(I));
+      ASSERT_TRUE(Reply) << Reply.message();
+      ASSERT_EQ(*Reply, float(I));
     }
     EXPECT_EQ(Forked.wait(), 0);
     EXPECT_LT(Clock::now() - Start, 5s);
@@ -335,12 +336,12 @@ TEST_P(GRPCFork, AChildIsToldAndLeavesItsParentAlone) {
 
 TEST_P(GRPCFork, AServersChildDestroysNothing) {
   Server = std::make_unique<Child>([&] {
-    auto Opened = openGRPCDoor(Spec);
+    auto Opened = openGRPCListener(Spec);
     if (!Opened)
       return 5;
-    std::vector<std::unique_ptr<Door>> Doors;
-    Doors.push_back(std::move(*Opened));
-    auto Model = ModelServer::create(std::move(Doors));
+    std::vector<std::unique_ptr<Listener>> Listeners;
+    Listeners.push_back(std::move(*Opened));
+    auto Model = ModelServer::create(std::move(Listeners));
     for (int I = 1;; ++I) {
       auto Q = Model->next(Deadline::in(60s));
       if (!Q || Model->reply(Q->Features))

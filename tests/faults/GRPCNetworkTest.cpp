@@ -16,7 +16,7 @@
 
 #include "FaultTest.h"
 #include "MLCompilerBridge/Runners/gRPCModelRunner.h"
-#include "MLCompilerBridge/Transport/gRPCDoor.h"
+#include "MLCompilerBridge/Transport/gRPCListener.h"
 #include "Support/Posix.h"
 #include "support/GRPCSanitizers.h"
 
@@ -128,17 +128,17 @@ protected:
       UniqueFD Device = enterHost("10.99.0.1");
       if (!Device || !sendFD(Ends[1].get(), Device.get()))
         return 1;
-      auto Opened = openGRPCDoor("grpc://10.99.0.1:50051");
+      auto Opened = openGRPCListener("grpc://10.99.0.1:50051");
       if (!Opened)
         return 2;
-      std::vector<std::unique_ptr<Door>> Doors;
-      Doors.push_back(std::move(*Opened));
-      auto Server = ModelServer::create(std::move(Doors));
+      std::vector<std::unique_ptr<Listener>> Listeners;
+      Listeners.push_back(std::move(*Opened));
+      auto Server = ModelServer::create(std::move(Listeners));
       for (;;) {
-        auto Question = Server->next(Deadline::in(60s));
-        if (!Question)
+        auto Request = Server->next(Deadline::in(60s));
+        if (!Request)
           return 3;
-        (void)bool(Server->reply(Question->Features));
+        (void)bool(Server->reply(Request->Features));
       }
     });
     UniqueFD FirstDevice = receiveFD(Ends[0].get());
@@ -219,11 +219,11 @@ static std::unique_ptr<MLModelRunner> runner(const std::string &Options) {
 static Error ask(MLModelRunner &Runner, std::size_t Length) {
   std::vector<float> Values(Length, 0.5F);
   Runner.populateFeatures(std::pair{"x", Values});
-  auto Answer = Runner.tryEvaluate<std::vector<float>>();
-  if (!Answer)
-    return Answer.takeError();
-  return *Answer == Values ? Error::success()
-                           : Error(ErrorCode::Malformed, "another answer");
+  auto Reply = Runner.tryEvaluate<std::vector<float>>();
+  if (!Reply)
+    return Reply.takeError();
+  return *Reply == Values ? Error::success()
+                          : Error(ErrorCode::Malformed, "another answer");
 }
 
 TEST_F(GRPCNetwork, DelayAndLossCostTimeAndNothingElse) {
@@ -245,7 +245,7 @@ TEST_F(GRPCNetwork, DelayAndLossCostTimeAndNothingElse) {
 TEST_F(GRPCNetwork, AWireThatIsCutEndsInTimeAndMayBeMended) {
   EXPECT_EQ(run([&] {
               auto Runner = runner("connect=20s&timeout=500ms");
-              // Loss may cost a question its time, here too.
+              // Loss may cost a request its time, here too.
               Error E = Error(ErrorCode::Timeout, "");
               for (int I = 0; I < 5 && E; ++I)
                 E = ask(*Runner, 1);

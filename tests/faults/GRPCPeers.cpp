@@ -81,13 +81,13 @@ RawListener::~RawListener() {
 }
 
 void RawListener::run(const std::string &Greeting) {
-  std::vector<UniqueFD> Guests;
+  std::vector<UniqueFD> Accepted;
   while (!Stop) {
     pollfd FD{Socket.get(), POLLIN, 0};
     if (::poll(&FD, 1, 20) <= 0)
       continue;
-    Guests.emplace_back(::accept(Socket.get(), nullptr, nullptr));
-    (void)!::write(Guests.back().get(), Greeting.data(), Greeting.size());
+    Accepted.emplace_back(::accept(Socket.get(), nullptr, nullptr));
+    (void)!::write(Accepted.back().get(), Greeting.data(), Greeting.size());
   }
 }
 
@@ -142,8 +142,8 @@ void Proxy::run() {
 // StatusServer
 //===----------------------------------------------------------------------===//
 
-StatusServer::StatusServer(grpc::Status Status, std::string Answer)
-    : Status(std::move(Status)), Answer(std::move(Answer)) {
+StatusServer::StatusServer(grpc::Status Status, std::string Reply)
+    : Status(std::move(Status)), Reply(std::move(Reply)) {
   grpc::ServerBuilder Builder;
   Builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
                            &Port);
@@ -162,13 +162,13 @@ std::string StatusServer::spec() const {
 namespace {
 class Ending final : public grpc::ServerGenericBidiReactor {
 public:
-  Ending(grpc::Status Status, const std::string &Answer)
+  Ending(grpc::Status Status, const std::string &Reply)
       : Status(std::move(Status)) {
-    if (!Answer.empty()) {
-      grpc::Slice Bytes(Answer);
+    if (!Reply.empty()) {
+      grpc::Slice Bytes(Reply);
       Reply = grpc::ByteBuffer(&Bytes, 1);
     }
-    StartRead(&Question);
+    StartRead(&Request);
   }
   void OnReadDone(bool) override {
     if (Reply.Valid())
@@ -181,21 +181,21 @@ public:
 
 private:
   grpc::Status Status;
-  grpc::ByteBuffer Question, Reply;
+  grpc::ByteBuffer Request, Reply;
 };
 } // namespace
 
 grpc::ServerGenericBidiReactor *
 StatusServer::CreateReactor(grpc::GenericCallbackServerContext *) {
   // Its library deletes it.
-  return new Ending(Status, Answer);
+  return new Ending(Status, Reply);
 }
 
 //===----------------------------------------------------------------------===//
 // TwiceServer
 //===----------------------------------------------------------------------===//
 
-TwiceServer::TwiceServer(std::string Answer) : Answer(std::move(Answer)) {
+TwiceServer::TwiceServer(std::string Reply) : Reply(std::move(Reply)) {
   grpc::ServerBuilder Builder;
   Builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
                            &Port);
@@ -215,10 +215,10 @@ grpc::ServerGenericBidiReactor *
 TwiceServer::CreateReactor(grpc::GenericCallbackServerContext *) {
   class Twice final : public grpc::ServerGenericBidiReactor {
   public:
-    explicit Twice(const std::string &Answer) {
-      grpc::Slice Bytes(Answer);
+    explicit Twice(const std::string &Reply) {
+      grpc::Slice Bytes(Reply);
       Reply = grpc::ByteBuffer(&Bytes, 1);
-      StartRead(&Question);
+      StartRead(&Request);
     }
     void OnReadDone(bool Ok) override {
       if (!Ok)
@@ -229,7 +229,7 @@ TwiceServer::CreateReactor(grpc::GenericCallbackServerContext *) {
       if (!Ok)
         return Finish(grpc::Status::OK);
       if (std::exchange(IsSecond, !IsSecond))
-        StartRead(&Question);
+        StartRead(&Request);
       else
         StartWrite(&Reply);
     }
@@ -237,9 +237,9 @@ TwiceServer::CreateReactor(grpc::GenericCallbackServerContext *) {
 
   private:
     bool IsSecond = false;
-    grpc::ByteBuffer Question, Reply;
+    grpc::ByteBuffer Request, Reply;
   };
-  return new Twice(Answer);
+  return new Twice(Reply);
 }
 
 //===----------------------------------------------------------------------===//

@@ -69,11 +69,11 @@ private:
   std::thread Thread;
 };
 
-/// A gRPC server that answers the first message of any call with \p Answer, if
+/// A gRPC server that answers the first message of any call with \p Reply, if
 /// there is one, and then ends it with a status.
 class StatusServer final : grpc::CallbackGenericService {
 public:
-  explicit StatusServer(grpc::Status Status, std::string Answer = {});
+  explicit StatusServer(grpc::Status Status, std::string Reply = {});
   ~StatusServer() override;
   /// Where it is.
   std::string spec() const;
@@ -83,7 +83,7 @@ private:
   CreateReactor(grpc::GenericCallbackServerContext *) override;
 
   grpc::Status Status;
-  std::string Answer;
+  std::string Reply;
   int Port = 0;
   std::unique_ptr<grpc::Server> Server;
 };
@@ -91,7 +91,7 @@ private:
 /// A gRPC server that answers each message of any stream twice.
 class TwiceServer final : grpc::CallbackGenericService {
 public:
-  explicit TwiceServer(std::string Answer);
+  explicit TwiceServer(std::string Reply);
   ~TwiceServer() override;
   /// Where it is.
   std::string spec() const;
@@ -100,7 +100,7 @@ private:
   grpc::ServerGenericBidiReactor *
   CreateReactor(grpc::GenericCallbackServerContext *) override;
 
-  std::string Answer;
+  std::string Reply;
   int Port = 0;
   std::unique_ptr<grpc::Server> Server;
 };

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// Large features are sent by lending their pages to the pipe. What a compiler
-/// does with its memory after a question must never be seen by the model, and a
+/// does with its memory after a request must never be seen by the model, and a
 /// system that does not allow lending must not be noticed at all.
 ///
 //===----------------------------------------------------------------------===//
@@ -161,7 +161,7 @@ TEST_F(Lending, ASandboxThatForbidsItIsNotNoticed) {
   EXPECT_EQ(Sandboxed.wait(), 0);
 }
 
-TEST(LendingRunner, AQuestionThatWasGivenUpIsGone) {
+TEST(LendingRunner, ARequestThatWasGivenUpIsGone) {
   TemporaryDirectory Directory;
   std::string Name = Directory.path("model");
   Child Slow([&] {
@@ -198,7 +198,7 @@ TEST_F(Lending, IsTakenBackWithoutAFreeDescriptor) {
   EXPECT_EQ(read(1), "");
 }
 
-TEST(LendingRunner, QuestionsLargerThanThePipeArrive) {
+TEST(LendingRunner, RequestsLargerThanThePipeArrive) {
   TemporaryDirectory Directory;
   EchoModel Model(Directory.path("model"));
   PipeModelRunner Runner(Directory.path("model"));
@@ -207,9 +207,9 @@ TEST(LendingRunner, QuestionsLargerThanThePipeArrive) {
     for (std::size_t I = 0; I < Features.size(); ++I)
       Features[I] = static_cast<std::int32_t>(I) * (Round + 1);
     Runner.populateFeatures(std::pair{"x", Span<const std::int32_t>(Features)});
-    auto Answer = Runner.tryEvaluate<std::vector<std::int32_t>>();
-    ASSERT_TRUE(Answer) << Answer.message();
-    EXPECT_TRUE(*Answer == Features);
+    auto Reply = Runner.tryEvaluate<std::vector<std::int32_t>>();
+    ASSERT_TRUE(Reply) << Reply.message();
+    EXPECT_TRUE(*Reply == Features);
   }
 }
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A model that would run for centuries ends at the question's deadline, and
-/// neither other questions nor other threads pay for it.
+/// A model that would run for centuries ends at the request's deadline, and
+/// neither other requests nor other threads pay for it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -139,10 +139,10 @@ TEST_F(ONNXDeadlineTest, OnlyWhatIsLateIsInterrupted) {
       for (int Round = 0; Round < 40; ++Round) {
         const bool IsLate = Round % 8 == T;
         Runner->setTimeout(IsLate ? Duration(5ms) : Duration(1h));
-        Expected<float> Answer = ask(*Runner, 1, IsLate ? Centuries : 3);
-        Late += Answer.code() == ErrorCode::Timeout;
-        Wrong += IsLate ? Answer.code() != ErrorCode::Timeout
-                        : !Answer || *Answer != 4;
+        Expected<float> Reply = ask(*Runner, 1, IsLate ? Centuries : 3);
+        Late += Reply.code() == ErrorCode::Timeout;
+        Wrong +=
+            IsLate ? Reply.code() != ErrorCode::Timeout : !Reply || *Reply != 4;
       }
     });
   for (std::thread &Thread : Threads)
@@ -164,13 +164,13 @@ TEST_F(ONNXDeadlineTest, AnAnswerAtTheDeadlineIsRightOrLate) {
   int Right = 0, Late = 0;
   for (int Round = 0; Round < 300; ++Round) {
     Runner->setTimeout(Usual * (80 + Round % 40) / 100);
-    Expected<float> Answer = ask(*Runner, 1, N);
-    if (Answer) {
+    Expected<float> Reply = ask(*Runner, 1, N);
+    if (Reply) {
       ++Right;
-      ASSERT_EQ(*Answer, N + 1);
+      ASSERT_EQ(*Reply, N + 1);
     } else {
       ++Late;
-      ASSERT_EQ(Answer.code(), ErrorCode::Timeout) << Answer.message();
+      ASSERT_EQ(Reply.code(), ErrorCode::Timeout) << Reply.message();
     }
     // That one was late is nothing to the next.
     Runner->setTimeout(1h);
@@ -206,8 +206,8 @@ TEST_F(ONNXDeadlineTest, AChildIsWatchedByAThreadOfItsOwn) {
       return 2;
     if (numThreads() != 2)
       return 3;
-    Expected<float> Answer = ask(*Runner, 1, 3);
-    if (!Answer || *Answer != 4)
+    Expected<float> Reply = ask(*Runner, 1, 3);
+    if (!Reply || *Reply != 4)
       return 4;
     // The thread ends with the runner; the parent's is not waited for.
     Runner.reset();
@@ -256,8 +256,8 @@ TEST_F(ONNXDeadlineTest, WithoutAThreadThereIsAnErrorInWords) {
                                  "evaluations"))
       return 3;
     Runner->setTimeout(Duration::max());
-    Expected<float> Answer = ask(*Runner, 1, 3);
-    return Answer && *Answer == 4 ? 0 : 4;
+    Expected<float> Reply = ask(*Runner, 1, 3);
+    return Reply && *Reply == 4 ? 0 : 4;
   });
   EXPECT_EQ(Limited.wait(), 0);
 }

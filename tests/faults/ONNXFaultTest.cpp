@@ -9,7 +9,7 @@
 /// \file
 /// What a compiler is told when a model, the library of ONNX Runtime, the
 /// features or the memory are not as they should be: always a typed error, and
-/// the next question goes well.
+/// the next request goes well.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ using testing::HasSubstr;
 namespace {
 class ONNXFaultTest : public ONNXTest {
 protected:
-  /// What a question about the float x fails with.
+  /// What a request about the float x fails with.
   static Error failure(MLModelRunner &Runner, float X = 1) {
     Runner.populateFeatures(std::pair{"x", X});
     return Runner.tryEvaluate<Advice>().takeError();

@@ -58,8 +58,8 @@ protected:
   }
   static bool answers(MLModelRunner &Runner, int Times) {
     for (int I = 0; I < Times; ++I)
-      if (Expected<float> Answer = ask(Runner, float(I));
-          !Answer || *Answer != float(I + 1))
+      if (Expected<float> Reply = ask(Runner, float(I));
+          !Reply || *Reply != float(I + 1))
         return false;
     return true;
   }

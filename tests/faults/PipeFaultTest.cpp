@@ -101,9 +101,9 @@ TEST_F(PipeFault, TheModelMayStartLater) {
     return 0;
   });
   connect(SerDes::Kind::JSON);
-  Expected<float> Answer = ask();
-  ASSERT_TRUE(Answer) << Answer.takeError().str();
-  EXPECT_EQ(*Answer, 2.5f);
+  Expected<float> Reply = ask();
+  ASSERT_TRUE(Reply) << Reply.takeError().str();
+  EXPECT_EQ(*Reply, 2.5f);
 }
 
 //===----------------------------------------------------------------------===//
@@ -165,16 +165,16 @@ TEST_P(PipeFaultAtStep, KilledModelIsPeerClosed) {
   // started yet: somebody may restart it.
   connect(SerDes::Kind::JSON, ShortWait);
   if (GetParam() == Step::AfterAReply) {
-    Expected<float> Answer = ask();
-    ASSERT_TRUE(Answer) << Answer.takeError().str();
-    ASSERT_EQ(*Answer, 2.5f);
+    Expected<float> Reply = ask();
+    ASSERT_TRUE(Reply) << Reply.takeError().str();
+    ASSERT_EQ(*Reply, 2.5f);
     Model.wait();
   }
   if (GetParam() == Step::Connected)
     expectFailure(ErrorCode::Timeout, "nobody listens", ShortWait + Slack);
   else
     expectFailure(ErrorCode::PeerClosed, "pipe:" + Name);
-  // And the next question does not hang on the dead session either.
+  // And the next request does not hang on the dead session either.
   expectFailure(ErrorCode::Timeout, "nobody listens", ShortWait + Slack);
 }
 
@@ -195,7 +195,7 @@ TEST_P(PipeFaultAtStep, StoppedModelIsATimeout) {
 
 INSTANTIATE_TEST_SUITE_P(Steps, PipeFaultAtStep, testing::ValuesIn(AllSteps));
 
-TEST_F(PipeFault, ReplyToAQuestionThatWasGivenUpIsNeverRead) {
+TEST_F(PipeFault, ReplyToARequestThatWasGivenUpIsNeverRead) {
   Child Model([&] {
     RawModel M(Name);
     M.meetAndReadRequest();
@@ -210,9 +210,9 @@ TEST_F(PipeFault, ReplyToAQuestionThatWasGivenUpIsNeverRead) {
   Runner->setTimeout(ShortWait);
   expectFailure(ErrorCode::Timeout, "did not answer", ShortWait + Slack);
   Runner->setTimeout(20s);
-  Expected<int> Answer = ask<int>();
-  ASSERT_TRUE(Answer) << Answer.takeError().str();
-  EXPECT_EQ(*Answer, 2);
+  Expected<int> Reply = ask<int>();
+  ASSERT_TRUE(Reply) << Reply.takeError().str();
+  EXPECT_EQ(*Reply, 2);
   EXPECT_EQ(Model.wait(), 0) << "the late reply would have had a reader";
 }
 
@@ -281,9 +281,9 @@ TEST_F(PipeFault, AModelOfTheLastReleaseIsStillAsked) {
   });
   connect(SerDes::Kind::JSON);
   for (int I = 1; I <= 10; ++I) {
-    Expected<int> Answer = ask<int>();
-    ASSERT_TRUE(Answer) << Answer.message();
-    EXPECT_EQ(*Answer, I);
+    Expected<int> Reply = ask<int>();
+    ASSERT_TRUE(Reply) << Reply.message();
+    EXPECT_EQ(*Reply, I);
   }
 }
 
@@ -300,8 +300,8 @@ TEST_F(PipeFault, ModelThatStopsReadingIsATimeout) {
   SignalStorm Storm;
   Runner->populateFeatures(std::pair{"x", Span<const float>(Huge)});
   Clock::time_point Start = Clock::now();
-  Expected<float> Answer = Runner->tryEvaluate<float>();
-  EXPECT_EQ(Answer.code(), ErrorCode::Timeout) << Answer.message();
+  Expected<float> Reply = Runner->tryEvaluate<float>();
+  EXPECT_EQ(Reply.code(), ErrorCode::Timeout) << Reply.message();
   EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
 }
 
@@ -420,9 +420,9 @@ TEST_F(PipeFault, BareModelIsServedInItsOwnDialect) {
     return 0;
   });
   connect();
-  Expected<float> Answer = ask();
-  ASSERT_TRUE(Answer) << Answer.takeError().str();
-  EXPECT_EQ(*Answer, 1.0f);
+  Expected<float> Reply = ask();
+  ASSERT_TRUE(Reply) << Reply.takeError().str();
+  EXPECT_EQ(*Reply, 1.0f);
   EXPECT_EQ(Model.wait(), 0);
 }
 
@@ -508,7 +508,7 @@ TEST_F(PipeFault, NamesAreForThisUserOnly) {
         << Suffix;
 }
 
-TEST_F(PipeFault, MemoryDoesNotGrowOver100000Questions) {
+TEST_F(PipeFault, MemoryDoesNotGrowOver100000Requests) {
   Child Model([&]() -> int {
     auto Server = ModelServer::listen(Name);
     for (;;)
@@ -520,9 +520,9 @@ TEST_F(PipeFault, MemoryDoesNotGrowOver100000Questions) {
   for (int I = 0; I < 101'000; ++I) {
     if (I == 1000)
       Before = residentBytes();
-    Expected<double> Answer = ask<double>(I);
-    ASSERT_TRUE(Answer) << Answer.takeError().str();
-    ASSERT_EQ(*Answer, I);
+    Expected<double> Reply = ask<double>(I);
+    ASSERT_TRUE(Reply) << Reply.takeError().str();
+    ASSERT_EQ(*Reply, I);
   }
   EXPECT_LT(residentBytes(), Before + (1 << 20));
 }

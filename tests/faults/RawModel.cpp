@@ -80,19 +80,19 @@ static std::string framed(std::string_view Message, std::uint64_t Announced) {
 }
 
 RawModel::RawModel(const std::string &Name, int Version)
-    : Version(Version), Door(must(UnixListener::listen(Name + ".sock"))) {}
+    : Version(Version), Listener(must(UnixListener::listen(Name + ".sock"))) {}
 
 void RawModel::awaitConnection() {
-  awaitReadable(Door.socket());
-  Guest = Door.accept();
-  if (!Guest)
+  awaitReadable(Listener.socket());
+  Accepted = Listener.accept();
+  if (!Accepted)
     die("accept");
 }
 
 Hello RawModel::awaitHello() {
   Packet P;
-  awaitReadable(Guest.get());
-  if (must(receivePacket(Guest.get(), P)) != PacketState::Arrived)
+  awaitReadable(Accepted.get());
+  if (must(receivePacket(Accepted.get(), P)) != PacketState::Arrived)
     ::_exit(4);
   return must(Hello::decode(P.Text));
 }
@@ -103,13 +103,13 @@ void RawModel::sendTerms() {
   const int Theirs[2] = {ToCompiler.Read.get(), FromCompiler.Write.get()};
   Terms Agreed;
   Agreed.Version = Version;
-  if (sendPacket(Guest.get(), Agreed.encode(), Theirs))
+  if (sendPacket(Accepted.get(), Agreed.encode(), Theirs))
     die("sendPacket");
   if (!KeepsCompilersEnds) {
     ToCompiler.Read.reset();
     FromCompiler.Write.reset();
   }
-  Guest.reset();
+  Accepted.reset();
 }
 
 std::string RawModel::readRequest(std::size_t Bytes) {

@@ -15,7 +15,7 @@
 #ifndef MLBRIDGE_TESTS_FAULTS_RAWMODEL_H
 #define MLBRIDGE_TESTS_FAULTS_RAWMODEL_H
 
-#include "Transport/Meeting.h"
+#include "Transport/Handshake.h"
 
 #include <optional>
 #include <string>
@@ -67,8 +67,8 @@ private:
   int Version;
   bool KeepsCompilersEnds = false;
   std::uint64_t Request = 0;
-  UnixListener Door;
-  posix::UniqueFD Guest;
+  UnixListener Listener;
+  posix::UniqueFD Accepted;
   posix::Pipe ToCompiler, FromCompiler;
 };
 

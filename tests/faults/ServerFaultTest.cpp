@@ -18,7 +18,7 @@
 #include "MLCompilerBridge/Transport/ModelServer.h"
 #include "MLCompilerBridge/Transport/PipeTransport.h"
 #include "Support/Posix.h"
-#include "Transport/Meeting.h"
+#include "Transport/Handshake.h"
 
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ protected:
     FaultTest::TearDown();
   }
 
-  Expected<ModelServer::Question> next(Duration Within = 20s) {
+  Expected<ModelServer::Request> next(Duration Within = 20s) {
     return Server->next(Deadline::in(Within));
   }
 
@@ -70,8 +70,8 @@ protected:
     return std::make_unique<Child>([this, Number] {
       PipeModelRunner R(Name);
       R.populateFeatures(std::pair{"x", Number});
-      Expected<int> Answer = R.tryEvaluate<int>();
-      return Answer && *Answer == Number ? 0 : 1;
+      Expected<int> Reply = R.tryEvaluate<int>();
+      return Reply && *Reply == Number ? 0 : 1;
     });
   }
 
@@ -125,7 +125,7 @@ TEST_F(ServerFault, ReplyForADeadCompilerNeverReachesTheNext) {
   EXPECT_EQ(Second->wait(), 0);
 }
 
-TEST_F(ServerFault, QuestionWithoutAReplyIsAnsweredWithAnError) {
+TEST_F(ServerFault, RequestWithoutAReplyIsAnsweredWithAnError) {
   Child Compiler([&] {
     PipeModelRunner R(Name);
     R.populateFeatures(std::pair{"x", 1});
@@ -177,9 +177,9 @@ TEST_F(ServerFault, ALongReasonIsCutBetweenTwoCharacters) {
     PipeModelRunner R(Name);
     for (int Offset = 0; Offset < 3; ++Offset) {
       R.populateFeatures(std::pair{"x", Offset});
-      Expected<int> Answer = R.tryEvaluate<int>();
-      if (Answer.code() != ErrorCode::Model ||
-          Answer.message().find("\u20ac\u20ac") == std::string_view::npos)
+      Expected<int> Reply = R.tryEvaluate<int>();
+      if (Reply.code() != ErrorCode::Model ||
+          Reply.message().find("\u20ac\u20ac") == std::string_view::npos)
         return 1;
     }
     return 0;
@@ -203,8 +203,8 @@ TEST_F(ServerFault, TwoCompilersAtOnceAreNotMixedUp) {
                         I % 2 ? SerDes::Kind::JSON : SerDes::Kind::Bitstream);
       for (int K = 0; K < 50; ++K) {
         R.populateFeatures(std::pair{"x", 1000 * I + K});
-        Expected<int> Answer = R.tryEvaluate<int>();
-        if (!Answer || *Answer != 1000 * I + K)
+        Expected<int> Reply = R.tryEvaluate<int>();
+        if (!Reply || *Reply != 1000 * I + K)
           return 1;
       }
       return 0;
@@ -265,11 +265,11 @@ TEST_F(ServerFault, SlowCompilerGetsItsLongAnswerWhole) {
   Child Slow([&] {
     PipeModelRunner R(Name);
     R.populateFeatures(std::pair{"x", 1});
-    Expected<std::vector<float>> Answer = R.tryEvaluate<std::vector<float>>();
-    if (!Answer || Answer->size() != Length)
+    Expected<std::vector<float>> Reply = R.tryEvaluate<std::vector<float>>();
+    if (!Reply || Reply->size() != Length)
       return 1;
     for (std::size_t I = 0; I < Length; ++I)
-      if ((*Answer)[I] != float(I))
+      if ((*Reply)[I] != float(I))
         return 2;
     // The session is as good as before.
     R.populateFeatures(std::pair{"x", 7});
@@ -300,16 +300,17 @@ TEST_F(ServerFault, ReaderThatTakesItsTimeIsNotTakenForDead) {
   constexpr auto Pause = 30ms;
   constexpr int NumParts = 2 * ShortWait / Pause;
   Child Slow([&] {
-    auto Met = tryMeet(Name, "the model", {"pipe", 1, /*NumDescriptors=*/2},
-                       {"bitstream", ""}, Deadline::in(10s));
-    if (!Met || !*Met)
+    auto HandshakeResult =
+        tryHandshake(Name, "the model", {"pipe", 1, /*NumDescriptors=*/2},
+                     {"bitstream", ""}, Deadline::in(10s));
+    if (!HandshakeResult || !*HandshakeResult)
       return 1;
-    std::vector<posix::UniqueFD> &Ends = (**Met).Descriptors;
-    const std::string_view Question = "{\"features\":[]}\n\n";
-    const std::uint64_t Length = Question.size();
+    std::vector<posix::UniqueFD> &Ends = (**HandshakeResult).Descriptors;
+    const std::string_view Request = "{\"features\":[]}\n\n";
+    const std::uint64_t Length = Request.size();
     const std::uint64_t Prefix[] = {1, Length};
     if (::write(Ends[1].get(), Prefix, 16) != 16 ||
-        ::write(Ends[1].get(), Question.data(), Length) != ssize_t(Length))
+        ::write(Ends[1].get(), Request.data(), Length) != ssize_t(Length))
       return 2;
     pollfd Answered{Ends[0].get(), POLLIN, 0};
     if (::poll(&Answered, 1, 20'000) != 1)
@@ -374,11 +375,11 @@ std::string refusalFor(const std::string &Name, const std::string &HelloText) {
     return "no connection";
   pollfd P{Socket->get(), POLLIN, 0};
   ::poll(&P, 1, 10'000);
-  Packet Answer;
-  Expected<PacketState> State = receivePacket(Socket->get(), Answer);
+  Packet Reply;
+  Expected<PacketState> State = receivePacket(Socket->get(), Reply);
   if (!State || *State != PacketState::Arrived)
     return "no answer";
-  Expected<Terms> T = Terms::decode(Answer.Text);
+  Expected<Terms> T = Terms::decode(Reply.Text);
   return T ? T->Refusal : T.takeError().str();
 }
 
@@ -406,7 +407,7 @@ TEST_F(ServerFault, WrongHellosAreRefusedInWords) {
   };
   for (const auto &Case : Cases) {
     SCOPED_TRACE(Case.Hello);
-    Child Guest([&] {
+    Child Compiler([&] {
       std::string Refusal = refusalFor(Name, Case.Hello);
       return Refusal.find(Case.Mentions) != std::string::npos ? 0 : 1;
     });
@@ -414,10 +415,10 @@ TEST_F(ServerFault, WrongHellosAreRefusedInWords) {
     siginfo_t Gone{};
     do
       EXPECT_EQ(next(10ms).code(), ErrorCode::Timeout);
-    while (::waitid(P_PID, static_cast<id_t>(Guest.pid()), &Gone,
+    while (::waitid(P_PID, static_cast<id_t>(Compiler.pid()), &Gone,
                     WEXITED | WNOHANG | WNOWAIT) == 0 &&
            Gone.si_pid == 0);
-    EXPECT_EQ(Guest.wait(), 0);
+    EXPECT_EQ(Compiler.wait(), 0);
   }
 }
 
@@ -476,30 +477,30 @@ TEST_F(ServerFault, ShortOfDescriptorsItRefusesInWordsAndGoesOn) {
           std::move(*createModelRunner(Scheme + Name + "?connect=10s")));
       Runners.back()->populateFeatures(std::pair{"x", I});
       const Clock::time_point Start = Clock::now();
-      Expected<int> Answer = Runners.back()->tryEvaluate<int>();
+      Expected<int> Reply = Runners.back()->tryEvaluate<int>();
       EXPECT_LT(Clock::now() - Start, 5s);
-      if (Answer) {
-        EXPECT_EQ(*Answer, I);
+      if (Reply) {
+        EXPECT_EQ(*Reply, I);
         ++NumServed;
         continue;
       }
       ++NumRefused;
-      EXPECT_EQ(Answer.code(), ErrorCode::Unsupported);
-      EXPECT_NE(Answer.message().find("ulimit -n"), std::string_view::npos)
-          << Answer.message();
+      EXPECT_EQ(Reply.code(), ErrorCode::Unsupported);
+      EXPECT_NE(Reply.message().find("ulimit -n"), std::string_view::npos)
+          << Reply.message();
     }
     EXPECT_GT(NumServed, 5);
     EXPECT_GT(NumRefused, 5);
   }
   // When those have gone, there is room again.
   auto R = std::move(*createModelRunner("pipe:" + Name));
-  Expected<int> Answer = Error();
-  for (Deadline Until = Deadline::in(2s); !Answer && !Until.expired();) {
+  Expected<int> Reply = Error();
+  for (Deadline Until = Deadline::in(2s); !Reply && !Until.expired();) {
     R->populateFeatures(std::pair{"x", 7});
-    Answer = R->tryEvaluate<int>();
+    Reply = R->tryEvaluate<int>();
   }
-  ASSERT_TRUE(Answer) << Answer.message();
-  EXPECT_EQ(*Answer, 7);
+  ASSERT_TRUE(Reply) << Reply.message();
+  EXPECT_EQ(*Reply, 7);
   UntilClosed->Write.reset();
   EXPECT_EQ(Model.wait(), 0);
 }
@@ -550,7 +551,7 @@ protected:
           return 1;
         return Body(**R, I);
       }));
-    for (int Met = 0; Met < Count; ++Met) {
+    for (int HandshakeResult = 0; HandshakeResult < Count; ++HandshakeResult) {
       auto Q = next();
       if (!Q || Server->reply(Q->Features))
         ADD_FAILURE() << "a compiler was not met";
@@ -570,8 +571,8 @@ protected:
   /// Asks, and whether its own number came back.
   static bool asks(MLModelRunner &R, int Number) {
     R.populateFeatures(std::pair{"x", Number});
-    Expected<int> Answer = R.tryEvaluate<int>();
-    return Answer && *Answer == Number;
+    Expected<int> Reply = R.tryEvaluate<int>();
+    return Reply && *Reply == Number;
   }
 
   posix::Pipe Gate;
@@ -584,7 +585,7 @@ TEST_F(ServerBatch, HoldsOneQuestionOfEachCompilerThatWaits) {
     auto Batch = Server->nextBatch({8, 2s}, 20s);
     ASSERT_TRUE(Batch) << Batch.takeError().str();
     std::set<std::uint64_t> Sessions;
-    for (const ModelServer::Question &Q : *Batch)
+    for (const ModelServer::Request &Q : *Batch)
       EXPECT_TRUE(Sessions.insert(Q.Session).second) << "twice in one batch";
     // Answers may come in any order.
     for (std::size_t I = Batch->size(); I-- > 0;)
@@ -593,7 +594,7 @@ TEST_F(ServerBatch, HoldsOneQuestionOfEachCompilerThatWaits) {
     Served += Batch->size();
   }
   EXPECT_EQ(Largest, 8u);
-  EXPECT_EQ(Server->statistics().Questions, 48u);
+  EXPECT_EQ(Server->statistics().Requests, 48u);
   EXPECT_LT(Server->statistics().Batches, 48u);
   for (auto &C : Compilers)
     EXPECT_EQ(C->wait(), 0);
@@ -601,18 +602,18 @@ TEST_F(ServerBatch, HoldsOneQuestionOfEachCompilerThatWaits) {
 
 TEST_F(ServerBatch, IsNoLargerThanItMayBeAndPassesNobodyOver) {
   auto Compilers = compilersThatAsk(7, 20);
-  std::map<std::uint64_t, int> Questions;
+  std::map<std::uint64_t, int> Requests;
   for (std::size_t Served = 0; Served < 140;) {
     auto Batch = Server->nextBatch({3, 10ms}, 20s);
     ASSERT_TRUE(Batch) << Batch.takeError().str();
     ASSERT_LE(Batch->size(), 3u);
     for (std::size_t I = 0; I < Batch->size(); ++I) {
-      ++Questions[(*Batch)[I].Session];
+      ++Requests[(*Batch)[I].Session];
       ASSERT_FALSE(Server->reply(I, (*Batch)[I].Features));
     }
     Served += Batch->size();
   }
-  EXPECT_EQ(Questions.size(), 7u);
+  EXPECT_EQ(Requests.size(), 7u);
   for (auto &C : Compilers)
     EXPECT_EQ(C->wait(), 0);
 }
@@ -639,7 +640,7 @@ TEST_F(ServerBatch, CompilerThatDiesInsideOneCostsTheOthersNothing) {
   EXPECT_EQ(Survivors, 3);
 }
 
-TEST_F(ServerBatch, QuestionsLeftUnansweredAreAnsweredWithAnError) {
+TEST_F(ServerBatch, RequestsLeftUnansweredAreAnsweredWithAnError) {
   auto Compilers = compilers(3, [](MLModelRunner &R, int) {
     R.populateFeatures(std::pair{"x", 1});
     return R.tryEvaluate<int>().code() == ErrorCode::Model ? 0 : 1;
@@ -681,20 +682,20 @@ TEST_F(ServerFault, RestartedBetweenTwoDecisionsItIsMetAgain) {
     Child Compiler([&, Scheme] {
       auto R = createModelRunner(Scheme + Name);
       bool Failed = false;
-      for (int Answers = 0, Tries = 0; Answers < 2; ++Tries) {
+      for (int Replies = 0, Tries = 0; Replies < 2; ++Tries) {
         if (Tries == 3)
           return 1;
         (*R)->populateFeatures(std::pair{"x", 5});
-        Expected<int> Answer = (*R)->tryEvaluate<int>();
-        if (Answer && *Answer == 5)
-          ++Answers;
-        else if (!Answer && Answer.code() == ErrorCode::PeerClosed)
+        Expected<int> Reply = (*R)->tryEvaluate<int>();
+        if (Reply && *Reply == 5)
+          ++Replies;
+        else if (!Reply && Reply.code() == ErrorCode::PeerClosed)
           Failed = true;
         else
           return 2;
         ::poll(nullptr, 0, 300);
       }
-      // The question that found the server gone says so; it is not asked
+      // The request that found the server gone says so; it is not asked
       // again behind the pass's back.
       return Failed ? 0 : 3;
     });

@@ -15,7 +15,7 @@
 #include "FaultTest.h"
 #include "MLCompilerBridge/Extend/RunnerFactory.h"
 #include "MLCompilerBridge/Runners/SharedMemoryModelRunner.h"
-#include "Transport/Meeting.h"
+#include "Transport/Handshake.h"
 #include "Transport/SharedMemoryChannel.h"
 
 #include <chrono>
@@ -38,19 +38,19 @@ namespace {
 class RawSharedModel {
 public:
   explicit RawSharedModel(const std::string &Name)
-      : Door(must(UnixListener::listen(Name + ".sock"))) {}
+      : Listener(must(UnixListener::listen(Name + ".sock"))) {}
 
   void meet() {
-    awaitReadable(Door.socket());
-    posix::UniqueFD Guest = Door.accept();
-    awaitReadable(Guest.get());
+    awaitReadable(Listener.socket());
+    posix::UniqueFD Accepted = Listener.accept();
+    awaitReadable(Accepted.get());
     Packet Hello;
-    must(receivePacket(Guest.get(), Hello));
+    must(receivePacket(Accepted.get(), Hello));
     Ends.emplace(must(SharedMemoryEnds::create()));
-    Ends->Socket = std::move(Guest);
+    Ends->Socket = std::move(Accepted);
   }
   void sendTerms() const {
-    sendTerms({Ends->Questions.descriptor(), Ends->Answers.descriptor(),
+    sendTerms({Ends->Requests.descriptor(), Ends->Replies.descriptor(),
                Ends->Doorbell.Write.get()});
   }
   void sendTerms(std::vector<int> Descriptors) const {
@@ -58,21 +58,21 @@ public:
       ::_exit(3);
   }
   void awaitQuestion(std::uint32_t Number) const {
-    while (Ends->Questions.sequence() != Number)
+    while (Ends->Requests.sequence() != Number)
       ::poll(nullptr, 0, 1);
   }
   /// Answers with \p Length bytes, of which \p Message are the first.
   void answer(std::uint32_t Number, std::string_view Message,
               std::uint64_t Length) {
-    std::memcpy(Ends->Answers.message(), Message.data(), Message.size());
-    Ends->Answers.post(Length, Number);
-    Ends->Answers.wake();
+    std::memcpy(Ends->Replies.message(), Message.data(), Message.size());
+    Ends->Replies.post(Length, Number);
+    Ends->Replies.wake();
   }
   void answer(std::uint32_t Number, std::string_view Message) {
     answer(Number, Message, Message.size());
   }
 
-  /// All of the above, for the first question.
+  /// All of the above, for the first request.
   void meetAndAnswer(std::string_view Message) {
     meet();
     sendTerms();
@@ -94,7 +94,7 @@ private:
       ::_exit(4);
   }
 
-  UnixListener Door;
+  UnixListener Listener;
 };
 
 class SharedMemoryFault : public FaultTest {
@@ -201,7 +201,7 @@ TEST_F(SharedMemoryFault, AStoppedModelIsATimeout) {
   expectFailure(ErrorCode::Timeout, "did not answer", ShortWait + Slack);
 }
 
-TEST_F(SharedMemoryFault, AnAnswerToAQuestionThatWasGivenUpIsNeverRead) {
+TEST_F(SharedMemoryFault, AnAnswerToARequestThatWasGivenUpIsNeverRead) {
   Child Model([&] {
     RawSharedModel M(Name);
     M.meet();
@@ -216,14 +216,14 @@ TEST_F(SharedMemoryFault, AnAnswerToAQuestionThatWasGivenUpIsNeverRead) {
   Runner->setTimeout(ShortWait);
   expectFailure(ErrorCode::Timeout, "did not answer", ShortWait + Slack);
   Runner->setTimeout(20s);
-  Expected<int> Answer = ask();
-  ASSERT_TRUE(Answer) << Answer.message();
-  EXPECT_EQ(*Answer, 2);
+  Expected<int> Reply = ask();
+  ASSERT_TRUE(Reply) << Reply.message();
+  EXPECT_EQ(*Reply, 2);
 }
 
 namespace {
 
-/// What a model does with a question instead of answering it.
+/// What a model does with a request instead of answering it.
 struct Lie {
   const char *What;
   ErrorCode Code;
@@ -254,7 +254,7 @@ const Lie Lies[] = {
            sendPacket(M.Ends->Socket.get(), "{\"mlbridge\":2}", {&Memory, 1}));
        M.answer(1, "", SharedRegion::Moved);
      }},
-    {"AnotherNumber", ErrorCode::Malformed, "answered question 5",
+    {"AnotherNumber", ErrorCode::Malformed, "answered request 5",
      [](RawSharedModel &M) { M.answer(5, "{\"out\":1}"); }},
     {"OneByteShort", ErrorCode::Malformed, "JSON",
      [](RawSharedModel &M) { M.answer(1, "{\"out\":1}", 8); }},
@@ -313,7 +313,7 @@ TEST_F(SharedMemoryFault, OnlyASealedMemoryOfTheRightFormIsUsed) {
           ::pwrite(Memory.get(), &C.Capacity, 8, 16) != 8 ||
           ::fcntl(Memory.get(), F_ADD_SEALS, C.Seals) != 0)
         return 5;
-      M.sendTerms({Memory.get(), M.Ends->Answers.descriptor(),
+      M.sendTerms({Memory.get(), M.Ends->Replies.descriptor(),
                    M.Ends->Doorbell.Write.get()});
       ::poll(nullptr, 0, 60'000);
       return 0;
@@ -327,7 +327,7 @@ TEST_F(SharedMemoryFault, TooFewDescriptorsAreNoSession) {
   Child Model([&] {
     RawSharedModel M(Name);
     M.meet();
-    M.sendTerms({M.Ends->Questions.descriptor()});
+    M.sendTerms({M.Ends->Requests.descriptor()});
     ::poll(nullptr, 0, 60'000);
     return 0;
   });
@@ -352,9 +352,9 @@ TEST_F(SharedMemoryFault, ACompilerThatDiesLeavesTheOthersInPeace) {
     });
     connect();
     for (int I = 0; I < 100; ++I) {
-      Expected<int> Answer = ask();
-      ASSERT_TRUE(Answer) << Answer.message();
-      EXPECT_EQ(*Answer, 7);
+      Expected<int> Reply = ask();
+      ASSERT_TRUE(Reply) << Reply.message();
+      EXPECT_EQ(*Reply, 7);
     }
   }
 }
@@ -377,11 +377,11 @@ TEST_F(SharedMemoryFault, ACompilerThatLiesEndsItsOwnSessionOnly) {
       if (!receivePacket(Socket->get(), Theirs) ||
           Theirs.Descriptors.size() != 3)
         return 6;
-      Expected<SharedRegion> Questions =
+      Expected<SharedRegion> Requests =
           SharedRegion::open(std::move(Theirs.Descriptors[0]), "the server");
-      if (!Questions)
+      if (!Requests)
         return 7;
-      if (Questions->post(Length, 1))
+      if (Requests->post(Length, 1))
         (void)!::write(Theirs.Descriptors[2].get(), "", 1);
       // The server closes its end of the socket.
       ::poll(&P, 1, 60'000);

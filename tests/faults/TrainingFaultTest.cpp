@@ -79,10 +79,10 @@ public:
 
   /// The compiler's next message.
   Advice receive() {
-    auto Question = Server->next(Deadline::in(std::chrono::seconds(30)));
-    if (!Question)
+    auto Request = Server->next(Deadline::in(std::chrono::seconds(30)));
+    if (!Request)
       ::_exit(4);
-    return Advice(Question->Features);
+    return Advice(Request->Features);
   }
   void say(std::string_view Command, std::optional<float> Action = {}) {
     FeatureSet Message;

@@ -17,7 +17,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "Transport/Meeting.h"
+#include "Transport/Handshake.h"
 
 #include "Fuzz.h"
 #include "Support/PrintableText.h"

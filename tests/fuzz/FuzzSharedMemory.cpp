@@ -21,7 +21,7 @@
 #include "Fuzz.h"
 #include "MLCompilerBridge/Advice.h"
 #include "Server/ServerSession.h"
-#include "Transport/Meeting.h"
+#include "Transport/Handshake.h"
 #include "Transport/SharedMemoryChannel.h"
 
 #include <algorithm>
@@ -401,7 +401,7 @@ namespace {
 class Compiler {
 public:
   explicit Compiler(Program &Next)
-      : Next(Next), Questions(makeMemory(Next)), Answers(makeMemory(Next)) {
+      : Next(Next), Requests(makeMemory(Next)), Replies(makeMemory(Next)) {
     int Ends[2];
     require(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, Ends) == 0,
             "there is a connection", std::strerror(errno));
@@ -417,7 +417,7 @@ public:
     constexpr int MaxSteps = 24;
     for (int I = 0; I < MaxSteps && !Next.isOver() && step(); ++I)
       ;
-    // Who keeps the memory of a question can go on to read it.
+    // Who keeps the memory of a request can go on to read it.
     for (const Kept &K : Keepsakes)
       Sink = touch(K.Data);
   }
@@ -461,8 +461,8 @@ private:
   }
 
   Program &Next;
-  Memory Questions, Answers;
-  /// Where the next question is announced, if it lies in a larger memory.
+  Memory Requests, Replies;
+  /// Where the next request is announced, if it lies in a larger memory.
   std::optional<Memory> Outgrown;
   UniqueFD Socket, ModelsSocket;
   std::uint32_t Asked = 0;
@@ -470,9 +470,9 @@ private:
   std::unique_ptr<ServerSession> Session;
   SerDes::Kind Format = SerDes::Kind::Bitstream;
   /// Whether only the model's end has written to the answers.
-  bool AnswersAreTheirs = true;
+  bool RepliesAreTheirs = true;
   std::vector<TensorView> Last;
-  ModelServer::Question::LayoutId LastLayout;
+  ModelServer::Request::LayoutId LastLayout;
   struct Kept {
     Span<const std::byte> Data;
     std::shared_ptr<const void> Memory;
@@ -500,7 +500,7 @@ bool Compiler::connect() {
             "a memory has room for what it claims");
     return std::move(*Region);
   };
-  std::optional<SharedRegion> In = Open(Questions), Out = Open(Answers);
+  std::optional<SharedRegion> In = Open(Requests), Out = Open(Replies);
   Expected<posix::Pipe> Doorbell = posix::makePipe();
   if (!In || !Out || !Doorbell)
     return false;
@@ -522,20 +522,20 @@ bool Compiler::step() {
   switch (Next.byte() % 8) {
   case 0: { // Any bytes, anywhere.
     const std::size_t Offset = Next.number(2);
-    Questions.write(Offset, Next.bytes(Next.byte()));
+    Requests.write(Offset, Next.bytes(Next.byte()));
     return true;
   }
   case 1: // A word that matters.
-    Questions.write(place(), special(Next));
+    Requests.write(place(), special(Next));
     return true;
   case 2:
-    AnswersAreTheirs = false;
-    Answers.write(place(), special(Next));
+    RepliesAreTheirs = false;
+    Replies.write(place(), special(Next));
     return true;
   case 3:
     sendMemory();
     return true;
-  case 4: // Another number than that of the next question.
+  case 4: // Another number than that of the next request.
     Asked = static_cast<std::uint32_t>(Next.number(1));
     return true;
   case 5:
@@ -564,8 +564,8 @@ void Compiler::writeMessage() {
   if (Next.byte() % 4 == 0)
     return;
   const std::string_view Message = Next.bytes(Next.number(2) % 2048);
-  Questions.write(MessageAt, Message);
-  Questions.write<std::uint64_t>(LengthAt, Message.size());
+  Requests.write(MessageAt, Message);
+  Requests.write<std::uint64_t>(LengthAt, Message.size());
 }
 
 /// Sends a descriptor, or none, or several, of a larger memory.
@@ -581,8 +581,8 @@ void Compiler::sendMemory() {
   if (Outgrown || Next.byte() % 4 == 0)
     return;
   Larger.write<std::uint32_t>(SequenceAt, Asked + 1);
-  Questions.write(LengthAt, SharedRegion::Moved);
-  Outgrown = std::exchange(Questions, std::move(Larger));
+  Requests.write(LengthAt, SharedRegion::Moved);
+  Outgrown = std::exchange(Requests, std::move(Larger));
 }
 
 /// Asks what is in the memory; false once the session is over.
@@ -590,10 +590,10 @@ bool Compiler::ask() {
   ++Asked;
   HasSprung = false;
   if (Outgrown) {
-    Questions.write(SequenceAt, Asked);
+    Requests.write(SequenceAt, Asked);
     Outgrown->write(SequenceAt, Asked);
   } else {
-    Questions.write(SequenceAt, Asked);
+    Requests.write(SequenceAt, Asked);
   }
   Expected<ServerChannel::Progress> Progress = Session->channel().advance();
   Outgrown.reset();
@@ -608,7 +608,7 @@ bool Compiler::ask() {
   const Span<const std::byte> Message = Session->channel().message();
   require(Message.size() <= MaxMessage, "the limit holds");
   const std::string Sent(
-      Questions.read(MessageAt, HasSprung ? 0 : Message.size()));
+      Requests.read(MessageAt, HasSprung ? 0 : Message.size()));
   return decode(Sent);
 }
 
@@ -618,7 +618,7 @@ bool Compiler::decode(std::string_view Sent) {
   const Span<const std::byte> Message = Session->channel().message();
   const bool HadSprung = HasSprung;
   std::optional<ReadableOnly> Readable(Message);
-  Expected<ModelServer::Question> Q = Session->decode();
+  Expected<ModelServer::Request> Q = Session->decode();
   Readable.reset();
   if (!Q) {
     require(!Q.message().empty(), "errors are words");
@@ -643,7 +643,7 @@ bool Compiler::decode(std::string_view Sent) {
     Keepsakes.push_back({View.bytes(), Q->Memory});
   // Once it was read, the compiler may write what it likes there, too.
   if (Next.byte() % 2)
-    Questions.write(MessageAt, std::string(Message.size(), char(Next.byte())));
+    Requests.write(MessageAt, std::string(Message.size(), char(Next.byte())));
   if (Next.byte() % 2)
     maybeSetTraps();
   requireSound(Q->Features, Message);
@@ -655,16 +655,16 @@ bool Compiler::answer(Span<const TensorView> Tensors) {
   if (Session->reply(Tensors))
     return false;
   std::uint64_t Length = 0;
-  std::memcpy(&Length, Answers.read(LengthAt, 8).data(), sizeof(Length));
-  if (!AnswersAreTheirs || HasSprung)
+  std::memcpy(&Length, Replies.read(LengthAt, 8).data(), sizeof(Length));
+  if (!RepliesAreTheirs || HasSprung)
     return true;
   // In another memory, and no longer here.
   if (Length == SharedRegion::Moved) {
-    AnswersAreTheirs = false;
+    RepliesAreTheirs = false;
     return true;
   }
   Disarmed Here;
-  test::Message Copy(Answers.read(MessageAt, Length));
+  test::Message Copy(Replies.read(MessageAt, Length));
   std::unique_ptr<BaseSerDes> Reader = SerDes::create(Format);
   Result Read = Reader->deserializeQuestion(Copy.bytes());
   require(bool(Read), "an answer can be read", Read.message());

@@ -4,7 +4,7 @@
 """Reads any bytes as LLVM's interactive channel, all at once and in pieces.
 
 The first byte of an input says which of LLVM's advisors reads, and how long the pieces
-are at least. However they are cut, the questions are the same, or the error is, which
+are at least. However they are cut, the requests are the same, or the error is, which
 is Malformed or SchemaMismatch. No more comes out than went in.
 """
 
@@ -26,7 +26,7 @@ _MOST = 1 << 15
 class _Conversation:
     """What a decoder made of its bytes."""
 
-    questions: list[tuple[str, int, dict[str, bytes]]] = field(default_factory=list)
+    requests: list[tuple[str, int, dict[str, bytes]]] = field(default_factory=list)
     contexts: list[str] = field(default_factory=list)
     has_rest: bool = False
     error: str = ""
@@ -44,9 +44,9 @@ def check(data: bytes) -> None:
     # Each costs some calls of the system.
     pieces = _read(text, max(1 + kind // 4, len(text) // 16), advisor)
     require(whole == pieces, "pieces make no difference", (whole, pieces))
-    size = sum(len(v) for _, _, q in whole.questions for v in q.values())
+    size = sum(len(v) for _, _, q in whole.requests for v in q.values())
     shortest = len(b'{"observation":0}\n\n')
-    require(size + shortest * len(whole.questions) <= len(text), "questions take bytes")
+    require(size + shortest * len(whole.requests) <= len(text), "requests take bytes")
 
 
 def _read(text: bytes, piece: int, advisor: advisors.Advisor | None) -> _Conversation:
@@ -59,7 +59,7 @@ def _read(text: bytes, piece: int, advisor: advisors.Advisor | None) -> _Convers
             os.write(writer, text[start : start + piece])
             while decoder.receive():
                 while decoder.advance():
-                    _add_question(found, decoder, advisor)
+                    _add_request(found, decoder, advisor)
         found.has_rest = decoder.has_rest
     except (Malformed, SchemaMismatch) as error:
         require_printable(error)
@@ -72,7 +72,7 @@ def _read(text: bytes, piece: int, advisor: advisors.Advisor | None) -> _Convers
     return found
 
 
-def _add_question(
+def _add_request(
     found: _Conversation, decoder: channel.Decoder, advisor: advisors.Advisor | None
 ) -> None:
     features = decoder.features
@@ -82,16 +82,16 @@ def _add_question(
         require(isinstance(value, np.ndarray), "features are arrays", name)
         assert isinstance(value, np.ndarray)
         values[name] = value.tobytes()
-    found.questions.append((decoder.context, decoder.index, values))
+    found.requests.append((decoder.context, decoder.index, values))
     if advisor is None:
         return
     # What LLVM must not be told is refused, whatever it has asked.
     try:
-        answer = advisor.encode(0, features)
+        reply = advisor.encode(0, features)
     except SchemaMismatch as error:
         require(isinstance(advisor, advisors.Eviction), "0 is legal", error)
     else:
-        require(len(answer) == advisor.advice.nbytes, "an answer has its size", answer)
+        require(len(reply) == advisor.advice.nbytes, "an answer has its size", reply)
         if isinstance(advisor, advisors.Eviction):
             mask = features["mask"]
             assert isinstance(mask, np.ndarray)

@@ -102,7 +102,7 @@ protected:
     return Found ? Found->Sizes.TextSize.value_or(0) : 0;
   }
 
-  /// A policy that answers \p Values to each question.
+  /// A policy that answers \p Values to each request.
   Expected<SearchResult> find(std::vector<float> Values, SearchOptions How) {
     FunctionRunner Runner([&](const FeatureSet &, Deadline, FeatureSet &Out) {
       ++Asked;
@@ -267,7 +267,7 @@ TEST_F(SearchTest, AnswersAreChecked) {
   };
   EXPECT_EQ(Ask("out", std::int64_t(3))->Action, 3U);
   EXPECT_EQ(Ask("action", 2.0F)->Action, 2U);
-  Expected<PhaseOrderingPolicy::Answer> Values =
+  Expected<PhaseOrderingPolicy::Reply> Values =
       Ask("logits", std::vector<float>{1, 4, 4, 2});
   ASSERT_TRUE(Values);
   EXPECT_EQ(Values->Action, 1U);

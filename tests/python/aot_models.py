@@ -156,7 +156,7 @@ def graph_inputs(n: int, random: np.random.Generator) -> dict[str, NDArray[Any]]
     }
 
 
-def questions(name: str) -> Iterator[dict[str, NDArray[Any]]]:
+def requests(name: str) -> Iterator[dict[str, NDArray[Any]]]:
     """What each model is asked."""
     random = np.random.default_rng(9)
 

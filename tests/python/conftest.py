@@ -130,11 +130,11 @@ def libraries_in(folder: Path) -> list[str]:
     return found
 
 
-def assert_answers_alike(specs: list[str], features: dict[str, Any]) -> None:
+def assert_replies_alike(specs: list[str], features: dict[str, Any]) -> None:
     """Of a runner each, which are all there at once."""
     with contextlib.ExitStack() as stack:
         runners = [stack.enter_context(ModelRunner(spec)) for spec in specs]
-        answers = [runner.evaluate(features) for runner in runners]
-    for answer in answers[1:]:
-        for name, value in answers[0].items():
-            np.testing.assert_array_equal(answer[name], value)
+        replies = [runner.evaluate(features) for runner in runners]
+    for reply in replies[1:]:
+        for name, value in replies[0].items():
+            np.testing.assert_array_equal(reply[name], value)

@@ -4,7 +4,7 @@
 """Exports policies of a framework that has a virtual environment of its own.
 
 Run by its Python, with the folder for the files: each .onnx file gets an .npz file with
-questions (``in:NAME``) and the framework's own answers (``out:NAME``).
+requests (``in:NAME``) and the framework's own answers (``out:NAME``).
 """
 
 import sys
@@ -45,10 +45,10 @@ def draw_named() -> dict[str, Any]:
 
 
 def save(
-    path: Path, policy: Any, asked: Mapping[str, Any], answers: Any, **how: Any
+    path: Path, policy: Any, asked: Mapping[str, Any], replies: Any, **how: Any
 ) -> None:
     export(policy, path, **how)
-    found = answers if isinstance(answers, Mapping) else {"output": answers}
+    found = replies if isinstance(replies, Mapping) else {"output": replies}
     arrays = {f"in:{name}": value for name, value in asked.items()}
     arrays |= {f"out:{name}": np.asarray(value) for name, value in found.items()}
     np.savez(path.with_suffix(".npz"), **arrays)
@@ -117,8 +117,8 @@ def keras(folder: Path) -> None:
         ]
     )
     asked = draw()
-    answers = model(in_a_row(asked), training=False)
-    save(folder / "sequential.onnx", model, asked, answers, features=ROW)
+    replies = model(in_a_row(asked), training=False)
+    save(folder / "sequential.onnx", model, asked, replies, features=ROW)
     model.save(folder / "sequential.keras")
 
     size = keras.Input((1,), name="size", dtype="int64")

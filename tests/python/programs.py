@@ -124,10 +124,10 @@ def in_threads(work: Callable[[int], object], count: int) -> None:
         thread.join(60)
 
 
-def answer_of(spec: str, *question: Any, **more: Any) -> Any:
-    """What a runner of its own answers to one question."""
+def reply_of(spec: str, *request: Any, **more: Any) -> Any:
+    """What a runner of its own answers to one request."""
     with create_model_runner(spec) as runner:
-        return runner.evaluate(*question, **more)
+        return runner.evaluate(*request, **more)
 
 
 def run_cli(*arguments: object, status: int = 0) -> str:
@@ -161,7 +161,7 @@ def asked(
 
 
 def raising(error: Callable[[Features], BaseException]) -> Policy:
-    """A policy that fails so on each question."""
+    """A policy that fails so on each request."""
 
     def policy(features: Features) -> Any:
         raise error(features)

@@ -20,7 +20,7 @@ from onnx import TensorProto, helper
 from typer.testing import CliRunner
 
 import aot_models
-from conftest import MODULES, assert_answers_alike, assert_close, libraries_in
+from conftest import MODULES, assert_replies_alike, assert_close, libraries_in
 from mlbridge import Features, ModelRunner, inprocess, serving
 from mlbridge.aot import compile_model, default_name
 from mlbridge.aot.check import check
@@ -34,7 +34,7 @@ from mlbridge.errors import (
     Unsupported,
 )
 from mlbridge.runtimes import tvm
-from programs import answer_of, run_cli, run_program, shell_script
+from programs import reply_of, run_cli, run_program, shell_script
 
 TOLERANCE = 1e-5
 
@@ -109,7 +109,7 @@ def test_answers_are_those_of_onnx_runtime(
     else:
         spec = in_process(backend, model)
     with server, ModelRunner(spec) as runner:
-        for features in aot_models.questions(kind):
+        for features in aot_models.requests(kind):
             found = runner.evaluate(features)
             expected = reference(features)
             assert sorted(found) == sorted(expected)
@@ -120,14 +120,14 @@ def test_answers_are_those_of_onnx_runtime(
 def test_a_library_is_loaded_once_for_all_runners(aot_folder: Path) -> None:
     library = (aot_folder / "libmlp.so").resolve()
     specs = [f"aot:{library}", f"fallback|aot:{library}", f"aot:{library}"]
-    assert_answers_alike(specs, next(aot_models.questions("mlp")))
+    assert_replies_alike(specs, next(aot_models.requests("mlp")))
     assert libraries_in(library.parent).count(str(library)) == 1
 
 
 @pytest.mark.parametrize("name", ["from", "to"])
 def test_an_index_beyond_the_table_is_no_access(aot_folder: Path, name: str) -> None:
     with ModelRunner(f"aot:{aot_folder}/libedges.so") as runner:
-        features = next(aot_models.questions("edges"))
+        features = next(aot_models.requests("edges"))
         runner.evaluate(features)
         for wrong in (1, -2, 1 << 40):
             asked = features | {name: np.full_like(features[name], wrong)}
@@ -276,7 +276,7 @@ def test_exponentials_to_the_ends_of_what_there_is(tmp_path: Path) -> None:
     with np.errstate(over="ignore"):
         expected = np.concatenate([np.exp(x), np.tanh(x)])
     for cpu in ("", "?cpu=baseline"):
-        found = answer_of(f"aot:{made}{cpu}", {"x": x})["y"]
+        found = reply_of(f"aot:{made}{cpu}", {"x": x})["y"]
         np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=1e-37)
 
 
@@ -399,7 +399,7 @@ def test_code_that_decides_by_size_is_not_made(tmp_path: Path) -> None:
 def test_an_extent_that_is_pinned(tmp_path: Path) -> None:
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     made = compile_here(model(nodes, [None, 3], [None, 3]), tmp_path, pin={"x:0": 2})
-    assert answer_of(f"aot:{made}", {"x": np.ones((2, 3), np.float32)})["y"].sum() == 6
+    assert reply_of(f"aot:{made}", {"x": np.ones((2, 3), np.float32)})["y"].sum() == 6
     with pytest.raises(InvalidArgument, match="no free extent 'batch'; it has x:0"):
         compile_model(tmp_path / "m.onnx", made, pin={"batch": 2})
 
@@ -514,7 +514,7 @@ def test_the_command_line(tmp_path: Path) -> None:
         r"emx-onnx-cgen [\d.]+: .*KiB in .* agrees with .*baseline: \d+ evaluations"
     )
     assert re.search(pattern, " ".join(said.split()))
-    assert "score" in answer_of(f"aot:{output}", next(aot_models.questions("several")))
+    assert "score" in reply_of(f"aot:{output}", next(aot_models.requests("several")))
 
 
 @pytest.mark.parametrize(

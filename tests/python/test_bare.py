@@ -118,9 +118,9 @@ def of(x: int) -> bytes:
     ],
     ids=repr,
 )
-def test_answers_in_bytes(name: str, answer: Any, expected: bytes) -> None:
+def test_answers_in_bytes(name: str, reply: Any, expected: bytes) -> None:
     """Python's numbers are C's int and float there; an array has its own type."""
-    with mlbridge.serving(lambda _: answer, f"pipe:{name}"), compiler(name) as peer:
+    with mlbridge.serving(lambda _: reply, f"pipe:{name}"), compiler(name) as peer:
         assert ask(peer, of(1)) == expected
 
 
@@ -148,11 +148,11 @@ def test_features_in_bytes(name: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "expected"), [(7, 7), (0.5, 0.5), (True, True), ([1, 2], [1, 2])]
 )
-def test_json(name: str, answer: Any, expected: Any) -> None:
+def test_json(name: str, reply: Any, expected: Any) -> None:
     def policy(features: mlbridge.Features) -> Any:
         assert features["size"] == 12
         assert_same(features["weights"], np.array([0.5, 1.5]))
-        return answer
+        return reply
 
     with (
         mlbridge.serving(policy, f"pipe:{name}?serdes=json", on_error="raise"),
@@ -240,10 +240,10 @@ def test_what_they_cannot_be_told(
     name: str, serves: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It ends their session, and nobody else's."""
-    answer, says = (DEFERRALS | FAILURES)[serves]
+    reply, says = (DEFERRALS | FAILURES)[serves]
 
     def policy(features: mlbridge.Features) -> Any:
-        return 7 if features["x"] == 1 else answer(features)
+        return 7 if features["x"] == 1 else reply(features)
 
     with asked(policy, name, "?max-message=64KiB") as (served, runner):
         for session in (1, 3):
@@ -337,4 +337,4 @@ def test_a_shape_that_is_too_large(name: str, caplog: pytest.LogCaptureFixture) 
             assert is_dropped(peer, HUGE)
         assert runner.evaluate({"x": 1}, int) == 7
     assert "session 1" in caplog.text
-    assert served.statistics.questions == 2
+    assert served.statistics.requests == 2

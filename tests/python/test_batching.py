@@ -24,9 +24,9 @@ from mlbridge import (
     serving,
     stack,
 )
-from mlbridge.doors import open_doors
+from mlbridge.listeners import open_listeners
 from mlbridge.errors import InvalidArgument
-from programs import Started, answer_of, in_threads, raising, until
+from programs import Started, reply_of, in_threads, raising, until
 
 COMPILERS = 8
 
@@ -35,25 +35,25 @@ class Crowd:
     """Threads that ask at the same moment, each through a runner of its own."""
 
     def __init__(self, specs: Sequence[str]) -> None:
-        self.answers: list[list[Any]] = [[] for _ in specs]
+        self.replies: list[list[Any]] = [[] for _ in specs]
         self._barrier = threading.Barrier(len(specs))
         self._specs = specs
 
-    def ask(self, questions: Sequence[Features], rounds: int = 1) -> None:
-        """Each asks its own question so often; failures are answers, too."""
-        in_threads(lambda i: self._ask(i, questions[i], rounds), len(self._specs))
+    def ask(self, requests: Sequence[Features], rounds: int = 1) -> None:
+        """Each asks its own request so often; failures are answers, too."""
+        in_threads(lambda i: self._ask(i, requests[i], rounds), len(self._specs))
 
-    def _ask(self, index: int, question: Features, rounds: int) -> None:
+    def _ask(self, index: int, request: Features, rounds: int) -> None:
         with create_model_runner(self._specs[index]) as runner:
-            # So that all have met the server before the questions that count.
+            # So that all have met the server before the requests that count.
             runner.evaluate({"x": 0}, int)
             self._barrier.wait(30)
             for _ in range(rounds):
                 try:
-                    answer: Any = runner.evaluate(question, int)
+                    reply: Any = runner.evaluate(request, int)
                 except Exception as failure:
-                    answer = failure
-                self.answers[index].append(answer)
+                    reply = failure
+                self.replies[index].append(reply)
 
 
 def specs(name: str, count: int = COMPILERS) -> list[str]:
@@ -65,20 +65,20 @@ def name(tmp_path: Path) -> str:
     return str(tmp_path / "model")
 
 
-def test_questions_that_wait_together_are_answered_together(name: str) -> None:
+def test_requests_that_wait_together_are_answered_together(name: str) -> None:
     sizes: list[int] = []
 
     @batched
-    def double(questions: Sequence[Features]) -> Any:
-        sizes.append(len(questions))
-        return 2 * stack(questions)["x"]
+    def double(requests: Sequence[Features]) -> Any:
+        sizes.append(len(requests))
+        return 2 * stack(requests)["x"]
 
     crowd = Crowd(specs(name))
     with serving(double, f"pipe:{name}", max_batch=COMPILERS, max_delay=0.5) as served:
         crowd.ask([{"x": i} for i in range(COMPILERS)], rounds=10)
-    assert crowd.answers == [[2 * i] * 10 for i in range(COMPILERS)]
+    assert crowd.replies == [[2 * i] * 10 for i in range(COMPILERS)]
     assert max(sizes) == COMPILERS
-    assert sum(sizes) == served.statistics.questions == 11 * COMPILERS
+    assert sum(sizes) == served.statistics.requests == 11 * COMPILERS
     assert served.statistics.batches == len(sizes) < 11 * COMPILERS
     assert served.statistics.batch_size == sum(sizes) / len(sizes)
 
@@ -87,25 +87,25 @@ def test_a_batch_is_no_larger_than_it_may_be(name: str) -> None:
     sizes: list[int] = []
 
     @batched
-    def policy(questions: Sequence[Features]) -> Any:
-        sizes.append(len(questions))
-        return [int(q["x"]) for q in questions]
+    def policy(requests: Sequence[Features]) -> Any:
+        sizes.append(len(requests))
+        return [int(q["x"]) for q in requests]
 
     crowd = Crowd(specs(name))
     with serving(policy, f"pipe:{name}", max_batch=3, max_delay=0.01):
         crowd.ask([{"x": i} for i in range(COMPILERS)], rounds=20)
     assert max(sizes) <= 3
-    assert crowd.answers == [[i] * 20 for i in range(COMPILERS)]
+    assert crowd.replies == [[i] * 20 for i in range(COMPILERS)]
 
 
-def test_a_function_of_one_question_is_never_given_more(name: str) -> None:
+def test_a_function_of_one_request_is_never_given_more(name: str) -> None:
     crowd = Crowd(specs(name))
     with serving(lambda f: f["x"] + 1, f"pipe:{name}", max_batch=32, max_delay=1.0):
         started = time.monotonic()
         crowd.ask([{"x": i} for i in range(COMPILERS)], rounds=3)
         # Nor does it wait for more.
         assert time.monotonic() - started < 5
-    assert crowd.answers == [[i + 1] * 3 for i in range(COMPILERS)]
+    assert crowd.replies == [[i + 1] * 3 for i in range(COMPILERS)]
 
 
 @pytest.mark.parametrize(
@@ -118,69 +118,69 @@ def test_a_function_of_one_question_is_never_given_more(name: str) -> None:
 )
 def test_a_liar_fails_alone(name: str, wrong: Features, expected: str) -> None:
     @batched
-    def policy(questions: Sequence[Features]) -> Any:
-        if any(q["x"] == "text" for q in questions if isinstance(q["x"], str)):
+    def policy(requests: Sequence[Features]) -> Any:
+        if any(q["x"] == "text" for q in requests if isinstance(q["x"], str)):
             raise TypeError("a text is no number")
-        rows = stack(questions)["x"]
+        rows = stack(requests)["x"]
         if rows.ndim != 1:
             raise ValueError("vectors are not expected")
         return rows + 1
 
-    questions: list[Features] = [{"x": i} for i in range(COMPILERS)]
-    questions[3] = wrong
+    requests: list[Features] = [{"x": i} for i in range(COMPILERS)]
+    requests[3] = wrong
     crowd = Crowd(specs(name))
     with serving(policy, f"pipe:{name}", max_batch=COMPILERS, max_delay=0.5) as served:
-        crowd.ask(questions)
-    for index, (answer,) in enumerate(crowd.answers):
+        crowd.ask(requests)
+    for index, (reply,) in enumerate(crowd.replies):
         if index == 3:
-            assert isinstance(answer, ModelError)
-            assert expected in str(answer)
+            assert isinstance(reply, ModelError)
+            assert expected in str(reply)
         else:
-            assert answer == index + 1
+            assert reply == index + 1
     assert served.statistics.errors == 1
 
 
 @pytest.mark.parametrize("answers", [[], [1], [1] * 99])
-def test_a_wrong_number_of_answers_is_a_failure(name: str, answers: list[int]) -> None:
+def test_a_wrong_number_of_answers_is_a_failure(name: str, replies: list[int]) -> None:
     @batched
-    def policy(questions: Sequence[Features]) -> Any:
-        return answers if questions[0]["x"] else [0] * len(questions)
+    def policy(requests: Sequence[Features]) -> Any:
+        return replies if requests[0]["x"] else [0] * len(requests)
 
     crowd = Crowd(specs(name, 2))
     with serving(policy, f"pipe:{name}", max_batch=2, max_delay=0.5):
         crowd.ask([{"x": 1}, {"x": 1}])
-    for (answer,) in crowd.answers:
+    for (reply,) in crowd.replies:
         # A single answer is right for each alone.
-        if len(answers) == 1:
-            assert answer == 1
+        if len(replies) == 1:
+            assert reply == 1
         else:
-            assert isinstance(answer, ModelError)
-            assert f"{len(answers)} answers to 1 questions" in str(answer)
+            assert isinstance(reply, ModelError)
+            assert f"{len(answers)} answers to 1 requests" in str(reply)
 
 
-def test_a_single_question_is_asked_once(name: str) -> None:
+def test_a_single_request_is_asked_once(name: str) -> None:
     calls: list[int] = []
 
     @batched
-    def policy(questions: Sequence[Features]) -> Any:
-        calls.append(len(questions))
+    def policy(requests: Sequence[Features]) -> Any:
+        calls.append(len(requests))
         raise ValueError("no")
 
     with (
         serving(policy, f"pipe:{name}", max_batch=8),
         pytest.raises(ModelError, match="no"),
     ):
-        answer_of(f"pipe:{name}", {"x": 1}, int)
+        reply_of(f"pipe:{name}", {"x": 1}, int)
     assert calls == [1]
 
 
 def test_a_dict_is_no_list_of_answers(name: str) -> None:
-    policy = batched(lambda questions: {"out": [1]})  # type: ignore[arg-type, return-value]
+    policy = batched(lambda requests: {"out": [1]})  # type: ignore[arg-type, return-value]
     with (
         serving(policy, f"pipe:{name}"),
         pytest.raises(ModelError, match=r"returns a list or an array.* found dict"),
     ):
-        answer_of(f"pipe:{name}", {"x": 1}, int)
+        reply_of(f"pipe:{name}", {"x": 1}, int)
 
 
 def test_a_model_that_has_failed_keeps_nobody_waiting(name: str) -> None:
@@ -189,7 +189,7 @@ def test_a_model_that_has_failed_keeps_nobody_waiting(name: str) -> None:
     def ask() -> None:
         with serving(policy, f"pipe:{name}", on_error="raise"):
             with pytest.raises(ModelError):
-                answer_of(f"pipe:{name}?timeout=20s", {"x": 1}, int)
+                reply_of(f"pipe:{name}?timeout=20s", {"x": 1}, int)
             until(lambda: not Path(f"{name}.sock").exists())
 
     with pytest.raises(ValueError, match="no"):
@@ -201,8 +201,8 @@ def test_one_model_at_several_places(tmp_path: Path) -> None:
     places = [f"pipe:{first}", f"shm:{first}", f"shm:{second}"]
     with serving(lambda f: f["x"] + 1, places) as served:
         for spec in (f"pipe:{first}", f"shm:{first}", f"shm:{second}"):
-            assert answer_of(spec, {"x": 41}, int) == 42
-        # Of these, one alone has a door for bare compilers.
+            assert reply_of(spec, {"x": 41}, int) == 42
+        # Of these, one alone has a listener for bare compilers.
         assert Path(f"{first}.in").exists()
         assert not Path(f"{second}.in").exists()
     assert served.statistics.sessions == 3
@@ -211,9 +211,9 @@ def test_one_model_at_several_places(tmp_path: Path) -> None:
 
 def test_places_that_contradict_each_other(name: str) -> None:
     with pytest.raises(InvalidArgument, match="contradicts another place"):
-        open_doors([f"pipe:{name}?serdes=json", f"pipe:{name}"])
+        open_listeners([f"pipe:{name}?serdes=json", f"pipe:{name}"])
     with pytest.raises(InvalidArgument, match="contradicts another place"):
-        open_doors([f"pipe:{name}", f"shm:{name}?max-message=1MiB"])
+        open_listeners([f"pipe:{name}", f"shm:{name}?max-message=1MiB"])
     with pytest.raises(InvalidArgument, match="needs a place"):
         serve(lambda f: 1, [])
 
@@ -230,20 +230,20 @@ def test_impossible_batches(name: str, size: int, delay: float) -> None:
 
 
 def test_stack() -> None:
-    questions: list[Features] = [
+    requests: list[Features] = [
         {"n": np.array(i), "v": np.full((2, 3), i, np.float32), "name": f"f{i}"}
         for i in range(4)
     ]
-    stacked = stack(questions)
+    stacked = stack(requests)
     np.testing.assert_array_equal(stacked["n"], np.arange(4))
     assert (stacked["v"].shape, stacked["v"].dtype) == ((4, 2, 3), np.float32)
     assert stacked["name"] == ["f0", "f1", "f2", "f3"]
-    questions[2]["v"] = np.zeros((3, 2), np.float32)
+    requests[2]["v"] = np.zeros((3, 2), np.float32)
     with pytest.raises(SchemaMismatch, match=r"feature 'v' .* \(2, 3\) .* \(3, 2\)"):
-        stack(questions)
-    del questions[2]["v"]
+        stack(requests)
+    del requests[2]["v"]
     with pytest.raises(SchemaMismatch, match=r"\['v'\]"):
-        stack(questions)
+        stack(requests)
 
 
 SLOW_SERVER = """
@@ -252,20 +252,20 @@ def slow(features):
     print("asked", flush=True)
     time.sleep(1)
     return 7
-print(mlbridge.serve(slow, sys.argv[1]).questions, flush=True)
+print(mlbridge.serve(slow, sys.argv[1]).requests, flush=True)
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_question_at_hand_is_answered(name: str, number: signal.Signals) -> None:
+def test_the_request_at_hand_is_answered(name: str, number: signal.Signals) -> None:
     with (
         Started(SLOW_SERVER, f"pipe:{name}", stderr=None) as process,
         ThreadPoolExecutor() as executor,
     ):
-        answer = executor.submit(answer_of, f"pipe:{name}", {"x": 1}, int)
+        reply = executor.submit(reply_of, f"pipe:{name}", {"x": 1}, int)
         assert process.stdout.readline() == "asked\n"
         process.send_signal(number)
-        assert answer.result(20) == 7
+        assert reply.result(20) == 7
         process.wait(20)
     assert list(Path(name).parent.iterdir()) == []
 
@@ -276,7 +276,7 @@ def test_a_second_signal_does_not_wait(name: str) -> None:
         Started(slower, f"pipe:{name}", stderr=None) as process,
         ThreadPoolExecutor() as executor,
     ):
-        answer = executor.submit(answer_of, f"pipe:{name}", {"x": 1}, int)
+        reply = executor.submit(reply_of, f"pipe:{name}", {"x": 1}, int)
         assert process.stdout.readline() == "asked\n"
         started = time.monotonic()
         process.send_signal(signal.SIGINT)
@@ -285,5 +285,5 @@ def test_a_second_signal_does_not_wait(name: str) -> None:
         process.wait(20)
         assert time.monotonic() - started < 10
         with pytest.raises(Exception, match="ended or closed"):
-            answer.result(20)
+            reply.result(20)
     assert list(Path(name).parent.iterdir()) == []

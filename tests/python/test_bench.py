@@ -108,10 +108,10 @@ def test_wrong_answers_are_found() -> None:
     products = [np.dot(work.weights[:n], work.features[:n]) for n in work.lengths]
     work.check("fc", np.array(products, np.float32))
     for wrong in (np.nextafter(right[2], np.float32(9)), np.nan, right[1]):
-        answers = right.copy()
-        answers[2] = wrong
+        replies = right.copy()
+        replies[2] = wrong
         with pytest.raises(ModelError, match="a wrong answer of echo to 50000"):
-            work.check("echo", answers)
+            work.check("echo", replies)
     # One feature too few.
     few = [np.dot(work.weights[: n - 1], work.features[: n - 1]) for n in work.lengths]
     with pytest.raises(ModelError, match="a wrong answer of fc to 10 "):
@@ -238,12 +238,12 @@ def test_the_models_are_what_they_are_called(tmp_path: Path) -> None:
     for name, length in (("echo", 40), ("fc", 40), ("mlp", MLP[0])):
         model = InProcessModel(name, length)
         runner = ModelRunner(f"onnx:{cache.onnx(model)}")
-        answer = runner.evaluate({"x": work.features[:length]}, np.float32, many=True)
-        model.check(work, answer)
+        reply = runner.evaluate({"x": work.features[:length]}, np.float32, many=True)
+        model.check(work, reply)
         with pytest.raises(ModelError, match=f"a wrong answer of {name}"):
-            model.check(work, answer + np.float32(0.01))
+            model.check(work, reply + np.float32(0.01))
     with pytest.raises(ModelError, match="expected 15 numbers, found 1"):
-        InProcessModel("mlp", MLP[0]).check(work, answer[:1])
+        InProcessModel("mlp", MLP[0]).check(work, reply[:1])
 
 
 def test_a_client_that_fails(build: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -143,7 +143,7 @@ def test_a_module_by_the_names_of_its_features(tmp_path: Path) -> None:
     ]
     module = Sums()
     exported = export(module, tmp_path / "sums.onnx", features=features)
-    assert exported.comparison.questions == 256
+    assert exported.comparison.requests == 256
     for count in 1, 6:
         nodes = np.random.default_rng(count).random((1, count, 2), np.float32)
         links = np.zeros((1, 3, 2), np.int64)

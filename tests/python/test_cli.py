@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 import mlbridge
 from mlbridge import create_model_runner, doctor
 from mlbridge.cli import app
-from programs import CLI, Started, answer_of, run_cli, run_python
+from programs import CLI, Started, reply_of, run_cli, run_python
 from training_logs import context, header, outcome, write_log
 
 POLICY = """
@@ -190,12 +190,12 @@ def start(
 @pytest.mark.parametrize(
     ("function", "answer"), [("decide", 6), ("Nested.constant", 5)]
 )
-def test_serve(name: str, policies: str, function: str, answer: int) -> None:
+def test_serve(name: str, policies: str, function: str, reply: int) -> None:
     process = start(f"pipe:{name}", f"{policies}:{function}", "--sessions", "1")
-    assert answer_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int) == answer
+    assert reply_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int) == reply
     output, errors = process.communicate(timeout=20)
     assert process.returncode == 0
-    assert "1 questions of 1 compilers" in output
+    assert "1 requests of 1 compilers" in output
     assert "Traceback" not in errors
 
 
@@ -207,8 +207,8 @@ def test_serve_until_a_signal(name: str, policies: str, number: signal.Signals) 
         process.send_signal(number)
         output, errors = process.communicate(timeout=20)
     assert process.returncode == 0
-    assert "1 questions" in output
-    assert "questions" not in errors
+    assert "1 requests" in output
+    assert "requests" not in errors
     assert "Traceback" not in errors
     assert os.listdir(Path(name).parent) == []  # noqa: PTH208
 
@@ -216,7 +216,7 @@ def test_serve_until_a_signal(name: str, policies: str, number: signal.Signals) 
 def test_serve_a_policy_that_fails(name: str, policies: str) -> None:
     process = start(f"pipe:{name}", f"{policies}:fail", "--sessions", "1")
     with pytest.raises(mlbridge.ModelError, match="no weights"):
-        answer_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
+        reply_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
     output, errors = process.communicate(timeout=20)
     assert process.returncode == 0
     assert "1 failed" in output
@@ -230,7 +230,7 @@ def test_serve_colours_nothing_that_it_logs(name: str, policies: str) -> None:
         **{"FORCE_COLOR": "1", "COLUMNS": "300"},
     )
     with pytest.raises(mlbridge.ModelError):
-        answer_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
+        reply_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
     _, errors = process.communicate(timeout=20)
     assert f"session 1 (process {os.getpid()})" in errors
     assert 'raise ValueError("no weights")' in errors
@@ -239,7 +239,7 @@ def test_serve_colours_nothing_that_it_logs(name: str, policies: str) -> None:
 def test_serve_strictly(name: str, policies: str) -> None:
     process = start(f"pipe:{name}", f"{policies}:fail", "--strict")
     with pytest.raises(mlbridge.ModelError):
-        answer_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
+        reply_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 1
     # Here the traceback is the policy's, and what its author needs.

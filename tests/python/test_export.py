@@ -221,7 +221,7 @@ def test_a_module_takes_its_features_in_a_row(
     ]
     assert done.outputs == ("output",)
     assert done.decide is None
-    assert done.comparison.questions == 256
+    assert done.comparison.requests == 256
 
     inputs = {v.name: v.type.tensor_type for v in onnx.load(path).graph.input}
     assert [inputs[n].elem_type for n in inputs] == [
@@ -247,11 +247,11 @@ def test_the_server_takes_it(tmp_path: Path) -> None:
     export(network(6), path, features=TEXTS)
     asked = features(5)
     policy = load_onnx(path)
-    answers = policy(
+    replies = policy(
         [{k: np.asarray(v[i]) for k, v in asked.items()} for i in range(5)]
     )
     expected = run(path, asked)["output"]
-    np.testing.assert_allclose(np.stack(answers), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.stack(replies), expected, rtol=1e-5, atol=1e-6)
 
 
 class ByName(nn.Module):
@@ -342,7 +342,7 @@ class Noisy(nn.Module):
 
 
 class Mixing(nn.Module):
-    """What it says of a question depends on the others."""
+    """What it says of a request depends on the others."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x - x.mean(dim=0)
@@ -357,7 +357,7 @@ def test_a_graph_that_answers_otherwise_is_not_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_answers_that_depend_on_other_questions(tmp_path: Path) -> None:
+def test_answers_that_depend_on_other_requests(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     with pytest.raises(ModelError, match=r"export with batch=1 \(--batch 1\)"):
         export(Mixing(), path, features=["float[2] x"])

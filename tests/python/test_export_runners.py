@@ -62,7 +62,7 @@ def network() -> nn.Module:
     return nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 4))
 
 
-def questions() -> dict[str, NDArray[Any]]:
+def requests() -> dict[str, NDArray[Any]]:
     random = np.random.default_rng(8)
     found = {one.name: one.draw(COUNT, random) for one in features_of(TEXTS)}
     found["callee_size"] %= 50
@@ -73,7 +73,7 @@ def questions() -> dict[str, NDArray[Any]]:
 def test_the_same_answers(tmp_path: Path, spec: Spec) -> None:
     path = tmp_path / "m.onnx"
     export(network(), path, features=TEXTS)
-    asked = questions()
+    asked = requests()
     expected = run(path, asked)["output"]
     with create_model_runner(spec(path)) as runner:
         for i in range(COUNT):
@@ -89,7 +89,7 @@ def test_the_same_answers(tmp_path: Path, spec: Spec) -> None:
 def test_the_decision_is_the_metadata_s(tmp_path: Path, spec: Spec) -> None:
     path = tmp_path / "m.onnx"
     export(network(), path, features=TEXTS, decide="argmax:output")
-    asked = questions()
+    asked = requests()
     expected = run(path, asked)["output"].argmax(axis=1)
     assert len(np.unique(expected)) > 1
     with create_model_runner(spec(path)) as runner:
@@ -103,7 +103,7 @@ def test_the_decision_is_the_metadata_s(tmp_path: Path, spec: Spec) -> None:
 
 
 def test_what_the_metadata_forbids(tmp_path: Path, spec: Spec) -> None:
-    asked = {name: values[0] for name, values in questions().items()}
+    asked = {name: values[0] for name, values in requests().items()}
     asked["embedding"] = np.array([0, np.nan, 0], np.float32)
     for finite in (True, False):
         path = tmp_path / f"{finite}.onnx"
@@ -121,7 +121,7 @@ def test_what_the_metadata_forbids(tmp_path: Path, spec: Spec) -> None:
 def test_features_of_another_type(tmp_path: Path, spec: Spec) -> None:
     path = tmp_path / "m.onnx"
     export(network(), path, features=TEXTS)
-    asked = {name: values[0] for name, values in questions().items()}
+    asked = {name: values[0] for name, values in requests().items()}
     asked["height"] = asked["height"].astype(np.int32)
     with (
         create_model_runner(spec(path)) as runner,

@@ -108,7 +108,7 @@ def observations(space: Any, seed: int = 0) -> dict[str, NDArray[Any]]:
 
 
 def predicted(model: Any, asked: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    """What the framework itself does, one question after another."""
+    """What the framework itself does, one request after another."""
     normalise = model.get_vec_normalize_env()
     actions = []
     for i in range(COUNT):

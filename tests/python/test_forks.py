@@ -109,21 +109,21 @@ def test_a_runner_that_a_thread_of_the_parent_uses(name: str, scheme: str) -> No
         def ask(x: int) -> Any:
             return runner.evaluate({"x": x}, int)
 
-        answer = executor.submit(ask, 0)
+        reply = executor.submit(ask, 0)
         assert asked.wait(PATIENCE)
         with pytest.raises(mlbridge.InvalidArgument, match="by another thread"):
             ask(1)
 
         def body() -> None:
             assert ask(5) == 5
-            answers: list[int] = []
+            replies: list[int] = []
             for _ in range(2):
-                in_threads(lambda _: answers.append(ask(6)), 1)
-            assert answers == [6, 6]
+                in_threads(lambda _: replies.append(ask(6)), 1)
+            assert replies == [6, 6]
             runner.close()
 
         in_child(body)
-        assert answer.result(PATIENCE) == 0
+        assert reply.result(PATIENCE) == 0
         assert ask(2) == 2
 
 
@@ -242,10 +242,10 @@ def test_a_child_does_not_serve_its_parents_compilers(name: str) -> None:
         assert Path(f"{name}.sock").exists()
         with serving(lambda f: f["x"], f"pipe:{name}3"):
             pass
-        answer = executor.submit(runner.evaluate, {"x": 7})
+        reply = executor.submit(runner.evaluate, {"x": 7})
         interface.populate_buffer(interface.evaluate()["x"])
         interface.evaluate(mode="exit")
-        assert answer.result(PATIENCE) == 7
+        assert reply.result(PATIENCE) == 7
 
 
 LEAVES = """
@@ -316,14 +316,14 @@ print("served")
         ("SIGINT", 1),
     ],
 )
-def test_a_policy_that_forks(name: str, how: str, answer: int) -> None:
+def test_a_policy_that_forks(name: str, how: str, reply: int) -> None:
     """Its children end by the signals that would end the server in order."""
     with (
         Started(POOL, f"pipe:{name}", stderr=subprocess.DEVNULL) as server,
         create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner,
     ):
         try:
-            assert runner.evaluate({"how": how}, int) == answer
+            assert runner.evaluate({"how": how}, int) == reply
             runner.close()
             assert server.communicate(timeout=PATIENCE)[0] == "served\n"
         finally:

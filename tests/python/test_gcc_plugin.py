@@ -164,11 +164,11 @@ def test_an_answer_out_of_range_is_no_decision(stock: str, tmp_path: Path) -> No
     spec = f"pipe:{tmp_path / 'm'}"
     asked = []
 
-    def answer(features: mlbridge.Features) -> np.int32:
+    def reply(features: mlbridge.Features) -> np.int32:
         asked.append(dict(features))
         return np.int32(1000)
 
-    with mlbridge.serving(answer, spec):
+    with mlbridge.serving(reply, spec):
         made, said = compile_with(spec, tmp_path)
     assert made == stock
     # For the other loop, nobody is asked.

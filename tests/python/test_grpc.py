@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mlbridge
-from programs import answer_of, run_python
+from programs import reply_of, run_python
 
 pytest.importorskip("mlbridge._grpc", reason="this build has no gRPC")
 
@@ -27,19 +27,19 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def spec_of(name: str) -> str:
-    """The compiler's spec of a door's name."""
+    """The compiler's spec of a listener's name."""
     return f"grpc:{name}" if name.startswith("//") else f"grpc+unix:{name}"
 
 
 @pytest.mark.parametrize("call", ["stream", "unary"])
-def test_a_question_and_its_answer(place: str, call: str) -> None:
+def test_a_request_and_its_answer(place: str, call: str) -> None:
     with mlbridge.serving(last, place) as served:
         spec = f"{spec_of(served._loop.server.name)}?serdes=bitstream&call={call}"
         with mlbridge.create_model_runner(spec) as runner:
             for length in (1, 500, 50_000):
                 x = np.arange(length, dtype=np.float32)
                 assert runner.evaluate({"x": x}, np.float32) == length - 1
-    assert served.statistics.questions == 3
+    assert served.statistics.requests == 3
 
 
 def test_the_papers_loop(place: str) -> None:
@@ -69,14 +69,14 @@ def test_the_models_exception_is_typed(place: str) -> None:
     with mlbridge.serving(fails, place) as served:
         spec = f"{spec_of(served._loop.server.name)}?serdes=bitstream"
         with pytest.raises(mlbridge.ModelError, match="the weights are missing"):
-            answer_of(spec, {"x": 1}, float)
+            reply_of(spec, {"x": 1}, float)
 
 
 def test_pipes_and_grpc_at_once(tmp_path: Path) -> None:
     pipe, unix = f"pipe:{tmp_path}/a", f"grpc+unix:{tmp_path}/b"
     with mlbridge.serving(last, [pipe, unix]):
         for spec in (pipe, f"{unix}?serdes=bitstream"):
-            assert answer_of(spec, {"x": np.ones(3)}, float) == 1
+            assert reply_of(spec, {"x": np.ones(3)}, float) == 1
 
 
 def test_mistakes_are_named(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     with pytest.raises(mlbridge.OSFailure, match=r"missing\.pem"):
         mlbridge.GRPCCompilerInterface(f"grpc://:0?cert={tmp_path}/missing.pem&key=x")
     with pytest.raises(mlbridge.Timeout, match="refused"):
-        answer_of("grpc://127.0.0.1:1?serdes=bitstream&connect=100ms", {"x": 1}, float)
+        reply_of("grpc://127.0.0.1:1?serdes=bitstream&connect=100ms", {"x": 1}, float)
 
 
 def test_a_decorated_spec_is_one_for_grpc() -> None:

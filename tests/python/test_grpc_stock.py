@@ -62,7 +62,7 @@ def messages(tmp_path_factory: pytest.TempPathFactory) -> Messages:
 
 def test_a_stock_client_asks_our_model(tmp_path: Path, messages: Messages) -> None:
     place = f"{tmp_path}/advisor"
-    question = messages.observation(
+    request = messages.observation(
         tensors=[messages.tensor(name="x", floats=[0.5, 1.5, 2.5])]
     )
     codec = {
@@ -75,21 +75,21 @@ def test_a_stock_client_asks_our_model(tmp_path: Path, messages: Messages) -> No
     ):
         unary = channel.unary_unary(f"{SERVICE}/getAdvice", **codec)
         stream = channel.stream_stream(f"{SERVICE}/session", **codec)
-        answers = [unary(question, timeout=10) for _ in range(3)]
-        answers += list(stream(iter([question] * 3), timeout=10))
-    for answer in answers:
-        (out,) = answer.tensors
+        replies = [unary(request, timeout=10) for _ in range(3)]
+        replies += list(stream(iter([request] * 3), timeout=10))
+    for reply in replies:
+        (out,) = reply.tensors
         assert out.name == "out"
         assert np.frombuffer(out.data, np.float32)[0] == 4.5
-    assert len(answers) == 6
+    assert len(replies) == 6
 
 
 @pytest.fixture
 def stock_server(messages: Messages) -> Iterator[str]:
     """A model as its author would write it: doubles x, and raises below zero."""
 
-    def advise(question: Any, context: Any = None) -> Any:
-        (x,) = question.tensors
+    def advise(request: Any, context: Any = None) -> Any:
+        (x,) = request.tensors
         value = np.frombuffer(x.data, np.float64)[0]
         if value < 0:
             raise ValueError("below zero")
@@ -97,8 +97,8 @@ def stock_server(messages: Messages) -> Iterator[str]:
             tensors=[messages.tensor(name="out", doubles=[2 * value])]
         )
 
-    def session(questions: Iterator[Any], context: Any) -> Iterator[Any]:
-        return map(advise, questions)
+    def session(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        return map(advise, requests)
 
     codec = {
         "request_deserializer": messages.observation.FromString,

@@ -57,13 +57,13 @@ class CountingPolicy:
     def __call__(self, features: Mapping[str, Any]) -> int:
         return self.together([features])[0]
 
-    def together(self, questions: Sequence[Mapping[str, Any]]) -> list[int]:
+    def together(self, requests: Sequence[Mapping[str, Any]]) -> list[int]:
         """The decisions of several compilers."""
-        rows = [np.concatenate(self._policy._gather(q)) for q in questions]
+        rows = [np.concatenate(self._policy._gather(q)) for q in requests]
         logits = self._policy.logit(np.stack(rows))
-        self.decisions += len(questions)
+        self.decisions += len(requests)
         self.close += int(np.count_nonzero(np.abs(logits) < CLOSE))
-        self.largest_batch = max(self.largest_batch, len(questions))
+        self.largest_batch = max(self.largest_batch, len(requests))
         return [int(logit > 0) for logit in logits]
 
 
@@ -330,7 +330,7 @@ def test_32_compilers_on_one_model_and_on_32(
         policy = Policy(InliningNetwork.load(MODEL / "inliner.pt"))
         with serving(policy, f"pipe:{at}", on_error="raise") as served:
             made = unit.compile(tmp_path / "alone", plugin, spec_of("pipe", at))
-        assert made.decisions == served.statistics.questions
+        assert made.decisions == served.statistics.requests
         return made.contents, made.decisions
 
     candidates = [
@@ -364,7 +364,7 @@ def test_32_compilers_on_one_model_and_on_32(
     ):
         objects = list(pool.map(together, range(COMPILERS)))
     assert (served.statistics.sessions, served.statistics.errors) == (COMPILERS, 0)
-    assert policy.decisions == served.statistics.questions
+    assert policy.decisions == served.statistics.requests
     different = [
         unit.source.name
         for made, (unit, wanted, _) in zip(objects, expected, strict=True)
@@ -377,7 +377,7 @@ def test_32_compilers_on_one_model_and_on_32(
     )
     if policy.close == 0:
         assert different == []
-        assert policy.decisions == sum(questions for *_, questions in expected)
+        assert policy.decisions == sum(requests for *_, requests in expected)
     assert len(different) <= policy.close
     assert policy.decisions > 1000
 

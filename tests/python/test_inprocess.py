@@ -92,8 +92,8 @@ def test_answers_as_onnxruntime_does(tmp_path: Path) -> None:
         for batch in (1, 1, 7, 2, 1):
             x = rng.standard_normal((batch, 300)).astype(np.float32)
             (logits,) = judge.run(None, {"x": x})
-            answer = ours.evaluate({"x": x})
-            np.testing.assert_allclose(answer["logits"], logits, rtol=0, atol=1e-5)
+            reply = ours.evaluate({"x": x})
+            np.testing.assert_allclose(reply["logits"], logits, rtol=0, atol=1e-5)
             best = decider.evaluate({"x": x}, "int64", many=True)
             np.testing.assert_array_equal(best, logits.argmax(axis=1))
         # A vector is a batch of one.
@@ -111,11 +111,11 @@ def test_sequences_of_any_length(tmp_path: Path) -> None:
             opcodes = rng.integers(0, 60, length)
             weight = np.float32(rng.standard_normal())
             wanted = judge.run(None, {"opcodes": opcodes, "weight": np.array([weight])})
-            answer = ours.evaluate({"weight": weight, "opcodes": opcodes, "more": 1})
+            reply = ours.evaluate({"weight": weight, "opcodes": opcodes, "more": 1})
             np.testing.assert_allclose(
-                answer["probabilities"], wanted[0], rtol=0, atol=1e-5
+                reply["probabilities"], wanted[0], rtol=0, atol=1e-5
             )
-            np.testing.assert_array_equal(answer["best"], wanted[1])
+            np.testing.assert_array_equal(reply["best"], wanted[1])
 
 
 def test_many_threads_ask_one_model(tmp_path: Path) -> None:
@@ -139,10 +139,10 @@ def test_many_threads_ask_one_model(tmp_path: Path) -> None:
 def test_agents_by_label(tmp_path: Path) -> None:
     a, b = mlp(tmp_path / "a.onnx"), lstm(tmp_path / "b.onnx")
     with ModelRunner(f"onnx:node={a},colour={b}?output=probabilities") as runner:
-        answer = runner.evaluate(
+        reply = runner.evaluate(
             {"_agent": "colour", "opcodes": np.array([1, 2]), "weight": np.float32(0)}
         )
-        assert answer["probabilities"].shape == (1, 5)
+        assert reply["probabilities"].shape == (1, 5)
         with pytest.raises(SchemaMismatch, match="an output 'probabilities'"):
             runner.evaluate({"_agent": "node", "x": np.zeros(300, np.float32)})
         with pytest.raises(SchemaMismatch, match="models 'colour', 'node', found 'x'"):

@@ -196,7 +196,7 @@ def test_the_papers_loop(sources: Path) -> None:
         assert "asks no more" in str(end)
         assert compiler.result.decisions == decisions
         assert list(compiler) == []
-        with pytest.raises(mlbridge.InvalidArgument, match="no question"):
+        with pytest.raises(mlbridge.InvalidArgument, match="no request"):
             compiler.populate_buffer(0)
 
 
@@ -238,10 +238,10 @@ def test_features_are_views(sources: Path) -> None:
     ],
 )
 def test_illegal_answers(
-    sources: Path, advisor: AdvisorName, answer: Any, says: str
+    sources: Path, advisor: AdvisorName, reply: Any, says: str
 ) -> None:
     command = command_for(CLANG, advisor, sources)
-    policies: dict[str, Any] = {advisor: lambda _: answer}
+    policies: dict[str, Any] = {advisor: lambda _: reply}
     with pytest.raises(mlbridge.SchemaMismatch, match=f"{advisor} advisor: .*{says}"):
         compile_with_policy(command, **policies)
 

@@ -43,16 +43,16 @@ class Peer:
         self.decoder = Decoder("llc", reader, on_header)
 
     def write(self, data: bytes, piece: int = 1 << 16) -> list[dict[str, Any]]:
-        """All questions in the data, copied."""
-        questions = []
+        """All requests in the data, copied."""
+        requests = []
         while data:
             written = os.write(self.writer, data[:piece])
             data = data[written:]
             while self.decoder.receive():
                 while self.decoder.advance():
                     features = self.decoder.features
-                    questions.append({k: v.copy() for k, v in features.items()})
-        return questions
+                    requests.append({k: v.copy() for k, v in features.items()})
+        return requests
 
     def close(self) -> None:
         for fd in self.fds:
@@ -88,7 +88,7 @@ def test_in_pieces(peer: Peer, piece: int) -> None:
     assert [q["size"][0] for q in peer.write(text, piece)] == list(range(50))
 
 
-def test_a_question_takes_no_new_memory(peer: Peer) -> None:
+def test_a_request_takes_no_new_memory(peer: Peer) -> None:
     peer.write(header() + observation(0, 1))
     arrays = dict(peer.decoder.features)
     peer.write(observation(1, 2))
@@ -109,16 +109,16 @@ def test_observations_larger_than_the_buffer(peer: Peer) -> None:
     big = {"name": "embedding", "type": "float", "port": 0, "shape": [1 << 18]}
     value = np.arange(1 << 18, dtype=np.float32)
     text = header(big) + 3 * (b'{"observation":0}\n' + value.tobytes() + b"\n")
-    questions = peer.write(text)
-    assert len(questions) == 3
-    for question in questions:
-        assert_same(question["embedding"], value)
+    requests = peer.write(text)
+    assert len(requests) == 3
+    for request in requests:
+        assert_same(request["embedding"], value)
 
 
 def test_a_second_process_says_its_own(peer: Peer) -> None:
     assert len(peer.write(header() + observation(0, 1))) == 1
-    (question,) = peer.write(header(SIZE) + b'{"observation":0}\n' + bytes(8) + b"\n")
-    assert list(question) == ["size"]
+    (request,) = peer.write(header(SIZE) + b'{"observation":0}\n' + bytes(8) + b"\n")
+    assert list(request) == ["size"]
 
 
 def spec(**changes: Any) -> dict[str, Any]:

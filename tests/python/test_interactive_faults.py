@@ -282,7 +282,7 @@ def by_impostor(data: bytes, then: str = "", **options: Any) -> mlbridge.Compile
     return compile_with_policy(command, inliner=lambda _: 0, tool="opt", **options)
 
 
-def question() -> bytes:
+def request() -> bytes:
     default = {"name": "inlining_default", "type": "int64_t", "port": 0, "shape": [1]}
     return header(default) + b'{"observation":0}\n' + bytes(8) + b"\n"
 
@@ -304,7 +304,7 @@ def test_a_compiler_of_another_version() -> None:
 @pytest.mark.parametrize("missing", [1, 10, 20])
 def test_a_compiler_that_ends_in_the_middle(missing: int) -> None:
     """With success, that is: else its own error counts."""
-    data = question()[:-missing]
+    data = request()[:-missing]
     with pytest.raises(mlbridge.Malformed, match="found the end of the compile"):
         by_impostor(data)
     with pytest.raises(mlbridge.CompilerFailed, match="status 3"):
@@ -317,11 +317,11 @@ def test_a_compiler_that_says_nothing() -> None:
 
 
 def test_a_compiler_that_never_reads() -> None:
-    """A question without its answer's taker, as often as the pipe would fill."""
-    again = question().partition(b"\n")[2]
+    """A request without its answer's taker, as often as the pipe would fill."""
+    again = request().partition(b"\n")[2]
     then = f"[channel.write({again!r}) for _ in range(20_000)]; time.sleep(60)"
     with pytest.raises(mlbridge.Malformed, match="reads its answers"):
-        by_impostor(question(), then, timeout=60)
+        by_impostor(request(), then, timeout=60)
 
 
 def test_what_a_compiler_leaves_running(sources: Path) -> None:

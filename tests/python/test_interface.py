@@ -24,7 +24,7 @@ from mlbridge import (
     SharedMemoryCompilerInterface,
     create_model_runner,
 )
-from programs import answer_of
+from programs import reply_of
 
 Ask = Callable[[Callable[[], Any]], Future[Any]]
 
@@ -52,14 +52,14 @@ def test_the_papers_loop(name: str, serdes: str, in_thread: Ask) -> None:
             ]
 
     with PipeCompilerInterface(name, serdes, timeout=20) as interface:
-        answers = in_thread(compiler)
+        replies = in_thread(compiler)
         for i in range(1, 50):
             features = interface.evaluate()
             assert_same(features["x"], np.full(i, i, np.float32))
             assert_same(features["i"], np.array(i))
             interface.populate_buffer(features["x"].sum())
         assert interface.evaluate(mode="exit") is None
-        assert answers.result(20) == [i * i for i in range(1, 50)]
+        assert replies.result(20) == [i * i for i in range(1, 50)]
 
 
 @both
@@ -76,15 +76,15 @@ def test_kinds_of_features_and_outputs(name: str, serdes: str, in_thread: Ask) -
     }
 
     def compiler() -> Any:
-        return answer_of(spec(name, serdes), values)
+        return reply_of(spec(name, serdes), values)
 
     with PipeCompilerInterface(name, timeout=20) as interface:
-        answer = in_thread(compiler)
+        reply = in_thread(compiler)
         features = interface.evaluate()
         assert_same(features, values)
         interface.populate_buffer(features)
         interface.evaluate(mode="exit")
-        assert_same(answer.result(20), values)
+        assert_same(reply.result(20), values)
 
 
 @both
@@ -101,15 +101,15 @@ def test_shared_memory(name: str, serdes: str, in_thread: Ask) -> None:
 
     kept = []
     with SharedMemoryCompilerInterface(name, timeout=20) as interface:
-        answers = in_thread(compiler)
+        replies = in_thread(compiler)
         for n in lengths:
             features = interface.evaluate()
             assert_same(features["x"], np.full(n, n, np.float32))
             kept.append(features["x"])
             interface.populate_buffer(features["x"] + 1)
         interface.evaluate(mode="exit")
-        for n, answer in zip(lengths, answers.result(20), strict=True):
-            assert_same(np.asarray(answer, np.float32), np.full(n, n + 1, np.float32))
+        for n, reply in zip(lengths, replies.result(20), strict=True):
+            assert_same(np.asarray(reply, np.float32), np.full(n, n + 1, np.float32))
     # Nobody writes there any more, and the memory is ours as long as we want it.
     assert_same(kept[-1], np.full(lengths[-1], lengths[-1], np.float32))
     assert all(np.isfinite(view).all() for view in kept)
@@ -117,12 +117,12 @@ def test_shared_memory(name: str, serdes: str, in_thread: Ask) -> None:
 
 def test_the_compiler_may_come_first(name: str, in_thread: Ask) -> None:
     runner = create_model_runner(spec(name))
-    answer = in_thread(lambda: runner.evaluate({"x": 1}, int))
+    reply = in_thread(lambda: runner.evaluate({"x": 1}, int))
     with PipeCompilerInterface(name, timeout=20) as interface:
         interface.evaluate()
         interface.populate_buffer(42)
         interface.evaluate(mode="exit")
-        assert answer.result(20) == 42
+        assert reply.result(20) == 42
         runner.close()
 
 
@@ -132,26 +132,26 @@ def test_iterating(name: str, in_thread: Ask) -> None:
             return [runner.evaluate({"x": i}, int) for i in range(5)]
 
     with PipeCompilerInterface(name, timeout=20) as interface:
-        answers = in_thread(compiler)
+        replies = in_thread(compiler)
         for features in interface:
             interface.populate_buffer(features["x"])
             if features["x"] == 4:
                 interface.evaluate(mode="exit")
                 break
-        assert answers.result(20) == [0, 1, 2, 3, 4]
+        assert replies.result(20) == [0, 1, 2, 3, 4]
 
 
 def test_who_asks(name: str, in_thread: Ask) -> None:
     with PipeCompilerInterface(name, timeout=20) as interface:
         assert interface.session == 0
         for session in (1, 2):
-            answer = in_thread(lambda: answer_of(spec(name), {"x": 1}, bool))
+            reply = in_thread(lambda: reply_of(spec(name), {"x": 1}, bool))
             interface.evaluate()
             assert (interface.session, interface.pid) == (session, os.getpid())
             assert interface.advice_type == "bool"
             interface.populate_buffer(True)
             interface.evaluate(mode="exit")
-            assert answer.result(20) is True
+            assert reply.result(20) is True
         assert name in repr(interface)
 
 
@@ -205,25 +205,25 @@ def test_use_after_close(name: str) -> None:
     assert "closed" in repr(interface)
 
 
-def test_an_answer_without_a_question(name: str) -> None:
+def test_an_answer_without_a_request(name: str) -> None:
     with (
         PipeCompilerInterface(name) as interface,
-        pytest.raises(mlbridge.InvalidArgument, match="no question"),
+        pytest.raises(mlbridge.InvalidArgument, match="no request"),
     ):
         interface.populate_buffer(1)
 
 
-def test_an_unanswered_question_gets_an_error(name: str, in_thread: Ask) -> None:
+def test_an_unanswered_request_gets_an_error(name: str, in_thread: Ask) -> None:
     with PipeCompilerInterface(name, timeout=0.2) as interface:
         runner = create_model_runner(spec(name))
-        answer = in_thread(lambda: runner.evaluate({"x": 1}, int))
+        reply = in_thread(lambda: runner.evaluate({"x": 1}, int))
         interface.timeout = 20
         interface.evaluate()
         interface.timeout = 0.2
         with pytest.raises(mlbridge.Timeout):
             interface.evaluate()
         with pytest.raises(mlbridge.ModelError):
-            answer.result(20)
+            reply.result(20)
         runner.close()
 
 
@@ -258,7 +258,7 @@ def test_many_compilers_at_once_and_one_after_another(name: str) -> None:
         for _ in range(3):
             together = [subprocess.Popen(command) for _ in range(4)]
             assert [process.wait(60) for process in together] == [0] * 4
-    assert (served.statistics.sessions, served.statistics.questions) == (12, 12 * 200)
+    assert (served.statistics.sessions, served.statistics.requests) == (12, 12 * 200)
     assert served.statistics.errors == 0
 
 
@@ -282,7 +282,7 @@ def test_a_compiler_that_is_killed_ends_its_own_session_only(
         victim.wait()
         killed.set()
         assert subprocess.run(command, timeout=60, check=False).returncode == 0
-    assert (served.statistics.sessions, served.statistics.questions) == (2, 11)
+    assert (served.statistics.sessions, served.statistics.requests) == (2, 11)
     assert "session 1" in caplog.text
 
 
@@ -294,12 +294,12 @@ def test_the_papers_import_name(name: str, in_thread: Ask) -> None:
         data_format="bytes", pipe_name=name
     ) as interface:
         runner = create_model_runner(spec(name))
-        answer = in_thread(lambda: runner.evaluate({"x": 1}, int))
+        reply = in_thread(lambda: runner.evaluate({"x": 1}, int))
         interface.reset_pipes()
         assert interface.evaluate() == {"x": 1}
         interface.populate_buffer(3)
         interface.evaluate(mode="exit")
-        assert answer.result(20) == 3
+        assert reply.result(20) == 3
         runner.close()
 
 

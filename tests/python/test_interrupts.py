@@ -106,7 +106,7 @@ def test_while_the_model_thinks(name: str, spec: str, decorator: str) -> None:
         with interrupted():
             ask(runner, 2, slow=True)
         gate.open.set()
-        # The question was given up: its answer is not taken for the next one's.
+        # The request was given up: its answer is not taken for the next one's.
         assert ask(runner, 3) == 3
 
 
@@ -127,7 +127,7 @@ mlbridge.serve(lambda features: features["x"].size, sys.argv[1])
 
 @pytest.mark.parametrize("spec", TRANSPORTS)
 def test_while_a_server_is_stopped(name: str, spec: str) -> None:
-    """It holds its socket and takes nothing: neither a hello nor a question."""
+    """It holds its socket and takes nothing: neither a hello nor a request."""
     server = subprocess.Popen([sys.executable, "-c", SERVER, place(spec, name)])
     try:
         large = np.zeros(8 << 20, np.uint8)
@@ -185,7 +185,7 @@ def test_a_signal_that_another_thread_gets(name: str, spec: str) -> None:
 
 @pytest.mark.parametrize("spec", TRANSPORTS)
 def test_a_handler_that_raises_nothing(name: str, spec: str) -> None:
-    """The question goes on, and the handler has run meanwhile."""
+    """The request goes on, and the handler has run meanwhile."""
     heard = list[float]()
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -245,12 +245,12 @@ def test_other_threads_go_on(name: str, spec: str) -> None:
         gated(spec, name, timeout="20s") as (gate, runner),
         ThreadPoolExecutor() as executor,
     ):
-        answer = executor.submit(ask, runner, 5, slow=True)
+        reply = executor.submit(ask, runner, 5, slow=True)
         with interrupted():
             time.sleep(LATE)
-        assert not answer.done()
+        assert not reply.done()
         gate.open.set()
-        assert answer.result(LATE) == 5
+        assert reply.result(LATE) == 5
 
 
 @pytest.mark.parametrize("spec", TRANSPORTS)

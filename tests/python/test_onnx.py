@@ -32,15 +32,15 @@ def identity(path: Path, shape: list[Any], kind: int = FLOAT) -> Path:
 
 
 @pytest.mark.parametrize("batch", ["N", 1])
-def test_each_question_gets_its_own_answer(tmp_path: Path, batch: str | int) -> None:
+def test_each_request_gets_its_own_answer(tmp_path: Path, batch: str | int) -> None:
     policy = load_onnx(linear(tmp_path / "m.onnx", batch))
     rows = np.random.default_rng(7).normal(size=(5, 4)).astype(np.float32)
-    answers = policy([{"x": row, "unused": np.array(1)} for row in rows])
-    for row, answer in zip(rows, answers, strict=True):
+    replies = policy([{"x": row, "unused": np.array(1)} for row in rows])
+    for row, reply in zip(rows, replies, strict=True):
         expected = row @ np.array([1, -2, 3, -4], np.float32)
-        np.testing.assert_allclose(answer["y"], expected, rtol=1e-5)
-        assert answer["y"].shape == ()
-        assert answer["decision"] == (expected > 0)
+        np.testing.assert_allclose(reply["y"], expected, rtol=1e-5)
+        assert reply["y"].shape == ()
+        assert reply["decision"] == (expected > 0)
 
 
 def test_a_compiler_is_served(tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ def test_dimensions_of_one_come_and_go(
 ) -> None:
     policy = load_onnx(identity(tmp_path / "m.onnx", wanted))
     x = np.arange(np.prod(found, dtype=int), dtype=np.float32).reshape(found)
-    for answer in policy([{"x": x}, {"x": x}]):
-        np.testing.assert_array_equal(np.ravel(answer), np.ravel(x))
+    for reply in policy([{"x": x}, {"x": x}]):
+        np.testing.assert_array_equal(np.ravel(reply), np.ravel(x))
 
 
 @pytest.mark.parametrize(

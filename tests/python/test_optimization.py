@@ -167,12 +167,12 @@ def test_it_is_exported(spills: Path) -> None:
     first, again = (onnx.load(path) for path in (spills / "out/model.onnx", target))
     assert [i.name for i in first.graph.input] == [i.name for i in again.graph.input]
     row = [0.5] * 12
-    answers = []
+    replies = []
     for path in spills / "out/model.onnx", target:
         with ModelRunner(f"onnx:{path}") as runner:
             (name,) = (i.name for i in first.graph.input)
-            answers.append(runner.evaluate({name: np.array(row, np.float32)}))
-    assert [str(a) for a in answers[:1]] == [str(a) for a in answers[1:]]
+            replies.append(runner.evaluate({name: np.array(row, np.float32)}))
+    assert [str(a) for a in replies[:1]] == [str(a) for a in replies[1:]]
 
 
 GRAPHS = f'''
@@ -305,12 +305,12 @@ def test_graphs_of_changing_size(
         "graph.edges": np.ones((2, 1), np.float32),
         "graph.edge_links": np.array([[0, 1], [4, 2]], np.int64),
     }
-    answers = []
+    replies = []
     for path in out / f"{name}.onnx", again:
         with ModelRunner(f"onnx:{path}?decide=outputs") as runner:
-            answers.append(runner.evaluate(seen)["logits"])
-    np.testing.assert_array_equal(*answers)
-    assert answers[0].size == 5
+            replies.append(runner.evaluate(seen)["logits"])
+    np.testing.assert_array_equal(*replies)
+    assert replies[0].size == 5
 
 
 def test_its_options_are_shown(spills: Path) -> None:

@@ -226,11 +226,11 @@ def test_mismatches(pb2: Any, changes: dict[str, Any], says: str) -> None:
 
 def test_a_reply_that_does_not_fit(name: str, pb2: Any) -> None:
     messages = protobuf.messages(pb2.Decision, pb2.Decision)
-    question = {"inline": True, "scores": np.ones(1, np.float32)}
+    request = {"inline": True, "scores": np.ones(1, np.float32)}
     with asked_in(messages, lambda f: {"inline": True}, name) as (served, runner):
         for _ in range(2):
             with pytest.raises(mlbridge.ModelError, match=r"field 'scores'.*Decision"):
-                runner.evaluate(question)
+                runner.evaluate(request)
     assert served.statistics.sessions == 1
 
 

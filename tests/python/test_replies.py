@@ -11,16 +11,16 @@ import pytest
 import mlbridge
 from conftest import assert_same
 from mlbridge import create_model_runner, serving
-from programs import answer_of, asked
+from programs import reply_of, asked
 
 both = pytest.mark.parametrize("serdes", ["bitstream", "json"])
 
 
-def ask(name: str, answer: Any, dtype: Any = None, **options: Any) -> Any:
+def ask(name: str, reply: Any, dtype: Any = None, **options: Any) -> Any:
     """What a compiler gets that asks a policy with this answer."""
     serdes = options.pop("serdes", "bitstream")
-    with serving(lambda _: answer, f"pipe:{name}"):
-        return answer_of(
+    with serving(lambda _: reply, f"pipe:{name}"):
+        return reply_of(
             f"pipe:{name}?serdes={serdes}&timeout=20s", {"x": 1}, dtype, **options
         )
 
@@ -48,8 +48,8 @@ def ask(name: str, answer: Any, dtype: Any = None, **options: Any) -> Any:
     ],
     ids=repr,
 )
-def test_an_answer_as_it_is(name: str, serdes: str, answer: Any, expected: Any) -> None:
-    assert_same(ask(name, answer, serdes=serdes), expected)
+def test_an_answer_as_it_is(name: str, serdes: str, reply: Any, expected: Any) -> None:
+    assert_same(ask(name, reply, serdes=serdes), expected)
 
 
 @both
@@ -76,9 +76,9 @@ def test_an_answer_as_it_is(name: str, serdes: str, answer: Any, expected: Any) 
     ids=repr,
 )
 def test_an_answer_as_the_compiler_wants_it(
-    name: str, serdes: str, answer: Any, dtype: Any, many: bool, expected: Any
+    name: str, serdes: str, reply: Any, dtype: Any, many: bool, expected: Any
 ) -> None:
-    assert_same(ask(name, answer, dtype, many=many, serdes=serdes), expected)
+    assert_same(ask(name, reply, dtype, many=many, serdes=serdes), expected)
 
 
 @pytest.mark.parametrize(
@@ -99,17 +99,17 @@ def test_an_answer_as_the_compiler_wants_it(
     ids=repr,
 )
 def test_an_answer_that_cannot_be_sent(
-    name: str, answer: Any, dtype: Any, says: list[str]
+    name: str, reply: Any, dtype: Any, says: list[str]
 ) -> None:
     """Its author is told, and so is the compiler."""
     with pytest.raises(mlbridge.ModelError) as at_compiler:
-        ask(name, answer, dtype)
+        ask(name, reply, dtype)
     with (
         pytest.raises((mlbridge.SchemaMismatch, mlbridge.InvalidArgument)) as at_model,
-        serving(lambda _: answer, f"pipe:{name}", on_error="raise"),
+        serving(lambda _: reply, f"pipe:{name}", on_error="raise"),
         pytest.raises(mlbridge.ModelError),
     ):
-        answer_of(f"pipe:{name}?timeout=20s", {"x": 1}, dtype)
+        reply_of(f"pipe:{name}?timeout=20s", {"x": 1}, dtype)
     for word in says:
         assert word in str(at_model.value)
         assert word in str(at_compiler.value)
@@ -129,11 +129,11 @@ MASKED = np.ma.array([1, 2, 3], mask=[False, True, False])
     ],
     ids=["array", "scalar", "list", "text"],
 )
-def test_what_is_under_a_mask_is_no_answer(name: str, answer: Any, dtype: Any) -> None:
-    if np.asarray(answer).dtype.kind == "U":
+def test_what_is_under_a_mask_is_no_answer(name: str, reply: Any, dtype: Any) -> None:
+    if np.asarray(reply).dtype.kind == "U":
         dtype = None
     with pytest.raises(mlbridge.ModelError, match=r"masked .*numpy\.ma\.filled"):
-        ask(name, answer, dtype, **({} if dtype is None else {"many": True}))
+        ask(name, reply, dtype, **({} if dtype is None else {"many": True}))
 
 
 def test_arrays_of_other_classes(name: str) -> None:
@@ -144,11 +144,11 @@ def test_arrays_of_other_classes(name: str) -> None:
 
 def test_a_feature_under_a_mask(name: str) -> None:
     with pytest.raises(mlbridge.SchemaMismatch, match=r"feature 'x'.*masked values"):
-        answer_of("none", {"x": MASKED})
+        reply_of("none", {"x": MASKED})
 
 
-def test_what_a_later_question_wants_is_the_compilers_affair(name: str) -> None:
-    """A session says what its first question wants, and may then ask another."""
+def test_what_a_later_request_wants_is_the_compilers_affair(name: str) -> None:
+    """A session says what its first request wants, and may then ask another."""
     with asked(lambda f: f["answer"], name) as (served, runner):
         assert runner.evaluate({"answer": 1}, bool) is True
         assert runner.evaluate({"answer": 0.5}, float) == 0.5

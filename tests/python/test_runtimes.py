@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 import aot_models
-from conftest import MODULES, assert_answers_alike, assert_close, libraries_in
+from conftest import MODULES, assert_replies_alike, assert_close, libraries_in
 from mlbridge import ModelRunner
 from mlbridge.errors import (
     InvalidArgument,
@@ -28,7 +28,7 @@ from mlbridge.errors import (
     Unsupported,
 )
 from mlbridge.runtimes import aotinductor, tvm
-from programs import FULL, answer_of, in_threads
+from programs import FULL, reply_of, in_threads
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,7 @@ def test_a_package_is_loaded_once_for_all_runners(
     shutil.copy(policy[0], package)
     asked = aot_models.graph_inputs(4, np.random.default_rng(3))
     specs = [f"aoti:{package}", f"fallback|aoti:{package}", f"aoti:{package}"]
-    assert_answers_alike(specs, {**asked, "scale": np.int64(2)})
+    assert_replies_alike(specs, {**asked, "scale": np.int64(2)})
     assert len(libraries_in(tmp_path)) == 1
 
 
@@ -120,15 +120,15 @@ def test_a_package_is_loaded_once_for_all_runners(
 def test_one_package_in_many_threads(policy: tuple[Path, GraphPolicy]) -> None:
     random = np.random.default_rng(2)
     asked = {**aot_models.graph_inputs(9, random), "scale": np.int64(1)}
-    answers: list[Any] = []
+    replies: list[Any] = []
 
     def ask(_: int) -> None:
         with ModelRunner(f"aoti:{policy[0]}") as runner:
-            answers.extend(runner.evaluate(asked)["scores"] for _ in range(200))
+            replies.extend(runner.evaluate(asked)["scores"] for _ in range(200))
 
     in_threads(ask, 4)
-    assert len(answers) == 800
-    assert all(np.array_equal(answer, answers[0]) for answer in answers)
+    assert len(replies) == 800
+    assert all(np.array_equal(reply, replies[0]) for reply in replies)
 
 
 @needs("MLBridge-aoti.so")
@@ -165,7 +165,7 @@ def test_what_is_wrong_with_a_package_is_said(
     short = tmp_path / "short.pt2"
     short.write_bytes(policy[0].read_bytes()[:5000])
     with pytest.raises(Malformed):
-        answer_of(f"aoti:{short}", nodes)
+        reply_of(f"aoti:{short}", nodes)
 
 
 def test_an_example_that_does_not_fit(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_what_is_wrong_with_a_library_is_said(tmp_path: Path) -> None:
     source, library = tmp_path / "m.onnx", tmp_path / "m.so"
     onnx.save(aot_models.mlp(), source)
     tvm.compile_model(source, library)
-    features = next(iter(aot_models.questions("mlp")))
+    features = next(iter(aot_models.requests("mlp")))
     runtime = tvm.runtime()
     short = tmp_path / "short.so"
     short.write_bytes(library.read_bytes()[:20_000])
@@ -206,7 +206,7 @@ def test_what_is_wrong_with_a_library_is_said(tmp_path: Path) -> None:
     ]
     for spec, asked, error, problem in wrong:
         with pytest.raises(error, match=problem):
-            answer_of(f"tvm:{spec}", asked)
+            reply_of(f"tvm:{spec}", asked)
     source.write_bytes(b"no model")
     with pytest.raises(Malformed):
         tvm.compile_model(source, library)
@@ -219,30 +219,30 @@ def test_a_library_is_loaded_once_for_all_runners(tmp_path: Path) -> None:
     tvm.compile_model(source, library)
     spec = f"tvm:{library}?runtime={tvm.runtime()}"
     specs = [spec, f"fallback|{spec}", spec]
-    assert_answers_alike(specs, next(iter(aot_models.questions("mlp"))))
+    assert_replies_alike(specs, next(iter(aot_models.requests("mlp"))))
     assert libraries_in(tmp_path) == [str(library)]
 
 
 @needs_tvm
 def test_a_new_library_of_an_old_name_is_a_new_model(tmp_path: Path) -> None:
     source, library = tmp_path / "m.onnx", tmp_path / "m.so"
-    features = next(iter(aot_models.questions("mlp")))
-    answers = []
+    features = next(iter(aot_models.requests("mlp")))
+    replies = []
 
     def put(seed: int) -> None:
         onnx.save(aot_models.mlp(seed=seed), source)
         tvm.compile_model(source, tmp_path / "new.so")
         (tmp_path / "new.so").replace(library)
         session = onnxruntime.InferenceSession(source)
-        answers.append(session.run(["logits"], features)[0])
+        replies.append(session.run(["logits"], features)[0])
 
     put(1)
     spec = f"tvm:{library}?runtime={tvm.runtime()}"
     with ModelRunner(spec) as old:
-        assert_close(np.asarray(old.evaluate(features)["logits"]), answers[0])
+        assert_close(np.asarray(old.evaluate(features)["logits"]), replies[0])
         put(2)
-        assert_close(np.asarray(answer_of(spec, features)["logits"]), answers[1])
-        assert_close(np.asarray(old.evaluate(features)["logits"]), answers[0])
+        assert_close(np.asarray(reply_of(spec, features)["logits"]), replies[1])
+        assert_close(np.asarray(old.evaluate(features)["logits"]), replies[0])
 
 
 @FULL

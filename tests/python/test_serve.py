@@ -19,7 +19,7 @@ import pytest
 
 import mlbridge
 from mlbridge import create_model_runner, serve, serving
-from programs import SCHEMES, Started, answer_of, asked, raising, until
+from programs import SCHEMES, Started, reply_of, asked, raising, until
 
 
 def ask(name: str, count: int = 1, **features: Any) -> list[Any]:
@@ -34,10 +34,10 @@ def test_until_so_many_compilers_have_gone(name: str) -> None:
         assert not served.done()
         assert ask(name, 2) == [0, 1]
         statistics = served.result(20)
-    found = (statistics.sessions, statistics.open, statistics.questions)
+    found = (statistics.sessions, statistics.open, statistics.requests)
     assert (*found, statistics.deferred, statistics.errors) == (2, 0, 5, 0, 0)
     assert 0 < statistics.policy_microseconds < 1e6
-    assert "5 questions of 2 compilers" in str(statistics)
+    assert "5 requests of 2 compilers" in str(statistics)
 
 
 def test_statistics_while_serving(name: str) -> None:
@@ -49,7 +49,7 @@ def test_statistics_while_serving(name: str) -> None:
         with create_model_runner(f"pipe:{name}?timeout=20s") as runner:
             runner.evaluate({"x": 1})
             runner.evaluate({"x": 1})
-            assert statistics.questions >= 1
+            assert statistics.requests >= 1
             assert statistics.open == 1
         assert served.result(20) is statistics
 
@@ -109,11 +109,11 @@ def test_a_policy_that_fails(name: str, caplog: pytest.LogCaptureFixture) -> Non
             with pytest.raises(mlbridge.ModelError, match="KeyError: 'callee'"):
                 runner.evaluate({"x": 1}, int)
         assert runner.evaluate({"x": 2}, int) == 7
-    assert (served.statistics.errors, served.statistics.questions) == (3, 5)
+    assert (served.statistics.errors, served.statistics.requests) == (3, 5)
     first, rest = failures_in(caplog)
     assert str(os.getpid()) in first.getMessage()
     assert (bool(first.exc_info), bool(rest.exc_info)) == (True, False)
-    assert "on 2 more questions, 3 in all; the last was" in rest.getMessage()
+    assert "on 2 more requests, 3 in all; the last was" in rest.getMessage()
     assert "KeyError: 'callee'" in rest.getMessage()
 
 
@@ -128,22 +128,22 @@ def test_failures_are_told_of_rarely(
     name: str, is_batched: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A line for each would hide all else that is logged."""
-    policy = raising(lambda f: ValueError(f"on question {f['x']}"))
+    policy = raising(lambda f: ValueError(f"on request {f['x']}"))
 
-    def policy_of_many(questions: Sequence[mlbridge.Features]) -> list[int]:
-        return [policy(features) for features in questions]
+    def policy_of_many(requests: Sequence[mlbridge.Features]) -> list[int]:
+        return [policy(features) for features in requests]
 
     decide: Any = mlbridge.batched(policy_of_many) if is_batched else policy
     with asked(decide, name) as (served, runner):
         for x in range(346):
-            with pytest.raises(mlbridge.ModelError, match=f"on question {x}$"):
+            with pytest.raises(mlbridge.ModelError, match=f"on request {x}$"):
                 runner.evaluate({"x": x}, int)
     assert served.statistics.errors == 346
     told = failures_in(caplog)
     assert len(told) <= 3, "one with a traceback, one in five seconds, and the total"
     assert told[0].exc_info
     assert "346 in all" in told[-1].getMessage()
-    assert "on question 345" in told[-1].getMessage()
+    assert "on request 345" in told[-1].getMessage()
 
 
 def test_each_failure_is_told_of(name: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -160,7 +160,7 @@ def test_each_failure_is_told_of(name: str, caplog: pytest.LogCaptureFixture) ->
     for record, says in ((even, "KeyError"), (odd, "odd")):
         assert says in record.getMessage()
         assert record.exc_info
-    assert "on 8 more questions, 10 in all" in rest.getMessage()
+    assert "on 8 more requests, 10 in all" in rest.getMessage()
 
 
 def test_what_compilers_send_is_not_logged_as_it_is(
@@ -235,7 +235,7 @@ def test_a_policy_of_another_type(name: str, caplog: pytest.LogCaptureFixture) -
                     with pytest.raises(mlbridge.ModelError, match="found a str"):
                         runner.evaluate({"x": x}, int)
     statistics = served.statistics
-    assert (statistics.questions, statistics.errors) == (346, 346)
+    assert (statistics.requests, statistics.errors) == (346, 346)
     assert "346 failed" in str(statistics)
     assert len(failures_in(caplog)) <= 3
 
@@ -297,7 +297,7 @@ def test_no_more_sessions_than_allowed(name: str, scheme: str) -> None:
             assert first.evaluate({"x": 0}) == 7
             assert second.evaluate({"x": 0}) == 7
             with pytest.raises(mlbridge.Unsupported, match="max-sessions=2"):
-                answer_of(at, {"x": 0})
+                reply_of(at, {"x": 0})
             assert first.evaluate({"x": 0}) == 7
 
 
@@ -312,7 +312,7 @@ def test_refusals_are_counted_and_told_of_rarely(
         assert first.evaluate({"x": 0}) == 7
         for _ in range(5):
             with pytest.raises(mlbridge.Unsupported):
-                answer_of(at, {"x": 0})
+                reply_of(at, {"x": 0})
     assert (served.statistics.refused, served.statistics.sessions) == (5, 1)
     assert "5 compilers refused" in str(served.statistics)
     full = "the model has as many sessions as it takes (max-sessions=1)"
@@ -350,11 +350,11 @@ def test_an_answer_that_cannot_be_sent(
     name: str, serdes: str, what: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its compiler is told, and all are served on."""
-    answer, says = UNSENDABLE[what]
+    reply, says = UNSENDABLE[what]
     at = f"pipe:{name}?serdes={serdes}&timeout=20s"
     with (
         serving(
-            lambda f: answer if f["x"] == 1 else "7", f"pipe:{name}?max-message=64KiB"
+            lambda f: reply if f["x"] == 1 else "7", f"pipe:{name}?max-message=64KiB"
         ) as served,
         create_model_runner(at) as other,
         create_model_runner(at) as runner,
@@ -365,7 +365,7 @@ def test_an_answer_that_cannot_be_sent(
         assert other.evaluate({"x": 0}) == "7"
         assert runner.evaluate({"x": 0}) == "7"
     found = served.statistics
-    assert (found.errors, found.questions, found.sessions) == (1, 4, 2)
+    assert (found.errors, found.requests, found.sessions) == (1, 4, 2)
     (told,) = caplog.records
     assert says in told.getMessage()
     assert f"session 2 (process {os.getpid()})" in told.getMessage()
@@ -373,13 +373,13 @@ def test_an_answer_that_cannot_be_sent(
 
 @pytest.mark.parametrize("what", UNSENDABLE)
 def test_an_answer_that_cannot_be_sent_ends_serving(name: str, what: str) -> None:
-    answer, says = UNSENDABLE[what]
+    reply, says = UNSENDABLE[what]
     with (
         pytest.raises(mlbridge.InvalidArgument, match=says) as caught,
-        serving(lambda _: answer, f"pipe:{name}?max-message=64KiB", on_error="raise"),
+        serving(lambda _: reply, f"pipe:{name}?max-message=64KiB", on_error="raise"),
         pytest.raises(mlbridge.Error),
     ):
-        answer_of(f"pipe:{name}?timeout=20s", {"x": 1})
+        reply_of(f"pipe:{name}?timeout=20s", {"x": 1})
     assert (caught.value.session, caught.value.pid) == (1, os.getpid())
 
 
@@ -400,7 +400,7 @@ assert statistics.errors == 2, statistics
 """
 
 
-def test_a_question_that_python_cannot_show(name: str) -> None:
+def test_a_request_that_python_cannot_show(name: str) -> None:
     """There is memory for the message, but not for a str beside it."""
     long = "a" * (64 << 20)
     with (
@@ -477,11 +477,11 @@ def test_an_interface_is_busy_while_it_makes_an_answer(name: str) -> None:
         ThreadPoolExecutor() as executor,
         mlbridge.PipeCompilerInterface(name, timeout=20) as interface,
     ):
-        answer = executor.submit(ask, name)
+        reply = executor.submit(ask, name)
         interface.evaluate()
         interface.populate_buffer(Answer())
         interface.evaluate(mode="exit")
-        assert answer.result(20) == [7]
+        assert reply.result(20) == [7]
     assert [type(error) for error in refused] == [mlbridge.InvalidArgument] * 4
     assert all("another thread" in str(error) for error in refused)
 
@@ -498,7 +498,7 @@ def test_a_runner_is_busy_while_it_asks(name: str) -> None:
         runner.timeout = 1
 
     with asked(policy, name) as (_, runner), ThreadPoolExecutor() as executor:
-        answer = executor.submit(runner.evaluate, {"x": 1}, int)
+        reply = executor.submit(runner.evaluate, {"x": 1}, int)
         try:
             assert begun.wait(20)
             for use in (
@@ -515,7 +515,7 @@ def test_a_runner_is_busy_while_it_asks(name: str) -> None:
             assert name in repr(runner)
         finally:
             done.set()
-        assert answer.result(20) == 7
+        assert reply.result(20) == 7
         assert runner.timeout == 20
     assert name in repr(runner)
 
@@ -524,29 +524,29 @@ SERVER = """
 import sys, mlbridge
 print("ready", flush=True)
 statistics = mlbridge.serve(lambda f: f["x"], sys.argv[1])
-print(statistics.questions, flush=True)
+print(statistics.requests, flush=True)
 """
 
 
-@pytest.mark.parametrize("questions", [0, 3])
+@pytest.mark.parametrize("requests", [0, 3])
 @pytest.mark.parametrize(
     ("number", "status", "prints"),
-    [(signal.SIGINT, 0, "{questions}\n"), (signal.SIGTERM, 128 + signal.SIGTERM, "")],
+    [(signal.SIGINT, 0, "{requests}\n"), (signal.SIGTERM, 128 + signal.SIGTERM, "")],
 )
 def test_a_signal_ends_cleanly(
-    name: str, questions: int, number: signal.Signals, status: int, prints: str
+    name: str, requests: int, number: signal.Signals, status: int, prints: str
 ) -> None:
     with Started(SERVER, f"pipe:{name}") as process:
         assert process.stdout.readline() == "ready\n"
         until(Path(f"{name}.sock").exists)
-        if questions:
-            ask(name, questions)
+        if requests:
+            ask(name, requests)
         time.sleep(0.2)
         started = time.monotonic()
         process.send_signal(number)
         assert process.wait(20) == status
         assert time.monotonic() - started < 5
-        assert process.stdout.read() == prints.format(questions=questions)
+        assert process.stdout.read() == prints.format(requests=requests)
         assert process.stderr.read() == ""
     assert list(Path(name).parent.iterdir()) == []
 
@@ -569,13 +569,13 @@ def test_ctrl_c_while_a_policy_computes(name: str) -> None:
         ThreadPoolExecutor() as executor,
         create_model_runner(f"pipe:{name}?timeout=20s") as runner,
     ):
-        answer = executor.submit(runner.evaluate, {"x": 0}, int)
+        reply = executor.submit(runner.evaluate, {"x": 0}, int)
         assert process.stdout.readline() == "asked\n"
         process.send_signal(signal.SIGINT)
-        assert answer.result(20) == 7
+        assert reply.result(20) == 7
         assert process.wait(20) == 0
         assert process.stderr.read() == (
-            "ending after the question at hand; Ctrl-C again ends at once\n"
+            "ending after the request at hand; Ctrl-C again ends at once\n"
         )
 
 

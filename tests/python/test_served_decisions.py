@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a file's metadata ask for is done by ``mlbridge serve`` as by ``onnx:FILE``.
 
-Each question goes to the same file in this process and behind a server: the answers
+Each request goes to the same file in this process and behind a server: the answers
 must be the same, and what is an error here is one there.
 """
 
@@ -21,7 +21,7 @@ import mlbridge
 from aot_models import GraphBuilder
 from mlbridge.export import FeatureSpec
 from mlbridge.onnx import load_onnx
-from programs import answer_of
+from programs import reply_of
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -46,28 +46,28 @@ def passing_on(
     return g.save(path, [("x", kind, shape)], outputs, **metadata)
 
 
-def plain(answer: Any) -> Any:
+def plain(reply: Any) -> Any:
     """An answer without its names and its extents of 1."""
-    if isinstance(answer, dict):
-        if len(answer) == 1:
-            return plain(*answer.values())
-        return {name: plain(value) for name, value in answer.items()}
-    return np.squeeze(np.asarray(answer)).tolist()
+    if isinstance(reply, dict):
+        if len(reply) == 1:
+            return plain(*reply.values())
+        return {name: plain(value) for name, value in reply.items()}
+    return np.squeeze(np.asarray(reply)).tolist()
 
 
-def ask(spec: str, question: NDArray[Any]) -> Any:
+def ask(spec: str, request: NDArray[Any]) -> Any:
     """The answer, or the error's type."""
     try:
-        return plain(answer_of(spec, {"x": question}))
+        return plain(reply_of(spec, {"x": request}))
     except mlbridge.Error as error:
         return type(error)
 
 
-def ask_both(path: Path, name: str, question: NDArray[Any]) -> Any:
+def ask_both(path: Path, name: str, request: NDArray[Any]) -> Any:
     """What both say, which must be the same."""
-    in_process = ask(f"onnx:{path}", question)
+    in_process = ask(f"onnx:{path}", request)
     with mlbridge.serving(load_onnx(path), f"shm:{name}"):
-        served = ask(f"shm:{name}", question)
+        served = ask(f"shm:{name}", request)
     assert served == in_process
     return served
 
@@ -142,20 +142,20 @@ def test_features_that_are_not_finite(
     about = {"mlbridge.decide": "outputs:s"}
     if finite is not None:
         about["mlbridge.finite"] = finite
-    question = np.array([1, bad, 2], kind)
-    path = passing_on(tmp_path / "m.onnx", about, question)
+    request = np.array([1, bad, 2], kind)
+    path = passing_on(tmp_path / "m.onnx", about, request)
     policy = load_onnx(path)
-    answers = [ask(f"onnx:{path}", question)]
+    replies = [ask(f"onnx:{path}", request)]
     with mlbridge.serving(policy, f"shm:{name}"):
-        answers.append(ask(f"shm:{name}", question))
+        replies.append(ask(f"shm:{name}", request))
     if finite == "true":
         # What a policy raises is the model's error to a compiler.
-        assert answers == [mlbridge.SchemaMismatch, mlbridge.ModelError]
+        assert replies == [mlbridge.SchemaMismatch, mlbridge.ModelError]
         with pytest.raises(mlbridge.SchemaMismatch, match=r"'x' .* at element 1"):
-            policy([{"x": question}])
+            policy([{"x": request}])
     else:
-        for answer in answers:
-            np.testing.assert_array_equal(answer, question)
+        for reply in replies:
+            np.testing.assert_array_equal(reply, request)
 
 
 def test_draws(tmp_path: Path) -> None:
@@ -165,21 +165,21 @@ def test_draws(tmp_path: Path) -> None:
     with mlbridge.create_model_runner(f"onnx:{path}") as runner:
         in_process = [plain(runner.evaluate({"x": scores})) for _ in range(4000)]
     policy = load_onnx(path, seed=5)
-    served = [int(answer) for answer in policy([{"x": scores}] * 4000)]
+    served = [int(reply) for reply in policy([{"x": scores}] * 4000)]
     for drawn in (in_process, served):
         often = np.bincount(drawn, minlength=3) / len(drawn)
         np.testing.assert_allclose(often, [0.1, 0.6, 0.3], atol=0.04)
     again = load_onnx(path, seed=5)([{"x": scores}] * 4000)
-    assert [int(answer) for answer in again] == served
+    assert [int(reply) for reply in again] == served
 
 
-def test_one_question_s_nan_is_its_own(tmp_path: Path, name: str) -> None:
+def test_one_request_s_nan_is_its_own(tmp_path: Path, name: str) -> None:
     """In a batch, the others get their answers."""
     scores = np.array([1, 3, 2], np.float32)
     path = passing_on(tmp_path / "m.onnx", {"mlbridge.decide": "argmax:s"}, scores)
     policy = load_onnx(path)
-    answers = policy([{"x": np.roll(scores, i)} for i in range(3)])
-    assert [int(answer) for answer in answers] == [1, 2, 0]
+    replies = policy([{"x": np.roll(scores, i)} for i in range(3)])
+    assert [int(reply) for reply in replies] == [1, 2, 0]
     with pytest.raises(
         mlbridge.ModelError, match=r"output 's' .*, row 1: .* found NaN at 2"
     ):
@@ -204,14 +204,14 @@ def test_the_models_of_this_repository(path: Path, name: str) -> None:
         mlbridge.create_model_runner(f"onnx:{path}") as in_process,
     ):
         for _ in range(20):
-            question = {
+            request = {
                 one.name: random.integers(0, 9, tuple(map(int, one.shape))).astype(
                     one.dtype
                 )
                 for one in features
             }
-            expected = plain(in_process.evaluate(question))
-            assert plain(served.evaluate(question)) == pytest.approx(expected)
+            expected = plain(in_process.evaluate(request))
+            assert plain(served.evaluate(request)) == pytest.approx(expected)
 
 
 def _features_of(path: Path) -> list[FeatureSpec]:

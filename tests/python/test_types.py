@@ -14,7 +14,7 @@ import mlbridge
 from mlbridge import create_model_runner
 from mlbridge.errors import error_for
 from mlbridge.types import element_type_name
-from programs import answer_of
+from programs import reply_of
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_wrong_specs(spec: str, kind: type[mlbridge.Error], says: str) -> None:
 
 def test_nobody_to_ask(name: str) -> None:
     with pytest.raises(mlbridge.Timeout, match=name):
-        answer_of(f"pipe:{name}?connect=200ms", {"x": 1})
+        reply_of(f"pipe:{name}?connect=200ms", {"x": 1})
 
 
 def test_a_closed_runner(name: str) -> None:

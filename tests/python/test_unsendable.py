@@ -49,10 +49,10 @@ def limited(spec: str, name: str) -> str:
 def test_the_compiler_is_told_why(
     name: str, spec: str, serdes: str, what: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    answer, says = UNSENDABLE[what]
+    reply, says = UNSENDABLE[what]
     compiler = at(spec, name, serdes=serdes, timeout="20s")
     with (
-        serving(lambda f: answer if f["x"] == 1 else 7, limited(spec, name)) as served,
+        serving(lambda f: reply if f["x"] == 1 else 7, limited(spec, name)) as served,
         create_model_runner(compiler) as runner,
         create_model_runner(compiler) as other,
     ):
@@ -69,7 +69,7 @@ def test_the_compiler_is_told_why(
 
 @pytest.mark.parametrize("what", UNSENDABLE)
 def test_the_loop_goes_on(name: str, what: str) -> None:
-    answer, says = UNSENDABLE[what]
+    reply, says = UNSENDABLE[what]
     with (
         mlbridge.PipeCompilerInterface(name, timeout=20, max_message=LIMIT) as model,
         create_model_runner(f"pipe:{name}?timeout=20s") as runner,
@@ -77,7 +77,7 @@ def test_the_loop_goes_on(name: str, what: str) -> None:
     ):
         asked = compiler.submit(runner.evaluate, {"x": 1})
         assert model.evaluate()["x"] == 1
-        model.populate_buffer(answer)
+        model.populate_buffer(reply)
         kinds = mlbridge.SchemaMismatch, mlbridge.InvalidArgument
         with pytest.raises(kinds, match=says) as caught:
             model.evaluate()
@@ -122,19 +122,19 @@ def test_answers_of_a_batch(name: str, caplog: pytest.LogCaptureFixture) -> None
     together = threading.Barrier(4)
 
     @mlbridge.batched
-    def policy(questions: Sequence[mlbridge.Features]) -> list[Any]:
-        return [TOO_LONG if q["x"] % 2 else int(q["x"]) for q in questions]
+    def policy(requests: Sequence[mlbridge.Features]) -> list[Any]:
+        return [TOO_LONG if q["x"] % 2 else int(q["x"]) for q in requests]
 
     def ask(x: int) -> Any:
         with create_model_runner(f"pipe:{name}?timeout=20s") as runner:
-            answers = []
+            replies = []
             for _ in range(5):
                 together.wait(20)
                 try:
-                    answers.append(runner.evaluate({"x": x}))
+                    replies.append(runner.evaluate({"x": x}))
                 except mlbridge.ModelError as error:
-                    answers.append(str(error))
-            return answers
+                    replies.append(str(error))
+            return replies
 
     with (
         serving(
@@ -142,9 +142,9 @@ def test_answers_of_a_batch(name: str, caplog: pytest.LogCaptureFixture) -> None
         ) as served,
         ThreadPoolExecutor(4) as compilers,
     ):
-        answers = list(compilers.map(ask, range(4)))
-    assert answers[::2] == [[0] * 5, [2] * 5]
-    assert all("max-message" in answer for each in answers[1::2] for answer in each)
+        replies = list(compilers.map(ask, range(4)))
+    assert replies[::2] == [[0] * 5, [2] * 5]
+    assert all("max-message" in reply for each in replies[1::2] for reply in each)
     assert (served.statistics.sessions, served.statistics.errors) == (4, 10)
     assert served.statistics.batch_size > 1
     assert len([r for r in caplog.records if r.exc_info]) == 1
@@ -156,21 +156,21 @@ FOREIGN = [("json", True), ("bitstream", False)]
 @pytest.mark.parametrize(("serdes", "is_told"), FOREIGN)
 def test_a_foreign_compiler(name: str, serdes: str, is_told: bool) -> None:
     """One that speaks the bitstream has no place for a reason: its session ends."""
-    question = b'{"x":1}'
+    request = b'{"x":1}'
     if serdes == "bitstream":
         header = b'{"features":[{"name":"x","port":0,"type":"int64_t","shape":[]}]}'
-        question = header + b"\n" + struct.pack("<q", 1) + b"\n"
+        request = header + b"\n" + struct.pack("<q", 1) + b"\n"
     with serving(
         lambda _: TOO_LONG, f"pipe:{name}?max-message={LIMIT}&serdes={serdes}"
     ) as served:
         with bare_compiler(name) as (read, write):
-            os.write(write, struct.pack("<Q", len(question)) + question)
-            answer = os.read(read, LIMIT)
+            os.write(write, struct.pack("<Q", len(request)) + request)
+            reply = os.read(read, LIMIT)
         if is_told:
-            assert b"max-message" in answer
-            assert b"_error" in answer
+            assert b"max-message" in reply
+            assert b"_error" in reply
         else:
-            assert answer == b""
+            assert reply == b""
     assert served.statistics.errors == 1
 
 

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How long the arrays of a question live, and what they show meanwhile."""
+"""How long the arrays of a request live, and what they show meanwhile."""
 
 import gc
 import weakref
@@ -15,7 +15,7 @@ import pytest
 import mlbridge
 from conftest import assert_same
 from mlbridge import create_model_runner
-from programs import answer_of, until
+from programs import reply_of, until
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def test_an_unchanged_layout_costs_no_new_arrays(name: str, serdes: str) -> None
         assert seen[0] is not seen[1]
         for key in ("x", "n"):
             assert seen[1][key] is seen[2][key] is seen[3][key]
-        # A view shows the question at hand, whatever it was made for.
+        # A view shows the request at hand, whatever it was made for.
         assert_same(seen[1]["x"], np.full(8, 3, np.float32))
         assert_same(seen[1]["n"], np.array(3, np.int32))
 
@@ -65,7 +65,7 @@ def test_another_layout_gets_other_arrays(name: str, serdes: str) -> None:
 
 
 @both
-def test_a_dict_of_its_own_for_each_question(name: str, serdes: str) -> None:
+def test_a_dict_of_its_own_for_each_request(name: str, serdes: str) -> None:
     with recording(name, serdes) as (seen, runner):
         for _ in range(3):
             runner.evaluate({"x": 1, "text": "a", "more": [1.0, 2.0]}, int)
@@ -113,7 +113,7 @@ def test_memory_of_a_session_is_let_go(name: str) -> None:
 
     with mlbridge.serving(policy, f"pipe:{name}"):
         for size in (1000, 2000, 3000):
-            answer_of(f"pipe:{name}?timeout=20s", {"x": np.zeros(size)}, int)
+            reply_of(f"pipe:{name}?timeout=20s", {"x": np.zeros(size)}, int)
         until(lambda: len(finalized) == 3)
         assert sorted(finalized) == [1000, 2000, 3000]
 

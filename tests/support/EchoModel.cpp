@@ -63,7 +63,7 @@ ModelServer &EchoModel::stop() {
 
 void EchoModel::run() {
   while (!Stop) {
-    Expected<ModelServer::Question> Q =
+    Expected<ModelServer::Request> Q =
         Server->next(Deadline::in(std::chrono::milliseconds(20)));
     if (!Q)
       continue;

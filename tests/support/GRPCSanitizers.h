@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Skips a test that uses gRPC under TSan. GRPCMailboxTest.cpp, which uses none
-/// of it, has what our two threads do to each other.
+/// Skips a test that uses gRPC under TSan. GRPCRequestQueueTest.cpp, which uses
+/// none of it, has what our two threads do to each other.
 ///
 //===----------------------------------------------------------------------===//
 

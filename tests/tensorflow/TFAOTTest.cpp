@@ -78,10 +78,10 @@ TEST(TFAOT, HasInputsAndOutputsByName) {
 }
 
 TEST(TFAOT, AnswersAsTensorFlowDoesInPython) {
-  const std::vector<float> Questions = readFloats("network/questions");
-  const std::vector<float> Answers = readFloats("network/answers");
-  const std::size_t Rows = Answers.size() / 15;
-  ASSERT_EQ(Questions.size(), Rows * 300);
+  const std::vector<float> Requests = readFloats("network/requests");
+  const std::vector<float> Replies = readFloats("network/answers");
+  const std::size_t Rows = Replies.size() / 15;
+  ASSERT_EQ(Requests.size(), Rows * 300);
   ASSERT_GT(Rows, 0u);
   // Two threads, each with buffers of its own.
   std::vector<std::thread> Threads;
@@ -89,12 +89,12 @@ TEST(TFAOT, AnswersAsTensorFlowDoesInPython) {
     Threads.emplace_back([&] {
       auto Runner = runner("builtin:network");
       for (std::size_t Row = 0; Row < Rows; ++Row) {
-        Span<const float> Question(Questions.data() + Row * 300, 300);
-        Runner->populateFeatures(std::pair{"x", Question});
+        Span<const float> Request(Requests.data() + Row * 300, 300);
+        Runner->populateFeatures(std::pair{"x", Request});
         auto Logits = Runner->evaluate<std::vector<float>>();
         ASSERT_EQ(Logits.size(), 15u);
         for (std::size_t I = 0; I < 15; ++I)
-          EXPECT_NEAR(Logits[I], Answers[Row * 15 + I], 1e-5);
+          EXPECT_NEAR(Logits[I], Replies[Row * 15 + I], 1e-5);
       }
     });
   for (std::thread &T : Threads)
@@ -112,14 +112,14 @@ TEST(TFAOT, CodeForACPURunsOnlyThere) {
   EXPECT_EQ(mlbridge_aot_model_linear.num_variants, 1u);
   EXPECT_STREQ(mlbridge_aot_model_linear.variants[0].cpu, "baseline");
 
-  const std::vector<float> Questions = readFloats("network/questions");
-  const std::vector<float> Answers = readFloats("network/answers");
+  const std::vector<float> Requests = readFloats("network/requests");
+  const std::vector<float> Replies = readFloats("network/answers");
   for (const char *Spec :
        {"builtin:network?cpu=baseline", "builtin:network?cpu=haswell"}) {
     auto Runner = runner(Spec);
     ASSERT_TRUE(Runner);
     Runner->populateFeatures(
-        std::pair{"x", Span<const float>(Questions.data(), 300)});
+        std::pair{"x", Span<const float>(Requests.data(), 300)});
     auto Logits = Runner->tryEvaluate<std::vector<float>>();
     if (!IsWide && std::string_view(Spec).ends_with("haswell")) {
       ASSERT_FALSE(Logits);
@@ -128,7 +128,7 @@ TEST(TFAOT, CodeForACPURunsOnlyThere) {
     }
     ASSERT_TRUE(Logits) << Logits.takeError().str();
     for (std::size_t I = 0; I < 15; ++I)
-      EXPECT_NEAR((*Logits)[I], Answers[I], 1e-5) << Spec;
+      EXPECT_NEAR((*Logits)[I], Replies[I], 1e-5) << Spec;
   }
 }
 

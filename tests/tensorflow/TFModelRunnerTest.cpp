@@ -99,9 +99,9 @@ TEST_F(TFModelRunnerTest, AnswersFromItsVariables) {
 TEST_F(TFModelRunnerTest, TakesBatchesOfAnySize) {
   TFModelRunner Runner(model("linear"), {}, options());
   for (int Rows : {1, 3, 2}) {
-    std::vector<float> Questions(std::size_t(Rows) * 4, 1.0f);
+    std::vector<float> Requests(std::size_t(Rows) * 4, 1.0f);
     Runner.populateFeatures(
-        std::pair{"x", TensorRef(Questions, Shape{Rows, 4})});
+        std::pair{"x", TensorRef(Requests, Shape{Rows, 4})});
     EXPECT_EQ(Runner.evaluate<std::vector<float>>(),
               std::vector<float>(std::size_t(Rows), -2.0f));
   }
@@ -151,18 +151,18 @@ TEST_F(TFModelRunnerTest, HasOtherSignatures) {
 }
 
 TEST_F(TFModelRunnerTest, AnswersAsTensorFlowDoesInPython) {
-  const std::vector<float> Questions = readFloats(model("network/questions"));
-  const std::vector<float> Answers = readFloats(model("network/answers"));
-  const std::size_t Rows = Answers.size() / 15;
-  ASSERT_EQ(Questions.size(), Rows * 300);
+  const std::vector<float> Requests = readFloats(model("network/requests"));
+  const std::vector<float> Replies = readFloats(model("network/answers"));
+  const std::size_t Rows = Replies.size() / 15;
+  ASSERT_EQ(Requests.size(), Rows * 300);
   TFModelRunner Runner(model("network"), {}, options());
   for (std::size_t Row = 0; Row < Rows; ++Row) {
-    Span<const float> Question(Questions.data() + Row * 300, 300);
-    Runner.populateFeatures(std::pair{"x", Question});
+    Span<const float> Request(Requests.data() + Row * 300, 300);
+    Runner.populateFeatures(std::pair{"x", Request});
     auto Logits = Runner.evaluate<std::vector<float>>();
     ASSERT_EQ(Logits.size(), 15u);
     for (std::size_t I = 0; I < 15; ++I)
-      EXPECT_NEAR(Logits[I], Answers[Row * 15 + I], 1e-5);
+      EXPECT_NEAR(Logits[I], Replies[Row * 15 + I], 1e-5);
   }
 }
 
@@ -177,8 +177,8 @@ TEST_F(TFModelRunnerTest, IsSharedByThreads) {
       InProcessModelRunner Runner("linear", {{"", [&] { return *Loaded; }}});
       Wrong[T] = 0;
       for (int I = 0; I < 2000; ++I) {
-        std::vector<float> Question = {float(T), float(I), 0, 0};
-        Runner.populateFeatures(std::pair{"x", Question});
+        std::vector<float> Request = {float(T), float(I), 0, 0};
+        Runner.populateFeatures(std::pair{"x", Request});
         Expected<float> Found = Runner.tryEvaluate<float>();
         Wrong[T] += !Found || *Found != float(T) - 2 * float(I);
       }
@@ -412,10 +412,10 @@ TEST_F(TFDeadlineTest, OthersThatShareTheModelGetTheirAnswers) {
     Others.emplace_back([&] {
       auto Runner = Factory.create(Spec);
       for (; !Stop; ++Asked)
-        if (Expected<float> Answer = ask(**Runner, 1, 200);
-            !Answer || *Answer != 201) {
+        if (Expected<float> Reply = ask(**Runner, 1, 200);
+            !Reply || *Reply != 201) {
           ++Wrong;
-          std::fprintf(stderr, "%s\n", Answer.takeError().str().c_str());
+          std::fprintf(stderr, "%s\n", Reply.takeError().str().c_str());
         }
     });
   for (int Round = 0; Round < 5; ++Round) {
@@ -453,8 +453,7 @@ TEST_F(TFDeadlineTest, ParentAndChildGoOnAsking) {
   if (Child == 0) {
     ::alarm(60);
     for (int I = 0; I < 10; ++I)
-      if (Expected<float> Answer = ask(*Runner, 1, I);
-          !Answer || *Answer != 1 + I)
+      if (Expected<float> Reply = ask(*Runner, 1, I); !Reply || *Reply != 1 + I)
         ::_exit(1);
     Runner->setTimeout(200ms);
     if (ask(*Runner, 1, Centuries).code() != ErrorCode::Timeout)

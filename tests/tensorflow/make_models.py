@@ -65,7 +65,7 @@ def two(folder: Path, batch: int | None) -> None:
 
 
 def network(folder: Path, batch: int | None) -> None:
-    """An MLP; questions and its own answers, float[n, 300] and float[n, 15]."""
+    """An MLP; requests and its own answers, float[n, 300] and float[n, 15]."""
     random = np.random.default_rng(3)
     module = tf.Module()
     shapes = list(pairwise(WIDTHS))
@@ -91,9 +91,9 @@ def network(folder: Path, batch: int | None) -> None:
         return {"logits": run(x)}
 
     save(folder, module, serving_default=serve)
-    questions = random.normal(size=(QUESTIONS, WIDTHS[0])).astype(np.float32)
-    questions.tofile(folder / "questions")
-    np.asarray(run(tf.constant(questions))).tofile(folder / "answers")
+    requests = random.normal(size=(QUESTIONS, WIDTHS[0])).astype(np.float32)
+    requests.tofile(folder / "requests")
+    np.asarray(run(tf.constant(requests))).tofile(folder / "answers")
 
 
 def loop(folder: Path) -> None:

@@ -28,11 +28,11 @@ public:
   using Function = std::function<Error(Span<const TensorView>, FeatureSet &)>;
 
   FunctionModel(std::string Name, std::vector<TensorSpec> Inputs,
-                std::vector<TensorSpec> Outputs, Function Answer,
+                std::vector<TensorSpec> Outputs, Function Reply,
                 Metadata About = {})
       : Model(std::move(Name), std::move(Inputs), std::move(Outputs),
               std::move(About)),
-        Answer(std::move(Answer)) {}
+        Reply(std::move(Reply)) {}
   /// As of a runtime whose threads only the maker's process has: another one
   /// ends if it destroys it.
   ~FunctionModel() override {
@@ -52,7 +52,7 @@ private:
     Expected<Span<const TensorView>>
     run(Span<const TensorView> Inputs) override {
       Out.clear();
-      if (Error E = M->Answer(Inputs, Out))
+      if (Error E = M->Reply(Inputs, Out))
         return E;
       return Out.tensors();
     }
@@ -62,7 +62,7 @@ private:
     FeatureSet Out;
   };
 
-  Function Answer;
+  Function Reply;
   const pid_t Maker = ::getpid();
 };
 

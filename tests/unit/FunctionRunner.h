@@ -30,7 +30,7 @@ public:
   using Function =
       std::function<Error(const FeatureSet &, Deadline, FeatureSet &)>;
 
-  explicit FunctionRunner(Function Answer) : Answer(std::move(Answer)) {}
+  explicit FunctionRunner(Function Reply) : Reply(std::move(Reply)) {}
   std::string describe() const override { return "function"; }
   void switchContext(std::string_view Name) override {
     Contexts.emplace_back(Name);
@@ -52,13 +52,13 @@ protected:
                                    const AdviceSpec &,
                                    Deadline Until) override {
     Out.clear();
-    if (Error E = Answer(Features, Until, Out))
+    if (Error E = Reply(Features, Until, Out))
       return E;
     return Advice(Out.tensors());
   }
 
 private:
-  Function Answer;
+  Function Reply;
   FeatureSet Out;
 };
 

@@ -58,14 +58,14 @@ static InProcessModelRunner runnerOf(std::shared_ptr<const Model> M,
   return {"echo:m", std::move(Loads), Options};
 }
 
-/// What the question about \p Features fails with.
+/// What the request about \p Features fails with.
 template <typename... Ts>
 static std::string failure(InProcessModelRunner &Runner, ErrorCode Code,
                            const Ts &...Features) {
   Runner.populateFeatures(Features...);
-  Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
-  EXPECT_EQ(Answer.code(), Code) << Answer.message();
-  return std::string(Answer.message());
+  Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
+  EXPECT_EQ(Reply.code(), Code) << Reply.message();
+  return std::string(Reply.message());
 }
 
 //===----------------------------------------------------------------------===//
@@ -114,13 +114,13 @@ TEST(InProcessModelRunnerTest, GivesTheModelWhatItTakes) {
     else
       Runner.populateFeatures(std::pair{"b", B}, std::pair{"text", "x"},
                               std::pair{"another", 5}, std::pair{"a", Round});
-    Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
-    ASSERT_TRUE(Answer) << Answer.message();
-    ASSERT_EQ(Answer->size(), 3u);
-    EXPECT_EQ(Answer->tensors()[0].Name, "a") << "in the model's order";
-    EXPECT_EQ(*Answer->get<int>("a"), Round);
-    EXPECT_THAT(*Answer->get<std::vector<float>>("b"), ElementsAre(1, 2));
-    EXPECT_EQ(*Answer->get<std::string>("text"), "x");
+    Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
+    ASSERT_TRUE(Reply) << Reply.message();
+    ASSERT_EQ(Reply->size(), 3u);
+    EXPECT_EQ(Reply->tensors()[0].Name, "a") << "in the model's order";
+    EXPECT_EQ(*Reply->get<int>("a"), Round);
+    EXPECT_THAT(*Reply->get<std::vector<float>>("b"), ElementsAre(1, 2));
+    EXPECT_EQ(*Reply->get<std::string>("text"), "x");
   }
 }
 
@@ -136,12 +136,12 @@ TEST(InProcessModelRunnerTest, PutsExtentsOfOneInFront) {
     Runner.populateFeatures(std::pair{"scalar", 1.5f},
                             std::pair{"vector", Vector},
                             std::pair{"word", Word}, std::pair{"cell", Word});
-    Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
+    Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
     // Of rank 2, a list of strings is no advice.
-    ASSERT_EQ(Answer.code(), ErrorCode::Success) << Answer.message();
-    EXPECT_EQ(Answer->find("scalar")->Dims, Shape({1}));
-    EXPECT_EQ(Answer->find("vector")->Dims, Shape({1, 3}));
-    EXPECT_THAT(*Answer->get<std::vector<std::string>>("word"),
+    ASSERT_EQ(Reply.code(), ErrorCode::Success) << Reply.message();
+    EXPECT_EQ(Reply->find("scalar")->Dims, Shape({1}));
+    EXPECT_EQ(Reply->find("vector")->Dims, Shape({1, 3}));
+    EXPECT_THAT(*Reply->get<std::vector<std::string>>("word"),
                 ElementsAre(Word));
   }
 }
@@ -158,8 +158,8 @@ TEST(InProcessModelRunnerTest, AMissingFeatureIsToldWithThoseThereAre) {
   FeatureSet Many;
   for (int I = 0; I < 100; ++I)
     Many.set("feature " + std::to_string(I), I);
-  Expected<Advice> Answer = Runner.ask(Many, AdviceSpec::any());
-  EXPECT_THAT(std::string(Answer.message()),
+  Expected<Advice> Reply = Runner.ask(Many, AdviceSpec::any());
+  EXPECT_THAT(std::string(Reply.message()),
               AllOf(HasSubstr("'feature 63' int32_t and 36 more"),
                     Not(HasSubstr("feature 64"))));
 }
@@ -186,9 +186,9 @@ TEST(InProcessModelRunnerTest, TypesRanksAndExtentsAreChecked) {
     std::size_t Count = *Right.numElements();
     Runner.populateFeatures(std::pair{
         "x", TensorRef(Span<const float>(Data.data(), Count), Right)});
-    Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
-    ASSERT_TRUE(Answer) << Answer.message();
-    EXPECT_EQ(Answer->tensors()[0].Dims, Right);
+    Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
+    ASSERT_TRUE(Reply) << Reply.message();
+    EXPECT_EQ(Reply->tensors()[0].Dims, Right);
     EXPECT_EQ(Failure(TensorRef(Data, {2, 3, 4})), Wanted + "float[2,3,4]");
   }
 }
@@ -211,9 +211,9 @@ TEST(InProcessModelRunnerTest, ExtentsOfOneNameMustBeEqual) {
         std::pair{"nodes", Part(std::as_const(Nodes), {Ns, 2})},
         std::pair{"edges", Part(std::as_const(Edges), {2, Es})},
         std::pair{"adjacent", Part(std::as_const(Adjacent), {A, B})});
-    Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
-    EXPECT_EQ(Answer.code() == ErrorCode::SchemaMismatch, !Answer);
-    return std::string(Answer.message());
+    Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
+    EXPECT_EQ(Reply.code() == ErrorCode::SchemaMismatch, !Reply);
+    return std::string(Reply.message());
   };
   EXPECT_EQ(Ask(4, 7, 4, 4), "");
   EXPECT_EQ(Ask(5, 7, 5, 5), "");
@@ -282,9 +282,9 @@ TEST(InProcessModelRunnerTest, FeaturesThatTheGraphLeftOutMustBeThere) {
   const std::vector<std::int64_t> Pruned{1, 2, 3, 4};
   Runner.populateFeatures(std::pair{"pruned", TensorRef(Pruned, {2, 2})},
                           std::pair{"x", X});
-  Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
-  ASSERT_TRUE(Answer) << Answer.message();
-  EXPECT_EQ(Answer->size(), 1u) << "the model sees its inputs only";
+  Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
+  ASSERT_TRUE(Reply) << Reply.message();
+  EXPECT_EQ(Reply->size(), 1u) << "the model sees its inputs only";
 }
 
 TEST(InProcessModelRunnerTest, WrongMetadataIsAnErrorOfTheModel) {
@@ -375,10 +375,10 @@ decide(DecisionOptions Options, const T &Scores,
       },
       std::move(About));
   InProcessModelRunner Runner = runnerOf(M, std::move(Options));
-  Expected<Advice> Answer = Runner.ask(Features, AdviceSpec::any());
-  if (!Answer)
-    return Answer.takeError();
-  return Answer->get<std::vector<std::int64_t>>();
+  Expected<Advice> Reply = Runner.ask(Features, AdviceSpec::any());
+  if (!Reply)
+    return Reply.takeError();
+  return Reply->get<std::vector<std::int64_t>>();
 }
 
 static DecisionOptions rule(Rule R, std::string Mask = {}) {
@@ -414,10 +414,10 @@ TEST(DecisionTest, ADecisionIsAScalarWhereTheScoresAreAVector) {
   InProcessModelRunner Runner = runnerOf(
       echoModel({{"logits", ElementType::Float, {3}}}), rule(Rule::ArgMax));
   Runner.populateFeatures(std::pair{"logits", std::vector<float>{1, 5, 2}});
-  Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
-  ASSERT_TRUE(Answer) << Answer.message();
-  EXPECT_EQ(Answer->tensors()[0].typeStr(), "int64_t");
-  EXPECT_EQ(Answer->tensors()[0].Name, "logits");
+  Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
+  ASSERT_TRUE(Reply) << Reply.message();
+  EXPECT_EQ(Reply->tensors()[0].typeStr(), "int64_t");
+  EXPECT_EQ(Reply->tensors()[0].Name, "logits");
 }
 
 TEST(DecisionTest, IllegalActionsAreNeverChosen) {
@@ -625,7 +625,7 @@ TEST(InProcessModelRunnerTest, ModelsByLabelPlayAnEnvironment) {
       return constantModel(Value);
     };
   InProcessModelRunner Runner("constant:even=a,odd=b", std::move(Loads));
-  EXPECT_EQ(Loaded, 0) << "nothing is loaded before the first question";
+  EXPECT_EQ(Loaded, 0) << "nothing is loaded before the first request";
   TwoAgents Env;
   Expected<double> Return = runEpisode(Env, Runner);
   ASSERT_TRUE(Return) << Return.message();

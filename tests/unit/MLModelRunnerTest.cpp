@@ -1,4 +1,4 @@
-//===- MLModelRunnerTest.cpp - A question to a model ----------------------===//
+//===- MLModelRunnerTest.cpp - A request to a model ----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -96,12 +96,12 @@ TEST(MLModelRunnerTest, AWrongFeatureIsNotAsked) {
   });
   std::vector<int> Data(3);
   Runner.populateFeatures(std::pair{"m", TensorRef(Data, {2, 2})});
-  Expected<int> Answer = Runner.tryEvaluate<int>();
-  EXPECT_EQ(Answer.code(), ErrorCode::InvalidArgument);
-  EXPECT_EQ(Answer.message(),
+  Expected<int> Reply = Runner.tryEvaluate<int>();
+  EXPECT_EQ(Reply.code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(Reply.message(),
             "feature 'm': shape [2,2] needs 4 elements, found 3");
   EXPECT_EQ(Asked, 0);
-  EXPECT_EQ(*Runner.tryEvaluate<int>(), 1) << "the next question is a new one";
+  EXPECT_EQ(*Runner.tryEvaluate<int>(), 1) << "the next request is a new one";
 }
 
 TEST(MLModelRunnerTest, AskLeavesTheFeaturesAsTheyAre) {
@@ -109,9 +109,9 @@ TEST(MLModelRunnerTest, AskLeavesTheFeaturesAsTheyAre) {
   FeatureSet Features;
   Features.set("x", 3);
   for (int I = 0; I < 2; ++I) {
-    Expected<Advice> Answer = Runner.ask(Features, AdviceSpec::any());
-    ASSERT_TRUE(Answer);
-    EXPECT_EQ(*Answer->get<int>(), 3);
+    Expected<Advice> Reply = Runner.ask(Features, AdviceSpec::any());
+    ASSERT_TRUE(Reply);
+    EXPECT_EQ(*Reply->get<int>(), 3);
   }
   EXPECT_EQ(Features.size(), 1U);
 }

@@ -9,7 +9,7 @@
 /// \file
 /// Each request for memory fails in its turn, in a process that lives on, as a
 /// tool written in C and Python do: no lock stays taken, no file open, and the
-/// next question is answered.
+/// next request is answered.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -71,8 +71,8 @@ static int ask(const RunnerFactory &Factory, const std::string &Spec) {
   if (!Runner)
     return -1;
   (*Runner)->populateFeatures(std::pair{"x", 5});
-  Expected<int> Answer = (*Runner)->tryEvaluate<int>();
-  return Answer ? *Answer : -1;
+  Expected<int> Reply = (*Runner)->tryEvaluate<int>();
+  return Reply ? *Reply : -1;
 }
 
 TEST(MemoryTest, AFileIsLoadedByTheNextQuestion) {

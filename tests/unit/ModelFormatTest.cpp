@@ -88,14 +88,14 @@ protected:
     return (*Runner)->tryEvaluate<int>();
   }
   int ask(const std::string &Spec, int X, const char *Agent = nullptr) {
-    Expected<int> Answer = ask(Factory, Spec, X, Agent);
-    EXPECT_TRUE(Answer) << Answer.message();
-    return Answer ? *Answer : -1;
+    Expected<int> Reply = ask(Factory, Spec, X, Agent);
+    EXPECT_TRUE(Reply) << Reply.message();
+    return Reply ? *Reply : -1;
   }
   std::string failure(const std::string &Spec, ErrorCode Code) {
-    Expected<int> Answer = ask(Factory, Spec, 1);
-    EXPECT_EQ(Answer.code(), Code) << Spec << ": " << Answer.message();
-    return std::string(Answer.message());
+    Expected<int> Reply = ask(Factory, Spec, 1);
+    EXPECT_EQ(Reply.code(), Code) << Spec << ": " << Reply.message();
+    return std::string(Reply.message());
   }
   std::string checkFailure(const std::string &Spec) {
     Error E = Factory.check(Spec);
@@ -117,7 +117,7 @@ TEST_F(ModelFormatTest, AFileIsLoadedOnceByAFactoryAndItsCopies) {
     ASSERT_TRUE(Runner) << Runner.message();
     EXPECT_EQ((*Runner)->describe(), Spec);
   }
-  EXPECT_EQ(Loads, 0) << "nothing is loaded before the first question";
+  EXPECT_EQ(Loads, 0) << "nothing is loaded before the first request";
   EXPECT_EQ(ask(Spec, 1), 6);
   EXPECT_EQ(ask(Spec, 2), 7);
   EXPECT_EQ(*ask(Copy, "fallback|" + Spec + "?timeout=5s", 3), 8);
@@ -200,10 +200,10 @@ TEST_F(ModelFormatTest, AFolderIsAllOfItsFiles) {
 
   // One that holds more than a model would be looked at for long.
   const auto Start = std::chrono::steady_clock::now();
-  Expected<int> Answer = ask(Folders, "folder:/usr", 1);
-  EXPECT_EQ(Answer.code(), ErrorCode::InvalidArgument);
-  EXPECT_EQ(Answer.message(), "model folder '/usr': expected a model of at "
-                              "most 10000 files and folders, found more");
+  Expected<int> Reply = ask(Folders, "folder:/usr", 1);
+  EXPECT_EQ(Reply.code(), ErrorCode::InvalidArgument);
+  EXPECT_EQ(Reply.message(), "model folder '/usr': expected a model of at "
+                             "most 10000 files and folders, found more");
   EXPECT_LT(std::chrono::steady_clock::now() - Start, std::chrono::seconds(2));
   EXPECT_EQ(Loads, 2);
 }
@@ -291,7 +291,7 @@ TEST_F(ModelFormatTest, AChildLoadsForItself) {
   EXPECT_EQ(Loads, 1);
   Child Forked([&] {
     for (int X : {2, 3})
-      if (Expected<int> Answer = Ask(X); !Answer || *Answer != X + 5)
+      if (Expected<int> Reply = Ask(X); !Reply || *Reply != X + 5)
         return 1;
     if (Loads != 2)
       return 2;

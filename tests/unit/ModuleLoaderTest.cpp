@@ -41,9 +41,9 @@ protected:
   static int ask(const RunnerFactory &Factory, std::string_view Spec) {
     Expected<std::unique_ptr<MLModelRunner>> Runner = Factory.create(Spec);
     EXPECT_TRUE(bool(Runner)) << Runner.message();
-    Expected<int> Answer =
+    Expected<int> Reply =
         Runner ? (*Runner)->tryEvaluate<int>() : Runner.takeError();
-    return Answer ? *Answer : -1;
+    return Reply ? *Reply : -1;
   }
 };
 
@@ -78,17 +78,17 @@ TEST_F(ModuleLoaderTest, AModelIsLoadedOnceForAllRunners) {
   const std::string File = Folder.path("model"), Spec = "test+model:" + File;
   std::ofstream(File) << "first";
   auto Factory = std::make_unique<const RunnerFactory>();
-  // Nothing of the module is loaded yet: the threads' first questions do that.
-  std::vector<int> Answers(8);
+  // Nothing of the module is loaded yet: the threads' first requests do that.
+  std::vector<int> Replies(8);
   std::vector<std::thread> Threads;
-  for (int &Answer : Answers)
-    Threads.emplace_back([&Answer, &Spec, Copy = RunnerFactory(*Factory)] {
-      Answer = ask(Copy, Spec);
+  for (int &Reply : Replies)
+    Threads.emplace_back([&Reply, &Spec, Copy = RunnerFactory(*Factory)] {
+      Reply = ask(Copy, Spec);
     });
   for (std::thread &Thread : Threads)
     Thread.join();
-  const int First = Answers.front();
-  EXPECT_THAT(Answers, Each(First));
+  const int First = Replies.front();
+  EXPECT_THAT(Replies, Each(First));
   EXPECT_EQ(ask(*Factory, "fallback|" + Spec + "?timeout=5s"), First);
   EXPECT_EQ(ask(RunnerFactory(), Spec), First + 1) << "a factory of its own";
 

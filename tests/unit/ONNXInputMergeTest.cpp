@@ -64,11 +64,11 @@ TEST_F(ONNXInputMergeTest, ARowOfNumbersIsOneInput) {
   ASSERT_EQ(Merged->Merged.size(), 1u);
   EXPECT_EQ(Merged->Merged[0].Name, "row");
   EXPECT_THAT(Merged->Inputs, ElementsAre("a", "b", "c"));
-  auto Answer = ask<std::int64_t>(std::pair{"c", std::int64_t(3)},
-                                  std::pair{"a", std::int64_t(1)},
-                                  std::pair{"b", std::int64_t(2)});
-  ASSERT_TRUE(Answer) << Answer.message();
-  EXPECT_THAT(*Answer, ElementsAre(-1, -2, -3));
+  auto Reply = ask<std::int64_t>(std::pair{"c", std::int64_t(3)},
+                                 std::pair{"a", std::int64_t(1)},
+                                 std::pair{"b", std::int64_t(2)});
+  ASSERT_TRUE(Reply) << Reply.message();
+  EXPECT_THAT(*Reply, ElementsAre(-1, -2, -3));
 }
 
 TEST_F(ONNXInputMergeTest, WhoAsksSeesTheInputsOfTheFile) {
@@ -92,10 +92,10 @@ TEST_F(ONNXInputMergeTest, WhoAsksSeesTheInputsOfTheFile) {
   // Rows are put together, not inputs.
   const std::vector<float> A{1, 2, 3, 4}, B{5, 6};
   const TensorRef Rows(A, {2, 2}), Column(B, {2, 1});
-  auto Answer = ask<float>(std::pair{"a", Rows}, std::pair{"b", Column},
-                           std::pair{"other", true});
-  ASSERT_TRUE(Answer) << Answer.message();
-  EXPECT_THAT(*Answer, ElementsAre(5, 1, 2, 6, 3, 4));
+  auto Reply = ask<float>(std::pair{"a", Rows}, std::pair{"b", Column},
+                          std::pair{"other", true});
+  ASSERT_TRUE(Reply) << Reply.message();
+  EXPECT_THAT(*Reply, ElementsAre(5, 1, 2, 6, 3, 4));
   auto Uneven = ask<float>(std::pair{"a", Rows}, std::pair{"b", 1.0f},
                            std::pair{"other", true});
   EXPECT_EQ(Uneven.code(), ErrorCode::SchemaMismatch);
@@ -115,9 +115,9 @@ TEST_F(ONNXInputMergeTest, RowsAreOfOneShape) {
   const std::vector<float> Six{1, 2, 3, 4, 5, 6};
   const TensorRef Wide(Six, {2, 3, 1}), Long(Six, {3, 2, 1});
   EXPECT_TRUE(ask<float>(std::pair{"a", Wide}, std::pair{"b", Wide}));
-  auto Answer = ask<float>(std::pair{"a", Wide}, std::pair{"b", Long});
-  EXPECT_EQ(Answer.code(), ErrorCode::SchemaMismatch);
-  EXPECT_THAT(std::string(Answer.message()), HasSubstr("float[3,2,1]"));
+  auto Reply = ask<float>(std::pair{"a", Wide}, std::pair{"b", Long});
+  EXPECT_EQ(Reply.code(), ErrorCode::SchemaMismatch);
+  EXPECT_THAT(std::string(Reply.message()), HasSubstr("float[3,2,1]"));
 }
 
 TEST_F(ONNXInputMergeTest, FollowsTheNumberOfRows) {
@@ -128,11 +128,11 @@ TEST_F(ONNXInputMergeTest, FollowsTheNumberOfRows) {
     std::vector<double> A(std::size_t(N), 1), B(std::size_t(N), 2);
     (*Runner)->populateFeatures(std::pair{"a", TensorRef(A, {N, 1})},
                                 std::pair{"b", TensorRef(B, {N, 1})});
-    auto Answer = (*Runner)->tryEvaluate<std::vector<double>>();
-    ASSERT_TRUE(Answer) << Answer.message();
-    ASSERT_EQ(Answer->size(), std::size_t(2 * N));
-    for (std::size_t I = 0; I < Answer->size(); ++I)
-      ASSERT_EQ((*Answer)[I], I % 2 ? -2 : -1);
+    auto Reply = (*Runner)->tryEvaluate<std::vector<double>>();
+    ASSERT_TRUE(Reply) << Reply.message();
+    ASSERT_EQ(Reply->size(), std::size_t(2 * N));
+    for (std::size_t I = 0; I < Reply->size(); ++I)
+      ASSERT_EQ((*Reply)[I], I % 2 ? -2 : -1);
   }
 }
 
@@ -147,10 +147,10 @@ TEST_F(ONNXInputMergeTest, ColumnsOfScalarsToo) {
       .output("out", ElementType::Int32, {"N", 3});
   EXPECT_EQ(numMerged(Writer), 1u);
   const std::vector<std::int32_t> B{2, 3};
-  auto Answer = ask<std::int32_t>(std::pair{"a", std::int32_t(1)},
-                                  std::pair{"b", Span<const std::int32_t>(B)});
-  ASSERT_TRUE(Answer) << Answer.message();
-  EXPECT_THAT(*Answer, ElementsAre(-1, -2, -3));
+  auto Reply = ask<std::int32_t>(std::pair{"a", std::int32_t(1)},
+                                 std::pair{"b", Span<const std::int32_t>(B)});
+  ASSERT_TRUE(Reply) << Reply.message();
+  EXPECT_THAT(*Reply, ElementsAre(-1, -2, -3));
   EXPECT_EQ(numMerged(Writer.input("axis", ElementType::Int64, {1})), 0u)
       << "the axis is what is asked for";
 }

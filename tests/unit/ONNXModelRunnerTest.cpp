@@ -62,11 +62,11 @@ ONNXWriter identity(bool IsVector) {
 
 void expectEcho(MLModelRunner &Runner, const FeatureSet &Features) {
   ASSERT_FALSE(Features.error()) << Features.error().str();
-  Expected<Advice> Answer = Runner.ask(Features, AdviceSpec::any());
-  ASSERT_TRUE(Answer) << Answer.message();
-  ASSERT_EQ(Answer->size(), Features.size());
+  Expected<Advice> Reply = Runner.ask(Features, AdviceSpec::any());
+  ASSERT_TRUE(Reply) << Reply.message();
+  ASSERT_EQ(Reply->size(), Features.size());
   for (const TensorView &Sent : Features.tensors()) {
-    const TensorView *Back = Answer->find(std::string(Sent.Name) + " out");
+    const TensorView *Back = Reply->find(std::string(Sent.Name) + " out");
     ASSERT_TRUE(Back);
     ASSERT_EQ(Sent.typeStr(), Back->typeStr());
     ASSERT_EQ(Sent.NumBytes, Back->NumBytes);
@@ -146,8 +146,8 @@ TEST_F(ONNXModelRunnerTest, FollowsMemoryThatMovesAndChanges) {
     FeatureSet Features;
     TensorView View{"", ElementType::Float, {N}, Data, N * sizeof(float), {}};
     Features.set("x", View);
-    Expected<Advice> Answer = Runner.ask(Features, AdviceSpec::any());
-    return Answer ? *Answer->get<float>() : std::nanf("");
+    Expected<Advice> Reply = Runner.ask(Features, AdviceSpec::any());
+    return Reply ? *Reply->get<float>() : std::nanf("");
   };
   EXPECT_EQ(Ask(A.data()), N);
   A[0] = 11;
@@ -183,9 +183,9 @@ TEST_F(ONNXModelRunnerTest, GraphsOfAnyNumberOfNodes) {
       Runner.populateFeatures(
           std::pair{"adjacent", TensorRef(Adjacent, {Extent, Extent})},
           std::pair{"nodes", TensorRef(Nodes, {Extent, 2})});
-      Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
-      ASSERT_TRUE(Answer) << Answer.message();
-      const TensorView &States = Answer->tensors()[0];
+      Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
+      ASSERT_TRUE(Reply) << Reply.message();
+      const TensorView &States = Reply->tensors()[0];
       ASSERT_EQ(States.Dims, Shape({Extent, 3}));
       auto Values = *States.as<float>();
       const float W[2][3] = {{1, -1, 2}, {3, 1, -2}};
@@ -241,8 +241,8 @@ TEST_F(ONNXModelRunnerTest, DecidesAsTheModelSays) {
     auto Runner = Factory.create(Spec);
     EXPECT_TRUE(Runner) << Runner.message();
     (*Runner)->populateFeatures(std::pair{"x", X});
-    Expected<float> Answer = (*Runner)->tryEvaluate<float>();
-    return Answer ? std::to_string(*Answer) : std::string(Answer.message());
+    Expected<float> Reply = (*Runner)->tryEvaluate<float>();
+    return Reply ? std::to_string(*Reply) : std::string(Reply.message());
   };
   EXPECT_EQ(Ask("onnx:" + File, {1, 5, 2}), "1.000000");
   EXPECT_EQ(Ask("onnx:" + File + "?output=value", {1, 5, 2}), "5.000000");
@@ -322,8 +322,8 @@ TEST_F(ONNXModelRunnerTest, EightThreadsAskOneModel) {
       auto Runner = RunnerFactory(Factory).create(Spec);
       for (int I = 0; I < 2000; ++I) {
         (*Runner)->populateFeatures(std::pair{"x", float(I * 8 + T)});
-        Expected<float> Answer = (*Runner)->tryEvaluate<float>();
-        Right += Answer && *Answer == float(I * 8 + T + 1);
+        Expected<float> Reply = (*Runner)->tryEvaluate<float>();
+        Right += Reply && *Reply == float(I * 8 + T + 1);
       }
     });
   for (std::thread &Thread : Threads)
@@ -340,9 +340,9 @@ TEST_F(ONNXModelRunnerTest, ComesWithAModuleWhereItIsNotLinked) {
   auto Runner = createModelRunner(Spec);
   ASSERT_TRUE(Runner) << Runner.message();
   (*Runner)->populateFeatures(std::pair{"x", 2.0f});
-  Expected<float> Answer = (*Runner)->tryEvaluate<float>();
-  ASSERT_TRUE(Answer) << Answer.message();
-  EXPECT_EQ(*Answer, 3);
+  Expected<float> Reply = (*Runner)->tryEvaluate<float>();
+  ASSERT_TRUE(Reply) << Reply.message();
+  EXPECT_EQ(*Reply, 3);
 }
 
 TEST_F(ONNXModelRunnerTest, RunnersOfItsModuleShareAModel) {

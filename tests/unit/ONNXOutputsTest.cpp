@@ -46,15 +46,15 @@ TEST_F(ONNXOutputsTest, AnInputThatIsHandedThroughIsThisQuestions) {
       SCOPED_TRACE(Length);
       auto Sent = std::make_unique<std::vector<float>>(Length, Value);
       Runner.populateFeatures(std::pair{"x", Span<const float>(*Sent)});
-      Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
-      ASSERT_TRUE(Answer) << Answer.message();
-      const TensorView &Back = *Answer->find("x");
-      // What was borrowed may end with the question.
+      Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
+      ASSERT_TRUE(Reply) << Reply.message();
+      const TensorView &Back = *Reply->find("x");
+      // What was borrowed may end with the request.
       ASSERT_NE(Back.Data, Sent->data());
       Sent.reset();
       ASSERT_EQ(Back.Dims, Shape{std::int64_t(Length)});
       EXPECT_EQ(std::ranges::count(*Back.as<float>(), Value), Length);
-      EXPECT_EQ(*Answer->get<float>("sum"), Value * float(Length));
+      EXPECT_EQ(*Reply->get<float>("sum"), Value * float(Length));
     }
   std::vector<float> X(5, 3);
   EXPECT_LE(allocationsOnceWarm([&] {
@@ -75,10 +75,10 @@ TEST_F(ONNXOutputsTest, AGraphMayHandAllThrough) {
   for (bool Hot : {true, false}) {
     const std::vector<std::string> Words{"a", "", Hot ? "hot" : "cold"};
     Runner.populateFeatures(std::pair{"words", Words}, std::pair{"hot", Hot});
-    Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
-    ASSERT_TRUE(Answer) << Answer.message();
-    EXPECT_EQ(*Answer->get<bool>("hot"), Hot);
-    EXPECT_EQ(*Answer->get<std::vector<std::string>>("words"), Words);
+    Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
+    ASSERT_TRUE(Reply) << Reply.message();
+    EXPECT_EQ(*Reply->get<bool>("hot"), Hot);
+    EXPECT_EQ(*Reply->get<std::vector<std::string>>("words"), Words);
   }
 }
 
@@ -100,9 +100,9 @@ TEST_F(ONNXOutputsTest, OutputsOfARankThatNoAdviceHasAreGivenBack) {
   auto Ask = [&] {
     Runner.populateFeatures(std::pair{"x", Span<const float>(X)},
                             std::pair{"shape", Deep});
-    Expected<Advice> Answer = Runner.tryEvaluate<Advice>();
-    EXPECT_EQ(Answer.code(), ErrorCode::Unsupported);
-    EXPECT_THAT(std::string(Answer.message()),
+    Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
+    EXPECT_EQ(Reply.code(), ErrorCode::Unsupported);
+    EXPECT_THAT(std::string(Reply.message()),
                 HasSubstr("output 'deep': expected a rank of at most 8, found "
                           "9"));
   };

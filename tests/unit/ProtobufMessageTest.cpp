@@ -327,19 +327,19 @@ TEST(ProtobufMessage, TwoSidesAgreeOnTheMessagesWhenTheyMeet) {
   ASSERT_TRUE(Runner) << Runner.takeError().str();
   (*Runner)->populateFeatures(std::pair{"inline", true},
                               std::pair{"scores", std::vector<float>{1, 2}});
-  Expected<Advice> Answer = (*Runner)->tryEvaluate<Advice>();
-  ASSERT_TRUE(Answer) << Answer.takeError().str();
-  EXPECT_TRUE(*Answer->get<bool>("inline"));
-  EXPECT_THAT(*Answer->get<std::vector<float>>("scores"), ElementsAre(1, 2));
+  Expected<Advice> Reply = (*Runner)->tryEvaluate<Advice>();
+  ASSERT_TRUE(Reply) << Reply.takeError().str();
+  EXPECT_TRUE(*Reply->get<bool>("inline"));
+  EXPECT_THAT(*Reply->get<std::vector<float>>("scores"), ElementsAre(1, 2));
 
   Runner = Factory.create("pipe:" + Name +
                           "?serdes=protobuf:test.Features/test.Decision");
   ASSERT_TRUE(Runner) << Runner.takeError().str();
   (*Runner)->populateFeatures(std::pair{"inline", true});
-  Answer = (*Runner)->tryEvaluate<Advice>();
-  EXPECT_FALSE(Answer);
+  Reply = (*Runner)->tryEvaluate<Advice>();
+  EXPECT_FALSE(Reply);
   EXPECT_THAT(
-      std::string(Answer.message()),
+      std::string(Reply.message()),
       HasSubstr("unknown SerDes 'protobuf:test.Features/test.Decision'; "
                 "there are: bitstream, json, "
                 "protobuf:test.Decision/test.Decision"));

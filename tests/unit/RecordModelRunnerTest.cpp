@@ -1,4 +1,4 @@
-//===- RecordModelRunnerTest.cpp - A log of questions and decisions -------===//
+//===- RecordModelRunnerTest.cpp - A log of requests and decisions -------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -80,16 +80,16 @@ static std::unique_ptr<FunctionRunner> doubling() {
 /// Asks about the feature x, and expects what the model answers.
 static void ask(MLModelRunner &Runner, std::int64_t X) {
   Runner.populateFeatures(std::pair{"x", X});
-  Expected<std::int64_t> Answer = Runner.tryEvaluate<std::int64_t>();
-  ASSERT_TRUE(Answer) << Answer.takeError().str();
-  EXPECT_EQ(*Answer, 2 * X);
+  Expected<std::int64_t> Reply = Runner.tryEvaluate<std::int64_t>();
+  ASSERT_TRUE(Reply) << Reply.takeError().str();
+  EXPECT_EQ(*Reply, 2 * X);
 }
 
 /// Asks about the feature x where nobody answers.
 static void askNobody(MLModelRunner &Runner, std::int64_t X) {
   Runner.populateFeatures(std::pair{"x", X});
-  Expected<bool> Answer = Runner.tryEvaluate<bool>();
-  ASSERT_EQ(Answer.code(), ErrorCode::Deferred) << Answer.takeError().str();
+  Expected<bool> Reply = Runner.tryEvaluate<bool>();
+  ASSERT_EQ(Reply.code(), ErrorCode::Deferred) << Reply.takeError().str();
 }
 
 static constexpr std::int64_t operator""_i64(unsigned long long Value) {
@@ -213,7 +213,7 @@ TEST_F(RecordModelRunnerTest, CountsPerContext) {
   ask(*Runner, 2);
   Runner->switchContext("g");
   EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 5_i64}))
-      << "still about the question in f";
+      << "still about the request in f";
   ask(*Runner, 3);
   Runner->switchContext("f");
   ask(*Runner, 4);
@@ -263,9 +263,9 @@ TEST_F(RecordModelRunnerTest, TheQuestionIsCopied) {
 template <typename Function>
 static std::string mismatch(MLModelRunner &Recorder, Function Populate) {
   Populate(Recorder);
-  Expected<Advice> Answer = Recorder.tryEvaluate<Advice>();
-  EXPECT_EQ(Answer.code(), ErrorCode::SchemaMismatch) << Answer.message();
-  return Answer.takeError().message();
+  Expected<Advice> Reply = Recorder.tryEvaluate<Advice>();
+  EXPECT_EQ(Reply.code(), ErrorCode::SchemaMismatch) << Reply.message();
+  return Reply.takeError().message();
 }
 
 TEST_F(RecordModelRunnerTest, OtherFeaturesAreNamed) {
@@ -310,9 +310,9 @@ TEST_F(RecordModelRunnerTest, TextOfAnotherLengthDoesNotFit) {
   auto Ask = [&](std::string Text, std::vector<std::string> Words) {
     Runner->populateFeatures(std::pair{"text", Text},
                              std::pair{"words", Words});
-    Expected<bool> Answer = Runner->tryEvaluate<bool>();
+    Expected<bool> Reply = Runner->tryEvaluate<bool>();
     (void)Runner->logOutcome(std::pair{"inline", true});
-    return std::string(Answer.message());
+    return std::string(Reply.message());
   };
   Ask("abc", {"de", "f"});
   EXPECT_THAT(Ask("xyz", {"uv", "w"}), HasSubstr("decides nothing"));
@@ -446,7 +446,7 @@ TEST_F(RecordModelRunnerTest, AnAnswerOfAnotherTypeIsForgottenWithItsQuestion) {
               EndsWith("{\"observation\":1}\n" + raw(2_i64, true) + "\n"));
 }
 
-TEST_F(RecordModelRunnerTest, OutcomesBelongToAQuestion) {
+TEST_F(RecordModelRunnerTest, OutcomesBelongToARequest) {
   auto Runner = record(doubling());
   EXPECT_EQ(Runner->logOutcome(1.0).code(), ErrorCode::InvalidArgument);
   EXPECT_EQ(Runner->logOutcome(std::pair{"out", 1_i64}).code(),
@@ -582,13 +582,13 @@ TEST_F(RecordModelRunnerTest, AFullDiskIsAnError) {
 TEST_F(RecordModelRunnerTest, AFullDiskIsFoundWhileAsking) {
   Path = "/dev/full";
   auto Runner = record(doubling());
-  Expected<int> Answer = 0;
+  Expected<int> Reply = 0;
   int Asked = 0;
-  for (; Answer && Asked < 10'000; ++Asked) {
+  for (; Reply && Asked < 10'000; ++Asked) {
     Runner->populateFeatures(std::pair{"x", 1_i64});
-    Answer = Runner->tryEvaluate<int>();
+    Reply = Runner->tryEvaluate<int>();
   }
-  EXPECT_EQ(Answer.code(), ErrorCode::System);
+  EXPECT_EQ(Reply.code(), ErrorCode::System);
   EXPECT_LT(Asked, 10'000);
 }
 

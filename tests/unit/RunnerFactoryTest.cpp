@@ -60,7 +60,7 @@ TEST(RunnerFactoryTest, MakesEachScheme) {
     EXPECT_EQ((*Runner)->tryEvaluate<int>().code(), ErrorCode::Deferred);
   }
 
-  // It connects at the first question, so there need be nobody.
+  // It connects at the first request, so there need be nobody.
   Expected<std::unique_ptr<MLModelRunner>> Pipe = createModelRunner(
       "pipe:" + Directory.path("p") +
       "?serdes=json&connect=10ms&max-message=1MiB&timeout=20ms");
@@ -167,16 +167,16 @@ TEST(RunnerFactoryTest, ChecksASpecWithoutMakingAnything) {
   EXPECT_THAT(std::string(NoCodec.message()), HasSubstr("yaml"));
 }
 
-/// What a question fails with when nobody is there.
+/// What a request fails with when nobody is there.
 static std::string nobodyThere(const RunnerFactory &Factory,
                                const std::string &Spec) {
   auto Runner = Factory.create(Spec);
   EXPECT_TRUE(Runner) << Runner.message();
   if (!Runner)
     return {};
-  Expected<int> Answer = (*Runner)->tryEvaluate<int>();
-  EXPECT_EQ(Answer.code(), ErrorCode::Timeout);
-  return std::string(Answer.message());
+  Expected<int> Reply = (*Runner)->tryEvaluate<int>();
+  EXPECT_EQ(Reply.code(), ErrorCode::Timeout);
+  return std::string(Reply.message());
 }
 
 TEST(RunnerFactoryTest, MayHaveAConnectTimeoutOfItsOwn) {

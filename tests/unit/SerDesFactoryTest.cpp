@@ -119,9 +119,9 @@ TEST(SerDesFactory, OfAServerIsWhatCompilersMaySpeak) {
   ModelServerOptions Options;
   Options.Formats.add<RenamedSerDes>("renamed", "");
   test::EchoModel Speaks(Name, Options);
-  Expected<int> Answer = Ask();
-  ASSERT_TRUE(Answer) << Answer.takeError().str();
-  EXPECT_EQ(*Answer, 7);
+  Expected<int> Reply = Ask();
+  ASSERT_TRUE(Reply) << Reply.takeError().str();
+  EXPECT_EQ(*Reply, 7);
 }
 
 } // namespace

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// One direction of a session in shared memory, against the bytes in
-/// tests/golden: the message of scalars.bin, as question 7.
+/// tests/golden: the message of scalars.bin, as request 7.
 ///
 //===----------------------------------------------------------------------===//
 

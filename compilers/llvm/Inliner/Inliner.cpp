@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The question is asked in ModelInlineAdvisor::getAdviceFromModel; the rest is
+/// The request is asked in ModelInlineAdvisor::getAdviceFromModel; the rest is
 /// how an advisor comes to be in LLVM's pipelines.
 ///
 //===----------------------------------------------------------------------===//
@@ -95,7 +95,7 @@ private:
 
 } // namespace
 
-/// The tensors of a question: LLVM's, and its decision where that is wanted.
+/// The tensors of a request: LLVM's, and its decision where that is wanted.
 /// (LLVM's own -inliner-interactive-include-default puts it there already.)
 static std::vector<TensorSpec> inputsFor(std::vector<TensorSpec> FeatureMap) {
   if (inlinerIncludesDefault() &&
@@ -143,22 +143,22 @@ ModelInlineAdvisor::getAdviceFromModel(CallBase &CB,
   }
 
   InlinerStatistics::Stopwatch Clock;
-  Expected<int64_t> Answer = model().tryEvaluate<int64_t>();
+  Expected<int64_t> Reply = model().tryEvaluate<int64_t>();
   Made.Time = Clock.elapsed();
 
-  if (Answer) {
+  if (Reply) {
     ModelHasDecided = true;
-    Made.Inline = *Answer != 0;
+    Made.Inline = *Reply != 0;
   } else {
     Made.Inline = Made.Default ? *Made.Default : heuristicInlines(CB);
   }
-  Made.By = Answer.code();
+  Made.By = Reply.code();
   State.Statistics.add(Made);
 
   Error Failure =
       Made.By == ErrorCode::Success || Made.By == ErrorCode::Deferred
           ? model().logOutcome<int64_t>(Made.Inline)
-          : Answer.takeError();
+          : Reply.takeError();
   if (Failure)
     State.Session->fail(Failure);
   return std::make_unique<MLInlineAdvice>(this, CB, ORE, Made.Inline);

@@ -13,7 +13,7 @@
 ///         -mllvm -mlbridge-inliner=pipe:/tmp/advisor -c a.c
 /// \endcode
 ///
-/// **The question.** One per call site whose inlining is legal and not decided
+/// **The request.** One per call site whose inlining is legal and not decided
 /// by an attribute. (Calls of a function to itself are left to LLVM's
 /// heuristic, those in dead code to nobody.) The features are those of LLVM's
 /// MLInlineAdvisor (llvm/Analysis/InlineModelFeatureMaps.h): 38 tensors
@@ -34,7 +34,7 @@
 ///
 /// **The limit.** As with all of LLVM's ML inliners, once a model has made the
 /// module's IR grow to twice its size (-ml-advisor-size-increase-threshold=2.0)
-/// nothing but what an attribute demands is inlined any more, and no question
+/// nothing but what an attribute demands is inlined any more, and no request
 /// is asked. If it was the heuristic alone that made the module grow, because
 /// the model deferred each time, the heuristic goes on, unasked and unlogged:
 /// the object code is the stock compiler's.

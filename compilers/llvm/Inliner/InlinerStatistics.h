@@ -15,7 +15,7 @@
 /// \endcode
 /// The second line's (it is one line) are there when the model was told LLVM's
 /// decision; with them one has the whole confusion matrix. The times are those
-/// of asking the model: the first question, which also meets it; the mean of
+/// of asking the model: the first request, which also meets it; the mean of
 /// the others; all.
 ///
 //===----------------------------------------------------------------------===//

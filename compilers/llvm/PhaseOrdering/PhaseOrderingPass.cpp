@@ -72,7 +72,7 @@ private:
   Error apply(const ActionSequence &Sequence);
   ModuleView look(PassRunner &Passes, const Module &Of) const;
   /// Asks about the module behind the prologue, which is run on a copy.
-  Expected<PhaseOrderingPolicy::Answer> askFirst(TargetMachine &TM);
+  Expected<PhaseOrderingPolicy::Reply> askFirst(TargetMachine &TM);
   EmbeddingKind kind() const {
     return Setup.Settings.Programs.Histograms.value_or(EmbeddingKind::Symbolic);
   }
@@ -111,7 +111,7 @@ ModuleView Episode::look(PassRunner &Passes, const Module &Of) const {
           ModuleCounts::of(Of)};
 }
 
-Expected<PhaseOrderingPolicy::Answer> Episode::askFirst(TargetMachine &TM) {
+Expected<PhaseOrderingPolicy::Reply> Episode::askFirst(TargetMachine &TM) {
   std::unique_ptr<Module> Copy = CloneModule(M);
   PassRunner Passes(*Copy, TM, kind(), Setup.Settings.Programs.Register);
   if (Error E = Passes.run(Setup.Settings.Programs.Actions.prologue()))
@@ -124,9 +124,9 @@ Expected<bool> Episode::decide() {
   Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
   if (!TM)
     return TM.takeError();
-  // Most failures come with the first question, so until there is an answer
+  // Most failures come with the first request, so until there is an answer
   // the module stays as it is, for the pipeline that it was meant for.
-  Expected<PhaseOrderingPolicy::Answer> Given = askFirst(**TM);
+  Expected<PhaseOrderingPolicy::Reply> Given = askFirst(**TM);
   PassRunner Passes(M, **TM, kind(), Setup.Settings.Programs.Register);
   bool IsFirst = true;
   for (;;) {

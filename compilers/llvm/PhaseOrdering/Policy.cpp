@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From features to a question, and from an answer to an action.
+/// From features to a request, and from an answer to an action.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,9 +30,9 @@ PhaseOrderingPolicy::consult(const ModuleView &Module,
                              ArrayRef<std::uint16_t> Taken,
                              ArrayRef<const char *> Names) {
   ++Asked;
-  Question.clear();
-  Features.write(Module, Taken, Question);
-  Expected<Advice> Given = Runner.ask(Question, AdviceSpec::any());
+  Request.clear();
+  Features.write(Module, Taken, Request);
+  Expected<Advice> Given = Runner.ask(Request, AdviceSpec::any());
   if (!Given)
     return Given.takeError();
   for (const char *Name : Names)
@@ -62,7 +62,7 @@ Expected<float> PhaseOrderingPolicy::value(const ModuleView &Module,
   return Value;
 }
 
-Expected<PhaseOrderingPolicy::Answer>
+Expected<PhaseOrderingPolicy::Reply>
 PhaseOrderingPolicy::ask(const ModuleView &Module,
                          ArrayRef<std::uint16_t> Taken) {
   Expected<const TensorView *> Given =
@@ -72,10 +72,10 @@ PhaseOrderingPolicy::ask(const ModuleView &Module,
   return read(**Given);
 }
 
-Expected<PhaseOrderingPolicy::Answer>
+Expected<PhaseOrderingPolicy::Reply>
 PhaseOrderingPolicy::read(const TensorView &Output) const {
   const std::string Name = "output '" + std::string(Output.Name) + "'";
-  Answer Result;
+  Reply Result;
   if (Output.Type != ElementType::String && Output.numElements() == 1 &&
       NumChoices != 1) {
     Expected<std::int64_t> Action =

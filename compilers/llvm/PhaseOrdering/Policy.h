@@ -23,7 +23,7 @@ namespace MLBridge {
 /// Used by one thread at a time.
 class PhaseOrderingPolicy {
 public:
-  struct Answer {
+  struct Reply {
     /// The best action, of equals the first. One past the last of the action
     /// space's is to stop.
     std::size_t Action = 0;
@@ -41,8 +41,8 @@ public:
   /// numbers, one a choice: the only output, or the one called `action`,
   /// `logits` or `values`. SchemaMismatch for anything else; Deferred, where
   /// the rest is left to LLVM.
-  Expected<Answer> ask(const ModuleView &Module,
-                       llvm::ArrayRef<std::uint16_t> Taken);
+  Expected<Reply> ask(const ModuleView &Module,
+                      llvm::ArrayRef<std::uint16_t> Taken);
   /// Asks what the state that \p Taken has led to is worth; the answer is one
   /// number, the only output or the one called `value`. Errors as of ask().
   Expected<float> value(const ModuleView &Module,
@@ -56,16 +56,16 @@ public:
 private:
   Error mismatch(const std::string &Why) const;
   /// What the model says of a state: the output of the first of these names, or
-  /// the only one. It lives until the next question.
+  /// the only one. It lives until the next request.
   Expected<const TensorView *> consult(const ModuleView &Module,
                                        llvm::ArrayRef<std::uint16_t> Taken,
                                        llvm::ArrayRef<const char *> Names);
-  Expected<Answer> read(const TensorView &Output) const;
+  Expected<Reply> read(const TensorView &Output) const;
 
   MLModelRunner &Runner;
   Observation &Features;
   const std::size_t NumChoices;
-  FeatureSet Question;
+  FeatureSet Request;
   unsigned Asked = 0;
 };
 

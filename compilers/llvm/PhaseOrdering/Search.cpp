@@ -160,7 +160,7 @@ Expected<std::vector<std::size_t>> Searcher::firstChoices() {
   Expected<ModuleView> Seen = Of.view({});
   if (!Seen)
     return Seen.takeError();
-  Expected<PhaseOrderingPolicy::Answer> Given = Policy.ask(*Seen, {});
+  Expected<PhaseOrderingPolicy::Reply> Given = Policy.ask(*Seen, {});
   if (!Given)
     return Given.takeError();
   std::vector<std::size_t> Choices{Given->Action};
@@ -213,7 +213,7 @@ Expected<std::optional<ActionSequence>> Searcher::rollOut(bool AtRandom) {
       noteFailure(Seen.takeError());
       return std::nullopt;
     }
-    Expected<PhaseOrderingPolicy::Answer> Given = Policy.ask(*Seen, Taken);
+    Expected<PhaseOrderingPolicy::Reply> Given = Policy.ask(*Seen, Taken);
     if (!Given)
       return Given.takeError();
     HasValues |= !Given->Values.empty();

@@ -80,8 +80,8 @@ struct DecisionOptions {
 /// **Several models.** The feature `_agent`, a string, names the one that is
 /// asked; a runner of one unlabelled model takes no notice of it.
 ///
-/// Nothing is loaded before the first question. Once a model has been asked
-/// with the same features, no question allocates.
+/// Nothing is loaded before the first request. Once a model has been asked
+/// with the same features, no request allocates.
 ///
 /// **fork().** A runtime's threads and locks do not survive it: a child that
 /// asks a runner of its parent's loads the models for itself.
@@ -92,7 +92,7 @@ public:
   using LoadMap = std::map<std::string, Load, std::less<>>;
 
   /// \p Name is for messages, such as the spec. What is wrong with \p Models or
-  /// \p Options is said by the first question.
+  /// \p Options is said by the first request.
   InProcessModelRunner(std::string Name, LoadMap Models,
                        const DecisionOptions &Options = {});
   ~InProcessModelRunner() override;
@@ -119,7 +119,7 @@ private:
   std::string Name;
   std::unique_ptr<ForkDetector> Fork;
   std::vector<std::unique_ptr<Agent>> Agents;
-  /// Where the last question had `_agent`.
+  /// Where the last request had `_agent`.
   std::size_t LabelSlot = 0;
 };
 

@@ -25,18 +25,18 @@ namespace MLBridge {
 
 class PrivateCopy;
 
-/// Asks a model in another process. The first question meets the peer (it may
-/// start later than we do); so does the first question after an error, since a
-/// session in which a question was given up is never used again.
+/// Asks a model in another process. The first request meets the peer (it may
+/// start later than we do); so does the first request after an error, since a
+/// session in which a request was given up is never used again.
 ///
-/// A peer that does not appear costs the connect timeout once. Later questions
+/// A peer that does not appear costs the connect timeout once. Later requests
 /// fail at once, and look for the peer without waiting: 1 s after the first
 /// failure, then 2, 4, ... 30 s apart, until it is there.
 ///
-/// After a question that timed out the peer is there, but may still be busy
-/// with it: meeting it anew then is part of the next question's time.
+/// After a request that timed out the peer is there, but may still be busy
+/// with it: meeting it anew then is part of the next request's time.
 ///
-/// A child that was forked has a session of its own: its first question meets
+/// A child that was forked has a session of its own: its first request meets
 /// the peer anew.
 class InterProcessModelRunner : public MLModelRunner {
 public:
@@ -45,7 +45,7 @@ public:
       Duration ConnectTimeout = TransportOptions().ConnectTimeout);
   ~InterProcessModelRunner() override;
 
-  /// Meets the peer now rather than at the first question.
+  /// Meets the peer now rather than at the first request.
   Error connect(const AdviceSpec &Wanted = AdviceSpec::any());
   std::string describe() const override;
 
@@ -56,7 +56,7 @@ protected:
 
 private:
   Error connectUntil(const AdviceSpec &Wanted, Deadline Until);
-  /// For a question, whose deadline is \p Until: waits the first time only.
+  /// For a request, whose deadline is \p Until: waits the first time only.
   Error connectOrBackOff(const AdviceSpec &Wanted, Deadline Until);
 
   /// A peer that did not appear.
@@ -64,7 +64,7 @@ private:
     Error Why;
     Deadline NextLook;
     Duration Pause;
-    /// The failure for a question before NextLook.
+    /// The failure for a request before NextLook.
     Error notNow() const;
   };
 
@@ -72,7 +72,7 @@ private:
   std::unique_ptr<BaseSerDes> Codec;
   Duration ConnectTimeout;
   std::optional<Absence> Absent;
-  /// The last question timed out.
+  /// The last request timed out.
   bool MayBeBusy = false;
   /// Of answers in memory that the peer can write to, for a SerDes that cannot
   /// read there.

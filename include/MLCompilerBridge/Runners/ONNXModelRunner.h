@@ -54,7 +54,7 @@ loadONNXModel(const std::string &File, const ONNXOptions &Options = {});
 
 /// Asks one ONNX model, or several by label; see InProcessModelRunner for which
 /// features a model gets and what is made of its outputs. Each file is loaded
-/// at the first question that is for it, by this runner alone; runners that one
+/// at the first request that is for it, by this runner alone; runners that one
 /// RunnerFactory and its copies make share it.
 class ONNXModelRunner final : public InProcessModelRunner {
 public:

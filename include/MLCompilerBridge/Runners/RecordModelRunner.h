@@ -1,4 +1,4 @@
-//===- RecordModelRunner.h - A log of questions and decisions ---*- C++ -*-===//
+//===- RecordModelRunner.h - A log of requests and decisions ---*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RecordModelRunner: `record:FILE|SPEC` writes every question that SPEC is
+/// RecordModelRunner: `record:FILE|SPEC` writes every request that SPEC is
 /// asked, what was decided and, where logOutcome() is told, how good it was.
 /// The file is LLVM's training log (llvm/Analysis/Utils/TrainingLogger.h), so
 /// LLVM's own readers take it; `mlbridge log FILE` prints it.
 ///
 /// The decision is the last tensor of an observation. It is the model's
-/// answer, unless logOutcome() names another; a question that the model
+/// answer, unless logOutcome() names another; a request that the model
 /// deferred and nobody decided is not written.
 ///
 //===----------------------------------------------------------------------===//
@@ -25,7 +25,7 @@
 
 namespace MLBridge {
 
-/// All questions must have the same features, and either all or none a reward:
+/// All requests must have the same features, and either all or none a reward:
 /// the format has one header. Anything else is a SchemaMismatch, returned by
 /// the call that finds it. The first decision gives the decision its name and
 /// type; later ones are converted to it, as advice is.

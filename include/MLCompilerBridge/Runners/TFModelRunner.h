@@ -56,7 +56,7 @@ loadTFModel(const std::string &Folder, const TFOptions &Options = {});
 
 /// Asks one SavedModel, or several by label; see InProcessModelRunner for which
 /// features a model gets and what is made of its outputs. Each is loaded at the
-/// first question that is for it, by this runner alone; runners that one
+/// first request that is for it, by this runner alone; runners that one
 /// RunnerFactory and its copies make share it, and load it again when a file in
 /// its folder has changed.
 class TFModelRunner final : public InProcessModelRunner {

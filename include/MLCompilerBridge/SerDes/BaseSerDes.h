@@ -70,7 +70,7 @@ public:
   deserialize(Span<const std::byte> Message,
               const AdviceSpec &Wanted = AdviceSpec::any());
 
-  /// The same of a question. Nothing in it takes the place of an answer: an
+  /// The same of a request. Nothing in it takes the place of an answer: an
   /// `_error` there is an environment's (see EnvironmentServer.h), and a tensor
   /// like all others.
   Expected<Span<const TensorView>>

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes, of the component MLCompilerBridge::Protobuf: questions and
+/// ProtobufSerDes, of the component MLCompilerBridge::Protobuf: requests and
 /// answers as Protobuf messages, either the generic ones of
 /// mlcompilerbridge.proto, which carry any tensors, or two of the user's own,
 /// whose fields are the features.

@@ -24,9 +24,9 @@ namespace MLBridge {
 /// The compiler's end: listens at \p Spec from now on, and connect() waits for
 /// a trainer. One at a time; others are refused in words. The spec is
 /// `grpc://HOST:PORT`, where no HOST is this machine's loopback and PORT 0 one
-/// that is free, or `grpc+unix:PATH`; the options are those of openGRPCDoor()
-/// and `announce=FILE`, to which the spec for the trainer is written once it
-/// may connect. describe() says it as well.
+/// that is free, or `grpc+unix:PATH`; the options are those of
+/// openGRPCListener() and `announce=FILE`, to which the spec for the trainer is
+/// written once it may connect. describe() says it as well.
 Expected<std::unique_ptr<Transport>> listenForTrainer(std::string_view Spec);
 
 /// Adds the schemes `grpc` and `grpc+unix` to \p Server, whose serve() then

@@ -7,15 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelServer: meets compilers at its doors and hands out their questions, one
-/// after another or in batches. Python's CompilerInterface classes are a thin
-/// face over it; a model written in C++ uses it directly.
+/// ModelServer: meets compilers at its listeners and hands out their requests,
+/// one after another or in batches. Python's CompilerInterface classes are a
+/// thin face over it; a model written in C++ uses it directly.
 /// \code
 ///   auto Server = ModelServer::listen("/tmp/advisor");
 ///   FeatureSet Reply;
-///   while (auto Question = (*Server)->next(Deadline::never())) {
+///   while (auto Request = (*Server)->next(Deadline::never())) {
 ///     Reply.clear();
-///     Reply.set("out", decide(Question->Features));
+///     Reply.set("out", decide(Request->Features));
 ///     if (Error E = (*Server)->reply(Reply.tensors()))
 ///       std::cerr << E.str() << '\n'; // This compiler did not get it.
 ///   }
@@ -27,7 +27,7 @@
 #define MLCOMPILERBRIDGE_TRANSPORT_MODELSERVER_H
 
 #include "MLCompilerBridge/SerDes/BaseSerDes.h"
-#include "MLCompilerBridge/Transport/Door.h"
+#include "MLCompilerBridge/Transport/Listener.h"
 
 #include <memory>
 #include <string>
@@ -36,19 +36,19 @@
 namespace MLBridge {
 
 /// How a ModelServer meets its compilers at one name.
-struct ModelServerOptions : DoorOptions {
+struct ModelServerOptions : ListenerOptions {
   /// Also offer NAME.in and NAME.out for foreign compilers, one at a time,
   /// which speak BareFormat. Our own meet at NAME.sock and choose theirs.
   bool Bare = true;
   std::string BareFormat = "bitstream";
 };
 
-/// Which questions are handed out together: those of compilers that wait at
+/// Which requests are handed out together: those of compilers that wait at
 /// the same moment. A compiler has one at a time, so a batch holds at most one
 /// of each.
 struct BatchLimits {
   std::size_t MaxSize = 1;
-  /// How long the first question of a batch may wait for others.
+  /// How long the first request of a batch may wait for others.
   Duration MaxDelay = Duration::zero();
 };
 
@@ -59,9 +59,9 @@ struct BatchLimits {
 /// first and listens then.
 class ModelServer {
 public:
-  /// One question. The views are valid until the next call of next() or
+  /// One request. The views are valid until the next call of next() or
   /// nextBatch().
-  struct Question {
+  struct Request {
     Span<const TensorView> Features;
     /// Which compiler asks; counts up from 1.
     std::uint64_t Session = 0;
@@ -75,7 +75,7 @@ public:
     /// elementTypeName() of the advice it wants, or empty where it did not
     /// say.
     std::string_view AdviceType;
-    /// Two questions of a session in which both numbers are the same have the
+    /// Two requests of a session in which both numbers are the same have the
     /// same names, types, shapes and addresses: for those who cache views.
     struct LayoutId {
       /// How often the memory has changed.
@@ -90,37 +90,37 @@ public:
   };
 
   struct Statistics {
-    std::uint64_t Sessions = 0;  ///< Met so far.
-    std::uint64_t Open = 0;      ///< Of these, now open.
-    std::uint64_t Questions = 0; ///< Answered or not.
-    std::uint64_t Batches = 0;   ///< In which they were handed out.
-    std::uint64_t Refused = 0;   ///< Compilers that got no session.
+    std::uint64_t Sessions = 0; ///< HandshakeResult so far.
+    std::uint64_t Open = 0;     ///< Of these, now open.
+    std::uint64_t Requests = 0; ///< Answered or not.
+    std::uint64_t Batches = 0;  ///< In which they were handed out.
+    std::uint64_t Refused = 0;  ///< Compilers that got no session.
   };
 
-  /// Listens at \p Name: see openLocalDoor().
+  /// Listens at \p Name: see openLocalListener().
   static Expected<std::unique_ptr<ModelServer>>
   listen(std::string Name, ModelServerOptions Options = {});
-  /// Serves the compilers that come to any of \p Doors.
+  /// Serves the compilers that come to any of \p Listeners.
   static std::unique_ptr<ModelServer>
-  create(std::vector<std::unique_ptr<Door>> Doors);
+  create(std::vector<std::unique_ptr<Listener>> Listeners);
   virtual ~ModelServer();
 
-  /// The next questions, one at least. Errors: Timeout after \p Within;
+  /// The next requests, one at least. Errors: Timeout after \p Within;
   /// System when this end is broken. What a compiler does wrong ends that
-  /// session and shows in lastSessionError(), not here. Questions that were not
+  /// session and shows in lastSessionError(), not here. Requests that were not
   /// answered by the next call are answered with an error.
-  virtual Expected<Span<const Question>> nextBatch(const BatchLimits &Limits,
-                                                   Duration Within) = 0;
-  /// The next question of any compiler: a batch of one.
-  Expected<Question> next(Deadline Until);
+  virtual Expected<Span<const Request>> nextBatch(const BatchLimits &Limits,
+                                                  Duration Within) = 0;
+  /// The next request of any compiler: a batch of one.
+  Expected<Request> next(Deadline Until);
 
-  /// Answers the question at \p Index of the last batch. An error means that
+  /// Answers the request at \p Index of the last batch. An error means that
   /// this compiler did not get it; the server goes on. Advice that has no form
   /// in the session's format, or is longer than max-message: the compiler is
   /// told that instead, as by replyError(), and its session goes on. It is over
   /// where that could not be sent, or the compiler is gone.
   virtual Error reply(std::size_t Index, Span<const TensorView> Advice) = 0;
-  /// Answers the last question that next() returned.
+  /// Answers the last request that next() returned.
   Error reply(Span<const TensorView> Advice) { return reply(0, Advice); }
   /// Answers that the model failed: the compiler sees ErrorCode::Model. Only
   /// the first 4096 bytes are sent; the same holds for replyDeferred().
@@ -131,9 +131,9 @@ public:
   /// Whether that session goes on.
   virtual bool isOpen(std::uint64_t Session) const = 0;
   virtual Statistics statistics() const = 0;
-  /// From now on, notes how long questions take.
+  /// From now on, notes how long requests take.
   virtual void measureLatencies() = 0;
-  /// How long questions took from their arrival until their answers were on
+  /// How long requests took from their arrival until their answers were on
   /// the way: the values below which each of \p Quantiles (0 to 1) lies, to a
   /// 16th. May be called by any thread.
   virtual std::vector<Duration>
@@ -142,7 +142,7 @@ public:
   virtual const Error &lastSessionError() const = 0;
   /// Why the last compiler that got no session got none; success if all did.
   virtual const Error &lastRefusal() const = 0;
-  /// The names of its doors.
+  /// The names of its listeners.
   virtual const std::string &name() const = 0;
 };
 

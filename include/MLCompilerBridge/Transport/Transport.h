@@ -31,7 +31,7 @@ namespace MLBridge {
 
 /// Whom a transport meets, so that a message can say what to start.
 enum class PeerRole : std::uint8_t {
-  /// Answers a compiler's questions.
+  /// Answers a compiler's requests.
   Model,
   /// Drives a compiler's environment, and listens as a model does.
   Trainer,
@@ -43,7 +43,7 @@ enum class PeerRole : std::uint8_t {
 struct SessionRequest {
   /// BaseSerDes::name() of the messages to come.
   std::string_view SerDes;
-  /// elementTypeName() of the advice that the first question wants, or empty.
+  /// elementTypeName() of the advice that the first request wants, or empty.
   std::string_view AdviceType;
   /// For messages; the peer is not told.
   PeerRole Peer = PeerRole::Model;
@@ -59,7 +59,7 @@ struct SessionTerms {
 /// The compiler's end of a session. Used by one thread at a time.
 ///
 /// After an error from commit(), send() or receive() the session is over: what
-/// is still on its way belongs to a question that was given up, so nothing of
+/// is still on its way belongs to a request that was given up, so nothing of
 /// it may be read. The caller calls close(), and may connect() again.
 class Transport {
 public:

@@ -41,7 +41,7 @@ struct gRPCCredentials {
 struct gRPCOptions : TransportOptions {
   enum class Call {
     Stream, ///< One bidirectional stream a session: `session`.
-    Unary,  ///< A call for each question: `getAdvice`.
+    Unary,  ///< A call for each request: `getAdvice`.
   };
   Call Style = Call::Stream;
   gRPCCredentials Credentials;

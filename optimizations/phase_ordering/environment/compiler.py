@@ -313,7 +313,7 @@ class SequenceRunner:
         try:
             return self._session.reset(None, asked, timeout=self._seconds(module))
         except (PeerClosed, Timeout) as error:
-            if not self._session.has_met:
+            if not self._session.is_connected:
                 raise
             raise self._failed(ModuleFailed, module, error) from error
 

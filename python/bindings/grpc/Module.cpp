@@ -8,7 +8,7 @@
 ///
 /// \file
 /// gRPC for Python, in a module of its own: its library is in the process only
-/// where it is used. The classes Door and Scheme are _core's.
+/// where it is used. The classes Listener and Scheme are _core's.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,19 +21,19 @@
 #include "Trainer.h"
 
 #include "MLCompilerBridge/Runners/gRPCModelRunner.h"
-#include "MLCompilerBridge/Transport/gRPCDoor.h"
+#include "MLCompilerBridge/Transport/gRPCListener.h"
 
 namespace nb = nanobind;
 
 using namespace MLBridge;
 using namespace MLBridge::Python;
 
-static DoorInPython door(const nb::str &Spec, double PeerTimeout,
-                         nb::handle Formats) {
-  DoorOptions Options;
+static ListenerInPython listener(const nb::str &Spec, double PeerTimeout,
+                                 nb::handle Formats) {
+  ListenerOptions Options;
   Options.Formats = formatsOf(Formats);
   Options.PeerTimeout = durationOf(PeerTimeout);
-  return {valueOrRaise(openGRPCDoor(toString(Spec), std::move(Options)))};
+  return {valueOrRaise(openGRPCListener(toString(Spec), std::move(Options)))};
 }
 
 /// Those that the library adds to a factory.
@@ -52,11 +52,11 @@ NB_MODULE(_grpc, M) {
     throw nb::python_error();
   M.doc() = "gRPC for mlbridge; see mlbridge.grpc.";
   nb::module_::import_("mlbridge._core");
-  M.def("door", door, nb::arg("spec"), nb::kw_only(), nb::arg("peer_timeout"),
-        nb::arg("formats"),
-        nb::sig("def door(spec: str, *, peer_timeout: float, formats: "
+  M.def("listener", listener, nb::arg("spec"), nb::kw_only(),
+        nb::arg("peer_timeout"), nb::arg("formats"),
+        nb::sig("def listener(spec: str, *, peer_timeout: float, formats: "
                 "collections.abc.Sequence[mlbridge._core.Format]) -> "
-                "mlbridge._core.Door"),
+                "mlbridge._core.Listener"),
         "Listens at grpc://HOST:PORT or grpc+unix:PATH.");
   M.def("schemes", schemes,
         nb::sig("def schemes() -> list[mlbridge._core.Scheme]"),

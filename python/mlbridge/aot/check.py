@@ -67,8 +67,8 @@ def check(
     Raises:
         ModelError: they differ, or one of them failed or crashed.
     """
-    answer = _ask(model, pinned, library=str(library), tolerance=tolerance)
-    return Checked(**answer)
+    reply = _ask(model, pinned, library=str(library), tolerance=tolerance)
+    return Checked(**reply)
 
 
 def least_sizes(model: Path, pinned: Mapping[str, int]) -> dict[str, int]:
@@ -103,8 +103,8 @@ def _ask(model: Path, pinned: Mapping[str, int], **rest: Any) -> dict[str, Any]:
     if result.returncode:
         last = result.stderr.strip().splitlines() or ["no reason"]
         raise ModelError(f"'{model}': {last[-1]}")
-    answer: dict[str, Any] = json.loads(result.stdout)
-    return answer
+    reply: dict[str, Any] = json.loads(result.stdout)
+    return reply
 
 
 class _Reference:
@@ -133,7 +133,7 @@ def _find_least(model: Path, pinned: Mapping[str, int]) -> dict[str, int]:
     random = np.random.default_rng(1)
     refusal: Exception | None = None
 
-    def answers(sizes: Mapping[str, int]) -> bool:
+    def replies(sizes: Mapping[str, int]) -> bool:
         nonlocal refusal
         try:
             _expect(reference, sizes, random)
@@ -144,15 +144,15 @@ def _find_least(model: Path, pinned: Mapping[str, int]) -> dict[str, int]:
 
     tried = [max(_SIZES), *_more_sizes(graph), *_SIZES[-2::-1]]
     all_tried = (dict.fromkeys(graph.symbols, size) for size in tried)
-    enough = next((s for s in all_tried if _is_small(graph, s) and answers(s)), None)
+    enough = next((s for s in all_tried if _is_small(graph, s) and replies(s)), None)
     if enough is None:
         raise ModelError(f"ONNX Runtime does not run it: {refusal}")
     least: dict[str, int] = {}
     for symbol, size in enough.items():
-        refused, answered = 0, 1 if answers(enough | {symbol: 1}) else size
+        refused, answered = 0, 1 if replies(enough | {symbol: 1}) else size
         while answered - refused > 1:
             middle = (refused + answered) // 2
-            if answers(enough | {symbol: middle}):
+            if replies(enough | {symbol: middle}):
                 answered = middle
             else:
                 refused = middle
@@ -411,12 +411,12 @@ def _main() -> None:
     try:
         if "library" in request:
             library = Path(request["library"])
-            answer = asdict(_compare(library, model, pinned, request["tolerance"]))
+            reply = asdict(_compare(library, model, pinned, request["tolerance"]))
         else:
-            answer = _find_least(model, pinned)
+            reply = _find_least(model, pinned)
     except Exception as error:
         sys.exit(" ".join(str(error).split()))
-    json.dump(answer, sys.stdout)
+    json.dump(reply, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ class _Options:
     ] = None
     batch: Annotated[
         int | None,
-        Option(min=1, help="So many questions at once, instead of any number."),
+        Option(min=1, help="So many requests at once, instead of any number."),
     ] = None
     framework: Annotated[
         str | None,

@@ -43,14 +43,14 @@ def serve(
     ],
     max_batch: Annotated[
         int,
-        typer.Option(min=1, help="The most questions that the model gets at once."),
+        typer.Option(min=1, help="The most requests that the model gets at once."),
     ] = 32,
     max_delay: Annotated[
         float,
         typer.Option(
             min=0,
             metavar="MS",
-            help="Milliseconds that a question may wait for others to be answered "
+            help="Milliseconds that a request may wait for others to be answered "
             "with it.",
         ),
     ] = 0.0,
@@ -60,7 +60,7 @@ def serve(
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(min=0, help="Give up after so many seconds without a question."),
+        typer.Option(min=0, help="Give up after so many seconds without a request."),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop when the policy fails.")
@@ -68,7 +68,7 @@ def serve(
 ) -> None:
     """Answer any number of compilers with one model, until Ctrl-C.
 
-    A function gets the features of a question, a dict of NumPy arrays by name, and
+    A function gets the features of a request, a dict of NumPy arrays by name, and
     returns a number, a bool, a string, a list or an array of them, a dict of several
     outputs, or None to leave the decision to the compiler:
 
@@ -82,7 +82,7 @@ def serve(
     mlbridge serve policy:decide --at pipe:/tmp/advisor
     ```
 
-    One that is marked with `mlbridge.batched` gets a list of the questions that wait at
+    One that is marked with `mlbridge.batched` gets a list of the requests that wait at
     the same moment, and returns a list of answers; so does an .onnx model whose inputs
     have a free first dimension. That is how one process serves many compilers:
 
@@ -96,7 +96,7 @@ def serve(
     Foreign compilers, which know bare pipes only, speak the SerDes that the spec names:
     `--at "pipe:/tmp/advisor?serdes=json"`.
 
-    Ctrl-C and SIGTERM end it after the questions at hand are answered.
+    Ctrl-C and SIGTERM end it after the requests at hand are answered.
     """
     policy = _load(model)
     _log_to_terminal()
@@ -175,19 +175,19 @@ class _StatusLine:
         self._rate = self._mean = 0.0
 
     def __call__(self) -> RenderableType:
-        now, questions = time.monotonic(), self._statistics.questions
+        now, requests = time.monotonic(), self._statistics.requests
         spent = self._statistics.policy_seconds
         then, before, spent_before = self._last
         if now - then >= 0.5:
-            self._rate = (questions - before) / (now - then)
-            if questions > before:
-                self._mean = 1e6 * (spent - spent_before) / (questions - before)
-            self._last = (now, questions, spent)
+            self._rate = (requests - before) / (now - then)
+            if requests > before:
+                self._mean = 1e6 * (spent - spent_before) / (requests - before)
+            self._last = (now, requests, spent)
         counts = self._statistics
         median, p90, p99 = (1e6 * seconds for seconds in counts.latencies)
         return Text(
             f"{self._at}  {counts.open} compilers now, {counts.sessions} in all  "
-            f"{questions} questions, {self._rate:.0f}/s, {counts.batch_size:.1f} at "
+            f"{requests} requests, {self._rate:.0f}/s, {counts.batch_size:.1f} at "
             f"once  latency {median:.0f} us, p90 {p90:.0f}, p99 {p99:.0f}, "
             f"{self._mean:.1f} in the policy  {counts.errors} failed",
             no_wrap=True,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from mlbridge import _core, grpc
-from mlbridge.doors import local_door
+from mlbridge.listeners import local_listener
 from mlbridge.errors import InvalidArgument, PeerClosed, SchemaMismatch, Timeout
 from mlbridge.files import OwnFolder, spec_of
 from mlbridge.printable import names
@@ -91,7 +91,7 @@ def open_channel(spec: str) -> EnvironmentChannel:
 class LocalChannel:
     """Pipes or shared memory: the trainer listens, as a model does.
 
-    The compiler's observations are its questions, and the commands are the answers.
+    The compiler's observations are its requests, and the commands are the answers.
     """
 
     def __init__(self, spec: str) -> None:
@@ -113,7 +113,7 @@ class LocalChannel:
                 place + ("?" + ours[0] if ours else "")
             )
             self._server = _core.Server(
-                [local_door(path, None, max_message=max_message)],
+                [local_listener(path, None, max_message=max_message)],
                 on_warning=lambda _, why: warnings.append(why),
             )
         except BaseException:

@@ -63,7 +63,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
 
     The observation is what LLVM says, but for what no network can take: NaN is 0, and
     an infinity the largest float. The last one of an episode is all zeros, since there
-    is no question left.
+    is no request left.
 
     Attributes:
         modules: the modules, as they were given.
@@ -139,7 +139,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
                 it is one at random that has a decision to make.
 
         Returns:
-            The first question, and info: ``module``, ``context``, ``decisions`` so far.
+            The first request, and info: ``module``, ``context``, ``decisions`` so far.
 
         Raises:
             InvalidArgument: the module is none of them, or asks for no decision.
@@ -164,20 +164,20 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         )
 
     def step(self, action: Any) -> Step:
-        """Answers the question at hand.
+        """Answers the request at hand.
 
         Returns:
-            The next question, the reward, whether the compile has ended, whether it
+            The next request, the reward, whether the compile has ended, whether it
             took too long, and info: as of `reset`, and at the end of a compile
             ``text_size`` and ``stock_text_size``, bytes of machine code.
 
         Raises:
-            gymnasium.error.ResetNeeded: there is no question at hand.
+            gymnasium.error.ResetNeeded: there is no request at hand.
             CompilerFailed: the compiler has failed.
         """
         compiler = self._compiler
         if compiler is None:
-            raise gymnasium.error.ResetNeeded("no question is at hand; call reset()")
+            raise gymnasium.error.ResetNeeded("no request is at hand; call reset()")
         try:
             compiler.populate_buffer(self._advice(action))
         except SchemaMismatch as illegal:
@@ -206,7 +206,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         return action
 
     def _begin(self, module: str) -> Features | None:
-        """Starts a compile, and returns its first question, if it has one."""
+        """Starts a compile, and returns its first request, if it has one."""
         self._module, self._decisions = module, 0
         self._compiler = InteractiveCompilerInterface(
             _fill(self._command, module),
@@ -330,7 +330,7 @@ def _fill(command: Sequence[str], module: str) -> list[str]:
 def _probe(
     command: tuple[str, ...], advisor: AdvisorName, include_default: bool, limit: float
 ) -> Header:
-    """What the advisor of a command says of its questions."""
+    """What the advisor of a command says of its requests."""
     with tempfile.NamedTemporaryFile("w", prefix="mlbridge-", suffix=".ll") as probe:
         probe.write(_PROBE)
         probe.flush()

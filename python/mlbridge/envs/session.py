@@ -179,7 +179,7 @@ class CompilerSession:
         self.failures = 0
         """How often in a row one had to be ended, without a step in between."""
         self._interrupted = threading.Event()
-        self.has_met = False
+        self.is_connected = False
         """Whether any of them has ever come to its channel."""
 
     @property
@@ -259,7 +259,7 @@ class CompilerSession:
                 running = self._compiler()
                 if not running.met:
                     running.channel.connect(_left(until), running.alive)
-                    running.met = self.has_met = True
+                    running.met = self.is_connected = True
                 self._send(message)
                 outcome = self._receive(_left(until))
             except (Timeout, PeerClosed) as error:

@@ -87,7 +87,7 @@ def export(
     batch: int | None = None,
     metadata: Metadata | None = None,
     samples: "Tensors | None" = None,
-    questions: int = 256,
+    requests: int = 256,
     **options: Any,
 ) -> Exported:
     """Writes a policy as an .onnx file, after its answers were found to be the same.
@@ -103,12 +103,12 @@ def export(
         decide: what runners make of them: ``argmax:NAME``, ``sample:NAME``,
             ``outputs:NAME``, or ``""`` for the outputs as they are; by default what
             the policy's kind suggests.
-        batch: how many questions it answers at once: None for any number, or 1 for a
+        batch: how many requests it answers at once: None for any number, or 1 for a
             policy for which it matters.
         metadata: what else the file should say.
         samples: features by name, [n, ...] each, to compare the answers for; by
             default such are drawn.
-        questions: how many to draw.
+        requests: how many to draw.
         **options: the framework's own: ``statistics`` (a VecNormalize) for sb3,
             ``module`` and ``connectors`` for rllib.
 
@@ -142,7 +142,7 @@ def export(
         model.metadata_props.add(key=key, value=value)
     with needed("checking what was exported"):
         comparison = compare(
-            model, found, batch=batch, questions=questions, samples=samples
+            model, found, batch=batch, requests=requests, samples=samples
         )
     _write(model.SerializeToString(deterministic=True), Path(path))
     return Exported(

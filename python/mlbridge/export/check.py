@@ -19,7 +19,7 @@ ABSOLUTE, RELATIVE, CANCELLED = 1e-5, 1e-4, 1e-6
 much, so much of the output itself, and so much of the largest number that went in."""
 
 ALONE = 4
-"""How many questions are asked alone, too."""
+"""How many requests are asked alone, too."""
 
 SIZES = 4
 """How many different sizes free extents have; the first has one row of each."""
@@ -33,16 +33,16 @@ class Comparison:
     """What the check found.
 
     Attributes:
-        questions: how many were asked.
+        requests: how many were asked.
         differences: the largest difference of each output.
     """
 
-    questions: int
+    requests: int
     differences: dict[str, float]
 
     def __str__(self) -> str:
         found = ", ".join(f"{k}: {v:.2g}" for k, v in self.differences.items())
-        return f"{self.questions} questions, largest difference {found}"
+        return f"{self.requests} requests, largest difference {found}"
 
 
 def compare(
@@ -50,20 +50,20 @@ def compare(
     policy: Policy,
     *,
     batch: int | None,
-    questions: int = 256,
+    requests: int = 256,
     seed: int = 0,
     samples: Tensors | None = None,
 ) -> Comparison:
-    """Asks a graph, by ONNX Runtime, and the framework the same questions.
+    """Asks a graph, by ONNX Runtime, and the framework the same requests.
 
-    Where the graph takes any number of questions, it is asked all of them at once, and
+    Where the graph takes any number of requests, it is asked all of them at once, and
     some of them alone: the answers must be the same.
 
     Args:
         model: the exported graph.
         policy: that it was made of.
         batch: as for `build`.
-        questions: how many to draw.
+        requests: how many to draw.
         seed: to draw them by.
         samples: features to ask about instead, each [n, *shape].
 
@@ -74,7 +74,7 @@ def compare(
     random = np.random.default_rng(seed)
     names = [output.name for output in session.get_outputs()]
     differences = dict.fromkeys(names, 0.0)
-    groups = [samples] if samples else _draw(policy, questions, random)
+    groups = [samples] if samples else _draw(policy, requests, random)
     count = sum(
         _compare(session, policy, group, batch, differences) for group in groups
     )
@@ -93,7 +93,7 @@ def _session(model: onnx.ModelProto) -> Any:
 
 
 def _draw(
-    policy: Policy, questions: int, random: np.random.Generator
+    policy: Policy, requests: int, random: np.random.Generator
 ) -> Iterator[Tensors]:
     """Features to ask about: all at once, or some of each of several sizes."""
     free = sorted({extent for f in policy.features for extent in f.free})
@@ -103,7 +103,7 @@ def _draw(
             extent: int(random.integers(1, limit, endpoint=True)) if i else 1
             for extent, limit in most.items()
         }
-        count = -(-questions // SIZES) if free else questions
+        count = -(-requests // SIZES) if free else requests
         yield {f.name: f.draw(count, random, sizes) for f in policy.features}
 
 
@@ -125,7 +125,7 @@ def _compare(
 
     def check(found: Tensors, some: slice) -> None:
         features = {name: values[some] for name, values in asked.items()}
-        expected = policy.answer(features)
+        expected = policy.reply(features)
         for name in names:
             right = np.asarray(expected[name])
             if right.dtype.kind == "f" and np.isnan(right).any():
@@ -202,14 +202,14 @@ def _difference(
             f"output '{name}' differs in {np.count_nonzero(wrong)} of {wrong.size} "
             f"elements: at {list(worst)} the framework says {expected[worst]}, the "
             f"exported graph {found[worst]}, for {_listed(asked)}. Where answers "
-            "depend on the other questions of a batch, export with batch=1 (--batch "
+            "depend on the other requests of a batch, export with batch=1 (--batch "
             "1); where they are random, take the randomness out of the policy"
         )
     return float(apart.max())
 
 
 def _largest(features: Tensors) -> NDArray[np.float64]:
-    """The largest number of each question."""
+    """The largest number of each request."""
     each = [
         np.abs(values.reshape(len(values), -1).astype(np.float64)).max(axis=1)
         for values in features.values()

@@ -33,8 +33,8 @@ class FeatureSpec:
         name: as in ``populateFeatures``.
         type: the bridge's name of its element type: ``float``, ``int64_t``, ``bool``.
             NumPy's names and dtypes are taken, too.
-        shape: of one question; () is a scalar. An extent that is free has a name, and
-            all extents of one name are the same in a question: ("nodes", 4).
+        shape: of one request; () is a scalar. An extent that is free has a name, and
+            all extents of one name are the same in a request: ("nodes", 4).
         categories: where the elements are numbers of things (a Gymnasium ``Discrete``
             or ``MultiDiscrete``), the values of each. A policy that takes one vector
             gets a 1 among 0s for each.
@@ -100,7 +100,7 @@ class FeatureSpec:
         """
         if self.free:
             raise Unsupported(
-                f"feature '{self}' has another size in each question, and cannot be a"
+                f"feature '{self}' has another size in each request, and cannot be a"
                 " part of a vector: a network takes it by its name"
             )
         return prod(int(extent) for extent in self.shape)
@@ -119,7 +119,7 @@ class FeatureSpec:
         """So many values that the compiler might send: [count, *shape].
 
         Args:
-            count: of questions.
+            count: of requests.
             random: to draw by.
             extents: the free ones, by their names.
         """
@@ -142,7 +142,7 @@ class FeatureSpec:
         limits = np.iinfo(self.dtype)
         least, most = max(limits.min, ceil(low)), min(limits.max, floor(high))
         values = random.integers(least, most, size, dtype=self.dtype, endpoint=True)
-        # Half of the questions are of small numbers only, where sums are exact enough
+        # Half of the requests are of small numbers only, where sums are exact enough
         # for small differences to be seen.
         some = count // 2
         near = random.integers(-_SMALL, _SMALL, (some, *size[1:]))

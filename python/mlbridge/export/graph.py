@@ -30,11 +30,11 @@ def build(
     Args:
         policy: what is exported.
         outputs: those to keep; the policy's own choice by default.
-        batch: how many questions it takes at once; None for any number.
+        batch: how many requests it takes at once; None for any number.
 
     Raises:
         InvalidArgument: there is no such output, or one has a feature's name.
-        Unsupported: the policy takes a fixed number of questions at once.
+        Unsupported: the policy takes a fixed number of requests at once.
     """
     model = _tidied(policy.graph)
     _select(model, outputs or policy.outputs, policy.features)
@@ -139,7 +139,7 @@ def _check_free(model: onnx.ModelProto) -> None:
         if not extents or extents[0].HasField("dim_value"):
             raise Unsupported(
                 f"the policy's input '{value.name}' has a fixed first dimension, so "
-                "that it takes one question at a time: export it with batch=1 "
+                "that it takes one request at a time: export it with batch=1 "
                 "(--batch 1)"
             )
 

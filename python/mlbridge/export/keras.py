@@ -56,13 +56,13 @@ def policy_of(model: Any, features: Sequence[FeatureSpec]) -> Policy:
         ]
         return _by_name(model, model(_packed(model, given), training=False))
 
-    def answer(tensors: Tensors) -> dict[str, NDArray[Any]]:
+    def reply(tensors: Tensors) -> dict[str, NDArray[Any]]:
         observed = observe(ports, tensors)
         found = call(*(tf.constant(observed[port.name]) for port in ports))
         return {name: np.asarray(value) for name, value in found.items()}
 
     return Policy(
-        _convert(call, ports), tuple(ports), f"keras {keras.__version__}", answer
+        _convert(call, ports), tuple(ports), f"keras {keras.__version__}", reply
     )
 
 

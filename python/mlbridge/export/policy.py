@@ -49,7 +49,7 @@ class Port:
         name: of the graph's input, whose shape is [N, *shape].
         features: whose values it is, one after another in this order.
         dtype: of the observation in training: features are converted to it first.
-        shape: of one question.
+        shape: of one request.
         one_hot: whether features with categories become 0s and a 1; a policy that
             takes observations by name does that itself.
         normalise: what is done to it last.
@@ -86,7 +86,7 @@ class Policy:
     graph: onnx.ModelProto
     ports: tuple[Port, ...]
     framework: str
-    answer: Callable[[Tensors], dict[str, NDArray[Any]]]
+    reply: Callable[[Tensors], dict[str, NDArray[Any]]]
     decide: str | None = None
     outputs: tuple[str, ...] | None = None
     limits: Mapping[str, int] = field(default_factory=dict)
@@ -111,7 +111,7 @@ def vector_port(
     Args:
         name: of the input.
         features: in the order of training.
-        shape: of one question; None where any extent will do.
+        shape: of one request; None where any extent will do.
         dtype: of the observations.
         normalise: them.
         what: takes them, for the message.

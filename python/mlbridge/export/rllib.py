@@ -140,8 +140,8 @@ def policy_of(
         raise Unsupported(f"expected a module of PyTorch, found {type(inner).__name__}")
     if inner.is_stateful():
         raise Unsupported(
-            f"{type(inner).__name__} keeps a state from question to question, and a "
-            "compiler's questions stand alone: train without memory (use_lstm=False)"
+            f"{type(inner).__name__} keeps a state from request to request, and a "
+            "compiler's requests stand alone: train without memory (use_lstm=False)"
         )
     steps = _Observations(trained, agent)
     framework = f"ray {ray.__version__}"

@@ -137,7 +137,7 @@ def policy_of(
     policy = traced(network, ports, framework, prepare=prepare, limits=limits)
     if decide:
         return replace(policy, decide=decide, outputs=(decide.partition(":")[2],))
-    return replace(policy, answer=act, outputs=("action",))
+    return replace(policy, reply=act, outputs=("action",))
 
 
 def _space_of(model: BaseAlgorithm) -> spaces.Space[Any]:

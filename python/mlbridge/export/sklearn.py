@@ -68,7 +68,7 @@ def policy_of(estimator: Any, features: Sequence[FeatureSpec]) -> Policy:
     port = vector_port("X", features, (count,), what=what)
     decides, outputs = _outputs(estimator, what)
 
-    def answer(tensors: Tensors) -> dict[str, NDArray[Any]]:
+    def reply(tensors: Tensors) -> dict[str, NDArray[Any]]:
         rows = observe([port], tensors)["X"]
         with warnings.catch_warnings():
             # It was fitted to a table; this is an array of the same columns.
@@ -84,7 +84,7 @@ def policy_of(estimator: Any, features: Sequence[FeatureSpec]) -> Policy:
         _convert(estimator, count, outputs, what),
         (port,),
         f"scikit-learn {sklearn.__version__}",
-        answer,
+        reply,
         "outputs:label" if decides else None,
         outputs[:1],
     )

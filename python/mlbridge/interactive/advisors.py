@@ -62,7 +62,7 @@ class Advisor(ABC):
 
     @abstractmethod
     def encode(self, value: Any, features: Features) -> bytes:
-        """The bytes of a legal answer to a question.
+        """The bytes of a legal answer to a request.
 
         Raises:
             SchemaMismatch: the answer is no legal one.

@@ -4,9 +4,9 @@
 """The bytes of LLVM's interactive channel, as a compiler writes them.
 
 A compiler writes a header once, a line of JSON that names the tensors (as at the top
-of a training log), and then lines ``{"context":"NAME"}`` and questions: a line
+of a training log), and then lines ``{"context":"NAME"}`` and requests: a line
 ``{"observation":N}``, the tensors' little-endian bytes one behind the other, a newline.
-Behind a question it waits for the bytes of one tensor, the advice, and nothing else.
+Behind a request it waits for the bytes of one tensor, the advice, and nothing else.
 """
 
 import json
@@ -25,7 +25,7 @@ from mlbridge.types import Features
 MAX_LINE = 1 << 20
 """Bytes of the longest line; the longest of LLVM's, a header, has some 3,000."""
 MAX_OBSERVATION = 1 << 26
-"""Bytes of all tensors of one question; LLVM's have up to 3,436, without embeddings."""
+"""Bytes of all tensors of one request; LLVM's have up to 3,436, without embeddings."""
 
 _OBSERVATION = b'{"observation":'
 # A number that is_count() whatever its digits are.
@@ -44,20 +44,20 @@ class Header:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tensors of one question."""
+        """Bytes of the tensors of one request."""
         return sum(spec.nbytes for spec in self.features)
 
 
 class Decoder:
-    """Takes a compiler's bytes as they come, and puts each question into one place.
+    """Takes a compiler's bytes as they come, and puts each request into one place.
 
-    The owner calls `receive` to read, and `advance` after each time. No question takes
+    The owner calls `receive` to read, and `advance` after each time. No request takes
     new memory: the arrays in `features` are views of one buffer.
 
     Attributes:
         header: what the compiler asks, when it has said so.
-        features: the question at hand, by name: read-only arrays that the next
-            question overwrites.
+        features: the request at hand, by name: read-only arrays that the next
+            request overwrites.
         context: what it is about: a function, or nothing.
         contexts: all of these so far, in order.
         index: its number in its context, as the compiler counts.
@@ -102,7 +102,7 @@ class Decoder:
         return count > 0
 
     def advance(self) -> bool:
-        """Whether the bytes so far have another question, which is in `features` then.
+        """Whether the bytes so far have another request, which is in `features` then.
 
         Raises:
             Malformed: they don't follow the format.
@@ -123,17 +123,17 @@ class Decoder:
                     and len(digits) <= _MAX_DIGITS
                     and self._buffer[newline - 1] == ord("}")
                 ):
-                    return self._take_question(newline + 1, int(digits))
+                    return self._take_request(newline + 1, int(digits))
             index = self._take_line(newline)
             if index is not None:
-                return self._take_question(newline + 1, index)
+                return self._take_request(newline + 1, index)
 
     @property
     def has_rest(self) -> bool:
-        """Whether there are bytes of a question or line whose end has not come."""
+        """Whether there are bytes of a request or line whose end has not come."""
         return self._start != self._end
 
-    def _take_question(self, start: int, index: int) -> bool:
+    def _take_request(self, start: int, index: int) -> bool:
         if self.header is None:
             raise self._malformed("a header", "an observation", self._start)
         stop = start + self._size
@@ -207,7 +207,7 @@ class Decoder:
                 )
             names.add(spec.name)
         if not 0 < header.nbytes <= MAX_OBSERVATION:
-            expected = f"a question of 1 to {MAX_OBSERVATION} bytes"
+            expected = f"a request of 1 to {MAX_OBSERVATION} bytes"
             raise self._malformed(expected, f"{header.nbytes}", self._start)
         return header
 

@@ -50,7 +50,7 @@ def compile_with_policy(
             0 to 4294967040; the highest is first.
         tool: as for `InteractiveCompilerInterface`, as all that follow.
         timeout: seconds for all of it.
-        decision_timeout: seconds between two questions.
+        decision_timeout: seconds between two requests.
         include_default: whether there is an ``inlining_default``.
         check: whether a compiler that ends with an error is a `CompilerFailed` here;
             else it is a result.

@@ -41,10 +41,10 @@ class Conversation:
     """What one advisor has asked."""
 
     decisions: int
-    """Questions that were answered."""
+    """Requests that were answered."""
     contexts: tuple[str, ...]
     """What it named as their subjects: each function of the register allocator's, also
-    those without a question; the inliner has one without a name."""
+    those without a request; the inliner has one without a name."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class CompileResult:
 
     @property
     def decisions(self) -> int:
-        """Questions that were answered, of all advisors."""
+        """Requests that were answered, of all advisors."""
         return sum(said.decisions for said in self.conversations.values())
 
 
@@ -142,9 +142,9 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             tool: what the command is, where its name does not tell.
             timeout: seconds that the whole compile may take, deciding included; it is
                 ended then even if the one who decides hangs.
-            decision_timeout: seconds in which a question, or the end, must follow the
+            decision_timeout: seconds in which a request, or the end, must follow the
                 start or an answer; None leaves it to ``timeout``.
-            include_default: whether the inliner's questions have LLVM's own decision,
+            include_default: whether the inliner's requests have LLVM's own decision,
                 ``inlining_default``, which the answer None stands for.
             cwd: where the command runs.
             env: its whole environment; None is this process's.
@@ -165,7 +165,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         self._owner = os.getpid()
         self._result: CompileResult | None = None
         self._asking: _Channel | None = None
-        self._answer: bytes | None = None
+        self._reply: bytes | None = None
         with ExitStack() as stack:
             folder = Path(tempfile.mkdtemp(prefix="mlbridge-llvm-"))
             stack.callback(_remove, folder)
@@ -203,9 +203,9 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
     def evaluate(self, mode: Literal["exit"]) -> None: ...
 
     def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
-        """Sends the answer that was stored, and returns the next question's features.
+        """Sends the answer that was stored, and returns the next request's features.
 
-        When there is no next question (`__iter__` ends then), or anything else is
+        When there is no next request (`__iter__` ends then), or anything else is
         raised, the compile is over and nothing of it is left, but for `result`.
 
         Args:
@@ -213,7 +213,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
         Returns:
             The features by name: read-only arrays in LLVM's own types and shapes, a
-            scalar of which is [1]. They show this question until the next one;
+            scalar of which is [1]. They show this request until the next one;
             copying one keeps it (``x.copy()``).
 
         Raises:
@@ -223,7 +223,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             Malformed, SchemaMismatch: what it writes is not LLVM's protocol, or not of
                 the version that this library knows.
             OSFailure: the command cannot be run.
-            InvalidArgument: the question at hand has no answer yet, or this process was
+            InvalidArgument: the request at hand has no answer yet, or this process was
                 forked from that of the compile.
         """
         if mode == "exit":
@@ -235,12 +235,12 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         return features
 
     def __iter__(self) -> Iterator[Features]:
-        """The questions, one after another, until the compile has ended well."""
+        """The requests, one after another, until the compile has ended well."""
         while (features := self._next()) is not None:
             yield features
 
     def populate_buffer(self, advice: Any) -> None:
-        """Stores the answer to the question at hand, for `evaluate` to send.
+        """Stores the answer to the request at hand, for `evaluate` to send.
 
         Args:
             advice: a number in any form: Python's or NumPy's, an array or CPU tensor
@@ -250,21 +250,21 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
         Raises:
             SchemaMismatch, Unsupported: LLVM must not get this; the compile is ended.
-            InvalidArgument: there is no question at hand.
+            InvalidArgument: there is no request at hand.
         """
         self._check_process()
         if self._asking is None:
-            raise InvalidArgument(f"{self.name} has no question to answer")
+            raise InvalidArgument(f"{self.name} has no request to answer")
         channel = self._asking
         try:
-            self._answer = channel.advisor.encode(advice, channel.decoder.features)
+            self._reply = channel.advisor.encode(advice, channel.decoder.features)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Ends the compile where it has not ended, and leaves nothing behind."""
-        self._asking = self._answer = None
+        self._asking = self._reply = None
         self._finalizer()
 
     @property
@@ -279,17 +279,17 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
     @property
     def advisor(self) -> AdvisorName | None:
-        """Which one asks the question at hand."""
+        """Which one asks the request at hand."""
         return self._asking.advisor.name if self._asking else None
 
     @property
     def context(self) -> str:
-        """What the question at hand is about: a function, of a register allocator."""
+        """What the request at hand is about: a function, of a register allocator."""
         return self._asking.decoder.context if self._asking else ""
 
     @property
     def headers(self) -> dict[AdvisorName, Header]:
-        """What each advisor has said of its questions, once it has."""
+        """What each advisor has said of its requests, once it has."""
         return {
             channel.advisor.name: channel.decoder.header
             for channel in self._channels
@@ -324,20 +324,20 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         self._check_process()
         if self._asking is None:
             return
-        if self._answer is None:
+        if self._reply is None:
             raise InvalidArgument(
-                f"{self.name}: the question of the {self.advisor} advisor has no answer"
+                f"{self.name}: the request of the {self.advisor} advisor has no answer"
             )
         try:
-            self._asking.reply(self._answer)
+            self._asking.reply(self._reply)
         except BaseException:
             self.close()
             raise
-        self._asking = self._answer = None
+        self._asking = self._reply = None
         self._asked = time.monotonic()
 
     def _next(self) -> Features | None:
-        """The next question; None when the compile has ended well."""
+        """The next request; None when the compile has ended well."""
         self._check_process()
         if self._result is not None:
             return None

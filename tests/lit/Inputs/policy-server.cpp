@@ -11,7 +11,7 @@
 /// of its own while COMMAND runs, and exits as COMMAND does. When COMMAND has
 /// ended it prints to stderr:
 /// \code
-///   policy-server: sessions=1 questions=12 features=38
+///   policy-server: sessions=1 requests=12 features=38
 /// \endcode
 /// The policies: `yes`, `no`, `default` (what LLVM itself would do, from the
 /// feature inlining_default), `defer`, `fail` (an error of the model),
@@ -22,7 +22,7 @@
 #include "MLCompilerBridge/FeatureSet.h"
 #include "MLCompilerBridge/Transport/ModelServer.h"
 #ifdef MLBRIDGE_HAS_GRPC
-#include "MLCompilerBridge/Transport/gRPCDoor.h"
+#include "MLCompilerBridge/Transport/gRPCListener.h"
 #endif
 
 #include <csignal>
@@ -42,7 +42,7 @@ namespace {
 
 constexpr int ServerFailed = 125;
 
-std::optional<std::int64_t> defaultDecision(const ModelServer::Question &Q) {
+std::optional<std::int64_t> defaultDecision(const ModelServer::Request &Q) {
   for (const TensorView &Feature : Q.Features)
     if (Feature.Name == "inlining_default")
       if (auto Values = Feature.as<std::int64_t>())
@@ -50,7 +50,7 @@ std::optional<std::int64_t> defaultDecision(const ModelServer::Question &Q) {
   return std::nullopt;
 }
 
-Error answer(ModelServer &Server, const ModelServer::Question &Q,
+Error answer(ModelServer &Server, const ModelServer::Request &Q,
              std::string_view Policy, FeatureSet &Reply) {
   Reply.clear();
   if (Policy == "defer")
@@ -74,12 +74,12 @@ Error answer(ModelServer &Server, const ModelServer::Question &Q,
 Expected<std::unique_ptr<ModelServer>> listenAt(const char *Name) {
 #ifdef MLBRIDGE_HAS_GRPC
   if (std::string_view(Name).starts_with("grpc")) {
-    Expected<std::unique_ptr<Door>> Opened = openGRPCDoor(Name);
+    Expected<std::unique_ptr<Listener>> Opened = openGRPCListener(Name);
     if (!Opened)
       return Opened.takeError();
-    std::vector<std::unique_ptr<Door>> Doors;
-    Doors.push_back(std::move(*Opened));
-    return ModelServer::create(std::move(Doors));
+    std::vector<std::unique_ptr<Listener>> Listeners;
+    Listeners.push_back(std::move(*Opened));
+    return ModelServer::create(std::move(Listeners));
   }
 #endif
   return ModelServer::listen(Name);
@@ -104,7 +104,7 @@ int serve(const char *Name, std::string_view Policy, int Ready, int Lifeline) {
   FeatureSet Reply;
   std::size_t NumFeatures = 0;
   for (;;) {
-    Expected<ModelServer::Question> Q =
+    Expected<ModelServer::Request> Q =
         (*Server)->next(Deadline::in(std::chrono::milliseconds(20)));
     if (Q) {
       if (LifeTime-- == 0)
@@ -124,10 +124,10 @@ int serve(const char *Name, std::string_view Policy, int Ready, int Lifeline) {
   }
   ModelServer::Statistics Seen = (*Server)->statistics();
   std::fprintf(stderr,
-               "policy-server: sessions=%llu questions=%llu "
+               "policy-server: sessions=%llu requests=%llu "
                "features=%zu\n",
                static_cast<unsigned long long>(Seen.Sessions),
-               static_cast<unsigned long long>(Seen.Questions), NumFeatures);
+               static_cast<unsigned long long>(Seen.Requests), NumFeatures);
   return 0;
 }
 

@@ -103,10 +103,10 @@ TEST(ModelRunnerAdapter, AllocatesNothingPerQuestion) {
 }
 
 /// The advice comes as an integer, whatever LLVM's tensor is made of.
-template <typename T> void expectAdviceOf(int Answer, const char *Failure) {
+template <typename T> void expectAdviceOf(int Reply, const char *Failure) {
   Context C;
   FunctionRunner Runner([&](const FeatureSet &, Deadline, auto &Out) {
-    Out.set("decision", Answer);
+    Out.set("decision", Reply);
     return Error::success();
   });
   ModelRunnerAdapter Adapter(C.LLVM, Runner, inputs(), advice<T>({1}), "pass");
@@ -115,7 +115,7 @@ template <typename T> void expectAdviceOf(int Answer, const char *Failure) {
     EXPECT_EQ(Value, T(0));
     EXPECT_NE(C.Errors.find(Failure), std::string::npos) << C.Errors;
   } else {
-    EXPECT_EQ(Value, T(Answer));
+    EXPECT_EQ(Value, T(Reply));
     EXPECT_EQ(C.Errors, "");
   }
 }
@@ -140,9 +140,9 @@ TEST(ModelRunnerAdapter, ReportsAdviceThatDoesNotFit) {
 
 TEST(ModelRunnerAdapter, TakesAdviceOfSeveralElements) {
   Context C;
-  std::vector<double> Answer = {1, 2, 3};
+  std::vector<double> Reply = {1, 2, 3};
   FunctionRunner Runner([&](const FeatureSet &, Deadline, auto &Out) {
-    Out.set("decision", Answer);
+    Out.set("decision", Reply);
     return Error::success();
   });
   ModelRunnerAdapter Adapter(C.LLVM, Runner, inputs(), advice<double>({3}),
@@ -150,7 +150,7 @@ TEST(ModelRunnerAdapter, TakesAdviceOfSeveralElements) {
   using Triple = std::array<double, 3>;
   EXPECT_EQ(Adapter.evaluate<Triple>(), (Triple{1, 2, 3}));
   EXPECT_EQ(C.Errors, "");
-  Answer.push_back(4);
+  Reply.push_back(4);
   EXPECT_EQ(Adapter.evaluate<Triple>(), (Triple{0, 0, 0}));
   EXPECT_EQ(C.Errors, "pass: SchemaMismatch: function: advice 'decision': "
                       "expected 3 elements, found 4");

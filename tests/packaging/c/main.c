@@ -20,9 +20,9 @@ static bool endsIn(MLBridgeStatus Wanted, const char *Spec) {
   MLBridgeModelRunnerRef Runner;
   MLBridgeStatus Status = mlbridgeCreateModelRunner(Spec, &Runner);
   if (Status == MLBridgeStatusSuccess) {
-    bool Answer;
+    bool Reply;
     mlbridgeSetInt32(mlbridgeGetFeatures(Runner), "callee_size", 12);
-    Status = mlbridgeEvaluateBool(Runner, &Answer);
+    Status = mlbridgeEvaluateBool(Runner, &Reply);
     mlbridgeDisposeModelRunner(Runner);
   }
   printf("%s: %s\n", mlbridgeGetStatusName(Status),

@@ -38,13 +38,13 @@ public:
 protected:
   Expected<Advice> evaluateUntyped(const FeatureSet &, const AdviceSpec &,
                                    Deadline) override {
-    Answer.set("out", Value);
-    return Advice(Answer.tensors());
+    Reply.set("out", Value);
+    return Advice(Reply.tensors());
   }
 
 private:
   int Value;
-  FeatureSet Answer;
+  FeatureSet Reply;
 };
 
 Expected<std::shared_ptr<const Model>> loadModel(const std::string &File,

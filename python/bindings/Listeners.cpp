@@ -1,4 +1,5 @@
-//===- Doors.cpp - Places to serve at, in Python ----------------*- C++ -*-===//
+//===- Listeners.cpp - Places to serve at, in Python ----------------*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -41,43 +42,45 @@ static nb::tuple serverSpec(const nb::str &Given) {
   std::size_t MaxMessage =
       valueOrRaise(Spec.bytes("max-message", TransportOptions().MaxMessage));
   std::size_t MaxSessions =
-      valueOrRaise(Spec.number("max-sessions", DoorOptions().MaxSessions));
+      valueOrRaise(Spec.number("max-sessions", ListenerOptions().MaxSessions));
   return nb::make_tuple(toStr(Spec.Path),
                         toStr(Spec.option("serdes", "bitstream")),
                         Bare == "yes", MaxMessage, MaxSessions);
 }
 
-static DoorInPython localDoor(const nb::str &Name, std::string BareFormat,
-                              std::size_t MaxMessage, std::size_t MaxSessions,
-                              double PeerTimeout, nb::handle Formats) {
-  DoorOptions Options;
+static ListenerInPython localDoor(const nb::str &Name, std::string BareFormat,
+                                  std::size_t MaxMessage,
+                                  std::size_t MaxSessions, double PeerTimeout,
+                                  nb::handle Formats) {
+  ListenerOptions Options;
   Options.Formats = formatsWith(Formats);
   Options.MaxMessage = MaxMessage;
   Options.MaxSessions = MaxSessions;
   Options.PeerTimeout = durationOf(PeerTimeout);
-  return {valueOrRaise(openLocalDoor(toString(Name), std::move(BareFormat),
-                                     std::move(Options)))};
+  return {valueOrRaise(openLocalListener(toString(Name), std::move(BareFormat),
+                                         std::move(Options)))};
 }
 
-void bindDoors(nb::module_ &M) {
+void bindListeners(nb::module_ &M) {
   M.def("server_spec", serverSpec, nb::arg("spec"),
         nb::sig("def server_spec(spec: str) -> tuple[str, str, bool, int, "
                 "int]"),
         "The spec of a place on this machine to serve at: name, SerDes of bare "
         "compilers, whether those are welcome, longest message in bytes, most "
         "sessions.");
-  nb::class_<DoorInPython> Bound(
-      M, "Door",
+  nb::class_<ListenerInPython> Bound(
+      M, "Listener",
       "A place where compilers come to a model, until a "
       "server takes it.");
-  M.def("local_door", localDoor, nb::arg("name"), nb::kw_only(),
-        nb::arg("bare_format"), nb::arg("max_message"), nb::arg("max_sessions"),
-        nb::arg("peer_timeout"), nb::arg("formats") = nb::tuple(),
-        nb::sig("def local_door(name: str, *, bare_format: str, max_message: "
-                "int, max_sessions: int, peer_timeout: float, formats: "
-                "collections.abc.Sequence[Format] = ()) -> Door"),
-        "Listens at NAME.sock and, with a SerDes for bare compilers, at "
-        "NAME.in and NAME.out.");
+  M.def(
+      "local_listener", localDoor, nb::arg("name"), nb::kw_only(),
+      nb::arg("bare_format"), nb::arg("max_message"), nb::arg("max_sessions"),
+      nb::arg("peer_timeout"), nb::arg("formats") = nb::tuple(),
+      nb::sig("def local_listener(name: str, *, bare_format: str, max_message: "
+              "int, max_sessions: int, peer_timeout: float, formats: "
+              "collections.abc.Sequence[Format] = ()) -> Listener"),
+      "Listens at NAME.sock and, with a SerDes for bare compilers, at "
+      "NAME.in and NAME.out.");
 }
 
 } // namespace MLBridge::Python

@@ -1,4 +1,5 @@
-//===- GRPCLobby.h - From calls to sessions ---------------------*- C++ -*-===//
+//===- GRPCAcceptQueue.h - From calls to sessions ---------------------*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,15 +8,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Lobby: from calls that arrive to sessions. ModelServer has one for an
+/// AcceptQueue: from calls that arrive to sessions. ModelServer has one for an
 /// address; the compiler's side in training has one by itself.
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LIB_GRPC_GRPCLOBBY_H
-#define MLBRIDGE_LIB_GRPC_GRPCLOBBY_H
+#ifndef MLBRIDGE_LIB_GRPC_GRPCACCEPTQUEUE_H
+#define MLBRIDGE_LIB_GRPC_GRPCACCEPTQUEUE_H
 
-#include "GRPC/GRPCListener.h"
+#include "GRPC/GRPCCallServer.h"
 #include "GRPC/GRPCProtocol.h"
 
 #include <string>
@@ -25,33 +26,33 @@
 namespace MLBridge::GRPC {
 
 /// A session that has begun, and waits to be taken in.
-struct Arrival {
-  std::shared_ptr<Mailbox> Box;
+struct PendingSession {
+  std::shared_ptr<RequestQueue> Box;
   /// The session's call, or the first of them.
   std::shared_ptr<ServerCall> First;
-  /// Null where the session has a call for each question.
+  /// Null where the session has a call for each request.
   std::shared_ptr<ServerCall> Stream;
 
   /// Tells the client why it is not taken in.
   void refuse(const std::string &Why) const;
 };
 
-/// Used by two threads, as a Mailbox is.
-class Lobby {
+/// Used by two threads, as a RequestQueue is.
+class AcceptQueue {
 public:
-  static Expected<std::unique_ptr<Lobby>>
+  static Expected<std::unique_ptr<AcceptQueue>>
   open(const std::string &Address, const Methods &Known,
-       const Listener::Options &Options);
+       const CallServer::Options &Options);
 
-  ~Lobby();
+  ~AcceptQueue();
 
-  /// Readable when there are arrivals, or a mailbox that was asleep has
+  /// Readable when there are arrivals, or a request queue that was asleep has
   /// changed.
   int doorbell() const { return Owner->Doorbell.get(); }
   /// Also hears the doorbell.
-  std::vector<Arrival> takeArrivals();
+  std::vector<PendingSession> takePending();
   /// Has \p Who among the next ones that are taken.
-  void announce(Arrival Who);
+  void announce(PendingSession Who);
   /// Ends the unary session that has been idle the longest; false if none is
   /// idle. Its client may be gone, which it does not say, or begin another
   /// session by its next call.
@@ -60,22 +61,23 @@ public:
   const std::string &address() const { return Calls->address(); }
 
 private:
-  Lobby(const Methods &Known, std::shared_ptr<const MailboxOwner> Owner)
+  AcceptQueue(const Methods &Known,
+              std::shared_ptr<const RequestQueueOwner> Owner)
       : Known(Known), Owner(std::move(Owner)) {}
   void receive(const std::shared_ptr<ServerCall> &Call);
   void receiveStream(const std::shared_ptr<ServerCall> &Call);
   void receiveUnary(const std::shared_ptr<ServerCall> &Call);
 
   const Methods &Known;
-  std::shared_ptr<const MailboxOwner> Owner;
+  std::shared_ptr<const RequestQueueOwner> Owner;
   std::mutex Mutex;
-  std::vector<Arrival> Arrivals;
+  std::vector<PendingSession> Pending;
   /// By the names that clients give their unary sessions.
-  std::unordered_map<std::string, std::weak_ptr<Mailbox>> Unary;
+  std::unordered_map<std::string, std::weak_ptr<RequestQueue>> Unary;
   /// Last: its thread uses the others.
-  std::unique_ptr<Listener> Calls;
+  std::unique_ptr<CallServer> Calls;
 };
 
 } // namespace MLBridge::GRPC
 
-#endif // MLBRIDGE_LIB_GRPC_GRPCLOBBY_H
+#endif // MLBRIDGE_LIB_GRPC_GRPCACCEPTQUEUE_H

@@ -1,4 +1,5 @@
-//===- GRPCMailboxTest.cpp - From gRPC's thread to the server's -----------===//
+//===- GRPCRequestQueueTest.cpp - From gRPC's thread to the server's
+//-----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +8,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// No question that is put into a mailbox is lost, and whoever sleeps at it is
-/// woken, whatever the two threads do at the same moment.
+/// No request that is put into a request queue is lost, and whoever sleeps at
+/// it is woken, whatever the two threads do at the same moment.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +22,14 @@
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-/// Something to put in: a mailbox does not look at calls.
+/// Something to put in: a request queue does not look at calls.
 static std::shared_ptr<ServerCall> anyCall() {
   static int Dummy;
   return {std::shared_ptr<int>(), reinterpret_cast<ServerCall *>(&Dummy)};
 }
 
 /// As a server does it; false when nobody rings for ten seconds.
-static bool sleepAt(const MailboxOwner &Owner, Mailbox &Box) {
+static bool sleepAt(const RequestQueueOwner &Owner, RequestQueue &Box) {
   Box.setSleeping(true);
   pollfd FD{Owner.Doorbell.get(), POLLIN, 0};
   const bool IsQuiet = Box.isEmpty() && !Box.hasEnded();
@@ -39,10 +40,10 @@ static bool sleepAt(const MailboxOwner &Owner, Mailbox &Box) {
   return Ready > 0 || !IsQuiet;
 }
 
-TEST(GRPCMailbox, NoRingIsMissed) {
+TEST(GRPCRequestQueue, NoRingIsMissed) {
   constexpr int Count = 20'000;
-  auto Owner = *MailboxOwner::create();
-  auto Box = std::make_shared<Mailbox>(Owner);
+  auto Owner = *RequestQueueOwner::create();
+  auto Box = std::make_shared<RequestQueue>(Owner);
   std::thread GRPC([&] {
     for (int I = 0; I < Count; ++I) {
       ASSERT_TRUE(Box->put(anyCall()).ok());
@@ -66,8 +67,8 @@ TEST(GRPCMailbox, NoRingIsMissed) {
   EXPECT_EQ(Taken, Count);
 }
 
-TEST(GRPCMailbox, AClosedOneTakesNothing) {
-  auto Box = std::make_shared<Mailbox>(*MailboxOwner::create());
+TEST(GRPCRequestQueue, AClosedOneTakesNothing) {
+  auto Box = std::make_shared<RequestQueue>(*RequestQueueOwner::create());
   ASSERT_TRUE(Box->put(anyCall()).ok());
   EXPECT_EQ(Box->close({grpc::StatusCode::ABORTED, "closed"}).size(), 1U);
   EXPECT_TRUE(Box->isEmpty());
@@ -76,14 +77,14 @@ TEST(GRPCMailbox, AClosedOneTakesNothing) {
   EXPECT_EQ(Box->take(), nullptr);
 }
 
-TEST(GRPCMailbox, ManyShareOneDoorbell) {
-  auto Owner = *MailboxOwner::create();
-  Mailbox First(Owner), Second(Owner);
+TEST(GRPCRequestQueue, ManyShareOneDoorbell) {
+  auto Owner = *RequestQueueOwner::create();
+  RequestQueue First(Owner), Second(Owner);
   auto Rings = [&] {
     pollfd FD{Owner->Doorbell.get(), POLLIN, 0};
     return ::poll(&FD, 1, 0) == 1;
   };
-  for (Mailbox *Box : {&First, &Second}) {
+  for (RequestQueue *Box : {&First, &Second}) {
     ASSERT_TRUE(Box->put(anyCall()).ok());
     EXPECT_FALSE(Rings()) << "nobody sleeps";
     First.setSleeping(true);
@@ -95,12 +96,12 @@ TEST(GRPCMailbox, ManyShareOneDoorbell) {
     First.setSleeping(false);
     Second.setSleeping(false);
   }
-  for (Mailbox *Box : {&First, &Second})
+  for (RequestQueue *Box : {&First, &Second})
     Box->close({});
 }
 
-TEST(GRPCMailbox, IsIdleWhileNoCallIsUnderWay) {
-  Mailbox Box(*MailboxOwner::create());
+TEST(GRPCRequestQueue, IsIdleWhileNoCallIsUnderWay) {
+  RequestQueue Box(*RequestQueueOwner::create());
   EXPECT_TRUE(Box.idleSince());
   Box.beginCall();
   Box.beginCall();

@@ -1,4 +1,4 @@
-//===- Meeting.cpp - How the two sides find each other ----------*- C++ -*-===//
+//===- Handshake.cpp - How two sides begin a session -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Transport/Meeting.h"
+#include "Transport/Handshake.h"
 
 #include "Support/PrintableText.h"
 
@@ -172,7 +172,7 @@ Error MLBridge::sendPacket(int Socket, std::string_view Text,
     Sent = ::sendmsg(Socket, &Message, MSG_NOSIGNAL | MSG_DONTWAIT);
   while (Sent < 0 && errno == EINTR);
   if (Sent < 0)
-    return Error::fromErrno(errno, "cannot send a meeting packet");
+    return Error::fromErrno(errno, "cannot send a handshake packet");
   return Error::success();
 }
 
@@ -198,7 +198,7 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
       return PacketState::None;
     if (errno == ECONNRESET)
       return PacketState::Ended;
-    return Error::fromErrno(errno, "cannot receive a meeting packet");
+    return Error::fromErrno(errno, "cannot receive a handshake packet");
   }
   // Take the descriptors first: whatever the text is, they are ours to close.
   for (cmsghdr *Header = CMSG_FIRSTHDR(&Message); Header;
@@ -240,17 +240,17 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
 /// the connection instead.
 static Expected<std::optional<Packet>>
 awaitAnswer(int Socket, const std::string &Peer, Deadline Until) {
-  std::optional<Packet> Answer(std::in_place);
+  std::optional<Packet> Reply(std::in_place);
   for (;;) {
     pollfd FD{Socket, POLLIN, 0};
     (void)::poll(&FD, 1, Until.pollTimeout());
-    Expected<PacketState> State = receivePacket(Socket, *Answer);
+    Expected<PacketState> State = receivePacket(Socket, *Reply);
     if (!State)
       return Error(State.code(), Peer + ": " + std::string(State.message()));
     if (*State == PacketState::Ended)
       return std::optional<Packet>();
     if (*State == PacketState::Arrived)
-      return Answer;
+      return Reply;
     if (Until.expired())
       return Error(ErrorCode::Timeout,
                    Peer + " accepted the connection, but did not say hello "
@@ -259,8 +259,8 @@ awaitAnswer(int Socket, const std::string &Peer, Deadline Until) {
   }
 }
 
-/// What is wrong with \p Theirs, which came with \p Answer.
-static Error checkTerms(const Terms &Theirs, const Packet &Answer,
+/// What is wrong with \p Theirs, which came with \p Reply.
+static Error checkTerms(const Terms &Theirs, const Packet &Reply,
                         const std::string &Peer, const SessionKind &Kind) {
   if (!Theirs.Refusal.empty())
     return {ErrorCode::Unsupported,
@@ -274,28 +274,27 @@ static Error checkTerms(const Terms &Theirs, const Packet &Answer,
                      ? std::string()
                      : std::to_string(Kind.OldestVersion) + " to ") +
                 std::to_string(ProtocolVersions::Newest)};
-  if (Answer.HasLostDescriptors)
+  if (Reply.HasLostDescriptors)
     return {ErrorCode::System,
             "this process has no room for the descriptors of a session with " +
                 Peer + ": too many open files (ulimit -n)"};
-  if (Answer.Descriptors.size() != Kind.NumDescriptors)
-    return {ErrorCode::Malformed,
-            Peer + " sent " + std::to_string(Answer.Descriptors.size()) +
-                " descriptors for a session; expected " +
-                std::to_string(Kind.NumDescriptors)};
+  if (Reply.Descriptors.size() != Kind.NumDescriptors)
+    return {ErrorCode::Malformed, Peer + " sent " +
+                                      std::to_string(Reply.Descriptors.size()) +
+                                      " descriptors for a session; expected " +
+                                      std::to_string(Kind.NumDescriptors)};
   return Error::success();
 }
 
-Expected<std::optional<Met>> MLBridge::tryMeet(const std::string &Name,
-                                               const std::string &Peer,
-                                               const SessionKind &Kind,
-                                               const SessionRequest &Request,
-                                               Deadline Until) {
+Expected<std::optional<HandshakeResult>>
+MLBridge::tryHandshake(const std::string &Name, const std::string &Peer,
+                       const SessionKind &Kind, const SessionRequest &Request,
+                       Deadline Until) {
   Expected<UniqueFD> Socket = tryConnect(Name + ".sock");
   if (!Socket)
     return Socket.takeError();
   if (!*Socket)
-    return std::optional<Met>();
+    return std::optional<HandshakeResult>();
   if (!posix::isTrustedPeer(Socket->get()))
     return Error(ErrorCode::System,
                  "another user listens at " + printable(Name) +
@@ -306,25 +305,25 @@ Expected<std::optional<Met>> MLBridge::tryMeet(const std::string &Name,
   Ours.SerDes = Request.SerDes;
   Ours.AdviceType = Request.AdviceType;
   if (sendPacket(Socket->get(), Ours.encode(), {}))
-    return std::optional<Met>();
+    return std::optional<HandshakeResult>();
   // One that only looks has found the peer, which needs a moment to answer.
   constexpr std::chrono::milliseconds Moment(200);
-  Expected<std::optional<Packet>> Answer = awaitAnswer(
+  Expected<std::optional<Packet>> Reply = awaitAnswer(
       Socket->get(), Peer, Until.expired() ? Deadline::in(Moment) : Until);
-  if (!Answer)
-    return Answer.takeError();
-  if (!*Answer)
-    return std::optional<Met>();
-  Expected<Terms> Theirs = Terms::decode((*Answer)->Text);
+  if (!Reply)
+    return Reply.takeError();
+  if (!*Reply)
+    return std::optional<HandshakeResult>();
+  Expected<Terms> Theirs = Terms::decode((*Reply)->Text);
   if (!Theirs)
     return Error(Theirs.code(), Peer + ": " + std::string(Theirs.message()));
-  if (Error E = checkTerms(*Theirs, **Answer, Peer, Kind))
+  if (Error E = checkTerms(*Theirs, **Reply, Peer, Kind))
     return E;
-  return std::optional<Met>(Met{
-      std::move(*Socket), std::move((*Answer)->Descriptors), Theirs->Version});
+  return std::optional<HandshakeResult>(HandshakeResult{
+      std::move(*Socket), std::move((*Reply)->Descriptors), Theirs->Version});
 }
 
-void Lookout::pause(Deadline Until) {
+void Backoff::pause(Deadline Until) {
   int Left = Until.pollTimeout();
   int Wait = static_cast<int>(Next.count());
   ::poll(nullptr, 0, Left < 0 ? Wait : std::min(Left, Wait));
@@ -349,8 +348,8 @@ static std::string howToStart(PeerRole Role, const std::string &Peer) {
   return {};
 }
 
-Error Lookout::nobodyAt(const std::string &Peer, const std::string &Found,
-                        Duration Waited, PeerRole Role) {
+Error Backoff::noListenerAt(const std::string &Peer, const std::string &Found,
+                            Duration Waited, PeerRole Role) {
   const char *Missing = Role == PeerRole::Model     ? "no model"
                         : Role == PeerRole::Trainer ? "no trainer"
                                                     : "no compiler";
@@ -360,7 +359,7 @@ Error Lookout::nobodyAt(const std::string &Peer, const std::string &Found,
                                   " or wait longer (connect=)"};
 }
 
-std::string Lookout::whyNobodyAt(const std::string &Path) {
+std::string Backoff::whyNoListenerAt(const std::string &Path) {
   if (!posix::isSocket(Path))
     return {};
   if (isOrphaned(Path))

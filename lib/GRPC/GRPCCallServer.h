@@ -1,4 +1,5 @@
-//===- GRPCListener.h - A gRPC server and its thread ------------*- C++ -*-===//
+//===- GRPCCallServer.h - A gRPC server and its thread ------------*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,13 +8,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Listener: a gRPC server at an address, and the thread that handles its
+/// CallServer: a gRPC server at an address, and the thread that handles its
 /// calls.
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LIB_GRPC_GRPCLISTENER_H
-#define MLBRIDGE_LIB_GRPC_GRPCLISTENER_H
+#ifndef MLBRIDGE_LIB_GRPC_GRPCCALLSERVER_H
+#define MLBRIDGE_LIB_GRPC_GRPCCALLSERVER_H
 
 #include "GRPC/GRPCAcceptor.h"
 #include "GRPC/GRPCRefusal.h"
@@ -26,7 +27,7 @@
 
 namespace MLBridge::GRPC {
 
-class Listener final : public ServerCall::Owner {
+class CallServer final : public ServerCall::Owner {
 public:
   struct Options {
     std::size_t MaxMessage;
@@ -39,17 +40,17 @@ public:
 
   /// Listens at \p Address (`host:port` or `unix:PATH`). Call checkProcess()
   /// before.
-  static Expected<std::unique_ptr<Listener>>
+  static Expected<std::unique_ptr<CallServer>>
   listen(const std::string &Address, const Options &Wishes, Receive Received);
   /// Ends all calls. Their owners let go of them before. Not in a forked
   /// child, where the threads are missing: abandon() it there.
-  ~Listener();
+  ~CallServer();
 
   /// Where it listens, with the port that was picked for port 0.
   const std::string &address() const { return Connections->address(); }
 
 private:
-  explicit Listener(Receive Received) : Received(std::move(Received)) {}
+  explicit CallServer(Receive Received) : Received(std::move(Received)) {}
   void run();
   void serve(posix::UniqueFD Connection);
   void awaitCall();
@@ -71,4 +72,4 @@ private:
 
 } // namespace MLBridge::GRPC
 
-#endif // MLBRIDGE_LIB_GRPC_GRPCLISTENER_H
+#endif // MLBRIDGE_LIB_GRPC_GRPCCALLSERVER_H

@@ -1,4 +1,4 @@
-//===- Meeting.h - How the two sides find each other ------------*- C++ -*-===//
+//===- Handshake.h - How two sides begin a session -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,16 +7,16 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The meeting at the Unix socket NAME.sock: one packet there (the hello), one
-/// back (the terms, with the session's descriptors attached). Since the ends
-/// of the pipes travel as descriptors, no session ever has a name in the file
-/// system, and nothing of one can be left behind or reach another.
-/// The bytes: docs/wire-format.md, section Meeting.
+/// The handshake at the Unix socket NAME.sock: one packet there (the hello),
+/// one back (the terms, with the session's descriptors attached). Since the
+/// ends of the pipes travel as descriptors, no session ever has a name in the
+/// file system, and nothing of one can be left behind or reach another. The
+/// bytes: docs/wire-format.md, section Handshake.
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LIB_TRANSPORT_MEETING_H
-#define MLBRIDGE_LIB_TRANSPORT_MEETING_H
+#ifndef MLBRIDGE_LIB_TRANSPORT_HANDSHAKE_H
+#define MLBRIDGE_LIB_TRANSPORT_HANDSHAKE_H
 
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/Error.h"
@@ -89,8 +89,8 @@ Error sendPacket(int Socket, std::string_view Text,
 enum class PacketState { None, Arrived, Ended };
 Expected<PacketState> receivePacket(int Socket, Packet &Into);
 
-/// A meeting that went well: the socket, and what the terms brought.
-struct Met {
+/// A handshake that succeeded: the socket, and what the terms brought.
+struct HandshakeResult {
   posix::UniqueFD Socket;
   std::vector<posix::UniqueFD> Descriptors;
   int Version = ProtocolVersions::Newest;
@@ -105,21 +105,22 @@ struct SessionKind {
 /// Meets the server at NAME.sock, which \p Peer calls by its spec, for a
 /// session of that \p Kind. None if nobody listens there, or no longer: it may
 /// come back. If \p Until has passed, a peer that listens is met all the same.
-Expected<std::optional<Met>>
-tryMeet(const std::string &Name, const std::string &Peer,
-        const SessionKind &Kind, const SessionRequest &Request, Deadline Until);
+Expected<std::optional<HandshakeResult>>
+tryHandshake(const std::string &Name, const std::string &Peer,
+             const SessionKind &Kind, const SessionRequest &Request,
+             Deadline Until);
 
 /// Looks for the model side ever less often: it answers within a millisecond
 /// when it is up, and a compiler that waits for one to be started should not
 /// burn its core.
-class Lookout {
+class Backoff {
 public:
   void pause(Deadline Until);
   /// That it was in vain, and what to do.
-  static Error nobodyAt(const std::string &Peer, const std::string &Found,
-                        Duration Waited, PeerRole Role);
+  static Error noListenerAt(const std::string &Peer, const std::string &Found,
+                            Duration Waited, PeerRole Role);
   /// What is wrong with the socket at \p Path; empty where there is none.
-  static std::string whyNobodyAt(const std::string &Path);
+  static std::string whyNoListenerAt(const std::string &Path);
 
 private:
   std::chrono::milliseconds Next{1};
@@ -127,4 +128,4 @@ private:
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LIB_TRANSPORT_MEETING_H
+#endif // MLBRIDGE_LIB_TRANSPORT_HANDSHAKE_H

@@ -1,4 +1,5 @@
-//===- GRPCLobby.cpp - From calls to sessions -----------------------------===//
+//===- GRPCAcceptQueue.cpp - From calls to sessions
+//-----------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GRPC/GRPCLobby.h"
+#include "GRPC/GRPCAcceptQueue.h"
 
 #include "GRPC/GRPCProcess.h"
 #include "GRPC/GRPCProtocol.h"
@@ -16,24 +17,25 @@
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-void Arrival::refuse(const std::string &Why) const {
+void PendingSession::refuse(const std::string &Why) const {
   const grpc::Status Refusal(grpc::StatusCode::FAILED_PRECONDITION, Why);
   for (const std::shared_ptr<ServerCall> &Asking : Box->close(Refusal))
     Asking->finish(Refusal);
   First->finish(Refusal);
 }
 
-Expected<std::unique_ptr<Lobby>> Lobby::open(const std::string &Address,
-                                             const Methods &Known,
-                                             const Listener::Options &Options) {
+Expected<std::unique_ptr<AcceptQueue>>
+AcceptQueue::open(const std::string &Address, const Methods &Known,
+                  const CallServer::Options &Options) {
   if (Error E = checkProcess())
     return E;
-  Expected<std::shared_ptr<MailboxOwner>> Owner = MailboxOwner::create();
+  Expected<std::shared_ptr<RequestQueueOwner>> Owner =
+      RequestQueueOwner::create();
   if (!Owner)
     return Owner.takeError();
-  std::unique_ptr<Lobby> Made(new Lobby(Known, std::move(*Owner)));
-  Expected<std::unique_ptr<Listener>> Calls =
-      Listener::listen(Address, Options, [L = Made.get()](const auto &Call) {
+  std::unique_ptr<AcceptQueue> Made(new AcceptQueue(Known, std::move(*Owner)));
+  Expected<std::unique_ptr<CallServer>> Calls =
+      CallServer::listen(Address, Options, [L = Made.get()](const auto &Call) {
         L->receive(Call);
       });
   if (!Calls)
@@ -42,32 +44,32 @@ Expected<std::unique_ptr<Lobby>> Lobby::open(const std::string &Address,
   return Made;
 }
 
-Lobby::~Lobby() {
+AcceptQueue::~AcceptQueue() {
   if (Owner->Fork.isForked()) {
-    abandon(std::move(Arrivals));
+    abandon(std::move(Pending));
     abandon(std::move(Calls));
     return;
   }
   // The listener waits for the last call to go.
-  for (const Arrival &Who : takeArrivals())
+  for (const PendingSession &Who : takePending())
     Who.refuse("the model side is closing");
 }
 
-std::vector<Arrival> Lobby::takeArrivals() {
+std::vector<PendingSession> AcceptQueue::takePending() {
   Owner->hearRings();
   std::scoped_lock Lock(Mutex);
-  return std::exchange(Arrivals, {});
+  return std::exchange(Pending, {});
 }
 
-void Lobby::announce(Arrival Who) {
+void AcceptQueue::announce(PendingSession Who) {
   {
     std::scoped_lock Lock(Mutex);
-    Arrivals.push_back(std::move(Who));
+    Pending.push_back(std::move(Who));
   }
   Owner->ring();
 }
 
-void Lobby::receive(const std::shared_ptr<ServerCall> &Call) {
+void AcceptQueue::receive(const std::shared_ptr<ServerCall> &Call) {
   if (Call->method() == Known.Unary)
     receiveUnary(Call);
   else if (Call->method() == Known.Stream)
@@ -78,25 +80,25 @@ void Lobby::receive(const std::shared_ptr<ServerCall> &Call) {
                       Known.Unary + ", found " + printable(Call->method())});
 }
 
-void Lobby::receiveStream(const std::shared_ptr<ServerCall> &Call) {
-  auto Box = std::make_shared<Mailbox>(Owner);
+void AcceptQueue::receiveStream(const std::shared_ptr<ServerCall> &Call) {
+  auto Box = std::make_shared<RequestQueue>(Owner);
   Call->read(Box, /*IsStream=*/true);
   announce({std::move(Box), Call, Call});
 }
 
 /// Stock clients give their sessions no name; then it is their connection's.
-void Lobby::receiveUnary(const std::shared_ptr<ServerCall> &Call) {
+void AcceptQueue::receiveUnary(const std::shared_ptr<ServerCall> &Call) {
   constexpr std::size_t MaxUnarySessions = 64;
   const std::string Name = Call->metadata(Metadata::Session, Call->peer()) +
                            " " + Call->metadata(Metadata::SerDes, {});
-  std::shared_ptr<Mailbox> Box;
+  std::shared_ptr<RequestQueue> Box;
   bool IsNew = false, HasMany = false;
   {
     std::scoped_lock Lock(Mutex);
     Box = Unary[Name].lock();
     IsNew = !Box || Box->isClosed();
     if (IsNew) {
-      Unary[Name] = Box = std::make_shared<Mailbox>(Owner);
+      Unary[Name] = Box = std::make_shared<RequestQueue>(Owner);
       std::erase_if(Unary,
                     [](const auto &Known) { return Known.second.expired(); });
       HasMany = Unary.size() > MaxUnarySessions;
@@ -110,7 +112,7 @@ void Lobby::receiveUnary(const std::shared_ptr<ServerCall> &Call) {
     announce({std::move(Box), Call, nullptr});
 }
 
-bool Lobby::endIdle() {
+bool AcceptQueue::endIdle() {
   std::scoped_lock Lock(Mutex);
   auto Longest = Unary.end();
   std::optional<Deadline::Clock::time_point> Since;

@@ -1,4 +1,5 @@
-//===- MeetingFaultTest.cpp - Who meets whom --------------------*- C++ -*-===//
+//===- HandshakeFaultTest.cpp - Who meets whom --------------------*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What goes wrong before the first question: foreign compilers that dawdle,
+/// What goes wrong before the first request: foreign compilers that dawdle,
 /// models of other users, servers that come and go, processes that fork.
 ///
 //===----------------------------------------------------------------------===//
@@ -33,7 +34,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-class MeetingFault : public testing::Test {
+class HandshakeFault : public testing::Test {
 protected:
   TransportOptions connectWithin(Duration Wait) const {
     TransportOptions Options;
@@ -51,7 +52,7 @@ protected:
 };
 
 /// A foreign compiler, and the server that it comes to.
-class BareDoor : public MeetingFault {
+class BareListener : public HandshakeFault {
 protected:
   void SetUp() override {
     ModelServerOptions Options;
@@ -63,14 +64,14 @@ protected:
     return posix::UniqueFD(
         ::open((Name + Suffix).c_str(), Mode | O_NONBLOCK | O_CLOEXEC));
   }
-  posix::FileIdentity door() const {
+  posix::FileIdentity listener() const {
     return posix::FileIdentity::ofPath(Name + ".in");
   }
   /// Whether the server makes fresh FIFOs for the next compiler within \p Wait.
   bool isRenewed(const posix::FileIdentity &Before, Duration Wait) const {
     for (Deadline Until = Deadline::in(Wait); !Until.expired();
          std::this_thread::sleep_for(5ms))
-      if (posix::FileIdentity Now = door();
+      if (posix::FileIdentity Now = listener();
           Now.Inode != 0 && !Now.isSameAs(Before))
         return true;
     return false;
@@ -91,8 +92,8 @@ static std::chrono::microseconds cpuTime() {
   return Of(Usage.ru_utime) + Of(Usage.ru_stime);
 }
 
-TEST_F(BareDoor, ACompilerThatThinksFirstKeepsNobodyOut) {
-  posix::FileIdentity Before = door();
+TEST_F(BareListener, ACompilerThatThinksFirstKeepsNobodyOut) {
+  posix::FileIdentity Before = listener();
   posix::UniqueFD In = open(".in", O_RDONLY), Out = open(".out", O_WRONLY);
   ASSERT_TRUE(In && Out);
   EXPECT_TRUE(isRenewed(Before, 2s));
@@ -103,8 +104,8 @@ TEST_F(BareDoor, ACompilerThatThinksFirstKeepsNobodyOut) {
   EXPECT_FALSE(FD.revents & POLLERR) << "its session is over";
 }
 
-TEST_F(BareDoor, ACompilerThatComesHalfwayIsSentAway) {
-  posix::FileIdentity Before = door();
+TEST_F(BareListener, ACompilerThatComesHalfwayIsSentAway) {
+  posix::FileIdentity Before = listener();
   posix::UniqueFD In = open(".in", O_RDONLY);
   ASSERT_TRUE(In);
   EXPECT_FALSE(isRenewed(Before, ShortWait / 2)) << "it may still come";
@@ -113,7 +114,7 @@ TEST_F(BareDoor, ACompilerThatComesHalfwayIsSentAway) {
             std::string::npos);
 }
 
-TEST_F(BareDoor, ASilentCompilerCostsNoTime) {
+TEST_F(BareListener, ASilentCompilerCostsNoTime) {
   posix::UniqueFD In = open(".in", O_RDONLY), Out = open(".out", O_WRONLY);
   ASSERT_TRUE(In && Out);
   std::this_thread::sleep_for(100ms);
@@ -122,7 +123,7 @@ TEST_F(BareDoor, ASilentCompilerCostsNoTime) {
   EXPECT_LT(cpuTime() - Before, 250ms) << "the server does not sleep";
 }
 
-TEST_F(MeetingFault, TheCallersTimeHoldsForTheFirstQuestion) {
+TEST_F(HandshakeFault, TheCallersTimeHoldsForTheFirstQuestion) {
   Child Silent([&] {
     RawModel Model(Name);
     Model.meetAndReadRequest();
@@ -137,7 +138,7 @@ TEST_F(MeetingFault, TheCallersTimeHoldsForTheFirstQuestion) {
   EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
 }
 
-TEST_F(MeetingFault, AnAbsentModelIsWaitedForOnce) {
+TEST_F(HandshakeFault, AnAbsentModelIsWaitedForOnce) {
   for (const char *Scheme : {"pipe:", "shm:"}) {
     auto Runner = createModelRunner(Scheme + Name + "?connect=300ms");
     ASSERT_TRUE(Runner) << Runner.message();
@@ -150,18 +151,18 @@ TEST_F(MeetingFault, AnAbsentModelIsWaitedForOnce) {
               std::string_view::npos);
     // One that comes later is met at the next look, a second later.
     EchoModel Late(Name);
-    Expected<float> Answer = ask(**Runner, 2.0F);
-    while (!Answer && Clock::now() - Start < 5s) {
+    Expected<float> Reply = ask(**Runner, 2.0F);
+    while (!Reply && Clock::now() - Start < 5s) {
       std::this_thread::sleep_for(20ms);
-      Answer = ask(**Runner, 2.0F);
+      Reply = ask(**Runner, 2.0F);
     }
-    ASSERT_TRUE(Answer) << Answer.message();
-    EXPECT_EQ(*Answer, 2.0F);
+    ASSERT_TRUE(Reply) << Reply.message();
+    EXPECT_EQ(*Reply, 2.0F);
     EXPECT_LT(Clock::now() - Start, ShortWait + 1s + Slack);
   }
 }
 
-TEST_F(MeetingFault, AModelThatGoesIsWaitedForOnceMore) {
+TEST_F(HandshakeFault, AModelThatGoesIsWaitedForOnceMore) {
   std::optional<EchoModel> Model(std::in_place, Name);
   auto Runner = createModelRunner("pipe:" + Name + "?connect=300ms");
   ASSERT_TRUE(Runner) << Runner.message();
@@ -175,21 +176,21 @@ TEST_F(MeetingFault, AModelThatGoesIsWaitedForOnceMore) {
   EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
 }
 
-TEST_F(MeetingFault, ABusyModelHasTheTimeoutsTimeOnly) {
+TEST_F(HandshakeFault, ABusyModelHasTheTimeoutsTimeOnly) {
   for (const char *Scheme : {"pipe:", "shm:"}) {
-    // It is at the first question when the others come.
+    // It is at the first request when the others come.
     Child Busy([&] {
-      auto Opened = openLocalDoor(Name);
+      auto Opened = openLocalListener(Name);
       if (!Opened)
         return 5;
-      std::vector<std::unique_ptr<Door>> Doors;
-      Doors.push_back(std::move(*Opened));
-      auto Model = ModelServer::create(std::move(Doors));
-      auto Question = Model->next(Deadline::in(10s));
+      std::vector<std::unique_ptr<Listener>> Listeners;
+      Listeners.push_back(std::move(*Opened));
+      auto Model = ModelServer::create(std::move(Listeners));
+      auto Request = Model->next(Deadline::in(10s));
       std::this_thread::sleep_for(2s);
-      while (Question) {
-        (void)Model->reply(Question->Features);
-        Question = Model->next(Deadline::in(10s));
+      while (Request) {
+        (void)Model->reply(Request->Features);
+        Request = Model->next(Deadline::in(10s));
       }
       return 0;
     });
@@ -200,13 +201,13 @@ TEST_F(MeetingFault, ABusyModelHasTheTimeoutsTimeOnly) {
       EXPECT_EQ(ask(**Runner, 1.0F).code(), ErrorCode::Timeout);
     EXPECT_LT(Clock::now() - Start, 2 * ShortWait + 1s);
     // It is met once it is free.
-    Expected<float> Answer = ask(**Runner, 2.0F);
-    while (!Answer && Clock::now() - Start < 20s) {
+    Expected<float> Reply = ask(**Runner, 2.0F);
+    while (!Reply && Clock::now() - Start < 20s) {
       std::this_thread::sleep_for(20ms);
-      Answer = ask(**Runner, 2.0F);
+      Reply = ask(**Runner, 2.0F);
     }
-    ASSERT_TRUE(Answer) << Answer.message();
-    EXPECT_EQ(*Answer, 2.0F);
+    ASSERT_TRUE(Reply) << Reply.message();
+    EXPECT_EQ(*Reply, 2.0F);
   }
 }
 
@@ -261,22 +262,22 @@ TEST_P(BadTermsFault, AreATypedError) {
     ASSERT_TRUE(Made) << Made.message();
     Runner = std::move(*Made);
     Peer = Scheme + Name;
-    Expected<float> Answer = ask();
-    EXPECT_LT(Answer.message().size(), 1500u);
+    Expected<float> Reply = ask();
+    EXPECT_LT(Reply.message().size(), 1500u);
     Runner->setTimeout(20s);
     Model.kill();
     std::filesystem::remove(Name + ".sock");
-    EXPECT_EQ(Answer.code(), GetParam().Code) << Answer.message();
+    EXPECT_EQ(Reply.code(), GetParam().Code) << Reply.message();
     for (const std::string &Part : {GetParam().Mentions, Peer})
-      EXPECT_NE(Answer.message().find(Part), std::string_view::npos)
-          << Answer.message();
+      EXPECT_NE(Reply.message().find(Part), std::string_view::npos)
+          << Reply.message();
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BadTermsFault, testing::ValuesIn(AllBadTerms),
                          [](const auto &Info) { return Info.param.What; });
 
-TEST_F(MeetingFault, NamesThatNothingCanHaveAreNotWaitedFor) {
+TEST_F(HandshakeFault, NamesThatNothingCanHaveAreNotWaitedFor) {
   for (const std::string &Bad :
        {Directory.path(std::string(252, 'n')), std::string(100'000, 'n'),
         Directory.path("a\x1b[2J") + std::string(5000, '/') + "b"})
@@ -284,11 +285,11 @@ TEST_F(MeetingFault, NamesThatNothingCanHaveAreNotWaitedFor) {
       auto Runner = createModelRunner(Scheme + Bad + "?connect=20s");
       ASSERT_TRUE(Runner) << Runner.message();
       Clock::time_point Start = Clock::now();
-      Expected<float> Answer = ask(**Runner, 1.0F);
-      EXPECT_EQ(Answer.code(), ErrorCode::System) << Answer.message();
+      Expected<float> Reply = ask(**Runner, 1.0F);
+      EXPECT_EQ(Reply.code(), ErrorCode::System) << Reply.message();
       EXPECT_LT(Clock::now() - Start, Slack);
-      EXPECT_LT(Answer.message().size(), 1000u);
-      EXPECT_EQ(Answer.message().find('\x1b'), std::string_view::npos);
+      EXPECT_LT(Reply.message().size(), 1000u);
+      EXPECT_EQ(Reply.message().find('\x1b'), std::string_view::npos);
       EXPECT_LT((**Runner).describe().size(), 300u);
       auto Server = ModelServer::listen(Bad);
       ASSERT_FALSE(Server);
@@ -296,7 +297,7 @@ TEST_F(MeetingFault, NamesThatNothingCanHaveAreNotWaitedFor) {
     }
 }
 
-TEST_F(MeetingFault, AModelsWordsAreBoundAndPrintable) {
+TEST_F(HandshakeFault, AModelsWordsAreBoundAndPrintable) {
   Child Model([&] {
     auto Server = ModelServer::listen(Name);
     for (;;)
@@ -309,14 +310,14 @@ TEST_F(MeetingFault, AModelsWordsAreBoundAndPrintable) {
     auto Runner =
         createModelRunner("pipe:" + Name + "?connect=20s&serdes=" + Format);
     ASSERT_TRUE(Runner) << Runner.message();
-    Expected<float> Answer = ask(**Runner, 1.0F);
-    EXPECT_EQ(Answer.code(), ErrorCode::Model);
-    EXPECT_LT(Answer.message().size(), 5000u);
-    EXPECT_NE(Answer.message().find("\\x1b[2Jbroken"), std::string_view::npos);
+    Expected<float> Reply = ask(**Runner, 1.0F);
+    EXPECT_EQ(Reply.code(), ErrorCode::Model);
+    EXPECT_LT(Reply.message().size(), 5000u);
+    EXPECT_NE(Reply.message().find("\\x1b[2Jbroken"), std::string_view::npos);
   }
 }
 
-TEST_F(MeetingFault, ABareModelMayBeFollowedByOneOfOurs) {
+TEST_F(HandshakeFault, ABareModelMayBeFollowedByOneOfOurs) {
   for (SerDes::Kind Format : {SerDes::Kind::Bitstream, SerDes::Kind::JSON}) {
     RawBareModel::makeFifos(Name);
     Child Foreign([&] {
@@ -340,7 +341,7 @@ TEST_F(MeetingFault, ABareModelMayBeFollowedByOneOfOurs) {
   }
 }
 
-TEST_F(MeetingFault, AServerOfOursIsNotTakenForABareOne) {
+TEST_F(HandshakeFault, AServerOfOursIsNotTakenForABareOne) {
   // What a killed server leaves, and one that starts while we look.
   for (int Round = 0; Round < 40; ++Round) {
     RawBareModel::makeFifos(Name);
@@ -351,24 +352,24 @@ TEST_F(MeetingFault, AServerOfOursIsNotTakenForABareOne) {
     });
     PipeModelRunner Runner(Name, SerDes::Kind::JSON, connectWithin(5s));
     Runner.setTimeout(5s);
-    Expected<float> Answer = ask(Runner, 2.0F);
+    Expected<float> Reply = ask(Runner, 2.0F);
     Later.join();
-    ASSERT_TRUE(Answer) << "round " << Round << ": " << Answer.message();
-    EXPECT_EQ(*Answer, 2.0F);
+    ASSERT_TRUE(Reply) << "round " << Round << ": " << Reply.message();
+    EXPECT_EQ(*Reply, 2.0F);
   }
 }
 
-TEST_F(MeetingFault, AnotherUsersModelIsNotAsked) {
+TEST_F(HandshakeFault, AnotherUsersModelIsNotAsked) {
   if (::geteuid() != 0)
     GTEST_SKIP() << "needs root, to be somebody else";
   ASSERT_EQ(::chmod(Directory.path().c_str(), 0777), 0);
   constexpr uid_t Nobody = 65534;
   auto Refused = [&](std::string_view Mentions) {
     PipeModelRunner Runner(Name, SerDes::Kind::Bitstream, connectWithin(10s));
-    Expected<float> Answer = ask(Runner, 1.0F);
-    EXPECT_EQ(Answer.code(), ErrorCode::System) << Answer.message();
-    EXPECT_NE(Answer.message().find(Mentions), std::string::npos)
-        << Answer.message();
+    Expected<float> Reply = ask(Runner, 1.0F);
+    EXPECT_EQ(Reply.code(), ErrorCode::System) << Reply.message();
+    EXPECT_NE(Reply.message().find(Mentions), std::string::npos)
+        << Reply.message();
   };
   {
     Child Theirs([&] {
@@ -391,7 +392,7 @@ TEST_F(MeetingFault, AnotherUsersModelIsNotAsked) {
   Refused("belongs to another user");
 }
 
-TEST_F(MeetingFault, AForkedChildRemovesNothing) {
+TEST_F(HandshakeFault, AForkedChildRemovesNothing) {
   Expected<std::unique_ptr<ModelServer>> Server = ModelServer::listen(Name);
   ASSERT_TRUE(Server) << Server.message();
   Child Forked([&] {

@@ -23,11 +23,11 @@ PEER_TIMEOUT = 10.0
 MAX_SESSIONS = 4096
 """How many compilers a server may have at a time, unless told otherwise."""
 
-Place = str | PathLike[str]
+Address = str | PathLike[str]
 """Where to serve: a model spec such as ``pipe:/tmp/advisor``, or a path."""
 
 
-def local_door(
+def local_listener(
     name: str,
     serdes: str | None,
     *,
@@ -35,9 +35,9 @@ def local_door(
     max_sessions: int = MAX_SESSIONS,
     peer_timeout: float = PEER_TIMEOUT,
     formats: Sequence[_core.Format] = (),
-) -> _core.Door:
+) -> _core.Listener:
     """Listens at NAME.sock and, if bare compilers speak a SerDes, at its FIFOs."""
-    return _core.local_door(
+    return _core.local_listener(
         name,
         bare_format=serdes or "",
         max_message=max_message,
@@ -47,10 +47,10 @@ def local_door(
     )
 
 
-def open_doors(
-    places: Iterable[Place], formats: Sequence[_core.Format] = ()
-) -> list[_core.Door]:
-    """A door for each place; ``pipe:NAME`` and ``shm:NAME`` share one.
+def open_listeners(
+    addresses: Iterable[Address], formats: Sequence[_core.Format] = ()
+) -> list[_core.Listener]:
+    """A listener for each place; ``pipe:NAME`` and ``shm:NAME`` share one.
 
     Raises:
         InvalidArgument: a spec has a mistake, or two contradict each other.
@@ -59,7 +59,7 @@ def open_doors(
     # By the local name: what bare compilers speak there, and the limits.
     local: dict[str, tuple[str | None, tuple[int, int]]] = {}
     remote: list[str] = []
-    for place in places:
+    for place in addresses:
         spec = place if isinstance(place, str) else spec_of("pipe", place)
         if grpc.is_named_in(spec):
             remote.append(spec)
@@ -75,7 +75,7 @@ def open_doors(
             )
         local[name] = (known[0] or wanted[0], wanted[1])
     return [
-        local_door(
+        local_listener(
             name,
             serdes,
             max_message=max_message,
@@ -83,7 +83,10 @@ def open_doors(
             formats=formats,
         )
         for name, (serdes, (max_message, max_sessions)) in local.items()
-    ] + [grpc.door(spec, peer_timeout=PEER_TIMEOUT, formats=formats) for spec in remote]
+    ] + [
+        grpc.listener(spec, peer_timeout=PEER_TIMEOUT, formats=formats)
+        for spec in remote
+    ]
 
 
 class RareLog:
@@ -154,7 +157,7 @@ def _tell_more_refusals(count: int, total: int, last: str) -> None:
 
 
 def open_server(
-    doors: list[_core.Door], warnings: Warnings | None = None
+    listeners: list[_core.Listener], warnings: Warnings | None = None
 ) -> _core.Server:
     """A listening server that reports refusals and broken sessions to the log."""
-    return _core.Server(doors, on_warning=warnings or Warnings())
+    return _core.Server(listeners, on_warning=warnings or Warnings())

@@ -1,4 +1,5 @@
-//===- Reception.h - From a door to the sessions ----------------*- C++ -*-===//
+//===- SessionTable.h - From a listener to the sessions ----------------*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,12 +8,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reception: what a door hands to its server, which numbers the sessions.
+/// SessionTable: what a listener hands to its server, which numbers the
+/// sessions.
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LIB_SERVER_RECEPTION_H
-#define MLBRIDGE_LIB_SERVER_RECEPTION_H
+#ifndef MLBRIDGE_LIB_SERVER_SESSIONTABLE_H
+#define MLBRIDGE_LIB_SERVER_SESSIONTABLE_H
 
 #include "Server/ServerSession.h"
 
@@ -20,12 +22,12 @@
 
 namespace MLBridge {
 
-class Reception {
+class SessionTable {
 public:
   /// Collects in \p Open, and counts in \p Counts who came.
-  Reception(std::vector<std::unique_ptr<ServerSession>> &Open,
-            ModelServer::Statistics &Counts, Error &LastError,
-            Error &LastRefusal)
+  SessionTable(std::vector<std::unique_ptr<ServerSession>> &Open,
+               ModelServer::Statistics &Counts, Error &LastError,
+               Error &LastRefusal)
       : Open(Open), Counts(Counts), LastError(LastError),
         LastRefusal(LastRefusal) {}
 
@@ -49,7 +51,7 @@ public:
     ++Counts.Refused;
     LastRefusal = std::move(Why);
   }
-  /// Notes what went wrong at a door.
+  /// Notes what went wrong at a listener.
   void note(Error Why) { LastError = std::move(Why); }
 
 private:
@@ -61,4 +63,4 @@ private:
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LIB_SERVER_RECEPTION_H
+#endif // MLBRIDGE_LIB_SERVER_SESSIONTABLE_H

@@ -1,4 +1,5 @@
-//===- Door.h - Where compilers meet a model --------------------*- C++ -*-===//
+//===- Listener.h - Where compilers meet a model --------------------*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,13 +8,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Door: a place where compilers come to a ModelServer. A server may have
+/// Listener: a place where compilers come to a ModelServer. A server may have
 /// several, one a transport; each turns those who arrive into sessions.
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLCOMPILERBRIDGE_TRANSPORT_DOOR_H
-#define MLCOMPILERBRIDGE_TRANSPORT_DOOR_H
+#ifndef MLCOMPILERBRIDGE_TRANSPORT_LISTENER_H
+#define MLCOMPILERBRIDGE_TRANSPORT_LISTENER_H
 
 #include "MLCompilerBridge/Deadline.h"
 #include "MLCompilerBridge/SerDes/SerDesFactory.h"
@@ -27,10 +28,10 @@ struct pollfd; // NOLINT(readability-identifier-naming): that of poll(2).
 
 namespace MLBridge {
 
-class Reception;
+class SessionTable;
 
-/// What all doors can be told.
-struct DoorOptions {
+/// What all listeners can be told.
+struct ListenerOptions {
   /// What compilers may speak. Add to it to serve a format of another component
   /// or of your own (examples/own-serdes.cpp).
   SerDesFactory Formats;
@@ -43,11 +44,11 @@ struct DoorOptions {
   std::size_t MaxSessions = 4096;
 };
 
-/// Nothing here waits: the server does, for all of its doors and sessions.
+/// Nothing here waits: the server does, for all of its listeners and sessions.
 /// Used by one thread at a time.
-class Door {
+class Listener {
 public:
-  virtual ~Door();
+  virtual ~Listener();
 
   /// How a compiler's spec names it, without the scheme: "/tmp/advisor",
   /// "//127.0.0.1:50051".
@@ -59,7 +60,7 @@ public:
   virtual Deadline wakeUp() const { return Deadline::never(); }
   /// Takes in who has arrived. \p Polled is what addPolls() added, after
   /// poll(2).
-  virtual void admit(Span<const pollfd> Polled, Reception &Into) = 0;
+  virtual void admit(Span<const pollfd> Polled, SessionTable &Into) = 0;
 };
 
 /// NAME.sock, where compilers with this library meet the model for a session by
@@ -67,10 +68,10 @@ public:
 /// compilers, one at a time, which speak that SerDes. Mode 0600: only this
 /// user's compilers get in. What a dead server left there is taken over;
 /// another live one is an error.
-Expected<std::unique_ptr<Door>> openLocalDoor(std::string Name,
-                                              std::string BareFormat = {},
-                                              DoorOptions Options = {});
+Expected<std::unique_ptr<Listener>>
+openLocalListener(std::string Name, std::string BareFormat = {},
+                  ListenerOptions Options = {});
 
 } // namespace MLBridge
 
-#endif // MLCOMPILERBRIDGE_TRANSPORT_DOOR_H
+#endif // MLCOMPILERBRIDGE_TRANSPORT_LISTENER_H

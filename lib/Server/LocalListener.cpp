@@ -1,4 +1,5 @@
-//===- LocalDoor.cpp - Where compilers of this machine arrive ---*- C++ -*-===//
+//===- LocalListener.cpp - Where compilers of this machine arrive ---*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Server/BareDoor.h"
-#include "Server/Reception.h"
-#include "Transport/Meeting.h"
+#include "Server/BareListener.h"
+#include "Server/SessionTable.h"
+#include "Transport/Handshake.h"
 #include "Transport/PipeChannel.h"
 #include "Transport/SharedMemoryChannel.h"
 
@@ -21,141 +22,146 @@ using posix::UniqueFD;
 
 namespace {
 
-class LocalDoor final : public Door {
+class LocalListener final : public Listener {
 public:
-  LocalDoor(std::string Name, DoorOptions Options, UnixListener Meeting,
-            std::optional<BareDoor> Bare)
+  LocalListener(std::string Name, ListenerOptions Options, UnixListener Socket,
+                std::optional<BareListener> Bare)
       : Name(std::move(Name)), Options(std::move(Options)),
-        Meeting(std::move(Meeting)), Bare(std::move(Bare)) {}
+        Socket(std::move(Socket)), Bare(std::move(Bare)) {}
 
   const std::string &name() const override { return Name; }
   void addPolls(std::vector<pollfd> &Watched) const override;
   Deadline wakeUp() const override;
-  void admit(Span<const pollfd> Polled, Reception &Into) override;
+  void admit(Span<const pollfd> Polled, SessionTable &Into) override;
 
 private:
   /// A connection that has not said hello yet.
-  struct Guest {
+  struct PendingConnection {
     UniqueFD Socket;
     Deadline Until;
   };
 
-  void acceptGuests();
-  /// False when the guest is done with, one way or the other.
-  bool welcome(Guest &G, Reception &Into);
-  Error meet(Guest &G, const Hello &H, Reception &Into);
+  void acceptConnections();
+  /// False when the connection is done with, one way or the other.
+  bool handshake(PendingConnection &C, SessionTable &Into);
+  Error accept(PendingConnection &C, const Hello &H, SessionTable &Into);
+  Expected<std::unique_ptr<ServerChannel>> makePipes(PendingConnection &C,
+                                                     int Version,
+                                                     UniqueFD Process,
+                                                     const std::string &Peer);
   Expected<std::unique_ptr<ServerChannel>>
-  makePipes(Guest &G, int Version, UniqueFD Process, const std::string &Peer);
-  Expected<std::unique_ptr<ServerChannel>>
-  makeSharedMemory(Guest &G, int Version, UniqueFD Process,
+  makeSharedMemory(PendingConnection &C, int Version, UniqueFD Process,
                    const std::string &Peer);
-  static Error sendTerms(const Guest &G, int Version,
+  static Error sendTerms(const PendingConnection &C, int Version,
                          Span<const int> Descriptors);
 
   std::string Name;
-  DoorOptions Options;
-  UnixListener Meeting;
-  std::optional<BareDoor> Bare;
-  std::vector<Guest> Guests;
+  ListenerOptions Options;
+  UnixListener Socket;
+  std::optional<BareListener> Bare;
+  std::vector<PendingConnection> Pending;
   /// Until then no connection is accepted: descriptors have run out.
   std::optional<Deadline> ShutUntil;
 };
 
 } // namespace
 
-Expected<std::unique_ptr<Door>> MLBridge::openLocalDoor(std::string Name,
-                                                        std::string BareFormat,
-                                                        DoorOptions Options) {
+Expected<std::unique_ptr<Listener>>
+MLBridge::openLocalListener(std::string Name, std::string BareFormat,
+                            ListenerOptions Options) {
   if (Name.empty())
     return Error(ErrorCode::InvalidArgument,
                  "a server needs a name, such as /tmp/advisor");
-  Expected<UnixListener> Meeting = UnixListener::listen(Name + ".sock");
-  if (!Meeting)
-    return Meeting.takeError();
+  Expected<UnixListener> Socket = UnixListener::listen(Name + ".sock");
+  if (!Socket)
+    return Socket.takeError();
   // After the socket, which a compiler of ours looks for first.
-  std::optional<BareDoor> Bare;
+  std::optional<BareListener> Bare;
   if (!BareFormat.empty()) {
-    Expected<BareDoor> Opened = BareDoor::open(posix::absolutePath(Name),
-                                               std::move(BareFormat), Options);
+    Expected<BareListener> Opened = BareListener::open(
+        posix::absolutePath(Name), std::move(BareFormat), Options);
     if (!Opened)
       return Opened.takeError();
     Bare.emplace(std::move(*Opened));
   }
-  return std::make_unique<LocalDoor>(std::move(Name), std::move(Options),
-                                     std::move(*Meeting), std::move(Bare));
+  return std::make_unique<LocalListener>(std::move(Name), std::move(Options),
+                                         std::move(*Socket), std::move(Bare));
 }
 
 //===----------------------------------------------------------------------===//
 // Who is there
 //===----------------------------------------------------------------------===//
 
-void LocalDoor::addPolls(std::vector<pollfd> &Watched) const {
-  Watched.push_back({ShutUntil ? -1 : Meeting.socket(), POLLIN, 0});
-  for (const Guest &G : Guests)
-    Watched.push_back({G.Socket.get(), POLLIN, 0});
+void LocalListener::addPolls(std::vector<pollfd> &Watched) const {
+  Watched.push_back({ShutUntil ? -1 : Socket.socket(), POLLIN, 0});
+  for (const PendingConnection &C : Pending)
+    Watched.push_back({C.Socket.get(), POLLIN, 0});
   if (Bare)
     Bare->addPolls(Watched);
 }
 
-Deadline LocalDoor::wakeUp() const {
+Deadline LocalListener::wakeUp() const {
   Deadline Until = Bare ? Bare->wakeUp() : Deadline::never();
   if (ShutUntil)
     Until = Until.orEarlier(*ShutUntil);
-  for (const Guest &G : Guests)
-    Until = Until.orEarlier(G.Until);
+  for (const PendingConnection &C : Pending)
+    Until = Until.orEarlier(C.Until);
   return Until;
 }
 
-void LocalDoor::admit(Span<const pollfd> Polled, Reception &Into) {
-  Span<const pollfd> OfBare = Polled.subspan(1 + Guests.size());
+void LocalListener::admit(Span<const pollfd> Polled, SessionTable &Into) {
+  Span<const pollfd> OfBare = Polled.subspan(1 + Pending.size());
   if (ShutUntil && ShutUntil->expired())
     ShutUntil.reset();
   if (Polled.front().revents != 0)
-    acceptGuests();
-  std::erase_if(Guests, [&](Guest &G) { return !welcome(G, Into); });
+    acceptConnections();
+  std::erase_if(Pending,
+                [&](PendingConnection &C) { return !handshake(C, Into); });
   if (Bare)
     Bare->admit(OfBare, Into);
 }
 
-void LocalDoor::acceptGuests() {
+void LocalListener::acceptConnections() {
   while (!ShutUntil) {
-    UniqueFD Socket = Meeting.accept();
-    if (!Socket) {
+    UniqueFD Connection = Socket.accept();
+    if (!Connection) {
       if (errno == EMFILE || errno == ENFILE)
         ShutUntil = Deadline::in(std::chrono::milliseconds(100));
       if (errno != EINTR && errno != ECONNABORTED)
         break;
       continue;
     }
-    Guests.push_back({std::move(Socket), Deadline::in(Options.PeerTimeout)});
+    Pending.push_back(
+        {std::move(Connection), Deadline::in(Options.PeerTimeout)});
   }
 }
 
-bool LocalDoor::welcome(Guest &G, Reception &Into) {
-  Packet FromGuest;
-  Expected<PacketState> State = receivePacket(G.Socket.get(), FromGuest);
+bool LocalListener::handshake(PendingConnection &C, SessionTable &Into) {
+  Packet FromPeer;
+  Expected<PacketState> State = receivePacket(C.Socket.get(), FromPeer);
   if (State && *State == PacketState::Ended)
     return false;
   if (State && *State == PacketState::None)
-    return !G.Until.expired();
+    return !C.Until.expired();
 
-  Expected<Hello> H = State ? Hello::decode(FromGuest.Text)
-                            : Expected<Hello>(State.takeError());
-  Error Refusal = H ? meet(G, *H, Into) : H.takeError();
+  Expected<Hello> H =
+      State ? Hello::decode(FromPeer.Text) : Expected<Hello>(State.takeError());
+  Error Refusal = H ? accept(C, *H, Into) : H.takeError();
   if (Refusal) {
-    Terms Answer;
-    Answer.Refusal = Refusal.message();
-    (void)bool(sendPacket(G.Socket.get(), Answer.encode(), {}));
+    Terms Reply;
+    Reply.Refusal = Refusal.message();
+    (void)bool(sendPacket(C.Socket.get(), Reply.encode(), {}));
     Into.refuse(std::move(Refusal));
   }
   return false;
 }
 
 //===----------------------------------------------------------------------===//
-// The meeting
+// The handshake
 //===----------------------------------------------------------------------===//
 
-Error LocalDoor::meet(Guest &G, const Hello &H, Reception &Into) {
+Error LocalListener::accept(PendingConnection &C, const Hello &H,
+                            SessionTable &Into) {
   Expected<int> Version = H.chooseVersion();
   if (!Version)
     return Version.takeError();
@@ -175,12 +181,12 @@ Error LocalDoor::meet(Guest &G, const Hello &H, Reception &Into) {
   ServerSession::Identity Who;
   Who.AdviceType = H.AdviceType;
   Who.Number = Into.nextNumber();
-  UniqueFD Process = posix::processOfPeer(G.Socket.get(), Who.Pid);
+  UniqueFD Process = posix::processOfPeer(C.Socket.get(), Who.Pid);
   Expected<std::unique_ptr<ServerChannel>> Channel =
       H.Transport == "pipe"
-          ? makePipes(G, *Version, std::move(Process), Who.describe())
+          ? makePipes(C, *Version, std::move(Process), Who.describe())
       : H.Transport == "shm"
-          ? makeSharedMemory(G, *Version, std::move(Process), Who.describe())
+          ? makeSharedMemory(C, *Version, std::move(Process), Who.describe())
           : Error(ErrorCode::Unsupported, "this model is reached by pipe or "
                                           "shm, not by \"" +
                                               H.Transport + "\"");
@@ -192,16 +198,16 @@ Error LocalDoor::meet(Guest &G, const Hello &H, Reception &Into) {
   return Error::success();
 }
 
-Error LocalDoor::sendTerms(const Guest &G, int Version,
-                           Span<const int> Descriptors) {
+Error LocalListener::sendTerms(const PendingConnection &C, int Version,
+                               Span<const int> Descriptors) {
   Terms Agreed;
   Agreed.Version = Version;
-  return sendPacket(G.Socket.get(), Agreed.encode(), Descriptors);
+  return sendPacket(C.Socket.get(), Agreed.encode(), Descriptors);
 }
 
 Expected<std::unique_ptr<ServerChannel>>
-LocalDoor::makePipes(Guest &G, int Version, UniqueFD Process,
-                     const std::string &Peer) {
+LocalListener::makePipes(PendingConnection &C, int Version, UniqueFD Process,
+                         const std::string &Peer) {
   Expected<posix::Pipe> ToCompiler = posix::makeLargePipe();
   if (!ToCompiler)
     return ToCompiler.takeError();
@@ -212,7 +218,7 @@ LocalDoor::makePipes(Guest &G, int Version, UniqueFD Process,
   for (int End : TheirEnds)
     if (Error E = posix::letOthersOpen(End))
       return E;
-  if (Error E = sendTerms(G, Version, TheirEnds))
+  if (Error E = sendTerms(C, Version, TheirEnds))
     return E;
   PipeEnds Ends{std::move(FromCompiler->Read), std::move(ToCompiler->Write),
                 std::move(Process),
@@ -222,8 +228,8 @@ LocalDoor::makePipes(Guest &G, int Version, UniqueFD Process,
 }
 
 Expected<std::unique_ptr<ServerChannel>>
-LocalDoor::makeSharedMemory(Guest &G, int Version, UniqueFD Process,
-                            const std::string &Peer) {
+LocalListener::makeSharedMemory(PendingConnection &C, int Version,
+                                UniqueFD Process, const std::string &Peer) {
   if (Version < ProtocolVersions::PipeDoorbell)
     return Error(
         ErrorCode::Unsupported,
@@ -231,12 +237,12 @@ LocalDoor::makeSharedMemory(Guest &G, int Version, UniqueFD Process,
   Expected<SharedMemoryEnds> Ends = SharedMemoryEnds::create();
   if (!Ends)
     return Ends.takeError();
-  const int Theirs[] = {Ends->Questions.descriptor(),
-                        Ends->Answers.descriptor(), Ends->Doorbell.Write.get()};
-  if (Error E = sendTerms(G, Version, Theirs))
+  const int Theirs[] = {Ends->Requests.descriptor(), Ends->Replies.descriptor(),
+                        Ends->Doorbell.Write.get()};
+  if (Error E = sendTerms(C, Version, Theirs))
     return E;
   // Only now: a refusal is told through it.
-  Ends->Socket = std::move(G.Socket);
+  Ends->Socket = std::move(C.Socket);
   Ends->PeerProcess = std::move(Process);
   return std::make_unique<SharedMemoryChannel>(std::move(*Ends), Peer,
                                                Options.MaxMessage);

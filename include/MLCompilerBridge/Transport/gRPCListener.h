@@ -1,4 +1,5 @@
-//===- gRPCDoor.h - Where compilers arrive by gRPC --------------*- C++ -*-===//
+//===- gRPCListener.h - Where compilers arrive by gRPC --------------*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,21 +8,21 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// openGRPCDoor(): lets a ModelServer meet compilers on this machine and others
-/// through gRPC. In the component MLCompilerBridge::gRPC.
+/// openGRPCListener(): lets a ModelServer meet compilers on this machine and
+/// others through gRPC. In the component MLCompilerBridge::gRPC.
 /// \code
-///   std::vector<std::unique_ptr<Door>> Doors;
-///   Doors.push_back(std::move(*openLocalDoor("/tmp/advisor")));
-///   Doors.push_back(std::move(*openGRPCDoor("grpc://0.0.0.0:50051?..."))));
-///   auto Server = ModelServer::create(std::move(Doors));
+///   std::vector<std::unique_ptr<Listener>> Listeners;
+///   Listeners.push_back(std::move(*openLocalListener("/tmp/advisor")));
+///   Listeners.push_back(std::move(*openGRPCListener("grpc://0.0.0.0:50051?..."))));
+///   auto Server = ModelServer::create(std::move(Listeners));
 /// \endcode
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLCOMPILERBRIDGE_TRANSPORT_GRPCDOOR_H
-#define MLCOMPILERBRIDGE_TRANSPORT_GRPCDOOR_H
+#ifndef MLCOMPILERBRIDGE_TRANSPORT_GRPCLISTENER_H
+#define MLCOMPILERBRIDGE_TRANSPORT_GRPCLISTENER_H
 
-#include "MLCompilerBridge/Transport/Door.h"
+#include "MLCompilerBridge/Transport/Listener.h"
 #include "MLCompilerBridge/Transport/gRPCTransport.h"
 
 namespace MLBridge {
@@ -33,10 +34,10 @@ namespace MLBridge {
 /// `max-message=` goes before that of \p Options. A compiler that does not name
 /// its SerDes, as stock gRPC clients do not, speaks Protobuf.
 ///
-/// The door has a thread of gRPC's; whoever forks does so before.
-Expected<std::unique_ptr<Door>> openGRPCDoor(std::string_view Spec,
-                                             DoorOptions Options = {});
+/// The listener has a thread of gRPC's; whoever forks does so before.
+Expected<std::unique_ptr<Listener>>
+openGRPCListener(std::string_view Spec, ListenerOptions Options = {});
 
 } // namespace MLBridge
 
-#endif // MLCOMPILERBRIDGE_TRANSPORT_GRPCDOOR_H
+#endif // MLCOMPILERBRIDGE_TRANSPORT_GRPCLISTENER_H

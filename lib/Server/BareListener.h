@@ -1,4 +1,5 @@
-//===- BareDoor.h - Where foreign compilers arrive --------------*- C++ -*-===//
+//===- BareListener.h - Where foreign compilers arrive --------------*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,15 +8,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// BareDoor: NAME.in and NAME.out, at which a foreign compiler (one of the
+/// BareListener: NAME.in and NAME.out, at which a foreign compiler (one of the
 /// reference implementation, or LLVM's own channels) arrives by opening them.
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef MLBRIDGE_LIB_SERVER_BAREDOOR_H
-#define MLBRIDGE_LIB_SERVER_BAREDOOR_H
+#ifndef MLBRIDGE_LIB_SERVER_BARELISTENER_H
+#define MLBRIDGE_LIB_SERVER_BARELISTENER_H
 
-#include "Server/Reception.h"
+#include "Server/SessionTable.h"
 #include "Transport/BarePipes.h"
 
 #include <optional>
@@ -24,37 +25,38 @@ namespace MLBridge {
 
 /// One at a time may arrive; as soon as it needs the names no more, there is a
 /// fresh pair for the next. Not any sooner, or that one would open this one's.
-class BareDoor {
+class BareListener {
 public:
-  static Expected<BareDoor> open(const std::string &Name, std::string Format,
-                                 const DoorOptions &Options);
+  static Expected<BareListener> open(const std::string &Name,
+                                     std::string Format,
+                                     const ListenerOptions &Options);
 
   void addPolls(std::vector<pollfd> &Watched) const;
   Deadline wakeUp() const { return NextLook; }
-  void admit(Span<const pollfd> Polled, Reception &Into);
+  void admit(Span<const pollfd> Polled, SessionTable &Into);
 
 private:
-  BareDoor(std::string Name, std::string Format, DoorOptions Options,
-           BarePipePair Pair)
+  BareListener(std::string Name, std::string Format, ListenerOptions Options,
+               BarePipePair Pair)
       : Name(std::move(Name)), Format(std::move(Format)),
         Options(std::move(Options)), Pair(std::move(Pair)) {}
 
   /// Who has opened NAME.in, and has NAME.out still to open.
-  struct Newcomer {
+  struct PendingConnection {
     PipeEnds Ends;
     Deadline Until;
   };
-  void begin(Newcomer Who, Reception &Into);
+  void begin(PendingConnection Peer, SessionTable &Into);
   Error renew();
 
   std::string Name;
   std::string Format;
-  DoorOptions Options;
+  ListenerOptions Options;
   std::optional<BarePipePair> Pair;
-  std::optional<Newcomer> Arriving;
+  std::optional<PendingConnection> Pending;
   Deadline NextLook = Deadline::in(Duration::zero());
 };
 
 } // namespace MLBridge
 
-#endif // MLBRIDGE_LIB_SERVER_BAREDOOR_H
+#endif // MLBRIDGE_LIB_SERVER_BARELISTENER_H

@@ -1,0 +1,132 @@
+//===- GRPCCallServer.cpp - A gRPC server and its thread
+//--------------------===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GRPC/GRPCCallServer.h"
+
+#include "GRPC/GRPCClock.h"
+#include "GRPC/GRPCCredentials.h"
+#include "GRPC/GRPCProtocol.h"
+#include "Support/PrintableText.h"
+
+#include <grpcpp/server_builder.h>
+
+using namespace MLBridge;
+using namespace MLBridge::GRPC;
+
+/// How long a peer may take to acknowledge what it was sent.
+static constexpr std::chrono::seconds KeepaliveTimeout(20);
+
+static void setServerArguments(grpc::ServerBuilder &Builder,
+                               const CallServer::Options &Wishes) {
+  grpc::ChannelArguments Common;
+  setCommonArguments(Common, Wishes.MaxMessage);
+  const grpc_channel_args All = Common.c_channel_args();
+  for (std::size_t I = 0; I < All.num_args; ++I)
+    if (All.args[I].type == GRPC_ARG_INTEGER)
+      Builder.AddChannelArgument(All.args[I].key, All.args[I].value.integer);
+  Builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             millisOf(Wishes.PeerTimeout));
+  // Compilers may ask as often as they like whether we are still there, and are
+  // asked themselves.
+  Builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+  Builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 100);
+  Builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  Builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             millisOf(KeepaliveTimeout));
+  Builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+}
+
+Expected<std::unique_ptr<CallServer>>
+CallServer::listen(const std::string &Address, const Options &Wishes,
+                   Receive Received) {
+  auto Credentials = makeServerCredentials(Wishes.Credentials);
+  if (!Credentials)
+    return Credentials.takeError();
+  Expected<std::unique_ptr<Acceptor>> Connections =
+      Acceptor::listen(Address, KeepaliveTimeout);
+  if (!Connections)
+    return Connections.takeError();
+  std::unique_ptr<CallServer> Made(new CallServer(std::move(Received)));
+  Made->Connections = std::move(*Connections);
+  Made->Refusals.emplace(
+      *Credentials,
+      grpc::Status(grpc::StatusCode::UNAVAILABLE,
+                   "the model side has no descriptors for more connections "
+                   "(ulimit -n); try again later"));
+  grpc::ServerBuilder Builder;
+  setServerArguments(Builder, Wishes);
+  Made->Entry = Builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      *Credentials);
+  Builder.RegisterAsyncGenericService(&Made->Service);
+  Made->Queue = Builder.AddCompletionQueue();
+  Made->Server = Builder.BuildAndStart();
+  if (!Made->Server)
+    return Error(ErrorCode::System, "cannot start a gRPC server for " +
+                                        printable(Address) +
+                                        " (GRPC_VERBOSITY=debug says more)");
+  Made->awaitCall();
+  Made->Thread = std::thread([L = Made.get()] { L->run(); });
+  Made->Connections->start({[L = Made.get()](posix::UniqueFD Connection) {
+                              L->serve(std::move(Connection));
+                            },
+                            [L = Made.get()](posix::UniqueFD Connection) {
+                              L->Refusals->take(std::move(Connection));
+                            }});
+  return Made;
+}
+
+void CallServer::serve(posix::UniqueFD Connection) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters Given;
+  Given.fd = Connection.release();
+  Entry->HandleNewConnection(&Given);
+}
+
+CallServer::~CallServer() {
+  if (!Queue)
+    return;
+  Connections->stop();
+  if (!Thread.joinable())
+    Thread = std::thread([this] { run(); });
+  {
+    std::scoped_lock Lock(Mutex);
+    IsStopping = true;
+  }
+  // Returns when the last call is gone.
+  if (Server)
+    Server->Shutdown(gpr_now(GPR_CLOCK_MONOTONIC));
+  Queue->Shutdown();
+  Thread.join();
+}
+
+void CallServer::run() {
+  void *Tag;
+  bool Ok;
+  while (Queue->Next(&Tag, &Ok))
+    static_cast<ServerCall::Tag *>(Tag)->complete(Ok);
+}
+
+void CallServer::awaitCall() {
+  std::make_shared<ServerCall>(*this)->await(Service, *Queue);
+}
+
+void CallServer::hasArrived(std::shared_ptr<ServerCall> Call) {
+  {
+    std::scoped_lock Lock(Mutex);
+    if (IsStopping)
+      return;
+    awaitCall();
+  }
+  const std::string Version = Call->metadata(Metadata::Protocol, {});
+  if (!Version.empty() && Version != std::to_string(ProtocolVersion))
+    return Call->finish({grpc::StatusCode::FAILED_PRECONDITION,
+                         versionRefusal(ProtocolVersion, Version)});
+  Received(Call);
+}
