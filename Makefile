@@ -1,4 +1,4 @@
-# The front listener. `make help` says what there is; scripts/ has the how.
+# Where to begin. `make help` says what there is; scripts/ has the how.
 
 # Where `make install` puts things, and what `make demo` and `make bench` hand on.
 PREFIX ?= /usr/local

@@ -9,8 +9,8 @@ from os import PathLike, fspath
 from typing import Any, Literal, Self, overload
 
 from mlbridge import _core, grpc
-from mlbridge.listeners import MAX_MESSAGE, PEER_TIMEOUT, local_listener, open_server
 from mlbridge.errors import Timeout
+from mlbridge.listeners import MAX_MESSAGE, PEER_TIMEOUT, local_listener, open_server
 from mlbridge.types import Features
 
 

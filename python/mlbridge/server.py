@@ -15,8 +15,8 @@ from typing import Any, Literal, cast
 
 from mlbridge import _core, ending
 from mlbridge.batching import Batched, BatchPolicy
-from mlbridge.listeners import Address, RareLog, Warnings, open_listeners, open_server
 from mlbridge.errors import Deferred, Error, Timeout
+from mlbridge.listeners import Address, RareLog, Warnings, open_listeners, open_server
 from mlbridge.printable import lines, name, words
 from mlbridge.signals import stops_gracefully
 from mlbridge.types import Features, Policy

@@ -20,7 +20,7 @@ from onnx import TensorProto, helper
 from typer.testing import CliRunner
 
 import aot_models
-from conftest import MODULES, assert_replies_alike, assert_close, libraries_in
+from conftest import MODULES, assert_close, assert_replies_alike, libraries_in
 from mlbridge import Features, ModelRunner, inprocess, serving
 from mlbridge.aot import compile_model, default_name
 from mlbridge.aot.check import check

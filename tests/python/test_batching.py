@@ -24,9 +24,9 @@ from mlbridge import (
     serving,
     stack,
 )
-from mlbridge.listeners import open_listeners
 from mlbridge.errors import InvalidArgument
-from programs import Started, reply_of, in_threads, raising, until
+from mlbridge.listeners import open_listeners
+from programs import Started, in_threads, raising, reply_of, until
 
 COMPILERS = 8
 

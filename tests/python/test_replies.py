@@ -11,7 +11,7 @@ import pytest
 import mlbridge
 from conftest import assert_same
 from mlbridge import create_model_runner, serving
-from programs import reply_of, asked
+from programs import asked, reply_of
 
 both = pytest.mark.parametrize("serdes", ["bitstream", "json"])
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 import aot_models
-from conftest import MODULES, assert_replies_alike, assert_close, libraries_in
+from conftest import MODULES, assert_close, assert_replies_alike, libraries_in
 from mlbridge import ModelRunner
 from mlbridge.errors import (
     InvalidArgument,
@@ -28,7 +28,7 @@ from mlbridge.errors import (
     Unsupported,
 )
 from mlbridge.runtimes import aotinductor, tvm
-from programs import FULL, reply_of, in_threads
+from programs import FULL, in_threads, reply_of
 
 
 @pytest.fixture(autouse=True)

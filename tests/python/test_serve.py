@@ -19,7 +19,7 @@ import pytest
 
 import mlbridge
 from mlbridge import create_model_runner, serve, serving
-from programs import SCHEMES, Started, reply_of, asked, raising, until
+from programs import SCHEMES, Started, asked, raising, reply_of, until
 
 
 def ask(name: str, count: int = 1, **features: Any) -> list[Any]:

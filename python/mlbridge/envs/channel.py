@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from mlbridge import _core, grpc
-from mlbridge.listeners import local_listener
 from mlbridge.errors import InvalidArgument, PeerClosed, SchemaMismatch, Timeout
 from mlbridge.files import OwnFolder, spec_of
+from mlbridge.listeners import local_listener
 from mlbridge.printable import names
 from mlbridge.types import Features
 
