@@ -78,7 +78,7 @@ class Workload:
         if replies.shape != right.shape:
             raise ModelError(
                 f"a wrong answer of {policy}: expected {right.size} numbers, "
-                f"found {answers.size}"
+                f"found {replies.size}"
             )
         # This form finds NaN wrong, too.
         wrong = np.flatnonzero(~(np.abs(replies - right) <= tolerance))
@@ -87,7 +87,7 @@ class Workload:
             length = lengths if isinstance(lengths, int) else lengths[i]
             raise ModelError(
                 f"a wrong answer of {policy} to {length} features: "
-                f"expected {right[i]:.9g}, found {answers[i]:.9g} "
+                f"expected {right[i]:.9g}, found {replies[i]:.9g} "
                 f"({len(wrong)} of {len(right)} answers are wrong)"
             )
 

@@ -337,11 +337,11 @@ def _replies_of(policy: BatchPolicy, requests: list[Features]) -> Sequence[Any]:
     if isinstance(replies, str | Mapping):
         raise TypeError(
             "a batched policy returns a list or an array, one answer a request; "
-            f"found {type(answers).__name__}"
+            f"found {type(replies).__name__}"
         )
     if len(replies) != len(requests):
         raise ValueError(
-            f"the policy gave {len(answers)} answers to {len(requests)} requests"
+            f"the policy gave {len(replies)} replies to {len(requests)} requests"
         )
     return replies
 

@@ -155,7 +155,7 @@ def test_a_wrong_number_of_answers_is_a_failure(name: str, replies: list[int]) -
             assert reply == 1
         else:
             assert isinstance(reply, ModelError)
-            assert f"{len(answers)} answers to 1 requests" in str(reply)
+            assert f"{len(replies)} replies to 1 requests" in str(reply)
 
 
 def test_a_single_request_is_asked_once(name: str) -> None:
