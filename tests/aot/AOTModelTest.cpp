@@ -1,4 +1,4 @@
-//===- AOTModelTest.cpp - Models as machine code --------------------------===//
+//===- AOTModelTest.cpp - Compiled models ---------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The schemes `aot:` and `builtin:`, with models of which four are linked into
-/// this program. tests/python/test_aot.py holds their answers to ONNX
-/// Runtime's.
+/// The schemes `aot:` and `builtin:`. Four models are linked into this program.
+/// tests/python/test_aot.py compares their outputs with ONNX Runtime's.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -74,7 +73,7 @@ RunnerFactory builtins() {
   return Factory;
 }
 
-/// A small graph: its nodes, and who hears whom.
+/// A small graph: node states and an adjacency matrix.
 struct Nodes {
   explicit Nodes(std::int64_t N)
       : N(N), States(randomFloats(std::size_t(N * 16), 3)),
@@ -112,7 +111,7 @@ double largestDifference(const std::vector<float> &A,
   return Largest;
 }
 
-/// Fills in the features of the model "several", whose outputs are exact.
+/// Sets the features of the model "several", whose outputs are exact.
 void populateSeveral(MLModelRunner &Runner, std::int64_t Count) {
   static const std::vector<float> Sizes = {1, 2, 4, 8, 16, 32};
   static const std::array<bool, 6> Flags = {true,  false, true,
@@ -125,7 +124,7 @@ Expected<std::unique_ptr<MLModelRunner>> open(const std::string &Spec) {
   return RunnerFactory().create(Spec);
 }
 
-/// What asking the library at \p Path fails with.
+/// The error of loading and asking the library at \p Path.
 Error failureOf(const std::string &Path) {
   auto Runner = open("aot:" + Path);
   if (!Runner)
@@ -137,7 +136,7 @@ Error failureOf(const std::string &Path) {
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Answers
+// Outputs
 //===----------------------------------------------------------------------===//
 
 TEST(AOTModel, SeveralModelsInOneBinary) {
@@ -217,7 +216,7 @@ TEST(AOTModel, FreeExtentsThatAreOneAreHeldToIt) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-TEST(AOTModel, NoQuestionAllocatesOnceWarm) {
+TEST(AOTModel, NoRequestAllocatesOnceWarm) {
   RunnerFactory Factory = builtins();
   auto MLP = Factory.create("builtin:mlp");
   auto GGNN = Factory.create("builtin:ggnn");
@@ -228,7 +227,7 @@ TEST(AOTModel, NoQuestionAllocatesOnceWarm) {
               ASSERT_TRUE((*MLP)->tryEvaluate<Advice>());
             }),
             0u);
-  // Below the largest graph so far there is room for each.
+  // No more memory is needed up to the largest graph so far.
   const Nodes Large(40), Small(7);
   EXPECT_EQ(allocationsOnceWarm([&] {
               for (const Nodes *Graph : {&Large, &Small}) {
@@ -260,7 +259,7 @@ TEST(AOTModel, NothingLeaks) {
   Ask(100'000);
   Load(1000);
   EXPECT_EQ(countOpenDescriptors(), Descriptors);
-  // Sanitizers keep what was freed for a while.
+  // Sanitizers keep freed memory for a while.
   if (!MLBRIDGE_SANITIZED) {
     EXPECT_LE(residentBytes(), Memory + (2 << 20));
   }
@@ -269,7 +268,7 @@ TEST(AOTModel, NothingLeaks) {
 TEST(AOTModel, AFailureToAllocateIsReportedAndGotOver) {
   if (MLBRIDGE_SANITIZED)
     GTEST_SKIP() << "sanitizers end the process where memory runs out";
-  // In a process of its own: what is taken from it is not given back.
+  // A process of its own, because a lowered limit cannot be raised again.
   Child Poor([] {
     auto M = wrapAOTModel(mlbridge_aot_model_ggnn, "builtin:ggnn");
     auto Cursor = (*M)->open();
@@ -278,7 +277,7 @@ TEST(AOTModel, AFailureToAllocateIsReportedAndGotOver) {
     rlimit Limit = {512U << 20, 512U << 20};
     if (::setrlimit(RLIMIT_AS, &Limit) != 0)
       return 2;
-    // Of these only the extents are looked at before there is memory.
+    // The runner reads only the extents of these before it allocates.
     auto Run = [&](std::int64_t N, const void *Data) {
       TensorView States, Adjacency;
       States.Type = Adjacency.Type = ElementType::Float;
@@ -387,14 +386,14 @@ TEST(AOTModel, ANewFileOfAnOldNameIsANewModel) {
   const std::vector<float> X = randomFloats(300, 1);
   (*New)->populateFeatures(std::pair{"x", TensorRef(X, {1, 300})});
   EXPECT_EQ(logitsOf(**New).size(), 15u);
-  // Who had the old one keeps it.
+  // A runner keeps the model that it was created with.
   populateSeveral(**Old, 1);
   EXPECT_TRUE((*Old)->tryEvaluate<Advice>());
 }
 
 TEST(AOTModel, ALibraryIsNotTakenForOneThatHadItsDescriptor) {
-  // One file is opened twice, and gone once: the linker still has it, under
-  // both names, of which one is free for the next file.
+  // The file is opened twice and closed once: the linker keeps the library
+  // under both paths, and the next file reuses the descriptor in one of them.
   auto First = loadAOTModel(MLBRIDGE_SEVERAL);
   auto Second = loadAOTModel(MLBRIDGE_SEVERAL);
   ASSERT_TRUE(First && Second);
@@ -455,7 +454,7 @@ TEST(AOTModel, ALibraryOfAnotherABI) {
 
 namespace {
 
-/// A copy of a model's descriptor, whose parts may be changed.
+/// A modifiable copy of a model's descriptor.
 struct Descriptor {
   explicit Descriptor(const MLBridgeAOTModel &Of)
       : Model(Of), Inputs(Of.inputs, Of.inputs + Of.num_inputs),
@@ -571,7 +570,7 @@ TEST(AOTModel, AMeasureThatCannotBe) {
   Descriptor Changed(mlbridge_aot_model_ggnn);
   Changed.Model.measure = [](const std::int64_t *, std::int64_t *Extents,
                              std::uint64_t *Bytes) {
-    std::fill_n(Extents, 4, Extent); // Of both outputs.
+    std::fill_n(Extents, 4, Extent); // The extents of both outputs.
     *Bytes = 64;
     return int(MLBRIDGE_AOT_OK);
   };

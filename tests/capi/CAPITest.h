@@ -1,4 +1,4 @@
-//===- CAPITest.h - What the tests of the C API need ------------*- C++ -*-===//
+//===- CAPITest.h - Helpers for tests of the C API --------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Handles that end by themselves, and a runner, written against the C API,
-/// that gives back what it is asked.
+/// Owning handles, and runners whose replies come from a callback.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +41,7 @@ using EnvironmentHandle =
 
 inline std::string lastMessage() { return mlbridgeGetLastErrorMessage(); }
 
-/// The runner for \p Spec; none, and a failed test, where it cannot be made.
+/// The runner for \p Spec; on failure null, and the test fails.
 inline RunnerHandle makeRunner(const std::string &Spec) {
   MLBridgeModelRunnerRef Made = nullptr;
   EXPECT_EQ(mlbridgeCreateModelRunner(Spec.c_str(), &Made),
@@ -51,10 +50,10 @@ inline RunnerHandle makeRunner(const std::string &Spec) {
   return RunnerHandle(Made);
 }
 
-/// A runner that \p Reply, which must outlive it, makes the answers of.
-using Answering = std::function<MLBridgeStatus(
+/// A runner whose replies come from \p Reply, which must outlive the runner.
+using ReplyFunction = std::function<MLBridgeStatus(
     MLBridgeAdviceRef Request, int64_t Nanoseconds, MLBridgeFeatureSetRef)>;
-inline RunnerHandle makeRunner(Answering &Reply) {
+inline RunnerHandle makeRunner(ReplyFunction &Reply) {
   MLBridgeRunnerFactoryRef Made = nullptr;
   EXPECT_EQ(mlbridgeCreateRunnerFactory(&Made), MLBridgeStatusSuccess);
   FactoryHandle Owner(Made);
@@ -62,7 +61,7 @@ inline RunnerHandle makeRunner(Answering &Reply) {
   Callbacks.Size = sizeof(Callbacks);
   Callbacks.Evaluate = [](void *User, MLBridgeAdviceRef Request,
                           int64_t Nanoseconds, MLBridgeFeatureSetRef Out) {
-    return (*static_cast<Answering *>(User))(Request, Nanoseconds, Out);
+    return (*static_cast<ReplyFunction *>(User))(Request, Nanoseconds, Out);
   };
   EXPECT_EQ(mlbridgeAddScheme(Made, "answer", nullptr, &Callbacks, &Reply),
             MLBridgeStatusSuccess)
@@ -74,7 +73,7 @@ inline RunnerHandle makeRunner(Answering &Reply) {
   return RunnerHandle(Result);
 }
 
-/// Gives back what it was asked.
+/// Replies with the tensors of the request.
 inline MLBridgeStatus echo(MLBridgeAdviceRef Request, int64_t,
                            MLBridgeFeatureSetRef Reply) {
   for (size_t I = 0; I != mlbridgeGetNumTensors(Request); ++I) {

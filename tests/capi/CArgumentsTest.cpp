@@ -1,5 +1,4 @@
-//===- CArgumentsTest.cpp - Null where something is needed
-//------------------===//
+//===- CArgumentsTest.cpp - Null arguments of the C API -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Each function of the C API, with each of its pointers null in turn: an
-/// InvalidArgument that names the pointer, never a crash.
+/// Calls each function of the C API with each of its pointers null in turn:
+/// expects an InvalidArgument that names the pointer, never a crash.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +24,7 @@ namespace {
 
 struct NullCase {
   const char *Function;
-  /// What must be named.
+  /// The parameter that the message must name.
   const char *Parameter;
   std::function<MLBridgeStatus()> Call;
 };
@@ -192,13 +191,13 @@ protected:
         NULL_CASE(mlbridgeServeEnvironment, "Spec", E, nullptr),
         NULL_CASE(mlbridgeEvaluate, "Runner", nullptr,
                   (MLBridgeAdviceRef *)Room),
-        // Last, since what was read so far ends with it.
+        // Last, because these calls invalidate the advice of the others.
         NULL_CASE(mlbridgeEvaluateAs, "Advice", R, MLBridgeFormAny, D, nullptr),
         NULL_CASE(mlbridgeEvaluate, "Advice", R, nullptr),
     };
   }
 
-  Answering Echo = echo;
+  ReplyFunction Echo = echo;
   RunnerHandle Model = makeRunner(Echo);
   EnvironmentHandle Env;
   FactoryHandle Schemes;
@@ -208,14 +207,14 @@ protected:
 TEST_F(CArgumentsTest, NullIsAnInvalidArgumentThatIsNamed) {
   for (const NullCase &Case : cases()) {
     SCOPED_TRACE(std::string(Case.Function) + ": " + Case.Parameter);
-    // A feature that could not be set is no part of the next case.
+    // Drop an earlier case's failure to set a feature.
     mlbridgeClearFeatures(mlbridgeGetFeatures(Model.get()));
     EXPECT_EQ(Case.Call(), MLBridgeStatusInvalidArgument);
     EXPECT_THAT(lastMessage(), HasSubstr(Case.Parameter));
   }
 }
 
-TEST_F(CArgumentsTest, NullWithoutAStatusIsTheNeutralAnswer) {
+TEST_F(CArgumentsTest, NullWithoutAStatusReturnsADefault) {
   EXPECT_EQ(mlbridgeGetFeatures(nullptr), nullptr);
   EXPECT_EQ(mlbridgeGetDecision(nullptr), nullptr);
   EXPECT_EQ(mlbridgeGetNumTensors(nullptr), 0U);
@@ -227,7 +226,7 @@ TEST_F(CArgumentsTest, NullWithoutAStatusIsTheNeutralAnswer) {
 }
 
 TEST_F(CArgumentsTest, NoFunctionIsMissingHere) {
-  // Those that take no pointer, or any, or are in the test above.
+  // Functions without pointers, or that accept null, or in the test above.
   std::set<std::string> Tested = {"mlbridgeGetVersion",
                                   "mlbridgeGetStatusName",
                                   "mlbridgeGetLastErrorMessage",

@@ -1,5 +1,4 @@
-//===- CEnvironmentTest.cpp - Environments written in C
-//---------------------===//
+//===- CEnvironmentTest.cpp - Environments written in C -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// An environment of callbacks, played by runners in this process and driven
-/// by a trainer.
+/// An environment made of callbacks, run by runners in this process and by a
+/// trainer.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,13 +26,13 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Counts to a goal by the actions, as C would write it.
+/// Adds up the actions until a goal is reached, written as in C.
 struct Counter {
   std::int32_t Goal = 3, Sum = 0, Last = 0;
-  /// The agents, whose turn it is one after another.
+  /// The agents act in this order, again and again.
   std::vector<std::string> Agents;
   std::size_t Turn = 0;
-  /// What a call does besides.
+  /// Called at the end of reset and step, if set.
   std::function<MLBridgeStatus(MLBridgeEnvironmentRef, MLBridgeFeatureSetRef)>
       Also;
 
@@ -86,8 +85,9 @@ protected:
   MLBridgeEnvironmentCallbacks Callbacks = {sizeof(Callbacks), Counter::reset,
                                             Counter::step, Counter::reward};
   EnvironmentHandle Env;
-  /// Always one.
-  Answering One = [](MLBridgeAdviceRef, int64_t, MLBridgeFeatureSetRef Out) {
+  /// Replies 1.
+  ReplyFunction One = [](MLBridgeAdviceRef, int64_t,
+                         MLBridgeFeatureSetRef Out) {
     return mlbridgeSetInt32(Out, "action", 1);
   };
   RunnerHandle Model = makeRunner(One);
@@ -100,7 +100,7 @@ TEST_F(CEnvironmentTest, ARunnerPlaysAnEpisode) {
   EXPECT_EQ(Return, 1.5);
   EXPECT_EQ(Count.Sum, 3);
   EXPECT_TRUE(mlbridgeCheckDone(Env.get()));
-  // The next one starts afresh, and nobody need ask what it came to.
+  // The next episode starts afresh; the return may be null.
   ASSERT_EQ(play({{"", Model.get()}}, nullptr), MLBridgeStatusSuccess);
   EXPECT_EQ(Count.Sum, 3);
 }
@@ -109,7 +109,8 @@ TEST_F(CEnvironmentTest, EachAgentInItsTurn) {
   Count.Goal = 6;
   Count.Agents = {"node", "colour"};
   int Asked = 0;
-  Answering Two = [&](MLBridgeAdviceRef, int64_t, MLBridgeFeatureSetRef Out) {
+  ReplyFunction Two = [&](MLBridgeAdviceRef, int64_t,
+                          MLBridgeFeatureSetRef Out) {
     ++Asked;
     const char *Label = "";
     EXPECT_EQ(mlbridgeGetNextAgent(Env.get(), &Label), MLBridgeStatusSuccess);
@@ -124,10 +125,10 @@ TEST_F(CEnvironmentTest, EachAgentInItsTurn) {
   EXPECT_EQ(Return, 3);
   EXPECT_EQ(Asked, 2);
 
-  // One for all is told whose turn it is.
+  // A single runner for all agents gets the agent's name.
   std::vector<std::string> Turns;
-  Answering All = [&](MLBridgeAdviceRef Request, int64_t,
-                      MLBridgeFeatureSetRef Out) {
+  ReplyFunction All = [&](MLBridgeAdviceRef Request, int64_t,
+                          MLBridgeFeatureSetRef Out) {
     const char *Label = "";
     EXPECT_EQ(mlbridgeGetString(Request, "_agent", &Label, nullptr),
               MLBridgeStatusSuccess);
@@ -172,14 +173,14 @@ TEST_F(CEnvironmentTest, FailuresKeepTheirCodesAndMessages) {
   Count.Also = [](auto...) { return MLBridgeStatusSystem; };
   EXPECT_EQ(play({{"", Model.get()}}, nullptr), MLBridgeStatusSystem);
   EXPECT_THAT(lastMessage(), HasSubstr("Reset failed"));
-  // An observation that could not be set.
+  // An observation that cannot be set.
   Count.Also = [](MLBridgeEnvironmentRef, MLBridgeFeatureSetRef Observation) {
     mlbridgeSetString(Observation, nullptr, "x");
     return MLBridgeStatusSuccess;
   };
   EXPECT_EQ(play({{"", Model.get()}}, nullptr), MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("'Name' is null"));
-  // An action of another type, which step() has read.
+  // An action of a type that step() cannot read.
   Count.Also = nullptr;
   One = [](MLBridgeAdviceRef, int64_t, MLBridgeFeatureSetRef Out) {
     return mlbridgeSetDouble(Out, "action", 0.5);
@@ -204,7 +205,7 @@ TEST_F(CEnvironmentTest, CallbacksMustBeComplete) {
   Callbacks.Step = nullptr;
   EXPECT_EQ(Create(), MLBridgeStatusInvalidArgument);
   EXPECT_EQ(Made, nullptr);
-  // A reward is no duty.
+  // The reward callback is optional.
   Callbacks.Step = Counter::step;
   Callbacks.Reward = nullptr;
   EXPECT_EQ(mlbridgeCreateEnvironment(&Callbacks, &Count, &Made),
@@ -215,8 +216,8 @@ TEST_F(CEnvironmentTest, CallbacksMustBeComplete) {
   EXPECT_EQ(Return, 0);
 }
 
-/// A trainer for one conversation with \p Say: it gets the last observation,
-/// and sets the next command; false closes.
+/// A trainer for one session: \p Say gets the last observation and sets the
+/// next command; returning false closes the session.
 class Trainer {
 public:
   using Reply = std::function<bool(const MLBridge::Advice &,
@@ -297,7 +298,7 @@ TEST_F(CEnvironmentTest, ATrainerDrivesIt) {
   }
 }
 
-TEST_F(CEnvironmentTest, WithoutASeedNobodyCares) {
+TEST_F(CEnvironmentTest, WithoutASeedItIsUnset) {
   bool HasSeed = true;
   int64_t Seed = 7;
   EXPECT_EQ(mlbridgeGetSeed(Env.get(), &HasSeed, &Seed), MLBridgeStatusSuccess);
@@ -305,7 +306,7 @@ TEST_F(CEnvironmentTest, WithoutASeedNobodyCares) {
   EXPECT_EQ(Seed, 7);
 }
 
-TEST_F(CEnvironmentTest, ATrainerThatDoesNotComeIsATimeout) {
+TEST_F(CEnvironmentTest, AMissingTrainerIsATimeout) {
   TemporaryDirectory Folder;
   const std::string Nobody = Folder.path("nobody") + "?connect=50ms";
   EXPECT_EQ(mlbridgeServeEnvironment(Env.get(), ("pipe:" + Nobody).c_str()),

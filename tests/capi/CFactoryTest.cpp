@@ -1,5 +1,4 @@
-//===- CFactoryTest.cpp - Schemes and runners written in C
-//------------------===//
+//===- CFactoryTest.cpp - Schemes and runners written in C ----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a factory knows, and runners that are callbacks.
+/// The schemes of a factory, and runners made of callbacks.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -69,14 +68,14 @@ TEST_F(CFactoryTest, SchemesAreListed) {
   EXPECT_THAT(Found["pipe"], HasSubstr("pipe:NAME"));
   ASSERT_EQ(add("mine"), MLBridgeStatusSuccess) << lastMessage();
   EXPECT_EQ(list()["mine"], "a line");
-  // Either pointer may be null; an index past the end is said.
+  // Either pointer may be null; an index past the end is an error.
   EXPECT_EQ(mlbridgeGetSchemeAt(Schemes.get(), 0, nullptr, nullptr),
             MLBridgeStatusSuccess);
   EXPECT_EQ(mlbridgeGetSchemeAt(Schemes.get(), 1000, nullptr, nullptr),
             MLBridgeStatusInvalidArgument);
 }
 
-TEST_F(CFactoryTest, ARunnerOpensAnswersAndEnds) {
+TEST_F(CFactoryTest, ARunnerIsCreatedEvaluatedAndDisposed) {
   struct Log {
     std::string Path;
     int Open = 0;
@@ -107,7 +106,7 @@ TEST_F(CFactoryTest, ARunnerOpensAnswersAndEnds) {
       << lastMessage();
   EXPECT_EQ(Seen.Path, "a|b");
   EXPECT_EQ(Seen.Open, 1);
-  // The runner lives on without the factory.
+  // The runner outlives the factory.
   Schemes.reset();
   bool Inline = false;
   mlbridgeSetInt32(mlbridgeGetFeatures(Model.get()), "size", 3);
@@ -137,14 +136,14 @@ TEST_F(CFactoryTest, FailuresOfCallbacksKeepTheirMessages) {
 }
 
 TEST_F(CFactoryTest, WhatEvaluateReturns) {
-  Answering Reply;
+  ReplyFunction Reply;
   RunnerHandle Model = makeRunner(Reply);
-  auto Evaluate = [&](Answering By) {
+  auto Evaluate = [&](ReplyFunction By) {
     Reply = std::move(By);
     MLBridgeAdviceRef Advice;
     return mlbridgeEvaluate(Model.get(), &Advice);
   };
-  // A stale message is not taken for this one's.
+  // A message from before the call is not reported.
   mlbridgeFail(MLBridgeStatusModel, "stale");
   EXPECT_EQ(Evaluate([](auto...) { return MLBridgeStatusModel; }),
             MLBridgeStatusModel);
@@ -158,7 +157,7 @@ TEST_F(CFactoryTest, WhatEvaluateReturns) {
   EXPECT_EQ(Evaluate([](auto...) { return MLBridgeStatus(77); }),
             MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("returned 77"));
-  // What a call in it has said is its message.
+  // The error of a call inside Evaluate becomes the error of Evaluate.
   EXPECT_EQ(
       Evaluate([](MLBridgeAdviceRef Request, int64_t, MLBridgeFeatureSetRef) {
         bool Flag;
@@ -166,14 +165,14 @@ TEST_F(CFactoryTest, WhatEvaluateReturns) {
       }),
       MLBridgeStatusSchemaMismatch);
   EXPECT_THAT(lastMessage(), HasSubstr("flag"));
-  // An answer that could not be set is no answer.
+  // A reply that could not be set is an error.
   EXPECT_EQ(Evaluate([](MLBridgeAdviceRef, int64_t, MLBridgeFeatureSetRef Out) {
               mlbridgeSetString(Out, "x", nullptr);
               return MLBridgeStatusSuccess;
             }),
             MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("answer: feature 'x': 'Text' is null"));
-  // The advice of a request that failed is empty, not the last one's.
+  // The next request succeeds.
   EXPECT_EQ(Evaluate([](MLBridgeAdviceRef, int64_t, MLBridgeFeatureSetRef Out) {
               return mlbridgeSetInt32(Out, "x", 1);
             }),
@@ -181,7 +180,8 @@ TEST_F(CFactoryTest, WhatEvaluateReturns) {
 }
 
 TEST_F(CFactoryTest, ASuccessLeavesTheLastMessage) {
-  Answering Reply = [](MLBridgeAdviceRef, int64_t, MLBridgeFeatureSetRef Out) {
+  ReplyFunction Reply = [](MLBridgeAdviceRef, int64_t,
+                           MLBridgeFeatureSetRef Out) {
     return mlbridgeSetInt32(Out, "x", 1);
   };
   RunnerHandle Model = makeRunner(Reply);
@@ -189,7 +189,7 @@ TEST_F(CFactoryTest, ASuccessLeavesTheLastMessage) {
   mlbridgeFail(MLBridgeStatusModel, "the last that failed");
   ASSERT_EQ(mlbridgeEvaluateInt32(Model.get(), &Found), MLBridgeStatusSuccess);
   EXPECT_EQ(lastMessage(), "the last that failed");
-  // A call in the callback is a later one.
+  // A failed call inside the callback does change the last message.
   Reply = [](MLBridgeAdviceRef Request, int64_t, MLBridgeFeatureSetRef Out) {
     int32_t Size = 7;
     mlbridgeGetInt32(Request, "size", &Size);
@@ -200,9 +200,9 @@ TEST_F(CFactoryTest, ASuccessLeavesTheLastMessage) {
   EXPECT_THAT(lastMessage(), HasSubstr("size"));
 }
 
-TEST_F(CFactoryTest, WhatCreateOpenedIsEndedWhenMemoryRunsOut) {
+TEST_F(CFactoryTest, ACreatedRunnerIsDisposedWhenMemoryRunsOut) {
   if (!AllocationFailure::isPossible())
-    GTEST_SKIP() << "a sanitizer's memory does not run out";
+    GTEST_SKIP() << "allocations cannot fail under sanitizers";
   int Open = 0;
   Callbacks.Create = [](void *User, const char *, void **Runner) {
     ++*static_cast<int *>(User);
@@ -257,7 +257,7 @@ TEST_F(CFactoryTest, SpecsOfOwnSchemesAreChecked) {
   EXPECT_EQ(Check("mine:path"), MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("'mine' takes no path"));
   EXPECT_EQ(Check("mine?speed=1"), MLBridgeStatusInvalidArgument);
-  // It is this factory's only.
+  // Other factories do not know the scheme.
   EXPECT_EQ(mlbridgeCheckModelSpec("mine"), MLBridgeStatusInvalidArgument);
 }
 

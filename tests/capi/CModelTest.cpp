@@ -1,4 +1,4 @@
-//===- CModelTest.cpp - Models in this process, through the C API ---------===//
+//===- CModelTest.cpp - In-process models in the C API --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Which runners share a model, and what a path is.
+/// Which runners share a model, and what a path means.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,14 +38,14 @@ protected:
   }
 };
 
-/// Tells whether a file has been opened.
-class Opened {
+/// Watches whether a file is opened.
+class OpenWatch {
 public:
-  explicit Opened(const std::string &File) {
+  explicit OpenWatch(const std::string &File) {
     EXPECT_GE(::inotify_add_watch(FD, File.c_str(), IN_OPEN), 0);
   }
-  ~Opened() { ::close(FD); }
-  /// Whether it has been, since the last time.
+  ~OpenWatch() { ::close(FD); }
+  /// True if the file was opened since the last call.
   bool again() const {
     alignas(inotify_event) char Bytes[1 << 12];
     bool Any = false;
@@ -64,7 +64,7 @@ TEST_F(CModelTest, ThreadsShareTheModelsOfAFactory) {
   MLBridgeRunnerFactoryRef Made = nullptr;
   ASSERT_EQ(mlbridgeCreateRunnerFactory(&Made), MLBridgeStatusSuccess);
   FactoryHandle Factory(Made);
-  Opened Model(File);
+  OpenWatch Model(File);
   std::atomic<int> Right = 0;
   std::vector<std::thread> Threads;
   for (int T = 0; T < 8; ++T)
@@ -79,7 +79,7 @@ TEST_F(CModelTest, ThreadsShareTheModelsOfAFactory) {
     Thread.join();
   EXPECT_EQ(Right, 8);
   EXPECT_TRUE(Model.again());
-  // It is there for a ninth, and no factory of another call's has it.
+  // The factory keeps the model for a ninth runner; another factory loads it.
   MLBridgeModelRunnerRef Ninth = nullptr;
   ASSERT_EQ(mlbridgeCreateModelRunnerWithFactory(Made, Spec.c_str(), &Ninth),
             MLBridgeStatusSuccess);
@@ -90,7 +90,7 @@ TEST_F(CModelTest, ThreadsShareTheModelsOfAFactory) {
   EXPECT_TRUE(Model.again());
 }
 
-TEST_F(CModelTest, APathOfLabelsIsThat) {
+TEST_F(CModelTest, APathMayNameAgents) {
   const std::filesystem::path Before = std::filesystem::current_path();
   std::filesystem::current_path(Directory.path());
   write(add(1), "policy.onnx");

@@ -1,5 +1,4 @@
-//===- CPluginTest.cpp - A plug-in in C, loaded by a tool in C
-//--------------===//
+//===- CPluginTest.cpp - A plug-in in C, loaded by a C tool ---------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// plugin.c in host.c, with models that answer it, as it is and under valgrind.
+/// Runs plugin.c in host.c against served models, with and without valgrind.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +50,7 @@ protected:
     addSpec("pipe:" + Name, "&serdes=json");
     addSpec("shm:" + Name);
 #ifdef MLBRIDGE_HAS_GRPC
-    // TSan knows nothing of what gRPC does: GRPCSanitizers.h.
+    // TSan does not see gRPC's synchronisation: GRPCSanitizers.h.
     if (!MLBRIDGE_UNDER_TSAN) {
       auto Remote = openGRPCListener("grpc+unix:" + Name + ".grpc");
       EXPECT_TRUE(Remote) << Remote.takeError().str();
@@ -65,7 +64,7 @@ protected:
         .constant("c", {}, std::vector{1.0F})
         .node("Add", {"x", "c"}, {"out"})
         .output("out", ElementType::Float, {});
-    // Where there is a runtime to ask; its own tests say where there is none.
+    // Only with ONNX Runtime; its own tests report its absence.
     if (*MLBRIDGE_TEST_ONNXRUNTIME)
       Arguments.push_back("onnx:" + AddsOne.write(Folder.path("m.onnx")));
 #endif
@@ -77,7 +76,7 @@ protected:
     Arguments.push_back(Where + "?timeout=60s&connect=60s" + Options);
   }
 
-  /// Runs the plug-in in the host, whose command line \p Command begins.
+  /// Runs the plug-in in the host; \p Command precedes the host's command line.
   void run(std::vector<std::string> Command) {
     Command.insert(Command.end(),
                    {MLBRIDGE_HOST, MLBRIDGE_PLUGIN, Folder.path("x.log")});
@@ -115,7 +114,7 @@ TEST_F(CPluginTest, EveryRunner) { run({}); }
 
 TEST_F(CPluginTest, EveryRunnerUnderValgrind) {
 #if defined(MLBRIDGE_SANITIZED)
-  GTEST_SKIP() << "valgrind does not run what a sanitizer has instrumented";
+  GTEST_SKIP() << "valgrind cannot run code that a sanitizer has instrumented";
 #elif !defined(MLBRIDGE_VALGRIND)
   GTEST_SKIP() << "valgrind was not found";
 #else

@@ -1,5 +1,4 @@
-//===- CRunnerTest.cpp - Runners by spec, through the C API
-//-----------------===//
+//===- CRunnerTest.cpp - Runners by spec in the C API ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Each kind of runner, asked through C by a real peer where it has one, and
-/// each way in which asking fails.
+/// Each kind of runner, with a real peer where it needs one, and each way in
+/// which a request fails.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -56,7 +55,7 @@ std::string contentsOf(const std::string &Path) {
   return Text.str();
 }
 
-/// Asks with one number, which an echo gives back.
+/// Sends one number, which an echo model returns.
 MLBridgeStatus ask(const RunnerHandle &Model, std::int32_t Number,
                    std::int32_t *Found) {
   mlbridgeSetInt32(mlbridgeGetFeatures(Model.get()), "x", Number);
@@ -100,7 +99,7 @@ TEST_F(CRunnerTest, GRPCIsUnsupportedInThisBuild) {
 }
 #endif
 
-TEST_F(CRunnerTest, WhatThePartsOfASpecSayIsNotDecoded) {
+TEST_F(CRunnerTest, ThePartsOfASpecAreNotDecoded) {
   Name = Folder.path("a model? 100%=|&");
   EchoModel Model(Name);
   MLBridgeModelRunnerRef Made = nullptr;
@@ -129,7 +128,7 @@ TEST_F(CRunnerTest, NoneDefersAndSaysSo) {
   EXPECT_STREQ(mlbridgeGetStatusName(MLBridgeStatusDeferred), "Deferred");
 }
 
-TEST_F(CRunnerTest, WhatAModelSaysOfItself) {
+TEST_F(CRunnerTest, AModelsErrorsAndDeferralsHaveItsMessage) {
   EchoModel Served(Name);
   RunnerHandle Model = makeRunner(spec("pipe"));
   MLBridgeFeatureSetRef Features = mlbridgeGetFeatures(Model.get());
@@ -143,7 +142,7 @@ TEST_F(CRunnerTest, WhatAModelSaysOfItself) {
   EXPECT_EQ(ask(Model, 4, &Found), MLBridgeStatusSuccess);
 }
 
-TEST_F(CRunnerTest, NobodyThereIsATimeoutAndFallbackDefersFromThenOn) {
+TEST_F(CRunnerTest, AMissingModelIsATimeoutAndFallbackThenDefers) {
   RunnerHandle Model = makeRunner(spec("pipe", "connect=50ms"));
   std::int32_t Found;
   EXPECT_EQ(ask(Model, 1, &Found), MLBridgeStatusTimeout);
@@ -188,14 +187,14 @@ TEST_F(CRunnerTest, ALogHasContextsDecisionsAndRewards) {
   ASSERT_EQ(mlbridgeLogOutcome(Model.get(), &Reward), MLBridgeStatusSuccess)
       << lastMessage();
 
-  // One decision a request.
+  // A request has one decision.
   EXPECT_EQ(ask(Model, 13, &Found), MLBridgeStatusDeferred);
   mlbridgeSetBool(mlbridgeGetDecision(Model.get()), "inlined", true);
   mlbridgeSetBool(mlbridgeGetDecision(Model.get()), "unrolled", true);
   EXPECT_EQ(mlbridgeLogOutcome(Model.get(), &Reward),
             MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("expected one decision, found 2"));
-  // One that could not be set is not logged.
+  // A decision that could not be set is not logged.
   mlbridgeSetString(mlbridgeGetDecision(Model.get()), "inlined", nullptr);
   EXPECT_EQ(mlbridgeLogOutcome(Model.get(), &Reward),
             MLBridgeStatusInvalidArgument);
@@ -209,7 +208,7 @@ TEST_F(CRunnerTest, ALogHasContextsDecisionsAndRewards) {
   EXPECT_THAT(Text, HasSubstr("{\"outcome\":0}"));
 }
 
-TEST_F(CRunnerTest, ALogThatCannotBeWrittenIsTold) {
+TEST_F(CRunnerTest, ALogThatCannotBeWrittenIsReported) {
   RunnerHandle Model = makeRunner("record:/dev/full|none");
   std::int32_t Found;
   EXPECT_EQ(ask(Model, 12, &Found), MLBridgeStatusDeferred);
@@ -232,7 +231,7 @@ TEST_F(CRunnerTest, ARewardAloneIsForTheModelsOwnDecision) {
   const double Reward = 1;
   EXPECT_EQ(mlbridgeLogOutcome(Model.get(), &Reward), MLBridgeStatusSuccess);
   ASSERT_EQ(ask(Model, 3, &Found), MLBridgeStatusSuccess);
-  // Either all have a reward, or none.
+  // Either all outcomes of a log have a reward, or none has.
   EXPECT_EQ(mlbridgeLogOutcome(Model.get(), nullptr), MLBridgeStatusSuccess);
   EXPECT_EQ(ask(Model, 3, &Found), MLBridgeStatusSchemaMismatch);
 }
@@ -259,7 +258,7 @@ TEST_F(CRunnerTest, DescriptionsAndSpecs) {
   }
 }
 
-TEST_F(CRunnerTest, TheHintsFormAndTypeAreLookedAt) {
+TEST_F(CRunnerTest, TheHintsFormAndTypeAreChecked) {
   RunnerHandle Model = makeRunner("none");
   MLBridgeAdviceRef Advice;
   EXPECT_EQ(mlbridgeEvaluateAs(Model.get(), MLBridgeForm(3),
@@ -275,7 +274,7 @@ TEST_F(CRunnerTest, TheHintsFormAndTypeAreLookedAt) {
 TEST_F(CRunnerTest, ARequestIsForgottenWhateverComesOfIt) {
   int Asked = 0;
   std::size_t Features = 0;
-  Answering Reply = [&](MLBridgeAdviceRef Request, auto...) {
+  ReplyFunction Reply = [&](MLBridgeAdviceRef Request, auto...) {
     ++Asked;
     Features = mlbridgeGetNumTensors(Request);
     return MLBridgeStatusDeferred;
@@ -302,14 +301,14 @@ TEST_F(CRunnerTest, ARequestIsForgottenWhateverComesOfIt) {
   for (const auto &Evaluate : Wrong) {
     ASSERT_EQ(Set(), MLBridgeStatusSuccess);
     EXPECT_EQ(Evaluate(), MLBridgeStatusInvalidArgument);
-    EXPECT_EQ(Asked, 0) << "what is wrong is said before the model is asked";
+    EXPECT_EQ(Asked, 0) << "the error must precede the request";
     EXPECT_EQ(mlbridgeEvaluate(Model.get(), &Advice), MLBridgeStatusDeferred);
     EXPECT_EQ(std::exchange(Asked, 0), 1);
     EXPECT_EQ(Features, 0U);
   }
 }
 
-TEST_F(CRunnerTest, WithNowhereToPutAnAnswerNobodyIsAsked) {
+TEST_F(CRunnerTest, WithoutRoomForTheReplyTheModelIsNotAsked) {
   MLBridgeRunnerCallbacks Callbacks = {};
   Callbacks.Size = sizeof(Callbacks);
   Callbacks.Evaluate = [](void *Asked, MLBridgeAdviceRef, std::int64_t,
@@ -357,12 +356,12 @@ TEST_F(CRunnerTest, TheLastMessageIsThisThreadsOwn) {
     EXPECT_THAT(lastMessage(), HasSubstr("other"));
   }).join();
   EXPECT_EQ(lastMessage(), Mine);
-  // A success leaves it.
+  // A success keeps the last message.
   EXPECT_EQ(mlbridgeCheckModelSpec("none"), MLBridgeStatusSuccess);
   EXPECT_EQ(lastMessage(), Mine);
   EXPECT_EQ(mlbridgeFail(MLBridgeStatusModel, "mine"), MLBridgeStatusModel);
   EXPECT_EQ(lastMessage(), "mine");
-  // What it is set to may be what it is.
+  // The new message may be the old one's memory.
   mlbridgeFail(MLBridgeStatusModel, mlbridgeGetLastErrorMessage());
   EXPECT_EQ(lastMessage(), "mine");
   mlbridgeFail(MLBridgeStatusModel, nullptr);

@@ -1,5 +1,4 @@
-//===- CTensorTest.cpp - Every type, in and out
-//-----------------------------===//
+//===- CTensorTest.cpp - Every type, in and out ---------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What C sets is what the model gets, and what the model says is what C gets,
-/// converted where that keeps the value.
+/// The model gets what C sets, and C gets what the model replies, converted
+/// where that keeps the value.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +27,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// The functions of one C type, as a type.
+/// The API's functions for one C type.
 template <typename T> struct FunctionsOf;
 #define FUNCTIONS_OF(NAME, TYPE)                                               \
   template <> struct FunctionsOf<TYPE> {                                       \
@@ -58,7 +57,7 @@ template <typename T> class CTensorTest : public testing::Test {
 protected:
   using Functions = FunctionsOf<T>;
 
-  Answering Echo = echo;
+  ReplyFunction Echo = echo;
   RunnerHandle Model = makeRunner(Echo);
   MLBridgeFeatureSetRef Features = mlbridgeGetFeatures(Model.get());
 };
@@ -143,7 +142,7 @@ TYPED_TEST(CTensorTest, ItsTypeAndShapeAreThoseThatWereSet) {
 
 class CAdviceTest : public testing::Test {
 protected:
-  /// What is set is what comes back, under that name.
+  /// Sends the features; the model returns them under the same names.
   MLBridgeAdviceRef evaluate() {
     MLBridgeAdviceRef Advice = nullptr;
     EXPECT_EQ(mlbridgeEvaluate(Model.get(), &Advice), MLBridgeStatusSuccess)
@@ -151,7 +150,7 @@ protected:
     return Advice;
   }
 
-  Answering Echo = echo;
+  ReplyFunction Echo = echo;
   RunnerHandle Model = makeRunner(Echo);
   MLBridgeFeatureSetRef Features = mlbridgeGetFeatures(Model.get());
 };
@@ -181,7 +180,7 @@ TEST_F(CAdviceTest, ConversionsKeepTheValueOrFail) {
             MLBridgeStatusSchemaMismatch);
   EXPECT_EQ(mlbridgeGetBool(Advice, "five", &Flag),
             MLBridgeStatusSchemaMismatch);
-  // What failed wrote nothing.
+  // A failed call writes nothing.
   EXPECT_EQ(Small, 5);
   EXPECT_TRUE(Flag);
 }
@@ -217,7 +216,7 @@ TEST_F(CAdviceTest, AVectorThatCannotBeConvertedLeavesWhatWasThere) {
   EXPECT_THAT(lastMessage(), HasSubstr("element 1 of double[2] is 0.5"));
   EXPECT_EQ(Ints, &Mine);
   EXPECT_EQ(Count, 1U);
-  // A vector is no scalar.
+  // A vector does not convert to a scalar.
   double Number;
   EXPECT_EQ(mlbridgeGetDouble(Advice, "x", &Number),
             MLBridgeStatusSchemaMismatch);
@@ -262,14 +261,14 @@ TEST_F(CAdviceTest, StringsAndListsOfThem) {
   ASSERT_EQ(mlbridgeGetStringVector(Advice, "none", &List, &Count),
             MLBridgeStatusSuccess);
   EXPECT_EQ(Count, 0U);
-  // A string is a list of one; a list of one is no string.
+  // A string is a list of one; a list of one is not a string.
   ASSERT_EQ(mlbridgeGetStringVector(Advice, "text", &List, &Count),
             MLBridgeStatusSuccess);
   ASSERT_EQ(Count, 1U);
   EXPECT_STREQ(List[0], "-O2");
   EXPECT_EQ(mlbridgeGetString(Advice, "list", &Text, nullptr),
             MLBridgeStatusSchemaMismatch);
-  // No number is a string, nor the other way round.
+  // Numbers and strings do not convert to each other.
   std::int32_t Number;
   EXPECT_EQ(mlbridgeGetInt32(Advice, "text", &Number),
             MLBridgeStatusSchemaMismatch);
@@ -321,7 +320,7 @@ TEST_F(CAdviceTest, OutputsByNameAndTheOnlyOne) {
   EXPECT_THAT(lastMessage(), HasSubstr("there are 2 tensors"));
 }
 
-TEST_F(CAdviceTest, CopiedDataMayChangeAndBorrowedDataIsSeenAsItIsThen) {
+TEST_F(CAdviceTest, SetCopiesAndBorrowRefers) {
   float Copied[] = {1}, Borrowed[] = {1};
   mlbridgeSetFloatVector(Features, "copied", Copied, 1);
   mlbridgeBorrowFloatVector(Features, "borrowed", Borrowed, 1);
@@ -335,7 +334,7 @@ TEST_F(CAdviceTest, CopiedDataMayChangeAndBorrowedDataIsSeenAsItIsThen) {
   EXPECT_EQ(Found, 2);
 }
 
-TEST_F(CAdviceTest, AFeatureThatCouldNotBeSetIsTheQuestionsFailure) {
+TEST_F(CAdviceTest, AFeatureThatCouldNotBeSetFailsTheRequest) {
   const float Values[6] = {};
   const std::int64_t Negative[] = {2, -3},
                      TooDeep[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -343,7 +342,7 @@ TEST_F(CAdviceTest, AFeatureThatCouldNotBeSetIsTheQuestionsFailure) {
                               Negative, 2),
             MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("feature 'x': shape [2,-3]"));
-  // The first one counts.
+  // The request reports the first failure.
   EXPECT_EQ(mlbridgeBorrowTensor(Features, "y", MLBridgeElementFloat, Values,
                                  TooDeep, 9),
             MLBridgeStatusInvalidArgument);
@@ -354,28 +353,28 @@ TEST_F(CAdviceTest, AFeatureThatCouldNotBeSetIsTheQuestionsFailure) {
   EXPECT_EQ(mlbridgeSetTensor(Features, "y", MLBridgeElementType(12), Values,
                               nullptr, 0),
             MLBridgeStatusInvalidArgument);
-  // What is right after it succeeds, for itself.
+  // A later valid call succeeds on its own.
   EXPECT_EQ(mlbridgeSetInt32(Features, "z", 1), MLBridgeStatusSuccess);
   std::int32_t Number = 7;
   EXPECT_EQ(mlbridgeEvaluateInt32(Model.get(), &Number),
             MLBridgeStatusInvalidArgument);
   EXPECT_THAT(lastMessage(), HasSubstr("feature 'x': shape [2,-3]"));
   EXPECT_EQ(Number, 7);
-  // Evaluating has forgotten all of it.
+  // Evaluating clears the failure.
   mlbridgeSetInt32(Features, "z", 1);
   EXPECT_EQ(mlbridgeEvaluateInt32(Model.get(), &Number), MLBridgeStatusSuccess);
   EXPECT_EQ(Number, 1);
-  // And so does clearing.
+  // So does clearing the features.
   EXPECT_NE(mlbridgeSetString(Features, "x", nullptr), MLBridgeStatusSuccess);
   EXPECT_EQ(mlbridgeClearFeatures(Features), MLBridgeStatusSuccess);
   mlbridgeSetInt32(Features, "z", 2);
   EXPECT_EQ(mlbridgeEvaluateInt32(Model.get(), &Number), MLBridgeStatusSuccess);
 }
 
-TEST_F(CAdviceTest, MemoryThatRunsOutIsSaid) {
+TEST_F(CAdviceTest, MemoryThatRunsOutIsReported) {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "a sanitizer's operator new ends the process itself";
+  GTEST_SKIP() << "a sanitizer's operator new ends the process";
 #endif
 #endif
   const std::int8_t Byte = 0;
@@ -423,7 +422,7 @@ TEST_F(CAdviceTest, CopyingATensorOfAnotherAdvice) {
   const char *Texts[] = {"a", "bc"};
   mlbridgeSetStringVector(Features, "list", Texts, nullptr, 2);
   MLBridgeAdviceRef Advice = evaluate();
-  Answering Echo = echo;
+  ReplyFunction Echo = echo;
   RunnerHandle Other = makeRunner(Echo);
   ASSERT_EQ(mlbridgeCopyTensor(mlbridgeGetFeatures(Other.get()), "copy", Advice,
                                nullptr),

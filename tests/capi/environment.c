@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The environment of docs/c-api.md: three loops, each of which is unrolled by
-/// a positive factor. tests/python/test_c_environment.py trains on it.
+/// The environment of docs/c-api.md: the actions are the unroll factors of
+/// three loops, which must be positive. tests/python/test_c_environment.py
+/// trains on it.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -1,5 +1,4 @@
-//===- host.c - A tool that loads plug-ins, as GCC does
-//---------------------===//
+//===- host.c - A tool that loads plug-ins, as GCC does -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Loads a plug-in, runs it with the rest of the arguments, and unloads it.
-/// Fails where a thread of the library's is left, whose code has gone.
+/// Loads a plug-in, runs it with the remaining arguments, and unloads it. Fails
+/// if a thread of the library outlives the unloading.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +20,7 @@
 
 typedef int PluginMain(int, char **);
 
-/* The threads of this process whose names begin with "mlbridge". */
+/* Counts the threads of this process whose names begin with "mlbridge". */
 static int countThreads(void) {
   DIR *Tasks = opendir("/proc/self/task");
   if (!Tasks)
@@ -52,12 +51,12 @@ int main(int argc, char **argv) {
     fprintf(stderr, "host: %s\n", dlerror());
     return 2;
   }
-  // C has no cast from a pointer to data to one to a function.
+  // C cannot cast a data pointer to a function pointer.
   PluginMain *Main;
   memcpy((void *)&Main, (const void *)&Symbol, sizeof(Main));
   int Status = Main(argc - 1, argv + 1);
   dlclose(Plugin);
-  /* A thread that was joined is still listed for a moment. */
+  /* A joined thread stays listed for a moment. */
   for (int Wait = 0; Wait < 1000 && countThreads() != 0; ++Wait)
     usleep(1000);
   if (countThreads() != 0) {

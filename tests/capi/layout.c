@@ -1,5 +1,4 @@
-//===- layout.c - What the ABI is made of besides names
-//---------------------===//
+//===- layout.c - Values and layouts of the ABI ---------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Prints the numbers and layouts that programs are compiled with, for
-/// check-abi to compare with layout.txt.
+/// Prints the constants and struct layouts that are compiled into programs;
+/// check-abi compares them with layout.txt.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +22,7 @@
   printf("%s.%s: at %zu, %zu bytes\n", #TYPE, #NAME, offsetof(TYPE, NAME),     \
          sizeof(((TYPE *)0)->NAME))
 
-// NOLINTBEGIN(bugprone-sizeof-expression): sizes of pointers are meant.
+// NOLINTBEGIN(bugprone-sizeof-expression): sizes of pointers are intended.
 int main(void) {
   NUMBER(MLBridgeStatusSuccess);
   NUMBER(MLBridgeStatusTimeout);

@@ -1,5 +1,4 @@
-//===- plugin.c - A plug-in in C that uses every runner
-//---------------------===//
+//===- plugin.c - A plug-in in C that uses every runner -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The first argument is a log to write, each other one the spec of a model
-/// that echoes, which is sent every type. Besides: none, record, fallback, an
-/// environment and a runner of its own. Returns how many things went wrong.
+/// The first argument is a log to write; each other one is the spec of an echo
+/// model, which is sent every type. Also uses none, record, fallback, an
+/// environment and its own runner. Returns the number of failed checks.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +20,7 @@
 
 static int Failures;
 
-/// Whether \p Condition holds; where not, says so.
+/// Returns \p Condition; if false, counts and prints a failure.
 static bool check(bool Condition, const char *What, const char *Where) {
   if (!Condition) {
     fprintf(stderr, "plugin: %s: expected %s; last message: %s\n", Where, What,
@@ -92,7 +91,7 @@ static void sendEveryType(MLBridgeModelRunnerRef Runner, const char *Spec) {
     CHECK(Count == 3 && strcmp(Texts[1], "gvn") == 0 && !*Texts[2], Spec);
   if (SUCCEEDS(mlbridgeGetBoolVector(Advice, "mask", &Bools, &Count), Spec))
     CHECK(Count == 3 && Bools[0] && !Bools[1] && Bools[2], Spec);
-  // Converted, for the matrix; as they lie, for the weights.
+  // As double the matrix is converted; as float it is seen in place.
   if (SUCCEEDS(mlbridgeGetDoubleVector(Advice, "matrix", &Doubles, &Count),
                Spec))
     CHECK(Count == 6 && Doubles[5] == 6, Spec);
@@ -117,7 +116,7 @@ static void useServedModel(const char *Spec) {
   mlbridgeDisposeModelRunner(Runner);
 }
 
-static void useModelInThisProcess(const char *Spec) {
+static void useInProcessModel(const char *Spec) {
   MLBridgeModelRunnerRef Runner;
   if (!SUCCEEDS(mlbridgeCreateModelRunner(Spec, &Runner), Spec))
     return;
@@ -258,7 +257,7 @@ __attribute__((visibility("default"))) int pluginMain(int argc, char **argv) {
   playInC();
   for (int I = 2; I < argc; ++I)
     if (strncmp(argv[I], "onnx:", 5) == 0)
-      useModelInThisProcess(argv[I]);
+      useInProcessModel(argv[I]);
     else
       useServedModel(argv[I]);
   printf("plugin: %d failures with %s\n", Failures, mlbridgeGetVersion());

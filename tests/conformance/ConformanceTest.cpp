@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What every way to reach a model must do, whatever carries the bytes and
-/// however they are written. A new runner or SerDes joins by one line in
-/// Subjects.
+/// What every way to reach a model must do, whatever the transport and the
+/// SerDes. A new runner or SerDes joins by one line in Subjects.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +52,7 @@ template <typename T> static std::vector<T> interestingValues() {
   return Values;
 }
 
-/// Values over the whole range of T, by its bits, with a fixed seed.
+/// Values with random bits, from a fixed seed.
 template <typename T> static std::vector<T> randomValues(std::size_t Count) {
   std::vector<T> Values(Count);
   std::mt19937_64 Random(Count + sizeof(T));
@@ -79,19 +78,19 @@ template <typename Fn> static void forEachNumber(Fn F) {
 
 namespace {
 
-/// A model spec in which %s is the name that the echo model serves.
+/// A model spec; %s stands for the name that the echo model serves.
 struct Subject {
   const char *Name;
   const char *Spec;
 
-  /// Its messages pass through a library that takes memory for each.
+  /// gRPC allocates memory for each message.
   bool isByGRPC() const { return std::string_view(Spec).starts_with("grpc"); }
-  /// Whether its numbers travel as decimal text.
+  /// True if numbers travel as decimal text.
   bool isText() const {
     std::string_view Text(Spec);
     return Text.find("=json") != Text.npos || Text.find("=yaml") != Text.npos;
   }
-  /// The library under the SerDes has memory of its own for each message.
+  /// The SerDes uses a library that allocates memory for each message.
   bool Allocates = false;
 };
 
@@ -171,7 +170,7 @@ protected:
 #endif
   }
 
-  /// Asks about \p Features and expects them back, value for value.
+  /// Sends \p Features and expects the same values back.
   void expectEcho(const FeatureSet &Features) {
     ASSERT_FALSE(Features.error()) << Features.error().str();
     Expected<Advice> Reply = Runner->ask(Features, AdviceSpec::any());
@@ -351,7 +350,7 @@ TEST_P(Conformance, NamesAreAnyText) {
   expectEcho(Features);
 }
 
-TEST_P(Conformance, SchemaMayChangeWithEveryQuestion) {
+TEST_P(Conformance, SchemaMayChangeWithEveryRequest) {
   for (int Round = 0; Round < 3; ++Round)
     for (std::size_t Length : {500, 0, 5000, 1, 50000})
       expectEcho("x", randomValues<float>(Length));
@@ -391,7 +390,7 @@ TEST_P(Conformance, EvaluateConvertsToWhatThePassWants) {
   EXPECT_EQ(Runner->tryEvaluate<int>().code(), ErrorCode::SchemaMismatch);
 }
 
-TEST_P(Conformance, FailureAndDeferralAreAnswersToo) {
+TEST_P(Conformance, FailureAndDeferralAreRepliesToo) {
   for (int Round = 0; Round < 2; ++Round) {
     Runner->populateFeatures(std::pair{EchoModel::Control, "fail"});
     Expected<int> Failed = Runner->tryEvaluate<int>();
@@ -403,7 +402,7 @@ TEST_P(Conformance, FailureAndDeferralAreAnswersToo) {
     EXPECT_EQ(Runner->tryEvaluate<int>().code(), ErrorCode::Deferred);
     expectEcho("x", 1);
   }
-  // The session that failed and deferred is the one that goes on.
+  // Failing and deferring kept the session.
   EXPECT_EQ(Model->stop().statistics().Sessions, 1u);
 }
 
@@ -411,7 +410,7 @@ TEST_P(Conformance, TheLimitIsOnMessagesAsTheyAreSent) {
   Runner = makeRunner("&max-message=4KiB");
   ASSERT_TRUE(Runner);
   for (int Round = 0; Round < 2; ++Round) {
-    // However careful a bound the SerDes gives, this is 1 KiB of text or less.
+    // 1 KiB of text or less, even if the SerDes's bound is larger.
     expectEcho("x", std::vector<std::uint8_t>(400, 7));
     std::vector<std::uint8_t> Long(8 << 10, 77);
     Runner->populateFeatures(std::pair{"x", Span<const std::uint8_t>(Long)});
@@ -435,7 +434,7 @@ TEST_P(Conformance, EachRunnerHasASessionOfItsOwn) {
 
 TEST_P(Conformance, OnceWarmNoMessageAllocates) {
   if (GetParam().isByGRPC())
-    GTEST_SKIP() << "gRPC itself takes memory for each message";
+    GTEST_SKIP() << "gRPC itself allocates memory for each message";
   std::vector<float> Embedding = randomValues<float>(300);
   std::ranges::replace_if(
       Embedding, [](float V) { return std::isnan(V); }, 1.0f);
@@ -466,7 +465,7 @@ TEST_P(Conformance, OnceWarmNoMessageAllocates) {
     EXPECT_EQ(Allocations, 0u);
     return;
   }
-  // As many for each message, however many there were before.
+  // Each message allocates equally often.
   AllocationCounter Again;
   for (int I = 0; I < Messages; ++I)
     AllRight &= Ask(1000 + I);

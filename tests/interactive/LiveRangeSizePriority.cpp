@@ -8,9 +8,8 @@
 ///
 /// \file
 /// A plug-in for stock clang and llc that replaces the priority advisor of the
-/// greedy register allocator: a live range's priority is its size, which the
-/// interactive advisor calls `li_size`. No option chooses it, loading is
-/// enough:
+/// greedy register allocator: a live range's priority is its size, `li_size` in
+/// the interactive advisor. Loading the plug-in is enough:
 ///
 ///     clang-22 -O2 -fplugin=LiveRangeSizePriority.so -c x.c
 ///
@@ -62,14 +61,14 @@ public:
   }
 };
 
-/// The pass manager makes the analysis by its entry in the registry.
+/// The pass manager creates the analysis through its registry entry.
 struct Replacement {
   Replacement() {
     PassRegistry &Registry = *PassRegistry::getPassRegistry();
     initializeRegAllocPriorityAdvisorAnalysisLegacyPass(Registry);
     const PassInfo *Entry =
         Registry.getPassInfo(&RegAllocPriorityAdvisorAnalysisLegacy::ID);
-    // LLVM has no other way to put an analysis in another's place.
+    // LLVM offers no other way to replace an analysis.
     const_cast<PassInfo *>(Entry)->setNormalCtor(
         []() -> Pass * { return new Analysis; });
   }

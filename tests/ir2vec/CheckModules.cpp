@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ir2vec-check VOCABULARY.json MODULE.bc...: of each module, the embeddings of
-/// instructions, functions and the whole are compared with LLVM's; then -Oz
-/// runs on it, and after each of its passes what was counted before is compared
-/// with what is there. tests/python/test_ir2vec.py gives it real programs.
+/// ir2vec-check VOCABULARY.json MODULE.bc...: for each module, compares the
+/// embeddings of instructions, functions and the module with LLVM's; then runs
+/// -Oz and, after each pass, compares the cached counts with fresh ones.
+/// tests/python/test_ir2vec.py runs it on real programs.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ namespace {
   std::exit(1);
 }
 
-/// Returns how many embeddings were compared.
+/// Returns the number of compared embeddings.
 std::size_t compareWithLLVM(llvm::Module &M,
                             const EmbeddingVocabulary &Vocabulary,
                             const llvm::ir2vec::Vocabulary &LLVMs,
@@ -73,18 +73,19 @@ std::size_t compareWithLLVM(llvm::Module &M,
   return Compared;
 }
 
-/// Watches passes, and what is known of functions after each.
+/// Observes passes and checks the cached counts after each.
 class Watch {
 public:
   Watch(llvm::Module &M, const EmbeddingVocabulary &Vocabulary,
         EmbeddingOptions Options)
       : M(M), Managers(&Instrumentation), Embedder(Vocabulary, Options) {
-    // Most passes run on one function or a few, and so the more often the
-    // larger the module; in a large one these are held against what they run on
-    // alone.
+    // The larger the module, the more often passes run, most of them on one
+    // function or a few. In a large module, check only the functions that the
+    // pass ran on.
     constexpr std::uint64_t Large = 20000;
     IsLarge = EntityHistogram::of(M).instructions() > Large;
-    // Comes before the check, which would find what it says of LLVM.
+    // Registered before the check, which would otherwise see InstCombine's
+    // stale counts.
     ModuleEmbedder::distrustInstCombine(Instrumentation, Managers.Functions);
     Instrumentation.registerAfterPassCallback(
         [this](StringRef Pass, llvm::Any IR, const llvm::PreservedAnalyses &) {
@@ -103,14 +104,13 @@ public:
 
   std::size_t checks() const { return Checks; }
   std::size_t passes() const { return Passes.size(); }
-  /// How many functions were counted, and how many would have been without
-  /// anything known of them.
+  /// The number of functions counted, and the number without a cache.
   std::size_t counted() const { return Embedder.functionsCounted(); }
   std::size_t asked() const { return Asked; }
 
 private:
   void check(StringRef Pass, const llvm::Any &IR) {
-    // Within a function's loops, it is told only after the last of them.
+    // The loop adaptor invalidates function analyses only after the last loop.
     if (llvm::any_cast<const llvm::Loop *>(&IR))
       return;
     Passes.insert(Pass);
@@ -132,7 +132,7 @@ private:
       fail(M.getModuleIdentifier() + ": after " + Pass + ": " + E.str());
     for (const llvm::Function &F : M)
       Asked += !F.isDeclaration();
-    // Whoever is asked for the whole gets the whole.
+    // The histogram of the module must be up to date.
     if (Embedder.histogram(M, Managers.Functions) !=
         EntityHistogram::of(M, Embedder.options().Kind))
       fail(M.getModuleIdentifier() + ": after " + Pass + ": outdated");

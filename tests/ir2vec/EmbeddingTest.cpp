@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Embeddings of small modules in which everything occurs that counts, against
-/// LLVM's; of changing modules; and what is made of their size.
+/// Embeddings of small modules that have everything that counts, compared with
+/// LLVM's; embeddings of changing modules; normalizations.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,9 +34,9 @@ using MLBridge::test::AnalysisManagers;
 
 namespace {
 
-// Blocks that cannot be reached, one of them in a cycle, one with an edge into
-// the rest, and all in the order in which counting meets them; values from
-// blocks that come later; what is not counted; every kind of operand.
+// Unreachable blocks, one in a cycle, one with an edge into the rest, all in
+// the order in which they are visited; values from later blocks; uncounted
+// instructions; every kind of operand.
 constexpr char Everything[] = R"(
 %Pair = type { i32, ptr }
 @Global = global i32 7
@@ -117,7 +117,7 @@ define internal i32 @twice(i32 %x) {
 }
 )";
 
-/// A vocabulary with a random vector for each entity, in a file that goes.
+/// A vocabulary with a random vector for each entity, in a temporary file.
 class EmbeddingTest : public testing::Test {
 protected:
   static constexpr unsigned Dimension = 75;
@@ -212,7 +212,7 @@ protected:
   llvm::LLVMContext Context;
 };
 
-TEST_F(EmbeddingTest, IsLLVMs) {
+TEST_F(EmbeddingTest, AgreesWithLLVM) {
   std::unique_ptr<llvm::Module> M = parse(Everything);
   ASSERT_TRUE(M);
   expectLLVMs(*M);
@@ -223,16 +223,17 @@ TEST_F(EmbeddingTest, CountsWhatCanBeReached) {
   ASSERT_TRUE(M);
   const llvm::Function &Odd = *M->getFunction("odd");
   const EntityHistogram Histogram = EntityHistogram::of(Odd);
-  // All but the three in dead and dead2; nor is the pseudo probe among LLVM's.
+  // All but the three in dead and dead2; LLVM does not count pseudo probes
+  // either.
   EXPECT_EQ(Histogram.instructions(), Odd.getInstructionCount() - 3);
   EXPECT_EQ(Histogram[entity("Fence")], 1);
   EXPECT_EQ(Histogram[entity("Call")], 2);
   EXPECT_EQ(Histogram[entity("ICMP_slt")], 1);
   EXPECT_EQ(Histogram[entity("FCMP_olt")], 1);
-  // Of @odd, @callee twice; @Alias is a pointer.
+  // @odd once and @callee twice; @Alias counts as a pointer.
   EXPECT_EQ(Histogram[entity("Function")], 3);
 
-  // All can be reached, most only through blocks that come later.
+  // Every block is reachable, most only through later blocks.
   std::string Body = "define void @f(i1 %c) {\nb0:\n  br label %b19\n";
   for (int I = 1; I != 20; ++I)
     Body += "b" + std::to_string(I) + ":\n  br i1 %c, label %b" +
@@ -243,7 +244,7 @@ TEST_F(EmbeddingTest, CountsWhatCanBeReached) {
 }
 
 TEST_F(EmbeddingTest, FlowIsBounded) {
-  // x = x + x, again and again: 2^N paths to the first.
+  // x = x + x, repeated: 2^N paths to the first.
   constexpr int Length = 5000;
   std::string Body = "define i32 @f(i32 %x0) {\n";
   for (int I = 1; I <= Length; ++I)
@@ -273,7 +274,7 @@ TEST_F(EmbeddingTest, FlowFollowsDefinitions) {
   ASSERT_TRUE(M);
   const EntityHistogram Flow =
       EntityHistogram::of(*M->getFunction("twice"), EmbeddingKind::FlowAware);
-  // ret: 1; b: 1 + 0.2; a: 1 + 2 * 0.2 * 1.2, and its two operands.
+  // ret: 1; b: 1 + 0.2; a: 1 + 2 * 0.2 * 1.2, the weight of both its operands.
   EXPECT_DOUBLE_EQ(Flow[entity("Ret")], 1);
   EXPECT_DOUBLE_EQ(Flow[entity("Add")], 1.2 + 1.48);
   EXPECT_DOUBLE_EQ(Flow[entity("Variable")], 2 * 1.48);
@@ -320,15 +321,15 @@ TEST_F(EmbeddingTest, CountsOnlyWhatChanged) {
   };
   ExpectCounted(3);
   ExpectCounted(0);
-  // Nothing to vectorize.
+  // SLP finds nothing to vectorize.
   Run("function(slp-vectorizer)");
   ExpectCounted(0);
-  // (x + x) + (x + x) alone.
+  // InstCombine changes (x + x) + (x + x).
   Run("function(instcombine)");
   ExpectCounted(2);
   Run("function(instcombine)");
   ExpectCounted(0);
-  // @twice is used by nobody; a pass of the module may have changed anything.
+  // @twice is unused; a module pass may have changed anything.
   Run("globaldce");
   EXPECT_EQ(M->getFunction("twice"), nullptr);
   ExpectCounted(2);
@@ -372,19 +373,19 @@ TEST_F(EmbeddingTest, CountsNothingAgainForAttributes) {
                 *M->getFunction("odd")),
             nullptr);
   EXPECT_EQ(Counted(), 0U);
-  // Nor of what nobody has asked for in between.
+  // Nor for functions that were not queried in between.
   M->getFunction("strlen")->removeFnAttr(llvm::Attribute::NoFree);
   Run("inferattrs");
   M->getFunction("strlen")->removeFnAttr(llvm::Attribute::NoFree);
   Run("inferattrs");
   EXPECT_EQ(Counted(), 0U);
-  // What runs after it may change all.
+  // A later pass may change everything.
   M->getFunction("strlen")->removeFnAttr(llvm::Attribute::NoFree);
   Run("inferattrs,function(instcombine)");
   EXPECT_EQ(Counted(), 3U);
 }
 
-TEST_F(EmbeddingTest, TellsOfAPassThatHidesWhatItDid) {
+TEST_F(EmbeddingTest, ReportsAPassThatHidesItsChange) {
   std::unique_ptr<llvm::Module> M = parse(Everything);
   ASSERT_TRUE(M);
   ModuleEmbedder Embedder(*Vocabulary, {});
@@ -393,7 +394,7 @@ TEST_F(EmbeddingTest, TellsOfAPassThatHidesWhatItDid) {
   Managers.registerLLVMs();
   static_cast<void>(Embedder.histogram(*M, Managers.Functions));
   EXPECT_FALSE(Embedder.verify(*M, Managers.Functions));
-  // What such a pass would do.
+  // Change the module as such a pass would.
   llvm::Instruction &Add = M->getFunction("twice")->getEntryBlock().front();
   Add.setOperand(0, llvm::ConstantInt::get(Add.getType(), 1));
   Error E = Embedder.verify(*M, Managers.Functions);

@@ -1,4 +1,4 @@
-//===- LLVMEmbedder.h - Embeddings by LLVM itself ---------------*- C++ -*-===//
+//===- LLVMEmbedder.h - Embeddings computed by LLVM -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What ours is held against: LLVM's own embeddings, by a vocabulary that LLVM
-/// has read itself, and a set of analysis managers.
+/// The reference for our embeddings: LLVM's own, from a vocabulary that LLVM
+/// has read, and a set of analysis managers.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,14 +30,14 @@
 
 namespace MLBridge::test {
 
-/// All analyses of LLVM, for passes that \p Instrumentation watches.
+/// All of LLVM's analyses, for passes that \p Instrumentation observes.
 struct AnalysisManagers {
   explicit AnalysisManagers(
       llvm::PassInstrumentationCallbacks *Instrumentation = nullptr)
       : Builder(nullptr, llvm::PipelineTuningOptions(), std::nullopt,
                 Instrumentation) {}
 
-  /// After the caller has registered its own.
+  /// Call after registering your own analyses.
   void registerLLVMs() {
     Builder.registerModuleAnalyses(Modules);
     Builder.registerCGSCCAnalyses(CallGraphs);
@@ -53,15 +53,15 @@ struct AnalysisManagers {
   llvm::ModuleAnalysisManager Modules;
 };
 
-/// LLVM's vocabulary, as -ir2vec-vocab-path reads it from \p Path. Invalid, and
-/// an error of the module's context, if it cannot.
+/// LLVM's vocabulary, read from \p Path as -ir2vec-vocab-path does. On failure
+/// it is invalid and the module's context has the error.
 inline llvm::ir2vec::Vocabulary readByLLVM(const std::string &Path,
                                            llvm::Module &M) {
   auto &Options = llvm::cl::getRegisteredOptions();
   auto Found = Options.find("ir2vec-vocab-path");
   if (Found == Options.end())
     return {};
-  // There may have been another file.
+  // The option may have been given before.
   Found->second->reset();
   if (Found->second->addOccurrence(1, "ir2vec-vocab-path", Path))
     return {};
@@ -70,8 +70,8 @@ inline llvm::ir2vec::Vocabulary readByLLVM(const std::string &Path,
   return llvm::IR2VecVocabAnalysis().run(M, MAM);
 }
 
-/// Whether two embeddings are the same to 1e-5 of each element, or, where one
-/// is what large numbers leave of each other, to 1e-12 of the largest.
+/// True if each element agrees to 1e-5, or to 1e-12 of the largest element
+/// where large numbers cancel.
 inline bool isSame(llvm::ArrayRef<float> Ours,
                    const llvm::ir2vec::Embedding &LLVMs) {
   if (Ours.size() != LLVMs.size())

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a vocabulary file may be, what is said of one that is none, and the
-/// hash by which models name theirs.
+/// Valid vocabulary files, the errors for invalid ones, and the hash by which
+/// models identify their vocabulary.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ constexpr char Small[] = R"({
   "Types": {"VoidTy": [2, 4], "IntegerTy": [-2, 0]},
   "Arguments": {"Variable": [10, 0], "ICMP_eq": [5, 5]}
 })";
-// As tests/python/test_ir2vec.py has it.
+// The same hash as in tests/python/test_ir2vec.py.
 constexpr char SmallHash[] =
     "sha256:"
     "524105d716a09a7ed11b4f23e6a62cc4062aab99367e36241875041ee2d14ce3";
@@ -105,15 +105,15 @@ TEST(EmbeddingVocabulary, HashesWhatItMeans) {
   Expected<EmbeddingVocabulary> V = parse(Small);
   ASSERT_TRUE(V);
   EXPECT_EQ(V->hash(), SmallHash);
-  // Another order, other digits, vectors of zero and other sections.
+  // Other order and digits, zero vectors, an unknown section.
   Expected<EmbeddingVocabulary> Same = parse(
       R"({"Arguments":{"ICMP_eq":[5e0,5.0],"Variable":[1e1,-0.0]},"more":[1],
           "Types":{"IntegerTy":[-2,0.0],"VoidTy":[2,4],"ArrayTy":[0,-0.0]},
           "Opcodes":{"Ret":[0.25,-30],"Add":[1,2]}})");
   ASSERT_TRUE(Same) << Same.message();
   EXPECT_EQ(Same->hash(), V->hash());
-  // Another number, an entity more (though LLVM does not know it), another
-  // section.
+  // A different number, an additional entity (unknown to LLVM), an entity in
+  // another section.
   for (const char *Text :
        {R"({"Opcodes":{"Add":[1,2],"Ret":[0.25,-30.000000000000004]},
             "Types":{"VoidTy":[2,4],"IntegerTy":[-2,0]},
@@ -166,7 +166,7 @@ TEST(EmbeddingVocabulary, RefusesWhatIsNoVocabulary) {
               Malformed, "");
   expectError(R"({"Opcodes":{"add":[1]},"Types":{},"Arguments":{}})", Mismatch,
               "such as Opcodes.Ret, found none of them");
-  // LLVM's parser would go down as far, and off the end of the stack.
+  // LLVM's parser would recurse as deep and overflow the stack.
   expectError(std::string(10'000'000, '['), Malformed,
               "nested more than 16 deep");
   expectError("{\"a\":\"" + std::string(100, '[') + "\"}", Mismatch,
@@ -186,12 +186,12 @@ TEST(EmbeddingVocabulary, SaysWhyAFileCannotBeRead) {
 
   const std::string Path =
       Folder + "/mlbridge-ir2vec-" + std::to_string(::getpid());
-  // Nobody writes to it, and nobody waits for that.
+  // A FIFO without a writer, on which a read would block.
   ASSERT_EQ(::mkfifo(Path.c_str(), 0600), 0);
   EXPECT_EQ(EmbeddingVocabulary::load(Path).code(), ErrorCode::InvalidArgument);
   ASSERT_EQ(::unlink(Path.c_str()), 0);
 
-  // A file of holes.
+  // A sparse file.
   const int File = ::open(Path.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600);
   ASSERT_GE(File, 0);
   ASSERT_EQ(::ftruncate(File, EmbeddingVocabulary::MaxFileSize + 1), 0);

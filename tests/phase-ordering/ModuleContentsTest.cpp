@@ -1,4 +1,4 @@
-//===- ModuleContentsTest.cpp - One module in the place of another --------===//
+//===- ModuleContentsTest.cpp - Replacing a module's contents -------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A module that has the contents of its changed copy is that copy, to the
-/// letter and to LLVM's verifier.
+/// replaceContents(): afterwards the module prints like its changed copy and
+/// passes LLVM's verifier.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -113,7 +113,7 @@ TEST_F(ModuleContentsTest, AModuleBecomesItsChangedCopy) {
   ASSERT_TRUE(M);
   Module *const Before = M.get();
   std::unique_ptr<Module> Copy = CloneModule(*M);
-  // What passes do: something goes, something comes, something is renamed.
+  // Change what passes change: remove, add and rename.
   Copy->getFunction("kept")->setName("kept.1");
   Copy->getFunction("nowhere")->eraseFromParent();
   Copy->getFunction("local")->removeFnAttr(Attribute::NoInline);
@@ -131,7 +131,7 @@ TEST_F(ModuleContentsTest, AModuleBecomesItsChangedCopy) {
   std::string Problem;
   raw_string_ostream OS(Problem);
   EXPECT_FALSE(verifyModule(*M, &OS)) << Problem;
-  // Names are found, and what is of the module is of this one.
+  // Symbols are found and belong to this module.
   ASSERT_TRUE(M->getFunction("kept.1"));
   EXPECT_FALSE(M->getFunction("kept"));
   EXPECT_EQ(M->getFunction("first")->getParent(), M.get());

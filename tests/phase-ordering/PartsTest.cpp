@@ -1,4 +1,4 @@
-//===- PartsTest.cpp - What phase ordering reads and counts ---------------===//
+//===- PartsTest.cpp - Parts of phase ordering ----------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Action spaces, rewards and the options of a reset: what is taken, and what
-/// is said of the rest. Counts and features of a small module.
+/// Action spaces, rewards and reset options: valid input and error messages.
+/// Counts and features of a small module.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -56,7 +56,7 @@ TEST(ActionSpace, ReadsJSON) {
   EXPECT_FALSE(Space.doesAs(*ActionSpace::load("oz")));
 }
 
-TEST(ActionSpace, HasThreeOfItsOwn) {
+TEST(ActionSpace, HasThreeBuiltIn) {
   for (const char *Name : {"oz", "odg", "passes"}) {
     Expected<ActionSpace> Space = ActionSpace::load(Name);
     ASSERT_TRUE(Space) << Space.takeError().str();
@@ -100,7 +100,7 @@ TEST(RewardFunction, IsAWeightedSumOfShares) {
   const Measurements State{.Instructions = 9, .TextSize = 80, .Cycles = 25};
   EXPECT_DOUBLE_EQ(Reward->value(State, Reference), -(8 + 2.5));
   EXPECT_DOUBLE_EQ(Reward->value(Reference, Reference), -15);
-  // Of a module without code, nothing is a share.
+  // In a module without code, every share is 0.
   const Measurements Nothing{.Instructions = 0, .TextSize = 0, .Cycles = 0};
   EXPECT_DOUBLE_EQ(Reward->value(Nothing, Nothing), 0);
 }

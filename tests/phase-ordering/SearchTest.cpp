@@ -1,4 +1,4 @@
-//===- SearchTest.cpp - Which sequences are tried -------------------------===//
+//===- SearchTest.cpp - Searching for sequences ---------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A policy's answers, what is refused of them, and what a search makes of
-/// them, on a module that each action makes smaller.
+/// The policy's replies, their errors, and what a search makes of them, on a
+/// module that each action shrinks.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +37,8 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Each action leaves fewer functions than the one before, the first as many as
-/// -Oz must leave.
+/// Each action leaves fewer functions than the one before; the first leaves as
+/// many as -Oz must.
 constexpr char Space[] = R"json({"name": "fewer", "actions": [
   {"name": "four", "pipeline": ""},
   {"name": "three",
@@ -67,7 +67,7 @@ constexpr char Code[] = R"(
     ret i32 %y
   })";
 
-/// What cannot be compiled, and what nobody needs.
+/// Code that cannot be compiled, and that is dead.
 constexpr char Nonsense[] = R"(
   define internal void @bad() {
     call void asm sideeffect "nonsense", ""()
@@ -102,7 +102,7 @@ protected:
     return Found ? Found->Sizes.TextSize.value_or(0) : 0;
   }
 
-  /// A policy that answers \p Values to each request.
+  /// Searches with a policy that replies \p Values to each request.
   Expected<SearchResult> find(std::vector<float> Values, SearchOptions How) {
     FunctionRunner Runner([&](const FeatureSet &, Deadline, FeatureSet &Out) {
       ++Asked;
@@ -148,15 +148,15 @@ TEST_F(SearchTest, TriesTheMostValuedActionsFirst) {
               Found->Sequence ? sizeOf(*Found->Sequence) : Stock);
     return Found->Sequence;
   };
-  // The first is no smaller than -Oz, which goes before.
+  // The first action is no smaller than -Oz, so -Oz wins.
   EXPECT_EQ(Try(1), std::nullopt);
   EXPECT_EQ(Try(2), ActionSequence{2});
   EXPECT_EQ(Try(3), ActionSequence{3});
-  // The last one is not as small.
+  // Action 0, tried last, is larger than action 3.
   EXPECT_EQ(Try(4), ActionSequence{3});
   EXPECT_EQ(Try(9), ActionSequence{3});
   EXPECT_EQ(Asked, 5U);
-  // Of equal values, the first action.
+  // Of equal values, the first action wins.
   EXPECT_EQ(find({0, 1, 1, 1}, {1, 0, 0})->Sequence, ActionSequence{1});
 }
 
@@ -166,7 +166,7 @@ TEST_F(SearchTest, LooksAhead) {
   std::vector<float> Values{0};
   FunctionRunner Runner([&](const FeatureSet &In, Deadline, FeatureSet &Out) {
     ++Asked;
-    // The fewer functions, the better.
+    // The fewer functions, the higher the value.
     Values[0] = -(*In.find("counts")->as<float>())[0];
     Out.set("value", Values);
     return Error::success();
@@ -175,11 +175,11 @@ TEST_F(SearchTest, LooksAhead) {
   auto Outcome = [&](std::uint16_t Action) { return Of->view({Action}); };
   Expected<std::uint16_t> Best = lookAhead(Outcome, 3, Policy);
   ASSERT_TRUE(Best) << Best.takeError().str();
-  // The last action leaves fewer still, and is not looked at.
+  // Action 3 leaves even fewer, but is not looked at.
   EXPECT_EQ(*Best, 2);
   EXPECT_EQ(Asked, 3U);
 
-  // A search has it first, and then the others in their order.
+  // A search tries that action first, then the others in order.
   Expected<SearchResult> One = search(*Of, Policy, Settings, {.Rollouts = 1});
   ASSERT_TRUE(One) << One.takeError().str();
   EXPECT_THAT(One->Sequence, testing::Optional(ElementsAre(2)));
@@ -217,7 +217,7 @@ TEST_F(SearchTest, DrawsTheSameSequencesByTheSameSeed) {
 TEST_F(SearchTest, InfiniteValuesAreCertainOrNever) {
   constexpr float Infinity = std::numeric_limits<float>::infinity();
   Settings.Steps = 3;
-  // By what is certain there is a smaller one, which is never taken.
+  // Some other sequence is smaller, but must never be drawn.
   for (unsigned Seed = 0; Seed < 4; ++Seed) {
     Expected<SearchResult> Certain =
         find({-Infinity, -Infinity, 0, -Infinity}, {10, 0, Seed});
@@ -236,7 +236,7 @@ TEST_F(SearchTest, InfiniteValuesAreCertainOrNever) {
                 "found NaN"));
 }
 
-TEST_F(SearchTest, OneThatFailsIsNotTheEnd) {
+TEST_F(SearchTest, GoesOnAfterAFailure) {
   load(std::string(Code) + Nonsense);
   for (unsigned Steps : {1U, 2U}) {
     Settings.Steps = Steps;
@@ -252,7 +252,7 @@ TEST_F(SearchTest, OneThatFailsIsNotTheEnd) {
   }
 }
 
-TEST_F(SearchTest, AnswersAreChecked) {
+TEST_F(SearchTest, RepliesAreChecked) {
   FeatureSet Reply;
   FunctionRunner Runner([&](const FeatureSet &, Deadline, FeatureSet &Out) {
     for (const TensorView &Tensor : Reply.tensors())

@@ -1,4 +1,4 @@
-//===- AllocationCounter.cpp - Counts heap requests -----------------------===//
+//===- AllocationCounter.cpp - Counts heap allocations --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,7 +20,7 @@
 #endif
 
 static thread_local std::size_t Allocations = 0;
-/// How many more are to succeed before one fails; below 0: all do.
+/// How many more allocations succeed before one fails; if negative, all do.
 static thread_local std::ptrdiff_t UntilFailure = -1;
 
 #ifdef MLBRIDGE_SANITIZED
@@ -38,15 +38,15 @@ void ignoreFree(const volatile void *) {}
 
 #else
 
-// These replace glibc's for the whole test program; operator new ends here
-// too. What they call has the names that glibc gave it.
+// These replace glibc's functions in the whole test program; operator new calls
+// them, too. glibc exports its own under the names below.
 extern "C" {
 void *__libc_malloc(std::size_t);
 void *__libc_calloc(std::size_t, std::size_t);
 void *__libc_realloc(void *, std::size_t);
 void *__libc_memalign(std::size_t, std::size_t);
 
-/// Counts, and says whether this one is to succeed.
+/// Counts an allocation; returns false if it must fail.
 static bool grant() {
   ++Allocations;
   if (UntilFailure < 0)

@@ -1,4 +1,4 @@
-//===- AllocationCounter.h - Counts heap requests ---------------*- C++ -*-===//
+//===- AllocationCounter.h - Counts heap allocations ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AllocationCounter: how often this thread asked for heap memory, through
-/// whatever function, since the counter was made. Also under sanitizers.
-/// AllocationFailure: memory that runs out for this thread.
+/// AllocationCounter counts the calling thread's heap allocations, by any
+/// function, since its construction; it also works under sanitizers.
+/// AllocationFailure makes one allocation of the calling thread fail.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,12 +25,13 @@ public:
   std::size_t count() const { return total() - Start; }
 
 private:
-  /// Since this thread began.
+  /// Allocations of this thread since it started.
   static std::size_t total();
   std::size_t Start = total();
 };
 
-/// While it lives, one request of this thread's fails: the one \p After others.
+/// While it lives, one allocation of this thread fails: the one after \p After
+/// others.
 class AllocationFailure {
 public:
   explicit AllocationFailure(std::size_t After);
@@ -38,13 +39,13 @@ public:
   AllocationFailure(const AllocationFailure &) = delete;
   AllocationFailure &operator=(const AllocationFailure &) = delete;
 
-  /// Whether that request has come.
+  /// True once that allocation has failed.
   bool hasHappened() const;
-  /// Not under sanitizers, whose memory is their own.
+  /// False under sanitizers, which replace the allocator.
   static bool isPossible();
 };
 
-/// How often \p Round asks for memory in ten rounds, after three to warm up.
+/// The number of allocations in ten calls of \p Round, after three to warm up.
 template <typename F> std::size_t allocationsOnceWarm(F Round) {
   for (int I = 0; I < 3; ++I)
     Round();

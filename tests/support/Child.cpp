@@ -1,4 +1,4 @@
-//===- tests/support/Child.cpp - A process of the test's own ----*- C++ -*-===//
+//===- tests/support/Child.cpp - A forked child process ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -29,7 +29,7 @@ Child::Child(const std::function<int()> &Main) {
   }
   if (Pid != 0)
     return;
-  // No test may leave a process behind, whatever happens to it.
+  // The child dies with the test, however the test ends.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != Parent)
     ::_exit(1);

@@ -1,4 +1,4 @@
-//===- tests/support/Child.h - A process of the test's own ------*- C++ -*-===//
+//===- tests/support/Child.h - A forked child process -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Child: a forked process that a fault test stops, kills and reaps.
+/// Child: a forked process that a test can stop, kill and reap.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,9 @@
 
 namespace MLBridge::test {
 
-/// Runs a function in a forked process, which then exits with its result. The
-/// test must have no other threads. Destroying it kills and reaps it.
+/// Runs a function in a forked process, which exits with the function's result.
+/// The test must have no other threads. The destructor kills and reaps the
+/// process.
 class Child {
 public:
   explicit Child(const std::function<int()> &Main);
@@ -32,14 +33,15 @@ public:
   void signal(int Number) const;
   /// Sends SIGKILL and reaps.
   void kill();
-  /// Waits until it exits: its status, or 128 + the signal that ended it.
+  /// Waits for the exit; returns the status, or 128 + the signal that ended the
+  /// process.
   int wait();
 
 private:
   pid_t Pid;
 };
 
-/// Numbers of this process's open descriptors, and of its resident memory.
+/// This process's number of open descriptors, and its resident memory in bytes.
 std::size_t countOpenDescriptors();
 std::size_t residentBytes();
 

@@ -1,4 +1,4 @@
-//===- Damage.h - Files that change and look the same -----------*- C++ -*-===//
+//===- Damage.h - Changes a file unnoticeably -------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// damageUnseen(): to see whether a file is read once more.
+/// damageUnseen(): shows whether a file is read again.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 namespace MLBridge::test {
 
-/// Overwrites what is in \p File, which keeps its inode, its size and its time.
+/// Overwrites the contents of \p File, but keeps its inode, size and time.
 inline void damageUnseen(const std::filesystem::path &File) {
   const auto Time = std::filesystem::last_write_time(File);
   const std::string Damage(std::filesystem::file_size(File), '\xff');

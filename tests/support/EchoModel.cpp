@@ -1,4 +1,4 @@
-//===- EchoModel.cpp - A model that answers what it is asked --------------===//
+//===- EchoModel.cpp - A model that echoes its features -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -67,15 +67,14 @@ void EchoModel::run() {
         Server->next(Deadline::in(std::chrono::milliseconds(20)));
     if (!Q)
       continue;
-    std::string_view Wish;
+    std::string_view Command;
     for (const TensorView &T : Q->Features)
       if (T.Name == Control && T.Type == ElementType::String)
-        Wish = T.text();
-    // What a reply could not be sent to is gone, which the test will see at
-    // its own end.
-    if (Wish == "fail")
+        Command = T.text();
+    // Ignore a failure to send: the test sees it on its own side.
+    if (Command == "fail")
       (void)bool(Server->replyError("the weights are missing"));
-    else if (Wish == "defer")
+    else if (Command == "defer")
       (void)bool(Server->replyDeferred("not my decision"));
     else
       (void)bool(Server->reply(Q->Features));

@@ -1,4 +1,4 @@
-//===- EchoModel.h - A model that answers what it is asked ------*- C++ -*-===//
+//===- EchoModel.h - A model that echoes its features -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A model side in a thread of the test: it answers with the features it was
-/// asked about, unless one of them says otherwise (see EchoModel::Control).
+/// The model side in a thread of the test. It replies with the features of the
+/// request, unless one of them is EchoModel::Control.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@
 
 namespace MLBridge::test {
 
-/// A fresh directory that is removed with everything in it.
+/// A fresh directory; the destructor removes it and its contents.
 class TemporaryDirectory {
 public:
   TemporaryDirectory();
@@ -40,15 +40,14 @@ private:
 
 class EchoModel {
 public:
-  /// A feature of this name (a string) tells the model what to do instead of
-  /// echoing: "fail" or "defer".
+  /// A string feature of this name replaces the echo: "fail" or "defer".
   static constexpr std::string_view Control = "control";
 
   explicit EchoModel(std::string Name, ModelServerOptions Options = {});
   explicit EchoModel(std::unique_ptr<ModelServer> Server);
   ~EchoModel();
 
-  /// Ends the thread; the server itself is still there to be asked.
+  /// Ends the thread; the server can still be used.
   ModelServer &stop();
 
 private:

@@ -1,4 +1,4 @@
-//===- GRPCLeaks.cpp - What gRPC keeps for good ---------------------------===//
+//===- GRPCLeaks.cpp - Leaks of gRPC --------------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The library that looks up names for gRPC keeps a few bytes, once.
+/// Suppresses the few bytes that gRPC's name resolver (c-ares) never frees.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- GRPCSanitizers.h - Where gRPC cannot be looked at --------*- C++ -*-===//
+//===- GRPCSanitizers.h - Skips gRPC tests under TSan -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Skips a test that uses gRPC under TSan. GRPCRequestQueueTest.cpp, which uses
-/// none of it, has what our two threads do to each other.
+/// Skips a test that uses gRPC under TSan. GRPCRequestQueueTest.cpp, which does
+/// not use gRPC, covers what our own two threads share.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 
 #define MLBRIDGE_SKIP_GRPC_UNDER_TSAN()                                        \
   if (MLBRIDGE_UNDER_TSAN)                                                     \
-  GTEST_SKIP() << "the system's gRPC is not instrumented: TSan would not see " \
-                  "how it hands memory from one thread to another"
+  GTEST_SKIP() << "the system's gRPC is not instrumented, so TSan does not "   \
+                  "see its synchronisation"
 
 #endif // MLBRIDGE_TESTS_SUPPORT_GRPCSANITIZERS_H

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What tests of a SerDes need in place of a transport: memory that is exactly
-/// as large and as aligned as one promises, so that sanitizers see every byte
-/// too many, and a comparison of tensors.
+/// SerDes tests use this in place of a transport: message memory of exactly the
+/// promised size and alignment, so that sanitizers see every access out of
+/// bounds, and a comparison of tensors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,15 +25,15 @@
 
 namespace MLBridge::test {
 
-/// A message in memory as transports lend it.
+/// A message in memory, laid out as a transport lends it.
 class Message {
 public:
-  /// Room for \p Size bytes.
   explicit Message(std::size_t Size)
       : Size(Size), Memory(static_cast<std::byte *>(::operator new(
                         BaseSerDes::MessageOffset + Size + BaseSerDes::Padding,
                         Alignment))) {
-    // What is in the padding must not matter; brackets are the most tempting.
+    // The contents of the padding must not matter; brackets are the likeliest
+    // to mislead a parser.
     std::byte *Padding = Memory.get() + BaseSerDes::MessageOffset + Size;
     for (std::size_t I = 0; I < BaseSerDes::Padding; ++I)
       Padding[I] = std::byte("}]"[I % 2]);
@@ -65,8 +65,8 @@ private:
   std::unique_ptr<std::byte, Delete> Memory;
 };
 
-/// Whether \p Reader takes what \p Writer makes of \p Tensors in the memory of
-/// \p Region, within the size that it promised.
+/// True if \p Writer serializes \p Tensors into \p Region within the size that
+/// it promised, and \p Reader accepts the message.
 inline bool passes(BaseSerDes &Writer, BaseSerDes &Reader,
                    Span<const TensorView> Tensors, Message &Region) {
   Writer.cleanUp();
@@ -78,7 +78,7 @@ inline bool passes(BaseSerDes &Writer, BaseSerDes &Reader,
          Reader.deserialize(Region.bytes().subspan(0, *Size));
 }
 
-/// The message of \p Tensors.
+/// Serializes \p Tensors into a message.
 inline Expected<Message> serialize(BaseSerDes &Codec,
                                    Span<const TensorView> Tensors) {
   Codec.cleanUp();
@@ -96,8 +96,8 @@ inline Expected<Message> serialize(BaseSerDes &Codec,
   return Result;
 }
 
-/// How \p B differs from \p A in any bit, or an empty string. The bitstream
-/// has an order of its own, so the order of names does not count.
+/// Returns the first difference in any bit between \p A and \p B, or an empty
+/// string. The order of tensors does not count, since the bitstream sorts them.
 inline std::string difference(Span<const TensorView> A,
                               Span<const TensorView> B) {
   if (A.size() != B.size())

@@ -1,4 +1,4 @@
-//===- ONNXTest.h - What the tests of ONNX models share ---------*- C++ -*-===//
+//===- ONNXTest.h - The fixture of ONNX tests -------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNXTest: a place for models, and the library of ONNX Runtime that the tests
-/// run them with.
+/// ONNXTest: a directory for models and the ONNX Runtime library that runs
+/// them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ namespace MLBridge::test {
 class ONNXTest : public testing::Test {
 protected:
   void SetUp() override {
-    // As in a compiler: by the environment, by the loader, or where CMake has
-    // seen one.
+    // Look for the library where a compiler does: the environment variable, the
+    // loader, the path that CMake found.
     if (!std::getenv("MLBRIDGE_ONNXRUNTIME"))
       Options.Runtime = MLBRIDGE_TEST_ONNXRUNTIME;
     addONNX(Factory, Options);
@@ -51,7 +51,7 @@ protected:
     return Writer;
   }
 
-  /// A model that adds 1 to the float "x" as many times as the int64 "n" says.
+  /// A model that adds 1 to the float "x", "n" times (int64).
   static ONNXWriter addInALoop() {
     ONNXWriter Body, Writer;
     Body.input("i", ElementType::Int64, {})

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The few messages of onnx.proto that the tests need, by their field numbers.
+/// Writes the few messages of onnx.proto that the tests need, by field number.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,7 @@ static std::string field(int Number, const std::string &Value) {
 // ONNX
 //===----------------------------------------------------------------------===//
 
-/// TensorProto.DataType, in the order of ElementType.
+/// TensorProto.DataType, indexed by ElementType.
 static std::int64_t dataType(ElementType Type) {
   static constexpr int Types[] = {3, 5, 6, 7, 2, 4, 12, 13, 1, 11, 9, 8};
   return Types[std::size_t(Type)];
@@ -97,7 +97,7 @@ ONNXWriter &ONNXWriter::sequenceOutput(const std::string &Name,
   return *this;
 }
 
-/// A node, but for its attributes.
+/// A node without its attributes.
 static std::string plainNode(const std::string &Operator,
                              const std::vector<std::string> &Inputs,
                              const std::vector<std::string> &Outputs) {
@@ -198,7 +198,7 @@ ONNXWriter &ONNXWriter::metadata(const std::string &Key,
 }
 
 std::string ONNXWriter::bytes() const {
-  return field(1, std::int64_t(8)) + // The IR's version.
+  return field(1, std::int64_t(8)) + // IR version.
          field(8, field(2, std::int64_t(Opset))) + field(7, graphOf(Graph)) +
          Metadata;
 }

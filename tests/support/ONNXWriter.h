@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNXWriter: small ONNX models for tests, right ones and wrong ones, as files
-/// that any runtime reads.
+/// ONNXWriter: writes small ONNX models, valid and invalid ones, as files.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +24,7 @@ namespace MLBridge::test {
 
 class ONNXWriter {
 public:
-  /// An extent: a number, or a name for one that is free.
+  /// An extent: a number, or the name of a free one.
   using Extent = std::variant<std::int64_t, std::string>;
   using Attribute =
       std::pair<std::string, std::variant<std::int64_t, std::string>>;
@@ -34,7 +33,7 @@ public:
                     const std::vector<Extent> &Extents);
   ONNXWriter &output(const std::string &Name, ElementType Type,
                      const std::vector<Extent> &Extents);
-  /// The same without a shape.
+  /// An input without a shape.
   ONNXWriter &inputOfAnyRank(const std::string &Name, ElementType Type);
   ONNXWriter &outputOfAnyRank(const std::string &Name, ElementType Type);
   /// An output that is a sequence of tensors of \p Type.
@@ -52,10 +51,10 @@ public:
                        const std::vector<float> &Values);
   ONNXWriter &constant(const std::string &Name, const Shape &Dims,
                        const std::vector<std::int64_t> &Values);
-  /// The same as its first elements, of which the others are 0.
+  /// A constant whose first elements are given; the rest are 0.
   ONNXWriter &sparseConstant(const std::string &Name, const Shape &Dims,
                              const std::vector<std::int64_t> &Values);
-  /// A constant whose floats are in \p File, which lies beside the model's.
+  /// A constant whose floats are in \p File, in the model's folder.
   ONNXWriter &externalConstant(const std::string &Name, const Shape &Dims,
                                const std::string &File);
   ONNXWriter &metadata(const std::string &Key, const std::string &Value);
@@ -65,7 +64,7 @@ public:
   }
 
   std::string bytes() const;
-  /// Writes the file \p Path, and returns its name.
+  /// Writes the file \p Path and returns \p Path.
   std::string write(const std::string &Path) const;
 
 private:

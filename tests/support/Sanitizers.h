@@ -1,4 +1,4 @@
-//===- tests/support/Sanitizers.h - What they cannot see --------*- C++ -*-===//
+//===- tests/support/Sanitizers.h - Sanitizers in tests ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Which sanitizer a test runs under, where it matters.
+/// Tells which sanitizer a test runs under.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,7 @@
 #define MLBRIDGE_UNDER_ASAN 0
 #endif
 
-/// For tests whose children start threads, or fork where threads are.
+/// For tests whose children start threads, or that fork with threads running.
 #define MLBRIDGE_SKIP_FORKS_UNDER_TSAN()                                       \
   if (MLBRIDGE_UNDER_TSAN)                                                     \
   GTEST_SKIP() << "TSan ends a child that starts threads"

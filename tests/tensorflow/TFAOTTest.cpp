@@ -1,4 +1,4 @@
-//===- TFAOTTest.cpp - SavedModels as machine code ------------------------===//
+//===- TFAOTTest.cpp - Compiled SavedModels -------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +8,7 @@
 ///
 /// \file
 /// The models of make_models.py, compiled by mlbridge_add_tf_aot_model() and
-/// linked into this program, as built-in models.
+/// linked into this program as built-in models.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -83,7 +83,7 @@ TEST(TFAOT, AnswersAsTensorFlowDoesInPython) {
   const std::size_t Rows = Replies.size() / 15;
   ASSERT_EQ(Requests.size(), Rows * 300);
   ASSERT_GT(Rows, 0u);
-  // Two threads, each with buffers of its own.
+  // Two threads, each with its own buffers.
   std::vector<std::thread> Threads;
   for (int T = 0; T < 2; ++T)
     Threads.emplace_back([&] {

@@ -1,4 +1,4 @@
-//===- TFModelRunnerTest.cpp - SavedModels by TensorFlow ------------------===//
+//===- TFModelRunnerTest.cpp - SavedModels in TensorFlow ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The models of make_models.py by TensorFlow's C API, as compilers ask them.
+/// TFModelRunner with the models of make_models.py.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -66,7 +66,7 @@ template <typename T> std::string failure(Expected<T> Result) {
   return Result.takeError().str();
 }
 
-/// What asking the model for a number ends in.
+/// The error of asking the model for a number.
 std::string failureOf(MLModelRunner &Runner) {
   return failure(Runner.tryEvaluate<float>());
 }
@@ -219,8 +219,8 @@ TEST_F(TFModelRunnerTest, IsASpec) {
               HasSubstr("signature"));
 }
 
-/// TensorFlow has an LLVM of its own, whose options must not meet those of the
-/// compiler's.
+/// TensorFlow contains an LLVM, whose options must not collide with those of
+/// the compiler's LLVM.
 TEST_F(TFModelRunnerTest, LivesBesideACompilersLLVM) {
   if (!*MLBRIDGE_TEST_LLVM)
     GTEST_SKIP() << "there is no libLLVM.so here";
@@ -231,7 +231,7 @@ TEST_F(TFModelRunnerTest, LivesBesideACompilersLLVM) {
   EXPECT_EQ(failureOf(Runner), "success");
 }
 
-/// In a compiler that was not built with it.
+/// In a compiler that was built without TensorFlow.
 TEST_F(TFModelRunnerTest, IsAModule) {
   ::setenv("MLBRIDGE_MODULES", MLBRIDGE_TEST_MODULES, 1);
   RunnerFactory Factory;
@@ -242,7 +242,7 @@ TEST_F(TFModelRunnerTest, IsAModule) {
   EXPECT_EQ((*Runner)->evaluate<float>(), 2.0f);
 }
 
-/// By the C API, from a spec and by the paper's name for it.
+/// Through the C API, from a spec and by the paper's function name.
 TEST_F(TFModelRunnerTest, IsAskedInC) {
   ::setenv("MLBRIDGE_MODULES", MLBRIDGE_TEST_MODULES, 1);
   ::setenv("MLBRIDGE_TENSORFLOW", MLBRIDGE_TEST_TENSORFLOW, 1);
@@ -260,7 +260,7 @@ TEST_F(TFModelRunnerTest, IsAskedInC) {
     EXPECT_EQ(evaluateFloatFeatures(Runner, &Found), MLBridgeStatusSuccess)
         << mlbridgeGetLastErrorMessage();
     EXPECT_EQ(Found, 2.0F);
-    // Another extent than the model has.
+    // Not the extent that the model has.
     ASSERT_EQ(populateFloatFeatures(Runner, "x", X.data(), 2),
               MLBridgeStatusSuccess);
     EXPECT_EQ(evaluateFloatFeatures(Runner, &Found),
@@ -284,7 +284,7 @@ TEST_F(TFModelRunnerTest, RunnersOfTheModuleShareAModel) {
   };
   Expected<float> First = Ask(Factory);
   ASSERT_TRUE(First) << First.message();
-  // Who reads it once more finds no model in it.
+  // Reading the folder again would now fail.
   test::damageUnseen(Folder / "saved_model.pb");
   Expected<float> Second = Ask(RunnerFactory(Factory));
   ASSERT_TRUE(Second) << Second.message();
@@ -379,7 +379,7 @@ protected:
     Runner.populateFeatures(std::pair{"x", X}, std::pair{"n", N});
     return Runner.tryEvaluate<float>();
   }
-  /// More than anybody waits for.
+  /// More iterations than any deadline allows.
   static constexpr std::int64_t Centuries = std::int64_t(1) << 62;
 };
 } // namespace
@@ -387,7 +387,7 @@ protected:
 TEST_F(TFDeadlineTest, ALoopWithoutAnEndIsInterrupted) {
   auto Runner = makeRunner(200ms);
   for (int Round = 0; Round < 3; ++Round) {
-    Runner->setTimeout(30s); // Which is for loading, too.
+    Runner->setTimeout(30s); // Also covers loading.
     EXPECT_EQ(*ask(*Runner, 1, 3), 4);
     Runner->setTimeout(200ms);
     const auto Start = std::chrono::steady_clock::now();
@@ -398,7 +398,7 @@ TEST_F(TFDeadlineTest, ALoopWithoutAnEndIsInterrupted) {
   }
 }
 
-TEST_F(TFDeadlineTest, OthersThatShareTheModelGetTheirAnswers) {
+TEST_F(TFDeadlineTest, OthersThatShareTheModelGetTheirReplies) {
   RunnerFactory Factory;
   addTF(Factory, options());
   const std::string Spec = "tf:" + model("loop").string();
@@ -480,7 +480,7 @@ TEST_F(TFModelRunnerTest, AFolderThatIsNoModelIsRefusedQuickly) {
   EXPECT_LT(std::chrono::steady_clock::now() - Start, 2s);
 }
 
-/// A MetaGraphDef out of a saved_model.pb, in which it is field 2.
+/// The MetaGraphDef in a saved_model.pb: field 2.
 static std::string metaGraph() {
   std::ifstream Stream(model("two") / "saved_model.pb", std::ios::binary);
   std::string File((std::istreambuf_iterator<char>(Stream)), {});
@@ -490,7 +490,7 @@ static std::string metaGraph() {
   return File.substr(At + 1);
 }
 
-/// Whatever the bytes are, reading them ends; under sanitizers, within them.
+/// Reading ends for any bytes; sanitizers see reads out of bounds.
 TEST(SignatureReader, BrokenBytes) {
   const std::string Whole = metaGraph();
   Expected<tf::Signature> Found = tf::readSignature(Whole, "other", "two");
@@ -504,7 +504,7 @@ TEST(SignatureReader, BrokenBytes) {
   for (std::size_t Size = 0; Size < Whole.size(); Size += Step)
     Failed += !tf::readSignature(Whole.substr(0, Size), "other", "two");
   EXPECT_GT(Failed, 0);
-  // The signatures are at its end.
+  // The signatures are at the end.
   std::uint32_t Random = 1;
   for (int I = 0; I < 20000; ++I) {
     std::string Broken = Whole.substr(Whole.size() - 2000);

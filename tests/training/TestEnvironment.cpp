@@ -1,4 +1,4 @@
-//===- TestEnvironment.cpp - A compiler that fails as it is told ----------===//
+//===- TestEnvironment.cpp - A compiler that fails on demand --------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler of tests/python/test_envs*.py. It shows the tensors of the last
-/// action, and how often it was asked; after ten steps an episode is over. The
-/// options of an episode, `{"at": STEP, "do": WHAT}`, say when it goes wrong
-/// and how (step 0 is the reset); `--start=WHAT` does before it is even met.
+/// The compiler of tests/python/test_envs*.py. Its observations are the tensors
+/// of the last action and the step count; an episode ends after ten steps. The
+/// episode's options, `{"at": STEP, "do": WHAT}`, say at which step it fails
+/// and how (step 0 is the reset); `--start=WHAT` fails before the handshake.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,8 @@
 
 using namespace MLBridge;
 
-/// What befalls the process itself.
-static void suffer(const std::string &What) {
+/// Makes the process fork, hang, spin, crash or exit.
+static void misbehave(const std::string &What) {
   if (What == "fork" && ::fork() == 0)
     for (;;)
       ::pause();
@@ -70,7 +70,7 @@ public:
 private:
   Error observe(const Advice &Action, FeatureSet &Observation) {
     if (Steps == At) {
-      suffer(What);
+      misbehave(What);
       if (What == "fail")
         return {ErrorCode::Model, "the pass has failed"};
       if (What == "mismatch")
@@ -112,7 +112,7 @@ int main(int argc, char **argv) {
   for (int I = 1; I < argc; ++I) {
     std::string Argument = argv[I];
     if (Argument.starts_with("--start="))
-      suffer(Argument.substr(8));
+      misbehave(Argument.substr(8));
     else
       Spec = argv[I];
   }

@@ -8,7 +8,7 @@
 
 /*!
  * \file
- * A library that `mlbridge compile` did not make.
+ * A library that `mlbridge compile` did not write.
  */
 
 int answer(void) { return 42; }

@@ -8,7 +8,7 @@
 
 /*!
  * \file
- * A model of a later ABI, of which only the first two fields are known.
+ * A model of a later ABI; only the first two fields are known.
  */
 
 #include "MLCompilerBridge-C/AOTModel.h"
