@@ -83,9 +83,7 @@ TEST_F(CRunnerTest, GRPCIsLoadedWhenItIsNamed) {
   MLBRIDGE_SKIP_GRPC_UNDER_TSAN();
   auto Opened = openGRPCListener("grpc+unix:" + Name);
   ASSERT_TRUE(Opened) << Opened.takeError().str();
-  std::vector<std::unique_ptr<Listener>> Listeners;
-  Listeners.push_back(std::move(*Opened));
-  EchoModel Model(ModelServer::create(std::move(Listeners)));
+  EchoModel Model(serverOf(std::move(*Opened)));
   expectEcho(spec("grpc+unix"));
   EXPECT_EQ(mlbridgeCheckModelSpec("grpc://nowhere"),
             MLBridgeStatusInvalidArgument);

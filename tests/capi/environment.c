@@ -40,7 +40,7 @@ static MLBridgeStatus step(void *User, MLBridgeEnvironmentRef Env,
   if (Status != MLBridgeStatusSuccess)
     return Status;
   if (Unroll < 1)
-    return mlbridgeFail(MLBridgeStatusModel, "no loop unrolls so far");
+    return mlbridgeFail(MLBridgeStatusModel, "expected a positive factor");
   Self->Last = Unroll;
   if (--Self->Left == 0)
     mlbridgeSetDone(Env);

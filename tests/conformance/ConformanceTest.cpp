@@ -164,9 +164,7 @@ protected:
         IsLocal ? "grpc+unix:" + Name : "grpc://:0", serverOptions());
     ASSERT_TRUE(Opened) << Opened.takeError().str();
     Name = (*Opened)->name();
-    std::vector<std::unique_ptr<Listener>> Listeners;
-    Listeners.push_back(std::move(*Opened));
-    Model.emplace(ModelServer::create(std::move(Listeners)));
+    Model.emplace(serverOf(std::move(*Opened)));
 #endif
   }
 

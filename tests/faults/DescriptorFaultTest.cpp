@@ -1,4 +1,4 @@
-//===- DescriptorFaultTest.cpp - Descriptors that a peer hands over -------===//
+//===- DescriptorFaultTest.cpp - Descriptors from a peer ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A session's descriptors come from the other side, which still holds them: it
-/// may hand over the wrong ones, and change their flags at any time. And the
-/// compiler's process may have no room for them.
+/// The other side creates a session's descriptors and keeps them: it may send
+/// the wrong ones, and change their flags at any time. The compiler's process
+/// may also lack room for them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -94,7 +94,7 @@ TEST_F(DescriptorFault, ARequestThatNobodyTakesFromABlockingPipeIsATimeout) {
   EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
 }
 
-/// What a model hands over in place of a session's end.
+/// A wrong descriptor in place of a session's end.
 struct Wrong {
   const char *What;
   int (*Make)();
@@ -112,7 +112,7 @@ int pipeEnd(int Which) {
   int Ends[2];
   if (::pipe(Ends) != 0)
     ::_exit(5);
-  // The other one is closed: writing raises SIGPIPE.
+  // The other end is closed: writing raises SIGPIPE.
   ::close(Ends[1 - Which]);
   return Ends[Which];
 }
@@ -137,11 +137,11 @@ const Wrong WrongOnes[] = {
 class WrongDescriptor : public DescriptorFault,
                         public testing::WithParamInterface<Wrong> {};
 
-/// Meets a compiler, and hands \p Descriptors over in the newest version.
-void meetWith(UnixListener &Point, const std::vector<int> &Descriptors) {
-  pollfd P{Point.socket(), POLLIN, 0};
+/// Accepts a compiler and sends it \p Descriptors, in the newest version.
+void acceptAndSend(UnixListener &Server, const std::vector<int> &Descriptors) {
+  pollfd P{Server.socket(), POLLIN, 0};
   ::poll(&P, 1, 60'000);
-  posix::UniqueFD Socket = Point.accept();
+  posix::UniqueFD Socket = Server.accept();
   Packet Hello;
   P.fd = Socket.get();
   ::poll(&P, 1, 60'000);
@@ -154,18 +154,18 @@ void meetWith(UnixListener &Point, const std::vector<int> &Descriptors) {
 TEST_P(WrongDescriptor, IsNoPipe) {
   for (bool IsFirst : {true, false}) {
     Child Model([&] {
-      auto Point = UnixListener::listen(Name + ".sock");
+      auto Server = UnixListener::listen(Name + ".sock");
       int Ends[2];
-      if (!Point || ::pipe2(Ends, O_NONBLOCK) != 0)
+      if (!Server || ::pipe2(Ends, O_NONBLOCK) != 0)
         return 5;
-      // The pipe's other end is the one that is swapped.
+      // The other end of the pipe is replaced.
       Ends[IsFirst ? 0 : 1] = GetParam().Make();
       if (!IsFirst)
         Ends[0] = pipeEnd(0);
-      meetWith(*Point, {Ends[0], Ends[1]});
+      acceptAndSend(*Server, {Ends[0], Ends[1]});
       return 0;
     });
-    // That end would do as the first one.
+    // A read end is valid as the first one.
     if (IsFirst && GetParam().What == std::string("AnEndToReadFrom"))
       continue;
     connect("pipe:" + Name);
@@ -175,12 +175,12 @@ TEST_P(WrongDescriptor, IsNoPipe) {
 
 TEST_P(WrongDescriptor, IsNoDoorbell) {
   Child Model([&] {
-    auto Point = UnixListener::listen(Name + ".sock");
+    auto Server = UnixListener::listen(Name + ".sock");
     auto Ends = SharedMemoryEnds::create();
-    if (!Point || !Ends)
+    if (!Server || !Ends)
       return 5;
-    meetWith(*Point, {Ends->Requests.descriptor(), Ends->Replies.descriptor(),
-                      GetParam().Make()});
+    acceptAndSend(*Server, {Ends->Requests.descriptor(),
+                            Ends->Replies.descriptor(), GetParam().Make()});
     return 0;
   });
   connect("shm:" + Name);
@@ -194,15 +194,15 @@ INSTANTIATE_TEST_SUITE_P(All, WrongDescriptor, testing::ValuesIn(WrongOnes),
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-/// A model that is asleep whenever it is asked, and whose doorbell is full, or
-/// has no reader.
-TEST_F(DescriptorFault, NoDoorbellMakesACompilerWaitOrEndsIt) {
+/// The model sleeps at each request, and its doorbell is full or without a
+/// reader.
+TEST_F(DescriptorFault, ABadDoorbellNeitherBlocksNorEndsACompiler) {
   for (bool HasReader : {true, false}) {
     SCOPED_TRACE(HasReader ? "full" : "no reader");
     Child Model([&] {
-      auto Point = UnixListener::listen(Name + ".sock");
+      auto Server = UnixListener::listen(Name + ".sock");
       auto Ends = SharedMemoryEnds::create();
-      if (!Point || !Ends)
+      if (!Server || !Ends)
         return 5;
       Ends->Requests.setSleeping(true);
       const int Bell = Ends->Doorbell.Write.get();
@@ -212,8 +212,8 @@ TEST_F(DescriptorFault, NoDoorbellMakesACompilerWaitOrEndsIt) {
       if (!HasReader)
         Ends->Doorbell.Read.reset();
       makeBlocking(Bell);
-      meetWith(*Point,
-               {Ends->Requests.descriptor(), Ends->Replies.descriptor(), Bell});
+      acceptAndSend(*Server, {Ends->Requests.descriptor(),
+                              Ends->Replies.descriptor(), Bell});
       return 0;
     });
     connect("shm:" + Name);
@@ -237,10 +237,11 @@ TEST_F(DescriptorFault, ACompilerThatClosesItsDoorbellCostsNoTime) {
   EXPECT_EQ((*Server)->next(Deadline::in(ShortWait)).code(),
             ErrorCode::Timeout);
   EXPECT_EQ((*Server)->statistics().Sessions, 1u);
-  EXPECT_EQ((*Server)->statistics().Open, 0u) << "poll(2) returns at once";
+  EXPECT_EQ((*Server)->statistics().Open, 0u)
+      << "the server must not poll in a busy loop";
 }
 
-/// A packet with \p Count descriptors, which sendPacket() would not send.
+/// Sends terms with \p Count descriptors, which sendPacket() would refuse.
 void sendTermsWith(int Socket, std::size_t Count) {
   std::string Text = Terms().encode();
   const std::vector<int> Attached(Count, STDERR_FILENO);
@@ -260,17 +261,17 @@ void sendTermsWith(int Socket, std::size_t Count) {
     ::_exit(6);
 }
 
-/// The kernel tells the receiver no more than when it may open no more files.
-TEST_F(DescriptorFault, MoreDescriptorsThanExpectedAreThePeersFault) {
+/// The kernel reports surplus descriptors like a lack of room for them.
+TEST_F(DescriptorFault, TooManyDescriptorsAreThePeersFault) {
   for (std::size_t Count : {3, 4, 5, 6}) {
     SCOPED_TRACE(Count);
     Child Model([&] {
-      auto Point = UnixListener::listen(Name + ".sock");
-      if (!Point)
+      auto Server = UnixListener::listen(Name + ".sock");
+      if (!Server)
         return 5;
-      pollfd P{Point->socket(), POLLIN, 0};
+      pollfd P{Server->socket(), POLLIN, 0};
       ::poll(&P, 1, 60'000);
-      posix::UniqueFD Socket = Point->accept();
+      posix::UniqueFD Socket = Server->accept();
       sendTermsWith(Socket.get(), Count);
       ::poll(nullptr, 0, 60'000);
       return 0;
@@ -293,8 +294,8 @@ void setLimit(int Which, rlim_t Value) {
     ::_exit(7);
 }
 
-/// Whether a request by \p Runner fails with \p Code, in words that have
-/// \p Mentions: an exit status for a Child.
+/// Returns 0 (an exit status for a Child) if a request to \p Runner fails with
+/// \p Code and a message that contains \p Mentions.
 int failsWith(MLModelRunner &Runner, const std::vector<double> &X,
               ErrorCode Code, std::string_view Mentions) {
   Runner.populateFeatures(std::pair{"x", Span<const double>(X)});
@@ -308,14 +309,14 @@ int failsWith(MLModelRunner &Runner, const std::vector<double> &X,
   return 2;
 }
 
-TEST_F(DescriptorFault, NoRoomForASessionsDescriptorsIsSaid) {
+TEST_F(DescriptorFault, NoRoomForASessionsDescriptorsIsReported) {
   EchoModel Model(Name);
   for (const char *Scheme : {"pipe:", "shm:"})
     for (int Free = 1;; ++Free) {
       SCOPED_TRACE(Scheme + (" with " + std::to_string(Free)));
       Child Compiler([&] {
         auto Made = createModelRunner(Scheme + Name + "?connect=5s");
-        // The first is for the socket.
+        // The first free descriptor is for the socket.
         const int Next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
         setLimit(RLIMIT_NOFILE, rlim_t(Next) + rlim_t(Free));
         ::close(Next);
@@ -343,7 +344,7 @@ TEST_F(DescriptorFault, AThreadThatOutlivesTheFirstOneIsServed) {
           "/proc/self/fd/" +
           std::to_string(::open("/dev/null", O_RDONLY | O_CLOEXEC));
       std::thread([&, Own] {
-        // These go with the first thread.
+        // The first thread's descriptors close with it.
         while (::access(Own.c_str(), F_OK) == 0)
           std::this_thread::yield();
         auto Made = createModelRunner(Scheme + Name + "?connect=5s");
@@ -353,7 +354,7 @@ TEST_F(DescriptorFault, AThreadThatOutlivesTheFirstOneIsServed) {
           std::fprintf(stderr, "%s\n", Reply.takeError().str().c_str());
         ::_exit(Reply ? 0 : 4);
       }).detach();
-      // Not by an exception, as pthread_exit() would.
+      // Not with pthread_exit(), which throws an exception.
       ::syscall(SYS_exit, 0);
       return 5;
     });
@@ -384,7 +385,7 @@ TEST_F(DescriptorFault, NothingIsOpenedInPlaceOfTheStandardStreams) {
   }
 }
 
-TEST_F(DescriptorFault, ALogPastTheLimitOnFilesIsAnErrorAndNoSignal) {
+TEST_F(DescriptorFault, ALogBeyondTheFileSizeLimitIsAnErrorNotASignal) {
   EchoModel Model(Name);
   Child Compiler([&] {
     auto Made = createModelRunner("record:" + Name + ".log|pipe:" + Name);
@@ -402,14 +403,14 @@ TEST_F(DescriptorFault, ALogPastTheLimitOnFilesIsAnErrorAndNoSignal) {
   EXPECT_LE(std::filesystem::file_size(Name + ".log"), 1000U);
 }
 
-TEST_F(DescriptorFault, AModelOfRootsServesCompilersOfOtherUsers) {
+TEST_F(DescriptorFault, ARootModelServesCompilersOfOtherUsers) {
   if (::geteuid() != 0)
     GTEST_SKIP() << "only root can become another user";
   EchoModel Model(Name);
   for (const char *Scheme : {"pipe:", "shm:"}) {
     SCOPED_TRACE(Scheme);
     auto Made = createModelRunner(Scheme + Name);
-    // The folder and the socket are let be used, as its user would do it.
+    // Permit access to the folder and the socket, as their owner would.
     (**Made).populateFeatures(std::pair{"x", 1.0});
     ASSERT_TRUE((**Made).tryEvaluate<double>());
     ::chmod(std::filesystem::path(Name).parent_path().c_str(), 0755);
@@ -429,7 +430,7 @@ TEST_F(DescriptorFault, AModelOfRootsServesCompilersOfOtherUsers) {
   }
 }
 
-TEST_F(DescriptorFault, ALimitOnTheSizeOfFilesIsAnErrorAndNoSignal) {
+TEST_F(DescriptorFault, AMessageBeyondTheFileSizeLimitIsAnErrorNotASignal) {
   EchoModel Model(Name);
   Child Compiler([&] {
     auto Made = createModelRunner("shm:" + Name);
@@ -440,7 +441,7 @@ TEST_F(DescriptorFault, ALimitOnTheSizeOfFilesIsAnErrorAndNoSignal) {
     const std::vector<double> Large(1 << 18);
     if (int Status = failsWith(**Made, Large, ErrorCode::System, "ulimit -f"))
       return Status;
-    // What fits goes on to be asked.
+    // The session survives.
     (**Made).populateFeatures(std::pair{"x", 1.0});
     return (**Made).tryEvaluate<double>() ? 0 : 4;
   });

@@ -1,4 +1,4 @@
-//===- FaultTest.h - A runner that meets a fault ----------------*- C++ -*-===//
+//===- FaultTest.h - The fixture of fault tests -----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the fault tests of all transports share: a place to meet, the times
-/// that faults may take, and what a failed request has to look like.
+/// What the fault tests of all transports share: the model's name, the times
+/// that faults may take, and the checks on a failed request.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,12 +31,12 @@ namespace MLBridge::test {
 
 using Clock = std::chrono::steady_clock;
 
-/// A deadline for faults that are noticed by their absence, and the time that
-/// any fault may take in all.
+/// A deadline for faults that only a timeout reveals, and the time that any
+/// fault may take in addition.
 constexpr auto ShortWait = std::chrono::milliseconds(300);
 constexpr auto Slack = std::chrono::seconds(1);
 
-/// Signals to this process, one every 300 us, that interrupt system calls.
+/// Signals this process every 300 us, to interrupt its system calls.
 class SignalStorm {
 public:
   SignalStorm() {
@@ -58,7 +58,7 @@ private:
   struct sigaction Before{};
 };
 
-/// A test of one runner, which leaves no descriptor behind.
+/// A test of one runner; checks that no descriptor stays open.
 class FaultTest : public testing::Test {
 protected:
   void SetUp() override { DescriptorsBefore = countOpenDescriptors(); }
@@ -74,14 +74,15 @@ protected:
     return Runner->tryEvaluate<T>();
   }
 
-  /// Asks, and expects that error within \p Within.
+  /// Asks, and expects an error with code \p Code that contains \p Mentions,
+  /// within \p Within.
   template <typename T = float>
   void expectFailure(ErrorCode Code, std::string_view Mentions,
                      Duration Within = Slack) {
     Clock::time_point Start = Clock::now();
     Expected<T> Reply = ask<T>();
     Duration Took = Clock::now() - Start;
-    ASSERT_FALSE(Reply) << "a made-up answer: " << *Reply;
+    ASSERT_FALSE(Reply) << "a made-up reply: " << *Reply;
     Error E = Reply.takeError();
     EXPECT_EQ(errorCodeName(E.code()), errorCodeName(Code)) << E.str();
     for (std::string_view Part : {Mentions, std::string_view(Peer)})
@@ -92,7 +93,7 @@ protected:
 
   TemporaryDirectory Directory;
   std::string Name = Directory.path("model");
-  /// What every failure has to name, where that is asked for.
+  /// If not empty, each error must contain this.
   std::string Peer;
   std::unique_ptr<MLModelRunner> Runner;
   std::size_t DescriptorsBefore = 0;

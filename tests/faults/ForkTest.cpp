@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A compiler that forks has a runner in two processes. Each must get the
-/// answers to its own requests: the child meets the model anew.
+/// A forked compiler has a runner in two processes. Each must get the replies
+/// to its own requests: the child opens a new session.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,16 +29,16 @@ namespace {
 class Fork : public FaultTest,
              public testing::WithParamInterface<const char *> {
 protected:
-  /// Serves this many sessions, in a process of its own, and answers each
-  /// request with itself.
+  /// Runs an echo model in its own process until its sessions end; the exit
+  /// status is 0 if there were \p Sessions.
   std::unique_ptr<Child> serve(std::uint64_t Sessions) {
     return std::make_unique<Child>([this, Sessions] {
       auto Server = ModelServer::listen(Name);
       if (!Server)
         return 5;
       for (;;) {
-        if (auto Q = (*Server)->next(Deadline::in(100ms))) {
-          if ((*Server)->reply(Q->Features))
+        if (auto Request = (*Server)->next(Deadline::in(100ms))) {
+          if ((*Server)->reply(Request->Features))
             return 6;
           continue;
         }
@@ -55,7 +55,7 @@ protected:
     Runner = std::move(*Made);
   }
 
-  /// Whether the model answers with what it is asked.
+  /// True if the model echoes \p Size elements of \p X.
   static bool isAnswered(MLModelRunner &Runner, double X, std::size_t Size) {
     const std::vector<double> Values(Size, X);
     Runner.populateFeatures(std::pair{"x", Span<const double>(Values)});
@@ -73,7 +73,7 @@ protected:
   }
 };
 
-TEST_P(Fork, EachProcessGetsItsOwnAnswers) {
+TEST_P(Fork, EachProcessGetsItsOwnReplies) {
   std::unique_ptr<Child> Model = serve(/*Sessions=*/3);
   connect();
   ASSERT_TRUE(isAnswered(*Runner, 1, 1));
@@ -84,10 +84,10 @@ TEST_P(Fork, EachProcessGetsItsOwnAnswers) {
   EXPECT_EQ(Second.wait(), 0);
   EXPECT_TRUE(areAnswered(*Runner, 4000));
   Runner.reset();
-  EXPECT_EQ(Model->wait(), 0) << "each process has a session of its own";
+  EXPECT_EQ(Model->wait(), 0) << "each process must have its own session";
 }
 
-TEST_P(Fork, AChildThatAsksNothingLeavesTheSessionAlone) {
+TEST_P(Fork, AnIdleChildLeavesTheSessionAlone) {
   std::unique_ptr<Child> Model = serve(/*Sessions=*/1);
   connect();
   ASSERT_TRUE(isAnswered(*Runner, 1, 50'000));
@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(All, Fork, testing::Values("pipe:", "shm:"),
                            return Scheme;
                          });
 
-/// A bare model knows one compiler, which is the parent.
+/// A bare model serves one compiler: here the parent.
 TEST(BareFork, AChildIsKeptOut) {
   TemporaryDirectory Directory;
   const std::string Name = Directory.path("model");
@@ -151,8 +151,8 @@ TEST(BareFork, AChildIsKeptOut) {
   EXPECT_TRUE(Ask());
 }
 
-/// A server's children hold its sockets when it is killed.
-TEST(ServerFork, AChildOfADeadServerKeepsNobodyWaiting) {
+/// A killed server's children still hold its sockets.
+TEST(ServerFork, AChildOfADeadServerBlocksNoCompiler) {
   TemporaryDirectory Directory;
   const std::string Name = Directory.path("model");
   int Alive[2];

@@ -1,4 +1,4 @@
-//===- GRPCFaultTest.cpp - What goes wrong behind gRPC --------------------===//
+//===- GRPCFaultTest.cpp - gRPC faults ------------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Models behind gRPC that are not there, die, come back, refuse or speak
-/// something else, and compilers that do. Each ends in the error that it
-/// should, within its deadline and a second.
+/// Models behind gRPC that are absent, die, restart, refuse or speak another
+/// protocol, and compilers that do. Each must end in the right error, within
+/// its deadline plus a second.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,14 +42,13 @@ static std::unique_ptr<ModelServer> serverAt(const std::string &Spec,
     ADD_FAILURE() << Opened.takeError().str();
     std::abort();
   }
-  std::vector<std::unique_ptr<Listener>> Listeners;
-  Listeners.push_back(std::move(*Opened));
-  return ModelServer::create(std::move(Listeners));
+  return serverOf(std::move(*Opened));
 }
 
 namespace {
 
-/// How many requests a model answers before it keeps one; for ever.
+/// What a model does with the request after its last reply: exit, or never
+/// reply.
 enum class Then { Die, Hang };
 
 class GRPCFault : public FaultTest {
@@ -58,7 +57,7 @@ protected:
     MLBRIDGE_SKIP_GRPC_UNDER_TSAN();
     awaitEndOfGRPC();
   }
-  /// gRPC's own descriptors stay; DescriptorsAreNotLeftBehind counts them.
+  /// gRPC keeps its own descriptors; DescriptorsAreNotLeftBehind counts them.
   void TearDown() override { Runner.reset(); }
 
   void connectTo(const std::string &Spec) {
@@ -70,8 +69,8 @@ protected:
     Peer = Spec.substr(0, Spec.find('?'));
   }
 
-  /// A model in a process of its own: it must be forked before this process
-  /// has anything of gRPC, so it may wait for the byte that start() writes.
+  /// A model in its own process. It must be forked before this process uses
+  /// gRPC, so it may wait for a byte from \p StartFD.
   std::unique_ptr<Child> model(const std::string &Spec, int Replies, Then Last,
                                int StartFD = -1) {
     return std::make_unique<Child>([=] {
@@ -93,7 +92,7 @@ protected:
     });
   }
 
-  /// A port that nobody listens at.
+  /// The spec of a model at this test's port.
   std::string local(const std::string &Options) const {
     return "grpc://127.0.0.1:" + std::to_string(Port) + "?serdes=bitstream&" +
            Options;
@@ -184,14 +183,14 @@ TEST_F(GRPCFault, StatusesOfStockServersAreTyped) {
 // Models that die, hang and come back
 //===----------------------------------------------------------------------===//
 
-TEST_F(GRPCFault, TheModelDiesOverARequest) {
+TEST_F(GRPCFault, TheModelDiesDuringARequest) {
   auto Model = model(listening(), 1, Then::Die);
   connectTo(local("connect=10s"));
   EXPECT_EQ(*ask(1.5), 1.5F);
   expectFailure(ErrorCode::PeerClosed, "");
 }
 
-TEST_F(GRPCFault, TheModelDiesOverAUnaryQuestion) {
+TEST_F(GRPCFault, TheModelDiesDuringAUnaryRequest) {
   auto Model = model(listening(), 1, Then::Die);
   connectTo(local("connect=10s&call=unary"));
   EXPECT_EQ(*ask(1.5), 1.5F);
@@ -212,7 +211,7 @@ TEST_F(GRPCFault, TheModelDoesNotAnswerAUnaryCall) {
   expectFailure(ErrorCode::Timeout, "", ShortWait + Slack);
 }
 
-TEST_F(GRPCFault, AModelThatIsStoppedTakesNoLargeQuestion) {
+TEST_F(GRPCFault, ALargeRequestToAStoppedModelTimesOut) {
   auto Model = model(listening(), 1000, Then::Hang);
   const std::vector<double> Large(std::size_t(4) << 20);
   for (const char *Call : {"stream", "unary"}) {
@@ -220,7 +219,8 @@ TEST_F(GRPCFault, AModelThatIsStoppedTakesNoLargeQuestion) {
     connectTo(local("connect=10s&timeout=300ms&call=" + std::string(Call)));
     EXPECT_EQ(*ask(1.5), 1.5F);
     Model->signal(SIGSTOP);
-    // It fills the connection, so that the call cannot be cancelled either.
+    // The request fills the connection, so the cancellation cannot be sent
+    // either.
     const Clock::time_point Start = Clock::now();
     Runner->populateFeatures(std::pair{"x", Large});
     EXPECT_EQ(Runner->tryEvaluate<float>().code(), ErrorCode::Timeout);
@@ -233,7 +233,7 @@ TEST_F(GRPCFault, AModelThatIsStoppedTakesNoLargeQuestion) {
 
 TEST_F(GRPCFault, ARunnerEndsWhileItsModelIsStopped) {
   if (MLBRIDGE_UNDER_ASAN)
-    GTEST_SKIP() << "what gRPC may still write to is left to it: a leak";
+    GTEST_SKIP() << "leaks, on purpose, the memory that gRPC may still use";
   auto Model = model(listening(), 1000, Then::Hang);
   connectTo(local("connect=10s&timeout=300ms"));
   EXPECT_EQ(*ask(1.5), 1.5F);
@@ -246,10 +246,10 @@ TEST_F(GRPCFault, ARunnerEndsWhileItsModelIsStopped) {
   EXPECT_LT(Clock::now() - Start, Slack);
 }
 
-TEST_F(GRPCFault, AModelThatIsRestartedBetweenTwoQuestionsIsMetAgain) {
+TEST_F(GRPCFault, AModelThatIsRestartedBetweenTwoRequestsIsReachedAgain) {
   for (const char *Call : {"stream", "unary"}) {
     SCOPED_TRACE(Call);
-    // In a process of its own, since it is forked off before gRPC is used.
+    // In its own process, which forks the models before it uses gRPC.
     Child Whole([&] {
       int Ends[2];
       if (::pipe(Ends) != 0)
@@ -272,7 +272,7 @@ TEST_F(GRPCFault, AModelThatIsRestartedBetweenTwoQuestionsIsMetAgain) {
   }
 }
 
-TEST_F(GRPCFault, AConnectionThatDiesWithoutAWord) {
+TEST_F(GRPCFault, AConnectionThatDiesSilently) {
   EchoModel Model(serverAt(listening()));
   Proxy Between(Port);
   connectTo("grpc://127.0.0.1:" + std::to_string(Between.port()) +
@@ -285,7 +285,7 @@ TEST_F(GRPCFault, AConnectionThatDiesWithoutAWord) {
 TEST_F(GRPCFault, KeepaliveEndsAWaitThatHasNoDeadline) {
   auto Server = serverAt(listening());
   std::thread Model([&] {
-    // The second request is kept.
+    // Never reply to the second request.
     for (int I = 0; I < 2; ++I) {
       auto Request = Server->next(Deadline::in(20s));
       if (I == 0 && Request)
@@ -300,7 +300,7 @@ TEST_F(GRPCFault, KeepaliveEndsAWaitThatHasNoDeadline) {
     std::this_thread::sleep_for(500ms);
     Between.stopForwarding();
   });
-  // The interval, and the time that a peer has to answer.
+  // Start, the peer's time to respond, the interval, slack.
   expectFailure(ErrorCode::PeerClosed, "", 1s + 6s + 1s + Slack);
   Stopper.join();
   Model.join();
@@ -349,14 +349,14 @@ TEST_F(GRPCFault, MessagesBeyondTheLimitAreRefusedOnBothSides) {
   for (const char *Call : {"stream", "unary"}) {
     connectTo(local(std::string("max-message=1MiB&call=") + Call));
     EXPECT_EQ(Ask().code(), ErrorCode::InvalidArgument);
-    // Ours is refused there.
+    // The compiler's limit allows the request, the model's does not.
     connectTo(local(std::string("call=") + Call));
     EXPECT_EQ(Ask().code(), ErrorCode::Malformed);
     EXPECT_EQ(*ask(1.5), 1.5F);
   }
 }
 
-TEST_F(GRPCFault, AnAnswerBeyondTheLimitIsRefusedHere) {
+TEST_F(GRPCFault, AReplyBeyondTheLimitIsRefusedByTheCompiler) {
   StatusServer Server({}, std::string(1 << 20, 'x'));
   for (const char *Call : {"stream", "unary"}) {
     connectTo(Server.spec() +
@@ -365,7 +365,7 @@ TEST_F(GRPCFault, AnAnswerBeyondTheLimitIsRefusedHere) {
   }
 }
 
-TEST_F(GRPCFault, AMessageThatIsNoneEndsTheSessionInWords) {
+TEST_F(GRPCFault, AMalformedMessageEndsTheSessionWithAnError) {
   EchoModel Model(serverAt(listening()));
   RawCall Call(Port, "session",
                {{"mlbridge-protocol", "1"}, {"mlbridge-serdes", "json"}});
@@ -411,17 +411,17 @@ TEST_F(GRPCFault, ADeadServersSocketIsTakenOver) {
 // Compilers
 //===----------------------------------------------------------------------===//
 
-TEST_F(GRPCFault, ACompilerThatStopsReadingHoldsUpNobody) {
+TEST_F(GRPCFault, ACompilerThatStopsReadingDelaysNoOther) {
   ListenerOptions Options;
   Options.PeerTimeout = ShortWait;
   EchoModel Model(serverAt(listening(), Options));
-  // Far more than a window takes.
+  // Far larger than a flow control window.
   RawCall Deaf(Port, "session",
                {{"mlbridge-protocol", "1"}, {"mlbridge-serdes", "json"}});
   const std::string Request = "{\"x\":\"" + std::string(8 << 20, 'x') + "\"}";
   ASSERT_TRUE(Deaf.write(Request));
   connectTo(local("timeout=5s"));
-  // The server must have read and answered all of it before it waits.
+  // The server must read and answer all of it before the timeout starts.
   for (Deadline Until = Deadline::in(ShortWait + 3 * Slack); !Until.expired();)
     ASSERT_EQ(*ask(1.5), 1.5F);
   Error Why = Model.stop().lastSessionError();
@@ -459,7 +459,7 @@ TEST_F(GRPCFault, DescriptorsAreNotLeftBehind) {
       Runner.reset();
     }
     // The server's end of a connection closes soon after ours, and unary
-    // sessions are kept for a while: each has an eventfd.
+    // sessions are kept for a while, each with an eventfd.
     std::this_thread::sleep_for(100ms);
     return countOpenDescriptors();
   };
@@ -486,7 +486,7 @@ protected:
   }
 
   bool openssl(const std::string &Arguments) const {
-    // The words are the test's own.
+    // The test itself wrote the command.
     // NOLINTNEXTLINE(bugprone-command-processor)
     return std::system(("cd " + Directory.path() + " && openssl " + Arguments +
                         " >openssl.log 2>&1")
@@ -537,7 +537,7 @@ TEST_F(GRPCCertificates, AServerOfAnotherNameIsNotAsked) {
   expectFailure(ErrorCode::System, "another name");
 }
 
-TEST_F(GRPCCertificates, ACompilerWithoutACertificateIsNotLetIn) {
+TEST_F(GRPCCertificates, ACompilerWithoutACertificateIsRefused) {
   EchoModel Model(serverAt(listening() + "?max-message=1GiB" +
                            identity("server") + file("tls", "ca.pem")));
   connectTo(local("connect=1s" + file("tls", "ca.pem")));
@@ -548,11 +548,11 @@ TEST_F(GRPCCertificates, ACompilerWithoutACertificateIsNotLetIn) {
   expectFailure(ErrorCode::Timeout, "no model at", ShortWait + Slack);
 }
 
-TEST_F(GRPCCertificates, WhatIsNoFileIsNotReadForEver) {
+TEST_F(GRPCCertificates, FilesThatNeverEndAreNotRead) {
   ASSERT_EQ(::mkfifo(Directory.path("fifo").c_str(), 0600), 0);
   ASSERT_EQ(::symlink("/dev/zero", Directory.path("zeros").c_str()), 0);
   ASSERT_EQ(::mkdir(Directory.path("folder").c_str(), 0700), 0);
-  // A hole of 1 TiB, which is nothing to keep in memory.
+  // A sparse file of 1 TiB, which must not be read into memory.
   std::ofstream(Directory.path("large")) << "-----BEGIN ";
   std::filesystem::resize_file(Directory.path("large"), std::uintmax_t(1)
                                                             << 40);
@@ -572,7 +572,7 @@ TEST_F(GRPCCertificates, WhatIsNoFileIsNotReadForEver) {
                                                 : "server.pem");
       const std::string Expected =
           "cannot read " + Directory.path(Name) + " (" + Option + "=): " + Why;
-      // A request that waits is given up; the test fails by its own limit.
+      // A read that blocks would fail the whole test by its timeout.
       connectTo(local("connect=1s" + Options));
       const auto Start = std::chrono::steady_clock::now();
       auto Reply = ask(1.5);
@@ -585,7 +585,7 @@ TEST_F(GRPCCertificates, WhatIsNoFileIsNotReadForEver) {
     }
 }
 
-TEST_F(GRPCCertificates, FilesThatAreNoneAreNamed) {
+TEST_F(GRPCCertificates, MissingOrWrongFilesAreErrors) {
   connectTo(local("tls=" + Directory.path("missing.pem")));
   EXPECT_EQ(ask(1.5).code(), ErrorCode::System);
   connectTo(local("tls=" + Directory.path("ca.key")));

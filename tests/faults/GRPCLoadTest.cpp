@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Sessions, connections and short compilers in such numbers that the server's
-/// process has no descriptors for them. Each is served or refused in words; the
-/// server goes on. A tenth of each number, unless MLBRIDGE_TEST_FULL is set.
+/// So many sessions, connections and short compilers that the server's process
+/// runs out of descriptors. Each compiler is served or refused with a reason;
+/// the server keeps working. The numbers are a tenth unless MLBRIDGE_TEST_FULL
+/// is set.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +55,7 @@ protected:
   void TearDown() override {
     if (!Server)
       return;
-    // Within two seconds of the last one's end.
+    // The server has room again within two seconds.
     Expected<float> Reply = Error();
     for (Deadline Until = Deadline::in(2s); !Reply && !Until.expired();)
       Reply = ask(*runner("connect=1s"), 7);
@@ -62,7 +63,7 @@ protected:
   }
   static bool isTCP() { return GetParam() == std::string("TCP"); }
 
-  /// A model in a process of its own that may open \p Descriptors.
+  /// A model in its own process, which may open \p Descriptors.
   void serve(rlim_t Descriptors = 256, const std::string &Options = {}) {
     Server = std::make_unique<Child>([=, this] {
       setDescriptorLimit(Descriptors);
@@ -72,17 +73,16 @@ protected:
                      Opened.takeError().str().c_str());
         return 5;
       }
-      std::vector<std::unique_ptr<Listener>> Listeners;
-      Listeners.push_back(std::move(*Opened));
-      auto Model = ModelServer::create(std::move(Listeners));
+      auto Model = serverOf(std::move(*Opened));
       for (;;)
-        if (auto Q = Model->next(Deadline::in(60s)))
-          (void)bool(Model->reply(Q->Features));
+        if (auto Request = Model->next(Deadline::in(60s)))
+          (void)bool(Model->reply(Request->Features));
         else
-          std::fprintf(stderr, "the server: %s\n", Q.takeError().str().c_str());
+          std::fprintf(stderr, "the server: %s\n",
+                       Request.takeError().str().c_str());
     });
     setDescriptorLimit(16'384);
-    ASSERT_TRUE(ask(*runner("connect=10s"), 1)) << "the server is not there";
+    ASSERT_TRUE(ask(*runner("connect=10s"), 1)) << "the server does not answer";
   }
 
   std::unique_ptr<MLModelRunner> runner(const std::string &Options) const {
@@ -122,7 +122,7 @@ TEST_P(GRPCLoad, SessionsOverOneConnection) {
 }
 
 TEST_P(GRPCLoad, ManyConnections) {
-  // So many are more than there are descriptors, even where a tenth is tried.
+  // More connections than descriptors, even at a tenth.
   const int Count = tenthOf(1000);
   serve(Count < 256 ? 96 : 256);
   std::vector<std::unique_ptr<MLModelRunner>> Runners;
@@ -143,7 +143,7 @@ TEST_P(GRPCLoad, ManyConnections) {
   }
   EXPECT_GT(NumServed, 20);
   EXPECT_LT(NumServed, Count);
-  // Those that have a session keep it.
+  // Compilers with a session keep it.
   for (int I = 0; I < 20; ++I) {
     Expected<float> Reply = ask(*Runners[I], 0.5F);
     ASSERT_TRUE(Reply) << Reply.message();
@@ -153,7 +153,7 @@ TEST_P(GRPCLoad, ManyConnections) {
 
 TEST_P(GRPCLoad, ShortUnaryCompilers) {
   serve();
-  // A sanitizer sees in a few of them what there is.
+  // Under a sanitizer, fewer compilers show the same.
   for (int I = 0; I < tenthOf(MLBRIDGE_UNDER_ASAN ? 2'000 : 10'000); ++I) {
     Expected<float> Reply = ask(*runner("call=unary&connect=10s"), float(I));
     ASSERT_TRUE(Reply) << I << ": " << Reply.message();
@@ -165,7 +165,7 @@ TEST_P(GRPCLoad, AUnaryCompilerThatPausesIsStillServed) {
   serve();
   auto Pausing = runner("call=unary&connect=10s");
   ASSERT_TRUE(ask(*Pausing, 1));
-  // More than the idle sessions that are kept.
+  // More sessions than the server keeps idle.
   for (int I = 0; I < 100; ++I)
     ASSERT_TRUE(ask(*runner("call=unary&connect=10s"), float(I)));
   Expected<float> Reply = ask(*Pausing, 2);
@@ -181,7 +181,8 @@ TEST_P(GRPCLoad, UnaryCompilersThatAreGoneMakeRoom) {
     ASSERT_TRUE(Reply) << I << ": " << Reply.message();
     Reply = ask(*runner("connect=10s"), float(I));
     ASSERT_TRUE(Reply) << I << ": " << Reply.message();
-    // It is the one that has been idle the longest; its calls begin others.
+    // Its session was the longest idle one and is gone; its next call opens
+    // another.
     if (I % 5 == 0) {
       Reply = ask(*Last, float(I));
       ASSERT_TRUE(Reply) << I << ": " << Reply.message();
@@ -192,7 +193,7 @@ TEST_P(GRPCLoad, UnaryCompilersThatAreGoneMakeRoom) {
 TEST_P(GRPCLoad, ALimitOnSessionsRefusesInWords) {
   serve(256, "?max-sessions=2");
   auto First = runner("connect=10s"), Second = runner("connect=10s");
-  // The one that looked for the server may not have ended yet.
+  // The session of serve()'s request may still be open.
   Expected<float> Reply = Error();
   for (Deadline Until = Deadline::in(2s); !Reply && !Until.expired();)
     Reply = ask(*First, 1);
@@ -212,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(Over, GRPCLoad, testing::Values("TCP", "Unix"),
 // The compiler's process
 //===----------------------------------------------------------------------===//
 
-/// What becomes of a request in a process with little to spare.
+/// Requests in a process that lacks a resource.
 class GRPCScarcity : public testing::Test {
 protected:
   void SetUp() override {
@@ -220,8 +221,8 @@ protected:
     awaitEndOfGRPC();
   }
 
-  /// Exits with 0 if a request and the server that it might have gone to fail
-  /// with System, in words that have \p Mentions.
+  /// Returns 0 (an exit status) if both a request and opening a listener fail
+  /// with System and a message that contains \p Mentions.
   static int fails(int Port, std::string_view Mentions) {
     const std::string Spec = "grpc://127.0.0.1:" + std::to_string(Port);
     {
@@ -230,14 +231,14 @@ protected:
       auto Runner = std::move(*Factory.create(Spec + "?connect=2s"));
       Runner->populateFeatures(std::pair{"x", 1.0F});
       Expected<float> Reply = Runner->tryEvaluate<float>();
-      if (!isThat(Reply.takeError(), Mentions))
+      if (!isExpected(Reply.takeError(), Mentions))
         return 1;
     }
-    return isThat(openGRPCListener(Spec).takeError(), Mentions) ? 0 : 2;
+    return isExpected(openGRPCListener(Spec).takeError(), Mentions) ? 0 : 2;
   }
 
 private:
-  static bool isThat(const Error &E, std::string_view Mentions) {
+  static bool isExpected(const Error &E, std::string_view Mentions) {
     if (E.code() == ErrorCode::System &&
         E.message().find(Mentions) != std::string::npos)
       return true;
@@ -303,7 +304,7 @@ TEST_F(GRPCScarcity, TooLittleAddressSpaceIsAnError) {
 
 class GRPCFork : public GRPCLoad {};
 
-TEST_P(GRPCFork, AChildIsToldAndLeavesItsParentAlone) {
+TEST_P(GRPCFork, AChildGetsAnErrorAndLeavesItsParentAlone) {
   serve();
   for (const char *Style : {"call=stream", "call=unary"}) {
     auto Runner = runner(std::string(Style) + "&connect=10s");
@@ -334,19 +335,17 @@ TEST_P(GRPCFork, AChildIsToldAndLeavesItsParentAlone) {
   }
 }
 
-TEST_P(GRPCFork, AServersChildDestroysNothing) {
+TEST_P(GRPCFork, AServersChildRemovesNothing) {
   Server = std::make_unique<Child>([&] {
     auto Opened = openGRPCListener(Spec);
     if (!Opened)
       return 5;
-    std::vector<std::unique_ptr<Listener>> Listeners;
-    Listeners.push_back(std::move(*Opened));
-    auto Model = ModelServer::create(std::move(Listeners));
+    auto Model = serverOf(std::move(*Opened));
     for (int I = 1;; ++I) {
-      auto Q = Model->next(Deadline::in(60s));
-      if (!Q || Model->reply(Q->Features))
+      auto Request = Model->next(Deadline::in(60s));
+      if (!Request || Model->reply(Request->Features))
         return 6;
-      // With both sessions open.
+      // Fork while both sessions are open.
       if (I != 2)
         continue;
       Child Forked([&] {

@@ -1,4 +1,4 @@
-//===- GRPCNetworkTest.cpp - Two hosts and a bad wire ---------------------===//
+//===- GRPCNetworkTest.cpp - Two hosts and a bad network ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A compiler and a model on two hosts, which are network namespaces here, and
-/// between them a wire that delays each packet, loses some of them, and can be
-/// cut. The wire is a process that passes packets between two TUN devices:
-/// not every kernel has netem. Needs root.
+/// A compiler and a model on two hosts (network namespaces), connected by a
+/// wire that delays packets, loses some, and can be cut. The wire is a process
+/// that forwards packets between two TUN devices, because not every kernel has
+/// netem. Needs root.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,7 @@ using posix::UniqueFD;
 
 namespace {
 
-/// What the processes of a test tell each other.
+/// State that the processes of a test share.
 struct Shared {
   std::atomic<bool> IsUp = false;
   std::atomic<bool> IsCut = false;
@@ -58,7 +58,7 @@ protected:
     if (::geteuid() != 0)
       GTEST_SKIP() << "network namespaces need root";
     if (Child([] { return enterHost("10.99.0.1") ? 0 : 1; }).wait() != 0)
-      GTEST_SKIP() << "no network namespaces or no TUN devices are to be had";
+      GTEST_SKIP() << "network namespaces or TUN devices are not available";
     void *Memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(Memory, MAP_FAILED);
@@ -69,8 +69,8 @@ protected:
       ::munmap(State, sizeof(Shared));
   }
 
-  /// Puts this process on a host of its own, whose only way out is a TUN
-  /// device; returns that.
+  /// Moves this process to its own host, whose only network is a TUN device;
+  /// returns the device.
   static UniqueFD enterHost(const char *Address) {
     if (::unshare(CLONE_NEWNET) != 0)
       return {};
@@ -83,12 +83,12 @@ protected:
     const std::string Command = "ip link set lo up && ip address add " +
                                 std::string(Address) +
                                 "/24 dev wire && ip link set wire up";
-    // The words are the test's own.
+    // The test itself wrote the command.
     // NOLINTNEXTLINE(bugprone-command-processor)
     return std::system(Command.c_str()) == 0 ? std::move(Device) : UniqueFD();
   }
 
-  /// Passes packets on until it is killed.
+  /// Forwards packets until killed.
   void runWire(int A, int B) const {
     struct Packet {
       Clock::time_point Due;
@@ -122,7 +122,7 @@ protected:
     int Pair[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, Pair) != 0)
       return 101;
-    // Each host's device, for the wire.
+    // The wire receives each host's device through these.
     UniqueFD Ends[2] = {UniqueFD(Pair[0]), UniqueFD(Pair[1])};
     Child Model([&] {
       UniqueFD Device = enterHost("10.99.0.1");
@@ -131,9 +131,7 @@ protected:
       auto Opened = openGRPCListener("grpc://10.99.0.1:50051");
       if (!Opened)
         return 2;
-      std::vector<std::unique_ptr<Listener>> Listeners;
-      Listeners.push_back(std::move(*Opened));
-      auto Server = ModelServer::create(std::move(Listeners));
+      auto Server = serverOf(std::move(*Opened));
       for (;;) {
         auto Request = Server->next(Deadline::in(60s));
         if (!Request)
@@ -242,10 +240,10 @@ TEST_F(GRPCNetwork, DelayAndLossCostTimeAndNothingElse) {
         << Call;
 }
 
-TEST_F(GRPCNetwork, AWireThatIsCutEndsInTimeAndMayBeMended) {
+TEST_F(GRPCNetwork, ACutWireIsATimeoutAndMayBeRepaired) {
   EXPECT_EQ(run([&] {
               auto Runner = runner("connect=20s&timeout=500ms");
-              // Loss may cost a request its time, here too.
+              // Loss may delay these requests, too.
               Error E = Error(ErrorCode::Timeout, "");
               for (int I = 0; I < 5 && E; ++I)
                 E = ask(*Runner, 1);

@@ -1,4 +1,4 @@
-//===- GRPCPeers.cpp - What else may be at a port -------------------------===//
+//===- GRPCPeers.cpp - Other peers for gRPC tests -------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -111,7 +111,7 @@ void Proxy::run() {
       FDs.push_back({P.From.get(), POLLIN, 0});
       FDs.push_back({P.To.get(), POLLIN, 0});
     }
-    // Those that are not forwarded stay in the socket.
+    // Bytes that are not forwarded stay in the socket.
     if (!Forwards)
       FDs.clear();
     if (::poll(FDs.data(), FDs.size(), 20) <= 0 || !Forwards)
@@ -187,7 +187,7 @@ private:
 
 grpc::ServerGenericBidiReactor *
 StatusServer::CreateReactor(grpc::GenericCallbackServerContext *) {
-  // Its library deletes it.
+  // gRPC deletes the reactor.
   return new Ending(Status, Reply);
 }
 

@@ -1,4 +1,4 @@
-//===- GRPCPeers.h - What else may be at a port -----------------*- C++ -*-===//
+//===- GRPCPeers.h - Other peers for gRPC tests -----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Peers that are not ours: servers that speak no HTTP/2 or end every call
-/// with a status, clients that send what they like, and a network that stops.
+/// Peers that are not ours: servers that do not speak HTTP/2 or that end every
+/// call with a status, clients that send arbitrary bytes, and a network that
+/// stops.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,14 +29,14 @@
 
 namespace MLBridge::test {
 
-/// gRPC ends a moment after the last of its objects. Until then, a child that
-/// is forked cannot use it.
+/// gRPC shuts down a moment after its last object is destroyed. Until then, a
+/// forked child cannot use gRPC.
 void awaitEndOfGRPC();
 
-/// A port of the loopback that nobody listens at.
+/// A loopback port on which nobody listens.
 int freePort();
 
-/// Accepts connections, greets, and says nothing more.
+/// Accepts connections, sends a greeting, and then nothing.
 class RawListener {
 public:
   RawListener(int Port, std::string Greeting);
@@ -49,8 +50,8 @@ private:
   std::thread Thread;
 };
 
-/// Passes bytes on to a port of the loopback until it is told to stop, and then
-/// takes no more of them: both ends still have their connection.
+/// Forwards bytes to a loopback port until stopped. Then it reads no more, but
+/// both connections stay open.
 class Proxy {
 public:
   explicit Proxy(int Target);
@@ -69,13 +70,13 @@ private:
   std::thread Thread;
 };
 
-/// A gRPC server that answers the first message of any call with \p Reply, if
-/// there is one, and then ends it with a status.
+/// A gRPC server that answers the first message of any call with \p Reply,
+/// unless empty, and then ends the call with a status.
 class StatusServer final : grpc::CallbackGenericService {
 public:
   explicit StatusServer(grpc::Status Status, std::string Reply = {});
   ~StatusServer() override;
-  /// Where it is.
+  /// The server's model spec.
   std::string spec() const;
 
 private:
@@ -93,7 +94,7 @@ class TwiceServer final : grpc::CallbackGenericService {
 public:
   explicit TwiceServer(std::string Reply);
   ~TwiceServer() override;
-  /// Where it is.
+  /// The server's model spec.
   std::string spec() const;
 
 private:
@@ -105,7 +106,7 @@ private:
   std::unique_ptr<grpc::Server> Server;
 };
 
-/// One call by a client that waits for each thing it does, for 10 s at most.
+/// One call by a client that waits for each operation, at most 10 s.
 class RawCall {
 public:
   RawCall(int Port, const std::string &Method,
@@ -115,7 +116,7 @@ public:
   bool write(const std::string &Message);
   /// The next message; empty at the end.
   std::string read();
-  /// The status with which the server ends the call.
+  /// The status with which the server ended the call.
   grpc::Status end();
 
 private:

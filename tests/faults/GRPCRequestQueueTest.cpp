@@ -1,5 +1,4 @@
-//===- GRPCRequestQueueTest.cpp - From gRPC's thread to the server's
-//-----------===//
+//===- GRPCRequestQueueTest.cpp - Requests between threads ----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// No request that is put into a request queue is lost, and whoever sleeps at
-/// it is woken, whatever the two threads do at the same moment.
+/// No request is lost in a request queue, and a thread that sleeps on the queue
+/// is woken, however the two threads interleave.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,19 +21,19 @@
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-/// Something to put in: a request queue does not look at calls.
+/// A dummy call; a request queue does not look at calls.
 static std::shared_ptr<ServerCall> anyCall() {
   static int Dummy;
   return {std::shared_ptr<int>(), reinterpret_cast<ServerCall *>(&Dummy)};
 }
 
-/// As a server does it; false when nobody rings for ten seconds.
-static bool sleepAt(const RequestQueueOwner &Owner, RequestQueue &Box) {
-  Box.setSleeping(true);
+/// Sleeps as a server does; returns false if nobody rings for ten seconds.
+static bool sleepAt(const RequestQueueOwner &Owner, RequestQueue &Queue) {
+  Queue.setSleeping(true);
   pollfd FD{Owner.Doorbell.get(), POLLIN, 0};
-  const bool IsQuiet = Box.isEmpty() && !Box.hasEnded();
+  const bool IsQuiet = Queue.isEmpty() && !Queue.hasEnded();
   const int Ready = ::poll(&FD, 1, IsQuiet ? 10'000 : 0);
-  Box.setSleeping(false);
+  Queue.setSleeping(false);
   if (FD.revents != 0)
     Owner.hearRings();
   return Ready > 0 || !IsQuiet;
@@ -43,73 +42,73 @@ static bool sleepAt(const RequestQueueOwner &Owner, RequestQueue &Box) {
 TEST(GRPCRequestQueue, NoRingIsMissed) {
   constexpr int Count = 20'000;
   auto Owner = *RequestQueueOwner::create();
-  auto Box = std::make_shared<RequestQueue>(Owner);
+  auto Queue = std::make_shared<RequestQueue>(Owner);
   std::thread GRPC([&] {
     for (int I = 0; I < Count; ++I) {
-      ASSERT_TRUE(Box->put(anyCall()).ok());
-      // Now and then the other thread gets to sleep.
+      ASSERT_TRUE(Queue->put(anyCall()).ok());
+      // Let the other thread fall asleep now and then.
       if (I % 64 == 0)
         std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
-    Box->end();
+    Queue->end();
   });
   int Taken = 0;
   for (;;) {
-    const bool HasEnded = Box->hasEnded();
-    if (Box->take())
+    const bool HasEnded = Queue->hasEnded();
+    if (Queue->take())
       ++Taken;
     else if (HasEnded)
       break;
-    else if (!sleepAt(*Owner, *Box))
+    else if (!sleepAt(*Owner, *Queue))
       break;
   }
   GRPC.join();
   EXPECT_EQ(Taken, Count);
 }
 
-TEST(GRPCRequestQueue, AClosedOneTakesNothing) {
-  auto Box = std::make_shared<RequestQueue>(*RequestQueueOwner::create());
-  ASSERT_TRUE(Box->put(anyCall()).ok());
-  EXPECT_EQ(Box->close({grpc::StatusCode::ABORTED, "closed"}).size(), 1U);
-  EXPECT_TRUE(Box->isEmpty());
-  // What comes too late ends as those did that came in time.
-  EXPECT_EQ(Box->put(anyCall()).error_code(), grpc::StatusCode::ABORTED);
-  EXPECT_EQ(Box->take(), nullptr);
+TEST(GRPCRequestQueue, AClosedQueueAcceptsNothing) {
+  auto Queue = std::make_shared<RequestQueue>(*RequestQueueOwner::create());
+  ASSERT_TRUE(Queue->put(anyCall()).ok());
+  EXPECT_EQ(Queue->close({grpc::StatusCode::ABORTED, "closed"}).size(), 1U);
+  EXPECT_TRUE(Queue->isEmpty());
+  // Late calls end like those that close() returned.
+  EXPECT_EQ(Queue->put(anyCall()).error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_EQ(Queue->take(), nullptr);
 }
 
-TEST(GRPCRequestQueue, ManyShareOneDoorbell) {
+TEST(GRPCRequestQueue, QueuesShareOneDoorbell) {
   auto Owner = *RequestQueueOwner::create();
   RequestQueue First(Owner), Second(Owner);
   auto Rings = [&] {
     pollfd FD{Owner->Doorbell.get(), POLLIN, 0};
     return ::poll(&FD, 1, 0) == 1;
   };
-  for (RequestQueue *Box : {&First, &Second}) {
-    ASSERT_TRUE(Box->put(anyCall()).ok());
+  for (RequestQueue *Queue : {&First, &Second}) {
+    ASSERT_TRUE(Queue->put(anyCall()).ok());
     EXPECT_FALSE(Rings()) << "nobody sleeps";
     First.setSleeping(true);
     Second.setSleeping(true);
-    ASSERT_TRUE(Box->put(anyCall()).ok());
+    ASSERT_TRUE(Queue->put(anyCall()).ok());
     EXPECT_TRUE(Rings());
     Owner->hearRings();
     EXPECT_FALSE(Rings());
     First.setSleeping(false);
     Second.setSleeping(false);
   }
-  for (RequestQueue *Box : {&First, &Second})
-    Box->close({});
+  for (RequestQueue *Queue : {&First, &Second})
+    Queue->close({});
 }
 
-TEST(GRPCRequestQueue, IsIdleWhileNoCallIsUnderWay) {
-  RequestQueue Box(*RequestQueueOwner::create());
-  EXPECT_TRUE(Box.idleSince());
-  Box.beginCall();
-  Box.beginCall();
-  EXPECT_FALSE(Box.idleSince());
-  Box.endCall();
-  EXPECT_FALSE(Box.idleSince());
+TEST(GRPCRequestQueue, IsIdleWithoutACall) {
+  RequestQueue Queue(*RequestQueueOwner::create());
+  EXPECT_TRUE(Queue.idleSince());
+  Queue.beginCall();
+  Queue.beginCall();
+  EXPECT_FALSE(Queue.idleSince());
+  Queue.endCall();
+  EXPECT_FALSE(Queue.idleSince());
   const auto Before = Deadline::Clock::now();
-  Box.endCall();
-  ASSERT_TRUE(Box.idleSince());
-  EXPECT_GE(*Box.idleSince(), Before);
+  Queue.endCall();
+  ASSERT_TRUE(Queue.idleSince());
+  EXPECT_GE(*Queue.idleSince(), Before);
 }

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The two transports of training over gRPC against each other: the compiler
-/// listens, one trainer at a time comes to it, and either may vanish.
+/// The compiler's and the trainer's gRPC transports against each other: the
+/// compiler listens, one trainer at a time connects, and either may vanish.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -62,12 +62,12 @@ protected:
     Address.erase(0, Address.starts_with("grpc+") ? 5 : 7);
     return createGRPCTrainerTransport(Address, Options);
   }
-  /// Meets a trainer on both sides.
-  void meet(Transport &Trainer) {
+  /// Connects both sides.
+  void connectBoth(Transport &Trainer) {
     std::thread Other([&] {
       auto Terms = Trainer.connect(Request, soon());
       EXPECT_TRUE(Terms) << Terms.takeError().str();
-      // A unary trainer is seen at its first command.
+      // The compiler notices a unary trainer at its first command.
       if (auto E = IsUnary ? send(Trainer, "act 0") : Error::success())
         ADD_FAILURE() << E.str();
     });
@@ -88,10 +88,10 @@ TEST_F(GRPCTraining, AStreamBeginsWithTheCompiler) {
   for (const std::string &Spec :
        {std::string("grpc://:0"), "grpc+unix:" + Directory.path("env")}) {
     listen(Spec);
-    // One trainer after another.
+    // Trainers connect one after another.
     for (int Round = 0; Round < 3; ++Round) {
       auto Trainer = trainer();
-      meet(*Trainer);
+      connectBoth(*Trainer);
       EXPECT_FALSE(send(*Compiler, "ready"));
       EXPECT_EQ(receive(*Trainer), "ready");
       for (int I = 0; I < 20; ++I) {
@@ -122,11 +122,11 @@ TEST_F(GRPCTraining, AMissingCompilerIsToBeStarted) {
       << E.str();
 }
 
-TEST_F(GRPCTraining, AUnaryTrainerIsNotGreeted) {
+TEST_F(GRPCTraining, AUnaryTrainerSpeaksFirst) {
   IsUnary = true;
   listen("grpc://:0");
   auto Trainer = trainer(gRPCOptions::Call::Unary);
-  meet(*Trainer);
+  connectBoth(*Trainer);
   EXPECT_FALSE(send(*Compiler, "ready"));
   EXPECT_EQ(receive(*Compiler), "act 0");
   EXPECT_FALSE(send(*Compiler, "saw 0"));
@@ -138,7 +138,7 @@ TEST_F(GRPCTraining, AUnaryTrainerIsNotGreeted) {
 TEST_F(GRPCTraining, AnotherTrainerIsRefusedInWords) {
   listen("grpc://:0");
   auto First = trainer(), Second = trainer();
-  meet(*First);
+  connectBoth(*First);
   std::thread Impatient([&] {
     ASSERT_TRUE(Second->connect(Request, soon()));
     Error E = Second->receive(soon()).takeError();
@@ -150,18 +150,18 @@ TEST_F(GRPCTraining, AnotherTrainerIsRefusedInWords) {
   Impatient.join();
 }
 
-TEST_F(GRPCTraining, WaitsEnd) {
+TEST_F(GRPCTraining, WaitsHaveDeadlines) {
   listen("grpc://:0");
   EXPECT_EQ(Compiler->connect(Request, Deadline::in(100ms)).code(),
             ErrorCode::Timeout);
   auto Trainer = trainer();
-  meet(*Trainer);
+  connectBoth(*Trainer);
   EXPECT_EQ(Compiler->receive(Deadline::in(100ms)).code(), ErrorCode::Timeout);
   EXPECT_EQ(Trainer->receive(Deadline::in(100ms)).code(), ErrorCode::Timeout);
   Trainer->close();
-  // The compiler leaves first.
+  // The compiler closes first.
   Trainer = trainer();
-  meet(*Trainer);
+  connectBoth(*Trainer);
   Compiler.reset();
   EXPECT_EQ(Trainer->receive(soon()).code(), ErrorCode::PeerClosed);
 }

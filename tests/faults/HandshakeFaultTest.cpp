@@ -1,5 +1,4 @@
-//===- HandshakeFaultTest.cpp - Who meets whom --------------------*- C++
-//-*-===//
+//===- HandshakeFaultTest.cpp - Handshake faults --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What goes wrong before the first request: foreign compilers that dawdle,
-/// models of other users, servers that come and go, processes that fork.
+/// Faults before the first request: slow foreign compilers, models of other
+/// users, servers that start and stop, processes that fork.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +50,7 @@ protected:
   std::string Name = Directory.path("model");
 };
 
-/// A foreign compiler, and the server that it comes to.
+/// A server, and a foreign compiler that opens its FIFOs.
 class BareListener : public HandshakeFault {
 protected:
   void SetUp() override {
@@ -67,7 +66,7 @@ protected:
   posix::FileIdentity listener() const {
     return posix::FileIdentity::ofPath(Name + ".in");
   }
-  /// Whether the server makes fresh FIFOs for the next compiler within \p Wait.
+  /// True if the server makes fresh FIFOs for the next compiler within \p Wait.
   bool isRenewed(const posix::FileIdentity &Before, Duration Wait) const {
     for (Deadline Until = Deadline::in(Wait); !Until.expired();
          std::this_thread::sleep_for(5ms))
@@ -92,23 +91,24 @@ static std::chrono::microseconds cpuTime() {
   return Of(Usage.ru_utime) + Of(Usage.ru_stime);
 }
 
-TEST_F(BareListener, ACompilerThatThinksFirstKeepsNobodyOut) {
+TEST_F(BareListener, ASlowCompilerBlocksNoOther) {
   posix::FileIdentity Before = listener();
   posix::UniqueFD In = open(".in", O_RDONLY), Out = open(".out", O_WRONLY);
   ASSERT_TRUE(In && Out);
   EXPECT_TRUE(isRenewed(Before, 2s));
-  // It is waited for all the same: this is longer than it may take to meet.
+  // The session waits for its first request longer than PeerTimeout.
   std::this_thread::sleep_for(2 * ShortWait);
   pollfd FD{Out.get(), POLLOUT, 0};
   EXPECT_EQ(::poll(&FD, 1, 0), 1);
   EXPECT_FALSE(FD.revents & POLLERR) << "its session is over";
 }
 
-TEST_F(BareListener, ACompilerThatComesHalfwayIsSentAway) {
+TEST_F(BareListener, ACompilerThatOpensOneFifoIsDropped) {
   posix::FileIdentity Before = listener();
   posix::UniqueFD In = open(".in", O_RDONLY);
   ASSERT_TRUE(In);
-  EXPECT_FALSE(isRenewed(Before, ShortWait / 2)) << "it may still come";
+  EXPECT_FALSE(isRenewed(Before, ShortWait / 2))
+      << "it may still open the other";
   EXPECT_TRUE(isRenewed(Before, ShortWait + Slack));
   EXPECT_NE(Model->stop().lastSessionError().message().find("did not open"),
             std::string::npos);
@@ -123,10 +123,10 @@ TEST_F(BareListener, ASilentCompilerCostsNoTime) {
   EXPECT_LT(cpuTime() - Before, 250ms) << "the server does not sleep";
 }
 
-TEST_F(HandshakeFault, TheCallersTimeHoldsForTheFirstQuestion) {
+TEST_F(HandshakeFault, TheCallersTimeoutHoldsForTheFirstRequest) {
   Child Silent([&] {
     RawModel Model(Name);
-    Model.meetAndReadRequest();
+    Model.acceptAndReadRequest();
     ::poll(nullptr, 0, 60'000);
     return 0;
   });
@@ -138,7 +138,7 @@ TEST_F(HandshakeFault, TheCallersTimeHoldsForTheFirstQuestion) {
   EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
 }
 
-TEST_F(HandshakeFault, AnAbsentModelIsWaitedForOnce) {
+TEST_F(HandshakeFault, AnAbsentModelIsAwaitedOnce) {
   for (const char *Scheme : {"pipe:", "shm:"}) {
     auto Runner = createModelRunner(Scheme + Name + "?connect=300ms");
     ASSERT_TRUE(Runner) << Runner.message();
@@ -149,7 +149,7 @@ TEST_F(HandshakeFault, AnAbsentModelIsWaitedForOnce) {
     EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
     EXPECT_NE(ask(**Runner, 1.0F).message().find("looks again in"),
               std::string_view::npos);
-    // One that comes later is met at the next look, a second later.
+    // The backoff connects to a model that starts later, within a second.
     EchoModel Late(Name);
     Expected<float> Reply = ask(**Runner, 2.0F);
     while (!Reply && Clock::now() - Start < 5s) {
@@ -162,7 +162,7 @@ TEST_F(HandshakeFault, AnAbsentModelIsWaitedForOnce) {
   }
 }
 
-TEST_F(HandshakeFault, AModelThatGoesIsWaitedForOnceMore) {
+TEST_F(HandshakeFault, AModelThatGoesIsAwaitedOnce) {
   std::optional<EchoModel> Model(std::in_place, Name);
   auto Runner = createModelRunner("pipe:" + Name + "?connect=300ms");
   ASSERT_TRUE(Runner) << Runner.message();
@@ -176,16 +176,14 @@ TEST_F(HandshakeFault, AModelThatGoesIsWaitedForOnceMore) {
   EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
 }
 
-TEST_F(HandshakeFault, ABusyModelHasTheTimeoutsTimeOnly) {
+TEST_F(HandshakeFault, ABusyModelHasOnlyTheTimeout) {
   for (const char *Scheme : {"pipe:", "shm:"}) {
-    // It is at the first request when the others come.
+    // The model is busy with the first request when the next ones arrive.
     Child Busy([&] {
       auto Opened = openLocalListener(Name);
       if (!Opened)
         return 5;
-      std::vector<std::unique_ptr<Listener>> Listeners;
-      Listeners.push_back(std::move(*Opened));
-      auto Model = ModelServer::create(std::move(Listeners));
+      auto Model = serverOf(std::move(*Opened));
       auto Request = Model->next(Deadline::in(10s));
       std::this_thread::sleep_for(2s);
       while (Request) {
@@ -200,7 +198,7 @@ TEST_F(HandshakeFault, ABusyModelHasTheTimeoutsTimeOnly) {
     for (int I = 0; I < 2; ++I)
       EXPECT_EQ(ask(**Runner, 1.0F).code(), ErrorCode::Timeout);
     EXPECT_LT(Clock::now() - Start, 2 * ShortWait + 1s);
-    // It is met once it is free.
+    // It is reached once it is free.
     Expected<float> Reply = ask(**Runner, 2.0F);
     while (!Reply && Clock::now() - Start < 20s) {
       std::this_thread::sleep_for(20ms);
@@ -213,7 +211,7 @@ TEST_F(HandshakeFault, ABusyModelHasTheTimeoutsTimeOnly) {
 
 namespace {
 
-/// What a server answers to a hello in place of terms.
+/// A server's reply to a hello, in place of terms.
 struct BadTerms {
   const char *What;
   std::string Packet;
@@ -250,10 +248,10 @@ class BadTermsFault : public FaultTest,
 TEST_P(BadTermsFault, AreATypedError) {
   for (const char *Scheme : {"pipe:", "shm:"}) {
     Child Model([&] {
-      auto Point = UnixListener::listen(Name + ".sock");
-      pollfd P{Point->socket(), POLLIN, 0};
+      auto Server = UnixListener::listen(Name + ".sock");
+      pollfd P{Server->socket(), POLLIN, 0};
       ::poll(&P, 1, 60'000);
-      posix::UniqueFD Socket = Point->accept();
+      posix::UniqueFD Socket = Server->accept();
       (void)bool(sendPacket(Socket.get(), GetParam().Packet, {}));
       ::poll(nullptr, 0, 60'000);
       return 0;
@@ -277,7 +275,7 @@ TEST_P(BadTermsFault, AreATypedError) {
 INSTANTIATE_TEST_SUITE_P(All, BadTermsFault, testing::ValuesIn(AllBadTerms),
                          [](const auto &Info) { return Info.param.What; });
 
-TEST_F(HandshakeFault, NamesThatNothingCanHaveAreNotWaitedFor) {
+TEST_F(HandshakeFault, ImpossibleNamesAreErrorsAtOnce) {
   for (const std::string &Bad :
        {Directory.path(std::string(252, 'n')), std::string(100'000, 'n'),
         Directory.path("a\x1b[2J") + std::string(5000, '/') + "b"})
@@ -297,7 +295,7 @@ TEST_F(HandshakeFault, NamesThatNothingCanHaveAreNotWaitedFor) {
     }
 }
 
-TEST_F(HandshakeFault, AModelsWordsAreBoundAndPrintable) {
+TEST_F(HandshakeFault, AModelsErrorIsBoundedAndPrintable) {
   Child Model([&] {
     auto Server = ModelServer::listen(Name);
     for (;;)
@@ -341,8 +339,8 @@ TEST_F(HandshakeFault, ABareModelMayBeFollowedByOneOfOurs) {
   }
 }
 
-TEST_F(HandshakeFault, AServerOfOursIsNotTakenForABareOne) {
-  // What a killed server leaves, and one that starts while we look.
+TEST_F(HandshakeFault, OurServerIsNotTakenForABareOne) {
+  // A killed server's FIFOs are left, and a new server starts meanwhile.
   for (int Round = 0; Round < 40; ++Round) {
     RawBareModel::makeFifos(Name);
     std::optional<EchoModel> Model;
@@ -361,7 +359,7 @@ TEST_F(HandshakeFault, AServerOfOursIsNotTakenForABareOne) {
 
 TEST_F(HandshakeFault, AnotherUsersModelIsNotAsked) {
   if (::geteuid() != 0)
-    GTEST_SKIP() << "needs root, to be somebody else";
+    GTEST_SKIP() << "needs root, to become another user";
   ASSERT_EQ(::chmod(Directory.path().c_str(), 0777), 0);
   constexpr uid_t Nobody = 65534;
   auto Refused = [&](std::string_view Mentions) {

@@ -1,4 +1,4 @@
-//===- LendingTest.cpp - Pages that are lent to a pipe ----------*- C++ -*-===//
+//===- LendingTest.cpp - Lending pages to a pipe ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Large features are sent by lending their pages to the pipe. What a compiler
-/// does with its memory after a request must never be seen by the model, and a
-/// system that does not allow lending must not be noticed at all.
+/// Large features are sent by lending their pages to the pipe. The model must
+/// never see what a compiler does with its memory after a request, and a system
+/// that forbids lending must make no difference.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -70,14 +70,14 @@ TEST_F(Lending, TheReaderGetsTheBytes) {
   EXPECT_EQ(read(Memory.size()), Memory);
 }
 
-// Otherwise the tests below would show nothing.
+// Otherwise the tests below would prove nothing.
 TEST_F(Lending, NothingIsCopied) {
   ASSERT_EQ(lend(Memory.size()), ssize_t(Memory.size()));
   std::ranges::fill(Memory, 'b');
   EXPECT_EQ(read(Memory.size()), Memory);
 }
 
-TEST_F(Lending, WhatIsNotReadIsTakenBack) {
+TEST_F(Lending, UnreadBytesAreTakenBack) {
   ASSERT_EQ(lend(Memory.size()), ssize_t(Memory.size()));
   EXPECT_EQ(read(50'000), std::string(50'000, 'a'));
   Writer->takeBack();
@@ -85,13 +85,13 @@ TEST_F(Lending, WhatIsNotReadIsTakenBack) {
   EXPECT_EQ(errno, EAGAIN);
 }
 
-TEST_F(Lending, TheEndOfAWriterTakesBack) {
+TEST_F(Lending, AWritersEndTakesBack) {
   ASSERT_EQ(lend(Memory.size()), ssize_t(Memory.size()));
   Writer.reset();
   EXPECT_EQ(read(1), "");
 }
 
-TEST_F(Lending, WhatWasReturnedIsNotTakenBack) {
+TEST_F(Lending, ReturnedBytesAreNotTakenBack) {
   ASSERT_EQ(lend(50'000), 50'000);
   read(50'000);
   Writer->noteReturn();
@@ -110,9 +110,9 @@ TEST_F(Lending, AFullPipeTakesAPart) {
   EXPECT_EQ(errno, EAGAIN);
 }
 
-TEST_F(Lending, AReaderThatIsGoneIsAnErrorAndNoSignal) {
+TEST_F(Lending, AMissingReaderIsAnErrorNotASignal) {
   Read.reset();
-  // SIGPIPE would end this process.
+  // A SIGPIPE would end this process.
   EXPECT_EQ(lend(Memory.size()), -1);
   EXPECT_EQ(errno, EPIPE);
   sigset_t Pending;
@@ -120,7 +120,7 @@ TEST_F(Lending, AReaderThatIsGoneIsAnErrorAndNoSignal) {
   EXPECT_EQ(sigismember(&Pending, SIGPIPE), 0);
 }
 
-TEST_F(Lending, ASignalOfTheHostsOwnStays) {
+TEST_F(Lending, TheHostsPendingSignalStays) {
   sigset_t Sigpipe, Before, Pending;
   sigemptyset(&Sigpipe);
   sigaddset(&Sigpipe, SIGPIPE);
@@ -135,7 +135,7 @@ TEST_F(Lending, ASignalOfTheHostsOwnStays) {
   pthread_sigmask(SIG_SETMASK, &Before, nullptr);
 }
 
-/// From here on, this process may not call vmsplice.
+/// Forbids vmsplice to this process.
 bool forbidVmsplice() {
   sock_filter Program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -148,20 +148,20 @@ bool forbidVmsplice() {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &Filter) == 0;
 }
 
-TEST_F(Lending, ASandboxThatForbidsItIsNotNoticed) {
+TEST_F(Lending, ASandboxMayForbidIt) {
   Child Sandboxed([&] {
     if (!forbidVmsplice())
       return 1;
     if (lend(Memory.size()) != ssize_t(Memory.size()))
       return 2;
-    // It was copied: this is not seen any more.
+    // The pipe has a copy, which does not change.
     std::ranges::fill(Memory, 'b');
     return read(Memory.size()) == std::string(Memory.size(), 'a') ? 0 : 3;
   });
   EXPECT_EQ(Sandboxed.wait(), 0);
 }
 
-TEST(LendingRunner, ARequestThatWasGivenUpIsGone) {
+TEST(LendingRunner, AnAbandonedRequestIsTakenBack) {
   TemporaryDirectory Directory;
   std::string Name = Directory.path("model");
   Child Slow([&] {
@@ -170,7 +170,7 @@ TEST(LendingRunner, ARequestThatWasGivenUpIsGone) {
     Model.awaitHello();
     Model.sendTerms();
     ::poll(nullptr, 0, 800);
-    // Exits with 4 when the compiler has left nothing.
+    // Exits with 4 if the pipe is empty.
     Model.readRequest();
     return 0;
   });
@@ -187,7 +187,7 @@ TEST_F(Lending, IsTakenBackWithoutAFreeDescriptor) {
   ASSERT_EQ(lend(64 << 10), 64 << 10);
   rlimit Before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &Before), 0);
-  // As many as there are, and no more: what is closed can be opened again.
+  // Leave no free descriptor.
   posix::UniqueFD Next(::dup(Read.get()));
   rlimit Full{static_cast<rlim_t>(Next.get()), Before.rlim_max};
   Next.reset();
@@ -198,7 +198,7 @@ TEST_F(Lending, IsTakenBackWithoutAFreeDescriptor) {
   EXPECT_EQ(read(1), "");
 }
 
-TEST(LendingRunner, RequestsLargerThanThePipeArrive) {
+TEST(LendingRunner, RequestsMayBeLargerThanThePipe) {
   TemporaryDirectory Directory;
   EchoModel Model(Directory.path("model"));
   PipeModelRunner Runner(Directory.path("model"));

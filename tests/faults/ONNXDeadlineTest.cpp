@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A model that would run for centuries ends at the request's deadline, and
-/// neither other requests nor other threads pay for it.
+/// A model that would run for centuries ends at the request's deadline, without
+/// an effect on other requests and threads.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,9 +33,9 @@ using namespace MLBridge::test;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// More than anybody waits for.
+/// More iterations than any deadline allows.
 static constexpr std::int64_t Centuries = std::int64_t(1) << 62;
-/// What a machine that others use may add to a wait.
+/// A loaded machine may add this to a wait.
 static constexpr auto Slack = 5s;
 
 namespace {
@@ -55,8 +55,9 @@ protected:
     return static_cast<std::size_t>(std::distance(
         std::filesystem::directory_iterator("/proc/self/task"), {}));
   }
-  /// A thread that was joined is still listed for a moment.
-  static bool comesTo(std::size_t Wanted) {
+  /// True if the count reaches \p Wanted; joined threads stay listed for a
+  /// moment.
+  static bool reaches(std::size_t Wanted) {
     for (Deadline Until = Deadline::in(2s); !Until.expired();)
       if (numThreads() == Wanted)
         return true;
@@ -91,29 +92,29 @@ TEST_F(ONNXDeadlineTest, SpecsAndDecoratorsHaveDeadlinesToo) {
   EXPECT_THAT(E.message(), testing::HasSubstr("failed: Timeout: onnx:"));
 }
 
-TEST_F(ONNXDeadlineTest, AnEarlierDeadlineIsNotWaitedForByALaterOne) {
+TEST_F(ONNXDeadlineTest, ALaterRequestMayHaveAnEarlierDeadline) {
   auto Patient = makeRunner(1h), Impatient = makeRunner(100ms);
-  EXPECT_EQ(*ask(*Patient, 1, 3), 4); // The thread sleeps for an hour.
+  EXPECT_EQ(*ask(*Patient, 1, 3), 4); // The watchdog sleeps for an hour.
   const auto Start = Clock::now();
   EXPECT_EQ(ask(*Impatient, 1, Centuries).code(), ErrorCode::Timeout);
   EXPECT_LT(Clock::now() - Start, Slack);
 }
 
-TEST_F(ONNXDeadlineTest, ADeadlineThatHasPassed) {
+TEST_F(ONNXDeadlineTest, ADeadlineMayHavePassed) {
   auto Runner = makeRunner(0s);
   EXPECT_EQ(ask(*Runner, 1, Centuries).code(), ErrorCode::Timeout);
   Runner->setTimeout(1h);
   EXPECT_EQ(*ask(*Runner, 1, 3), 4);
 }
 
-TEST_F(ONNXDeadlineTest, OneThreadIsForAllAndEndsWithTheLast) {
-  // With the first thread, TSan starts one of its own.
+TEST_F(ONNXDeadlineTest, OneThreadServesAllRunnersAndEndsWithTheLast) {
+  // TSan starts a thread along with the first one.
   std::thread([] {}).join();
   const std::size_t Before = numThreads();
   {
     auto First = makeRunner(Duration::max());
     EXPECT_EQ(*ask(*First, 1, 3), 4);
-    EXPECT_EQ(numThreads(), Before) << "nothing is to be watched";
+    EXPECT_EQ(numThreads(), Before) << "without deadlines there is no watchdog";
     First->setTimeout(1h);
     EXPECT_EQ(*ask(*First, 1, 3), 4);
     auto Second = makeRunner(10s);
@@ -124,10 +125,10 @@ TEST_F(ONNXDeadlineTest, OneThreadIsForAllAndEndsWithTheLast) {
     EXPECT_EQ(*ask(*Second, 1, 3), 4);
     EXPECT_EQ(numThreads(), Before + 1);
   }
-  EXPECT_TRUE(comesTo(Before)) << numThreads();
+  EXPECT_TRUE(reaches(Before)) << numThreads();
 }
 
-TEST_F(ONNXDeadlineTest, OnlyWhatIsLateIsInterrupted) {
+TEST_F(ONNXDeadlineTest, OnlyLateRequestsAreInterrupted) {
   constexpr int NumThreads = 6;
   std::atomic<int> Wrong = 0, Late = 0;
   std::vector<std::thread> Threads;
@@ -151,10 +152,10 @@ TEST_F(ONNXDeadlineTest, OnlyWhatIsLateIsInterrupted) {
   EXPECT_EQ(Late, NumThreads * 5);
 }
 
-TEST_F(ONNXDeadlineTest, AnAnswerAtTheDeadlineIsRightOrLate) {
+TEST_F(ONNXDeadlineTest, AReplyAtTheDeadlineIsRightOrLate) {
   auto Runner = makeRunner(1h);
   constexpr std::int64_t N = 2000;
-  // How long it takes here, at least: other processes may have slowed it down.
+  // The shortest time here: other processes may slow an evaluation down.
   Duration Usual = Duration::max();
   for (int I = 0; I < 20; ++I) {
     const auto Start = Clock::now();
@@ -172,7 +173,7 @@ TEST_F(ONNXDeadlineTest, AnAnswerAtTheDeadlineIsRightOrLate) {
       ++Late;
       ASSERT_EQ(Reply.code(), ErrorCode::Timeout) << Reply.message();
     }
-    // That one was late is nothing to the next.
+    // A late request does not affect the next.
     Runner->setTimeout(1h);
     ASSERT_EQ(*ask(*Runner, 1, 3), 4);
   }
@@ -180,13 +181,13 @@ TEST_F(ONNXDeadlineTest, AnAnswerAtTheDeadlineIsRightOrLate) {
   RecordProperty("right", Right);
 }
 
-TEST_F(ONNXDeadlineTest, AProcessEndsWhileItIsWatched) {
+TEST_F(ONNXDeadlineTest, AProcessMayEndWhileItIsWatched) {
   Child Ending([&] {
-    // Destroyed by std::exit(), while the thread sleeps.
+    // Destroyed by std::exit(), while the watchdog sleeps.
     static std::unique_ptr<ONNXModelRunner> Left = makeRunner(1h);
     if (!ask(*Left, 1, 3))
       return 1;
-    // Not destroyed at all.
+    // Never destroyed.
     static ONNXModelRunner *const Leaked = makeRunner(1h).release();
     if (!ask(*Leaked, 1, 3))
       return 1;
@@ -195,7 +196,7 @@ TEST_F(ONNXDeadlineTest, AProcessEndsWhileItIsWatched) {
   EXPECT_EQ(Ending.wait(), 7);
 }
 
-TEST_F(ONNXDeadlineTest, AChildIsWatchedByAThreadOfItsOwn) {
+TEST_F(ONNXDeadlineTest, AChildHasItsOwnWatchdog) {
   MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   auto Runner = makeRunner(200ms);
   EXPECT_EQ(ask(*Runner, 1, Centuries).code(), ErrorCode::Timeout);
@@ -209,16 +210,16 @@ TEST_F(ONNXDeadlineTest, AChildIsWatchedByAThreadOfItsOwn) {
     Expected<float> Reply = ask(*Runner, 1, 3);
     if (!Reply || *Reply != 4)
       return 4;
-    // The thread ends with the runner; the parent's is not waited for.
+    // The watchdog ends with the runner, without waiting for the parent's.
     Runner.reset();
-    return comesTo(1) ? 0 : 5;
+    return reaches(1) ? 0 : 5;
   });
   EXPECT_EQ(Forked.wait(), 0);
   EXPECT_EQ(*ask(*Runner, 1, 3), 4);
   EXPECT_EQ(ask(*Runner, 1, Centuries).code(), ErrorCode::Timeout);
 }
 
-TEST_F(ONNXDeadlineTest, NoSignalIsHandledByItsThread) {
+TEST_F(ONNXDeadlineTest, TheWatchdogHandlesNoSignal) {
   static std::atomic<int> Handled = 0;
   static std::atomic<pid_t> Handler = 0;
   struct sigaction Action = {}, Before;
@@ -236,14 +237,14 @@ TEST_F(ONNXDeadlineTest, NoSignalIsHandledByItsThread) {
   ::sigaction(SIGUSR1, &Before, nullptr);
 }
 
-TEST_F(ONNXDeadlineTest, WithoutAThreadThereIsAnErrorInWords) {
+TEST_F(ONNXDeadlineTest, AnUnstartableWatchdogIsAnError) {
   if (::geteuid() != 0)
     GTEST_SKIP() << "only root can become a user who has no process yet";
   Child Limited([&] {
     auto Runner = makeRunner(Duration::max());
     if (!ask(*Runner, 1, 3))
       return 1;
-    // A user that nothing else runs as.
+    // A user without processes.
     constexpr uid_t Nobody = 64'999;
     const rlimit None{1, 1};
     if (::setrlimit(RLIMIT_NPROC, &None) != 0 || ::setuid(Nobody) != 0)

@@ -1,4 +1,4 @@
-//===- ONNXFaultTest.cpp - ONNX models that go wrong ----------------------===//
+//===- ONNXFaultTest.cpp - Faults of ONNX models --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a compiler is told when a model, the library of ONNX Runtime, the
-/// features or the memory are not as they should be: always a typed error, and
-/// the next request goes well.
+/// Errors of the model, of the ONNX Runtime library, of the features and of
+/// memory: each is a typed error, and the next request succeeds.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +35,7 @@ using testing::HasSubstr;
 namespace {
 class ONNXFaultTest : public ONNXTest {
 protected:
-  /// What a request about the float x fails with.
+  /// The error of a request with the float x.
   static Error failure(MLModelRunner &Runner, float X = 1) {
     Runner.populateFeatures(std::pair{"x", X});
     return Runner.tryEvaluate<Advice>().takeError();
@@ -52,14 +51,14 @@ protected:
 };
 } // namespace
 
-TEST_F(ONNXFaultTest, FilesThatAreNone) {
+TEST_F(ONNXFaultTest, FilesThatAreNoModels) {
   Error Missing = failure(path("none.onnx"));
   EXPECT_EQ(Missing.code(), ErrorCode::System);
   EXPECT_EQ(Missing.message(), "model file '" + path("none.onnx") +
                                    "': No such file or directory");
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(failure(path("pipe")).code(), ErrorCode::InvalidArgument)
-      << "and it is not waited for";
+      << "opening it must not block";
   ASSERT_EQ(::mkdir(path("folder").c_str(), 0700), 0);
   EXPECT_TRUE(failure(path("folder")));
   Error Empty = failure(writeBytes(""));
@@ -70,7 +69,7 @@ TEST_F(ONNXFaultTest, FilesThatAreNone) {
   }
 }
 
-TEST_F(ONNXFaultTest, NamesInAModelAreNotPrintedAsTheyAre) {
+TEST_F(ONNXFaultTest, NamesInAModelAreEscapedAndShortened) {
   const std::string Name = "\x1b[31m" + std::string(100'000, 'a') + "\n";
   ONNXWriter Writer;
   Writer.input(Name, ElementType::Float, {})
@@ -84,7 +83,7 @@ TEST_F(ONNXFaultTest, NamesInAModelAreNotPrintedAsTheyAre) {
     EXPECT_EQ(Message.find('\x1b'), std::string::npos) << Message;
     EXPECT_EQ(Message.find('\n'), std::string::npos) << Message;
   };
-  Check(failure(File).message()); // There is no feature of its input's name.
+  Check(failure(File).message()); // Its input is not set.
   ONNXModelRunner Runner(File, {}, Options);
   Runner.populateFeatures(std::pair{Name, 1});
   Check(Runner.tryEvaluate<Advice>().takeError().message());
@@ -102,7 +101,7 @@ TEST_F(ONNXFaultTest, NamesInAModelAreNotPrintedAsTheyAre) {
 }
 
 TEST_F(ONNXFaultTest, TruncatedAndDamagedModels) {
-  // Large enough that a cut in the weights is a cut in the middle.
+  // Large enough that some truncations fall within the weights.
   ONNXWriter Writer;
   Writer.input("x", ElementType::Float, {})
       .constant("w", {64}, std::vector<float>(64, 0.5f))
@@ -115,8 +114,8 @@ TEST_F(ONNXFaultTest, TruncatedAndDamagedModels) {
   int Refused = 0;
   for (std::size_t Length = 0; Length < Whole.size(); Length += 3) {
     Error E = failure(writeBytes(Whole.substr(0, Length)));
-    // What is cut off at the end of a message may leave a model without
-    // metadata, which is one; whatever else is left has a name and a code.
+    // A truncation may merely remove the metadata, which leaves a valid model;
+    // any other is an error with a code that names the file.
     if (!E)
       continue;
     ++Refused;
@@ -126,7 +125,7 @@ TEST_F(ONNXFaultTest, TruncatedAndDamagedModels) {
   for (std::size_t I = 0; I < Whole.size(); I += 7) {
     std::string Damaged = Whole;
     Damaged[I] = static_cast<char>(Damaged[I] ^ 0x5a);
-    static_cast<void>(failure(writeBytes(Damaged))); // It comes back.
+    static_cast<void>(failure(writeBytes(Damaged))); // It returns.
   }
   EXPECT_EQ(failure(writeBytes(std::string(5000, '\xff'))).code(),
             ErrorCode::Malformed);
@@ -234,7 +233,8 @@ TEST_F(ONNXFaultTest, NoRuntimeOrAnotherLibrary) {
   EXPECT_EQ(NamedByTheEnvironment.wait(), 0);
 }
 
-/// Allows this process no more than \p More bytes beyond what it has.
+/// Limits this process's address space to \p More bytes beyond its current
+/// size.
 static bool limitAddressSpace(std::size_t More) {
   std::size_t Pages = 0;
   std::ifstream("/proc/self/statm") >> Pages;
@@ -278,7 +278,7 @@ TEST_F(ONNXFaultTest, OutOfMemory) {
       .output("out", ElementType::Float, {N});
   const std::string LargeFile = write(Large, "large.onnx");
   Child Loading([&] {
-    // 64 MiB of weights, in less than what they take.
+    // 64 MiB of weights do not fit.
     if (failure(File).code() != ErrorCode::SchemaMismatch ||
         !limitAddressSpace(std::size_t(8) << 20))
       return 1;
@@ -318,9 +318,9 @@ TEST_F(ONNXFaultTest, NothingLeaks) {
   Evaluate(Evaluations);
   EXPECT_EQ(countOpenDescriptors(), Descriptors);
 #if !MLBRIDGE_UNDER_ASAN && !MLBRIDGE_UNDER_TSAN
-  // A session is some 100 KiB.
+  // A leak would be some 100 KiB a session.
   EXPECT_LT(residentBytes(), Before + (std::size_t(8) << 20));
 #else
-  static_cast<void>(Before); // Sanitizers keep what was freed.
+  static_cast<void>(Before); // Sanitizers keep freed memory.
 #endif
 }

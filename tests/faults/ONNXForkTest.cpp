@@ -1,4 +1,4 @@
-//===- ONNXForkTest.cpp - ONNX models in children of the process ----------===//
+//===- ONNXForkTest.cpp - ONNX models across fork() -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A runner that is asked on both sides of a fork() answers rightly on both.
+/// A runner works in both processes after a fork().
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,7 @@ protected:
     Runner.populateFeatures(std::pair{"x", X});
     return Runner.tryEvaluate<float>();
   }
-  /// As Child::wait(), but kills it where it does not end.
+  /// Like Child::wait(), but kills a process that does not end.
   static int endOf(Child &Waited) {
     for (int Tries = 0; Tries < 200; ++Tries) {
       siginfo_t Info = {};
@@ -52,7 +52,7 @@ protected:
         return Waited.wait();
       std::this_thread::sleep_for(50ms);
     }
-    ADD_FAILURE() << "it did not end within 10 s";
+    ADD_FAILURE() << "the process did not end within 10 s";
     Waited.kill();
     return -1;
   }
@@ -97,7 +97,7 @@ TEST_F(ONNXForkTest, AChildHasASessionOfItsOwn) {
   EXPECT_EQ(Forked.wait(), 0);
   EXPECT_EQ(*Runner.model(), Parents);
 
-  // It needs the file for that.
+  // The child loads the file for that.
   std::filesystem::remove(File);
   Child WithoutFile([&] {
     return ask(Runner, 1).code() == ErrorCode::System &&
@@ -113,11 +113,11 @@ TEST_F(ONNXForkTest, AChildComesToAnEnd) {
   MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   auto Runner = makeRunner("onnx:" + write(add(1)));
   ASSERT_TRUE(answers(*Runner, 10));
-  // By exit(3), where libraries take leave of threads.
+  // With exit(3), which runs the libraries' exit handlers.
   Child Idle([]() -> int { std::exit(7); });
   EXPECT_EQ(endOf(Idle), 7);
   if (MLBRIDGE_UNDER_ASAN)
-    GTEST_SKIP() << "what a child leaves alone is a leak";
+    GTEST_SKIP() << "leaks, on purpose, the parent's session";
   Child Asking([&]() -> int {
     const bool IsRight = answers(*Runner, 10);
     Runner.reset();
@@ -126,7 +126,7 @@ TEST_F(ONNXForkTest, AChildComesToAnEnd) {
   EXPECT_EQ(endOf(Asking), 7);
 }
 
-TEST_F(ONNXForkTest, AForkAmidTheQuestionsOfOtherThreads) {
+TEST_F(ONNXForkTest, AForkDuringRequestsOfOtherThreads) {
   MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   const std::string Spec = "onnx:" + write(add(1));
   auto Runner = makeRunner(Spec);
@@ -136,7 +136,7 @@ TEST_F(ONNXForkTest, AForkAmidTheQuestionsOfOtherThreads) {
   std::vector<std::thread> Others;
   for (int I = 0; I < 4; ++I)
     Others.emplace_back([&] {
-      // Some ask, and some load; both hold locks.
+      // Both loading and evaluating hold locks.
       while (!Stop) {
         auto Own = makeRunner(Spec);
         Wrong += !answers(*Own, 50);
@@ -144,7 +144,7 @@ TEST_F(ONNXForkTest, AForkAmidTheQuestionsOfOtherThreads) {
     });
   for (int Round = 0; Round < 40; ++Round) {
     Child Forked([&] {
-      // A deadlock is to fail, and not to hang.
+      // Let a deadlock fail rather than hang.
       ::alarm(20);
       if (!answers(*Runner, 5))
         return 1;

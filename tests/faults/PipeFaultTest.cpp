@@ -1,4 +1,4 @@
-//===- PipeFaultTest.cpp - What goes wrong with pipes -----------*- C++ -*-===//
+//===- PipeFaultTest.cpp - Faults of pipes ----------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Every way in which the other side of a pipe has been seen to fail, and what
-/// must come of it: a typed error within the deadline, nothing left behind.
-/// The peers are real processes that are really killed and stopped.
+/// Every known way in which the other side of a pipe fails: each must end in a
+/// typed error within the deadline and leave nothing behind. The peers are real
+/// processes, really killed and stopped.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +52,7 @@ protected:
 };
 
 //===----------------------------------------------------------------------===//
-// Nobody there
+// No model
 //===----------------------------------------------------------------------===//
 
 TEST_F(PipeFault, NoModelIsATimeoutThatSaysWhatToStart) {
@@ -69,7 +69,7 @@ TEST_F(PipeFault, FifosWithoutAModelAreATimeout) {
 TEST_F(PipeFault, SocketOfADeadModelIsATimeout) {
   Child Dead([&] {
     RawModel Model(Name);
-    ::_exit(0); // Leaves the socket.
+    ::_exit(0); // The socket file stays.
     return 0;
   });
   Dead.wait();
@@ -96,7 +96,7 @@ TEST_F(PipeFault, TheModelMayStartLater) {
   Child Late([&] {
     ::poll(nullptr, 0, 300);
     RawModel Model(Name);
-    Model.meetAndReadRequest();
+    Model.acceptAndReadRequest();
     Model.writeFrame("{\"out\":2.5}");
     return 0;
   });
@@ -110,7 +110,7 @@ TEST_F(PipeFault, TheModelMayStartLater) {
 // The model dies, stops or hangs, at every step
 //===----------------------------------------------------------------------===//
 
-/// Where a model side is when something happens to it.
+/// How far a model side gets before its fault.
 enum class Step {
   Connected,
   SaidHello,
@@ -124,7 +124,7 @@ constexpr Step AllSteps[] = {
     Step::Connected,   Step::SaidHello,  Step::HalfARequest, Step::Request,
     Step::HalfALength, Step::HalfAReply, Step::AfterAReply};
 
-/// Plays a model side up to and including \p Last.
+/// Runs a model side up to and including \p Last.
 void playUntil(RawModel &Model, Step Last) {
   Model.awaitConnection();
   if (Last == Step::Connected)
@@ -161,8 +161,8 @@ TEST_P(PipeFaultAtStep, KilledModelIsPeerClosed) {
     ::kill(::getpid(), SIGKILL);
     return 0;
   });
-  // A death while meeting is indistinguishable from a model that has not
-  // started yet: somebody may restart it.
+  // A model that dies during the handshake looks like one that has not started
+  // yet, and may be restarted.
   connect(SerDes::Kind::JSON, ShortWait);
   if (GetParam() == Step::AfterAReply) {
     Expected<float> Reply = ask();
@@ -174,7 +174,7 @@ TEST_P(PipeFaultAtStep, KilledModelIsPeerClosed) {
     expectFailure(ErrorCode::Timeout, "nobody listens", ShortWait + Slack);
   else
     expectFailure(ErrorCode::PeerClosed, "pipe:" + Name);
-  // And the next request does not hang on the dead session either.
+  // The next request must not hang on the dead session either.
   expectFailure(ErrorCode::Timeout, "nobody listens", ShortWait + Slack);
 }
 
@@ -198,11 +198,11 @@ INSTANTIATE_TEST_SUITE_P(Steps, PipeFaultAtStep, testing::ValuesIn(AllSteps));
 TEST_F(PipeFault, ReplyToARequestThatWasGivenUpIsNeverRead) {
   Child Model([&] {
     RawModel M(Name);
-    M.meetAndReadRequest();
+    M.acceptAndReadRequest();
     ::poll(nullptr, 0, 600);
-    if (M.hasReader()) // Of what comes too late.
+    if (M.hasReader()) // A late reply would be read.
       return 9;
-    M.meetAndReadRequest();
+    M.acceptAndReadRequest();
     M.writeFrame("{\"out\":2}");
     return 0;
   });
@@ -213,16 +213,16 @@ TEST_F(PipeFault, ReplyToARequestThatWasGivenUpIsNeverRead) {
   Expected<int> Reply = ask<int>();
   ASSERT_TRUE(Reply) << Reply.takeError().str();
   EXPECT_EQ(*Reply, 2);
-  EXPECT_EQ(Model.wait(), 0) << "the late reply would have had a reader";
+  EXPECT_EQ(Model.wait(), 0) << "the late reply must have no reader";
 }
 
-TEST_F(PipeFault, AReplyThatComesTwiceAnswersNoOtherRequest) {
+TEST_F(PipeFault, ADuplicateReplyAnswersNoOtherRequest) {
   for (int Version : {ProtocolVersions::First, ProtocolVersions::Newest})
     for (auto Pause : {0ms, 50ms}) {
       SCOPED_TRACE("version " + std::to_string(Version));
       Child Model([&] {
         RawModel M(Name, Version);
-        M.meetAndReadRequest();
+        M.acceptAndReadRequest();
         M.writeFrame("{\"out\":1}");
         ::poll(nullptr, 0, static_cast<int>(Pause.count()));
         M.writeFrame("{\"out\":1}");
@@ -235,7 +235,7 @@ TEST_F(PipeFault, AReplyThatComesTwiceAnswersNoOtherRequest) {
       Runner->setTimeout(2s);
       if (Expected<int> First = ask<int>()) {
         EXPECT_EQ(*First, 1);
-        // Frames without numbers tell only what is there before a request.
+        // Without numbers, only a reply that precedes the request is noticed.
         std::this_thread::sleep_for(2 * Pause + 100ms);
         expectFailure<int>(ErrorCode::Malformed, "pipe:" + Name);
       } else {
@@ -246,11 +246,11 @@ TEST_F(PipeFault, AReplyThatComesTwiceAnswersNoOtherRequest) {
     }
 }
 
-TEST_F(PipeFault, OnlyTheRequestsOwnNumberAnswersIt) {
+TEST_F(PipeFault, AReplyMustHaveTheRequestsNumber) {
   for (std::uint64_t Number : {0, 1, 3, -1}) {
     Child Model([&] {
       RawModel M(Name);
-      M.meetAndReadRequest();
+      M.acceptAndReadRequest();
       M.writeFrame("{\"out\":1}");
       M.readRequest();
       if (M.request() != 2)
@@ -268,10 +268,10 @@ TEST_F(PipeFault, OnlyTheRequestsOwnNumberAnswersIt) {
   }
 }
 
-TEST_F(PipeFault, AModelOfTheLastReleaseIsStillAsked) {
+TEST_F(PipeFault, AModelOfTheLastReleaseWorks) {
   Child Model([&] {
     RawModel M(Name, ProtocolVersions::First);
-    M.meetAndReadRequest();
+    M.acceptAndReadRequest();
     for (int I = 1;; ++I) {
       M.writeFrame("{\"out\":" + std::to_string(I) + "}");
       if (I == 10)
@@ -306,7 +306,7 @@ TEST_F(PipeFault, ModelThatStopsReadingIsATimeout) {
 }
 
 //===----------------------------------------------------------------------===//
-// Replies that lie
+// Malformed replies
 //===----------------------------------------------------------------------===//
 
 struct BadReply {
@@ -315,7 +315,7 @@ struct BadReply {
   std::string Message;
   ErrorCode Code;
   std::string Mentions;
-  /// The length in front of it, where it is not the message's.
+  /// The announced length, if it differs from the message's.
   std::optional<std::uint64_t> Announced = std::nullopt;
 };
 
@@ -353,7 +353,7 @@ const BadReply BadReplies[] = {
      "\"shape\":[]}]}\nabcdefgh\n",
      ErrorCode::Malformed, "complex"},
     {"NotJSON", SerDes::Kind::JSON, "out = 1", ErrorCode::Malformed, ""},
-    {"TruncatedJSON", SerDes::Kind::JSON, "{\"out\":[1.0,", // No more comes.
+    {"TruncatedJSON", SerDes::Kind::JSON, "{\"out\":[1.0,", // Nothing follows.
      ErrorCode::Malformed, ""},
     {"JSONArray", SerDes::Kind::JSON, "[]", ErrorCode::Malformed, ""},
     {"JSONNull", SerDes::Kind::JSON, "null", ErrorCode::Malformed, ""},
@@ -375,7 +375,7 @@ TEST_P(PipeBadReply, IsATypedError) {
   const BadReply &Bad = GetParam();
   Child Model([&] {
     RawModel M(Name);
-    M.meetAndReadRequest();
+    M.acceptAndReadRequest();
     M.writeFrame(Bad.Message, Bad.Announced);
     ::poll(nullptr, 0, 60'000);
     return 0;
@@ -391,7 +391,7 @@ INSTANTIATE_TEST_SUITE_P(Replies, PipeBadReply, testing::ValuesIn(BadReplies),
 TEST_F(PipeFault, ValidRepliesThatTheReferenceMisreads) {
   Child Model([&] {
     RawModel M(Name);
-    M.meetAndReadRequest();
+    M.acceptAndReadRequest();
     M.writeFrame("{\"out\": 1.0}");
     M.readRequest();
     M.writeFrame("{\"out\": [1.0, 2.5]}");
@@ -446,7 +446,7 @@ TEST_F(PipeFault, BareReplyMustHaveTheAdvicesSize) {
   }
 }
 
-TEST_F(PipeFault, WhatABareModelSaysUnaskedIsMalformed) {
+TEST_F(PipeFault, AnUnrequestedReplyOfABareModelIsMalformed) {
   RawBareModel::makeFifos(Name);
   Child Model([&] {
     RawBareModel M(Name);
@@ -480,7 +480,7 @@ TEST_F(PipeFault, BareModelThatDiesIsPeerClosed) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a server leaves
+// The server's files
 //===----------------------------------------------------------------------===//
 
 TEST_F(PipeFault, WhatADeadServerLeftIsTakenOver) {
@@ -512,8 +512,8 @@ TEST_F(PipeFault, MemoryDoesNotGrowOver100000Requests) {
   Child Model([&]() -> int {
     auto Server = ModelServer::listen(Name);
     for (;;)
-      if (auto Q = (*Server)->next(Deadline::in(20s)))
-        (void)bool((*Server)->reply(Q->Features));
+      if (auto Request = (*Server)->next(Deadline::in(20s)))
+        (void)bool((*Server)->reply(Request->Features));
   });
   connect();
   std::size_t Before = 0;

@@ -24,15 +24,7 @@ using namespace MLBridge::test;
   ::_exit(3);
 }
 
-template <typename T> static T must(Expected<T> Value) {
-  if (Value)
-    return std::move(*Value);
-  std::fprintf(stderr, "raw model: %s\n", Value.takeError().str().c_str());
-  ::_exit(3);
-}
-
-/// Waits as long as a test may take; a child is killed with its test anyway.
-static void awaitReadable(int FD) {
+void test::awaitReadable(int FD) {
   pollfd P{FD, POLLIN, 0};
   if (::poll(&P, 1, 60'000) <= 0)
     die("poll");
@@ -141,7 +133,7 @@ void RawModel::writeFrameAs(std::uint64_t Number, std::string_view Message,
   write(Frame += framed(Message, Announced.value_or(Message.size())));
 }
 
-std::string RawModel::meetAndReadRequest() {
+std::string RawModel::acceptAndReadRequest() {
   awaitConnection();
   awaitHello();
   sendTerms();

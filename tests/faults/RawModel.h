@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RawModel: a model side that meets a compiler as ModelServer does, and then
-/// has the bare ends of the session in its hands, to send what it likes.
+/// RawModel: a model side that shakes hands as ModelServer does and then
+/// exposes the raw ends of the session, to send arbitrary bytes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -17,44 +17,57 @@
 
 #include "Transport/Handshake.h"
 
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 
 namespace MLBridge::test {
 
+/// Waits as long as a test may take; the test's end kills the child anyway.
+void awaitReadable(int FD);
+
+/// Returns \p Value; if it is an error, prints it and ends the process.
+template <typename T> T must(Expected<T> Value) {
+  if (Value)
+    return std::move(*Value);
+  std::fprintf(stderr, "raw model: %s\n", Value.takeError().str().c_str());
+  ::_exit(3);
+}
+
 class RawModel {
 public:
-  /// Answers every hello in \p Version of the protocol.
+  /// Replies to every hello in protocol version \p Version.
   explicit RawModel(const std::string &Name,
                     int Version = ProtocolVersions::Newest);
 
-  /// The steps of a session, one by one. Each ends the process when it fails:
-  /// a RawModel runs in a Child.
+  /// The steps of a session. A step that fails ends the process, so a RawModel
+  /// must run in a Child.
   void awaitConnection();
   Hello awaitHello();
   void sendTerms();
-  /// Reads until \p Bytes of a request are there; returns them.
+  /// Reads the next \p Bytes bytes of a request.
   std::string readRequest(std::size_t Bytes);
   /// Reads a whole request.
   std::string readRequest();
-  /// Writes these very bytes.
+  /// Writes \p Bytes as they are.
   void write(std::string_view Bytes);
-  /// Writes the frame of a reply to the last request: an 8-byte length of
-  /// \p Announced, then \p Message.
+  /// Writes the frame of a reply to the last request: \p Announced as the
+  /// 8-byte length, then \p Message.
   void writeFrame(std::string_view Message,
                   std::optional<std::uint64_t> Announced = std::nullopt);
-  /// The same as the reply to the request \p Number.
+  /// The same, as the reply to request \p Number.
   void writeFrameAs(std::uint64_t Number, std::string_view Message,
                     std::optional<std::uint64_t> Announced = std::nullopt);
-  /// The number of the last request that was read.
+  /// The number of the last request.
   std::uint64_t request() const { return Request; }
-  /// All of the above up to a request.
-  std::string meetAndReadRequest();
-  /// Whether anybody still holds the end that write() writes to.
+  /// All of the above, up to the first request.
+  std::string acceptAndReadRequest();
+  /// True if any process still holds the read end of write()'s pipe.
   bool hasReader() const;
 
-  /// The ends that the compiler was given, which stay open here too.
+  /// The compiler's ends; keepCompilersEnds() keeps them open here, too.
   int compilersReadEnd() const { return ToCompiler.Read.get(); }
   int compilersWriteEnd() const { return FromCompiler.Write.get(); }
   void keepCompilersEnds() { KeepsCompilersEnds = true; }
@@ -72,8 +85,8 @@ private:
   posix::Pipe ToCompiler, FromCompiler;
 };
 
-/// Makes NAME.in and NAME.out and opens them as the reference
-/// implementation's model side does.
+/// Makes NAME.in and NAME.out and opens them in the same order as the reference
+/// implementation's model side.
 class RawBareModel {
 public:
   static void makeFifos(const std::string &Name);

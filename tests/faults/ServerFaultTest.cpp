@@ -1,4 +1,4 @@
-//===- ServerFaultTest.cpp - What goes wrong among many compilers ---------===//
+//===- ServerFaultTest.cpp - Faults of a server's compilers ---------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compilers' faults, as a model sees them, and what many compilers at once
-/// may expect of one model: their own answers, whatever the others do.
+/// Faults of compilers, as the model side sees them, and the promise to many
+/// concurrent compilers: each gets its own replies, whatever the others do.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -65,7 +65,7 @@ protected:
     return Server->next(Deadline::in(Within));
   }
 
-  /// A compiler that asks with its own number and exits 0 if that comes back.
+  /// A compiler that sends \p Number and exits with 0 if the reply is the same.
   std::unique_ptr<Child> compiler(int Number) {
     return std::make_unique<Child>([this, Number] {
       PipeModelRunner R(Name);
@@ -87,16 +87,16 @@ TEST_F(ServerFault, CompilerKilledWhileIdleIsForgotten) {
       ::poll(nullptr, 0, 60'000);
       return 0;
     });
-    auto Q = next();
-    ASSERT_TRUE(Q) << Q.takeError().str();
-    EXPECT_EQ(Q->Pid, Idle.pid());
-    ASSERT_FALSE(Server->reply(Q->Features));
+    auto Request = next();
+    ASSERT_TRUE(Request) << Request.takeError().str();
+    EXPECT_EQ(Request->Pid, Idle.pid());
+    ASSERT_FALSE(Server->reply(Request->Features));
     Idle.kill();
     auto Next = compiler(2);
-    Q = next();
-    ASSERT_TRUE(Q) << Q.takeError().str();
-    EXPECT_EQ(Q->Pid, Next->pid());
-    ASSERT_FALSE(Server->reply(Q->Features));
+    Request = next();
+    ASSERT_TRUE(Request) << Request.takeError().str();
+    EXPECT_EQ(Request->Pid, Next->pid());
+    ASSERT_FALSE(Server->reply(Request->Features));
     EXPECT_EQ(Next->wait(), 0);
     EXPECT_FALSE(Server->lastSessionError())
         << Server->lastSessionError().str();
@@ -107,25 +107,25 @@ TEST_F(ServerFault, CompilerKilledWhileIdleIsForgotten) {
 
 TEST_F(ServerFault, ReplyForADeadCompilerNeverReachesTheNext) {
   auto First = compiler(1);
-  auto Q = next();
-  ASSERT_TRUE(Q) << Q.takeError().str();
+  auto Request = next();
+  ASSERT_TRUE(Request) << Request.takeError().str();
   First->kill();
-  // What the model computed for the first compiler.
+  // The reply that the model computed for the first compiler.
   FeatureSet Stale;
   Stale.set("out", 1);
   EXPECT_EQ(Server->reply(Stale.tensors()).code(), ErrorCode::PeerClosed);
-  // What it had asked may still be looked at, to say what became of it.
-  ASSERT_EQ(Q->Features.size(), 1u);
-  EXPECT_EQ(Q->Features.front().Name, "x");
-  EXPECT_EQ(*Q->Features.front().as<int>()->begin(), 1);
+  // The request's features stay valid, for an error message.
+  ASSERT_EQ(Request->Features.size(), 1u);
+  EXPECT_EQ(Request->Features.front().Name, "x");
+  EXPECT_EQ(*Request->Features.front().as<int>()->begin(), 1);
   auto Second = compiler(2);
-  Q = next();
-  ASSERT_TRUE(Q) << Q.takeError().str();
-  ASSERT_FALSE(Server->reply(Q->Features));
+  Request = next();
+  ASSERT_TRUE(Request) << Request.takeError().str();
+  ASSERT_FALSE(Server->reply(Request->Features));
   EXPECT_EQ(Second->wait(), 0);
 }
 
-TEST_F(ServerFault, RequestWithoutAReplyIsAnsweredWithAnError) {
+TEST_F(ServerFault, RequestWithoutAReplyGetsAnError) {
   Child Compiler([&] {
     PipeModelRunner R(Name);
     R.populateFeatures(std::pair{"x", 1});
@@ -155,15 +155,15 @@ TEST_F(ServerFault, AdviceThatCannotBeSentIsReplacedByTheReason) {
       Expected<int> Second = R.tryEvaluate<int>();
       return Second && *Second == 2 ? 0 : 2;
     });
-    auto Q = next();
-    ASSERT_TRUE(Q) << Q.takeError().str();
-    const std::uint64_t Session = Q->Session;
+    auto Request = next();
+    ASSERT_TRUE(Request) << Request.takeError().str();
+    const std::uint64_t Session = Request->Session;
     EXPECT_TRUE(Server->reply(Span<const TensorView>(&NoBool, 1)));
     EXPECT_TRUE(Server->isOpen(Session));
-    Q = next();
-    ASSERT_TRUE(Q) << Q.takeError().str();
-    EXPECT_EQ(Q->Session, Session);
-    ASSERT_FALSE(Server->reply(Q->Features));
+    Request = next();
+    ASSERT_TRUE(Request) << Request.takeError().str();
+    EXPECT_EQ(Request->Session, Session);
+    ASSERT_FALSE(Server->reply(Request->Features));
     EXPECT_EQ(Compiler.wait(), 0);
     EXPECT_EQ(next(50ms).code(), ErrorCode::Timeout);
     EXPECT_FALSE(Server->isOpen(Session));
@@ -172,7 +172,7 @@ TEST_F(ServerFault, AdviceThatCannotBeSentIsReplacedByTheReason) {
   }
 }
 
-TEST_F(ServerFault, ALongReasonIsCutBetweenTwoCharacters) {
+TEST_F(ServerFault, ALongErrorIsCutBetweenTwoCharacters) {
   Child Compiler([&] {
     PipeModelRunner R(Name);
     for (int Offset = 0; Offset < 3; ++Offset) {
@@ -185,8 +185,8 @@ TEST_F(ServerFault, ALongReasonIsCutBetweenTwoCharacters) {
     return 0;
   });
   for (int Offset = 0; Offset < 3; ++Offset) {
-    auto Q = next();
-    ASSERT_TRUE(Q) << Q.takeError().str();
+    auto Request = next();
+    ASSERT_TRUE(Request) << Request.takeError().str();
     std::string Long(static_cast<std::size_t>(Offset), 'a');
     while (Long.size() < 100'000)
       Long += "\u20ac";
@@ -210,9 +210,9 @@ TEST_F(ServerFault, TwoCompilersAtOnceAreNotMixedUp) {
       return 0;
     }));
   for (int Served = 0; Served < 8 * 50; ++Served) {
-    auto Q = next();
-    ASSERT_TRUE(Q) << Q.takeError().str();
-    ASSERT_FALSE(Server->reply(Q->Features));
+    auto Request = next();
+    ASSERT_TRUE(Request) << Request.takeError().str();
+    ASSERT_FALSE(Server->reply(Request->Features));
   }
   for (auto &C : Compilers)
     EXPECT_EQ(C->wait(), 0);
@@ -222,10 +222,10 @@ TEST_F(ServerFault, FiftyCompilersOneAfterAnother) {
   std::size_t Descriptors = countOpenDescriptors();
   for (int I = 0; I < 50; ++I) {
     auto C = compiler(I);
-    auto Q = next();
-    ASSERT_TRUE(Q) << Q.takeError().str();
-    EXPECT_EQ(Q->Session, std::uint64_t(I + 1));
-    ASSERT_FALSE(Server->reply(Q->Features));
+    auto Request = next();
+    ASSERT_TRUE(Request) << Request.takeError().str();
+    EXPECT_EQ(Request->Session, std::uint64_t(I + 1));
+    ASSERT_FALSE(Server->reply(Request->Features));
     EXPECT_EQ(C->wait(), 0);
   }
   EXPECT_EQ(next(50ms).code(), ErrorCode::Timeout);
@@ -233,11 +233,11 @@ TEST_F(ServerFault, FiftyCompilersOneAfterAnother) {
 }
 
 TEST_F(ServerFault, StoppedCompilerDoesNotHoldUpOthers) {
-  // It asks, and is stopped before it can take the reply, which does not fit
-  // into its pipe.
+  // The compiler is stopped before it reads the reply, which does not fit into
+  // its pipe.
   auto Stopped = compiler(1);
-  auto Q = next();
-  ASSERT_TRUE(Q) << Q.takeError().str();
+  auto Request = next();
+  ASSERT_TRUE(Request) << Request.takeError().str();
   Stopped->signal(SIGSTOP);
   std::vector<float> Huge(1 << 22);
   FeatureSet Reply;
@@ -245,9 +245,9 @@ TEST_F(ServerFault, StoppedCompilerDoesNotHoldUpOthers) {
   Clock::time_point Start = Clock::now();
   ASSERT_FALSE(Server->reply(Reply.tensors()));
   auto Other = compiler(2);
-  Q = next();
-  ASSERT_TRUE(Q) << Q.takeError().str();
-  ASSERT_FALSE(Server->reply(Q->Features));
+  Request = next();
+  ASSERT_TRUE(Request) << Request.takeError().str();
+  ASSERT_FALSE(Server->reply(Request->Features));
   EXPECT_EQ(Other->wait(), 0);
   EXPECT_LT(Clock::now() - Start, ShortWait) << "it held up the other";
 
@@ -260,7 +260,7 @@ TEST_F(ServerFault, StoppedCompilerDoesNotHoldUpOthers) {
   EXPECT_EQ(Server->statistics().Open, 0u);
 }
 
-TEST_F(ServerFault, SlowCompilerGetsItsLongAnswerWhole) {
+TEST_F(ServerFault, SlowCompilerGetsItsWholeLongReply) {
   constexpr std::size_t Length = 1 << 22;
   Child Slow([&] {
     PipeModelRunner R(Name);
@@ -271,41 +271,41 @@ TEST_F(ServerFault, SlowCompilerGetsItsLongAnswerWhole) {
     for (std::size_t I = 0; I < Length; ++I)
       if ((*Reply)[I] != float(I))
         return 2;
-    // The session is as good as before.
+    // The session still works.
     R.populateFeatures(std::pair{"x", 7});
     Expected<int> Next = R.tryEvaluate<int>();
     return Next && *Next == 7 ? 0 : 3;
   });
-  auto Q = next();
-  ASSERT_TRUE(Q) << Q.takeError().str();
+  auto Request = next();
+  ASSERT_TRUE(Request) << Request.takeError().str();
   Slow.signal(SIGSTOP);
   std::vector<float> Values(Length);
   std::iota(Values.begin(), Values.end(), 0.0f);
   FeatureSet Reply;
   Reply.set("out", Span<const float>(Values));
   ASSERT_FALSE(Server->reply(Reply.tensors()));
-  // What is still to be sent does not depend on the model's memory.
+  // Unsent bytes must not depend on the model's memory.
   std::ranges::fill(Values, -1.0f);
   EXPECT_EQ(next(ShortWait / 3).code(), ErrorCode::Timeout);
   Slow.signal(SIGCONT);
-  Q = next();
-  ASSERT_TRUE(Q) << Q.takeError().str();
-  ASSERT_FALSE(Server->reply(Q->Features));
+  Request = next();
+  ASSERT_TRUE(Request) << Request.takeError().str();
+  ASSERT_FALSE(Server->reply(Request->Features));
   EXPECT_EQ(Slow.wait(), 0);
 }
 
-TEST_F(ServerFault, ReaderThatTakesItsTimeIsNotTakenForDead) {
-  // It reads a little of a long answer now and then, for twice as long as a
-  // peer may do nothing, and leaves then.
+TEST_F(ServerFault, SlowReaderIsNotTakenForDead) {
+  // The compiler reads a little of a long reply at a time, for twice as long as
+  // a peer may be idle, and then exits.
   constexpr auto Pause = 30ms;
   constexpr int NumParts = 2 * ShortWait / Pause;
   Child Slow([&] {
-    auto HandshakeResult =
+    auto Connected =
         tryHandshake(Name, "the model", {"pipe", 1, /*NumDescriptors=*/2},
                      {"bitstream", ""}, Deadline::in(10s));
-    if (!HandshakeResult || !*HandshakeResult)
+    if (!Connected || !*Connected)
       return 1;
-    std::vector<posix::UniqueFD> &Ends = (**HandshakeResult).Descriptors;
+    std::vector<posix::UniqueFD> &Ends = (**Connected).Descriptors;
     const std::string_view Request = "{\"features\":[]}\n\n";
     const std::uint64_t Length = Request.size();
     const std::uint64_t Prefix[] = {1, Length};
@@ -323,8 +323,8 @@ TEST_F(ServerFault, ReaderThatTakesItsTimeIsNotTakenForDead) {
     }
     return 0;
   });
-  auto Q = next();
-  ASSERT_TRUE(Q) << Q.takeError().str();
+  auto Request = next();
+  ASSERT_TRUE(Request) << Request.takeError().str();
   std::vector<float> Huge(1 << 23);
   FeatureSet Reply;
   Reply.set("out", Span<const float>(Huge));
@@ -343,21 +343,21 @@ TEST_F(ServerFault, ConnectionWithoutAHelloIsDropped) {
     return 0;
   });
   auto Talking = compiler(2);
-  auto Q = next();
-  ASSERT_TRUE(Q) << Q.takeError().str();
-  ASSERT_FALSE(Server->reply(Q->Features));
+  auto Request = next();
+  ASSERT_TRUE(Request) << Request.takeError().str();
+  ASSERT_FALSE(Server->reply(Request->Features));
   EXPECT_EQ(Talking->wait(), 0);
   EXPECT_EQ(next(2 * ShortWait).code(), ErrorCode::Timeout);
 }
 
-TEST_F(ServerFault, ARelativeNameIsRemovedFromWhereItWasMade) {
+TEST_F(ServerFault, ARelativeNameIsRemovedFromItsFolder) {
   Child Elsewhere([&] {
     const auto Folder = std::filesystem::path(Name).parent_path();
     std::filesystem::current_path(Folder);
     auto Relative = ModelServer::listen("relative");
     if (!Relative || !std::filesystem::exists("relative.sock"))
       return 5;
-    // As a policy may do.
+    // A policy may change the directory.
     std::filesystem::current_path("/");
     Relative->reset();
     for (const char *Suffix : {".sock", ".in", ".out"})
@@ -368,7 +368,7 @@ TEST_F(ServerFault, ARelativeNameIsRemovedFromWhereItWasMade) {
   EXPECT_EQ(Elsewhere.wait(), 0);
 }
 
-/// What the server answers to a hello.
+/// The server's refusal of a hello.
 std::string refusalFor(const std::string &Name, const std::string &HelloText) {
   Expected<posix::UniqueFD> Socket = tryConnect(Name + ".sock");
   if (!Socket || !*Socket || sendPacket(Socket->get(), HelloText, {}))
@@ -411,7 +411,7 @@ TEST_F(ServerFault, WrongHellosAreRefusedInWords) {
       std::string Refusal = refusalFor(Name, Case.Hello);
       return Refusal.find(Case.Mentions) != std::string::npos ? 0 : 1;
     });
-    // Until it has its refusal, and has gone.
+    // Until the compiler has exited.
     siginfo_t Gone{};
     do
       EXPECT_EQ(next(10ms).code(), ErrorCode::Timeout);
@@ -442,14 +442,14 @@ TEST_F(ServerFault, NonsenseEndsThatSessionOnly) {
     });
     auto Honest = compiler(7);
     for (int I = 0; I < 2; ++I) {
-      auto Q = next(500ms);
-      if (!Q)
+      auto Request = next(500ms);
+      if (!Request)
         continue;
-      EXPECT_EQ(Q->Pid, Honest->pid());
-      EXPECT_FALSE(Server->reply(Q->Features));
+      EXPECT_EQ(Request->Pid, Honest->pid());
+      EXPECT_FALSE(Server->reply(Request->Features));
     }
     EXPECT_EQ(Honest->wait(), 0);
-    EXPECT_EQ(Liar.wait(), 0) << "the liar was told nothing";
+    EXPECT_EQ(Liar.wait(), 0) << "the liar got no error";
     EXPECT_EQ(Server->lastSessionError().code(), ErrorCode::Malformed);
   }
 }
@@ -492,7 +492,7 @@ TEST_F(ServerFault, ShortOfDescriptorsItRefusesInWordsAndGoesOn) {
     EXPECT_GT(NumServed, 5);
     EXPECT_GT(NumRefused, 5);
   }
-  // When those have gone, there is room again.
+  // Once those compilers are gone, the server has room again.
   auto R = std::move(*createModelRunner("pipe:" + Name));
   Expected<int> Reply = Error();
   for (Deadline Until = Deadline::in(2s); !Reply && !Until.expired();) {
@@ -512,9 +512,9 @@ TEST_F(ServerFault, AnotherServerOfThatNameIsRefused) {
             std::string_view::npos)
       << Other.message();
   auto C = compiler(3);
-  auto Q = next();
-  ASSERT_TRUE(Q) << Q.takeError().str();
-  EXPECT_FALSE(Server->reply(Q->Features));
+  auto Request = next();
+  ASSERT_TRUE(Request) << Request.takeError().str();
+  EXPECT_FALSE(Server->reply(Request->Features));
   EXPECT_EQ(C->wait(), 0);
 }
 
@@ -535,8 +535,8 @@ protected:
     ServerFault::TearDown();
   }
 
-  /// Starts \p Count compilers, by all ways into this server, and lets them
-  /// meet it. Then each runs \p Body with its runner, all at the same moment.
+  /// Starts \p Count compilers, over both transports, and lets them connect.
+  /// Then all run \p Body with their runners at once.
   template <typename F>
   std::vector<std::unique_ptr<Child>> compilers(int Count, F Body) {
     std::vector<std::unique_ptr<Child>> Started;
@@ -551,15 +551,15 @@ protected:
           return 1;
         return Body(**R, I);
       }));
-    for (int HandshakeResult = 0; HandshakeResult < Count; ++HandshakeResult) {
-      auto Q = next();
-      if (!Q || Server->reply(Q->Features))
-        ADD_FAILURE() << "a compiler was not met";
+    for (int Connected = 0; Connected < Count; ++Connected) {
+      auto Request = next();
+      if (!Request || Server->reply(Request->Features))
+        ADD_FAILURE() << "a compiler did not connect";
     }
     EXPECT_EQ(::write(Gate.Write.get(), "!", 1), 1);
     return Started;
   }
-  /// The same, each asking so often.
+  /// The same; each compiler sends \p Rounds requests.
   std::vector<std::unique_ptr<Child>> compilersThatAsk(int Count, int Rounds) {
     return compilers(Count, [Rounds](MLModelRunner &R, int I) {
       for (int K = 0; K < Rounds; ++K)
@@ -568,7 +568,7 @@ protected:
       return 0;
     });
   }
-  /// Asks, and whether its own number came back.
+  /// Sends \p Number; true if the reply is the same.
   static bool asks(MLModelRunner &R, int Number) {
     R.populateFeatures(std::pair{"x", Number});
     Expected<int> Reply = R.tryEvaluate<int>();
@@ -578,16 +578,17 @@ protected:
   posix::Pipe Gate;
 };
 
-TEST_F(ServerBatch, HoldsOneQuestionOfEachCompilerThatWaits) {
+TEST_F(ServerBatch, HoldsOneRequestOfEachWaitingCompiler) {
   auto Compilers = compilersThatAsk(8, 5);
   std::size_t Served = 0, Largest = 0;
   while (Served < 40) {
     auto Batch = Server->nextBatch({8, 2s}, 20s);
     ASSERT_TRUE(Batch) << Batch.takeError().str();
     std::set<std::uint64_t> Sessions;
-    for (const ModelServer::Request &Q : *Batch)
-      EXPECT_TRUE(Sessions.insert(Q.Session).second) << "twice in one batch";
-    // Answers may come in any order.
+    for (const ModelServer::Request &Request : *Batch)
+      EXPECT_TRUE(Sessions.insert(Request.Session).second)
+          << "twice in one batch";
+    // Replies may be sent in any order.
     for (std::size_t I = Batch->size(); I-- > 0;)
       ASSERT_FALSE(Server->reply(I, (*Batch)[I].Features));
     Largest = std::max(Largest, Batch->size());
@@ -600,7 +601,7 @@ TEST_F(ServerBatch, HoldsOneQuestionOfEachCompilerThatWaits) {
     EXPECT_EQ(C->wait(), 0);
 }
 
-TEST_F(ServerBatch, IsNoLargerThanItMayBeAndPassesNobodyOver) {
+TEST_F(ServerBatch, IsBoundedAndSkipsNoCompiler) {
   auto Compilers = compilersThatAsk(7, 20);
   std::map<std::uint64_t, int> Requests;
   for (std::size_t Served = 0; Served < 140;) {
@@ -618,7 +619,7 @@ TEST_F(ServerBatch, IsNoLargerThanItMayBeAndPassesNobodyOver) {
     EXPECT_EQ(C->wait(), 0);
 }
 
-TEST_F(ServerBatch, CompilerThatDiesInsideOneCostsTheOthersNothing) {
+TEST_F(ServerBatch, CompilerThatDiesInABatchDoesNotAffectTheOthers) {
   auto Compilers = compilersThatAsk(4, 1);
   auto Batch = Server->nextBatch({4, 10s}, 20s);
   ASSERT_TRUE(Batch) << Batch.takeError().str();
@@ -640,7 +641,7 @@ TEST_F(ServerBatch, CompilerThatDiesInsideOneCostsTheOthersNothing) {
   EXPECT_EQ(Survivors, 3);
 }
 
-TEST_F(ServerBatch, RequestsLeftUnansweredAreAnsweredWithAnError) {
+TEST_F(ServerBatch, UnansweredRequestsGetAnError) {
   auto Compilers = compilers(3, [](MLModelRunner &R, int) {
     R.populateFeatures(std::pair{"x", 1});
     return R.tryEvaluate<int>().code() == ErrorCode::Model ? 0 : 1;
@@ -677,7 +678,7 @@ TEST_F(ServerBatch, SixtyFourCompilersAtOnce) {
   EXPECT_LT(Took[2], 20s);
 }
 
-TEST_F(ServerFault, RestartedBetweenTwoDecisionsItIsMetAgain) {
+TEST_F(ServerFault, RestartedBetweenTwoRequestsItIsReachedAgain) {
   for (const char *Scheme : {"pipe:", "shm:"}) {
     Child Compiler([&, Scheme] {
       auto R = createModelRunner(Scheme + Name);
@@ -695,20 +696,20 @@ TEST_F(ServerFault, RestartedBetweenTwoDecisionsItIsMetAgain) {
           return 2;
         ::poll(nullptr, 0, 300);
       }
-      // The request that found the server gone says so; it is not asked
-      // again behind the pass's back.
+      // The request that found the server gone fails; the runner does not
+      // silently repeat it.
       return Failed ? 0 : 3;
     });
-    auto Q = next();
-    ASSERT_TRUE(Q) << Q.takeError().str();
-    ASSERT_FALSE(Server->reply(Q->Features));
+    auto Request = next();
+    ASSERT_TRUE(Request) << Request.takeError().str();
+    ASSERT_FALSE(Server->reply(Request->Features));
     Server.reset();
     auto Again = ModelServer::listen(Name);
     ASSERT_TRUE(Again) << Again.takeError().str();
     Server = std::move(*Again);
-    Q = next();
-    ASSERT_TRUE(Q) << Q.takeError().str();
-    ASSERT_FALSE(Server->reply(Q->Features));
+    Request = next();
+    ASSERT_TRUE(Request) << Request.takeError().str();
+    ASSERT_FALSE(Server->reply(Request->Features));
     EXPECT_EQ(Compiler.wait(), 0) << Scheme;
   }
 }

@@ -1,4 +1,4 @@
-//===- SharedMemoryFaultTest.cpp - What goes wrong in memory ----*- C++ -*-===//
+//===- SharedMemoryFaultTest.cpp - Faults of shared memory ------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,14 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Dead, stopped and lying peers at the two ends of a shared memory: each ends
-/// in a typed error in time, and nothing is left behind.
+/// Dead, stopped and lying peers at both ends of a shared memory: each ends in
+/// a typed error in time and leaves nothing behind.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "FaultTest.h"
 #include "MLCompilerBridge/Extend/RunnerFactory.h"
 #include "MLCompilerBridge/Runners/SharedMemoryModelRunner.h"
+#include "RawModel.h"
 #include "Transport/Handshake.h"
 #include "Transport/SharedMemoryChannel.h"
 
@@ -33,14 +34,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A model's end that does one step after another; it runs in a Child, which
-/// it ends when something else fails than what is meant to.
+/// A model's end whose steps are called one by one. It must run in a Child,
+/// which ends if a step fails.
 class RawSharedModel {
 public:
   explicit RawSharedModel(const std::string &Name)
       : Listener(must(UnixListener::listen(Name + ".sock"))) {}
 
-  void meet() {
+  void accept() {
     awaitReadable(Listener.socket());
     posix::UniqueFD Accepted = Listener.accept();
     awaitReadable(Accepted.get());
@@ -57,11 +58,11 @@ public:
     if (sendPacket(Ends->Socket.get(), Terms().encode(), Descriptors))
       ::_exit(3);
   }
-  void awaitQuestion(std::uint32_t Number) const {
+  void awaitRequest(std::uint32_t Number) const {
     while (Ends->Requests.sequence() != Number)
       ::poll(nullptr, 0, 1);
   }
-  /// Answers with \p Length bytes, of which \p Message are the first.
+  /// Replies with \p Length bytes, which begin with \p Message.
   void answer(std::uint32_t Number, std::string_view Message,
               std::uint64_t Length) {
     std::memcpy(Ends->Replies.message(), Message.data(), Message.size());
@@ -73,27 +74,16 @@ public:
   }
 
   /// All of the above, for the first request.
-  void meetAndAnswer(std::string_view Message) {
-    meet();
+  void acceptAndAnswer(std::string_view Message) {
+    accept();
     sendTerms();
-    awaitQuestion(1);
+    awaitRequest(1);
     answer(1, Message);
   }
 
   std::optional<SharedMemoryEnds> Ends;
 
 private:
-  template <typename T> static T must(Expected<T> Value) {
-    if (!Value)
-      ::_exit(3);
-    return std::move(*Value);
-  }
-  static void awaitReadable(int FD) {
-    pollfd P{FD, POLLIN, 0};
-    if (::poll(&P, 1, 60'000) <= 0)
-      ::_exit(4);
-  }
-
   UnixListener Listener;
 };
 
@@ -130,7 +120,7 @@ TEST_F(SharedMemoryFault, NoModelIsATimeoutThatSaysWhatToStart) {
 TEST_F(SharedMemoryFault, AModelThatDiesBeforeTheTermsMayComeBack) {
   Child Model([&] {
     RawSharedModel M(Name);
-    M.meet();
+    M.accept();
     ::kill(::getpid(), SIGKILL);
     return 0;
   });
@@ -141,8 +131,8 @@ TEST_F(SharedMemoryFault, AModelThatDiesBeforeTheTermsMayComeBack) {
 TEST_F(SharedMemoryFault, AModelThatDiesWhileItIsAskedIsNoticedAtOnce) {
   Child Model([&] {
     RawSharedModel M(Name);
-    M.meetAndAnswer("{\"out\":1}");
-    M.awaitQuestion(2);
+    M.acceptAndAnswer("{\"out\":1}");
+    M.awaitRequest(2);
     ::kill(::getpid(), SIGKILL);
     return 0;
   });
@@ -152,10 +142,10 @@ TEST_F(SharedMemoryFault, AModelThatDiesWhileItIsAskedIsNoticedAtOnce) {
   expectFailure(ErrorCode::PeerClosed, "before it answered", 100ms);
 }
 
-TEST_F(SharedMemoryFault, AModelThatDiedBetweenTwoQuestionsIsNoticedAtOnce) {
+TEST_F(SharedMemoryFault, AModelThatDiedBetweenTwoRequestsIsNoticedAtOnce) {
   Child Model([&] {
     RawSharedModel M(Name);
-    M.meetAndAnswer("{\"out\":1}");
+    M.acceptAndAnswer("{\"out\":1}");
     ::poll(nullptr, 0, 60'000);
     return 0;
   });
@@ -191,7 +181,7 @@ TEST_F(SharedMemoryFault, SignalsHideNeitherDeathNorDeadline) {
 TEST_F(SharedMemoryFault, AStoppedModelIsATimeout) {
   Child Model([&] {
     RawSharedModel M(Name);
-    M.meet();
+    M.accept();
     M.sendTerms();
     ::raise(SIGSTOP);
     return 0;
@@ -201,15 +191,15 @@ TEST_F(SharedMemoryFault, AStoppedModelIsATimeout) {
   expectFailure(ErrorCode::Timeout, "did not answer", ShortWait + Slack);
 }
 
-TEST_F(SharedMemoryFault, AnAnswerToARequestThatWasGivenUpIsNeverRead) {
+TEST_F(SharedMemoryFault, AReplyToAnAbandonedRequestIsNeverRead) {
   Child Model([&] {
     RawSharedModel M(Name);
-    M.meet();
+    M.accept();
     M.sendTerms();
-    M.awaitQuestion(1);
+    M.awaitRequest(1);
     ::poll(nullptr, 0, 500);
     M.answer(1, "{\"out\":1}");
-    M.meetAndAnswer("{\"out\":2}");
+    M.acceptAndAnswer("{\"out\":2}");
     return 0;
   });
   connect();
@@ -223,7 +213,7 @@ TEST_F(SharedMemoryFault, AnAnswerToARequestThatWasGivenUpIsNeverRead) {
 
 namespace {
 
-/// What a model does with a request instead of answering it.
+/// A model's false reply to a request.
 struct Lie {
   const char *What;
   ErrorCode Code;
@@ -270,9 +260,9 @@ class SharedMemoryLie : public SharedMemoryFault,
 TEST_P(SharedMemoryLie, IsATypedError) {
   Child Model([&] {
     RawSharedModel M(Name);
-    M.meet();
+    M.accept();
     M.sendTerms();
-    M.awaitQuestion(1);
+    M.awaitRequest(1);
     GetParam().Tell(M);
     ::poll(nullptr, 0, 60'000);
     return 0;
@@ -284,7 +274,7 @@ TEST_P(SharedMemoryLie, IsATypedError) {
 INSTANTIATE_TEST_SUITE_P(Model, SharedMemoryLie, testing::ValuesIn(Lies),
                          [](const auto &Info) { return Info.param.What; });
 
-TEST_F(SharedMemoryFault, OnlyASealedMemoryOfTheRightFormIsUsed) {
+TEST_F(SharedMemoryFault, OnlySealedMemoryOfTheRightLayoutIsUsed) {
   struct Case {
     const char *Mentions;
     std::size_t Size;
@@ -303,7 +293,7 @@ TEST_F(SharedMemoryFault, OnlyASealedMemoryOfTheRightFormIsUsed) {
     SCOPED_TRACE(C.Mentions);
     Child Model([&] {
       RawSharedModel M(Name);
-      M.meet();
+      M.accept();
       posix::UniqueFD Memory(
           ::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
       const std::uint32_t Versions[2] = {1, 192};
@@ -326,7 +316,7 @@ TEST_F(SharedMemoryFault, OnlyASealedMemoryOfTheRightFormIsUsed) {
 TEST_F(SharedMemoryFault, TooFewDescriptorsAreNoSession) {
   Child Model([&] {
     RawSharedModel M(Name);
-    M.meet();
+    M.accept();
     M.sendTerms({M.Ends->Requests.descriptor()});
     ::poll(nullptr, 0, 60'000);
     return 0;
@@ -339,7 +329,7 @@ TEST_F(SharedMemoryFault, TooFewDescriptorsAreNoSession) {
 // The compiler's faults
 //===----------------------------------------------------------------------===//
 
-TEST_F(SharedMemoryFault, ACompilerThatDiesLeavesTheOthersInPeace) {
+TEST_F(SharedMemoryFault, ACompilerThatDiesDoesNotAffectTheOthers) {
   EchoModel Model(Name);
   for (int Signal : {SIGKILL, SIGSTOP}) {
     Child Compiler([&] {
@@ -383,7 +373,7 @@ TEST_F(SharedMemoryFault, ACompilerThatLiesEndsItsOwnSessionOnly) {
         return 7;
       if (Requests->post(Length, 1))
         (void)!::write(Theirs.Descriptors[2].get(), "", 1);
-      // The server closes its end of the socket.
+      // Wait until the server closes its end of the socket.
       ::poll(&P, 1, 60'000);
       return 0;
     });

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// serveEnvironment() over each transport and SerDes: trainers that come late,
-/// never come, leave, die at any point of a session, say nothing for long, or
-/// talk nonsense. The compiler always comes home, and leaves nothing behind.
+/// serveEnvironment() over each transport and SerDes: trainers that are late,
+/// absent, leave, die at any point, pause for long, or send nonsense. The
+/// compiler always returns and leaves nothing behind.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Shows what it was told; ends after five steps.
+/// Observes its last action; ends after five steps.
 class Echo final : public Environment {
 public:
   explicit Echo(std::size_t Size = 1) : Values(Size) {}
@@ -65,8 +65,7 @@ private:
   int Steps = 0;
 };
 
-/// The trainer of a child process, which ends with 3 when something is not as
-/// it should be.
+/// The trainer of a child process, which exits with 3 on a failed check.
 class Trainer {
 public:
   explicit Trainer(const std::string &Name, ModelServerOptions Options = {}) {
@@ -188,7 +187,7 @@ TEST_P(TrainingFaultTest, ATrainerMayComeLater) {
   EXPECT_FALSE(E) << E.str();
 }
 
-TEST_P(TrainingFaultTest, NobodyComes) {
+TEST_P(TrainingFaultTest, AnAbsentTrainerIsATimeout) {
   Clock::time_point Start = Clock::now();
   Error E = serve(spec("&connect=300ms"));
   EXPECT_EQ(E.code(), ErrorCode::Timeout) << E.str();
@@ -196,7 +195,7 @@ TEST_P(TrainingFaultTest, NobodyComes) {
   EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
 }
 
-TEST_P(TrainingFaultTest, ATrainerMayThinkForLong) {
+TEST_P(TrainingFaultTest, ATrainerMayTakeLong) {
   Child Other([&] {
     Trainer T(Name);
     T.receive();
@@ -212,7 +211,7 @@ TEST_P(TrainingFaultTest, ATrainerMayThinkForLong) {
   EXPECT_EQ(Other.wait(), 0);
 }
 
-TEST_P(TrainingFaultTest, UnlessItIsToldNotTo) {
+TEST_P(TrainingFaultTest, ATrainerMayBeGivenATimeout) {
   Child Other([&] {
     Trainer T(Name);
     T.receive();
@@ -233,7 +232,7 @@ TEST_P(TrainingFaultTest, ATrainerThatLeavesIsDone) {
       T.say("reset");
       T.receive();
     }
-    // Its process is still there.
+    // Its process lives on.
     ::pause();
     return 0;
   });
@@ -244,7 +243,7 @@ TEST_P(TrainingFaultTest, ATrainerThatLeavesIsDone) {
 }
 
 TEST_P(TrainingFaultTest, ATrainerIsKilledAtEachStep) {
-  // 0: before the first command, 1: behind the reset, then behind each step.
+  // 0: before the first command; 1: after the reset; then after each step.
   for (int At = 0; At <= 3; ++At) {
     Child Other([&] {
       Trainer T(Name);
@@ -282,14 +281,14 @@ TEST_P(TrainingFaultTest, ATrainerIsKilledWhileTheCompilerWorks) {
       return Error::success();
     }
     Error step(const Advice &, FeatureSet &) override { return {}; }
-    // Does not fit into a pipe: somebody has to read it.
+    // Too large for a pipe without a reader.
     std::vector<float> Values = std::vector<float>(1 << 20);
   } Env;
   Error E = serveEnvironment(Env, spec());
   EXPECT_FALSE(E) << E.str();
 }
 
-TEST_P(TrainingFaultTest, AMissingTrainerIsToBeStarted) {
+TEST_P(TrainingFaultTest, AMissingTrainersErrorSaysWhatToStart) {
   class Idle final : public Environment {
     Error reset(FeatureSet &) override { return {}; }
     Error step(const Advice &, FeatureSet &) override { return {}; }
@@ -378,7 +377,7 @@ TEST_P(TrainingFaultTest, NonsenseIsAnErrorAndTheSessionGoesOn) {
   EXPECT_EQ(Other.wait(), 0);
 }
 
-TEST_P(TrainingFaultTest, ATrainerThatFailsSaysSo) {
+TEST_P(TrainingFaultTest, ATrainersErrorIsReported) {
   Child Other([&] {
     Trainer T(Name);
     T.receive();
@@ -391,16 +390,16 @@ TEST_P(TrainingFaultTest, ATrainerThatFailsSaysSo) {
   EXPECT_THAT(E.message(), HasSubstr("out of memory"));
 }
 
-TEST(TrainingServerTest, NoCommonLanguage) {
+TEST(TrainingServerTest, NoCommonFormat) {
   TemporaryDirectory Directory;
   std::string Name = Directory.path("trainer");
   for (std::string Scheme : {"pipe:", "shm:"}) {
     Child Other([&] {
       ModelServerOptions Options;
-      // It takes everybody's format for JSON.
+      // A trainer that takes bitstream for JSON.
       Options.Formats.add<JSONSerDes>("bitstream", "");
       Trainer T(Name, Options);
-      // What it cannot read it answers with an error, in its own language.
+      // It replies to malformed requests with an error, as JSON.
       (void)T.Server->next(Deadline::in(std::chrono::seconds(30)));
       return 0;
     });
@@ -411,7 +410,7 @@ TEST(TrainingServerTest, NoCommonLanguage) {
   }
 }
 
-TEST(TrainingServerTest, SchemesOfOnesOwn) {
+TEST(TrainingServerTest, OwnSchemes) {
   Echo Env;
   EnvironmentServer Server;
   std::string Served;
@@ -426,7 +425,7 @@ TEST(TrainingServerTest, SchemesOfOnesOwn) {
               HasSubstr("pipe, shm, mine"));
 }
 
-TEST(TrainingServerTest, SpecsThatCannotBe) {
+TEST(TrainingServerTest, InvalidSpecs) {
   Echo Env;
   auto Serve = [&](std::string_view Spec) {
     return serveEnvironment(Env, Spec);
@@ -445,8 +444,8 @@ TEST(TrainingServerTest, SpecsThatCannotBe) {
   }
 }
 
-/// The documented main(), as it is started by hand.
-TEST(TrainingSpec, AMissingVariableSaysHowTheProgramIsStarted) {
+/// The documented main(), started by hand.
+TEST(TrainingSpec, AMissingVariablesErrorSaysHowToStart) {
   class Idle final : public Environment {
     Error reset(FeatureSet &) override { return {}; }
     Error step(const Advice &, FeatureSet &) override { return {}; }

@@ -32,6 +32,12 @@ TemporaryDirectory::~TemporaryDirectory() {
   std::filesystem::remove_all(Path, Ignored);
 }
 
+std::unique_ptr<ModelServer> test::serverOf(std::unique_ptr<Listener> Only) {
+  std::vector<std::unique_ptr<Listener>> Listeners;
+  Listeners.push_back(std::move(Only));
+  return ModelServer::create(std::move(Listeners));
+}
+
 static std::unique_ptr<ModelServer> listen(std::string Name,
                                            ModelServerOptions Options) {
   Expected<std::unique_ptr<ModelServer>> Listening =
@@ -63,12 +69,12 @@ ModelServer &EchoModel::stop() {
 
 void EchoModel::run() {
   while (!Stop) {
-    Expected<ModelServer::Request> Q =
+    Expected<ModelServer::Request> Request =
         Server->next(Deadline::in(std::chrono::milliseconds(20)));
-    if (!Q)
+    if (!Request)
       continue;
     std::string_view Command;
-    for (const TensorView &T : Q->Features)
+    for (const TensorView &T : Request->Features)
       if (T.Name == Control && T.Type == ElementType::String)
         Command = T.text();
     // Ignore a failure to send: the test sees it on its own side.
@@ -77,6 +83,6 @@ void EchoModel::run() {
     else if (Command == "defer")
       (void)bool(Server->replyDeferred("not my decision"));
     else
-      (void)bool(Server->reply(Q->Features));
+      (void)bool(Server->reply(Request->Features));
   }
 }

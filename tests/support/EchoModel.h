@@ -38,6 +38,9 @@ private:
   std::string Path;
 };
 
+/// A server whose only listener is \p Only.
+std::unique_ptr<ModelServer> serverOf(std::unique_ptr<Listener> Only);
+
 class EchoModel {
 public:
   /// A string feature of this name replaces the echo: "fail" or "defer".
