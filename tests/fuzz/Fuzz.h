@@ -1,4 +1,4 @@
-//===- Fuzz.h - What the fuzzers of the decoders share ----------*- C++ -*-===//
+//===- Fuzz.h - Shared code of the decoders' fuzzers ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Properties of a SerDes that must hold for all bytes. A fuzzer whose input
-/// breaks one prints which, and aborts.
+/// Properties of a SerDes that must hold for any bytes. A fuzzer whose input
+/// breaks one prints the property and aborts.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,9 +36,9 @@ inline void require(bool Holds, const char *Property,
   std::abort();
 }
 
-/// The messages in one input, so that it can be one after another for one
-/// reader: what is between two bytes FF FE, which are in no JSON. A few are
-/// enough to follow each other; many empty ones would take all the time.
+/// Splits \p Input into up to six messages, which one reader decodes in turn.
+/// The separator FF FE occurs in no JSON. More, mostly empty messages would
+/// only take time.
 inline std::vector<Message> split(std::string_view Input) {
   constexpr std::string_view Separator = "\xff\xfe";
   constexpr std::size_t MaxMessages = 6;
@@ -52,14 +52,14 @@ inline std::vector<Message> split(std::string_view Input) {
   }
 }
 
-/// One of \p Choices, by the bytes of \p Input: all of them, with every input,
-/// would take several times as long and find the same.
+/// Returns one of \p Choices, selected by a hash of \p Input: trying all with
+/// every input would take several times as long and find the same.
 template <typename T, std::size_t N>
 const T &choose(const T (&Choices)[N], std::string_view Input) {
   return Choices[std::hash<std::string_view>()(Input) % N];
 }
 
-/// Requires that two results are the same tensors or the same error.
+/// Requires the same tensors or the same error.
 inline void requireSame(const Result &A, const Result &B,
                         const char *Property) {
   require(A.code() == B.code(), Property, A.message());
@@ -69,7 +69,7 @@ inline void requireSame(const Result &A, const Result &B,
             test::difference(*A, *B));
 }
 
-/// Writes \p Tensors by \p Writer, which must succeed.
+/// Writes \p Tensors with \p Writer, which must succeed.
 inline Message requireWritten(BaseSerDes &Writer,
                               Span<const TensorView> Tensors) {
   Expected<Message> Written = test::serialize(Writer, Tensors);
@@ -77,13 +77,13 @@ inline Message requireWritten(BaseSerDes &Writer,
   return std::move(*Written);
 }
 
-/// The codecs of two sides. Made once for each input: what they remember of its
-/// messages is part of what is tested.
+/// The codecs of two sides, made once for each input, because their memory of
+/// earlier messages is part of the test.
 template <typename Codec> struct Sides {
   Codec Writer, Reader, Again;
 
-  /// Writes \p Tensors, reads the message and requires that nothing changed;
-  /// and that writing what was read gives the same bytes again.
+  /// Writes \p Tensors, reads the message, requires equal tensors, and requires
+  /// that writing these gives the same bytes again.
   void requireRoundTrip(Span<const TensorView> Tensors) {
     Message Written = requireWritten(Writer, Tensors);
     Result Read = Reader.deserialize(Written.bytes());
@@ -92,12 +92,12 @@ template <typename Codec> struct Sides {
             "a round trip changes nothing", test::difference(Tensors, *Read));
     require(requireWritten(Writer, *Read).text() ==
                 requireWritten(Again, *Read).text(),
-            "the same tensors are the same bytes");
+            "the same tensors give the same bytes");
   }
 };
 
-/// Requires that two messages of one layout have the same views, but for the
-/// address where that is the message's own.
+/// Requires that two messages of one layout have the same views, except for the
+/// address of data \p InMessage.
 inline void requireSameViews(Span<const TensorView> Before,
                              Span<const TensorView> After, bool InMessage) {
   require(Before.size() == After.size(), "same layout, same number");
@@ -110,9 +110,9 @@ inline void requireSameViews(Span<const TensorView> Before,
   }
 }
 
-/// Reads the messages in \p Input one after another by SerDes that \p Make
-/// makes, which have one dialect and whose views point into the message or are
-/// fresh each time.
+/// Reads the messages in \p Input in turn with SerDes from \p Make, which must
+/// have a single dialect and views that point into the message or are fresh
+/// each time.
 template <typename F> void testFormat(std::string_view Input, F Make) {
   std::unique_ptr<BaseSerDes> Reader = Make(), Writer = Make(), Other = Make();
   std::vector<TensorView> Last;
@@ -133,14 +133,14 @@ template <typename F> void testFormat(std::string_view Input, F Make) {
     Result Again = Other->deserialize(Written.bytes());
     require(bool(Again), "what was written can be read", Again.message());
     std::string Changed = test::difference(*Read, *Again);
-    // Text has one NaN.
+    // YAML has only one NaN.
     if (Reader->name() != "yaml")
       require(Changed.empty(), "a round trip changes nothing", Changed);
     Message Same = requireWritten(*Writer, *Again);
     require(Same.text().size() == Written.text().size(),
-            "what was read is written alike");
+            "writing again keeps the size");
     require(Same.text() == requireWritten(*Other, *Again).text(),
-            "the same tensors are the same bytes");
+            "the same tensors give the same bytes");
   }
 }
 

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Reads any bytes as bitstream messages, one after another: ours, a foreign
-/// compiler's requests and a foreign model's replies. What can be read must
-/// survive being written and read again.
+/// compiler's requests and a foreign model's replies. Whatever can be read must
+/// survive a round trip.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +30,8 @@ struct BareSides {
     Model.setDialect(BaseSerDes::Dialect::BareModel);
   }
 
-  /// Requires that a foreign model can be asked about \p Tensors. For it, a
-  /// scalar is a list of one element.
+  /// Requires that \p Tensors survive as a request to a foreign model, which
+  /// sees a scalar as a list of one element.
   void requireRoundTrip(Span<const TensorView> Tensors) {
     Message Written = requireWritten(Compiler, Tensors);
     Result Read = Model.deserialize(Written.bytes());
@@ -45,8 +45,8 @@ struct BareSides {
             test::difference(Expected, *Read));
   }
 
-  /// Requires that the raw reply in \p M is read and written as the same bytes,
-  /// or not at all.
+  /// Requires that writing what was read of the raw reply in \p M, if anything,
+  /// gives the same bytes.
   void testReply(const Message &M, const AdviceSpec &Wanted) {
     Result Read = Compiler.deserialize(M.bytes(), Wanted);
     if (Read)
@@ -79,9 +79,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
   for (const Message &M : Messages) {
     Bare.testReply(M, choose(Types, Input));
     Result Read = Reader.deserialize(M.bytes());
-    // A foreign compiler's request is read by the same rules.
+    // Bare requests follow the same rules as ours.
     requireSame(Bare.Model.deserialize(M.bytes()), Read,
-                "bare requests are read as ours");
+                "bare requests are read like ours");
     if (&M != &Messages.front()) {
       BitstreamSerDes Fresh;
       requireSame(Fresh.deserialize(M.bytes()), Read,

@@ -1,4 +1,4 @@
-//===- FuzzFlatBuffers.cpp - Any bytes as a FlatBuffers message ---------===//
+//===- FuzzFlatBuffers.cpp - Any bytes as a FlatBuffers message -----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as FlatBuffers messages, one after another. What can be read
-/// must survive a round trip.
+/// Reads any bytes as FlatBuffers messages, one after another. Whatever can be
+/// read must survive a round trip.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -8,12 +8,11 @@
 ///
 /// \file
 /// Sends packets with any bytes and up to seven descriptors through a socket,
-/// also to a process that has no room for so many, and reads each packet as a
-/// hello and as terms. A packet arrives whole or is refused; no descriptor
-/// stays open; what is read survives being written and read again.
+/// also to a process without room for so many, and reads each packet as a hello
+/// and as terms. A packet arrives whole or is refused; no descriptor stays
+/// open; whatever can be read survives a round trip.
 ///
-/// FF FE stands between two packets. The first byte of each says what is sent
-/// with it: Flags.
+/// FF FE separates packets. The first byte of each packet gives its Flags.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,12 +39,12 @@ namespace {
 constexpr std::size_t LongestPacket = 4096;
 constexpr std::size_t MostDescriptors = 4;
 
-/// What the first byte of a packet in the input means.
+/// The meaning of a packet's first byte.
 struct Flags {
   std::size_t NumDescriptors;
-  /// Spaces are appended up to this length; 0 for none.
+  /// The length to which the text is padded with spaces; 0 for no padding.
   std::size_t PaddedTo;
-  /// How many descriptors the receiver has room for.
+  /// The number of descriptors for which the receiver has room.
   std::size_t Room;
 
   explicit Flags(unsigned char Byte)
@@ -57,7 +56,7 @@ struct Flags {
   static constexpr std::size_t Rooms[] = {8, 0, 1, 5};
 };
 
-/// What all inputs share: the two ends of a connection, and the file whose
+/// Shared by all inputs: the two ends of a connection, and the file whose
 /// descriptor is sent.
 struct Connection {
   UniqueFD Peer, Ours;
@@ -66,33 +65,33 @@ struct Connection {
   Connection() : Attached(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {
     int Ends[2];
     require(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, Ends) == 0,
-            "there is a connection", std::strerror(errno));
+            "socketpair succeeds", std::strerror(errno));
     Peer = UniqueFD(Ends[0]);
     Ours = UniqueFD(Ends[1]);
   }
 };
 
-/// The number that the next descriptor will have. It grows when one stays open.
+/// The lowest free descriptor. It grows if another one stays open.
 UniqueFD lowestFree() {
   UniqueFD Next(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
-  require(bool(Next), "there is room for a descriptor");
+  require(bool(Next), "a descriptor is free");
   return Next;
 }
 
-/// While it exists, the process has room for so many more descriptors.
+/// While it exists, the process can open only \p Count more descriptors.
 class RoomFor {
 public:
   explicit RoomFor(std::size_t Count) {
-    require(::getrlimit(RLIMIT_NOFILE, &Before) == 0, "there is a limit");
+    require(::getrlimit(RLIMIT_NOFILE, &Before) == 0, "getrlimit succeeds");
     if (Count >= Enough)
       return;
-    // Descriptors that are open may lie between those that are free.
+    // The free descriptors need not be consecutive.
     UniqueFD Free[Enough];
     for (std::size_t I = 0; I <= Count; ++I)
       Free[I] = lowestFree();
     rlimit Limit = Before;
     Limit.rlim_cur = static_cast<rlim_t>(Free[Count].get());
-    require(::setrlimit(RLIMIT_NOFILE, &Limit) == 0, "it can be lower");
+    require(::setrlimit(RLIMIT_NOFILE, &Limit) == 0, "setrlimit succeeds");
   }
   ~RoomFor() { ::setrlimit(RLIMIT_NOFILE, &Before); }
 
@@ -114,7 +113,7 @@ static bool isSameFile(int A, int B) {
          OfA.st_dev == OfB.st_dev && OfA.st_ino == OfB.st_ino;
 }
 
-/// As a peer that heeds no limit.
+/// Sends a packet like a peer that ignores all limits.
 static void send(int Socket, const std::string &Text, int Descriptor,
                  std::size_t Count) {
   iovec Vector{const_cast<char *>(Text.data()), Text.size()};
@@ -135,16 +134,16 @@ static void send(int Socket, const std::string &Text, int Descriptor,
   }
   require(::sendmsg(Socket, &Message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
               static_cast<ssize_t>(Text.size()),
-          "a peer can send a packet", std::strerror(errno));
+          "sendmsg succeeds", std::strerror(errno));
 }
 
-/// Sends a packet and requires that it arrives as it was sent, or is refused;
-/// whether it arrived.
+/// Sends a packet and requires that it arrives unchanged or is refused; returns
+/// true if it arrived.
 static bool pass(const Connection &Through, const std::string &Text, Flags Way,
                  Packet &Into) {
   const int Attached = Through.Attached.get();
   send(Through.Peer.get(), Text, Attached, Way.NumDescriptors);
-  // The last packet's give their places back before there is less room.
+  // Close the last packet's descriptors before limiting the room.
   Into.Descriptors.clear();
   Expected<PacketState> State = [&] {
     RoomFor Descriptors(Way.Room);
@@ -152,33 +151,35 @@ static bool pass(const Connection &Through, const std::string &Text, Flags Way,
   }();
   const std::size_t Received = Into.Descriptors.size();
   require(Received == std::min({Way.NumDescriptors, Way.Room, MostDescriptors}),
-          "all descriptors arrive for which there is room");
+          "all descriptors that fit arrive");
   for (const UniqueFD &FD : Into.Descriptors) {
-    require(isSameFile(FD.get(), Attached), "they are the peer's");
-    require(::fcntl(FD.get(), F_GETFD) & FD_CLOEXEC, "no child inherits them");
+    require(isSameFile(FD.get(), Attached), "descriptors are the peer's");
+    require(::fcntl(FD.get(), F_GETFD) & FD_CLOEXEC,
+            "descriptors are close-on-exec");
   }
   if (Text.empty()) {
-    require(State && *State == PacketState::Ended, "no packet is an end");
+    require(State && *State == PacketState::Ended,
+            "an empty packet is the end");
     return false;
   }
   const bool IsTooMuch =
       Text.size() > LongestPacket ||
       (Way.NumDescriptors > MostDescriptors && Received == MostDescriptors);
   if (IsTooMuch) {
-    require(State.code() == ErrorCode::Malformed, "what is too much is refused",
-            State.message());
+    require(State.code() == ErrorCode::Malformed,
+            "packets beyond the limits are refused", State.message());
     return false;
   }
   require(State && *State == PacketState::Arrived, "a packet arrives",
           State.message());
   require(Into.Text == Text, "a packet stays as it was");
   require(Into.HasLostDescriptors == (Received < Way.NumDescriptors),
-          "only this process can lack room");
+          "lost descriptors are reported");
   return true;
 }
 
 //===----------------------------------------------------------------------===//
-// What they say
+// Contents
 //===----------------------------------------------------------------------===//
 
 static void requireEqual(const Hello &A, const Hello &B, const char *Property) {
@@ -193,7 +194,7 @@ static void requireEqual(const Terms &A, const Terms &B, const char *Property) {
   require(A.Refusal == B.Refusal, Property, B.Refusal);
 }
 
-/// What an encoder makes of texts.
+/// The texts as an encoder writes them.
 static Hello asWritten(Hello H) {
   for (std::string *Text : {&H.Transport, &H.SerDes, &H.AdviceType})
     std::ranges::replace_if(
@@ -210,39 +211,40 @@ static void requireVersion(const Hello &H) {
   const int First = std::max(H.Oldest, ProtocolVersions::First);
   const int Last = std::min(H.Newest, ProtocolVersions::Newest);
   Expected<int> Chosen = H.chooseVersion();
-  require(bool(Chosen) == (First <= Last), "one that both speak is chosen");
+  require(bool(Chosen) == (First <= Last), "a common version is chosen");
   if (Chosen)
-    require(*Chosen == Last, "the newest that both speak is chosen");
+    require(*Chosen == Last, "the newest common version is chosen");
   else
     require(Chosen.code() == ErrorCode::Unsupported,
-            "another version is refused in words");
+            "other versions are unsupported");
 }
 static void requireVersion(const Terms &T) {
   require(T.encode().size() <= LongestPacket, "terms fit into a packet");
 }
 
-/// \p Text with \p Field in front of the other fields.
+/// \p Text with \p Field before its fields.
 static std::string with(std::string Field, std::string_view Text) {
   const std::size_t Start = Text.find('{') + 1;
   return std::string(Text.substr(0, Start)) + Field +
          std::string(Text.substr(Start));
 }
 
-/// Reads \p Text as a \p Kind, which is what an error message calls it by.
+/// Reads \p Text as a \p Kind.
 template <typename Kind> static void testMessage(std::string_view Text) {
   Expected<Kind> Read = Kind::decode(Text);
   if (!Read) {
-    require(Read.code() == ErrorCode::Malformed, "errors have their code",
+    require(Read.code() == ErrorCode::Malformed, "errors are Malformed",
             Read.message());
     require(!Read.message().empty() && Read.message().size() < 400,
-            "errors are words", Read.message());
+            "errors have a short message", Read.message());
     return;
   }
   requireVersion(*Read);
   Expected<Kind> Again = Kind::decode(Read->encode());
   require(bool(Again), "what was written can be read", Again.message());
   requireEqual(asWritten(*Read), *Again, "a round trip changes nothing");
-  require(Again->encode() == Read->encode(), "the same is written alike");
+  require(Again->encode() == Read->encode(),
+          "the same message gives the same bytes");
 
   if (Text.find("unknown") == Text.npos) {
     Expected<Kind> More = Kind::decode(with("\"unknown\":[{}],", Text));
@@ -251,7 +253,7 @@ template <typename Kind> static void testMessage(std::string_view Text) {
   }
   require(Kind::decode(with("\"mlbridge\":1,", Text)).code() ==
               ErrorCode::Malformed,
-          "no field is there twice");
+          "duplicate fields are refused");
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,

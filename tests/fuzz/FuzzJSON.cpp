@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as JSON messages, one after another, wanting various types.
-/// What can be read must survive a round trip between our two sides, and keep
-/// its values on the way to a foreign one and back.
+/// Reads any bytes as JSON messages, one after another, for various expected
+/// types. Whatever can be read must survive a round trip between our two sides,
+/// and must keep its values on the way to a foreign peer and back.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ using namespace MLBridge::fuzz;
 
 namespace {
 
-/// What a foreign peer repeats has no "_types".
+/// A foreign peer echoes a message without "_types".
 struct BareSides {
   JSONSerDes Writer, Reader;
 
@@ -31,8 +31,8 @@ struct BareSides {
     Reader.setDialect(BaseSerDes::Dialect::BareModel);
   }
 
-  /// Requires that it can be read in any case, and as what it was where that
-  /// type is wanted.
+  /// Requires that the message can be read, with the original type if that type
+  /// is expected.
   void requireRoundTrip(Span<const TensorView> Tensors) {
     Message Written = requireWritten(Writer, Tensors);
     Result Read = Reader.deserialize(Written.bytes());
@@ -43,14 +43,14 @@ struct BareSides {
       return;
     AdviceSpec Wanted{AdviceSpec::Form::List, Tensors[0].Type};
     Read = Reader.deserialize(Written.bytes(), Wanted);
-    require(bool(Read), "a bare message can be read as what it is",
+    require(bool(Read), "a bare message can be read with its type",
             Read.message());
     require(test::difference(Tensors, *Read).empty(),
             "a bare message keeps its values", Written.text());
   }
 };
 
-/// Reads \p Messages one after another.
+/// Reads \p Messages in turn, expecting \p Wanted.
 void readAll(const std::vector<Message> &Messages, const AdviceSpec &Wanted) {
   Sides<JSONSerDes> Ours;
   BareSides Bare;

@@ -1,4 +1,4 @@
-//===- FuzzMessage.cpp - Any bytes as a message of the user's -----------===//
+//===- FuzzMessage.cpp - Any bytes as a user's message --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Reads any bytes as the messages of tests/unit/features.proto, one after
-/// another. What can be read must survive a round trip; and protoc's own code
-/// takes what we write.
+/// another. Whatever can be read must survive a round trip, and protoc's
+/// generated code must be able to read what we write.
 ///
 //===----------------------------------------------------------------------===//
 

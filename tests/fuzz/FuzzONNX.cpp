@@ -1,4 +1,4 @@
-//===- FuzzONNX.cpp - Any bytes as a model whose inputs are merged --------===//
+//===- FuzzONNX.cpp - Any bytes as a model with inputs to merge -----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,13 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Has the inputs of any bytes merged. What came of it is compared with what
-/// protoc's code reads of the same bytes: nothing is gone but the parts and
-/// what put them together, and what is handed in for them is what they would
-/// have made.
+/// Merges the inputs of any bytes and compares the result with what protoc's
+/// code reads of the same bytes: only the parts and the nodes that joined them
+/// are gone, and each merged input is what these nodes would have computed.
 ///
-/// Bytes that are changed at random are rarely a model, let alone one with
-/// something to merge. So most of the time models are changed.
+/// Random bytes are rarely a model with inputs to merge, so most mutations
+/// change models.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,21 +34,22 @@ using namespace MLBridge::onnx;
 using namespace ::fuzz::onnx;
 
 //===----------------------------------------------------------------------===//
-// What must hold
+// Properties
 //===----------------------------------------------------------------------===//
 
-/// By way of a file in memory, since weights are not read of others.
+/// Merges through an in-memory file, because mergeInputs() takes a path.
 static std::optional<MergedModel> merge(std::string_view Bytes) {
   static const posix::UniqueFD FD(::memfd_create("model", MFD_CLOEXEC));
   static const std::string Path = "/proc/self/fd/" + std::to_string(FD.get());
   require(::ftruncate(FD.get(), 0) == 0 &&
               ::pwrite(FD.get(), Bytes.data(), Bytes.size(), 0) ==
                   static_cast<ssize_t>(Bytes.size()),
-          "there is memory for a file");
+          "the file can be written");
   return mergeInputs(Path);
 }
 
-/// The names of all that \p G reads or answers, within its branches too.
+/// Adds the names of all values that \p G reads or returns, including its
+/// subgraphs.
 static void addReads(const GraphProto &G, std::multiset<std::string> &Reads) {
   for (const NodeProto &N : G.node()) {
     Reads.insert(N.input().begin(), N.input().end());
@@ -81,23 +81,23 @@ static const Named *find(const google::protobuf::RepeatedPtrField<Named> &In,
   return Found == In.end() ? nullptr : &*Found;
 }
 
-/// The only node with the output \p Value, which must be a \p Operator.
+/// Returns the only node with the output \p Value, which must be a \p Operator.
 static const NodeProto &nodeOf(const GraphProto &G, const std::string &Value,
                                const char *Operator) {
   const NodeProto *Found = nullptr;
   for (const NodeProto &N : G.node())
     if (std::ranges::count(N.output(), Value) != 0) {
-      require(!Found, "what falls away is made by one node", Value);
+      require(!Found, "a removed value has one producer", Value);
       Found = &N;
     }
   require(Found && Found->op_type() == Operator && Found->output_size() == 1,
-          "only what is known falls away", Value);
+          "only known nodes are removed", Value);
   require(Found->domain().empty() || Found->domain() == "ai.onnx",
-          "only ONNX's own falls away", Value);
+          "only ONNX's own nodes are removed", Value);
   return *Found;
 }
 
-/// The extents of \p Input, numbers and names, of which each must be one.
+/// The extents of \p Input, numbers and names; requires a shape.
 static std::vector<FileExtent> extentsOf(const ValueInfoProto &Input) {
   require(Input.type().tensor_type().has_shape(), "parts have a shape",
           Input.name());
@@ -107,9 +107,9 @@ static std::vector<FileExtent> extentsOf(const ValueInfoProto &Input) {
   return Extents;
 }
 
-/// Requires that the constant \p Axes makes columns of scalars.
+/// Requires that the constant \p Axes is 1, so that Unsqueeze makes columns.
 static void requireOne(const GraphProto &G, const std::string &Axes) {
-  require(!find(G.input(), Axes), "an axis is no input", Axes);
+  require(!find(G.input(), Axes), "an axis is not an input", Axes);
   constexpr std::int32_t Int64 = 7;
   const TensorProto *Found = find(G.initializer(), Axes);
   std::int64_t Number = 0;
@@ -117,18 +117,18 @@ static void requireOne(const GraphProto &G, const std::string &Axes) {
               Found->raw_data().size() == sizeof(Number),
           "an axis is a number", Axes);
   std::memcpy(&Number, Found->raw_data().data(), sizeof(Number));
-  require(Number == 1, "columns are made", Axes);
+  require(Number == 1, "the axis makes columns", Axes);
 }
 
 namespace {
-/// What is no longer there: nodes, by what they make, and inputs.
+/// What was removed: nodes (by their output) and inputs.
 struct Gone {
   std::set<std::string> Values, Inputs;
 };
 } // namespace
 
-/// Requires that \p Value, of which a row is made, is \p Part or a column of
-/// it; its extents.
+/// Requires that \p Value, an element of a row, is \p Part or a column made of
+/// it; returns its extents.
 static std::vector<FileExtent> requirePart(const GraphProto &Before,
                                            const std::string &Value,
                                            const FileInput &Part, Gone &Gone) {
@@ -137,7 +137,7 @@ static std::vector<FileExtent> requirePart(const GraphProto &Before,
           "parts are inputs", Part.Name);
   std::vector<FileExtent> Extents = extentsOf(*Input);
   require(Extents == Part.Dims, "parts have the input's shape", Part.Name);
-  require(Gone.Inputs.insert(Part.Name).second, "each part is another");
+  require(Gone.Inputs.insert(Part.Name).second, "no part occurs twice");
   if (Value == Part.Name)
     return Extents;
   const NodeProto &Column = nodeOf(Before, Value, "Unsqueeze");
@@ -150,8 +150,8 @@ static std::vector<FileExtent> requirePart(const GraphProto &Before,
   return Extents;
 }
 
-/// Requires that \p Part, in a row that is \p Whole, differs along \p Axis
-/// only; how long it is.
+/// Requires that \p Part differs from its row, \p Whole, only along \p Axis;
+/// returns its length there.
 static std::int64_t requireAlike(const std::vector<FileExtent> &Part,
                                  const std::vector<FileExtent> &Whole,
                                  std::size_t Axis) {
@@ -165,7 +165,7 @@ static std::int64_t requireAlike(const std::vector<FileExtent> &Part,
   return Part[Axis].Number;
 }
 
-/// Requires that \p Row is what \p Before makes of the parts of \p Merged.
+/// Requires that \p Row is what \p Before computes from the parts of \p Merged.
 static Gone requireSameRow(const GraphProto &Before, const MergedInput &Merged,
                            const ValueInfoProto &Row) {
   require(Row.name() == Merged.Name, "rows are in order", Row.name());
@@ -199,7 +199,7 @@ static Gone requireSameRow(const GraphProto &Before, const MergedInput &Merged,
   for (const std::set<std::string> &Names : {Found.Values, Found.Inputs})
     for (const std::string &Name : Names)
       require(Reads.count(Name) == 1 && !isConstant(Before, Name),
-              "nobody else reads what falls away", Name);
+              "removed values have no other reader", Name);
   Found.Values.insert(Row.name());
   return Found;
 }
@@ -216,14 +216,14 @@ static void remove(const Gone &What, GraphProto &From) {
   });
 }
 
-/// Requires that \p Merged, of the model \p Bytes, stands for it.
+/// Requires that \p Merged is equivalent to the model \p Bytes.
 static void requireSameModel(std::string_view Bytes,
                              const MergedModel &Merged) {
   ModelProto Before, After;
-  // What nobody else can read either is nobody's model.
+  // Skip models that protoc's code cannot read.
   if (!Before.ParseFromArray(Bytes.data(), static_cast<int>(Bytes.size())))
     return;
-  require(After.ParseFromString(Merged.Bytes), "what was merged can be read");
+  require(After.ParseFromString(Merged.Bytes), "the merged model can be read");
   const GraphProto &Old = Before.graph();
   const GraphProto &New = After.graph();
   require(std::ranges::equal(Old.input(), Merged.Inputs, {},
@@ -236,20 +236,20 @@ static void requireSameModel(std::string_view Bytes,
   int Row = 0;
   for (const MergedInput &Input : Merged.Merged)
     remove(requireSameRow(Old, Input, New.input(Row++)), Rest);
-  // All else is as it was.
+  // The rest must be unchanged.
   google::protobuf::RepeatedPtrField<ValueInfoProto> Inputs;
   for (int I = 0; I < Row; ++I)
     *Inputs.Add() = New.input(I);
   Inputs.MergeFrom(Rest.input());
   Rest.mutable_input()->Swap(&Inputs);
   require(Expected.SerializeAsString() == After.SerializeAsString(),
-          "all else is as it was");
+          "the rest is unchanged");
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
                                       std::size_t Size) {
   std::string Bytes(reinterpret_cast<const char *>(Data), Size);
-  // A row may be a part of another. Each time there is a node less.
+  // A row may be part of another. Each merge removes a node.
   while (std::optional<MergedModel> Merged = merge(Bytes)) {
     require(!Merged->Merged.empty(), "something was merged");
     requireSameModel(Bytes, *Merged);
@@ -259,7 +259,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
 }
 
 //===----------------------------------------------------------------------===//
-// Changing models
+// Mutating models
 //===----------------------------------------------------------------------===//
 
 static const char *const Strings[] = {"",          "axis",    "Concat",

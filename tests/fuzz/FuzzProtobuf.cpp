@@ -1,4 +1,4 @@
-//===- FuzzProtobuf.cpp - Any bytes as a generic message ----------------===//
+//===- FuzzProtobuf.cpp - Any bytes as a generic message ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as generic Protobuf messages, one after another. What can be
-/// read must survive a round trip.
+/// Reads any bytes as generic Protobuf messages, one after another. Whatever
+/// can be read must survive a round trip.
 ///
 //===----------------------------------------------------------------------===//
 

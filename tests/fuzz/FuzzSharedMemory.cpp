@@ -1,4 +1,4 @@
-//===- FuzzSharedMemory.cpp - A shared memory that a peer writes to -------===//
+//===- FuzzSharedMemory.cpp - Shared memory that a peer modifies ----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,12 +8,11 @@
 ///
 /// \file
 /// The model's end of a session in shared memory, and a compiler that writes
-/// whatever it likes there: before a message is read, and between any two loads
-/// of the code that reads it. That code calls back before each load (the flag
-/// trace-loads in lib/CMakeLists.txt), so that a race is an input like any
-/// other, and fails each time.
+/// anything at any time: before a message is read, and between any two loads of
+/// the reading code. That code calls back before each load (the flag
+/// trace-loads in lib/CMakeLists.txt), which makes races deterministic inputs.
 ///
-/// Every input is a program: see Compiler::step().
+/// Each input is a program: see Compiler::step().
 ///
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +38,7 @@ using namespace MLBridge::fuzz;
 using posix::UniqueFD;
 
 static constexpr std::size_t Page = 4096;
-/// Where docs/wire-format.md has the parts of a memory.
+/// The offsets of docs/wire-format.md.
 static constexpr std::size_t VersionAt = 8, CapacityAt = 16, SequenceAt = 64,
                              SleepsAt = 128, LengthAt = 192, MessageAt = 200;
 static constexpr std::size_t MaxMessage = 64 * Page;
@@ -50,7 +49,7 @@ static constexpr std::size_t MaxMessage = 64 * Page;
 
 namespace {
 
-/// Memory of a compiler that the code under test has mapped.
+/// A mapping of the compiler's memory by the code under test.
 struct Mapping {
   std::byte *Start;
   std::size_t Size;
@@ -63,7 +62,7 @@ struct Mapping {
 };
 std::vector<Mapping> Mappings;
 
-/// The mapping that the \p Bytes at \p At are in.
+/// The mapping that contains the \p Bytes bytes at \p At, or null.
 const Mapping *mappingOf(const void *At, std::size_t Bytes) {
   for (const Mapping &M : Mappings)
     if (M.contains(At, Bytes))
@@ -71,7 +70,7 @@ const Mapping *mappingOf(const void *At, std::size_t Bytes) {
   return nullptr;
 }
 
-/// What the compiler writes right before a load from its memory.
+/// A write by the compiler right before a load from its memory.
 struct Trap {
   unsigned LoadsLeft;
   std::size_t Offset;
@@ -81,11 +80,7 @@ struct Trap {
 std::vector<Trap> Traps;
 bool HasSprung = false;
 
-} // namespace
-
-namespace {
-
-/// While it exists, no trap springs: these are a fuzzer's own loads.
+/// While it exists, no trap springs: the loads are the fuzzer's own.
 class Disarmed {
 public:
   Disarmed() { Kept.swap(Traps); }
@@ -97,7 +92,8 @@ private:
 
 } // namespace
 
-/// Whatever ASan knows of the memory, another process can write to all of it.
+/// Not instrumented: another process can write to the memory whatever ASan's
+/// shadow says.
 [[clang::no_sanitize("address")]] static void spring(const Trap &T,
                                                      const Mapping &Into) {
   if (T.Offset > Into.Size || T.NumBytes > Into.Size - T.Offset)
@@ -122,7 +118,7 @@ static void beforeLoad(const void *At, std::size_t Bytes) {
   });
 }
 
-// The compiler and the linker say what these are called.
+// The compiler and the linker define these names.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 void __sanitizer_cov_load1(std::uint8_t *At) { beforeLoad(At, 1); }
@@ -131,7 +127,7 @@ void __sanitizer_cov_load4(std::uint32_t *At) { beforeLoad(At, 4); }
 void __sanitizer_cov_load8(std::uint64_t *At) { beforeLoad(At, 8); }
 void __sanitizer_cov_load16(__int128 *At) { beforeLoad(At, 16); }
 
-// What reads memory, and is no load: the linker puts these in their places.
+// Reads that are not plain loads; the linker wraps these functions.
 void *__real___asan_memcpy(void *To, const void *From, std::size_t Bytes);
 void *__wrap___asan_memcpy(void *To, const void *From, std::size_t Bytes) {
   beforeLoad(From, Bytes);
@@ -149,7 +145,7 @@ void *__wrap_memchr(const void *In, int Byte, std::size_t Bytes) {
   return __real_memchr(In, Byte, Bytes);
 }
 
-// A mapping of a file lies between two pages that nobody may touch.
+// Each file mapping gets an inaccessible page on either side.
 void *__real_mmap(void *At, std::size_t Size, int Protection, int Flags, int FD,
                   off_t Offset);
 void *__wrap_mmap(void *At, std::size_t Size, int Protection, int Flags, int FD,
@@ -178,7 +174,7 @@ int __wrap_munmap(void *At, std::size_t Size) {
   auto Found = std::ranges::find(Mappings, At, &Mapping::Start);
   if (Found == Mappings.end())
     return __real_munmap(At, Size);
-  require(Found->Size == Size, "all of a memory is given back");
+  require(Found->Size == Size, "mappings are unmapped as a whole");
   Mappings.erase(Found);
   return __real_munmap(static_cast<std::byte *>(At) - Page,
                        (Size + Page - 1) / Page * Page + 2 * Page);
@@ -187,10 +183,10 @@ int __wrap_munmap(void *At, std::size_t Size) {
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 //===----------------------------------------------------------------------===//
-// What must hold
+// Properties
 //===----------------------------------------------------------------------===//
 
-/// Reads all of \p Bytes, so that ASan looks at each.
+/// Reads all of \p Bytes, so that ASan checks each.
 static unsigned touch(Span<const std::byte> Bytes) {
   unsigned Sum = 0;
   for (std::byte B : Bytes)
@@ -201,8 +197,7 @@ static volatile unsigned Sink;
 
 namespace {
 
-/// While it exists, ASan knows what of a memory may be read: a message and the
-/// padding behind it.
+/// While it exists, only a message and the padding after it may be read.
 class ReadableOnly {
 public:
   explicit ReadableOnly(Span<const std::byte> Message) {
@@ -211,7 +206,7 @@ public:
                                        Message.size() + BaseSerDes::Padding),
             "a message and its padding lie in the memory");
     const std::byte *End = Message.end() + BaseSerDes::Padding;
-    // More would take too long to mark, and is far away from all mistakes.
+    // Poisoning more would take too long, and bugs are unlikely to read so far.
     Size = std::min<std::size_t>(
         std::size_t(Memory->Start + Memory->Size - End), 4 * Page);
     Rest = End;
@@ -227,8 +222,8 @@ private:
 
 } // namespace
 
-/// Requires that the conversions of \p Tensor, whose elements the compiler may
-/// be changing, make values or errors.
+/// Requires that converting \p Tensor, whose elements the compiler may be
+/// changing, gives a valid value or an error.
 static void requireConversions(const TensorView &Tensor) {
   const Advice Whole({&Tensor, 1});
   if (Expected<bool> Value = Whole.get<bool>(Tensor.Name)) {
@@ -237,26 +232,26 @@ static void requireConversions(const TensorView &Tensor) {
     require(Byte <= 1, "a bool is 0 or 1");
   }
   if (auto Values = Whole.get<std::vector<bool>>(Tensor.Name))
-    require(Values->size() == Tensor.numElements(), "all bools are there");
+    require(Values->size() == Tensor.numElements(), "no bool is missing");
   if (auto Values = Whole.get<std::vector<std::int64_t>>(Tensor.Name)) {
-    require(Values->size() == Tensor.numElements(), "all numbers are there");
+    require(Values->size() == Tensor.numElements(), "no number is missing");
     if (Tensor.Type == ElementType::Bool)
       for (std::int64_t Value : *Values)
         require(Value == 0 || Value == 1, "a bool's number is 0 or 1");
   }
   if (auto Text = Whole.get<std::string>(Tensor.Name))
-    require(Text->size() == Tensor.NumBytes, "all of a text is there");
+    require(Text->size() == Tensor.NumBytes, "a text is complete");
   if (auto Texts = Whole.get<std::vector<std::string>>(Tensor.Name))
-    require(Texts->size() == Tensor.numElements(), "all texts are there");
+    require(Texts->size() == Tensor.numElements(), "no text is missing");
 }
 
-/// Requires that \p Views can be used, whatever is in \p Message by now.
+/// Requires that \p Views are usable, whatever \p Message contains by now.
 static void requireSound(Span<const TensorView> Views,
                          Span<const std::byte> Message) {
   for (const TensorView &View : Views) {
     require(!View.Name.empty(), "tensors have names");
     const std::string Wrong = detail::contradiction(View);
-    require(Wrong.empty(), "tensors agree with themselves", Wrong);
+    require(Wrong.empty(), "tensors are consistent", Wrong);
     const auto *Data = static_cast<const std::byte *>(View.Data);
     if (mappingOf(Data, View.NumBytes) && View.NumBytes != 0)
       require(Data >= Message.begin() && Data + View.NumBytes <= Message.end(),
@@ -272,7 +267,7 @@ static void requireSound(Span<const TensorView> Views,
 
 namespace {
 
-/// The input, from front to back; 0 behind its end.
+/// The input, read from front to back; zeros after its end.
 class Program {
 public:
   explicit Program(std::string_view Bytes) : Rest(Bytes) {}
@@ -298,14 +293,14 @@ private:
   std::string_view Rest;
 };
 
-/// A memory that a compiler has made, as that sees it.
+/// A memory file of the compiler, mapped by the compiler.
 class Memory {
 public:
   Memory(UniqueFD Made, std::size_t Size)
       : FD(std::move(Made)), Size(std::min(Size, 2 * MaxMessage)) {
     void *Mapped = __real_mmap(nullptr, this->Size + 1, PROT_READ | PROT_WRITE,
                                MAP_SHARED, FD.get(), 0);
-    // Of what is no memory, there is nothing to write to.
+    // Not every descriptor can be mapped.
     if (Mapped == MAP_FAILED)
       this->Size = 0;
     else
@@ -352,7 +347,7 @@ private:
 
 } // namespace
 
-/// A memory of the right form, one that claims to be, or something else.
+/// Makes a valid region, one that claims to be valid, or something else.
 static Memory makeMemory(Program &Next) {
   static constexpr std::size_t Sizes[] = {Page,
                                           2 * Page,
@@ -369,7 +364,7 @@ static Memory makeMemory(Program &Next) {
   static constexpr int Seals[] = {
       F_SEAL_SHRINK, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, 0, F_SEAL_GROW,
       F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE};
-  // What a memory of each size has room for, and a little more or less.
+  // Offsets from the capacity that fits the size.
   static constexpr int Off[] = {0, 0, 0, -1, 1, 8, 64, 192};
   const std::uint8_t Kind = Next.byte() % 8;
   if (Kind == 0)
@@ -377,11 +372,11 @@ static Memory makeMemory(Program &Next) {
   const std::size_t Size = Next.oneOf(Sizes);
   UniqueFD Made(::memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   require(::ftruncate(Made.get(), static_cast<off_t>(Size)) == 0,
-          "there is memory", std::strerror(errno));
+          "ftruncate succeeds", std::strerror(errno));
   const int Sealed = Kind <= 2 ? Next.oneOf(Seals) : Seals[1];
   Memory Result(std::move(Made), Size);
   require(::fcntl(Result.descriptor(), F_ADD_SEALS, Sealed) == 0,
-          "it can be sealed", std::strerror(errno));
+          "F_ADD_SEALS succeeds", std::strerror(errno));
   const std::uint64_t Room =
       Size < MessageAt + BaseSerDes::Padding
           ? 0
@@ -396,20 +391,19 @@ static Memory makeMemory(Program &Next) {
 
 namespace {
 
-/// Writes to its memories as the input says, and has the model's end read what
-/// came of it.
+/// Writes to its regions as the input says, and lets the model's end read them.
 class Compiler {
 public:
   explicit Compiler(Program &Next)
       : Next(Next), Requests(makeMemory(Next)), Replies(makeMemory(Next)) {
     int Ends[2];
     require(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, Ends) == 0,
-            "there is a connection", std::strerror(errno));
+            "socketpair succeeds", std::strerror(errno));
     Socket = UniqueFD(Ends[0]);
     ModelsSocket = UniqueFD(Ends[1]);
   }
 
-  /// Until the input or the session is over.
+  /// Runs until the input or the session ends.
   void run() {
     maybeSetTraps();
     if (!connect())
@@ -417,8 +411,8 @@ public:
     constexpr int MaxSteps = 24;
     for (int I = 0; I < MaxSteps && !Next.isOver() && step(); ++I)
       ;
-    // Who keeps the memory of a request can go on to read it.
-    for (const Kept &K : Keepsakes)
+    // A request's memory stays readable for its holder.
+    for (const Kept &K : KeptData)
       Sink = touch(K.Data);
   }
 
@@ -430,7 +424,7 @@ private:
   void sendMemory();
   bool ask();
   bool decode(std::string_view Sent);
-  bool answer(Span<const TensorView> Tensors);
+  bool reply(Span<const TensorView> Tensors);
 
   static std::uint64_t special(Program &Next) {
     static constexpr std::uint64_t Values[] = {0,
@@ -462,14 +456,15 @@ private:
 
   Program &Next;
   Memory Requests, Replies;
-  /// Where the next request is announced, if it lies in a larger memory.
+  /// The old region, while the next request is announced there but lies in a
+  /// larger one.
   std::optional<Memory> Outgrown;
   UniqueFD Socket, ModelsSocket;
   std::uint32_t Asked = 0;
 
   std::unique_ptr<ServerSession> Session;
   SerDes::Kind Format = SerDes::Kind::Bitstream;
-  /// Whether only the model's end has written to the answers.
+  /// True while only the model's end has written to the replies.
   bool RepliesAreTheirs = true;
   std::vector<TensorView> Last;
   ModelServer::Request::LayoutId LastLayout;
@@ -477,27 +472,28 @@ private:
     Span<const std::byte> Data;
     std::shared_ptr<const void> Memory;
   };
-  std::vector<Kept> Keepsakes;
+  std::vector<Kept> KeptData;
 };
 
 } // namespace
 
-/// Whether the model's end takes the memories, and can then use all of them.
+/// Returns true if the model's end accepts the regions; it must then be able to
+/// use all of them.
 bool Compiler::connect() {
   auto Open = [](const Memory &M) -> std::optional<SharedRegion> {
     Expected<SharedRegion> Region = SharedRegion::open(M.duplicate(), "peer");
     if (!Region) {
       require(Region.code() == ErrorCode::Malformed ||
                   Region.code() == ErrorCode::System,
-              "errors have their code", Region.message());
+              "errors are Malformed or System", Region.message());
       return std::nullopt;
     }
     const int Seals = ::fcntl(Region->descriptor(), F_GET_SEALS);
     require(Seals >= 0 && (Seals & F_SEAL_SHRINK),
-            "nobody can make a memory smaller");
+            "an accepted region cannot shrink");
     require(mappingOf(Region->message() - MessageAt,
                       MessageAt + Region->capacity() + BaseSerDes::Padding),
-            "a memory has room for what it claims");
+            "an accepted region has its claimed capacity");
     return std::move(*Region);
   };
   std::optional<SharedRegion> In = Open(Requests), Out = Open(Replies);
@@ -517,7 +513,7 @@ bool Compiler::connect() {
   return true;
 }
 
-/// One step of the compiler; false once the session is over.
+/// Runs one step; returns false once the session is over.
 bool Compiler::step() {
   switch (Next.byte() % 8) {
   case 0: { // Any bytes, anywhere.
@@ -525,7 +521,7 @@ bool Compiler::step() {
     Requests.write(Offset, Next.bytes(Next.byte()));
     return true;
   }
-  case 1: // A word that matters.
+  case 1: // A special value at a special place.
     Requests.write(place(), special(Next));
     return true;
   case 2:
@@ -535,7 +531,7 @@ bool Compiler::step() {
   case 3:
     sendMemory();
     return true;
-  case 4: // Another number than that of the next request.
+  case 4: // A wrong request number.
     Asked = static_cast<std::uint32_t>(Next.number(1));
     return true;
   case 5:
@@ -551,7 +547,7 @@ void Compiler::maybeSetTraps() {
   constexpr std::size_t Most = 3;
   for (std::size_t I = Next.byte() % (Most + 1); I != 0; --I) {
     unsigned Loads = Next.byte();
-    // Most of what is worth it happens at the first few.
+    // The first few loads matter most.
     if (Loads < 192)
       Loads %= 24;
     const std::size_t Offset = place();
@@ -560,7 +556,7 @@ void Compiler::maybeSetTraps() {
 }
 
 void Compiler::writeMessage() {
-  // The same message as the last one's, too.
+  // Sometimes repeat the last message.
   if (Next.byte() % 4 == 0)
     return;
   const std::string_view Message = Next.bytes(Next.number(2) % 2048);
@@ -568,7 +564,7 @@ void Compiler::writeMessage() {
   Requests.write<std::uint64_t>(LengthAt, Message.size());
 }
 
-/// Sends a descriptor, or none, or several, of a larger memory.
+/// Sends zero, one or two descriptors of a larger region.
 void Compiler::sendMemory() {
   Memory Larger = makeMemory(Next);
   const std::size_t Count = Next.byte() % 8;
@@ -585,7 +581,7 @@ void Compiler::sendMemory() {
   Outgrown = std::exchange(Requests, std::move(Larger));
 }
 
-/// Asks what is in the memory; false once the session is over.
+/// Sends the message in the region; returns false once the session is over.
 bool Compiler::ask() {
   ++Asked;
   HasSprung = false;
@@ -600,7 +596,7 @@ bool Compiler::ask() {
   if (!Progress) {
     require(Progress.code() == ErrorCode::Malformed ||
                 Progress.code() == ErrorCode::System,
-            "errors have their code", Progress.message());
+            "errors are Malformed or System", Progress.message());
     return false;
   }
   if (*Progress == ServerChannel::Progress::Incomplete)
@@ -612,53 +608,53 @@ bool Compiler::ask() {
   return decode(Sent);
 }
 
-/// As a server does it, and answers with what was asked. \p Sent is empty if
-/// the message changed meanwhile.
+/// Decodes and echoes the request, as a server does. \p Sent is empty if the
+/// message changed meanwhile.
 bool Compiler::decode(std::string_view Sent) {
   const Span<const std::byte> Message = Session->channel().message();
   const bool HadSprung = HasSprung;
   std::optional<ReadableOnly> Readable(Message);
-  Expected<ModelServer::Request> Q = Session->decode();
+  Expected<ModelServer::Request> Request = Session->decode();
   Readable.reset();
-  if (!Q) {
-    require(!Q.message().empty(), "errors are words");
+  if (!Request) {
+    require(!Request.message().empty(), "errors have a message");
     return false;
   }
-  requireSound(Q->Features, Message);
+  requireSound(Request->Features, Message);
   if (!HadSprung && !HasSprung) {
     Disarmed Here;
     test::Message Copy(Sent);
     std::unique_ptr<BaseSerDes> Fresh = SerDes::create(Format);
     Result Again = Fresh->deserializeQuestion(Copy.bytes());
     require(bool(Again), "a private copy can be read", Again.message());
-    const std::string Changed = test::difference(*Again, Q->Features);
+    const std::string Changed = test::difference(*Again, Request->Features);
     require(Changed.empty(), "a private copy has the same tensors", Changed);
   }
-  if (!Last.empty() && Q->Layout.Memory == LastLayout.Memory &&
-      Q->Layout.Schema == LastLayout.Schema)
-    requireSameViews(Last, Q->Features, /*InMessage=*/false);
-  Last.assign(Q->Features.begin(), Q->Features.end());
-  LastLayout = Q->Layout;
-  for (const TensorView &View : Q->Features)
-    Keepsakes.push_back({View.bytes(), Q->Memory});
-  // Once it was read, the compiler may write what it likes there, too.
+  if (!Last.empty() && Request->Layout.Memory == LastLayout.Memory &&
+      Request->Layout.Schema == LastLayout.Schema)
+    requireSameViews(Last, Request->Features, /*InMessage=*/false);
+  Last.assign(Request->Features.begin(), Request->Features.end());
+  LastLayout = Request->Layout;
+  for (const TensorView &View : Request->Features)
+    KeptData.push_back({View.bytes(), Request->Memory});
+  // After decoding, the compiler may still change the message.
   if (Next.byte() % 2)
     Requests.write(MessageAt, std::string(Message.size(), char(Next.byte())));
   if (Next.byte() % 2)
     maybeSetTraps();
-  requireSound(Q->Features, Message);
-  return answer(Q->Features);
+  requireSound(Request->Features, Message);
+  return reply(Request->Features);
 }
 
-/// Has the model's end answer; false once the session is over.
-bool Compiler::answer(Span<const TensorView> Tensors) {
+/// Lets the model's end reply; returns false once the session is over.
+bool Compiler::reply(Span<const TensorView> Tensors) {
   if (Session->reply(Tensors))
     return false;
   std::uint64_t Length = 0;
   std::memcpy(&Length, Replies.read(LengthAt, 8).data(), sizeof(Length));
   if (!RepliesAreTheirs || HasSprung)
     return true;
-  // In another memory, and no longer here.
+  // The reply has moved to another region.
   if (Length == SharedRegion::Moved) {
     RepliesAreTheirs = false;
     return true;
@@ -667,9 +663,9 @@ bool Compiler::answer(Span<const TensorView> Tensors) {
   test::Message Copy(Replies.read(MessageAt, Length));
   std::unique_ptr<BaseSerDes> Reader = SerDes::create(Format);
   Result Read = Reader->deserializeQuestion(Copy.bytes());
-  require(bool(Read), "an answer can be read", Read.message());
+  require(bool(Read), "a reply can be read", Read.message());
   const std::string Changed = test::difference(Tensors, *Read);
-  require(Changed.empty(), "an answer has the model's tensors", Changed);
+  require(Changed.empty(), "a reply has the model's tensors", Changed);
   return true;
 }
 
@@ -678,6 +674,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
   Program Next({reinterpret_cast<const char *>(Data), Size});
   Compiler(Next).run();
   Traps.clear();
-  require(Mappings.empty(), "no memory stays mapped");
+  require(Mappings.empty(), "no region stays mapped");
   return 0;
 }

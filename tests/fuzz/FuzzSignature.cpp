@@ -1,4 +1,4 @@
-//===- FuzzSignature.cpp - Any bytes as the signature of a SavedModel -----===//
+//===- FuzzSignature.cpp - Any bytes as a SavedModel's signature ----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads a signature from any bytes. Where they are a MetaGraphDef, what was
-/// read is compared with what protoc's code reads, after that has written the
-/// message again: so TensorFlow's C API hands it out, and a map has no key
-/// twice there.
+/// Reads a signature from any bytes. If they are a MetaGraphDef, the result
+/// must match what protoc's code reads, after protoc's code has rewritten the
+/// message: this is how TensorFlow's C API supplies it, and a rewritten map has
+/// no duplicate keys.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,10 +38,10 @@ using namespace ::fuzz::tf;
 static constexpr std::string_view Wanted = "serve";
 
 //===----------------------------------------------------------------------===//
-// What should come out
+// The expected signature
 //===----------------------------------------------------------------------===//
 
-/// "dense:0" is output 0 of "dense".
+/// Parses "dense:0": output 0 of "dense".
 static bool readPlace(std::string_view Name, SignatureTensor &Out) {
   const std::size_t Colon = Name.find_last_of(':');
   if (Colon == 0 || Colon == Name.npos)
@@ -54,7 +54,7 @@ static bool readPlace(std::string_view Name, SignatureTensor &Out) {
          std::errc();
 }
 
-/// In the order in which the fields are written.
+/// Checks the fields in the order in which they are written.
 static ErrorCode readInfo(const TensorInfo &Info, SignatureTensor &Out) {
   const bool HasName = Info.encoding_case() == TensorInfo::kName;
   if (HasName && !readPlace(Info.name(), Out))
@@ -78,7 +78,7 @@ static ErrorCode readInfo(const TensorInfo &Info, SignatureTensor &Out) {
   return ErrorCode::Success;
 }
 
-/// As they are written: by name.
+/// Sorted by name, as they are written.
 static std::map<std::string, TensorInfo>
 sorted(const google::protobuf::Map<std::string, TensorInfo> &Infos) {
   return {Infos.begin(), Infos.end()};
@@ -108,12 +108,12 @@ static ErrorCode readExpected(const MetaGraphDef &Graph, Signature &Out) {
 }
 
 //===----------------------------------------------------------------------===//
-// What must hold
+// Properties
 //===----------------------------------------------------------------------===//
 
 static void requireSame(const std::vector<SignatureTensor> &Expected,
                         const std::vector<SignatureTensor> &Found) {
-  require(Expected.size() == Found.size(), "all tensors are there");
+  require(Expected.size() == Found.size(), "no tensor is missing");
   for (std::size_t I = 0; I < Found.size(); ++I) {
     const SignatureTensor &A = Expected[I], &B = Found[I];
     require(A.Spec.Name == B.Spec.Name, "tensors are in order", B.Spec.Name);
@@ -124,7 +124,7 @@ static void requireSame(const std::vector<SignatureTensor> &Expected,
   }
 }
 
-/// What holds for any bytes.
+/// Reads any bytes and checks what must always hold.
 static Expected<Signature> read(std::string_view Bytes) {
   Expected<Signature> Found = readSignature(Bytes, Wanted, "model");
   if (!Found) {
@@ -138,7 +138,8 @@ static Expected<Signature> read(std::string_view Bytes) {
       require(!T.Operation.empty() && T.Index >= 0, "tensors have a place");
       require(T.Spec.Type != ElementType::String, "tensors are numbers");
       for (std::int64_t Extent : T.Spec.Dims)
-        require(Extent >= TensorSpec::AnyExtent, "a free extent has one form");
+        require(Extent >= TensorSpec::AnyExtent,
+                "a free extent is always AnyExtent");
     }
   return Found;
 }
@@ -149,20 +150,22 @@ static void requireAsExpected(const MetaGraphDef &Graph) {
     google::protobuf::io::StringOutputStream Into(&Bytes);
     google::protobuf::io::CodedOutputStream Stream(&Into);
     Stream.SetSerializationDeterministic(true);
-    require(Graph.SerializeToCodedStream(&Stream), "it can be written");
+    require(Graph.SerializeToCodedStream(&Stream),
+            "the message can be written");
   }
   Signature Out;
   const ErrorCode Code = readExpected(Graph, Out);
   Expected<Signature> Found = read(Bytes);
-  require(Found.code() == Code, "failures have their code", Found.message());
+  require(Found.code() == Code, "failures have the expected code",
+          Found.message());
   if (!Found)
     return;
   requireSame(Out.Inputs, Found->Inputs);
   requireSame(Out.Outputs, Found->Outputs);
 }
 
-/// Whether there are groups in \p M, which no message of TensorFlow's has and
-/// the reader does not take.
+/// True if \p M contains groups. TensorFlow's messages have none, and the
+/// reader rejects them.
 static bool hasGroups(const google::protobuf::Message &M) {
   using google::protobuf::FieldDescriptor;
   const google::protobuf::Reflection &R = *M.GetReflection();
@@ -186,7 +189,7 @@ static bool hasGroups(const google::protobuf::Message &M) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
                                       std::size_t Size) {
-  // It would write down every text that is not UTF-8.
+  // Protobuf would log each text that is not UTF-8.
   static const google::protobuf::LogSilencer Quiet;
   (void)bool(read({reinterpret_cast<const char *>(Data), Size}));
   MetaGraphDef Graph;
@@ -200,7 +203,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *Data,
 }
 
 //===----------------------------------------------------------------------===//
-// Changing signatures
+// Mutating signatures
 //===----------------------------------------------------------------------===//
 
 static const char *const Strings[] = {

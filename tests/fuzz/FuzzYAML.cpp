@@ -1,4 +1,4 @@
-//===- FuzzYAML.cpp - Any bytes as a YAML message -----------------------===//
+//===- FuzzYAML.cpp - Any bytes as a YAML message -------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads any bytes as YAML messages, one after another. What can be read
+/// Reads any bytes as YAML messages, one after another. Whatever can be read
 /// must survive a round trip.
 ///
 //===----------------------------------------------------------------------===//

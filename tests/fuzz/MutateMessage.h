@@ -1,4 +1,4 @@
-//===- MutateMessage.h - Changes Protobuf messages for libFuzzer *- C++ -*-===//
+//===- MutateMessage.h - Mutates Protobuf messages --------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// mutateMessage(): for fuzzers of what reads a Protobuf message by its own
-/// code. Bytes that are changed at random are rarely a message with anything of
-/// interest in it.
+/// mutateMessage(): for fuzzers of hand-written Protobuf readers. Random bytes
+/// are rarely a message of interest.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,14 +34,14 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t *Data, std::size_t Size,
 
 namespace MLBridge::fuzz {
 
-/// What means something to the reader, to be put into messages.
+/// Values that are meaningful to the reader, for insertion into messages.
 struct KnownValues {
   Span<const char *const> Strings;
   Span<const std::int64_t> Numbers;
 };
 
-/// Changes a thing or a few in a message, by what else is in it where it can.
-/// It may have fields of messages, strings, bytes, int32, int64 and bool.
+/// Changes one field or more of a message, preferably to values from the same
+/// message. Supports fields of messages, strings, bytes, int32, int64 and bool.
 class MessageMutator {
 public:
   MessageMutator(KnownValues Known, unsigned Seed)
@@ -64,7 +63,7 @@ private:
     Strings.clear();
     Named.clear();
     collect(Root);
-    // Who is called what is most of what a graph is.
+    // Half of the time change a string: in a graph, most fields are names.
     if (below(2) == 0 && !Named.empty()) {
       auto [M, Field] = Named[below(Named.size())];
       return set(*M, *Field);
@@ -93,7 +92,7 @@ private:
       R.RemoveLast(&M, &Field);
   }
 
-  /// 0 where there is nothing to choose from.
+  /// A random number below \p End, or 0 if \p End is 0.
   std::size_t below(std::size_t End) { return End ? Random() % End : 0; }
 
   void collect(Message &M) {
@@ -116,7 +115,7 @@ private:
     }
   }
 
-  /// Sets it, or one of it, or adds one.
+  /// Sets the field, or for a repeated field sets or adds one element.
   void set(Message &M, const FieldDescriptor &Field) {
     const Reflection &R = *M.GetReflection();
     const bool IsMany = Field.is_repeated();
@@ -153,7 +152,7 @@ private:
     for (const Message *Other : Messages)
       if (Other->GetDescriptor() == Field.message_type())
         Alike.push_back(Other);
-    // It may be within what is written to.
+    // Copy first: the source may contain the destination.
     std::unique_ptr<Message> Copy;
     if (!Alike.empty()) {
       Copy.reset(Alike.front()->New());
@@ -181,8 +180,8 @@ private:
   std::vector<std::string> Strings;
 };
 
-/// For LLVMFuzzerCustomMutator(): changes the message in \p Data most of the
-/// time, else its bytes.
+/// For LLVMFuzzerCustomMutator(): usually mutates the message in \p Data,
+/// sometimes its bytes.
 template <typename MessageT>
 std::size_t mutateMessage(KnownValues Known, std::uint8_t *Data,
                           std::size_t Size, std::size_t MaxSize,
