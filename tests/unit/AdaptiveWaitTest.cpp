@@ -1,4 +1,4 @@
-//===- AdaptiveWaitTest.cpp - When a wait spins and when it sleeps --------===//
+//===- AdaptiveWaitTest.cpp - When a wait spins or sleeps -----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,12 +20,12 @@ namespace {
 bool never() { return false; }
 bool atOnce() { return true; }
 
-/// Ready at the second probe, as a peer on another core that has just answered.
+/// Ready at the second probe, like a peer on another core that just replied.
 auto soon() {
   return [First = true]() mutable { return !std::exchange(First, false); };
 }
 
-/// How many waits go by without a probe until the next one that probes.
+/// The number of waits without a probe before the next wait that probes.
 unsigned countSkipped(AdaptiveWait &Wait) {
   for (unsigned Skipped = 0;; ++Skipped) {
     bool Probed = false;
@@ -52,17 +52,17 @@ TEST(AdaptiveWaitTest, SpinsForItsBudgetAndNoLonger) {
   EXPECT_GE(std::chrono::steady_clock::now() - Start, AdaptiveWait::Budget);
 }
 
-TEST(AdaptiveWaitTest, ProbesEverLessOftenInVain) {
+TEST(AdaptiveWaitTest, ProbesLessOftenAfterEachFailure) {
   AdaptiveWait Wait;
   EXPECT_FALSE(Wait.spin(never));
   for (unsigned Expected = 1; Expected < AdaptiveWait::MaxSkip;
        Expected = 2 * Expected + 1)
     EXPECT_EQ(countSkipped(Wait), Expected);
   EXPECT_EQ(countSkipped(Wait), AdaptiveWait::MaxSkip);
-  EXPECT_EQ(countSkipped(Wait), AdaptiveWait::MaxSkip) << "and no less often";
+  EXPECT_EQ(countSkipped(Wait), AdaptiveWait::MaxSkip) << "never more rarely";
 }
 
-TEST(AdaptiveWaitTest, AnAnswerWhileItSpinsEndsTheBackOff) {
+TEST(AdaptiveWaitTest, AReplyWhileSpinningEndsTheBackoff) {
   AdaptiveWait Wait;
   EXPECT_FALSE(Wait.spin(never));
   EXPECT_EQ(countSkipped(Wait), 1u);
@@ -70,13 +70,13 @@ TEST(AdaptiveWaitTest, AnAnswerWhileItSpinsEndsTheBackOff) {
   for (unsigned I = 0; I < 7; ++I)
     EXPECT_FALSE(Wait.spin(atOnce)) << "still backing off";
   EXPECT_TRUE(Wait.spin(soon()));
-  EXPECT_FALSE(Wait.spin(never)) << "which was tried";
+  EXPECT_FALSE(Wait.spin(never)) << "this wait must spin";
   EXPECT_EQ(countSkipped(Wait), 1u);
 }
 
-TEST(AdaptiveWaitTest, WhatWasThereBeforeShowsNothing) {
-  // On a shared core the answer comes while the waiter does not run, and
-  // spinning for the next one would take the core from who is to give it.
+TEST(AdaptiveWaitTest, AReplyBeforeTheWaitKeepsTheBackoff) {
+  // On a shared core the reply arrives while the waiter is not running, and
+  // spinning would take the core from the peer.
   AdaptiveWait Wait;
   EXPECT_FALSE(Wait.spin(never));
   EXPECT_EQ(countSkipped(Wait), 1u);

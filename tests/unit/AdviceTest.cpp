@@ -1,4 +1,4 @@
-//===- AdviceTest.cpp - What a model answers ------------------------------===//
+//===- AdviceTest.cpp - The reply of a model ------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Advice: which conversions there are. Every pair of types is tried at every
-/// edge against a judge that knows the rule but not the code.
+/// Advice: its conversions. Every pair of types is tried at every edge value
+/// against an independent implementation of the rule.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ using namespace MLBridge;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// An answer of one tensor "x".
-template <typename T> static FeatureSet answer(const T &Value) {
+/// A reply with the single tensor "x".
+template <typename T> static FeatureSet adviceOf(const T &Value) {
   FeatureSet F;
   F.set("x", Value);
   EXPECT_FALSE(F.error()) << F.error().str();
@@ -38,11 +38,11 @@ template <typename T> static FeatureSet answer(const T &Value) {
 
 template <typename To, typename From>
 static Expected<To> convert(const From &Value) {
-  FeatureSet F = answer(Value);
+  FeatureSet F = adviceOf(Value);
   return Advice(F.tensors()).get<To>();
 }
 
-/// "ok", or the code of the error.
+/// "ok", or the name of the error's code.
 template <typename To, typename From>
 static std::string_view outcome(const From &Value) {
   Expected<To> Result = convert<To>(Value);
@@ -53,11 +53,11 @@ static std::string_view outcome(const From &Value) {
 // Conversions of numbers
 //===----------------------------------------------------------------------===//
 
-// Where it has 64 bits of significand, long double holds every value of every
-// element type exactly, which makes it an independent judge.
+// With a 64-bit significand, long double holds every value of every element
+// type exactly, which makes the comparison independent.
 static_assert(std::numeric_limits<long double>::digits >= 64);
 
-/// The value that \p Value becomes, or nothing: the rule of Advice.h.
+/// The converted \p Value, or nothing, by the rule of Advice.h.
 template <typename To, typename From>
 static std::optional<long double> expected(From Value) {
   auto Exact = static_cast<long double>(Value);
@@ -79,7 +79,7 @@ static std::optional<long double> expected(From Value) {
   }
 }
 
-/// Values at every edge that any of the types has.
+/// The values around every limit of any element type.
 template <typename T> static std::vector<T> edges() {
   if constexpr (std::is_same_v<T, bool>) {
     return {false, true};
@@ -106,7 +106,7 @@ template <typename T> static std::vector<T> edges() {
       Values.push_back(Limits::quiet_NaN());
     }
     if constexpr (std::is_same_v<T, double>) {
-      // Around the largest float, where rounding still ends in a float.
+      // Around the largest float, up to the values that still round to it.
       double Largest = std::numeric_limits<float>::max();
       Values.insert(Values.end(),
                     {Largest, std::nextafter(Largest, 1e300),
@@ -133,7 +133,7 @@ template <typename From, typename To> static void checkPair() {
     else
       EXPECT_EQ(static_cast<long double>(*Found), *Wanted) << Case;
 
-    // The same for a vector, where the value is not the first one.
+    // The same for the second element of a vector.
     Expected<std::vector<To>> List =
         convert<std::vector<To>>(std::vector<From>{From(1), Value});
     ASSERT_EQ(bool(List), Wanted.has_value()) << Case;
@@ -171,7 +171,7 @@ TYPED_TEST_SUITE(AdviceConversion, AllTypes);
 
 TYPED_TEST(AdviceConversion, KeepsTheValueOrFails) { checkFrom<TypeParam>(); }
 
-TEST(AdviceTest, TheDocumentedExamples) {
+TEST(AdviceTest, DocumentedExamples) {
   EXPECT_EQ(*convert<int>(std::int64_t(5)), 5);
   EXPECT_EQ(outcome<std::int8_t>(std::int64_t(300)), "SchemaMismatch");
   EXPECT_EQ(*convert<int>(1.0), 1);
@@ -201,7 +201,7 @@ TEST(AdviceTest, OneElementMeansOne) {
   EXPECT_THAT(*convert<std::vector<int>>(std::vector<int>()), ElementsAre());
 }
 
-TEST(AdviceTest, DataMayLieAnywhere) {
+TEST(AdviceTest, DataMayBeUnaligned) {
   const double Values[] = {1, 2, 3};
   char Bytes[sizeof(Values) + 1];
   std::memcpy(Bytes + 1, Values, sizeof(Values));
@@ -241,7 +241,7 @@ TEST(AdviceTest, ABoolIs0Or1) {
 //===----------------------------------------------------------------------===//
 
 TEST(AdviceTest, SpansViewInPlace) {
-  FeatureSet F = answer(std::vector<float>{1, 2});
+  FeatureSet F = adviceOf(std::vector<float>{1, 2});
   Advice A(F.tensors());
   Expected<Span<const float>> View = A.get<Span<const float>>();
   ASSERT_TRUE(View);
@@ -278,7 +278,7 @@ TEST(AdviceTest, StringsAreNoNumbers) {
             "advice 'x': expected a list of strings, found int32_t");
 }
 
-TEST(AdviceTest, LengthsThatLieAreMalformed) {
+TEST(AdviceTest, WrongLengthsAreMalformed) {
   const std::uint64_t Lengths[] = {2, std::uint64_t(-1)};
   TensorView View;
   View.Name = "x";
@@ -324,7 +324,7 @@ static constexpr bool isSpec(AdviceSpec::Form Form, ElementType Type) {
   return Spec.Wanted == Form && Spec.Type == Type;
 }
 
-TEST(AdviceTest, SpecsSayWhatIsWanted) {
+TEST(AdviceTest, SpecsHaveFormAndType) {
   using Form = AdviceSpec::Form;
   EXPECT_TRUE(isSpec<bool>(Form::Scalar, ElementType::Bool));
   EXPECT_TRUE(isSpec<float>(Form::Scalar, ElementType::Float));

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// runEpisode(): rewards, turns, limits, and what each failure leads to.
+/// runEpisode(): rewards, turns, limits, and the result of each failure.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 namespace {
-/// Counts to Goal by the actions; each step's reward is the action.
+/// Adds up the actions until they reach Goal; a step's reward is its action.
 class Counter : public Environment {
 public:
   explicit Counter(int Goal) : Goal(Goal) {}
@@ -61,7 +61,7 @@ private:
   int Goal, Last = 0, Sum = 0;
 };
 
-/// Always the same action, or an error.
+/// Always the same action, unless Failure is set.
 class Constant : public Agent {
 public:
   explicit Constant(int Action) { Out.set("action", Action); }
@@ -89,7 +89,7 @@ TEST(AgentTest, PlaysAnEpisodeToItsEnd) {
   EXPECT_TRUE(Env.checkDone());
 
   Return = runEpisode(Env, {{"", &By3}});
-  ASSERT_TRUE(Return) << "and another one: " << Return.message();
+  ASSERT_TRUE(Return) << "the second episode:" << Return.message();
   EXPECT_EQ(*Return, 9);
   EXPECT_THAT(By3.Seen, ElementsAre(0, 3, 6, 0, 3, 6));
 }
@@ -115,7 +115,7 @@ TEST(AgentTest, AnEndlessEpisodeIsATimeout) {
 }
 
 namespace {
-/// Two agents in turn.
+/// Two agents that take turns.
 class Turns final : public Counter {
 public:
   using Counter::Counter;
@@ -152,7 +152,7 @@ TEST(AgentTest, AnUnknownAgentIsNamed) {
 }
 
 namespace {
-/// Sees something that is no tensor.
+/// Its observation has a shape that does not fit.
 class Blind final : public Counter {
 public:
   using Counter::Counter;
@@ -165,7 +165,7 @@ private:
   std::vector<int> Data = std::vector<int>(3);
 };
 
-/// Cannot even start.
+/// Fails to reset.
 class Broken final : public Environment {
 public:
   Error reset(FeatureSet &) override { return {ErrorCode::System, "no reset"}; }
@@ -243,7 +243,7 @@ TEST(AgentTest, StepsDoNotAllocateOnceWarm) {
     Error observe(FeatureSet &Observation) override {
       Observation.set("a feature with a name that is not short at all", sum());
       Observation.set("embedding", Values);
-      if (sum() == 4) // Both observations have been filled twice.
+      if (sum() == 4) // Both observations are warm.
         Start.emplace();
       else if (sum() == 1000)
         Found = Start->count();

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The bitstream format: what is written byte for byte, what is read, and what
-/// is refused.
+/// The bitstream format: what is written, byte for byte, what can be read, and
+/// what is refused.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// The message of \p Features.
+/// Serializes \p Features.
 Message written(BaseSerDes &Codec, const FeatureSet &Features) {
   Expected<Message> Result = serialize(Codec, Features.tensors());
   if (Result)
@@ -44,14 +44,14 @@ Message written(const FeatureSet &Features) {
   return written(Codec, Features);
 }
 
-/// \p Message up to its first newline, without the spaces before it.
+/// The header line of \p M, without its padding.
 std::string headerOf(const Message &M) {
   std::string Line(M.text().substr(0, M.text().find('\n')));
   Line.erase(Line.find_last_not_of(' ') + 1);
   return Line;
 }
 
-/// The error of reading \p Bytes; a failure of the test if there is none.
+/// The error of reading \p Bytes; the test fails if reading succeeds.
 Error readError(std::string_view Bytes, bool Bare = false,
                 const AdviceSpec &Wanted = AdviceSpec::any()) {
   BitstreamSerDes Codec;
@@ -81,7 +81,7 @@ FeatureSet manyTypes() {
 }
 
 //===----------------------------------------------------------------------===//
-// What is written
+// Writing
 //===----------------------------------------------------------------------===//
 
 TEST(BitstreamWriting, EmptyMessage) {
@@ -157,7 +157,7 @@ TEST(BitstreamWriting, ANewSchemaGetsANewHeader) {
   EXPECT_THAT(headerOf(written(Codec, Set)), HasSubstr("[1,2]"));
 }
 
-/// A tensor that FeatureSet would not make.
+/// A tensor that FeatureSet would not create.
 TensorView wrongTensor(ElementType Type, Shape Dims, std::size_t NumBytes) {
   static const std::byte Bytes[64] = {};
   return {"wrong", Type, Dims, Bytes, NumBytes, {}};
@@ -213,7 +213,7 @@ TEST(BitstreamWriting, WrongElementsAreRefused) {
   Tensor = wrongTensor(ElementType::String, {}, 1);
   Tensor.Data = "\xc3";
   EXPECT_THAT(writeError({&Tensor, 1}).str(), HasSubstr("expected UTF-8"));
-  // UTF-8 as a whole, but not string by string.
+  // Valid UTF-8 as a whole, but not each string by itself.
   static const std::uint64_t Lengths[] = {1, 1};
   Tensor = wrongTensor(ElementType::String, {2}, 2);
   Tensor.Data = "\xc3\xa9";
@@ -242,7 +242,7 @@ TEST(BitstreamWriting, ASmallRegionIsRefused) {
 }
 
 TEST(BitstreamWriting, OverAnEarlierMessage) {
-  // As in shared memory: in one place, one after another, in any order.
+  // Like in shared memory: messages of changing lengths over each other.
   BitstreamSerDes Codec;
   Codec.setOutputIsKept(true);
   Message Region(4096);
@@ -274,7 +274,7 @@ TEST(BitstreamWriting, PiecesAreTheMessage) {
       Codec.setFeature(Tensor);
     EXPECT_TRUE(Codec.getMaxSerializedSize());
     Span<const Span<const std::byte>> Pieces = Codec.getSerializedPieces();
-    // Gathering small tensors costs more than copying them.
+    // Small tensors are copied, because gathering them costs more.
     EXPECT_EQ(Pieces.empty(), Elements == 1);
     std::string Gathered;
     for (Span<const std::byte> Piece : Pieces)
@@ -285,7 +285,7 @@ TEST(BitstreamWriting, PiecesAreTheMessage) {
   }
 }
 
-TEST(BitstreamWriting, AnOverlongHeaderIsRefused) {
+TEST(BitstreamWriting, ATooLongHeaderIsRefused) {
   FeatureSet Set;
   Set.set(std::string((16 << 20) + 1, 'n'), 1);
   EXPECT_THAT(writeError(Set.tensors()).str(),
@@ -361,11 +361,11 @@ TEST(BitstreamReading, ViewsAreInTheMessageAndAligned) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is read
+// Reading
 //===----------------------------------------------------------------------===//
 
 TEST(BitstreamReading, KeysInAnyOrderAndUnknownOnes) {
-  // Not padded, so what follows is not aligned.
+  // Without padding, so the tensors are unaligned.
   Message M(std::string_view(
       R"( {"score":{"a":[1,{}]},"features":[{"later":null,"shape":[2],)"
       R"("type":"uint8_t","semantics":"colour","port":3,"name":"x"}]} )"
@@ -397,10 +397,10 @@ TEST(BitstreamReading, LayoutChangesWithTheHeaderOnly) {
   EXPECT_NE(Second, First);
   Set.set("x", std::int32_t(3));
   EXPECT_EQ(LayoutOf(), Second);
-  // Back to the first: what was made of it then may be used again.
+  // The reader may reuse what it made for the first schema.
   Set.set("x", 1.0f);
   EXPECT_EQ(LayoutOf(), First);
-  // One of many schemas may have been forgotten, but never taken for another.
+  // The reader may forget old schemas, but must never confuse two.
   std::map<std::uint64_t, std::size_t> LengthOf;
   const std::vector<float> Values(1000);
   for (int Round = 0; Round < 2; ++Round)
@@ -542,8 +542,8 @@ TEST(BitstreamReading, EveryTruncationIsAnError) {
   EXPECT_EQ(readError(Text + '\n').code(), ErrorCode::Malformed);
 }
 
-TEST(BitstreamReading, HostileHeadersCostNoMoreThanTheirLength) {
-  // Names that are almost equal, the last two equal indeed.
+TEST(BitstreamReading, HostileHeadersCostLinearTime) {
+  // Almost equal names; the last two are equal.
   constexpr int Features = 100'000;
   std::string Header = "{\"features\":[";
   for (int I = 0; I < Features; ++I)
@@ -554,7 +554,7 @@ TEST(BitstreamReading, HostileHeadersCostNoMoreThanTheirLength) {
   Header += "}\n\n";
   auto Start = std::chrono::steady_clock::now();
   EXPECT_THAT(readError(Header).message(), HasSubstr("twice"));
-  // Quadratic work would take minutes.
+  // Quadratic time would be minutes.
   EXPECT_LT(std::chrono::steady_clock::now() - Start, std::chrono::seconds(10));
 
   std::string Long = "{\"features\":[" + std::string(17 << 20, ' ') + "]}\n\n";
@@ -567,13 +567,13 @@ TEST(BitstreamReading, HostileHeadersCostNoMoreThanTheirLength) {
             ErrorCode::Malformed);
 }
 
-TEST(BitstreamReading, ErrorMessagesAreFitForATerminal) {
+TEST(BitstreamReading, ErrorMessagesArePrintable) {
   Error E = readError("{\"features\":[{\"name\":\"\\u001b[31m" +
                       std::string(1000, 'x') +
                       "\",\"type\":\"int8_t\",\"shape\":[1]}]}\n\n");
   EXPECT_THAT(E.message(), HasSubstr("'\\x1b[31mxxx"));
   EXPECT_LT(E.message().size(), 200u);
-  // A name is not cut within a character.
+  // Shortening must not split a UTF-8 character.
   std::string Name = "x";
   for (int I = 0; I < 40; ++I)
     Name += "é";
@@ -583,7 +583,7 @@ TEST(BitstreamReading, ErrorMessagesAreFitForATerminal) {
 }
 
 //===----------------------------------------------------------------------===//
-// Replies that are no advice
+// Errors and deferrals
 //===----------------------------------------------------------------------===//
 
 TEST(BitstreamReplies, ErrorAndDeferred) {
@@ -609,7 +609,7 @@ TEST(BitstreamReplies, ErrorAndDeferred) {
 // The bare dialect
 //===----------------------------------------------------------------------===//
 
-TEST(BitstreamBare, RequestsAreAsPopulatedAndScalarsHaveShape1) {
+TEST(BitstreamBare, RequestsKeepTheOrderAndScalarsHaveShape1) {
   BitstreamSerDes Codec;
   Codec.setDialect(BaseSerDes::Dialect::BareCompiler);
   FeatureSet Set;
@@ -640,14 +640,14 @@ TEST(BitstreamBare, ModelSideReadsRequests) {
   ASSERT_EQ(Tensors->size(), 2u);
   EXPECT_EQ((*Tensors)[0].typeStr(), "bool[1]");
   EXPECT_EQ((*Tensors)[1].typeStr(), "int64_t[1]");
-  // Behind one byte nothing is aligned, and nothing pretends to be.
+  // After one byte the data is unaligned, and the view must not hide that.
   std::int64_t Value;
   std::memcpy(&Value, (*Tensors)[1].Data, sizeof(Value));
   EXPECT_EQ(Value, -1);
 }
 
-/// What a bare model's reply of \p Value is, and what a compiler that wants a T
-/// makes of it.
+/// Writes \p Value as a bare reply, expects \p NumBytes bytes, and returns what
+/// a compiler reads that expects a T.
 template <typename T> T bareReply(const T &Value, std::size_t NumBytes) {
   BitstreamSerDes Compiler, Model;
   Compiler.setDialect(BaseSerDes::Dialect::BareCompiler);
@@ -728,7 +728,7 @@ TEST(BitstreamBare, LayoutOfRepliesIsTheirTypeAndSize) {
   EXPECT_NE(LayoutOf(8, AdviceSpec::of<std::vector<int>>()), Ints);
 }
 
-TEST(BitstreamBare, RepliesThatRawBytesCannotSay) {
+TEST(BitstreamBare, RepliesThatRawBytesCannotHold) {
   BitstreamSerDes Model;
   Model.setDialect(BaseSerDes::Dialect::BareModel);
   auto CodeOf = [&](const FeatureSet &Reply) {

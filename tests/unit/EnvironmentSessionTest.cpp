@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// EnvironmentSession: each command, each way of getting it wrong, and what the
-/// environment's own failures become.
+/// EnvironmentSession: each command, its wrong uses, and the environment's own
+/// failures.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Adds up its actions to 3; does what a test has set.
+/// Adds up its actions to 3. Also and Failure change an observation.
 class Adder : public Environment {
 public:
   Error reset(FeatureSet &Observation) override {
@@ -61,9 +61,9 @@ private:
 
 class EnvironmentSessionTest : public testing::Test {
 protected:
-  /// Says \p Command, with what \p Fill adds; the answer is in Reply.
-  void say(std::string_view Command,
-           const std::function<void(FeatureSet &)> &Fill = nullptr) {
+  /// Sends \p Command with the tensors that \p Fill adds; stores the reply.
+  void command(std::string_view Command,
+               const std::function<void(FeatureSet &)> &Fill = nullptr) {
     FeatureSet Message;
     Message.set("_command", Command);
     if (Fill)
@@ -71,7 +71,8 @@ protected:
     Reply = Advice(Session.answer(Message.tensors()));
   }
   void step(int Action) {
-    say("step", [&](FeatureSet &Message) { Message.set("action", Action); });
+    command("step",
+            [&](FeatureSet &Message) { Message.set("action", Action); });
   }
 
   template <typename T> T get(std::string_view Name) {
@@ -80,7 +81,7 @@ protected:
     return Value ? *Value : T();
   }
   void expectError(ErrorCode Code, std::string_view Mentions) {
-    ASSERT_TRUE(Reply.find("_error")) << "there is no error";
+    ASSERT_TRUE(Reply.find("_error")) << "expected an error";
     EXPECT_EQ(get<std::string>("_code"), errorCodeName(Code));
     EXPECT_THAT(get<std::string>("_error"), HasSubstr(std::string(Mentions)));
     EXPECT_EQ(Reply.size(), 2U);
@@ -102,7 +103,7 @@ TEST_F(EnvironmentSessionTest, GreetsWithReady) {
 
 TEST_F(EnvironmentSessionTest, PlaysEpisodes) {
   for (int Episode = 1; Episode <= 2; ++Episode) {
-    say("reset");
+    command("reset");
     EXPECT_EQ(Env.Resets, Episode);
     EXPECT_EQ(get<int>("sum"), 0);
     EXPECT_EQ(get<double>("_reward"), 0);
@@ -121,15 +122,15 @@ TEST_F(EnvironmentSessionTest, PlaysEpisodes) {
     EXPECT_FALSE(get<bool>("_truncated"));
   }
   EXPECT_FALSE(Session.isClosed());
-  say("close");
+  command("close");
   EXPECT_TRUE(Session.isClosed());
   EXPECT_EQ(Reply.size(), 0U);
 }
 
 TEST_F(EnvironmentSessionTest, ResetsBeforeTheEndOfAnEpisode) {
-  say("reset");
+  command("reset");
   step(2);
-  say("reset");
+  command("reset");
   step(1);
   EXPECT_EQ(get<int>("sum"), 1);
 }
@@ -141,14 +142,14 @@ TEST_F(EnvironmentSessionTest, HandsOnSeedAndOptions) {
     Seed = E.seed();
     Options = E.options();
   };
-  say("reset", [](FeatureSet &Message) {
+  command("reset", [](FeatureSet &Message) {
     Message.set("_seed", std::int64_t(1) << 40);
     Message.set("_options", "{\"file\": \"a.c\"}");
   });
   EXPECT_EQ(Seed, std::int64_t(1) << 40);
   EXPECT_EQ(Options, "{\"file\": \"a.c\"}");
-  say("reset");
-  EXPECT_FALSE(Seed) << "a seed is for one episode";
+  command("reset");
+  EXPECT_FALSE(Seed) << "a seed lasts one episode";
   EXPECT_EQ(Options, "");
 }
 
@@ -160,23 +161,23 @@ TEST_F(EnvironmentSessionTest, AgentsInfoAndTruncation) {
     if (E.Sum == 2)
       E.setTruncated();
   };
-  say("reset");
+  command("reset");
   EXPECT_EQ(get<std::string>("_agent"), "first");
   EXPECT_EQ(get<std::string>("_info"), "{\"at\": 0}");
   step(2);
   EXPECT_EQ(get<std::string>("_agent"), "second");
-  EXPECT_FALSE(Reply.find("_info")) << "info is for one observation";
+  EXPECT_FALSE(Reply.find("_info")) << "info lasts one observation";
   EXPECT_FALSE(get<bool>("_terminated"));
   EXPECT_TRUE(get<bool>("_truncated"));
   step(1);
   expectError(ErrorCode::InvalidArgument, "reset first");
-  say("reset");
+  command("reset");
   EXPECT_FALSE(get<bool>("_truncated"));
 }
 
 TEST_F(EnvironmentSessionTest, AnEpisodeMayBeOverAtOnce) {
   Env.Also = [](Adder &E, FeatureSet &) { E.setDone(); };
-  say("reset");
+  command("reset");
   EXPECT_TRUE(get<bool>("_terminated"));
   step(1);
   expectError(ErrorCode::InvalidArgument, "after the end of the episode");
@@ -204,14 +205,14 @@ TEST_F(EnvironmentSessionTest, ActionsOfSeveralTensors) {
   EXPECT_FALSE(Advice(Session.answer(Message.tensors())).find("_error"));
 }
 
-TEST_F(EnvironmentSessionTest, CommandsThatMakeNoSenseChangeNothing) {
+TEST_F(EnvironmentSessionTest, InvalidCommandsChangeNothing) {
   step(1);
   expectError(ErrorCode::InvalidArgument, "outside an episode");
-  say("reset");
-  say("jump");
+  command("reset");
+  command("jump");
   expectError(ErrorCode::InvalidArgument,
               "expected the command reset, step or close, found 'jump'");
-  say("step");
+  command("step");
   expectError(ErrorCode::InvalidArgument, "without an action");
   FeatureSet Message;
   Reply = Advice(Session.answer(Message.tensors()));
@@ -222,42 +223,42 @@ TEST_F(EnvironmentSessionTest, CommandsThatMakeNoSenseChangeNothing) {
   Message.set("_command", std::vector<std::string>{"step"});
   Reply = Advice(Session.answer(Message.tensors()));
   expectError(ErrorCode::InvalidArgument, "expected a string, found string");
-  say("reset", [](FeatureSet &M) { M.set("_seed", 0.5); });
+  command("reset", [](FeatureSet &M) { M.set("_seed", 0.5); });
   expectError(ErrorCode::SchemaMismatch, "_seed");
-  say("reset", [](FeatureSet &M) { M.set("_options", 5); });
+  command("reset", [](FeatureSet &M) { M.set("_options", 5); });
   expectError(ErrorCode::InvalidArgument, "_options");
   EXPECT_EQ(Env.Resets, 1);
   step(1);
-  EXPECT_EQ(get<int>("sum"), 1) << "the episode has gone on";
+  EXPECT_EQ(get<int>("sum"), 1) << "the episode must go on";
 }
 
-TEST_F(EnvironmentSessionTest, WhatTheEnvironmentFailsAtEndsTheEpisode) {
+TEST_F(EnvironmentSessionTest, AFailureOfTheEnvironmentEndsTheEpisode) {
   Env.Failure = Error(ErrorCode::System, "no such file");
-  say("reset");
+  command("reset");
   expectError(ErrorCode::System, "no such file");
   step(1);
   expectError(ErrorCode::InvalidArgument, "outside an episode");
 
   Env.Failure = Error::success();
-  say("reset");
-  say("step", [](FeatureSet &M) { M.set("action", "a word"); });
+  command("reset");
+  command("step", [](FeatureSet &M) { M.set("action", "a word"); });
   expectError(ErrorCode::SchemaMismatch, "action");
   step(1);
   expectError(ErrorCode::InvalidArgument, "reset first");
-  say("reset");
+  command("reset");
   step(1);
   EXPECT_EQ(get<int>("sum"), 1);
 }
 
-TEST_F(EnvironmentSessionTest, ObservationsThatCannotBe) {
+TEST_F(EnvironmentSessionTest, InvalidObservations) {
   Env.Also = [](Adder &, FeatureSet &O) { O.set("_reward", 1.0); };
-  say("reset");
+  command("reset");
   expectError(ErrorCode::InvalidArgument, "'_reward'");
   std::vector<int> Data(3);
   Env.Also = [&](Adder &, FeatureSet &O) {
     O.set("matrix", TensorRef(Data, {2, 2}));
   };
-  say("reset");
+  command("reset");
   expectError(ErrorCode::InvalidArgument, "'matrix'");
 }
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The error type that everything returns.
+/// Error and Expected, which all fallible functions return.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ TEST(ErrorTest, DefaultIsSuccess) {
   EXPECT_FALSE(Error::success());
 }
 
-TEST(ErrorTest, HasCodeAndSentence) {
+TEST(ErrorTest, HasCodeAndMessage) {
   Error E(ErrorCode::Timeout, "pipe:/tmp/advisor did not answer within 30 s");
   EXPECT_TRUE(E);
   EXPECT_EQ(E.str(), "Timeout: pipe:/tmp/advisor did not answer within 30 s");

@@ -1,4 +1,4 @@
-//===- FallbackModelRunnerTest.cpp - Failure as deferral ------------------===//
+//===- FallbackModelRunnerTest.cpp - Failures become deferrals ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FallbackModelRunner: it fails at most once, and defers from then on.
+/// FallbackModelRunner: after the first failure, it always defers.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,14 +40,14 @@ protected:
 
   std::unique_ptr<FallbackModelRunner> Runner;
   FunctionRunner *Inner;
-  /// What the model says next.
+  /// The result of the next request.
   Error Next;
   int Asked = 0;
   Duration Left{};
 };
 } // namespace
 
-TEST_F(FallbackModelRunnerTest, PassesAnswersOn) {
+TEST_F(FallbackModelRunnerTest, PassesRepliesOn) {
   EXPECT_EQ(Runner->evaluate<int>(), 1);
   EXPECT_FALSE(Runner->cause());
   EXPECT_EQ(Runner->describe(), "fallback|function");
@@ -74,7 +74,7 @@ TEST_F(FallbackModelRunnerTest, FailsOnceAndThenDefers) {
   EXPECT_EQ(Asked, 1) << "a model that failed is not asked again";
 }
 
-TEST_F(FallbackModelRunnerTest, AnInterruptIsNoFailure) {
+TEST_F(FallbackModelRunnerTest, AnInterruptIsNotAFailure) {
   struct Stopped final : Interrupt {
     bool isRequested() override { return true; }
   } Stop;
@@ -87,10 +87,10 @@ TEST_F(FallbackModelRunnerTest, AnInterruptIsNoFailure) {
   EXPECT_FALSE(Runner->cause());
 
   Next = Error::success();
-  EXPECT_EQ(Runner->evaluate<int>(), 1) << "it is asked again";
+  EXPECT_EQ(Runner->evaluate<int>(), 1) << "the model must be asked again";
 }
 
-TEST_F(FallbackModelRunnerTest, ADeferralIsNoFailure) {
+TEST_F(FallbackModelRunnerTest, ADeferralIsNotAFailure) {
   Next = Error::deferred("this one is yours");
   Expected<int> First = Runner->tryEvaluate<int>();
   EXPECT_EQ(First.code(), ErrorCode::Deferred);
@@ -100,7 +100,7 @@ TEST_F(FallbackModelRunnerTest, ADeferralIsNoFailure) {
   EXPECT_EQ(*Runner->tryEvaluate<int>(), 1);
 }
 
-TEST_F(FallbackModelRunnerTest, TheCallersMistakesAreNotTheModels) {
+TEST_F(FallbackModelRunnerTest, TheCallersMistakesAreNotFailures) {
   std::vector<int> Data(3);
   Runner->populateFeatures(std::pair{"m", TensorRef(Data, {2, 2})});
   EXPECT_EQ(Runner->tryEvaluate<int>().code(), ErrorCode::InvalidArgument);

@@ -1,4 +1,4 @@
-//===- FeatureSetTest.cpp - What a compiler tells a model -----------------===//
+//===- FeatureSetTest.cpp - The features of a request ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FeatureSet: each kind of value, who owns what, rounds with the same and with
-/// other names, and that a warm one allocates nothing.
+/// FeatureSet: each kind of value, ownership, rounds with the same and with
+/// other names, and no allocation once warm.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -225,7 +225,7 @@ TEST(FeatureSetTest, AShapeMustFitItsData) {
             "feature 'later': shape [-1,10] has no number of elements");
 }
 
-TEST(FeatureSetTest, CopiedViewsOutliveWhatTheyViewed) {
+TEST(FeatureSetTest, CopiedViewsOutliveTheirSource) {
   FeatureSet From, F;
   {
     std::vector<float> Data = {1, 2, 3, 4, 5, 6};
@@ -246,7 +246,7 @@ TEST(FeatureSetTest, CopiedViewsOutliveWhatTheyViewed) {
   EXPECT_EQ(strings(F.tensors()[1]), (std::vector<std::string>{"a", "", "bc"}));
   EXPECT_EQ(elements<std::int16_t>(F.tensors()[2]),
             (std::vector<std::int16_t>{-7}));
-  // One of its own, under another name and under its own.
+  // Copy its own tensors, to another name and to the same name.
   F.copy("again", F.tensors()[1]);
   F.copy("matrix", F.tensors()[0]);
   EXPECT_EQ(strings(*F.find("again")),
@@ -318,7 +318,7 @@ TEST(FeatureSetTest, KeepsTheOrderAndReplaces) {
 
   F.clear();
   EXPECT_TRUE(F.empty());
-  EXPECT_EQ(F.find("a"), nullptr) << "what is forgotten is not found";
+  EXPECT_EQ(F.find("a"), nullptr) << "cleared features are not found";
   F.set("c", 1);
   F.set("a", 2);
   F.set("c", 3);
@@ -351,7 +351,7 @@ TEST(FeatureSetTest, CanBeMoved) {
 }
 
 namespace {
-/// What a FeatureSet should hold, in the plainest possible way.
+/// The same contents in a plain vector.
 struct Model {
   std::vector<std::pair<std::string, std::vector<std::int32_t>>> Entries;
 
@@ -366,23 +366,23 @@ struct Model {
 };
 } // namespace
 
-TEST(FeatureSetTest, AgreesWithAPlainModelWhateverIsSet) {
+TEST(FeatureSetTest, AgreesWithAPlainVector) {
   std::mt19937 Random(1);
   auto Below = [&](std::size_t N) { return std::size_t(Random() % N); };
   FeatureSet F;
-  std::vector<std::string> Habit;
+  std::vector<std::string> Names;
   for (int Round = 0; Round < 20'000; ++Round) {
-    // Mostly the names of the round before, now and then others: shuffled,
-    // fewer, more, twice.
+    // Usually the names of the last round; sometimes other ones: shuffled,
+    // fewer, more, duplicate.
     if (Below(4) == 0) {
-      Habit.resize(Below(8));
-      for (std::string &Name : Habit)
+      Names.resize(Below(8));
+      for (std::string &Name : Names)
         Name = std::string(Below(2) * 30, '.') + char('a' + Below(8));
     }
     F.clear();
     Model Expected;
-    for (const std::string &Name : Habit) {
-      // Up to 4 KiB, so that the arena grows in the middle of rounds.
+    for (const std::string &Name : Names) {
+      // Up to 4 KiB, so that the arena grows within a round.
       std::vector<std::int32_t> Value(Below(8) == 0 ? Below(1024) : Below(4));
       for (std::int32_t &I : Value)
         I = std::int32_t(Random());
@@ -431,7 +431,7 @@ TEST(FeatureSetTest, DoesNotAllocateOnceWarm) {
   EXPECT_EQ(F.size(), 9U);
 }
 
-TEST(FeatureSetTest, IsWarmAfterOneRoundHoweverMuchIsCopied) {
+TEST(FeatureSetTest, IsWarmAfterOneRoundOfAnySize) {
   std::vector<double> Values(128);
   for (int Count : {1, 3, 10, 30, 100}) {
     FeatureSet F;
@@ -447,7 +447,7 @@ TEST(FeatureSetTest, IsWarmAfterOneRoundHoweverMuchIsCopied) {
   }
 }
 
-TEST(FeatureSetTest, SettingAgainAndAgainNeedsNoMoreMemory) {
+TEST(FeatureSetTest, SettingAgainNeedsNoMoreMemory) {
   FeatureSet F;
   std::vector<double> Values(100);
   auto Set = [&](std::size_t Size) {

@@ -1,4 +1,4 @@
-//===- ForkDetectorTest.cpp - Whether this process was forked ---*- C++ -*-===//
+//===- ForkDetectorTest.cpp - Detecting forks -------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -45,7 +45,7 @@ TEST(ForkDetector, AChildMayClaimIt) {
   EXPECT_FALSE(Detector.isForked());
 }
 
-TEST(ForkDetector, NoticesAForkThatTheCLibraryDoesNotSee) {
+TEST(ForkDetector, NoticesARawCloneSystemCall) {
   ForkDetector Detector;
   const auto Pid = static_cast<pid_t>(
       ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));

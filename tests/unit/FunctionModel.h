@@ -1,4 +1,4 @@
-//===- FunctionModel.h - A model made of a function -------------*- C++ -*-===//
+//===- FunctionModel.h - A model that calls a function ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FunctionModel: any function from tensors to tensors as a loaded model.
+/// FunctionModel: a loaded model that calls a function from tensors to tensors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ namespace MLBridge::test {
 
 class FunctionModel final : public Model {
 public:
-  /// Writes the outputs, in the model's order, or fails.
+  /// Writes the outputs in the model's order, or fails.
   using Function = std::function<Error(Span<const TensorView>, FeatureSet &)>;
 
   FunctionModel(std::string Name, std::vector<TensorSpec> Inputs,
@@ -33,8 +33,8 @@ public:
       : Model(std::move(Name), std::move(Inputs), std::move(Outputs),
               std::move(About)),
         Reply(std::move(Reply)) {}
-  /// As of a runtime whose threads only the maker's process has: another one
-  /// ends if it destroys it.
+  /// Ends a process other than the maker's: it behaves like a runtime whose
+  /// threads exist only in the maker's process.
   ~FunctionModel() override {
     if (::getpid() != Maker)
       ::_exit(9);

@@ -1,4 +1,4 @@
-//===- FunctionRunner.h - A runner made of a function -----------*- C++ -*-===//
+//===- FunctionRunner.h - A runner that calls a function --------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FunctionRunner: any function from features to advice as a runner, in
-/// process.
+/// FunctionRunner: an in-process runner that calls a function from features to
+/// advice.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ namespace MLBridge::test {
 
 class FunctionRunner final : public MLModelRunner {
 public:
-  /// Writes the answer to the last argument, or fails.
+  /// Writes the advice to the last argument, or fails.
   using Function =
       std::function<Error(const FeatureSet &, Deadline, FeatureSet &)>;
 
@@ -41,10 +41,10 @@ public:
     return OutcomeError;
   }
 
-  /// What this runner was told, for tests of those that pass it on.
+  /// What this runner was told, for tests of decorators.
   std::vector<std::string> Contexts;
   std::vector<std::pair<std::string, std::optional<double>>> Outcomes;
-  /// What it answers to an outcome.
+  /// Returned by logOutcome().
   Error OutcomeError;
 
 protected:

@@ -8,10 +8,11 @@
 ///
 /// \file
 /// Compares what the formats write with the frames in tests/golden, and reads
-/// those. A change of the wire format shows here, and in a diff of that folder.
+/// these frames. A change of the wire format shows here and in that folder's
+/// diff.
 ///
 /// With MLBRIDGE_UPDATE_GOLDEN=1 in the environment it writes the frames: for a
-/// new frame, or a format that was changed on purpose.
+/// new frame or an intended change.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +35,7 @@ using namespace MLBridge::test;
 namespace {
 
 //===----------------------------------------------------------------------===//
-// The frames; tests/golden/README.md describes each
+// The frames, which tests/golden/README.md describes
 //===----------------------------------------------------------------------===//
 
 template <typename T> using Limits = std::numeric_limits<T>;
@@ -185,7 +186,7 @@ struct Frame {
   const char *Name;
   FeatureSet (*Make)();
   Sides Between = Sides::Ours;
-  /// What is read where it is not what was written, by format.
+  /// The tensors that a reader gets, where they differ from those written.
   FeatureSet (*AsBitstream)() = Make;
   FeatureSet (*AsJSON)() = Make;
 };
@@ -234,10 +235,10 @@ const char *const Formats[] = {
 #endif
 };
 
-/// A frame and the format that it is in.
+/// A frame and its format.
 using Parameters = std::tuple<Frame, const char *>;
 
-/// For GoogleTest.
+/// Found by GoogleTest.
 std::ostream &operator<<(std::ostream &Out, const Frame &F) {
   return Out << F.Name;
 }
@@ -266,7 +267,8 @@ protected:
     return Bytes.substr(std::min(sizeof(Length), Bytes.size()));
   }
 
-  /// The SerDes of the side that writes the frame, or of the one that reads.
+  /// The SerDes of the side that writes the frame, or of the side that reads
+  /// it.
   static std::unique_ptr<BaseSerDes> codec(bool Writes) {
     std::unique_ptr<BaseSerDes> Codec =
         std::move(*allFormats().create(format(), SerDes::Side::Model));
@@ -314,8 +316,8 @@ TEST_P(GoldenFrames, AreRead) {
   EXPECT_EQ(difference(Expected.tensors(), *Tensors), "");
 }
 
-/// Every frame in every format. Protobuf has no dialects: what goes between
-/// foreign peers is not written in it.
+/// Every frame in every format. Protobuf has no bare dialects, so frames
+/// between foreign peers have no Protobuf version.
 std::vector<Parameters> allFrames() {
   std::vector<Parameters> All;
   for (const Frame &F : Frames)

@@ -1,4 +1,4 @@
-//===- InProcessModelRunnerTest.cpp - Models in this process --------------===//
+//===- InProcessModelRunnerTest.cpp - In-process models -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// InProcessModelRunner: which features a model gets, what is made of its
-/// outputs, and what is said when they do not fit.
+/// InProcessModelRunner: the features that a model gets, the processing of its
+/// outputs, and the errors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ using testing::Not;
 static constexpr std::int64_t Any = TensorSpec::AnyExtent;
 using Rule = DecisionOptions::Rule;
 
-/// Gives its inputs back, by their names.
+/// Returns its inputs under their own names.
 static Error echo(Span<const TensorView> Inputs, FeatureSet &Out) {
   for (const TensorView &Input : Inputs)
     Out.set(Input.Name, Input);
@@ -58,7 +58,7 @@ static InProcessModelRunner runnerOf(std::shared_ptr<const Model> M,
   return {"echo:m", std::move(Loads), Options};
 }
 
-/// What the request about \p Features fails with.
+/// The error of a request with \p Features.
 template <typename... Ts>
 static std::string failure(InProcessModelRunner &Runner, ErrorCode Code,
                            const Ts &...Features) {
@@ -74,7 +74,8 @@ static std::string failure(InProcessModelRunner &Runner, ErrorCode Code,
 
 TEST(InProcessModelRunnerTest, AChildDestroysNothingOfItsParents) {
   InProcessModelRunner::LoadMap Loads;
-  // A process that destroys another one's model ends with status 9.
+  // A FunctionModel ends a process that destroys another process's model, with
+  // status 9.
   Loads[""] = [] { return echoModel({{"a", ElementType::Int32, {}}}); };
   auto Runner = std::make_unique<InProcessModelRunner>("echo:m", Loads);
   auto Ask = [&](int X) {
@@ -100,12 +101,12 @@ TEST(InProcessModelRunnerTest, AChildDestroysNothingOfItsParents) {
 // Features
 //===----------------------------------------------------------------------===//
 
-TEST(InProcessModelRunnerTest, GivesTheModelWhatItTakes) {
+TEST(InProcessModelRunnerTest, GivesTheModelItsInputs) {
   InProcessModelRunner Runner =
       runnerOf(echoModel({{"a", ElementType::Int32, {}},
                           {"b", ElementType::Float, {2}},
                           {"text", ElementType::String, {}}}));
-  // In another order, among others, and in yet another order.
+  // The order and the additional features change between requests.
   const std::array B{1.0f, 2.0f};
   for (int Round = 0; Round < 3; ++Round) {
     if (Round == 1)
@@ -124,20 +125,20 @@ TEST(InProcessModelRunnerTest, GivesTheModelWhatItTakes) {
   }
 }
 
-TEST(InProcessModelRunnerTest, PutsExtentsOfOneInFront) {
+TEST(InProcessModelRunnerTest, PrependsExtentsOfOne) {
   InProcessModelRunner Runner =
       runnerOf(echoModel({{"scalar", ElementType::Float, {1}},
                           {"vector", ElementType::Float, {Any, 3}},
                           {"word", ElementType::String, {Any}},
                           {"cell", ElementType::String, {Any, 1}}}));
   const std::array Vector{1.0f, 2.0f, 3.0f};
-  // A string that becomes longer, since its length is kept.
+  // The text grows, since the runner caches its length.
   for (std::string Word : {"a", "bcd"}) {
     Runner.populateFeatures(std::pair{"scalar", 1.5f},
                             std::pair{"vector", Vector},
                             std::pair{"word", Word}, std::pair{"cell", Word});
     Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
-    // Of rank 2, a list of strings is no advice.
+    // A list of strings with rank 2 must not fail the request.
     ASSERT_EQ(Reply.code(), ErrorCode::Success) << Reply.message();
     EXPECT_EQ(Reply->find("scalar")->Dims, Shape({1}));
     EXPECT_EQ(Reply->find("vector")->Dims, Shape({1, 3}));
@@ -146,7 +147,7 @@ TEST(InProcessModelRunnerTest, PutsExtentsOfOneInFront) {
   }
 }
 
-TEST(InProcessModelRunnerTest, AMissingFeatureIsToldWithThoseThereAre) {
+TEST(InProcessModelRunnerTest, AMissingFeaturesErrorNamesTheOthers) {
   InProcessModelRunner Runner =
       runnerOf(echoModel({{"embedding", ElementType::Float, {Any, 300}}}));
   EXPECT_EQ(failure(Runner, ErrorCode::SchemaMismatch,
@@ -178,10 +179,10 @@ TEST(InProcessModelRunnerTest, TypesRanksAndExtentsAreChecked) {
   EXPECT_EQ(Failure(std::string_view("text")), Wanted + "string");
   EXPECT_EQ(Failure(TensorRef(Data, {2, 4, 1, 3})), Wanted + "float[2,4,1,3]");
   EXPECT_EQ(Failure(TensorRef(Data, {2, 3, 4})), Wanted + "float[2,3,4]");
-  // For it would be [1,8,3].
+  // Prepending 1 would give [1,8,3].
   EXPECT_EQ(Failure(TensorRef(Data, {8, 3})), Wanted + "float[8,3]");
 
-  // None of that is remembered, and what was right stays so.
+  // Failures leave no trace, and valid shapes stay valid.
   for (Shape Right : {Shape{2, 4, 3}, Shape{2, 0, 3}, Shape{2, 1, 3}}) {
     std::size_t Count = *Right.numElements();
     Runner.populateFeatures(std::pair{
@@ -221,12 +222,12 @@ TEST(InProcessModelRunnerTest, ExtentsOfOneNameMustBeEqual) {
             "echo:m: feature 'adjacent': expected uint8_t[?,?], found "
             "uint8_t[5,4]: its extent 1 must be extent 0 of 'nodes', which is "
             "float[5,2]");
-  EXPECT_THAT(Ask(5, 3, 5, 4), HasSubstr("its extent 1")) << "asked again";
+  EXPECT_THAT(Ask(5, 3, 5, 4), HasSubstr("its extent 1")) << "the second time";
   EXPECT_THAT(Ask(6, 3, 5, 5), HasSubstr("extent 0 of 'nodes'"));
   EXPECT_EQ(Ask(5, 3, 5, 5), "");
 }
 
-TEST(InProcessModelRunnerTest, RefusesNaNAndInfinitiesWhereAsked) {
+TEST(InProcessModelRunnerTest, RefusesNaNAndInfinitiesOnDemand) {
   const std::vector<TensorSpec> Specs{{"x", ElementType::Float, {Any}},
                                       {"y", ElementType::Double, {}}};
   DecisionOptions Refuse, Allow;
@@ -267,7 +268,7 @@ TEST(InProcessModelRunnerTest, RefusesNaNAndInfinitiesWhereAsked) {
     }
 }
 
-TEST(InProcessModelRunnerTest, FeaturesThatTheGraphLeftOutMustBeThere) {
+TEST(InProcessModelRunnerTest, FeaturesWithoutAGraphInputAreRequired) {
   InProcessModelRunner Runner =
       runnerOf(echoModel({{"x", ElementType::Float, {Any, 2}}},
                          {{"mlbridge.features",
@@ -287,7 +288,7 @@ TEST(InProcessModelRunnerTest, FeaturesThatTheGraphLeftOutMustBeThere) {
   EXPECT_EQ(Reply->size(), 1u) << "the model sees its inputs only";
 }
 
-TEST(InProcessModelRunnerTest, WrongMetadataIsAnErrorOfTheModel) {
+TEST(InProcessModelRunnerTest, InvalidMetadataIsAnError) {
   auto Failure = [](const char *Key, const char *Value) {
     InProcessModelRunner Runner =
         runnerOf(echoModel({{"x", ElementType::Float, {2}}}, {{Key, Value}}));
@@ -319,7 +320,7 @@ TEST(InProcessModelRunnerTest, WrongMetadataIsAnErrorOfTheModel) {
               HasSubstr("'x' is double[2], but the graph takes float[2]"));
 }
 
-TEST(InProcessModelRunnerTest, OnceWarmNoQuestionAllocates) {
+TEST(InProcessModelRunnerTest, OnceWarmNoRequestAllocates) {
   DecisionOptions Options;
   Options.Decide = Rule::Sample;
   Options.Output = "scores";
@@ -347,7 +348,7 @@ TEST(InProcessModelRunnerTest, OnceWarmNoQuestionAllocates) {
 // Decisions
 //===----------------------------------------------------------------------===//
 
-/// Asks a model that gives its input "in" back as "logits", beside an output
+/// Asks a model that returns its input "in" as "logits", and the output
 /// "value".
 template <typename T>
 static Expected<std::vector<std::int64_t>>
@@ -397,11 +398,11 @@ TEST(DecisionTest, ArgMaxOfEveryTypeAndRow) {
   };
   EXPECT_THAT(Of(std::vector<float>{1, 3, 2}), ElementsAre(1));
   EXPECT_THAT(Of(std::vector<float>{-3, -1, -1}), ElementsAre(1))
-      << "of equals the first";
+      << "the first of equal scores";
   EXPECT_THAT(Of(std::vector<float>{-HUGE_VALF, -HUGE_VALF}), ElementsAre(0));
   EXPECT_THAT(Of(std::vector<bool>{false, true}), ElementsAre(1));
   EXPECT_THAT(Of(std::vector<std::int8_t>{-128, 127, 5}), ElementsAre(1));
-  // As doubles these were equal.
+  // As doubles these would be equal.
   const std::int64_t Big = std::int64_t(1) << 60;
   EXPECT_THAT(Of(std::vector<std::int64_t>{Big, Big + 1}), ElementsAre(1));
   const std::vector<double> Matrix{1, 2, 3, 6, 5, 4};
@@ -410,7 +411,7 @@ TEST(DecisionTest, ArgMaxOfEveryTypeAndRow) {
   EXPECT_THAT(Of(TensorRef(std::vector<float>(), {0, 3})), ElementsAre());
 }
 
-TEST(DecisionTest, ADecisionIsAScalarWhereTheScoresAreAVector) {
+TEST(DecisionTest, AVectorOfScoresGivesAScalar) {
   InProcessModelRunner Runner = runnerOf(
       echoModel({{"logits", ElementType::Float, {3}}}), rule(Rule::ArgMax));
   Runner.populateFeatures(std::pair{"logits", std::vector<float>{1, 5, 2}});
@@ -426,7 +427,7 @@ TEST(DecisionTest, IllegalActionsAreNeverChosen) {
   EXPECT_THAT(*decide(Masked, Scores, {0, 1, 0, 1, 0, 0}), ElementsAre(3));
   EXPECT_THAT(*decide(Masked, TensorRef(Scores, {2, 3}), {0, 1, 0, 0, 0, 7}),
               ElementsAre(1, 2));
-  // Whatever their scores are.
+  // Even with scores that cannot be compared.
   const std::vector<float> Strange{NAN, HUGE_VALF, 1};
   EXPECT_THAT(*decide(Masked, Strange, {0, 0, 1}), ElementsAre(2));
   for (std::uint64_t Seed = 0; Seed < 100; ++Seed) {
@@ -456,7 +457,7 @@ TEST(DecisionTest, AMaskHasTheShapeOfItsScores) {
   EXPECT_THAT(*decide(Masked, Table, Mask, {}, Shape{2, 3}), ElementsAre(1, 0));
   EXPECT_THAT(*decide(Masked, Table, Mask, {}, Shape{1, 2, 3}),
               ElementsAre(1, 0))
-      << "extents of 1 in front are nothing";
+      << "leading extents of 1 are ignored";
   EXPECT_THAT(*decide(Masked, Table, Mask), ElementsAre(1, 0)) << "a list";
   for (Shape Wrong : {Shape{3, 2}, Shape{6, 1}, Shape{1, 3, 2}})
     EXPECT_THAT(
@@ -466,7 +467,7 @@ TEST(DecisionTest, AMaskHasTheShapeOfItsScores) {
 }
 
 TEST(DecisionTest, SamplesBySoftmaxAndSeed) {
-  // softmax: 1/7, 2/7, 4/7, 0.
+  // The probabilities are 1/7, 2/7, 4/7 and 0.
   constexpr float Ln2 = std::numbers::ln2_v<float>;
   const std::vector<float> Scores{0, Ln2, 2 * Ln2, -HUGE_VALF};
   const std::size_t Rows = 7000;
@@ -481,7 +482,7 @@ TEST(DecisionTest, SamplesBySoftmaxAndSeed) {
   std::vector<int> Count(4);
   for (std::int64_t Choice : *First)
     ++Count[std::size_t(Choice)];
-  // Six standard deviations.
+  // Tolerances of six standard deviations.
   EXPECT_NEAR(Count[0], 1000, 180);
   EXPECT_NEAR(Count[1], 2000, 230);
   EXPECT_NEAR(Count[2], 4000, 250);
@@ -490,11 +491,11 @@ TEST(DecisionTest, SamplesBySoftmaxAndSeed) {
   Options.Seed = 43;
   EXPECT_NE(*decide(Options, Matrix), *First);
 
-  // A score so great that exp of it is infinite.
+  // A score whose exp() is infinite.
   EXPECT_THAT(*decide(Options, std::vector<double>{1e308, 0}), ElementsAre(0));
 }
 
-TEST(DecisionTest, ScoresThatAreNoneAreAFailureOfTheModel) {
+TEST(DecisionTest, InvalidScoresAreAFailureOfTheModel) {
   for (Rule R : {Rule::ArgMax, Rule::Sample}) {
     auto NaN = decide(rule(R), std::vector<float>{1, NAN});
     EXPECT_EQ(NaN.code(), ErrorCode::Model);
@@ -532,7 +533,7 @@ TEST(DecisionTest, RulesThatDoNotFitTheOutputsAreRefused) {
             ErrorCode::InvalidArgument);
 }
 
-TEST(DecisionTest, TheModelSaysWhatNobodyElseDoes) {
+TEST(DecisionTest, TheMetadataGivesTheDefaults) {
   const std::vector<std::int64_t> Scores{5, 9, 7};
   const Model::Metadata About{{"mlbridge.decide", "argmax:logits"}};
   EXPECT_THAT(*decide({}, Scores, {}, About), ElementsAre(1));
@@ -540,22 +541,22 @@ TEST(DecisionTest, TheModelSaysWhatNobodyElseDoes) {
   Sample.Decide = Rule::Sample;
   EXPECT_THAT(*decide(Sample, std::vector<std::int64_t>{-5000, 9}, {}, About),
               ElementsAre(1))
-      << "of the output that the model says";
+      << "from the output that the metadata names";
   DecisionOptions Shown;
   Shown.Output = "logits";
   EXPECT_THAT(*decide(Shown, Scores, {}, About), ElementsAre(5, 9, 7))
-      << "an output that is asked for is shown";
+      << "a named output is returned as it is";
   DecisionOptions All;
   All.Decide = Rule::Outputs;
   EXPECT_THAT(std::string(decide(All, Scores, {}, About).message()),
               HasSubstr("found 'logits' int64_t[3], 'value' float"))
-      << "all of them";
+      << "must list all outputs";
   EXPECT_THAT(*decide({}, Scores, {}, {{"mlbridge.decide", "outputs:logits"}}),
               ElementsAre(5, 9, 7));
 }
 
-TEST(DecisionTest, WhatAModelShowsIsNotWhatItChoosesFrom) {
-  // As classifiers have it: a label is shown, and is no list of scores.
+TEST(DecisionTest, AnOutputOfTheMetadataIsNotItsScores) {
+  // Exported classifiers return a label, which is not a list of scores.
   const std::vector<std::int64_t> Scores{5, 9, 7};
   for (Rule R : {Rule::ArgMax, Rule::Sample}) {
     DecisionOptions Options;
@@ -579,7 +580,7 @@ TEST(DecisionTest, WhatAModelShowsIsNotWhatItChoosesFrom) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Two agents in turn; each says a number, and the sum is to be 12.
+/// Two agents take turns; an episode ends when their actions sum to 12.
 class TwoAgents : public Environment {
 public:
   Error reset(FeatureSet &Observation) override {
@@ -634,7 +635,7 @@ TEST(InProcessModelRunnerTest, ModelsByLabelPlayAnEnvironment) {
   EXPECT_EQ(Loaded, 2);
 }
 
-TEST(InProcessModelRunnerTest, TheAgentThatIsAskedMustBeThere) {
+TEST(InProcessModelRunnerTest, TheAgentMustHaveAModel) {
   InProcessModelRunner::LoadMap Loads;
   Loads["even"] = Loads["odd"] = [] { return constantModel(1); };
   InProcessModelRunner Runner("constant:even=a,odd=b", std::move(Loads));
@@ -666,7 +667,8 @@ TEST(InProcessModelRunnerTest, AModelThatFailsToLoadIsTriedAgain) {
   EXPECT_EQ(failure(Runner, ErrorCode::System, std::pair{"sum", 1}),
             "no such file");
   Runner.populateFeatures(std::pair{"sum", 1}, std::pair{"_agent", 5});
-  EXPECT_EQ(Runner.evaluate<int>(), 3) << "and `_agent` is any other feature";
+  EXPECT_EQ(Runner.evaluate<int>(), 3)
+      << "without labels, `_agent` is an ordinary feature";
   EXPECT_EQ(Tries, 2);
 }
 

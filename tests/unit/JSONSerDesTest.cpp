@@ -1,4 +1,4 @@
-//===- JSONSerDesTest.cpp - One JSON object a message ---------------------===//
+//===- JSONSerDesTest.cpp - Each message is a JSON object -----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The JSON format: what is written byte for byte, what is read, from our own
-/// side and from others, and what is refused.
+/// The JSON format: what is written, byte for byte, what can be read from our
+/// own side and from others, and what is refused.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -48,15 +48,14 @@ std::string written(const FeatureSet &Features) {
   return std::string(written(Codec, Features).text());
 }
 
-/// The message of one feature `x`.
+/// The message of a single feature `x`.
 template <typename T> std::string writtenValue(const T &Value) {
   FeatureSet Set;
   Set.set("x", Value);
   return written(Set);
 }
 
-/// The elements of \p Tensor as the format itself writes them, which has tests
-/// of its own: `1,2.5`.
+/// The elements of \p Tensor as JSON writes them: `1,2.5`.
 std::string elementsOf(TensorView Tensor) {
   Tensor.Name = "e";
   Tensor.Dims = {static_cast<std::int64_t>(Tensor.numElements())};
@@ -70,7 +69,7 @@ std::string elementsOf(TensorView Tensor) {
       Start.size(), M->text().size() - Start.size() - End.size()));
 }
 
-/// What a message says, in one line: `x float[2] 1,2.5; y string abc`.
+/// The contents of a message: `x float[2] 1,2.5; y string abc`.
 std::string summary(Span<const TensorView> Tensors) {
   std::string Text;
   for (const TensorView &Tensor : Tensors) {
@@ -92,7 +91,7 @@ std::string summary(Span<const TensorView> Tensors) {
   return Text;
 }
 
-/// The summary of \p Text, or its error.
+/// The summary of the message \p Text, or its error.
 std::string read(std::string_view Text,
                  const AdviceSpec &Wanted = AdviceSpec::any()) {
   JSONSerDes Codec;
@@ -119,10 +118,10 @@ FeatureSet manyTypes() {
 }
 
 //===----------------------------------------------------------------------===//
-// What is written
+// Writing
 //===----------------------------------------------------------------------===//
 
-TEST(JSONWriting, ValuesThatTellTheirTypeNeedNoTypes) {
+TEST(JSONWriting, ValuesWithAnEvidentTypeNeedNoTypes) {
   EXPECT_EQ(written(FeatureSet()), "{}");
   EXPECT_EQ(writtenValue(std::int64_t(-5)), R"({"x":-5})");
   EXPECT_EQ(writtenValue(std::vector<std::int64_t>{1, 2}), R"({"x":[1,2]})");
@@ -152,7 +151,7 @@ TEST(JSONWriting, EmptyTensorsDeclareTheirShape) {
             R"({"_types":{"x":{"type":"bool","shape":[0]}},"x":[]})");
   EXPECT_EQ(writtenValue(std::vector<std::string>()),
             R"({"_types":{"x":{"type":"string","shape":[0]}},"x":[]})");
-  // However large the other extents are, the value is short.
+  // The value is short, however large the other extents.
   EXPECT_EQ(writtenValue(TensorRef<float>({}, {1 << 30, 0})),
             R"({"_types":{"x":{"type":"float","shape":[1073741824,0]}},)"
             R"("x":[]})");
@@ -173,7 +172,7 @@ TEST(JSONWriting, NestedArrays) {
             R"({"x":[[[1,2]],[[3,4]]]})");
 }
 
-TEST(JSONWriting, NumbersThatJSONHasNot) {
+TEST(JSONWriting, NumbersThatJSONLacks) {
   EXPECT_EQ(
       writtenValue(std::vector<float>{NAN, INFINITY, -INFINITY, -0.0f}),
       R"({"_types":{"x":"float"},"x":["NaN","Infinity","-Infinity",-0]})");
@@ -222,7 +221,7 @@ TEST(JSONWriting, ARefusedMessageDoesNotSpoilTheNext) {
   EXPECT_EQ(written(Codec, Set).text(), Good);
 }
 
-TEST(JSONWriting, WhatJSONCannotSayIsRefused) {
+TEST(JSONWriting, WhatJSONCannotHoldIsRefused) {
   JSONSerDes Codec;
   auto ErrorOf = [&](const FeatureSet &Set) {
     Expected<Message> Result = serialize(Codec, Set.tensors());
@@ -239,7 +238,7 @@ TEST(JSONWriting, WhatJSONCannotSayIsRefused) {
   EXPECT_EQ(ErrorOf(Set), "feature 'x': expected UTF-8, found other bytes");
   Set.clear();
   Set.set("_types", 1);
-  // Again, since the schema is the last one's by then.
+  // Twice, because the second message has the same schema.
   for (int Round = 0; Round < 2; ++Round)
     EXPECT_THAT(ErrorOf(Set), HasSubstr("'_types': JSON messages use"));
   Set.clear();
@@ -321,10 +320,10 @@ TEST(JSONRoundTrip, RandomFloatsAndDoubles) {
 }
 
 //===----------------------------------------------------------------------===//
-// Floats are the nearest to what the text says
+// Floats are rounded correctly
 //===----------------------------------------------------------------------===//
 
-/// The float that \p Text is read as.
+/// The float that a reader gets from \p Text.
 float readFloat(const std::string &Text) {
   JSONSerDes Codec;
   Message M(R"({"_types":{"x":"float"},"x":)" + Text + "}");
@@ -336,7 +335,7 @@ float readFloat(const std::string &Text) {
   return Tensors->front().as<float>()->front();
 }
 
-/// Requires that \p Text is read as the float that the C library makes of it.
+/// Requires the same float as the C library's.
 void expectNearest(const std::string &Text) {
   EXPECT_EQ(std::bit_cast<std::uint32_t>(readFloat(Text)),
             std::bit_cast<std::uint32_t>(std::strtof(Text.c_str(), nullptr)))
@@ -357,8 +356,7 @@ TEST(JSONFloats, NearTheMiddleOfTwoFloats) {
     std::string Mantissa(Exact, Exponent - Exact);
     expectNearest(Exact);
     expectNearest(std::string(Mantissa).append("1").append(Exponent));
-    // Just below: the last digit that is not 0 becomes one less, and nines
-    // follow.
+    // Just below: decrement the last nonzero digit and append nines.
     std::size_t Last = Mantissa.find_last_not_of('0');
     if (Last == Mantissa.npos || !std::isdigit(Mantissa[Last]))
       continue;
@@ -411,7 +409,7 @@ TEST(JSONFloats, AtTheEndsOfTheirRange) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is read
+// Reading
 //===----------------------------------------------------------------------===//
 
 TEST(JSONReading, ValuesWithoutTypes) {
@@ -449,7 +447,7 @@ TEST(JSONReading, ValuesWithoutTypes) {
       {"[0.5,-1,18446744073709551615]",
        "double[3] 0.5,-1,18446744073709551616"},
       {"[100000000000000000000,-1,2,0.5]", "double[4] 1e+20,-1,2,0.5"},
-      // Doubles exactly, although nobody said so.
+      // Exactly doubles, without a declared type.
       {"18446744073709551616", "double 18446744073709551616"},
       {"-9223372036854777856", "double -9223372036854777856"},
       {"[-1,9223372036854775808]", "double[2] -1,9223372036854775808"},
@@ -470,7 +468,7 @@ TEST(JSONReading, ValuesWithoutTypes) {
         << Value;
 }
 
-/// A message of a feature `x`, as our own side writes it.
+/// A message with feature `x`, as our own side writes it.
 std::string typesFirst(std::string Types, std::string_view Value) {
   return Types.insert(0, "{\"_types\":")
       .append(",\"x\":")
@@ -478,7 +476,7 @@ std::string typesFirst(std::string Types, std::string_view Value) {
       .append("}");
 }
 
-/// A message of `a` and `x` as foreign peers may write it.
+/// A message with `a` and `x`, as foreign peers may write it.
 std::string typesLast(std::string_view Types, std::string_view Value) {
   return std::string("{\"a\":true,\"x\":")
       .append(Value)
@@ -544,8 +542,8 @@ TEST(JSONReading, WantedTypes) {
   EXPECT_EQ(read(R"({"out":200})", AdviceSpec::of<std::uint8_t>()),
             "out uint8_t 200");
   EXPECT_EQ(read(R"({"out":3})", AdviceSpec::of<double>()), "out double 3");
-  // What is not exactly of that type stays what it is: the conversion, or its
-  // error, is Advice's.
+  // A value that does not fit the expected type keeps its own: Advice converts
+  // it or reports the error.
   EXPECT_EQ(read(R"({"out":300})", AdviceSpec::of<std::uint8_t>()),
             "out int64_t 300");
   EXPECT_EQ(read(R"({"out":1.0})", AdviceSpec::of<int>()), "out double 1");
@@ -559,13 +557,13 @@ TEST(JSONReading, WantedTypes) {
             "out uint64_t 18446744073709551615");
   EXPECT_EQ(read(R"({"out":9223372036854775808})", Float),
             "out float 9.223372e+18");
-  // As JavaScript writes a double: what no integer can be was none.
+  // A double as JavaScript writes it: too large for any integer type.
   EXPECT_EQ(read(R"({"out":123456789012345680000})", AdviceSpec::of<double>()),
             "out double 123456789012345683968");
   EXPECT_EQ(read(R"({"out":"yes"})", Float), "out string yes");
   EXPECT_EQ(read(R"({"out":1})", AdviceSpec::of<bool>()), "out int64_t 1");
   EXPECT_EQ(read(R"({"a":1,"out":true})", Float), "a int64_t 1; out bool true");
-  // A declared type is more than a wish.
+  // A declared type takes precedence over the expected one.
   EXPECT_EQ(read(R"({"_types":{"out":"int8_t"},"out":1})", Float),
             "out int8_t 1");
 }
@@ -669,7 +667,7 @@ TEST(JSONReading, BadMessages) {
   };
   for (auto [Text, Says] : Cases) {
     EXPECT_THAT(read(Text), HasSubstr(Says)) << Text;
-    // A wish for a type does not make it good.
+    // An expected type does not make a bad message valid.
     JSONSerDes Codec;
     EXPECT_FALSE(
         Codec.deserialize(Message(Text).bytes(), AdviceSpec::of<bool>()))
@@ -746,7 +744,7 @@ TEST(JSONReading, BadTypes) {
   };
   for (auto [Types, Value, Says] : Cases) {
     EXPECT_THAT(read(typesFirst(Types, Value)), HasSubstr(Says)) << Types;
-    // Where the types come late, something else may be noticed first.
+    // With late types, another error may be noticed first.
     EXPECT_THAT(read(typesLast(Types, Value)),
                 testing::AnyOf(HasSubstr("Malformed"), HasSubstr(Says)))
         << Types;
@@ -793,7 +791,7 @@ TEST(JSONReading, ShorterMessagesDoNotHideDuplicates) {
             ErrorCode::Malformed);
 }
 
-TEST(JSONReading, HostileMessagesCostNoMoreThanTheirLength) {
+TEST(JSONReading, HostileMessagesCostLinearTime) {
   auto Start = std::chrono::steady_clock::now();
   constexpr int Features = 100'000;
   std::string Text = "{";
@@ -802,7 +800,7 @@ TEST(JSONReading, HostileMessagesCostNoMoreThanTheirLength) {
             std::to_string(std::min(I, Features - 2)) + "\":1,";
   Text.back() = '}';
   EXPECT_THAT(read(Text), HasSubstr("twice"));
-  // Types in the order that is worst for looking them up.
+  // The worst order of types for looking them up.
   Text = "{\"_types\":{";
   for (int I = Features; I-- > 0;)
     Text += "\"a" + std::to_string(I) + "\":\"float\",";
@@ -810,7 +808,7 @@ TEST(JSONReading, HostileMessagesCostNoMoreThanTheirLength) {
   for (int I = 0; I < Features; ++I)
     Text += ",\"a" + std::to_string(I) + "\":1";
   EXPECT_THAT(read(Text + "}"), HasSubstr("a99999 float 1"));
-  // Quadratic work would take minutes.
+  // Quadratic time would be minutes.
   EXPECT_LT(std::chrono::steady_clock::now() - Start, std::chrono::seconds(20));
 
   EXPECT_THAT(read(std::string(1 << 20, '[')), HasSubstr("Malformed"));
@@ -891,7 +889,7 @@ TEST(JSONMemory, HeldMemoryOutlivesGrowth) {
     Large += ",1";
   EXPECT_TRUE(Reader.deserialize(Message(Large + "]}").bytes()));
   EXPECT_NE(Reader.memory(), Held);
-  // The next message may have been written here, but it is still ours to read.
+  // The reader may have reused the memory, but it must stay readable.
   EXPECT_THAT(Elements[2], testing::AnyOf(1, 3));
 }
 

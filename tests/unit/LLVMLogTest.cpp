@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The log of RecordModelRunner beside the log that llvm::Logger itself writes
+/// Compares the log of RecordModelRunner with the log that llvm::Logger writes
 /// of the same observations.
 ///
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-//===- MLModelRunnerTest.cpp - A request to a model ----------------------===//
+//===- MLModelRunnerTest.cpp - A request to a model -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MLModelRunner: what every runner gets without doing anything for it.
+/// MLModelRunner: what every runner inherits.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +25,8 @@ using namespace MLBridge;
 using namespace MLBridge::test;
 using testing::ElementsAre;
 
-/// Answers "out", the sum of all features.
-static Error answerSum(const FeatureSet &Features, Deadline, FeatureSet &Out) {
+/// Replies "out", the sum of all features.
+static Error replySum(const FeatureSet &Features, Deadline, FeatureSet &Out) {
   double Sum = 0;
   for (const TensorView &View : Features.tensors()) {
     Expected<std::vector<double>> Values =
@@ -41,7 +41,7 @@ static Error answerSum(const FeatureSet &Features, Deadline, FeatureSet &Out) {
 }
 
 TEST(MLModelRunnerTest, PopulatesAndEvaluates) {
-  FunctionRunner Runner(answerSum);
+  FunctionRunner Runner(replySum);
   std::vector<float> Embedding = {1, 2, 3};
   Runner.populateFeatures(std::pair{"size", 12},
                           std::pair{std::string("weights"), Embedding});
@@ -50,7 +50,7 @@ TEST(MLModelRunnerTest, PopulatesAndEvaluates) {
 
   EXPECT_EQ(Runner.evaluate<int>(), 0) << "the features are forgotten";
   Runner.populateFeatures(std::pair{"a", 1}, std::pair{"a", 2});
-  EXPECT_EQ(Runner.evaluate<float>(), 2) << "the last value counts";
+  EXPECT_EQ(Runner.evaluate<float>(), 2) << "the last value wins";
 }
 
 TEST(MLModelRunnerTest, EvaluatesToEveryForm) {
@@ -70,7 +70,7 @@ TEST(MLModelRunnerTest, TryEvaluateReturnsEveryFailure) {
   FunctionRunner Runner(
       [](const FeatureSet &Features, Deadline, FeatureSet &Out) -> Error {
         if (Features.find("defer"))
-          return Error::deferred("not my affair");
+          return Error::deferred("not mine");
         if (Features.find("break"))
           return {ErrorCode::Model, "broken"};
         Out.set("out", 300);
@@ -87,7 +87,7 @@ TEST(MLModelRunnerTest, TryEvaluateReturnsEveryFailure) {
   EXPECT_EQ(*Runner.tryEvaluate<int>(), 300) << "a failure leaves no feature";
 }
 
-TEST(MLModelRunnerTest, AWrongFeatureIsNotAsked) {
+TEST(MLModelRunnerTest, AnInvalidFeatureIsNotSent) {
   int Asked = 0;
   FunctionRunner Runner([&](const FeatureSet &, Deadline, FeatureSet &Out) {
     ++Asked;
@@ -105,7 +105,7 @@ TEST(MLModelRunnerTest, AWrongFeatureIsNotAsked) {
 }
 
 TEST(MLModelRunnerTest, AskLeavesTheFeaturesAsTheyAre) {
-  FunctionRunner Runner(answerSum);
+  FunctionRunner Runner(replySum);
   FeatureSet Features;
   Features.set("x", 3);
   for (int I = 0; I < 2; ++I) {
@@ -136,7 +136,7 @@ TEST(MLModelRunnerTest, TheDeadlineIsTheTimeoutUnlessGiven) {
 }
 
 TEST(MLModelRunnerTest, LogOutcomeTakesAnyDecision) {
-  FunctionRunner Runner(answerSum);
+  FunctionRunner Runner(replySum);
   EXPECT_FALSE(Runner.logOutcome(std::pair{"inline", true}, 0.5));
   EXPECT_FALSE(Runner.logOutcome(std::pair{"inline", false}));
   EXPECT_FALSE(Runner.logOutcome(2.5));

@@ -1,4 +1,4 @@
-//===- MemoryTest.cpp - What is left when memory runs out -----------------===//
+//===- MemoryTest.cpp - When memory runs out ------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Each request for memory fails in its turn, in a process that lives on, as a
-/// tool written in C and Python do: no lock stays taken, no file open, and the
-/// next request is answered.
+/// Each allocation fails in turn, in a process that goes on, as tools in C and
+/// in Python do: no lock stays held, no file stays open, and the next request
+/// succeeds.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +18,7 @@
 #include "MLCompilerBridge/Extend/ModelFormat.h"
 #include "Support/OpenLibrary.h"
 #include "support/AllocationCounter.h"
+#include "support/Child.h"
 #include "support/EchoModel.h"
 
 #include <gtest/gtest.h>
@@ -33,12 +34,12 @@
 using namespace MLBridge;
 using namespace MLBridge::test;
 
-/// Calls \p Round once for each of its requests for memory, which then fails,
-/// and \p Check after each.
+/// Calls \p Round once for each of its allocations, which then fails, and \p
+/// Check after each call.
 template <typename Function, typename Checking>
 static void withEachFailure(Function Round, Checking Check) {
   if (!AllocationFailure::isPossible())
-    GTEST_SKIP() << "a sanitizer's memory does not run out";
+    GTEST_SKIP() << "allocations cannot fail under sanitizers";
   for (std::size_t After = 0;; ++After) {
     SCOPED_TRACE("request " + std::to_string(After));
     bool HasHappened;
@@ -65,7 +66,7 @@ static void withEachFailure(Function Round, Checking Check) {
   }
 }
 
-/// What the runner for \p Spec says to the number 5, or -1.
+/// The reply to the number 5 from the runner for \p Spec, or -1.
 static int ask(const RunnerFactory &Factory, const std::string &Spec) {
   Expected<std::unique_ptr<MLModelRunner>> Runner = Factory.create(Spec);
   if (!Runner)
@@ -75,7 +76,7 @@ static int ask(const RunnerFactory &Factory, const std::string &Spec) {
   return Reply ? *Reply : -1;
 }
 
-TEST(MemoryTest, AFileIsLoadedByTheNextQuestion) {
+TEST(MemoryTest, AFileIsLoadedByTheNextRequest) {
   TemporaryDirectory Directory;
   const std::string Spec = "echo:" + Directory.path("m");
   std::ofstream(Directory.path("m")) << "m";
@@ -105,7 +106,7 @@ TEST(MemoryTest, AFileIsLoadedByTheNextQuestion) {
                   });
 }
 
-TEST(MemoryTest, AModulesSchemesAreThereForTheNextSpec) {
+TEST(MemoryTest, AModulesSchemesAreAvailableToTheNextSpec) {
   ASSERT_EQ(::setenv("MLBRIDGE_MODULES", MLBRIDGE_TEST_MODULES, 1), 0);
   auto Factory = std::make_unique<RunnerFactory>();
   EXPECT_EQ(ask(*Factory, "test:5"), 5);
@@ -118,8 +119,8 @@ TEST(MemoryTest, AModulesSchemesAreThereForTheNextSpec) {
   ASSERT_EQ(::unsetenv("MLBRIDGE_MODULES"), 0);
 }
 
-TEST(MemoryTest, TheDynamicLinkersOwnIsSaid) {
-  // Another file than the one that modules stay loaded from.
+TEST(MemoryTest, TheDynamicLinkersFailureIsReported) {
+  // A copy, because modules stay loaded.
   TemporaryDirectory Directory;
   const std::string Path = Directory.path("library.so");
   std::filesystem::copy_file(MLBRIDGE_TEST_MODULES "/MLBridge-test.so", Path);
@@ -134,11 +135,6 @@ TEST(MemoryTest, TheDynamicLinkersOwnIsSaid) {
       [] {});
 }
 
-static std::size_t numOpenFiles() {
-  std::filesystem::directory_iterator Files("/proc/self/fd"), End;
-  return static_cast<std::size_t>(std::distance(Files, End));
-}
-
 TEST(MemoryTest, SessionsLeaveNoFileOpen) {
   TemporaryDirectory Directory;
   EchoModel Model(Directory.path("model"));
@@ -146,19 +142,19 @@ TEST(MemoryTest, SessionsLeaveNoFileOpen) {
   for (const std::string Scheme : {"pipe:", "shm:"}) {
     const std::string Spec = Scheme + Directory.path("model") + "?timeout=20s";
     EXPECT_EQ(ask(Factory, Spec), 5);
-    // The server, which is in this process, closes its ends in its own time.
+    // The server, in this process, closes its ends a little later.
     auto Settled = [](std::size_t Wanted) {
       const auto Latest =
           std::chrono::steady_clock::now() + std::chrono::seconds(10);
-      std::size_t Found = numOpenFiles();
+      std::size_t Found = countOpenDescriptors();
       while (Found > Wanted && std::chrono::steady_clock::now() < Latest) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        Found = numOpenFiles();
+        Found = countOpenDescriptors();
       }
       return Found;
     };
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    const std::size_t Before = numOpenFiles();
+    const std::size_t Before = countOpenDescriptors();
     withEachFailure([&] { (void)ask(Factory, Spec); },
                     [&] { EXPECT_LE(Settled(Before), Before); });
     EXPECT_EQ(ask(Factory, Spec), 5);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// addModelFormat(): specs of model files, and that each file is loaded once
-/// until it changes.
+/// addModelFormat(): specs of model files, and the cache that loads each file
+/// once until it changes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ using namespace MLBridge::test;
 using testing::HasSubstr;
 
 namespace {
-/// A format whose files hold a number: the model adds it to "x".
+/// A format whose files hold a number, which the model adds to "x".
 class ModelFormatTest : public testing::Test {
 protected:
   ModelFormatTest() {
@@ -53,7 +53,7 @@ protected:
 
   Expected<std::shared_ptr<const Model>> load(const std::string &File,
                                               const ModelSpec &Spec) {
-    // Long enough for threads that do not wait to meet.
+    // Long enough for threads to overlap if they did not wait.
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     ++Loads;
     int Number = -1;
@@ -122,9 +122,9 @@ TEST_F(ModelFormatTest, AFileIsLoadedOnceByAFactoryAndItsCopies) {
   EXPECT_EQ(ask(Spec, 2), 7);
   EXPECT_EQ(*ask(Copy, "fallback|" + Spec + "?timeout=5s", 3), 8);
   EXPECT_EQ(ask(Spec + "?decide=outputs&output=out", 4), 9)
-      << "what is made of the outputs is not the model's affair";
+      << "these options do not affect loading";
   EXPECT_EQ(Loads, 1);
-  EXPECT_EQ(ask(Spec + "?times=2", 1), 11) << "an option of the model's is";
+  EXPECT_EQ(ask(Spec + "?times=2", 1), 11) << "this option does";
   EXPECT_EQ(Loads, 2);
 }
 
@@ -134,14 +134,14 @@ TEST_F(ModelFormatTest, AFileThatChangedIsLoadedAgain) {
   ASSERT_TRUE(Old);
   (*Old)->populateFeatures(std::pair{"x", 0});
   EXPECT_EQ((*Old)->evaluate<int>(), 5);
-  write("n", "16"); // Another size.
+  write("n", "16"); // The size differs.
   EXPECT_EQ(ask("add:" + File, 0), 16);
   write("other", "27");
-  std::filesystem::rename(Directory.path("other"), File); // Another inode.
+  std::filesystem::rename(Directory.path("other"), File); // The inode differs.
   EXPECT_EQ(ask("add:" + File, 0), 27);
   EXPECT_EQ(Loads, 3);
   (*Old)->populateFeatures(std::pair{"x", 0});
-  EXPECT_EQ((*Old)->evaluate<int>(), 5) << "who has a model keeps it";
+  EXPECT_EQ((*Old)->evaluate<int>(), 5) << "a runner keeps its model";
   std::filesystem::remove(File);
   EXPECT_THAT(failure("add:" + File, ErrorCode::System),
               HasSubstr(File + "': No such file or directory"));
@@ -178,7 +178,7 @@ TEST_F(ModelFormatTest, ManyThreadsLoadAFileOnce) {
 }
 
 TEST_F(ModelFormatTest, AFolderIsAllOfItsFiles) {
-  // As TensorFlow has them.
+  // Like a SavedModel.
   const std::string Folder = Directory.path("saved");
   std::filesystem::create_directories(Folder + "/variables");
   write("saved/variables/data", "1");
@@ -198,7 +198,7 @@ TEST_F(ModelFormatTest, AFolderIsAllOfItsFiles) {
   write("saved/variables/data", "10");
   EXPECT_EQ(*ask(Folders, "folder:" + Folder, 1), 11);
 
-  // One that holds more than a model would be looked at for long.
+  // A folder with too many files for a model must be refused quickly.
   const auto Start = std::chrono::steady_clock::now();
   Expected<int> Reply = ask(Folders, "folder:/usr", 1);
   EXPECT_EQ(Reply.code(), ErrorCode::InvalidArgument);
@@ -208,7 +208,7 @@ TEST_F(ModelFormatTest, AFolderIsAllOfItsFiles) {
   EXPECT_EQ(Loads, 2);
 }
 
-TEST_F(ModelFormatTest, AFolderIsNoFile) {
+TEST_F(ModelFormatTest, AFolderIsNotAFile) {
   const auto Start = std::chrono::steady_clock::now();
   EXPECT_EQ(failure("add:/usr", ErrorCode::InvalidArgument),
             "model file '/usr': expected a regular file, found a folder");
@@ -216,7 +216,7 @@ TEST_F(ModelFormatTest, AFolderIsNoFile) {
   EXPECT_EQ(Loads, 0);
 }
 
-/// Whether \p Text is fit for a terminal, and not longer than a reader bears.
+/// True if \p Text is printable and not too long.
 static bool isShowable(const std::string &Text) {
   return Text.size() < 5'000 &&
          std::ranges::all_of(
@@ -228,7 +228,7 @@ static bool isShowable(const std::string &Text) {
 
 TEST_F(ModelFormatTest, MessagesAreBoundedWhateverTheyQuote) {
   const std::string Long(100'000, 'a');
-  // No file's name has more than 255 bytes.
+  // File names have at most 255 bytes.
   for (const std::string &Path :
        {Long, Directory.path(std::string(256, 'b')), "/tmp/\x1b[31m\n" + Long,
         Directory.path("\x1b[2J")}) {
@@ -249,7 +249,7 @@ TEST_F(ModelFormatTest, MessagesAreBoundedWhateverTheyQuote) {
 }
 
 TEST_F(ModelFormatTest, MessagesOfARuntimeAreBounded) {
-  // As of a runtime that quotes a model of megabytes.
+  // Like a runtime that quotes a model of megabytes.
   const std::string Text = "first line\n\x1b[31m" + std::string(1 << 20, 'x');
   Error Failure;
   addModelFormat(Factory,
@@ -295,10 +295,10 @@ TEST_F(ModelFormatTest, AChildLoadsForItself) {
         return 1;
     if (Loads != 2)
       return 2;
-    // The child's runners share what the child has loaded.
+    // The child's runners share the model that the child loaded.
     if (ask(Spec, 4) != 9 || Loads != 2)
       return 3;
-    // Models of the parent's end the process where a child destroys them.
+    // Destroying a model of the parent would end the child.
     Runner = Error(ErrorCode::Model, "none");
     Factory = RunnerFactory();
     return 0;
@@ -313,7 +313,7 @@ TEST_F(ModelFormatTest, AChildLoadsForItself) {
   EXPECT_EQ(Unused.wait(), 0);
 }
 
-TEST_F(ModelFormatTest, WhatIsNoFileIsNotOpened) {
+TEST_F(ModelFormatTest, OnlyRegularFilesAreOpened) {
   const std::string Pipe = Directory.path("pipe");
   ASSERT_EQ(::mkfifo(Pipe.c_str(), 0600), 0);
   EXPECT_THAT(failure("add:" + Pipe, ErrorCode::InvalidArgument),
@@ -325,12 +325,12 @@ TEST_F(ModelFormatTest, LabelsNameFiles) {
   const std::string A = write("a", "1"), B = write("b,c", "2");
   const std::string Spec = "add:node=" + A + ",colour=" + B;
   EXPECT_EQ(ask(Spec, 1, "node"), 2);
-  EXPECT_EQ(Loads, 1) << "only the model that was asked";
+  EXPECT_EQ(Loads, 1) << "only that model is loaded";
   EXPECT_EQ(ask(Spec, 1, "colour"), 3);
   EXPECT_EQ(ask("add:" + A, 1), 2);
   EXPECT_EQ(Loads, 2) << "the same file, with or without a label";
 
-  // A file whose name looks like a label's.
+  // A file whose name looks like a label.
   const std::string Strange = write("x=y", "3");
   EXPECT_EQ(ask("add:" + Strange, 1), 4) << "a label has no slash";
 }

@@ -1,4 +1,4 @@
-//===- ModelSignatureTest.cpp - What goes into a model and comes out ------===//
+//===- ModelSignatureTest.cpp - A model's inputs and outputs --------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -35,7 +35,7 @@ TEST(ModelSignatureTest, NamesTypesShapesAndMetadata) {
   EXPECT_THAT(Signature->About, ElementsAre(Pair("mlbridge.decide", "argmax")));
 }
 
-TEST(ModelSignatureTest, WhatIsWrongIsSaid) {
+TEST(ModelSignatureTest, ErrorsSayWhatIsWrong) {
   const std::pair<std::string_view, std::string_view> Cases[] = {
       {"[", "expected a JSON object"},
       {"[]", "expected a JSON object"},

@@ -1,4 +1,4 @@
-//===- ModelSpecTest.cpp - One string that names a model ------------------===//
+//===- ModelSpecTest.cpp - The string that names a model ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelSpec: the grammar, its errors, and the values of options.
+/// ModelSpec: the grammar, its errors, and option values.
 ///
 //===----------------------------------------------------------------------===//
 

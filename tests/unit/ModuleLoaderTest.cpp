@@ -1,4 +1,4 @@
-//===- ModuleLoaderTest.cpp - Schemes out of MLBridge-NAME.so -------------===//
+//===- ModuleLoaderTest.cpp - Schemes from MLBridge-NAME.so ---------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// tests/unit/modules has the modules, which are built into the folder
+/// The modules of tests/unit/modules, built into the folder
 /// MLBRIDGE_TEST_MODULES.
 ///
 //===----------------------------------------------------------------------===//
@@ -63,7 +63,7 @@ TEST_F(ModuleLoaderTest, ASchemeMayComeWithAModule) {
             ErrorCode::InvalidArgument);
 }
 
-TEST_F(ModuleLoaderTest, CopiesShareWhatTheSchemesShare) {
+TEST_F(ModuleLoaderTest, CopiesShareTheSchemesState) {
   const RunnerFactory Factory, Another;
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const RunnerFactory Copy = Factory;
@@ -78,7 +78,7 @@ TEST_F(ModuleLoaderTest, AModelIsLoadedOnceForAllRunners) {
   const std::string File = Folder.path("model"), Spec = "test+model:" + File;
   std::ofstream(File) << "first";
   auto Factory = std::make_unique<const RunnerFactory>();
-  // Nothing of the module is loaded yet: the threads' first requests do that.
+  // The threads' first requests load the module.
   std::vector<int> Replies(8);
   std::vector<std::thread> Threads;
   for (int &Reply : Replies)
@@ -90,7 +90,8 @@ TEST_F(ModuleLoaderTest, AModelIsLoadedOnceForAllRunners) {
   const int First = Replies.front();
   EXPECT_THAT(Replies, Each(First));
   EXPECT_EQ(ask(*Factory, "fallback|" + Spec + "?timeout=5s"), First);
-  EXPECT_EQ(ask(RunnerFactory(), Spec), First + 1) << "a factory of its own";
+  EXPECT_EQ(ask(RunnerFactory(), Spec), First + 1)
+      << "another factory loads its own model";
 
   auto Old = Factory->create(Spec);
   ASSERT_TRUE(Old) << Old.message();
@@ -103,7 +104,7 @@ TEST_F(ModuleLoaderTest, AModelIsLoadedOnceForAllRunners) {
   EXPECT_EQ((*Old)->evaluate<int>(), First);
 }
 
-TEST_F(ModuleLoaderTest, TrainersToo) {
+TEST_F(ModuleLoaderTest, TrainingSchemes) {
   NoEnvironment Env;
   EXPECT_EQ(serveEnvironment(Env, "test:here").str(),
             "Model: served at test:here");
@@ -111,7 +112,7 @@ TEST_F(ModuleLoaderTest, TrainersToo) {
               HasSubstr("not by 'test+counted'"));
 }
 
-TEST_F(ModuleLoaderTest, WhatCannotBeUsedIsSaid) {
+TEST_F(ModuleLoaderTest, ErrorsSayWhatIsWrong) {
   RunnerFactory Factory;
   Error E = Factory.check("wrongversion:x");
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);
@@ -137,11 +138,11 @@ TEST_F(ModuleLoaderTest, WhatCannotBeUsedIsSaid) {
   E = Factory.check("text:x");
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);
   EXPECT_THAT(E.message(), HasSubstr("MLBridge-text.so"));
-  // A scheme that the module has not.
+  // A scheme that the module lacks.
   EXPECT_EQ(Factory.check("test+more:x").code(), ErrorCode::InvalidArgument);
 }
 
-TEST_F(ModuleLoaderTest, WhatIsNotThereIsNamed) {
+TEST_F(ModuleLoaderTest, MissingModulesAreNamed) {
   RunnerFactory Factory;
   Error E = Factory.check("nowhere+x:y");
   EXPECT_EQ(E.code(), ErrorCode::InvalidArgument);
@@ -149,7 +150,7 @@ TEST_F(ModuleLoaderTest, WhatIsNotThereIsNamed) {
   EXPECT_THAT(E.message(), HasSubstr("no module MLBridge-nowhere.so"));
 }
 
-TEST_F(ModuleLoaderTest, WhatWasCutShortIsNotGivenToTheLinker) {
+TEST_F(ModuleLoaderTest, TruncatedModulesAreNotLoaded) {
   std::ifstream Whole(MLBRIDGE_TEST_MODULES "/MLBridge-test.so",
                       std::ios::binary);
   std::string Bytes((std::istreambuf_iterator<char>(Whole)), {});

@@ -1,4 +1,4 @@
-//===- ONNXFileTest.cpp - ONNX files and the library that runs them -------===//
+//===- ONNXFileTest.cpp - ONNX files and runtimes -------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What ONNX Runtime does not tell of a file (weights in other files, inputs of
-/// any rank), and libraries that are none.
+/// Facts about a file that ONNX Runtime does not report (weights in other
+/// files, inputs of any rank), and files that are not the runtime.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ using testing::IsEmpty;
 namespace {
 class ONNXFileTest : public ONNXTest {
 protected:
-  /// Adds to x what "c.bin" holds.
+  /// Adds the number in "c.bin" to x.
   static ONNXWriter addExternal() {
     ONNXWriter Writer;
     Writer.input("x", ElementType::Float, {})
@@ -62,12 +62,12 @@ TEST_F(ONNXFileTest, WeightsInAnotherFileArePartOfTheModel) {
   EXPECT_EQ(*ask(Spec), 3);
   EXPECT_EQ(*ask(Spec), 3);
   writeWeight(4);
-  EXPECT_EQ(*ask(Spec), 5) << "the file itself is as it was";
+  EXPECT_EQ(*ask(Spec), 5) << "the model file itself is unchanged";
   std::filesystem::remove(path("c.bin"));
   EXPECT_FALSE(ask(Spec));
   writeWeight(6);
   EXPECT_EQ(*ask(Spec), 7);
-  // ONNX Runtime would wait for ever.
+  // ONNX Runtime would block forever.
   std::filesystem::remove(path("c.bin"));
   ASSERT_EQ(::mkfifo(path("c.bin").c_str(), 0600), 0);
   EXPECT_EQ(ask(Spec).code(), ErrorCode::InvalidArgument);
@@ -75,7 +75,7 @@ TEST_F(ONNXFileTest, WeightsInAnotherFileArePartOfTheModel) {
             ErrorCode::InvalidArgument);
 }
 
-TEST_F(ONNXFileTest, ASurveyOfNoModelFindsNothing) {
+TEST_F(ONNXFileTest, ASurveyOfAnInvalidFileFindsNothing) {
   writeWeight(2);
   const std::string Bytes = addExternal().bytes();
   for (std::size_t Length = 0; Length < Bytes.size(); ++Length) {
@@ -88,7 +88,7 @@ TEST_F(ONNXFileTest, ASurveyOfNoModelFindsNothing) {
     EXPECT_THAT(onnx::survey(path("cut")).ExternalFiles, IsEmpty());
   }
   EXPECT_THAT(onnx::partsOf(path("nowhere")), IsEmpty());
-  // A graph in a graph in a graph: deeper than any stack.
+  // Nested graphs, deeper than any stack.
   std::string Deep;
   auto Wrap = [&](int Number) {
     std::string Length;
@@ -120,7 +120,7 @@ TEST_F(ONNXFileTest, AnInputOfAnyRankIsRefusedAndAScalarIsNot) {
   EXPECT_EQ(*ask("onnx:" + write(add(1))), 2);
 }
 
-TEST_F(ONNXFileTest, AnOutputOfAnyRankIsNoScalar) {
+TEST_F(ONNXFileTest, AnOutputOfAnyRankIsNotAScalar) {
   ONNXWriter Writer;
   Writer.input("x", ElementType::Float, {"n"})
       .node("Neg", {"x"}, {"out"})
@@ -137,7 +137,7 @@ TEST_F(ONNXFileTest, AnOutputOfAnyRankIsNoScalar) {
 }
 
 #ifdef MLBRIDGE_TEST_MODULES
-TEST_F(ONNXFileTest, ALibraryThatIsNoneIsRefusedBeforeItIsLoaded) {
+TEST_F(ONNXFileTest, AnInvalidLibraryIsRefusedBeforeLoading) {
   std::ifstream Whole(MLBRIDGE_TEST_MODULES "/MLBridge-onnx.so",
                       std::ios::binary);
   std::string Bytes((std::istreambuf_iterator<char>(Whole)), {});

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Which inputs of a graph are handed to ONNX Runtime as one, that nobody sees
-/// a difference, and which graphs are left alone.
+/// Which inputs of a graph are passed to ONNX Runtime as one, that callers see
+/// no difference, and which graphs stay as they are.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,8 @@ class ONNXInputMergeTest : public ONNXTest {
 protected:
   using Inputs = std::vector<std::string>;
 
-  /// Of [N,1] each, in a row, which is all that the outputs come of.
+  /// Inputs of shape [N,1], concatenated to the row from which the output
+  /// comes.
   static ONNXWriter row(const Inputs &Names,
                         ElementType Type = ElementType::Int64) {
     ONNXWriter Writer;
@@ -45,7 +46,7 @@ protected:
     auto Merged = onnx::mergeInputs(write(Writer));
     return Merged ? Merged->Merged.size() : 0;
   }
-  /// What the model in m.onnx answers, as a list.
+  /// The reply of the model in m.onnx, as a list.
   template <typename T, typename... Features>
   Expected<std::vector<T>> ask(Features &&...F) const {
     auto Runner = Factory.create("onnx:" + path("m.onnx"));
@@ -71,7 +72,7 @@ TEST_F(ONNXInputMergeTest, ARowOfNumbersIsOneInput) {
   EXPECT_THAT(*Reply, ElementsAre(-1, -2, -3));
 }
 
-TEST_F(ONNXInputMergeTest, WhoAsksSeesTheInputsOfTheFile) {
+TEST_F(ONNXInputMergeTest, CallersSeeTheInputsOfTheFile) {
   ONNXWriter Writer;
   Writer.input("a", ElementType::Float, {"N", 2})
       .input("other", ElementType::Bool, {})
@@ -89,7 +90,7 @@ TEST_F(ONNXInputMergeTest, WhoAsksSeesTheInputsOfTheFile) {
   EXPECT_EQ(Inputs[0].Name + Inputs[0].typeStr(), "afloat[?,2]");
   EXPECT_EQ(Inputs[1].Name + Inputs[1].typeStr(), "otherbool");
   EXPECT_EQ(Inputs[2].Name + Inputs[2].typeStr(), "bfloat[?,1]");
-  // Rows are put together, not inputs.
+  // The inputs are concatenated row by row.
   const std::vector<float> A{1, 2, 3, 4}, B{5, 6};
   const TensorRef Rows(A, {2, 2}), Column(B, {2, 1});
   auto Reply = ask<float>(std::pair{"a", Rows}, std::pair{"b", Column},
@@ -104,7 +105,7 @@ TEST_F(ONNXInputMergeTest, WhoAsksSeesTheInputsOfTheFile) {
   EXPECT_THAT(std::string(Missing.message()), HasSubstr("'b' float[?,1]"));
 }
 
-TEST_F(ONNXInputMergeTest, RowsAreOfOneShape) {
+TEST_F(ONNXInputMergeTest, RowsHaveOneShape) {
   ONNXWriter Writer;
   Writer.input("a", ElementType::Float, {"N", "M", 1})
       .input("b", ElementType::Float, {"N", "M", 1})
@@ -136,7 +137,7 @@ TEST_F(ONNXInputMergeTest, FollowsTheNumberOfRows) {
   }
 }
 
-TEST_F(ONNXInputMergeTest, ColumnsOfScalarsToo) {
+TEST_F(ONNXInputMergeTest, ColumnsOfVectorsAreMerged) {
   ONNXWriter Writer;
   Writer.input("a", ElementType::Int32, {"N"})
       .input("b", ElementType::Int32, {"N", 2})
@@ -152,10 +153,10 @@ TEST_F(ONNXInputMergeTest, ColumnsOfScalarsToo) {
   ASSERT_TRUE(Reply) << Reply.message();
   EXPECT_THAT(*Reply, ElementsAre(-1, -2, -3));
   EXPECT_EQ(numMerged(Writer.input("axis", ElementType::Int64, {1})), 0u)
-      << "the axis is what is asked for";
+      << "the axis is an input";
 }
 
-TEST_F(ONNXInputMergeTest, LeavesAloneWhatIsReadOtherwise) {
+TEST_F(ONNXInputMergeTest, KeepsInputsWithOtherUses) {
   const ONNXWriter Plain = row({"a", "b"});
   EXPECT_EQ(numMerged(Plain), 1u);
   EXPECT_EQ(numMerged(ONNXWriter(Plain).node("Neg", {"a"}, {"more"})), 0u)
@@ -163,46 +164,47 @@ TEST_F(ONNXInputMergeTest, LeavesAloneWhatIsReadOtherwise) {
   EXPECT_EQ(
       numMerged(ONNXWriter(Plain).output("b", ElementType::Int64, {"N", 1})),
       0u)
-      << "an output, too";
+      << "also an output";
   EXPECT_EQ(
       numMerged(ONNXWriter(Plain).output("row", ElementType::Int64, {"N", 2})),
       0u)
-      << "the row is an output, too";
+      << "the row is also an output";
   EXPECT_EQ(numMerged(ONNXWriter(Plain).constant("a", {1, 1},
                                                  std::vector<std::int64_t>{1})),
             0u)
-      << "a default";
+      << "a default value";
   EXPECT_EQ(numMerged(ONNXWriter(Plain).sparseConstant(
                 "a", {1, 1}, std::vector<std::int64_t>{1})),
             0u)
-      << "a default that is sparse";
+      << "a sparse default value";
   EXPECT_EQ(numMerged(ONNXWriter(Plain).node("Neg", {"out"}, {"row"})), 0u)
-      << "the row is made by another node, too";
+      << "another node also makes the row";
   EXPECT_EQ(numMerged(ONNXWriter(Plain).node("Neg", {"out"}, {"b"})), 0u)
-      << "not only an input";
+      << "also a node's output";
   EXPECT_EQ(numMerged(row({"a", "b"}, ElementType::String)), 0u);
   EXPECT_EQ(numMerged(row({"a"})), 0u);
   EXPECT_EQ(numMerged(row({"a", "a"})), 0u);
   EXPECT_EQ(numMerged(add(1)), 0u);
-  EXPECT_EQ(numMerged(row({"a", ""})), 0u) << "no name stands for no value";
+  EXPECT_EQ(numMerged(row({"a", ""})), 0u)
+      << "an empty name means an omitted value";
   ONNXWriter Free;
   Free.input("a", ElementType::Float, {"n"})
       .input("b", ElementType::Float, {"m"})
       .node("Concat", {"a", "b"}, {"row"}, {{"axis", 0}})
       .node("Neg", {"row"}, {"out"})
       .output("out", ElementType::Float, {"k"});
-  EXPECT_EQ(numMerged(Free), 0u) << "of no fixed length";
+  EXPECT_EQ(numMerged(Free), 0u) << "rows of free length";
   ONNXWriter Uneven;
   Uneven.input("a", ElementType::Float, {"n", 1})
       .input("b", ElementType::Float, {"m", 1})
       .node("Concat", {"a", "b"}, {"row"}, {{"axis", 1}})
       .node("Neg", {"row"}, {"out"})
       .output("out", ElementType::Float, {"k", 2});
-  EXPECT_EQ(numMerged(Uneven), 0u) << "rows by different names";
+  EXPECT_EQ(numMerged(Uneven), 0u) << "different names for the number of rows";
 }
 
-TEST_F(ONNXInputMergeTest, AWrongGraphIsRefusedAsItIs) {
-  // Nobody has b.
+TEST_F(ONNXInputMergeTest, AnInvalidGraphIsRefused) {
+  // Nothing produces b.
   ONNXWriter Writer;
   Writer.input("a", ElementType::Int64, {"N", 1})
       .input("c", ElementType::Int64, {"N", 1})
@@ -214,12 +216,12 @@ TEST_F(ONNXInputMergeTest, AWrongGraphIsRefusedAsItIs) {
   EXPECT_THAT(std::string(Loaded.message()), HasSubstr(path("m.onnx")));
 }
 
-TEST_F(ONNXInputMergeTest, OfACutFileNothingIsMerged) {
+TEST_F(ONNXInputMergeTest, ATruncatedFileIsNotMerged) {
   const std::string Bytes = row({"a", "b", "c"}).bytes();
   for (std::size_t Length = 0; Length < Bytes.size(); ++Length) {
     std::ofstream(path("cut"), std::ios::binary) << Bytes.substr(0, Length);
     auto Merged = onnx::mergeInputs(path("cut"));
-    // What is behind the graph may be missing.
+    // Only the part after the graph may be missing.
     EXPECT_TRUE(!Merged || Length + 32 > Bytes.size()) << Length;
   }
   EXPECT_FALSE(onnx::mergeInputs(path("nowhere")));

@@ -1,4 +1,4 @@
-//===- ONNXModelRunnerTest.cpp - ONNX models in this process --------------===//
+//===- ONNXModelRunnerTest.cpp - In-process ONNX models -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNXModelRunner: every type in and out, shapes that change, and what an
-/// evaluation costs beside ONNX Runtime's own.
+/// ONNXModelRunner: every type in and out, shapes that change, and the cost of
+/// an evaluation compared with ONNX Runtime's own.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ constexpr ElementType AllTypes[] = {
     ElementType::UInt32, ElementType::UInt64, ElementType::Float,
     ElementType::Double, ElementType::Bool,   ElementType::String};
 
-/// For each type an input, and an output that is the same.
+/// Has an input of each type, and an equal output for each.
 ONNXWriter identity(bool IsVector) {
   ONNXWriter Writer;
   for (ElementType Type : AllTypes) {
@@ -101,8 +101,8 @@ TEST_F(ONNXModelRunnerTest, ScalarsOfEveryType) {
 
 TEST_F(ONNXModelRunnerTest, VectorsOfEveryTypeAndLength) {
   ONNXModelRunner Runner(write(identity(true)), {}, Options);
-  // On both sides of what is copied, and back; the same length twice, so that
-  // what is kept is used.
+  // Lengths that are copied and lengths that are not; each twice, to use the
+  // cached tensor.
   for (std::size_t Length :
        {3, 0, 1, 1, 64, 1000, 1000, 40'000, 40'000, 7, 20'000}) {
     SCOPED_TRACE(Length);
@@ -133,7 +133,7 @@ TEST_F(ONNXModelRunnerTest, VectorsOfEveryTypeAndLength) {
 }
 
 TEST_F(ONNXModelRunnerTest, FollowsMemoryThatMovesAndChanges) {
-  // Larger than what is copied.
+  // Too large to be copied.
   constexpr std::int64_t N = 10'000;
   ONNXWriter Writer;
   Writer.input("x", ElementType::Float, {N})
@@ -151,11 +151,11 @@ TEST_F(ONNXModelRunnerTest, FollowsMemoryThatMovesAndChanges) {
   };
   EXPECT_EQ(Ask(A.data()), N);
   A[0] = 11;
-  EXPECT_EQ(Ask(A.data()), N + 10) << "the same memory, another value";
+  EXPECT_EQ(Ask(A.data()), N + 10) << "the same memory with another value";
   EXPECT_EQ(Ask(B.data()), 2 * N);
   A[0] = 1;
   EXPECT_EQ(Ask(A.data()), N);
-  // Nowhere a float should be.
+  // An address where no float may be.
   std::memcpy(Bytes.data() + 1, B.data(), N * sizeof(float));
   EXPECT_EQ(Ask(reinterpret_cast<const float *>(Bytes.data() + 1)), 2 * N);
   EXPECT_EQ(Ask(A.data()), N);
@@ -256,7 +256,7 @@ TEST_F(ONNXModelRunnerTest, DecidesAsTheModelSays) {
   EXPECT_EQ((*M)->inputs()[0].typeStr(), "float[?,3]");
 }
 
-TEST_F(ONNXModelRunnerTest, OutputsThatNoAdviceHasAreLeftOut) {
+TEST_F(ONNXModelRunnerTest, UnsupportedOutputsAreLeftOut) {
   ONNXWriter Writer;
   Writer.input("x", ElementType::Float, {2})
       .node("SequenceConstruct", {"x", "x"}, {"both"})
@@ -269,7 +269,8 @@ TEST_F(ONNXModelRunnerTest, OutputsThatNoAdviceHasAreLeftOut) {
 }
 
 namespace {
-/// Agents "up" and "down" in turn add what they say to x, which begins at 3.
+/// The agents "up" and "down" take turns adding their actions to x, which
+/// starts at 3.
 class Ladder : public Environment {
 public:
   Error reset(FeatureSet &Observation) override {
@@ -306,7 +307,7 @@ TEST_F(ONNXModelRunnerTest, AgentsPlayAnEnvironment) {
   Expected<double> Return = runEpisode(Env, Runner);
   ASSERT_TRUE(Return) << Return.message();
   EXPECT_EQ(*Return, 8 + 6 + 11 + 9 + 14 + 12);
-  // The paper's way, agent by agent.
+  // As in the paper: one runner for each agent.
   ONNXModelRunner Up(path("up.onnx"), {}, Options);
   ONNXModelRunner Down(path("down.onnx"), {}, Options);
   RunnerAgent UpAgent(Up), DownAgent(Down);
@@ -332,7 +333,7 @@ TEST_F(ONNXModelRunnerTest, EightThreadsAskOneModel) {
 }
 
 #ifdef MLBRIDGE_TEST_MODULES
-TEST_F(ONNXModelRunnerTest, ComesWithAModuleWhereItIsNotLinked) {
+TEST_F(ONNXModelRunnerTest, ComesFromAModuleIfNotLinked) {
   ASSERT_EQ(::setenv("MLBRIDGE_MODULES", MLBRIDGE_TEST_MODULES, 1), 0);
   std::string Spec = "onnx:" + write(add(1));
   if (!Options.Runtime.empty())
@@ -361,7 +362,7 @@ TEST_F(ONNXModelRunnerTest, RunnersOfItsModuleShareAModel) {
   };
   Expected<float> First = Ask(WithoutONNX);
   ASSERT_TRUE(First) << First.message();
-  // Who reads it once more finds no model in it.
+  // Reading the file again would now fail.
   damageUnseen(File);
   Expected<float> Second = Ask(RunnerFactory(WithoutONNX));
   ASSERT_TRUE(Second) << Second.message();
@@ -370,7 +371,7 @@ TEST_F(ONNXModelRunnerTest, RunnersOfItsModuleShareAModel) {
 }
 #endif
 
-/// Once warm, what ONNX Runtime's Run takes by itself is all that is taken.
+/// Once warm, only ONNX Runtime's Run allocates.
 TEST_F(ONNXModelRunnerTest, AllocatesNothingOfItsOwn) {
   ONNXWriter Writer;
   Writer.input("x", ElementType::Float, {1, 500})
@@ -383,7 +384,7 @@ TEST_F(ONNXModelRunnerTest, AllocatesNothingOfItsOwn) {
   const std::string File = write(Writer);
   std::vector<float> X(500, 1), Y(10'000, 1);
 
-  // ONNX Runtime's own, with tensors that are there.
+  // ONNX Runtime's own allocations, with existing tensors.
   Expected<std::shared_ptr<const Model>> Loaded = loadONNXModel(File, Options);
   ASSERT_TRUE(Loaded);
   const auto &M = static_cast<const onnx::ONNXModel &>(**Loaded);

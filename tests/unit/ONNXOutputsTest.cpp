@@ -1,4 +1,4 @@
-//===- ONNXOutputsTest.cpp - What ONNX models give back -------------------===//
+//===- ONNXOutputsTest.cpp - Outputs of ONNX models -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,17 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Outputs that are inputs, and outputs that no advice can be made of.
+/// Outputs that are inputs, and outputs that cannot become advice.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "support/AllocationCounter.h"
+#include "support/Child.h"
 #include "support/ONNXTest.h"
 
 #include <gmock/gmock.h>
-
-#include <fstream>
-#include <unistd.h>
 
 using namespace MLBridge;
 using namespace MLBridge::test;
@@ -25,22 +23,16 @@ using testing::HasSubstr;
 
 namespace {
 using ONNXOutputsTest = ONNXTest;
-
-std::size_t residentBytes() {
-  std::size_t Pages = 0, Resident = 0;
-  std::ifstream("/proc/self/statm") >> Pages >> Resident;
-  return Resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
 } // namespace
 
-TEST_F(ONNXOutputsTest, AnInputThatIsHandedThroughIsThisQuestions) {
+TEST_F(ONNXOutputsTest, AnOutputMayBeTheRequestsInput) {
   ONNXWriter Writer;
   Writer.input("x", ElementType::Float, {"n"})
       .node("ReduceSum", {"x"}, {"sum"}, {{"keepdims", 0}})
       .output("x", ElementType::Float, {"n"})
       .output("sum", ElementType::Float, {});
   ONNXModelRunner Runner(write(Writer), {}, Options);
-  // On both sides of what is copied, and each length twice in a row.
+  // Lengths that are copied and lengths that are not, some twice in a row.
   for (std::size_t Length : {3, 3, 10'000, 10'000, 1, 0, 20'000, 20'000})
     for (float Value : {1.0f, 2.0f}) {
       SCOPED_TRACE(Length);
@@ -49,7 +41,7 @@ TEST_F(ONNXOutputsTest, AnInputThatIsHandedThroughIsThisQuestions) {
       Expected<Advice> Reply = Runner.tryEvaluate<Advice>();
       ASSERT_TRUE(Reply) << Reply.message();
       const TensorView &Back = *Reply->find("x");
-      // What was borrowed may end with the request.
+      // Borrowed memory may end with the request.
       ASSERT_NE(Back.Data, Sent->data());
       Sent.reset();
       ASSERT_EQ(Back.Dims, Shape{std::int64_t(Length)});
@@ -61,11 +53,11 @@ TEST_F(ONNXOutputsTest, AnInputThatIsHandedThroughIsThisQuestions) {
               Runner.populateFeatures(std::pair{"x", Span<const float>(X)});
               EXPECT_TRUE(Runner.tryEvaluate<Advice>());
             }),
-            // Those of ONNX Runtime: see ONNXModelRunnerTest.
+            // ONNX Runtime's own allocations: see ONNXModelRunnerTest.
             10 * 30U);
 }
 
-TEST_F(ONNXOutputsTest, AGraphMayHandAllThrough) {
+TEST_F(ONNXOutputsTest, AllOutputsMayBeInputs) {
   ONNXWriter Writer;
   Writer.input("words", ElementType::String, {"n"})
       .input("hot", ElementType::Bool, {})
@@ -82,13 +74,13 @@ TEST_F(ONNXOutputsTest, AGraphMayHandAllThrough) {
   }
 }
 
-TEST_F(ONNXOutputsTest, OutputsOfARankThatNoAdviceHasAreGivenBack) {
+TEST_F(ONNXOutputsTest, OutputsOfUnsupportedRankAreFreed) {
   if (!AllocationFailure::isPossible())
-    GTEST_SKIP() << "a sanitizer keeps memory for its own ends";
+    GTEST_SKIP() << "sanitizers keep freed memory";
   ONNXWriter Writer;
   Writer
       .input("x", ElementType::Float, {"n"})
-      // A length that is known would tell the rank when the model is loaded.
+      // With a fixed length, the rank would be known at load time.
       .input("shape", ElementType::Int64, {"rank"})
       .node("Reshape", {"x", "shape"}, {"deep"})
       .node("Add", {"x", "x"}, {"twice"})

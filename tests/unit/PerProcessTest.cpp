@@ -1,4 +1,4 @@
-//===- PerProcessTest.cpp - An object that children do not share ----------===//
+//===- PerProcessTest.cpp - Objects that children do not share ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,7 +19,7 @@
 using namespace MLBridge;
 
 namespace {
-/// Ends the process where it is destroyed in another one than it was made in.
+/// Ends a process that destroys another process's object.
 struct Counted {
   ~Counted() {
     if (::getpid() != Maker)
@@ -35,7 +35,7 @@ TEST(PerProcess, EachProcessHasItsOwn) {
   PerProcess<Counted> Object;
   EXPECT_EQ(++Object.get().Count, 1);
   EXPECT_EQ(++Object.get().Count, 2);
-  // Nobody gives it back in a child.
+  // In a child, no thread would release this lock.
   const std::scoped_lock Lock(Object.get().Mutex);
   test::Child Forked([&] {
     const std::scoped_lock Own(Object.get().Mutex);
@@ -50,7 +50,7 @@ TEST(PerProcess, EachProcessHasItsOwn) {
   EXPECT_EQ(Object.get().Count, 2);
 }
 
-TEST(PerProcess, IsDestroyedByItsMakerAlone) {
+TEST(PerProcess, IsDestroyedOnlyByItsMaker) {
   auto Object = std::make_unique<PerProcess<Counted>>();
   test::Child Untouched([&] {
     Object.reset();

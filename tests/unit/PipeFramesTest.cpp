@@ -1,4 +1,4 @@
-//===- PipeFramesTest.cpp - Frames with numbers, byte for byte ------------===//
+//===- PipeFramesTest.cpp - Frames with numbers ---------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a pipe carries, with numbers and without, against the bytes in
-/// tests/golden: the message of scalars.bin, as request 3 and its reply.
+/// A pipe's frames, with and without numbers, compared with the bytes in
+/// tests/golden: the message of scalars.bin as request 3, and its reply.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +50,7 @@ std::string_view textOf(Span<const std::byte> Bytes) {
 }
 
 /// One end of a session, the compiler's (PipeClient) or the model's
-/// (PipeChannel), and the raw ends that face it.
+/// (PipeChannel), and the raw ends opposite it.
 template <typename End> class Frames : public testing::TestWithParam<bool> {
 protected:
   void SetUp() override {
@@ -144,8 +144,8 @@ TEST_P(ServerFrames, RepeatTheRequestsNumber) {
   EXPECT_EQ(sent(), readGolden(golden()));
 }
 
-/// Whose rest there is no memory for: the reader takes the next bytes for it.
-TEST_P(ServerFrames, ThatAreCutOffAreKnown) {
+/// After a partial frame, the reader would take the next bytes for its rest.
+TEST_P(ServerFrames, ThatArePartiallySentAreNoticed) {
   const std::vector<std::byte> Long(std::size_t(64) << 20);
   const Span<const std::byte> Piece(Long);
   EXPECT_EQ(Channel->send({&Piece, 1}, 1s).code(), ErrorCode::InvalidArgument);
@@ -154,7 +154,7 @@ TEST_P(ServerFrames, ThatAreCutOffAreKnown) {
 #if MLBRIDGE_UNDER_ASAN || MLBRIDGE_UNDER_TSAN
   GTEST_SKIP() << "sanitizers need more address space than any limit";
 #endif
-  // In a process of its own: what is taken from it is not given back.
+  // A process of its own, because a lowered limit cannot be raised again.
   test::Child Poor([&] {
     PipeEnds Ends;
     Expected<posix::Pipe> Out = posix::makePipe(), In = posix::makePipe();

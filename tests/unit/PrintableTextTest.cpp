@@ -1,4 +1,4 @@
-//===- PrintableTextTest.cpp - Text from outside, for messages --*- C++ -*-===//
+//===- PrintableTextTest.cpp - Foreign text in messages ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,7 +15,7 @@
 
 using namespace MLBridge;
 
-/// What the C library says of it.
+/// The C library's verdict.
 static bool isUTF8(std::string Text) {
   static void *const Converter = ::iconv_open("UTF-32LE", "UTF-8");
   std::string Wide(4 * Text.size() + 4, '\0');
@@ -33,15 +33,16 @@ TEST(PrintableText, LeavesPrintableTextAlone) {
             std::string(MostPrinted, 'a'));
 }
 
-TEST(PrintableText, EscapesWhatATerminalObeys) {
+TEST(PrintableText, EscapesControlCharacters) {
   EXPECT_EQ(printable("a\x1b[31mred"), "a\\x1b[31mred");
   EXPECT_EQ(printable("one\r\n\ttwo"), "one\\r\\n\\ttwo");
   EXPECT_EQ(printable(std::string_view("\0\x07\x7f", 3)), "\\x00\\x07\\x7f");
-  // CSI as one character, which some terminals take for ESC [.
+  // CSI as a single character, which some terminals treat like ESC [.
   EXPECT_EQ(printable("\xC2\x9B"
                       "31m"),
             "\\u{9b}31m");
-  // "cod.exe", shown backwards. (Written so that no editor does that to this.)
+  // Displays as "cod.exe", backwards. Written in parts so that no editor
+  // reverses this line.
   EXPECT_EQ(printable(std::string("\xE2\x80") + "\xAE" + "exe.doc"),
             "\\u{202e}exe.doc");
   EXPECT_EQ(printable(std::string("\xE2\x81") + "\xA6" + "a\u2028" + "b"),
@@ -52,7 +53,7 @@ TEST(PrintableText, EscapesBytesThatAreNotUTF8) {
   EXPECT_EQ(printable("\x80"
                       "a\xFF"),
             "\\x80a\\xff");
-  // Cut short, too long for what it says, a surrogate, beyond the last one.
+  // Truncated, overlong, a surrogate, beyond the last code point.
   EXPECT_EQ(printable("a\xE6\xA8"), "a\\xe6\\xa8");
   EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf");
   EXPECT_EQ(printable("\xE0\x80\xAF"), "\\xe0\\x80\\xaf");
@@ -79,17 +80,17 @@ TEST(PrintableText, CutsNeitherCharactersNorEscapes) {
   EXPECT_EQ(printable(Turtles, 16), "\xF0\x9F\x90\xA2...\xF0\x9F\x90\xA2");
   EXPECT_EQ(printable(Controls, 14), "\\x01...\\x01");
   EXPECT_EQ(printable(Controls, 10), "\\x01...");
-  // Less than an ellipsis, and nothing at all.
+  // Shorter than an ellipsis, and empty.
   EXPECT_EQ(printable("abcdef", 2), "ab");
   EXPECT_EQ(printable("abcdef", 0), "");
 }
 
-TEST(PrintableText, IsBoundedAndPrintableWhateverComes) {
+TEST(PrintableText, IsAlwaysBoundedAndPrintable) {
   std::mt19937 Random(1);
   for (int Round = 0; Round < 5'000; ++Round) {
     std::string Text(Random() % 64, '\0');
     for (char &C : Text)
-      // Every other byte is of a sequence of UTF-8.
+      // Half of the bytes look like parts of UTF-8 sequences.
       C = static_cast<char>(Random() % 2 ? 0x80 + Random() % 0x80
                                          : Random() % 0x100);
     const std::size_t Most = Random() % 48;
@@ -98,7 +99,7 @@ TEST(PrintableText, IsBoundedAndPrintableWhateverComes) {
     ASSERT_TRUE(isUTF8(Shown));
     for (char C : Shown)
       ASSERT_GE(static_cast<unsigned char>(C), 0x20);
-    // Messages quote messages.
+    // Messages quote messages, so escaping must be idempotent.
     ASSERT_EQ(printable(Shown, Most), Shown);
   }
 }

@@ -1,4 +1,4 @@
-//===- ProtobufMessageTest.cpp - Messages of the user's own ---------------===//
+//===- ProtobufMessageTest.cpp - A user's own messages --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes with the messages of features.proto, against protoc's code
-/// for them: each reads what the other writes.
+/// ProtobufSerDes with the messages of features.proto, compared with protoc's
+/// code: each must read what the other writes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,7 @@ std::unique_ptr<ProtobufSerDes> codec(SerDes::Side Our) {
   return std::move(*Made);
 }
 
-/// All fields of test.Features but the optional one.
+/// All fields of test.Features except the optional one.
 FeatureSet features() {
   FeatureSet Set;
   Set.set("callee_size", std::int32_t(-12));
@@ -129,7 +129,7 @@ TEST(ProtobufMessage, ReadsWhatProtocWrites) {
   EXPECT_EQ(*Advice(*Tensors).get<float>("hint"), 2);
 }
 
-TEST(ProtobufMessage, WhatIsNotSentIsZero) {
+TEST(ProtobufMessage, OmittedFieldsAreZero) {
   auto Model = codec(SerDes::Side::Model);
   Message Empty("");
   auto Tensors = Model->deserialize(Empty.bytes());
@@ -144,7 +144,7 @@ TEST(ProtobufMessage, WhatIsNotSentIsZero) {
 }
 
 TEST(ProtobufMessage, ReadsPartsInAnyOrder) {
-  // protoc's own code writes each field in one part; the format allows more.
+  // protoc's own code never splits a field; the format permits it.
   ::test::Features A, B;
   A.add_embedding(1);
   A.add_sizes(10);
@@ -167,7 +167,7 @@ TEST(ProtobufMessage, ReadsPartsInAnyOrder) {
   EXPECT_EQ(*All.get<int>("callee_size"), 2);
 }
 
-TEST(ProtobufMessage, TakesOtherWidthsWhereTheValueFits) {
+TEST(ProtobufMessage, AcceptsOtherWidthsIfTheValueFits) {
   FeatureSet Set = features();
   Set.set("callee_size", std::int64_t(7));
   Set.set("hash", 7);
@@ -226,7 +226,7 @@ TEST(ProtobufMessage, MismatchesNameFeatureFieldAndMessage) {
   expectMismatch(Set, "is bytes, found string");
 }
 
-TEST(ProtobufMessage, ReadersRefuseWhatTheyDoNotKnow) {
+TEST(ProtobufMessage, ReadersRefuseUnknownFields) {
   ::test::NewFeatures New;
   New.set_brand_new(1);
   Message M(New.SerializeAsString());
@@ -254,7 +254,7 @@ TEST(ProtobufMessage, RefusesOtherEncodings) {
   Refused("\x42\x7fx", "broken off");
 }
 
-TEST(ProtobufMessage, SayingNoNeedsNoFields) {
+TEST(ProtobufMessage, ErrorsAndDeferralsNeedNoFields) {
   auto Model = codec(SerDes::Side::Model),
        Compiler = codec(SerDes::Side::Compiler);
   for (std::string_view Name : {ReplyNames::Error, ReplyNames::Deferred}) {
@@ -266,14 +266,14 @@ TEST(ProtobufMessage, SayingNoNeedsNoFields) {
     EXPECT_EQ(Tensors.code(), Name == ReplyNames::Error ? ErrorCode::Model
                                                         : ErrorCode::Deferred);
     EXPECT_EQ(Tensors.message(), "not today");
-    // Who knows nothing of this sees a message without its fields.
+    // A foreign reader sees a message without fields.
     ::test::Decision D;
     EXPECT_TRUE(D.ParseFromArray(Written->text().data(),
                                  static_cast<int>(Written->text().size())));
   }
 }
 
-TEST(ProtobufMessage, CarriesTheProtocolsOwnTensors) {
+TEST(ProtobufMessage, CarriesReservedTensors) {
   FeatureSet Set = features();
   Set.set("_reward", 0.5);
   Set.set("_terminated", false);
@@ -285,7 +285,7 @@ TEST(ProtobufMessage, CarriesTheProtocolsOwnTensors) {
   EXPECT_EQ(difference(Set.tensors(), *Tensors), "");
 }
 
-TEST(ProtobufMessage, SaysWhichMessagesCannotBeUsed) {
+TEST(ProtobufMessage, UnsupportedMessagesAreNamed) {
   auto Refused = [](const google::protobuf::Descriptor *Request) {
     auto Made = ProtobufSerDes::create(
         *Request, *::test::Decision::descriptor(), SerDes::Side::Compiler);
@@ -301,7 +301,7 @@ TEST(ProtobufMessage, SaysWhichMessagesCannotBeUsed) {
               HasSubstr("reserved"));
 }
 
-TEST(ProtobufMessage, OncePreparedAllocatesNothing) {
+TEST(ProtobufMessage, AllocatesNothingOnceWarm) {
   auto Writer = codec(SerDes::Side::Compiler),
        Reader = codec(SerDes::Side::Model);
   Message Region(1 << 16);
@@ -313,7 +313,7 @@ TEST(ProtobufMessage, OncePreparedAllocatesNothing) {
   EXPECT_EQ(allocationsOnceWarm(Round), 0u);
 }
 
-TEST(ProtobufMessage, TwoSidesAgreeOnTheMessagesWhenTheyMeet) {
+TEST(ProtobufMessage, TheHandshakeNamesTheMessages) {
   TemporaryDirectory Directory;
   std::string Name = Directory.path("model");
   ModelServerOptions Options;

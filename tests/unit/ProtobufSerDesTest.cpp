@@ -1,4 +1,4 @@
-//===- ProtobufSerDesTest.cpp - The generic messages ----------------------===//
+//===- ProtobufSerDesTest.cpp - Generic messages --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes against protoc's own code for mlcompilerbridge.proto: each
-/// reads what the other writes. And what others may send, hostile or not.
+/// ProtobufSerDes compared with protoc's code for mlcompilerbridge.proto: each
+/// must read what the other writes. Also messages that others may send, hostile
+/// or not.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +44,7 @@ Observation parsed(std::string_view Bytes) {
   return O;
 }
 
-/// Reads a message, and keeps it for the views.
+/// Reads a message and keeps it alive for the views.
 class Reading {
 public:
   explicit Reading(std::string_view Bytes)
@@ -68,14 +69,14 @@ private:
   Expected<Span<const TensorView>> Result;
 };
 
-/// A message of one tensor, to be filled.
+/// A message with one tensor, to be filled in.
 struct Filled {
   Observation Whole;
   Tensor *operator->() { return Whole.mutable_tensors(0); }
   explicit Filled(const char *Name) { Whole.add_tensors()->set_name(Name); }
 };
 
-/// Expects that the message is refused with this code and this text.
+/// Expects an error with \p Code that contains \p Says.
 void expectRefused(std::string_view Bytes, ErrorCode Code,
                    const std::string &Says) {
   Reading R(Bytes);
@@ -88,7 +89,7 @@ void expectRefused(const Filled &F, ErrorCode Code, const std::string &Says) {
 }
 
 //===----------------------------------------------------------------------===//
-// What we write
+// Writing
 //===----------------------------------------------------------------------===//
 
 TEST(ProtobufSerDes, WritesWhatProtocReads) {
@@ -159,7 +160,7 @@ TEST(ProtobufSerDes, AlignsWhatItWrites) {
     ASSERT_TRUE(Tensors) << Tensors.takeError().str();
     auto Address = [&](std::size_t I) {
       auto *Data = static_cast<const std::byte *>((*Tensors)[I].Data);
-      // A copy would be aligned too.
+      // A copy would also be aligned.
       EXPECT_GE(Data, Written->bytes().begin());
       EXPECT_LT(Data, Written->bytes().end());
       return reinterpret_cast<std::uintptr_t>(Data);
@@ -202,7 +203,7 @@ TEST(ProtobufSerDes, RefusesToWriteWhatCannotBeRead) {
 }
 
 //===----------------------------------------------------------------------===//
-// What others write
+// Reading
 //===----------------------------------------------------------------------===//
 
 TEST(ProtobufSerDes, ReadsTypedElements) {
@@ -241,7 +242,7 @@ TEST(ProtobufSerDes, ReadsTypedElements) {
   EXPECT_THAT(Reading(Bools.Whole).elements<bool>(), ElementsAre(true, false));
 }
 
-TEST(ProtobufSerDes, TakesTheShapeFromTheElementsWhereThereIsNone) {
+TEST(ProtobufSerDes, WithoutAShapeCountsTheElements) {
   Filled One("x");
   One->set_type(Tensor::FLOAT);
   One->set_data(std::string(4, '\0'));
@@ -273,7 +274,7 @@ TEST(ProtobufSerDes, CopiesWhatIsNotAligned) {
   }
 }
 
-TEST(ProtobufSerDes, SkipsWhatItDoesNotKnow) {
+TEST(ProtobufSerDes, SkipsUnknownFields) {
   Filled F("x");
   F->add_ints(7);
   auto *Unknown = F->GetReflection()->MutableUnknownFields(&*F.operator->());
@@ -285,7 +286,7 @@ TEST(ProtobufSerDes, SkipsWhatItDoesNotKnow) {
 }
 
 TEST(ProtobufSerDes, ReadsElementsInParts) {
-  // Packed and unpacked, around another field, as the format allows.
+  // Packed and unpacked, around another field: the format permits it.
   std::string Bytes("\x0a\x0e"               // tensors, 14 bytes
                     "\x32\x02\x01\x02"       // ints: 1, 2
                     "\x0a\x01x"              // name
@@ -309,14 +310,14 @@ TEST(ProtobufSerDes, RefusesEveryTruncation) {
   for (std::size_t Size = 0; Size < Whole.size(); ++Size) {
     Reading R(std::string_view(Whole).substr(0, Size));
     Error E = R.error();
-    // Between two tensors a message is complete.
+    // A truncation between two tensors leaves a valid message.
     NumWhole += !E;
     EXPECT_TRUE(!E || E.code() == ErrorCode::Malformed) << E.str();
   }
   EXPECT_LE(NumWhole, 6u);
 }
 
-TEST(ProtobufSerDes, RefusesLyingLengths) {
+TEST(ProtobufSerDes, RefusesWrongLengths) {
   using namespace std::string_literals;
   expectRefused("\x0a\x05x"s, ErrorCode::Malformed, "at byte");
   expectRefused("\x0a\xff\xff\xff\xff\x0f"s, ErrorCode::Malformed, "at byte");
@@ -413,7 +414,7 @@ TEST(ProtobufSerDes, RefusesTextThatIsNotUTF8) {
                 "feature 'x': expected UTF-8");
   expectRefused("\x0a\x05\x0a\x01\xff\x30\x01"s, ErrorCode::Malformed,
                 "its name is not UTF-8");
-  // One character in two strings.
+  // One character, split between two strings.
   expectRefused("\x0a\x09\x0a\x01x\x2a\x01\xc3\x2a\x01\xa9"s,
                 ErrorCode::Malformed, "expected UTF-8");
 }

@@ -1,4 +1,4 @@
-//===- RecordModelRunnerTest.cpp - A log of requests and decisions -------===//
+//===- RecordModelRunnerTest.cpp - A log of requests and decisions --------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RecordModelRunner: the log byte for byte, what is recorded and what is not,
-/// and what happens when it does not fit or cannot be written.
+/// RecordModelRunner: the log, byte for byte, what is recorded and what is not,
+/// and the errors if an observation does not fit or cannot be written.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// The bytes of \p Values, one after another, as they are in memory.
+/// The bytes of \p Values in memory, concatenated.
 template <typename... Ts> static std::string raw(const Ts &...Values) {
   std::string Out;
   (Out.append(reinterpret_cast<const char *>(&Values), sizeof(Values)), ...);
@@ -48,7 +48,7 @@ template <typename... Ts> static std::string raw(const Ts &...Values) {
 namespace {
 class RecordModelRunnerTest : public testing::Test {
 protected:
-  /// Records \p Inner, or nobody's decisions, to Path.
+  /// Records \p Inner to Path; without \p Inner, a runner that always defers.
   std::unique_ptr<RecordModelRunner>
   record(std::unique_ptr<MLModelRunner> Inner = nullptr) {
     if (!Inner)
@@ -68,7 +68,7 @@ protected:
 };
 } // namespace
 
-/// A model that answers `out`, twice the feature `x`.
+/// A model that replies `out`, twice the feature `x`.
 static std::unique_ptr<FunctionRunner> doubling() {
   return std::make_unique<FunctionRunner>([](const FeatureSet &Features,
                                              Deadline, FeatureSet &Out) {
@@ -77,7 +77,7 @@ static std::unique_ptr<FunctionRunner> doubling() {
   });
 }
 
-/// Asks about the feature x, and expects what the model answers.
+/// Sends the feature x and expects the model's reply.
 static void ask(MLModelRunner &Runner, std::int64_t X) {
   Runner.populateFeatures(std::pair{"x", X});
   Expected<std::int64_t> Reply = Runner.tryEvaluate<std::int64_t>();
@@ -85,8 +85,8 @@ static void ask(MLModelRunner &Runner, std::int64_t X) {
   EXPECT_EQ(*Reply, 2 * X);
 }
 
-/// Asks about the feature x where nobody answers.
-static void askNobody(MLModelRunner &Runner, std::int64_t X) {
+/// Sends the feature x and expects a deferral.
+static void askDeferring(MLModelRunner &Runner, std::int64_t X) {
   Runner.populateFeatures(std::pair{"x", X});
   Expected<bool> Reply = Runner.tryEvaluate<bool>();
   ASSERT_EQ(Reply.code(), ErrorCode::Deferred) << Reply.takeError().str();
@@ -127,7 +127,7 @@ TEST_F(RecordModelRunnerTest, WritesRewards) {
   EXPECT_FALSE(Runner->logOutcome(0.5));
   ask(*Runner, 2);
   EXPECT_FALSE(Runner->logOutcome(7));
-  EXPECT_FALSE(Runner->logOutcome(-1.25)) << "the last word counts";
+  EXPECT_FALSE(Runner->logOutcome(-1.25)) << "the last outcome wins";
   Runner.reset();
   EXPECT_EQ(
       log(),
@@ -147,19 +147,19 @@ TEST_F(RecordModelRunnerTest, WritesWhatTheCompilerDecidedInstead) {
   ask(*Runner, 3);
   EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 100_i64}));
   ask(*Runner, 4);
-  // The same choice in another type.
+  // The same decision in another type.
   EXPECT_FALSE(Runner->logOutcome(std::pair{"out", true}));
   ASSERT_FALSE(Runner->flush());
   EXPECT_THAT(log(), HasSubstr(raw(3_i64, 100_i64) + "\n"));
   EXPECT_THAT(log(), HasSubstr(raw(4_i64, 1_i64) + "\n"));
 }
 
-TEST_F(RecordModelRunnerTest, SkipsWhatNobodyDecided) {
+TEST_F(RecordModelRunnerTest, SkipsRequestsWithoutADecision) {
   auto Runner = record();
-  askNobody(*Runner, 1);
+  askDeferring(*Runner, 1);
   EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", true}));
-  askNobody(*Runner, 2);
-  askNobody(*Runner, 3);
+  askDeferring(*Runner, 2);
+  askDeferring(*Runner, 3);
   EXPECT_FALSE(Runner->flush()) << "the third may still be decided";
   EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", false}));
   Runner.reset();
@@ -168,7 +168,7 @@ TEST_F(RecordModelRunnerTest, SkipsWhatNobodyDecided) {
                               raw(3_i64, false) + "\n"));
 }
 
-TEST_F(RecordModelRunnerTest, EachTypeIsOneThatLLVMKnows) {
+TEST_F(RecordModelRunnerTest, EachTypeMapsToOneOfLLVMs) {
   auto Runner = record();
   for (int I = 0; I < 2; ++I) {
     const float Matrix[] = {1, 2, 3, 4, 5, 6};
@@ -207,13 +207,13 @@ TEST_F(RecordModelRunnerTest, EachTypeIsOneThatLLVMKnows) {
 
 TEST_F(RecordModelRunnerTest, CountsPerContext) {
   auto Runner = record(doubling());
-  Runner->switchContext("nobody asks here");
+  Runner->switchContext("no request here");
   Runner->switchContext("f");
   ask(*Runner, 1);
   ask(*Runner, 2);
   Runner->switchContext("g");
   EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 5_i64}))
-      << "still about the request in f";
+      << "belongs to the request in f";
   ask(*Runner, 3);
   Runner->switchContext("f");
   ask(*Runner, 4);
@@ -229,7 +229,7 @@ TEST_F(RecordModelRunnerTest, CountsPerContext) {
                        "{\"observation\":3}\n" + raw(5_i64, 10_i64) + "\n");
 }
 
-TEST_F(RecordModelRunnerTest, ContextsAreTextWhateverTheCompilerCallsThem) {
+TEST_F(RecordModelRunnerTest, ContextsAreAlwaysValidText) {
   auto Runner = record(doubling());
   Runner->switchContext("\x01_Z\"f\"\\\n");
   ask(*Runner, 1);
@@ -244,7 +244,7 @@ TEST_F(RecordModelRunnerTest, ContextsAreTextWhateverTheCompilerCallsThem) {
   EXPECT_THAT(log(), HasSubstr("{\"context\":\"caf\xEF\xBF\xBD\"}\n"));
 }
 
-TEST_F(RecordModelRunnerTest, TheQuestionIsCopied) {
+TEST_F(RecordModelRunnerTest, TheRequestIsCopied) {
   auto Runner = record();
   auto Data = std::make_unique<std::vector<std::int64_t>>(3, 7);
   Runner->populateFeatures(std::pair{"x", Span<const std::int64_t>(*Data)});
@@ -256,10 +256,11 @@ TEST_F(RecordModelRunnerTest, TheQuestionIsCopied) {
 }
 
 //===----------------------------------------------------------------------===//
-// What does not fit into one log
+// Observations that do not fit the log
 //===----------------------------------------------------------------------===//
 
-/// Asks \p Recorder, which has logged an int64 x, about what \p Populate sets.
+/// The mismatch when \p Recorder, whose log has an int64 x, gets the features
+/// of \p Populate.
 template <typename Function>
 static std::string mismatch(MLModelRunner &Recorder, Function Populate) {
   Populate(Recorder);
@@ -296,13 +297,13 @@ TEST_F(RecordModelRunnerTest, OtherFeaturesAreNamed) {
   EXPECT_THAT(mismatch(*Runner, [](MLModelRunner &) {}),
               HasSubstr("feature 'x': the log has it"));
   EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 1_i64}))
-      << "the compiler's own decision after a failure is no observation";
+      << "after a failure, the compiler's own decision is ignored";
   ask(*Runner, 2);
   Runner.reset();
   EXPECT_EQ(log(), DoublingHeader + std::string("{\"context\":\"\"}\n") +
                        "{\"observation\":0}\n" + raw(1_i64, 2_i64) + "\n" +
                        "{\"observation\":1}\n" + raw(2_i64, 4_i64) + "\n")
-      << "the others are all there";
+      << "no other observation is lost";
 }
 
 TEST_F(RecordModelRunnerTest, TextOfAnotherLengthDoesNotFit) {
@@ -324,11 +325,11 @@ TEST_F(RecordModelRunnerTest, TextOfAnotherLengthDoesNotFit) {
                        "found strings of [1,2] bytes"));
 }
 
-TEST_F(RecordModelRunnerTest, TheFirstDecidedQuestionSetsTheSchema) {
+TEST_F(RecordModelRunnerTest, TheFirstDecidedRequestSetsTheSchema) {
   auto Runner = record();
   Runner->populateFeatures(std::pair{"other", 1.5F});
   EXPECT_EQ(Runner->tryEvaluate<bool>().code(), ErrorCode::Deferred);
-  askNobody(*Runner, 1);
+  askDeferring(*Runner, 1);
   EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", true}));
   Runner.reset();
   EXPECT_THAT(log(), StartsWith(R"({"features":[{"name":"x")"));
@@ -336,9 +337,9 @@ TEST_F(RecordModelRunnerTest, TheFirstDecidedQuestionSetsTheSchema) {
 
 TEST_F(RecordModelRunnerTest, DecisionsMustBeAlike) {
   auto Runner = record();
-  askNobody(*Runner, 1);
+  askDeferring(*Runner, 1);
   EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", true}));
-  askNobody(*Runner, 2);
+  askDeferring(*Runner, 2);
   EXPECT_THAT(Runner->logOutcome(std::pair{"inline", 2}).message(),
               HasSubstr("no value of type bool"));
   EXPECT_THAT(
@@ -360,7 +361,7 @@ TEST_F(RecordModelRunnerTest, AllHaveARewardOrNone) {
   Error E = Without->flush();
   EXPECT_THAT(log(),
               EndsWith("{\"observation\":0}\n" + raw(1_i64, 2_i64) + "\n"))
-      << "what was complete is written all the same";
+      << "complete observations are written";
   EXPECT_EQ(E.code(), ErrorCode::SchemaMismatch);
   EXPECT_EQ(E.message(), "record:" + Path +
                              ": the log's observations have no reward, found a "
@@ -396,7 +397,7 @@ TEST_F(RecordModelRunnerTest, ADecisionIsOneTensor) {
     Runner->populateFeatures(std::pair{"x", 1});
     return Runner->tryEvaluate<Advice>();
   };
-  EXPECT_EQ(Ask()->size(), 2U) << "the answer itself is fine";
+  EXPECT_EQ(Ask()->size(), 2U) << "the reply itself is valid";
   EXPECT_FALSE(Runner->logOutcome(std::pair{"register", 1}));
   EXPECT_EQ(Ask()->size(), 2U);
   Expected<Advice> Next = Ask();
@@ -408,7 +409,7 @@ TEST_F(RecordModelRunnerTest, ADecisionIsOneTensor) {
   EXPECT_THAT(log(), EndsWith("{\"observation\":0}\n" + raw(1, 1) + "\n"));
 }
 
-TEST_F(RecordModelRunnerTest, TheModelsAnswerMayBeAnotherThanTheDecision) {
+TEST_F(RecordModelRunnerTest, TheModelsReplyMayDifferFromTheDecision) {
   auto Runner = record(doubling());
   for (std::int64_t X : {1, 2, 3}) {
     ask(*Runner, X);
@@ -420,12 +421,12 @@ TEST_F(RecordModelRunnerTest, TheModelsAnswerMayBeAnotherThanTheDecision) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               EndsWith("advice 'out': element 0 of int64_t is 8, which is no "
                        "value of type bool\n"))
-      << "the last decision is the model's, and that is another thing";
+      << "the last decision is the model's, of another type";
   EXPECT_THAT(log(),
               EndsWith("{\"observation\":2}\n" + raw(3_i64, true) + "\n"));
 }
 
-TEST_F(RecordModelRunnerTest, AnAnswerOfAnotherTypeIsForgottenWithItsQuestion) {
+TEST_F(RecordModelRunnerTest, AReplyOfAnotherTypeIsForgottenWithItsRequest) {
   auto Runner = record(std::make_unique<FunctionRunner>(
       [](const FeatureSet &Features, Deadline, FeatureSet &Out) {
         Out.set("out", "no bool");
@@ -438,7 +439,7 @@ TEST_F(RecordModelRunnerTest, AnAnswerOfAnotherTypeIsForgottenWithItsQuestion) {
     EXPECT_TRUE(Runner->tryEvaluate<std::string>());
     EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", true}));
   }
-  askNobody(*Runner, 3);
+  askDeferring(*Runner, 3);
   testing::internal::CaptureStderr();
   Runner.reset();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
@@ -454,14 +455,14 @@ TEST_F(RecordModelRunnerTest, OutcomesBelongToARequest) {
   ask(*Runner, 1);
   EXPECT_FALSE(Runner->flush());
   EXPECT_EQ(Runner->logOutcome(1.0).code(), ErrorCode::InvalidArgument)
-      << "what is written is written";
+      << "a written observation cannot change";
 }
 
 //===----------------------------------------------------------------------===//
-// The runner behind it
+// The recorded runner
 //===----------------------------------------------------------------------===//
 
-TEST_F(RecordModelRunnerTest, FailedQuestionsAreNotRecorded) {
+TEST_F(RecordModelRunnerTest, FailedRequestsAreNotRecorded) {
   Error Next;
   auto Runner = record(std::make_unique<FunctionRunner>(
       [&](const FeatureSet &Features, Deadline, FeatureSet &Out) {
@@ -476,7 +477,7 @@ TEST_F(RecordModelRunnerTest, FailedQuestionsAreNotRecorded) {
   EXPECT_EQ(Failed.takeError().str(), "Timeout: no answer");
   EXPECT_THAT(log(),
               EndsWith("{\"observation\":0}\n" + raw(1_i64, 1_i64) + "\n"))
-      << "the caller may be about to end the process";
+      << "a failure flushes, since the caller may end the process";
   EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 5_i64}));
   Next = Error::success();
   Runner->populateFeatures(std::pair{"x", 3_i64});
@@ -522,7 +523,7 @@ TEST_F(RecordModelRunnerTest, AnOldLogIsTruncated) {
   EXPECT_EQ(log(), "");
 }
 
-TEST_F(RecordModelRunnerTest, AFileThatCannotBeAnErrorNamesIt) {
+TEST_F(RecordModelRunnerTest, AnErrorNamesTheFile) {
   auto CreateError = [](std::string Where) {
     Expected<std::unique_ptr<RecordModelRunner>> Made =
         RecordModelRunner::create(std::move(Where),
@@ -539,7 +540,8 @@ TEST_F(RecordModelRunnerTest, AFileThatCannotBeAnErrorNamesIt) {
             "cannot create the log '" + Directory.path() +
                 "': expected a regular file, found a folder");
 
-  // Opening it would wait for a reader, and writing might kill the compiler.
+  // Opening a FIFO would wait for a reader, and writing might kill the
+  // compiler.
   ASSERT_EQ(::mkfifo(Path.c_str(), 0600), 0);
   Error Fifo = CreateError(Path);
   EXPECT_EQ(Fifo.code(), ErrorCode::InvalidArgument);
@@ -558,7 +560,7 @@ TEST_F(RecordModelRunnerTest, TwoRecordersDoNotShareALog) {
   EXPECT_THAT(std::string(Second.message()), HasSubstr("another recorder"));
   EXPECT_EQ(log(), Before);
   First.reset();
-  EXPECT_NE(record(), nullptr) << "the lock goes with the recorder";
+  EXPECT_NE(record(), nullptr) << "the recorder must release the lock";
 }
 
 TEST_F(RecordModelRunnerTest, AFullDiskIsAnError) {
@@ -571,12 +573,12 @@ TEST_F(RecordModelRunnerTest, AFullDiskIsAnError) {
             "cannot write the log '/dev/full': No space left on device");
   Runner->populateFeatures(std::pair{"x", 2_i64});
   EXPECT_EQ(Runner->tryEvaluate<int>().code(), ErrorCode::System)
-      << "and stays one";
+      << "the failure persists";
   EXPECT_EQ(Runner->flush().code(), ErrorCode::System);
 
   testing::internal::CaptureStderr();
   Runner.reset();
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "it has been said";
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "already reported";
 }
 
 TEST_F(RecordModelRunnerTest, AFullDiskIsFoundWhileAsking) {
@@ -592,7 +594,7 @@ TEST_F(RecordModelRunnerTest, AFullDiskIsFoundWhileAsking) {
   EXPECT_LT(Asked, 10'000);
 }
 
-TEST_F(RecordModelRunnerTest, TheDestructorSaysWhatNobodyElseCould) {
+TEST_F(RecordModelRunnerTest, TheDestructorPrintsAnUnreportedError) {
   Path = "/dev/full";
   auto Runner = record(doubling());
   ask(*Runner, 1);
@@ -603,7 +605,7 @@ TEST_F(RecordModelRunnerTest, TheDestructorSaysWhatNobodyElseCould) {
             "'/dev/full': No space left on device\n");
 }
 
-TEST_F(RecordModelRunnerTest, AFullDiskThatAFailureOfTheModelHidIsSaid) {
+TEST_F(RecordModelRunnerTest, TheDestructorPrintsAnErrorHiddenByTheModels) {
   Path = "/dev/full";
   Error Next;
   auto Failing = [&Next](const FeatureSet &, Deadline, FeatureSet &Out) {
@@ -626,7 +628,7 @@ TEST_F(RecordModelRunnerTest, AFullDiskThatAFailureOfTheModelHidIsSaid) {
 TEST_F(RecordModelRunnerTest, AnyRunnerCanBeFlushed) {
   auto None = std::make_unique<NoneModelRunner>();
   EXPECT_FALSE(None->flush());
-  // What decorates a log, or is decorated, has it written.
+  // A decorator around a log, or inside one, flushes it.
   auto Inner = record(doubling());
   FallbackModelRunner Outer(std::move(Inner));
   ask(Outer, 1);
@@ -648,7 +650,7 @@ TEST_F(RecordModelRunnerTest, AChildDoesNotWriteTheParentsLog) {
   auto Runner = record(doubling());
   ask(*Runner, 1);
   ASSERT_FALSE(Runner->flush());
-  ask(*Runner, 2); // Which is not in the file yet.
+  ask(*Runner, 2); // Still buffered.
   Child Forked([&] {
     Runner->populateFeatures(std::pair{"x", 7_i64});
     Error E = Runner->tryEvaluate<int>().takeError();
@@ -661,11 +663,11 @@ TEST_F(RecordModelRunnerTest, AChildDoesNotWriteTheParentsLog) {
     if (Runner->logOutcome(std::pair{"out", 5_i64}).code() !=
         ErrorCode::Unsupported)
       return 2;
-    // What the parent keeps back is the parent's to write.
+    // The parent writes what it has buffered.
     if (Runner->flush())
       return 3;
     Runner.reset();
-    // Another log is a child's own.
+    // A child may write another log.
     Path = Directory.path("child");
     ask(*record(doubling()), 8);
     return 0;
@@ -703,8 +705,8 @@ TEST_F(RecordModelRunnerTest, AChildDoesNotUnlockTheParentsLog) {
 }
 
 namespace {
-/// Files of this process cannot grow beyond \p Bytes, as on a full disk: the
-/// last write that fits is cut short.
+/// Limits the size of this process's files to \p Bytes, like a full disk: the
+/// last write is truncated.
 class FileSizeLimit {
 public:
   explicit FileSizeLimit(rlim_t Bytes) {
@@ -738,7 +740,7 @@ TEST_F(RecordModelRunnerTest, ALogThatIsCutShortEndsWithAWholeObservation) {
 }
 
 namespace {
-/// Answers the features, and remembers nothing.
+/// Replies with the features; keeps no state.
 class Echo final : public MLModelRunner {
 public:
   std::string describe() const override { return "echo"; }

@@ -1,4 +1,4 @@
-//===- RegularFileTest.cpp - Files that can be read to their end ----------===//
+//===- RegularFileTest.cpp - Opening and reading regular files ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -42,14 +42,14 @@ TEST_F(RegularFileTest, ReadsAllOfAFile) {
   }
   EXPECT_EQ(readRegularFile(path("file"), "x", 199'999).takeError().str(),
             "Malformed: x: expected at most 199999 bytes, found more");
-  // It does not say how long it is.
+  // A file that reports size 0.
   Expected<std::string> Status =
       readRegularFile("/proc/self/status", "x", 100'000);
   ASSERT_TRUE(Status) << Status.message();
   EXPECT_NE(Status->find("\nPid:"), std::string::npos);
 }
 
-TEST_F(RegularFileTest, OpensNothingElseAndWaitsForNobody) {
+TEST_F(RegularFileTest, OpensNothingElseAndNeverBlocks) {
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   posix::UniqueFD Socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un Address = {};
@@ -72,7 +72,7 @@ TEST_F(RegularFileTest, OpensNothingElseAndWaitsForNobody) {
             "Success");
 }
 
-TEST_F(RegularFileTest, SaysWhatTheSystemSays) {
+TEST_F(RegularFileTest, ReportsTheSystemsErrors) {
   EXPECT_EQ(failure(path("none")), "System: x: No such file or directory");
   EXPECT_EQ(failure(path(std::string(300, 'a').c_str())),
             "System: x: File name too long");

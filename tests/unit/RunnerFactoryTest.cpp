@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RunnerFactory: the schemes of the library, decorators, and those added to
-/// it.
+/// RunnerFactory: the library's schemes, decorators, and additional schemes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +59,7 @@ TEST(RunnerFactoryTest, MakesEachScheme) {
     EXPECT_EQ((*Runner)->tryEvaluate<int>().code(), ErrorCode::Deferred);
   }
 
-  // It connects at the first request, so there need be nobody.
+  // A pipe connects at the first request, so no model is needed here.
   Expected<std::unique_ptr<MLModelRunner>> Pipe = createModelRunner(
       "pipe:" + Directory.path("p") +
       "?serdes=json&connect=10ms&max-message=1MiB&timeout=20ms");
@@ -70,14 +69,14 @@ TEST(RunnerFactoryTest, MakesEachScheme) {
   EXPECT_EQ((*Pipe)->tryEvaluate<int>().code(), ErrorCode::Timeout);
 }
 
-TEST(RunnerFactoryTest, EverySchemeHasAHelpThatBeginsWithItsName) {
+TEST(RunnerFactoryTest, HelpTextsBeginWithTheirScheme) {
   RunnerFactory Factory;
   EXPECT_GE(Factory.schemes().size(), 4U);
   for (const RunnerFactory::Scheme &S : Factory.schemes())
     EXPECT_EQ(S.Help.find(S.Name), 0U) << S.Name;
 }
 
-TEST(RunnerFactoryTest, UnknownSchemesAreAnsweredWithTheKnownOnes) {
+TEST(RunnerFactoryTest, AnUnknownSchemesErrorNamesTheKnownOnes) {
   EXPECT_EQ(createError("onxx:model.onnx"),
             "model spec 'onxx:model.onnx': unknown scheme 'onxx'; this build "
             "has none, pipe, shm, aot, record, fallback, and there is no "
@@ -167,9 +166,9 @@ TEST(RunnerFactoryTest, ChecksASpecWithoutMakingAnything) {
   EXPECT_THAT(std::string(NoCodec.message()), HasSubstr("yaml"));
 }
 
-/// What a request fails with when nobody is there.
-static std::string nobodyThere(const RunnerFactory &Factory,
-                               const std::string &Spec) {
+/// The error of a request to an absent model.
+static std::string absentModelsError(const RunnerFactory &Factory,
+                                     const std::string &Spec) {
   auto Runner = Factory.create(Spec);
   EXPECT_TRUE(Runner) << Runner.message();
   if (!Runner)
@@ -179,21 +178,21 @@ static std::string nobodyThere(const RunnerFactory &Factory,
   return std::string(Reply.message());
 }
 
-TEST(RunnerFactoryTest, MayHaveAConnectTimeoutOfItsOwn) {
+TEST(RunnerFactoryTest, MayHaveItsOwnConnectTimeout) {
   TemporaryDirectory Directory;
   std::string Pipe = "pipe:" + Directory.path("p");
   RunnerFactory Factory;
   EXPECT_EQ(Factory.connectTimeout(), std::chrono::seconds(30));
   Factory.setConnectTimeout(std::chrono::milliseconds(11));
-  EXPECT_THAT(nobodyThere(Factory, Pipe), HasSubstr("within 11 ms"));
-  EXPECT_THAT(nobodyThere(Factory, "record:" + Directory.path("log") + "|" +
-                                       Pipe + "?serdes=json"),
+  EXPECT_THAT(absentModelsError(Factory, Pipe), HasSubstr("within 11 ms"));
+  EXPECT_THAT(absentModelsError(Factory, "record:" + Directory.path("log") +
+                                             "|" + Pipe + "?serdes=json"),
               HasSubstr("within 11 ms"));
-  EXPECT_THAT(nobodyThere(Factory, Pipe + "?connect=12ms"),
+  EXPECT_THAT(absentModelsError(Factory, Pipe + "?connect=12ms"),
               HasSubstr("within 12 ms"));
 }
 
-TEST(RunnerFactoryTest, TheOutermostTimeoutCounts) {
+TEST(RunnerFactoryTest, TheOutermostTimeoutWins) {
   TemporaryDirectory Directory;
   std::string Record = "record:" + Directory.path("log");
   auto TimeoutOf = [](const std::string &Spec) {
@@ -212,7 +211,7 @@ TEST(RunnerFactoryTest, TheOutermostTimeoutCounts) {
   EXPECT_EQ(TimeoutOf("fallback?timeout=7s|none?timeout=5s"), 7s);
 }
 
-/// A scheme of a compiler's own, as docs/extending.md shows it.
+/// A compiler's own scheme, as in docs/extending.md.
 static RunnerFactory::Scheme thresholdScheme() {
   return {
       "threshold", "threshold:LIMIT: true below it",
@@ -227,14 +226,14 @@ static RunnerFactory::Scheme thresholdScheme() {
       }};
 }
 
-TEST(RunnerFactoryTest, TakesTheChecksOfMoreSchemes) {
+TEST(RunnerFactoryTest, ChecksAdditionalSchemes) {
   RunnerFactory Factory;
   RunnerFactory::Scheme Careless = thresholdScheme();
   Factory.add(Careless);
   EXPECT_FALSE(Factory.check("fallback|threshold:many?x=1"));
   EXPECT_THAT(Factory.check("threshold:5?timeout=soon").str(),
               HasSubstr("a duration"))
-      << "which every scheme has";
+      << "every scheme has a timeout";
 
   RunnerFactory::Scheme Careful = thresholdScheme();
   Careful.Check = [](const ModelSpec &Spec) {
@@ -259,14 +258,14 @@ TEST(RunnerFactoryTest, TakesTheChecksOfMoreSchemes) {
   EXPECT_TRUE(Made);
 }
 
-TEST(RunnerFactoryTest, AComponentThatIsNotInstalledIsNoMistakeInTheSpec) {
-  // Its module does not lie beside this program.
+TEST(RunnerFactoryTest, AMissingComponentIsNotAnInvalidSpec) {
+  // Its module is not installed beside this program.
   Error E = createModelRunner("aoti:model.pt2").takeError();
   EXPECT_EQ(E.code(), ErrorCode::Unsupported);
   EXPECT_THAT(E.message(), HasSubstr("MLBridge-aoti.so"));
 }
 
-TEST(RunnerFactoryTest, TakesMoreSchemes) {
+TEST(RunnerFactoryTest, TakesAdditionalSchemes) {
   RunnerFactory Factory;
   Factory.add(thresholdScheme());
   RunnerFactory Copy = Factory;
@@ -281,7 +280,7 @@ TEST(RunnerFactoryTest, TakesMoreSchemes) {
   EXPECT_THAT(createError(Copy, "threshold:5|none"),
               HasSubstr("stands before"));
   EXPECT_THAT(createError("threshold:5"), HasSubstr("unknown scheme"))
-      << "no other factory knows it";
+      << "other factories do not know it";
 
   std::size_t Before = Factory.schemes().size();
   RunnerFactory::Scheme Replacement = thresholdScheme();

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// A bitstream of another name.
+/// The bitstream under another name.
 class RenamedSerDes final : public BaseSerDes {
 public:
   std::string_view name() const override { return "renamed"; }
@@ -44,7 +44,7 @@ private:
   BitstreamSerDes Inner;
 };
 
-TEST(SerDesFactory, KnowsThoseOfCore) {
+TEST(SerDesFactory, KnowsTheFormatsOfCore) {
   EXPECT_EQ(SerDes::create(SerDes::Kind::Bitstream)->name(), "bitstream");
   EXPECT_EQ(SerDes::create(SerDes::Kind::JSON)->name(), "json");
   SerDesFactory Factory;
@@ -56,7 +56,7 @@ TEST(SerDesFactory, KnowsThoseOfCore) {
   }
 }
 
-TEST(SerDesFactory, NamesThoseThatThereAre) {
+TEST(SerDesFactory, ErrorsNameTheKnownFormats) {
   auto Made = SerDesFactory().create("yaml", SerDes::Side::Compiler);
   EXPECT_EQ(Made.code(), ErrorCode::InvalidArgument);
   EXPECT_EQ(Made.message(),
@@ -72,7 +72,7 @@ TEST(SerDesFactory, LaterOnesReplaceEarlierOnes) {
   EXPECT_EQ(Factory.formats().back().Help, "second");
 }
 
-TEST(SerDesFactory, TellsWhichSideWeAre) {
+TEST(SerDesFactory, PassesTheSide) {
   SerDesFactory Factory;
   std::optional<SerDes::Side> Told;
   Factory.add({"asks", "",
@@ -86,7 +86,7 @@ TEST(SerDesFactory, TellsWhichSideWeAre) {
   EXPECT_EQ(Told, SerDes::Side::Model);
 }
 
-TEST(SerDesFactory, OfARunnerFactoryIsWhatSpecsAreReadBy) {
+TEST(SerDesFactory, OfARunnerFactoryReadsSpecs) {
   RunnerFactory Factory;
   Error Unknown = Factory.check("pipe:x?serdes=renamed");
   EXPECT_EQ(Unknown.code(), ErrorCode::InvalidArgument);
@@ -98,7 +98,7 @@ TEST(SerDesFactory, OfARunnerFactoryIsWhatSpecsAreReadBy) {
               HasSubstr("known: timeout"));
 }
 
-TEST(SerDesFactory, OfAServerIsWhatCompilersMaySpeak) {
+TEST(SerDesFactory, OfAServerReadsHellos) {
   test::TemporaryDirectory Directory;
   std::string Name = Directory.path("model");
   RunnerFactory Factory;

@@ -1,4 +1,4 @@
-//===- SharedRegionTest.cpp - A shared memory, byte for byte ----*- C++ -*-===//
+//===- SharedRegionTest.cpp - The layout of a region ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// One direction of a session in shared memory, against the bytes in
-/// tests/golden: the message of scalars.bin, as request 7.
+/// One direction of a session in shared memory, compared with the bytes in
+/// tests/golden: the message of scalars.bin as request 7.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ constexpr std::size_t HeaderSize = 192;
 constexpr std::size_t FrameStart = HeaderSize + 8;
 constexpr std::size_t Capacity = 4096;
 constexpr std::uint32_t Sequence = 7;
-/// Where the writer's core is, which the golden file has as 0.
+/// The offset of the writer's core, which is 0 in the golden file.
 constexpr std::size_t CoreOffset = 68;
 
 std::string read(const char *Name) {
@@ -44,7 +44,7 @@ std::string read(const char *Name) {
   return {std::istreambuf_iterator<char>(File), {}};
 }
 
-/// What is written, and what is read.
+/// The message that is written and read.
 std::string message() { return read("scalars.bin").substr(8); }
 
 std::string contents(int Descriptor, std::size_t Size) {
@@ -58,7 +58,7 @@ TEST(SharedRegionBytes, AreWritten) {
   ASSERT_TRUE(Region) << Region.takeError().str();
   const std::string Message = message();
   std::memcpy(Region->message(), Message.data(), Message.size());
-  EXPECT_FALSE(Region->post(Message.size(), Sequence)) << "nobody sleeps";
+  EXPECT_FALSE(Region->post(Message.size(), Sequence)) << "no reader sleeps";
 
   std::string Bytes =
       contents(Region->descriptor(), FrameStart + Message.size());

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Signatures that are written by hand, byte for byte: those that TensorFlow
-/// writes are in tests/tensorflow. What is missing or wrong is an error, never
-/// a value that is made up.
+/// Signatures built by hand, byte for byte; tests/tensorflow has those that
+/// TensorFlow writes. A missing or wrong field is an error, never a made-up
+/// value.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,13 +42,13 @@ std::string entry(const std::string &Key, const std::string &Value) {
 
 constexpr std::uint64_t Float = 1, Double = 2, String = 7;
 
-/// A TensorInfo. A number or text that is 0 or empty is not written.
+/// A TensorInfo. Like Protobuf, omits a \p Type of 0 and an empty \p Place.
 std::string info(const std::string &Place, std::uint64_t Type) {
   return (Place.empty() ? "" : bytes(1, Place)) +
          (Type == 0 ? "" : number(2, Type));
 }
 
-/// The signature "serve" of a MetaGraphDef, with one input and \p Outputs.
+/// Reads the signature "serve" of a MetaGraphDef with one input and \p Outputs.
 Expected<Signature>
 read(const std::string &Input,
      const std::string &Outputs = bytes(2, entry("y", info("out:1", Double)))) {
@@ -93,7 +93,7 @@ TEST(SignatureReader, APlaceIsAnOperationAndANumber) {
     EXPECT_EQ(read(info(Place, Float)).code(), ErrorCode::Malformed) << Place;
 }
 
-/// Protobuf hands such fields on, as fields that it does not know.
+/// Protobuf passes such fields on as unknown ones.
 TEST(SignatureReader, SkipsFieldsOfAnotherType) {
   const std::string Skipped = bytes(2, "ab") + number(3, 7) + number(4, 1);
   Expected<Signature> Found = read(info("in:0", Float) + Skipped);

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The value types below FeatureSet and Advice.
+/// The value types that FeatureSet and Advice use.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -56,7 +56,7 @@ TEST(ElementTypeTest, OfEachCxxType) {
   EXPECT_TRUE(hasType<float>(ElementType::Float));
   EXPECT_TRUE(hasType<double>(ElementType::Double));
   EXPECT_TRUE(hasType<bool>(ElementType::Bool));
-  // Where two types of C++ have one size, both have the same ElementType.
+  // C++ types of the same size have the same ElementType.
   EXPECT_TRUE(hasType<long>(ElementType::Int64));
   EXPECT_TRUE(hasType<long long>(ElementType::Int64));
   EXPECT_TRUE(hasType<unsigned long long>(ElementType::UInt64));
@@ -73,7 +73,7 @@ TEST(ShapeTest, NumElements) {
   EXPECT_EQ(Shape({3, 4}).numElements(), 12U);
   EXPECT_EQ(Shape({0}).numElements(), 0U);
   EXPECT_EQ(Shape({Huge, 0}).numElements(), std::nullopt)
-      << "which NumPy would refuse";
+      << "NumPy would refuse this";
   EXPECT_EQ(Shape({0, Most}).numElements(), 0U);
   EXPECT_EQ(Shape({0, Most, 2}).numElements(), std::nullopt);
   EXPECT_EQ(Shape({Huge, Huge}).numElements(), std::nullopt);
@@ -172,12 +172,12 @@ TEST(DeadlineTest, ComesInTime) {
   EXPECT_GT(Later.remaining(), std::chrono::minutes(59));
   EXPECT_TRUE(Later.orEarlier(Now).expired());
   EXPECT_FALSE(Deadline::never().orEarlier(Later).isNever());
-  // What is left is rounded up: a poll must not wake before the deadline.
+  // The remaining time is rounded up: a poll must not wake early.
   EXPECT_EQ(Deadline::in(std::chrono::hours(24 * 365)).pollTimeout(), 1 << 30);
 }
 
 namespace {
-/// Requests an end after it was asked so often.
+/// Requests an interrupt after \p Most queries.
 struct CountedInterrupt final : Interrupt {
   explicit CountedInterrupt(int Most) : Most(Most) {}
   bool isRequested() override { return ++Asked > Most; }
@@ -201,11 +201,11 @@ TEST(DeadlineTest, AnInterruptEndsItEarlier) {
     EXPECT_FALSE(Interrupted.isInterrupted());
     EXPECT_TRUE(Interrupted.expired());
     EXPECT_TRUE(Interrupted.isInterrupted());
-    EXPECT_FALSE(Until.expired()) << "the other has none";
+    EXPECT_FALSE(Until.expired()) << "the original has no interrupt";
   }
 }
 
-TEST(DeadlineTest, AnInterruptStaysWithWhatIsMadeOfADeadline) {
+TEST(DeadlineTest, DerivedDeadlinesKeepTheInterrupt) {
   CountedInterrupt Stop(0);
   Deadline Until = Deadline::in(std::chrono::hours(1)).unless(Stop);
   EXPECT_TRUE(Until.restartedFor(Duration::max()).isInterrupted());
@@ -214,7 +214,7 @@ TEST(DeadlineTest, AnInterruptStaysWithWhatIsMadeOfADeadline) {
   EXPECT_TRUE(Until.nextLook().isInterrupted());
 }
 
-TEST(DeadlineTest, ADeadlineThatIsNearIsNotPutOffByAnInterrupt) {
+TEST(DeadlineTest, AnInterruptDoesNotDelayANearDeadline) {
   CountedInterrupt Stop(1000);
   Deadline Until = Deadline::in(std::chrono::milliseconds(3)).unless(Stop);
   EXPECT_LE(Until.pollTimeout(), 3);

@@ -1,4 +1,4 @@
-//===- WatchdogTest.cpp - Ends evaluations that are late ------------------===//
+//===- WatchdogTest.cpp - Interrupting late evaluations -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -25,7 +25,7 @@ using namespace MLBridge::inprocess;
 using namespace std::chrono_literals;
 
 namespace {
-/// An evaluation that ends by interruption only.
+/// An evaluation that ends only when interrupted.
 struct Endless final : Interruptible {
   void interrupt() override { IsInterrupted = true; }
   void resume() override {
@@ -42,7 +42,7 @@ struct Endless final : Interruptible {
 };
 } // namespace
 
-TEST(Watchdog, InterruptsWhatIsLate) {
+TEST(Watchdog, InterruptsLateEvaluations) {
   Endless Evaluation;
   Watch W(Evaluation);
   for (int Round = 1; Round <= 3; ++Round) {
@@ -52,7 +52,7 @@ TEST(Watchdog, InterruptsWhatIsLate) {
     EXPECT_TRUE(Until.expired());
     EXPECT_TRUE(W.end());
     EXPECT_EQ(Evaluation.Resumed, Round);
-    // What is in time is let be.
+    // Evaluations in time are not interrupted.
     ASSERT_FALSE(W.begin(Deadline::in(1h)));
     EXPECT_FALSE(W.end());
     ASSERT_FALSE(W.begin(Deadline::never()));
@@ -76,7 +76,7 @@ TEST(Watchdog, DoesNotAllocateOnceItRuns) {
   EXPECT_EQ(Counter.count(), 0U);
 }
 
-TEST(Watchdog, ManyWatchesComeAndGo) {
+TEST(Watchdog, ManyShortWatches) {
   std::vector<std::thread> Threads;
   std::atomic<int> Interrupted = 0;
   for (int T = 0; T < 8; ++T)
@@ -97,7 +97,7 @@ TEST(Watchdog, ManyWatchesComeAndGo) {
 }
 
 TEST(Watchdog, EndingAndInterruptingAtOnce) {
-  // Whichever comes first, end() and the target agree.
+  // end() and the target must agree on which came first.
   Endless Evaluation;
   Watch W(Evaluation);
   int Late = 0;
@@ -114,8 +114,8 @@ TEST(Watchdog, EndingAndInterruptingAtOnce) {
   RecordProperty("late", Late);
 }
 
-TEST(Watchdog, AnInterruptionIsOverWhenAnEvaluationHasEnded) {
-  // One that takes its time, during which the evaluation ends.
+TEST(Watchdog, EndWaitsForAnInterruption) {
+  // The interruption is slow; the evaluation ends meanwhile.
   struct Slow final : Interruptible {
     void interrupt() override {
       HasBegun = true;
@@ -134,7 +134,7 @@ TEST(Watchdog, AnInterruptionIsOverWhenAnEvaluationHasEnded) {
   EXPECT_TRUE(Evaluation.WasOver);
 }
 
-TEST(Watchdog, AChildThatTheCLibraryDoesNotSeeLeavesTheParentsAlone) {
+TEST(Watchdog, ARawCloneLeavesTheParentsWatchesAlone) {
   MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   Endless Evaluation;
   auto W = std::make_unique<Watch>(Evaluation);
@@ -144,7 +144,7 @@ TEST(Watchdog, AChildThatTheCLibraryDoesNotSeeLeavesTheParentsAlone) {
       ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
   ASSERT_GE(Pid, 0);
   if (Pid == 0) {
-    // Waiting for the parent's thread would be for ever.
+    // Waiting for the parent's thread would take forever.
     ::alarm(10);
     W.reset();
     ::_exit(0);
@@ -154,7 +154,7 @@ TEST(Watchdog, AChildThatTheCLibraryDoesNotSeeLeavesTheParentsAlone) {
   EXPECT_TRUE(WIFEXITED(Status));
 }
 
-TEST(Watchdog, AChildLeavesTheParentsAlone) {
+TEST(Watchdog, AChildLeavesTheParentsWatchesAlone) {
   MLBRIDGE_SKIP_FORKS_UNDER_TSAN();
   Endless Evaluation;
   auto W = std::make_unique<Watch>(Evaluation);
@@ -162,8 +162,7 @@ TEST(Watchdog, AChildLeavesTheParentsAlone) {
   EXPECT_FALSE(W->end());
   test::Child Forked([&] {
     W.reset();
-    // Due after what the parent's thread looks at next, which this process
-    // does not have.
+    // The parent's thread, which the child lacks, would look only later.
     Watch Own(Evaluation);
     if (Own.begin(Deadline::in(20ms)))
       return 1;

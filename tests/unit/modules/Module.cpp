@@ -1,4 +1,4 @@
-//===- Module.cpp - Modules as others would write them ----------*- C++ -*-===//
+//===- Module.cpp - Modules as others write them ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MLBridge-test.so: `test:NUMBER` answers that number, `test+counted:` how
-/// many runners one factory and its copies have made, and `test+model:FILE` how
-/// many models were loaded when its own was. With WRONG_VERSION it is a module
-/// of another version, with NO_VERSION or NO_RUNNERS one with a null pointer,
-/// with NO_SYMBOL none at all.
+/// MLBridge-test.so: `test:NUMBER` replies that number, `test+counted:` the
+/// number of runners that one factory and its copies have made, and
+/// `test+model:FILE` the number of models loaded so far. WRONG_VERSION makes a
+/// module of another version, NO_VERSION or NO_RUNNERS one with a null pointer,
+/// NO_SYMBOL a library that is not a module.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +50,7 @@ private:
 Expected<std::shared_ptr<const Model>> loadModel(const std::string &File,
                                                  const ModelSpec &) {
   static std::atomic<int> NumLoaded = 0;
-  // Long enough for threads that do not wait to meet.
+  // Long enough for threads to overlap if they did not wait.
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   return std::make_shared<test::FunctionModel>(
       File, std::vector<TensorSpec>{},
