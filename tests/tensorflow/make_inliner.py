@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The demo's inliner as a SavedModel, from models/inlining-imitation.
 
-make_inliner.py weights FILE.npz          by this project's .venv, which has PyTorch
-make_inliner.py model FILE.npz FOLDER     by a Python that has TensorFlow
+make_inliner.py weights FILE.npz          in this project's .venv, which has PyTorch
+make_inliner.py model FILE.npz FOLDER     in a Python that has TensorFlow
 """
 
 import sys
@@ -18,7 +18,7 @@ INSTRUCTION_COST = 5
 
 
 def write_weights(path: Path) -> None:
-    """What `mlbridge_optimizations.inlining.policy.Policy` computes with."""
+    """Writes the weights of `mlbridge_optimizations.inlining.policy.Policy`."""
     sys.path.insert(0, str(ROOT))
     from mlbridge_optimizations.inlining.network import InliningNetwork
 
@@ -31,7 +31,7 @@ def write_weights(path: Path) -> None:
 
 
 def write_model(path: Path, folder: Path) -> None:
-    """The same steps as in the policy, of features int64[1] by name."""
+    """Writes a model with the policy's steps; its inputs are int64[1], by name."""
     import tensorflow as tf
 
     with np.load(path) as arrays:

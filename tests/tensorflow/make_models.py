@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the SavedModels of the tests of TensorFlow, and answers to compare with.
+"""Writes the SavedModels of the TensorFlow tests, and expected outputs.
 
-make_models.py FOLDER BATCH. BATCH is the first dimension of all inputs, which AOT
-compilation wants to be fixed; 0 leaves it free.
+make_models.py FOLDER BATCH. BATCH is the first dimension of all inputs, which must
+be fixed for AOT compilation; 0 leaves it free.
 """
 
 import sys
@@ -18,7 +18,7 @@ import tensorflow as tf
 
 WEIGHTS = np.array([[1], [-2], [3], [-4]], np.float32)
 WIDTHS = (300, 128, 64, 15)
-QUESTIONS = 30
+REQUESTS = 30
 
 
 def save(folder: Path, module: tf.Module, **signatures: Callable[..., Any]) -> None:
@@ -29,7 +29,7 @@ def save(folder: Path, module: tf.Module, **signatures: Callable[..., Any]) -> N
 
 
 def function(*specs: tuple[str, Any, list[int | None]]) -> Callable[..., Any]:
-    """Of tensors with these names, types and shapes."""
+    """Decorates a function of tensors with these names, types and shapes."""
     signature = [tf.TensorSpec(shape, dtype, name) for name, dtype, shape in specs]
     decorate: Callable[..., Any] = tf.function(input_signature=signature)
     return decorate
@@ -48,7 +48,7 @@ def linear(folder: Path, batch: int | None, factor: float = 1) -> None:
 
 
 def two(folder: Path, batch: int | None) -> None:
-    """Several inputs and outputs, and another signature."""
+    """Several inputs and outputs, and a second signature."""
     module = tf.Module()
 
     @function(("a", tf.int64, [batch, 1]), ("b", tf.float32, [batch, 2]))
@@ -65,7 +65,7 @@ def two(folder: Path, batch: int | None) -> None:
 
 
 def network(folder: Path, batch: int | None) -> None:
-    """An MLP; requests and its own answers, float[n, 300] and float[n, 15]."""
+    """An MLP, with requests and expected logits: float[n, 300] and float[n, 15]."""
     random = np.random.default_rng(3)
     module = tf.Module()
     shapes = list(pairwise(WIDTHS))
@@ -91,7 +91,7 @@ def network(folder: Path, batch: int | None) -> None:
         return {"logits": run(x)}
 
     save(folder, module, serving_default=serve)
-    requests = random.normal(size=(QUESTIONS, WIDTHS[0])).astype(np.float32)
+    requests = random.normal(size=(REQUESTS, WIDTHS[0])).astype(np.float32)
     requests.tofile(folder / "requests")
     np.asarray(run(tf.constant(requests))).tofile(folder / "answers")
 
@@ -113,7 +113,7 @@ def loop(folder: Path) -> None:
 
 
 def text(folder: Path) -> None:
-    """An input that no feature can be."""
+    """An input that cannot be a feature."""
     module = tf.Module()
 
     @function(("name", tf.string, [None]))

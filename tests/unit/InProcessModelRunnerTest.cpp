@@ -237,7 +237,7 @@ TEST(InProcessModelRunnerTest, RefusesNaNAndInfinitiesOnDemand) {
   InProcessModelRunner ByOption = runnerOf(echoModel(Specs), Refuse);
   InProcessModelRunner ByModel = runnerOf(echoModel(Specs, Finite));
   InProcessModelRunner Overruled = runnerOf(echoModel(Specs, Finite), Allow);
-  InProcessModelRunner Nobody = runnerOf(echoModel(Specs));
+  InProcessModelRunner Default = runnerOf(echoModel(Specs));
   for (double Bad : {std::nan(""), HUGE_VAL, -HUGE_VAL})
     for (std::size_t At : {0, 7, 98}) {
       std::vector<float> X(99, std::numeric_limits<float>::max());
@@ -260,7 +260,7 @@ TEST(InProcessModelRunnerTest, RefusesNaNAndInfinitiesOnDemand) {
                   "");
         X[At] = static_cast<float>(Bad);
       }
-      for (InProcessModelRunner *Runner : {&Overruled, &Nobody})
+      for (InProcessModelRunner *Runner : {&Overruled, &Default})
         EXPECT_EQ(failure(*Runner, ErrorCode::Success,
                           std::pair{"x", Span<const float>(X)},
                           std::pair{"y", Bad}),

@@ -1,4 +1,4 @@
-//===- added-passes.cpp - A plug-in of somebody else's --------------------===//
+//===- added-passes.cpp - Another plug-in ---------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A plug-in that puts a pass at extension points of each kind. Each says once
-/// where it has run. The one at the end runs one of LLVM's itself.
+/// A plug-in that adds a pass at extension points of each kind. Each pass
+/// prints once where it ran. The last one also runs one of LLVM's passes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ using namespace llvm;
 
 namespace {
 
-/// Runs on anything, changes nothing.
+/// Runs on any IR and changes nothing.
 class AddedPass : public PassInfoMixin<AddedPass> {
 public:
   explicit AddedPass(StringRef Where) : Where(Where) {}
@@ -42,7 +42,7 @@ private:
   bool HasRun = false;
 };
 
-/// Gives each function an attribute, and simplifies it.
+/// Adds an attribute to each function and simplifies the function.
 class LastPass : public PassInfoMixin<LastPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {

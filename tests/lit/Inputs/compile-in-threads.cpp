@@ -8,10 +8,10 @@
 ///
 /// \file
 /// `compile-in-threads PLUGIN THREADS FILE.bc... -- OPTION...` compiles each
-/// file at -Oz with the plug-in: by THREADS threads at a time, each with an
-/// LLVMContext of its own, as a compiler that is a library does; then again one
-/// after another. OPTIONs are LLVM's and the plug-in's. It fails where the two
-/// object files of a file differ, and prints to stdout what it did:
+/// file at -Oz with the plug-in: first in THREADS concurrent threads, each with
+/// its own LLVMContext, like a compiler used as a library; then again one after
+/// another. OPTIONs are LLVM's and the plug-in's. Fails if the two object files
+/// of a file differ. Prints to stdout:
 /// \code
 ///   8 threads compiled 8 files, 0 of them otherwise than one thread alone
 /// \endcode
@@ -65,14 +65,14 @@ int main(int argc, char **argv) {
   Options.insert(Options.end(), argv + std::min(I + 1, argc), argv + argc);
   cl::ParseCommandLineOptions(static_cast<int>(Options.size()), Options.data());
 
-  // The threads come first, so that it is they who load the model.
+  // The threads come first, so that they load the model.
   std::vector<std::string> Together(Files.size());
   std::atomic<std::size_t> Next = 0;
   std::atomic<unsigned> Waiting = NumThreads;
   std::vector<std::thread> Threads;
   for (unsigned T = 0; T < NumThreads; ++T)
     Threads.emplace_back([&] {
-      // All of them at the same moment.
+      // Start all threads at once.
       for (--Waiting; Waiting != 0;)
         std::this_thread::yield();
       for (std::size_t F = Next++; F < Files.size(); F = Next++)

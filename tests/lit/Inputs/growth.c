@@ -1,5 +1,5 @@
-/* -O2 inlines every call, by which the module's IR more than doubles: that is
-   where LLVM stops its ML inliners. */
+/* At -O2 every call is inlined, which more than doubles the module's IR: LLVM
+   stops its ML inliners there. */
 
 typedef unsigned int u32;
 

@@ -7,15 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// `policy-server NAME POLICY -- COMMAND...` serves POLICY at NAME in a process
-/// of its own while COMMAND runs, and exits as COMMAND does. When COMMAND has
-/// ended it prints to stderr:
+/// `policy-server NAME POLICY -- COMMAND...` serves POLICY at NAME in its own
+/// process while COMMAND runs, and exits with COMMAND's status. After COMMAND
+/// has ended, prints to stderr:
 /// \code
 ///   policy-server: sessions=1 requests=12 features=38
 /// \endcode
-/// The policies: `yes`, `no`, `default` (what LLVM itself would do, from the
-/// feature inlining_default), `defer`, `fail` (an error of the model),
-/// `nonsense` (a string), `die-after=N` (`yes` N times, then SIGKILL).
+/// Policies: `yes`, `no`, `default` (LLVM's own decision, from the feature
+/// inlining_default), `defer`, `fail` (an error of the model), `nonsense` (a
+/// string), `die-after=N` (`yes` N times, then SIGKILL).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,15 +42,16 @@ namespace {
 
 constexpr int ServerFailed = 125;
 
-std::optional<std::int64_t> defaultDecision(const ModelServer::Request &Q) {
-  for (const TensorView &Feature : Q.Features)
+std::optional<std::int64_t>
+defaultDecision(const ModelServer::Request &Request) {
+  for (const TensorView &Feature : Request.Features)
     if (Feature.Name == "inlining_default")
       if (auto Values = Feature.as<std::int64_t>())
         return (*Values)[0];
   return std::nullopt;
 }
 
-Error answer(ModelServer &Server, const ModelServer::Request &Q,
+Error answer(ModelServer &Server, const ModelServer::Request &Request,
              std::string_view Policy, FeatureSet &Reply) {
   Reply.clear();
   if (Policy == "defer")
@@ -60,7 +61,7 @@ Error answer(ModelServer &Server, const ModelServer::Request &Q,
   if (Policy == "nonsense") {
     Reply.set("inlining_decision", "perhaps");
   } else if (Policy == "default") {
-    std::optional<std::int64_t> Default = defaultDecision(Q);
+    std::optional<std::int64_t> Default = defaultDecision(Request);
     if (!Default)
       return Server.replyError("there is no feature 'inlining_default'");
     Reply.set("inlining_decision", *Default);
@@ -70,7 +71,7 @@ Error answer(ModelServer &Server, const ModelServer::Request &Q,
   return Server.reply(Reply.tensors());
 }
 
-/// At a name for pipes or, with gRPC, at a spec of its own.
+/// Listens at a pipe name or, with gRPC, at a spec.
 Expected<std::unique_ptr<ModelServer>> listenAt(const char *Name) {
 #ifdef MLBRIDGE_HAS_GRPC
   if (std::string_view(Name).starts_with("grpc")) {
@@ -85,7 +86,7 @@ Expected<std::unique_ptr<ModelServer>> listenAt(const char *Name) {
   return ModelServer::listen(Name);
 }
 
-/// Says on \p Ready that it listens, and ends when \p Lifeline closes.
+/// Writes to \p Ready once it listens; ends when \p Lifeline closes.
 int serve(const char *Name, std::string_view Policy, int Ready, int Lifeline) {
   long LifeTime = -1;
   constexpr std::string_view DieAfter = "die-after=";
@@ -104,18 +105,19 @@ int serve(const char *Name, std::string_view Policy, int Ready, int Lifeline) {
   FeatureSet Reply;
   std::size_t NumFeatures = 0;
   for (;;) {
-    Expected<ModelServer::Request> Q =
+    Expected<ModelServer::Request> Request =
         (*Server)->next(Deadline::in(std::chrono::milliseconds(20)));
-    if (Q) {
+    if (Request) {
       if (LifeTime-- == 0)
         raise(SIGKILL);
-      NumFeatures = Q->Features.size();
-      // An error here is the compiler's affair, which sees the session end.
-      (void)bool(answer(**Server, *Q, Policy, Reply));
+      NumFeatures = Request->Features.size();
+      // Ignore an error: the compiler sees the session end.
+      (void)bool(answer(**Server, *Request, Policy, Reply));
       continue;
     }
-    if (Q.code() != ErrorCode::Timeout) {
-      std::fprintf(stderr, "policy-server: %s\n", Q.takeError().str().c_str());
+    if (Request.code() != ErrorCode::Timeout) {
+      std::fprintf(stderr, "policy-server: %s\n",
+                   Request.takeError().str().c_str());
       return ServerFailed;
     }
     pollfd Parent{Lifeline, POLLIN, 0};

@@ -1,5 +1,5 @@
-/* Functions of growing size, such that -Oz and -O2 inline some and not others,
-   and a checksum to tell whether the program still does what it should. */
+/* Functions of growing size: -Oz and -O2 inline some of them and not others.
+   The checksum tells whether the program still works. */
 
 typedef unsigned int u32;
 

@@ -1,5 +1,5 @@
-/* The stock inliner inlines append into itself: where it calls itself, its
-   first argument is null, and what is left of it is small. */
+/* The stock inliner inlines append into itself: the first argument of the
+   recursive call is null, so the inlined body is small. */
 
 struct Cell {
   struct Cell *Link;

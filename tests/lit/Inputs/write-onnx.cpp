@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// `write-onnx FILE LIMIT [FEATURE]` writes a model of the inliner to FILE: yes
-/// where FEATURE (callee_basic_block_count unless it is said) is below LIMIT.
+/// `write-onnx FILE LIMIT [FEATURE]` writes a model for the inliner to FILE:
+/// yes if FEATURE (default: callee_basic_block_count) is below LIMIT.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- ModelRunnerAdapterTest.cpp - LLVM's face of a runner ---------------===//
+//===- ModelRunnerAdapterTest.cpp - LLVM's interface to a runner ----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelRunnerAdapter as LLVM's own advisors use it, which the inliner does not
-/// in full: evaluate<T>() of every type, and what a failure does there.
+/// ModelRunnerAdapter as LLVM's own advisors use it, which the inliner does
+/// only in part: evaluate<T>() of every type, and its failures.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ using MLBridge::test::FunctionRunner;
 
 namespace {
 
-/// An LLVMContext that keeps its errors instead of ending the process.
+/// An LLVMContext that stores errors instead of ending the process.
 class Context {
 public:
   Context() {
@@ -82,7 +82,7 @@ TEST(ModelRunnerAdapter, LendsItsBuffers) {
   EXPECT_EQ(C.Errors, "");
 }
 
-TEST(ModelRunnerAdapter, AllocatesNothingPerQuestion) {
+TEST(ModelRunnerAdapter, AllocatesNothingOnceWarm) {
   Context C;
   FunctionRunner Runner([](const FeatureSet &Features, Deadline, auto &Out) {
     Out.set("decision", (*Features.find("cost")->as<std::int64_t>())[0] + 1);
@@ -102,7 +102,7 @@ TEST(ModelRunnerAdapter, AllocatesNothingPerQuestion) {
   EXPECT_EQ(Value, 201);
 }
 
-/// The advice comes as an integer, whatever LLVM's tensor is made of.
+/// The reply is an integer, whatever the type of LLVM's advice tensor.
 template <typename T> void expectAdviceOf(int Reply, const char *Failure) {
   Context C;
   FunctionRunner Runner([&](const FeatureSet &, Deadline, auto &Out) {

@@ -1,4 +1,4 @@
-/* What has to be inlined is where a fallback that began too late would show. */
+/* A fallback that starts too late would show in a function to be inlined. */
 static inline __attribute__((always_inline)) int twice(int x) { return x + x; }
 static int sum(const int *p, int n) {
   int s = 0;

@@ -8,7 +8,7 @@
 
 /*!
  * \file
- * A model, linked into a program in C, straight through its descriptor.
+ * A model linked into a C program, called through its descriptor.
  */
 
 #include "several.h"
@@ -34,7 +34,7 @@ int main(void) {
   if (model->abi != MLBRIDGE_AOT_ABI ||
       model->measure(NULL, extents, &bytes) != MLBRIDGE_AOT_OK)
     return 1;
-  /* aligned_alloc is C11's. */
+  /* aligned_alloc would need C11. */
   char *memory = malloc(bytes + MLBRIDGE_AOT_ALIGNMENT);
   if (!memory)
     return 2;

@@ -1,4 +1,4 @@
-//===- Main.cpp - A program with models in it -----------------------------===//
+//===- Main.cpp - A program with linked-in models -------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Asks the models that mlbridge_add_aot_model has put into this program.
+/// Asks the models that mlbridge_add_aot_model linked into this program.
 ///
 //===----------------------------------------------------------------------===//
 

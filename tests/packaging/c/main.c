@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Asks `none`, which must defer, and each spec on the command line, behind
-/// which nobody is, which must be said in time.
+/// Asks `none`, which must defer, and each spec on the command line, which has
+/// no model and must time out.
 ///
 //===----------------------------------------------------------------------===//
 

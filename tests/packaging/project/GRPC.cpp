@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Asks a model behind gRPC that is not there, which must be said in time.
+/// Asks an absent model over gRPC, which must time out.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Asks two models through the installed headers and library: `none`, which
-/// must defer, and a pipe where nobody is, which must say so in time. The
-/// second needs all of the library, its JSON parser too, to be linked.
+/// must defer, and a pipe without a model, which must time out. The pipe needs
+/// the whole library, including its JSON parser, to be linked.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 using namespace MLBridge;
 
-/// Whether asking the model that \p Spec names ends in \p Wanted.
+/// True if asking the model \p Spec gives \p Wanted.
 static bool endsIn(ErrorCode Wanted, std::string_view Spec) {
   Expected<std::unique_ptr<MLModelRunner>> Runner = createModelRunner(Spec);
   if (!Runner) {

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Asks a model whose runtime is not there, which must be said.
+/// Asks a model whose runtime is missing, which must be reported.
 ///
 //===----------------------------------------------------------------------===//
 

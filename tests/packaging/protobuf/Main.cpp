@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes a message of its own by ProtobufSerDes and reads it by protoc's code.
+/// Writes its own message with ProtobufSerDes and reads it with protoc's code.
 ///
 //===----------------------------------------------------------------------===//
 
