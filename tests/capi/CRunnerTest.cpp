@@ -150,7 +150,7 @@ TEST_F(CRunnerTest, AMissingModelIsATimeoutAndFallbackThenDefers) {
   EXPECT_EQ(ask(Fallback, 1, &Found), MLBridgeStatusDeferred);
 }
 
-TEST_F(CRunnerTest, AnAbsentModelIsWaitedForOnce) {
+TEST_F(CRunnerTest, AnAbsentModelIsAwaitedOnce) {
   RunnerHandle Model = makeRunner(spec("pipe", "connect=300ms"));
   const auto Start = std::chrono::steady_clock::now();
   std::int32_t Found = 0;

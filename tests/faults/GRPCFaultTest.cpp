@@ -134,7 +134,7 @@ TEST_F(GRPCFault, TheModelMayStartLater) {
   ::close(Ends[1]);
 }
 
-TEST_F(GRPCFault, AReplyThatComesTwiceAnswersNoOtherRequest) {
+TEST_F(GRPCFault, ADuplicateReplyAnswersNoOtherRequest) {
   TwiceServer Model("{\"out\":1}");
   connectTo(Model.spec() + "?serdes=json&connect=10s&timeout=5s");
   Expected<int> First = ask<int>(1);

@@ -85,7 +85,7 @@ TEST(GRPCRequestQueue, QueuesShareOneDoorbell) {
   };
   for (RequestQueue *Queue : {&First, &Second}) {
     ASSERT_TRUE(Queue->put(anyCall()).ok());
-    EXPECT_FALSE(Rings()) << "nobody sleeps";
+    EXPECT_FALSE(Rings()) << "no queue sleeps";
     First.setSleeping(true);
     Second.setSleeping(true);
     ASSERT_TRUE(Queue->put(anyCall()).ok());

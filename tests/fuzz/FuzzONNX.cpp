@@ -37,7 +37,7 @@ using namespace ::fuzz::onnx;
 // Properties
 //===----------------------------------------------------------------------===//
 
-/// Merges through an in-memory file, because mergeInputs() takes a path.
+/// Merges through an in-memory file, because mergeInputs() reads files.
 static std::optional<MergedModel> merge(std::string_view Bytes) {
   static const posix::UniqueFD FD(::memfd_create("model", MFD_CLOEXEC));
   static const std::string Path = "/proc/self/fd/" + std::to_string(FD.get());

@@ -307,8 +307,8 @@ def test_by_eight_threads_of_one_process(
     options = (f"-mlbridge-inliner={spec}", "-mlbridge-on-error=fatal")
     said, _ = run([tool, plugin, "8", *bitcode, "--", *options])
     assert said.decode() == (
-        f"8 threads compiled {len(bitcode)} files, 0 of them otherwise than one thread "
-        "alone\n"
+        f"8 threads compiled {len(bitcode)} files, "
+        "0 of them differently from one thread\n"
     )
 
 

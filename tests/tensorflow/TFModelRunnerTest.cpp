@@ -223,7 +223,7 @@ TEST_F(TFModelRunnerTest, IsASpec) {
 /// the compiler's LLVM.
 TEST_F(TFModelRunnerTest, LivesBesideACompilersLLVM) {
   if (!*MLBRIDGE_TEST_LLVM)
-    GTEST_SKIP() << "there is no libLLVM.so here";
+    GTEST_SKIP() << "libLLVM.so is not installed";
   ASSERT_TRUE(::dlopen(MLBRIDGE_TEST_LLVM, RTLD_NOW | RTLD_GLOBAL))
       << ::dlerror();
   TFModelRunner Runner(model("linear"), {}, options());
@@ -293,7 +293,7 @@ TEST_F(TFModelRunnerTest, RunnersOfTheModuleShareAModel) {
 }
 
 //===----------------------------------------------------------------------===//
-// What goes wrong
+// Failures
 //===----------------------------------------------------------------------===//
 
 TEST_F(TFModelRunnerTest, NoSuchFolder) {

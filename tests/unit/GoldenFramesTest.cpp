@@ -238,7 +238,7 @@ const char *const Formats[] = {
 /// A frame and its format.
 using Parameters = std::tuple<Frame, const char *>;
 
-/// Found by GoogleTest.
+/// Prints a frame in the messages of GoogleTest.
 std::ostream &operator<<(std::ostream &Out, const Frame &F) {
   return Out << F.Name;
 }

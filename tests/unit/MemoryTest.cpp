@@ -34,8 +34,8 @@
 using namespace MLBridge;
 using namespace MLBridge::test;
 
-/// Calls \p Round once for each of its allocations, which then fails, and \p
-/// Check after each call.
+/// Calls \p Round once for each of its allocations, which then fails, and
+/// \p Check after each call.
 template <typename Function, typename Checking>
 static void withEachFailure(Function Round, Checking Check) {
   if (!AllocationFailure::isPossible())

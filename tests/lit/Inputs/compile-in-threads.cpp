@@ -13,7 +13,7 @@
 /// another. OPTIONs are LLVM's and the plug-in's. Fails if the two object files
 /// of a file differ. Prints to stdout:
 /// \code
-///   8 threads compiled 8 files, 0 of them otherwise than one thread alone
+///   8 threads compiled 8 files, 0 of them differently from one thread
 /// \endcode
 ///
 //===----------------------------------------------------------------------===//
@@ -84,10 +84,10 @@ int main(int argc, char **argv) {
   unsigned NumDifferent = 0;
   for (std::size_t F = 0; F < Files.size(); ++F)
     if (compile(Files[F], *Plugin) != Together[F]) {
-      errs() << Files[F] << ": another object file\n";
+      errs() << Files[F] << ": the object files differ\n";
       ++NumDifferent;
     }
   outs() << NumThreads << " threads compiled " << Files.size() << " files, "
-         << NumDifferent << " of them otherwise than one thread alone\n";
+         << NumDifferent << " of them differently from one thread\n";
   return NumDifferent == 0 ? 0 : 1;
 }
