@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The environment of docs/c-api.md: the actions are the unroll factors of
-/// three loops, which must be positive. tests/python/test_c_environment.py
-/// trains on it.
+/// The environment of docs/c-api.md: three loops, each of which is unrolled by
+/// a positive factor. tests/python/test_envs.py trains on it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +39,7 @@ static MLBridgeStatus step(void *User, MLBridgeEnvironmentRef Env,
   if (Status != MLBridgeStatusSuccess)
     return Status;
   if (Unroll < 1)
-    return mlbridgeFail(MLBridgeStatusModel, "expected a positive factor");
+    return mlbridgeFail(MLBridgeStatusModel, "no loop unrolls so far");
   Self->Last = Unroll;
   if (--Self->Left == 0)
     mlbridgeSetDone(Env);

@@ -76,7 +76,7 @@ TEST(RunnerFactoryTest, HelpTextsBeginWithTheirScheme) {
     EXPECT_EQ(S.Help.find(S.Name), 0U) << S.Name;
 }
 
-TEST(RunnerFactoryTest, AnUnknownSchemesErrorNamesTheKnownOnes) {
+TEST(RunnerFactoryTest, UnknownSchemesAreAnsweredWithTheKnownOnes) {
   EXPECT_EQ(createError("onxx:model.onnx"),
             "model spec 'onxx:model.onnx': unknown scheme 'onxx'; this build "
             "has none, pipe, shm, aot, record, fallback, and there is no "
