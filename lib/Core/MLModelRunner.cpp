@@ -1,4 +1,4 @@
-//===- MLModelRunner.cpp - A request to a model --------------------------===//
+//===- MLModelRunner.cpp - A request to a model ---------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What all runners share: asking, failing, and the defaults of what they need
-/// not override.
+/// What all runners share: requests, fatal errors, and default implementations.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -1,5 +1,4 @@
-//===- GRPCAcceptQueue.cpp - From calls to sessions
-//-----------------------------===//
+//===- GRPCAcceptQueue.cpp - From calls to sessions -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

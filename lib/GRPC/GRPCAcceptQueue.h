@@ -1,5 +1,4 @@
-//===- GRPCAcceptQueue.h - From calls to sessions ---------------------*- C++
-//-*-===//
+//===- GRPCAcceptQueue.h - From calls to sessions ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

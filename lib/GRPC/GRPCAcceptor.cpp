@@ -1,4 +1,4 @@
-//===- GRPCAcceptor.cpp - Connections for a gRPC server ---------*- C++ -*-===//
+//===- GRPCAcceptor.cpp - Connections for a gRPC server -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

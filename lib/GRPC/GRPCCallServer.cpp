@@ -1,5 +1,4 @@
-//===- GRPCCallServer.cpp - A gRPC server and its thread
-//--------------------===//
+//===- GRPCCallServer.cpp - A gRPC server and its thread ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

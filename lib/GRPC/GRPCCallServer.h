@@ -1,5 +1,4 @@
-//===- GRPCCallServer.h - A gRPC server and its thread ------------*- C++
-//-*-===//
+//===- GRPCCallServer.h - A gRPC server and its thread ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

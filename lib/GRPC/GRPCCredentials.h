@@ -1,4 +1,4 @@
-//===- GRPCCredentials.h - The two ends of a TLS connection ---------------===//
+//===- GRPCCredentials.h - The two ends of a TLS connection -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

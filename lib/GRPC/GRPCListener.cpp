@@ -1,5 +1,4 @@
-//===- GRPCListener.cpp - Where compilers arrive by gRPC
-//----------------------===//
+//===- GRPCListener.cpp - Where compilers arrive by gRPC ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

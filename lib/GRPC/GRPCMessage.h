@@ -1,4 +1,4 @@
-//===- GRPCMessage.h - Messages in gRPC's buffers -------------------------===//
+//===- GRPCMessage.h - Messages in gRPC's buffers ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

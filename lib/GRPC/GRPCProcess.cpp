@@ -1,4 +1,4 @@
-//===- GRPCProcess.cpp - Whether gRPC works in this process -----*- C++ -*-===//
+//===- GRPCProcess.cpp - Whether gRPC works in this process ---------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

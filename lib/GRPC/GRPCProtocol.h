@@ -1,4 +1,4 @@
-//===- GRPCProtocol.h - What our two sides say by gRPC --------------------===//
+//===- GRPCProtocol.h - What our two sides say by gRPC ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

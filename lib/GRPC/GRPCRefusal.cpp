@@ -1,4 +1,4 @@
-//===- GRPCRefusal.cpp - Connections that there is no room for --*- C++ -*-===//
+//===- GRPCRefusal.cpp - Connections that there is no room for ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- GRPCStatus.h - What a call's status means --------------------------===//
+//===- GRPCStatus.h - What a call's status means ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- InterProcessModelRunner.cpp - A model in another process -*- C++ -*-===//
+//===- InterProcessModelRunner.cpp - A model in another process -----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- RecordModelRunner.cpp - A log of requests and decisions -----------===//
+//===- RecordModelRunner.cpp - A log of requests and decisions ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

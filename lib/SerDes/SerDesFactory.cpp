@@ -18,7 +18,7 @@ using namespace MLBridge;
 SerDesFactory::SerDesFactory() {
   add<BitstreamSerDes>("bitstream",
                        "a line of JSON and the tensors' bytes: the fastest");
-  add<JSONSerDes>("json", "one JSON object, to be read by people too");
+  add<JSONSerDes>("json", "one JSON object, readable by people too");
 }
 
 void SerDesFactory::add(Format NewFormat) {

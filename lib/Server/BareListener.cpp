@@ -1,5 +1,4 @@
-//===- BareListener.cpp - Where foreign compilers arrive ------------*- C++
-//-*-===//
+//===- BareListener.cpp - Where foreign compilers arrive ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- BareListener.h - Where foreign compilers arrive --------------*- C++
-//-*-===//
+//===- BareListener.h - Where foreign compilers arrive ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- LocalListener.cpp - Where compilers of this machine arrive ---*- C++
-//-*-===//
+//===- LocalListener.cpp - Where compilers of this machine arrive ---------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ModelServer.cpp - The model's side of a session ----------*- C++ -*-===//
+//===- ModelServer.cpp - The model's side of a session --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

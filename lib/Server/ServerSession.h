@@ -1,4 +1,4 @@
-//===- ServerSession.h - One compiler, as the model side sees it *- C++ -*-===//
+//===- ServerSession.h - One compiler, as the model side sees it -*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- SessionTable.h - From a listener to the sessions ----------------*- C++
-//-*-===//
+//===- SessionTable.h - From a listener to the sessions ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- BarePipes.cpp - NAME.in and NAME.out, for foreign peers --*- C++ -*-===//
+//===- BarePipes.cpp - NAME.in and NAME.out, for foreign peers ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

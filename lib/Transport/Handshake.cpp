@@ -1,4 +1,4 @@
-//===- Handshake.cpp - How two sides begin a session -----*- C++ -*-===//
+//===- Handshake.cpp - How two sides begin a session ----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- PipeTransport.cpp - The compiler's end of a pipe session -*- C++ -*-===//
+//===- PipeTransport.cpp - The compiler's end of a pipe session -----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

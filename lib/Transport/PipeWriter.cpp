@@ -1,4 +1,4 @@
-//===- PipeWriter.cpp - Bytes into a pipe -----------------------*- C++ -*-===//
+//===- PipeWriter.cpp - Bytes into a pipe ---------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- UnixListener.cpp - A Unix socket that listens ------------*- C++ -*-===//
+//===- UnixListener.cpp - A Unix socket that listens ----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -401,7 +401,7 @@ TEST(ProtobufSerDes, RefusesNames) {
   Filled Twice("x");
   Twice->add_ints(1);
   *Twice.Whole.add_tensors() = Twice.Whole.tensors(0);
-  expectRefused(Twice, ErrorCode::Malformed, "'x': is there twice");
+  expectRefused(Twice, ErrorCode::Malformed, "'x': appears twice");
   Filled Unnamed("");
   Unnamed->add_ints(1);
   expectRefused(Unnamed, ErrorCode::Malformed, "empty name");

@@ -340,7 +340,7 @@ TEST_F(RecordModelRunnerTest, DecisionsMustBeAlike) {
   EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", true}));
   askNobody(*Runner, 2);
   EXPECT_THAT(Runner->logOutcome(std::pair{"inline", 2}).message(),
-              HasSubstr("no value of type bool"));
+              HasSubstr("bool cannot represent"));
   EXPECT_THAT(
       Runner->logOutcome(std::pair{"inline", std::vector<bool>(2)}).message(),
       HasSubstr("the log has bool[1], found bool[2]"));
@@ -418,8 +418,8 @@ TEST_F(RecordModelRunnerTest, TheModelsAnswerMayBeAnotherThanTheDecision) {
   testing::internal::CaptureStderr();
   Runner.reset();
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              EndsWith("advice 'out': element 0 of int64_t is 8, which is no "
-                       "value of type bool\n"))
+              EndsWith("advice 'out': element 0 of int64_t is 8, which bool "
+                       "cannot represent\n"))
       << "the last decision is the model's, and that is another thing";
   EXPECT_THAT(log(),
               EndsWith("{\"observation\":2}\n" + raw(3_i64, true) + "\n"));

@@ -1,4 +1,4 @@
-//===- RunnerModule.h - Schemes in a library of their own -------*- C++ -*-===//
+//===- RunnerModule.h - Schemes in a shared library -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,16 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RunnerModule: what a shared library exports to bring schemes with it that a
-/// compiler was not built with. A spec `tvm:...` that no built-in scheme
-/// matches has MLBridge-tvm.so loaded (`grpc+unix:` has MLBridge-grpc.so), in
-/// compilers, in C and in Python alike: a runtime of a hundred megabytes is in
-/// no process that does not ask for it, and a plug-in needs no new build for a
-/// new runtime.
+/// RunnerModule: the symbol with which a shared library adds schemes to
+/// compilers that were built without them. A spec `tvm:...` that matches no
+/// built-in scheme loads MLBridge-tvm.so (`grpc+unix:` loads MLBridge-grpc.so),
+/// from C++, C and Python. So only processes that use a large runtime load it,
+/// and a plug-in need not be rebuilt for a new runtime.
 ///
-/// The file is looked for in the folder that the environment's MLBRIDGE_MODULES
-/// names, then beside the library, plug-in or program that this library is
-/// linked into, then wherever the dynamic linker looks.
+/// The module is searched for in the folder named by the environment variable
+/// MLBRIDGE_MODULES, then beside the library, plug-in or program that this
+/// library is linked into, then on the dynamic linker's search path.
 /// \code
 ///   static void addRunners(RunnerFactory &Factory) { addTVM(Factory); }
 ///   MLBRIDGE_RUNNER_MODULE(addRunners, nullptr)
@@ -34,21 +33,20 @@ namespace MLBridge {
 class EnvironmentServer;
 class RunnerFactory;
 
-/// C++ objects go through these functions, so both sides must be of one
-/// version, and of one standard library.
+/// These functions take C++ objects, so both sides must have the same version
+/// and use the same standard library.
 struct RunnerModule {
   /// First, and a C string, so that every version can read it.
   const char *Version;
-  /// Adds the schemes for runners. Called once for each factory that is not a
-  /// copy of another.
+  /// Adds schemes of runners. Called once for each factory that is not a copy.
   void (*AddRunners)(RunnerFactory &);
-  /// Adds those by which trainers are met; null where there are none.
+  /// Adds schemes for trainers; null if the module has none.
   void (*AddTraining)(EnvironmentServer &);
 };
 
 } // namespace MLBridge
 
-/// Exports the module. Once a library.
+/// Exports the module. Use once per library.
 #define MLBRIDGE_RUNNER_MODULE(AddRunners, AddTraining)                        \
   extern "C" __attribute__((visibility("default")))                            \
   const MLBridge::RunnerModule MLBridgeRunnerModule = {                        \
