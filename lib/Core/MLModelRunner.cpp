@@ -54,10 +54,13 @@ Error MLModelRunner::withName(const Error &E) const {
 }
 
 void MLModelRunner::fail(const Error &E) const {
+  // Some errors, such as those of convert(), begin with the runner's name.
+  const std::string Name = describe() + ": ";
   if (OnError)
     OnError(E);
   else
-    std::fprintf(stderr, "error: %s: %s\n", describe().c_str(),
+    std::fprintf(stderr, "error: %s%s\n",
+                 E.message().starts_with(Name) ? "" : Name.c_str(),
                  E.str().c_str());
   std::exit(1);
 }

@@ -15,7 +15,8 @@ using namespace MLBridge;
 std::string detail::misfit(const Shape &Dims, std::size_t Elements) {
   std::optional<std::size_t> Needed = Dims.numElements();
   if (!Needed)
-    return "shape " + Dims.str() + " has no number of elements";
+    return "shape " + Dims.str() +
+           " has a negative extent or too many elements";
   if (*Needed == Elements)
     return {};
   return "shape " + Dims.str() + " needs " + std::to_string(*Needed) +

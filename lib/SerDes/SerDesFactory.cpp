@@ -33,7 +33,6 @@ SerDesFactory::create(std::string_view Name, SerDes::Side Our) const {
       return F.Make(Our);
     Known += (Known.empty() ? "" : ", ") + F.Name;
   }
-  return Error(ErrorCode::InvalidArgument, "unknown SerDes " +
-                                               serdes::quoted(Name) +
-                                               "; there are: " + Known);
+  return Error(ErrorCode::InvalidArgument,
+               "unknown SerDes " + serdes::quoted(Name) + "; known: " + Known);
 }

@@ -36,7 +36,7 @@ static bool sleepAt(const RequestQueueOwner &Owner, RequestQueue &Box) {
   const int Ready = ::poll(&FD, 1, IsQuiet ? 10'000 : 0);
   Box.setSleeping(false);
   if (FD.revents != 0)
-    Owner.hearRings();
+    Owner.clearDoorbell();
   return Ready > 0 || !IsQuiet;
 }
 
@@ -91,7 +91,7 @@ TEST(GRPCRequestQueue, ManyShareOneDoorbell) {
     Second.setSleeping(true);
     ASSERT_TRUE(Box->put(anyCall()).ok());
     EXPECT_TRUE(Rings());
-    Owner->hearRings();
+    Owner->clearDoorbell();
     EXPECT_FALSE(Rings());
     First.setSleeping(false);
     Second.setSleeping(false);

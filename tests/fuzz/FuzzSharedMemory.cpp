@@ -629,7 +629,7 @@ bool Compiler::decode(std::string_view Sent) {
     Disarmed Here;
     test::Message Copy(Sent);
     std::unique_ptr<BaseSerDes> Fresh = SerDes::create(Format);
-    Result Again = Fresh->deserializeQuestion(Copy.bytes());
+    Result Again = Fresh->deserializeRequest(Copy.bytes());
     require(bool(Again), "a private copy can be read", Again.message());
     const std::string Changed = test::difference(*Again, Q->Features);
     require(Changed.empty(), "a private copy has the same tensors", Changed);
@@ -666,7 +666,7 @@ bool Compiler::answer(Span<const TensorView> Tensors) {
   Disarmed Here;
   test::Message Copy(Replies.read(MessageAt, Length));
   std::unique_ptr<BaseSerDes> Reader = SerDes::create(Format);
-  Result Read = Reader->deserializeQuestion(Copy.bytes());
+  Result Read = Reader->deserializeRequest(Copy.bytes());
   require(bool(Read), "an answer can be read", Read.message());
   const std::string Changed = test::difference(Tensors, *Read);
   require(Changed.empty(), "an answer has the model's tensors", Changed);

@@ -221,8 +221,8 @@ TEST(FeatureSetTest, AShapeMustFitItsData) {
   F.clear();
   EXPECT_FALSE(F.error());
   F.set("later", TensorRef(Data, {-1, 10}));
-  EXPECT_EQ(F.error().message(),
-            "feature 'later': shape [-1,10] has no number of elements");
+  EXPECT_EQ(F.error().message(), "feature 'later': shape [-1,10] has a "
+                                 "negative extent or too many elements");
 }
 
 TEST(FeatureSetTest, CopiedViewsOutliveWhatTheyViewed) {

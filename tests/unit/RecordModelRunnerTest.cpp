@@ -294,7 +294,7 @@ TEST_F(RecordModelRunnerTest, OtherFeaturesAreNamed) {
                        }),
               HasSubstr("feature 'y': expected the log's 1 features"));
   EXPECT_THAT(mismatch(*Runner, [](MLModelRunner &) {}),
-              HasSubstr("feature 'x': the log has it"));
+              HasSubstr("feature 'x': expected by the log, but missing"));
   EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 1_i64}))
       << "the compiler's own decision after a failure is no observation";
   ask(*Runner, 2);
@@ -655,8 +655,8 @@ TEST_F(RecordModelRunnerTest, AChildDoesNotWriteTheParentsLog) {
     if (E.code() != ErrorCode::Unsupported ||
         E.message() != "record:" + Path +
                            ": this process was forked from the one that "
-                           "writes this log, and cannot write it too; make a "
-                           "runner after the fork, with another log")
+                           "writes this log and cannot write it too; create a "
+                           "runner with another log after the fork")
       return 1;
     if (Runner->logOutcome(std::pair{"out", 5_i64}).code() !=
         ErrorCode::Unsupported)
