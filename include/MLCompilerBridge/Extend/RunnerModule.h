@@ -7,15 +7,17 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RunnerModule: the symbol with which a shared library adds schemes to
-/// compilers that were built without them. A spec `tvm:...` that matches no
-/// built-in scheme loads MLBridge-tvm.so (`grpc+unix:` loads MLBridge-grpc.so),
-/// from C++, C and Python. So only processes that use a large runtime load it,
-/// and a plug-in need not be rebuilt for a new runtime.
+/// RunnerModule: what a shared library exports to add schemes to compilers that
+/// were built without them. A spec `tvm:...` that matches no built-in scheme
+/// loads MLBridge-tvm.so (`grpc+unix:` loads MLBridge-grpc.so), in compilers,
+/// in C and in Python. So a runtime of a hundred megabytes is loaded only on
+/// request, and a plug-in need not be rebuilt for a new runtime.
 ///
-/// The module is searched for in the folder named by the environment variable
-/// MLBRIDGE_MODULES, then beside the library, plug-in or program that this
-/// library is linked into, then on the dynamic linker's search path.
+/// The file is searched for in this order: in the folder that the environment
+/// variable MLBRIDGE_MODULES names; in the folder of the library, plug-in or
+/// program that contains this library; in the installation's library folder,
+/// first relative to that folder, then at the prefix that this library was
+/// configured with; and wherever the dynamic linker searches.
 /// \code
 ///   static void addRunners(RunnerFactory &Factory) { addTVM(Factory); }
 ///   MLBRIDGE_RUNNER_MODULE(addRunners, nullptr)
@@ -33,20 +35,21 @@ namespace MLBridge {
 class EnvironmentServer;
 class RunnerFactory;
 
-/// These functions take C++ objects, so both sides must have the same version
-/// and use the same standard library.
+/// C++ objects pass through these functions, so both sides must have the same
+/// version of this library and the same standard library.
 struct RunnerModule {
-  /// First, and a C string, so that every version can read it.
+  /// The first member, and a C string, so that every version can read it.
   const char *Version;
-  /// Adds schemes of runners. Called once for each factory that is not a copy.
+  /// Adds the schemes for runners. Called once for each factory that is not a
+  /// copy.
   void (*AddRunners)(RunnerFactory &);
-  /// Adds schemes for trainers; null if the module has none.
+  /// Adds the schemes for trainers; null if there are none.
   void (*AddTraining)(EnvironmentServer &);
 };
 
 } // namespace MLBridge
 
-/// Exports the module. Use once per library.
+/// Exports the module. Use it once in a library.
 #define MLBRIDGE_RUNNER_MODULE(AddRunners, AddTraining)                        \
   extern "C" __attribute__((visibility("default")))                            \
   const MLBridge::RunnerModule MLBridgeRunnerModule = {                        \
