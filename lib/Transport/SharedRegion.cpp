@@ -117,9 +117,7 @@ Expected<SharedRegion> SharedRegion::open(UniqueFD Memory,
   if (Found < 0 || !(Found & F_SEAL_SHRINK))
     return Wrong("can still shrink: expected a sealed memfd");
   if (Size < sizeof(Words))
-    return Wrong("has " + std::to_string(Size) +
-                 " bytes, expected at "
-                 "least " +
+    return Wrong("has " + std::to_string(Size) + " bytes, expected at least " +
                  std::to_string(sizeof(Words)));
   Expected<std::shared_ptr<Mapping>> Held =
       Mapping::make(std::move(Memory), Size);
