@@ -1,4 +1,5 @@
-//===- AOTModel.h - Moved, until 1.0 ----------------------------*- C++ -*-===//
+//===- AOTModel.h - Forwards until 1.0 ----------------------------*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Advice.h - What a model answers --------------------------*- C++ -*-===//
+//===- Advice.h - A model's reply -------------------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,13 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Advice: the named tensors of one answer, and the conversions from a tensor
-/// to the C++ type that a pass wants.
+/// Advice: the named tensors of one reply, and the conversions from a tensor
+/// to the C++ type that a pass requests.
 ///
-/// **Conversions.** A conversion is made when it keeps the value: an int64 5
-/// is a fine int, 300 is no int8_t, 1.0 is a fine int, 0.5 is not. The one
-/// rounding allowed is from double to float. Everything else is a
-/// SchemaMismatch, never a made-up value.
+/// **Conversions** preserve the value: an int64_t 5 and a double 1.0 convert to
+/// int; 300 does not fit int8_t, and 0.5 does not convert to int. Only double
+/// to float may round. Any other change of value is a SchemaMismatch.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,24 +27,25 @@
 
 namespace MLBridge {
 
-/// What a caller of evaluate<T> expects, so that runners and peers that cannot
-/// tell from the bytes alone (raw replies, JSON numbers) can.
+/// What a caller of evaluate<T> expects. Runners and peers need it where the
+/// bytes alone do not tell the type (raw replies, JSON numbers).
 struct AdviceSpec {
   enum class Form : std::uint8_t {
-    Any,    ///< T is Advice: whatever the model answers.
+    Any,    ///< T is Advice: accept any reply.
     Scalar, ///< One element.
     List,   ///< Any number of elements.
   };
   Form Wanted = Form::Any;
-  /// Unless the form is Any.
+  /// Ignored if the form is Any.
   ElementType Type = ElementType::UInt8;
 
   static AdviceSpec any() { return {}; }
   template <typename T> static constexpr AdviceSpec of();
 };
 
-/// The answer to one request: one tensor or several by name, as views that
-/// are valid until the runner that gave them is asked again. \see MLModelRunner
+/// The reply to one request: one tensor, or several by name. The views are
+/// valid until the next request to the runner that returned them. \see
+/// MLModelRunner
 class Advice {
 public:
   Advice() = default;
@@ -53,19 +53,23 @@ public:
 
   Span<const TensorView> tensors() const { return Tensors; }
   std::size_t size() const { return Tensors.size(); }
-  /// The output of that name, or null.
+  /// The output called \p Name, or null.
   const TensorView *find(std::string_view Name) const;
 
-  /// The only output, or the one called "out", as T. T is a number, bool or
+  /// The only output, or the one called "out", as T: a number, bool or
   /// std::string, a std::vector of one of those, a Span<const Number> (a view
-  /// in place, of exactly that type) or Advice.
+  /// in place, of exactly that type) or Advice. Errors: see only(); Malformed
+  /// for a bool that is neither 0 nor 1; SchemaMismatch if the value does not
+  /// convert.
   template <typename T> Expected<T> get() const;
-  /// The output \p Name as T.
+  /// The output \p Name as T. Errors: as get() and named().
   template <typename T> Expected<T> get(std::string_view Name) const;
 
-  /// The only output, or the one called "out".
+  /// The only output, or the one called "out"; otherwise a SchemaMismatch that
+  /// lists the outputs.
   Expected<const TensorView *> only() const;
-  /// As find(), but none is a SchemaMismatch that lists those there are.
+  /// Like find(), but a missing output is a SchemaMismatch that lists the
+  /// outputs.
   Expected<const TensorView *> named(std::string_view Name) const;
 
 private:
@@ -74,8 +78,8 @@ private:
 
 namespace detail {
 
-/// Writes \p Tensor's elements, converted, to \p Out, which has room for
-/// Tensor.numElements() elements of type \p To.
+/// Converts \p Tensor's elements to \p To and writes them to \p Out, which has
+/// room for Tensor.numElements() elements of that type.
 Error convertElements(const TensorView &Tensor, ElementType To, void *Out);
 /// "advice 'x': expected <Wanted>, found float[3]".
 Error adviceMismatch(const TensorView &Tensor, std::string_view Wanted);

@@ -1,4 +1,4 @@
-//===- Deadline.h - When waiting ends ---------------------------*- C++ -*-===//
+//===- Deadline.h - A limit on waiting --------------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Every wait in this library takes a Deadline: a point in time, so that a
-/// call made of several waits ends when the caller said, not later by a
-/// time-out for each of them.
+/// Every wait in this library takes a Deadline. A point in time, unlike a
+/// duration, also limits a call that waits several times.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,32 +22,33 @@ namespace MLBridge {
 
 using Duration = std::chrono::nanoseconds;
 
-/// A reason to end a wait early: Ctrl-C in an interactive host, for one. The
-/// host derives from this and gives it to a Deadline.
+/// A reason to end a wait early, such as Ctrl-C in an interactive host. The
+/// host derives from this class and attaches an object to a Deadline.
 class Interrupt {
 public:
-  /// The longest that a wait sleeps between two requests.
+  /// The longest sleep between two calls of isRequested().
   static constexpr std::chrono::milliseconds Interval{50};
 
   virtual ~Interrupt() = default;
 
-  /// Whether the wait is to end. The thread that waits asks before it goes on
-  /// sleeping. Once true, this stays true: the waits that follow under the same
+  /// Whether the wait should end. Called by the waiting thread between two
+  /// sleeps. Must stay true once it is true, so that later waits under the same
   /// Deadline end too.
   virtual bool isRequested() = 0;
 };
 
-/// A point on the monotonic clock. Spec options write "never" as `inf`.
+/// A point on the monotonic clock. Spec options spell "never" as `inf`.
 ///
-/// A Deadline may carry an Interrupt. Whoever waits under it need not know: it
-/// sleeps for pollTimeout() or until nextLook(), and then looks at expired().
+/// A Deadline may carry an Interrupt. Code that waits under a Deadline honours
+/// it by sleeping for pollTimeout() or until nextLook(), then checking
+/// expired().
 class Deadline {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// \p Wait from now; saturates, so that Duration::max() is never.
+  /// \p Wait from now. Saturates: Duration::max() means never.
   static Deadline in(Duration Wait) {
-    if (Wait == Duration::max()) // Spares a look at the clock.
+    if (Wait == Duration::max()) // Avoids reading the clock.
       return never();
     Clock::time_point Now = Clock::now();
     return Wait >= Clock::time_point::max() - Now ? never()
@@ -56,30 +56,31 @@ public:
   }
   static Deadline never() { return Deadline(Clock::time_point::max()); }
 
-  /// The same point; \p Reason, which outlives all waits under it, may end them
-  /// earlier.
+  /// The same point with \p Reason to end waits earlier. \p Reason must outlive
+  /// all waits under the result.
   Deadline unless(Interrupt &Reason) const { return Deadline(When, &Reason); }
-  /// \p Wait from now, with the Interrupt of this one.
+  /// \p Wait from now, with this Deadline's Interrupt.
   Deadline restartedFor(Duration Wait) const {
     return Deadline(in(Wait).When, Stop);
   }
 
-  /// For what waits by the clock itself; time_point::max() for never.
+  /// The point in time; time_point::max() for never.
   Clock::time_point time() const { return When; }
   bool isNever() const { return When == Clock::time_point::max(); }
-  /// Whether to wait no longer.
+  /// Whether the deadline has passed or the wait was interrupted.
   bool expired() const {
     return (!isNever() && Clock::now() >= When) || isInterrupted();
   }
-  /// Whether that is by request and not by the clock.
+  /// Whether the Interrupt requests the end of the wait.
   bool isInterrupted() const { return Stop && Stop->isRequested(); }
-  /// What is left, at least zero.
+  /// The time left, at least zero.
   Duration remaining() const {
     if (isNever())
       return Duration::max();
     return std::max(Duration::zero(), Duration(When - Clock::now()));
   }
-  /// How long to sleep at once, as poll(2) wants it: rounded up, -1 for ever.
+  /// The next sleep as poll(2)'s timeout: milliseconds, rounded up; -1 for
+  /// unlimited.
   int pollTimeout() const {
     using Millis = std::chrono::milliseconds;
     const Millis Most = Stop ? Interrupt::Interval : Millis(1 << 30);
@@ -88,11 +89,11 @@ public:
     auto Left = std::chrono::ceil<Millis>(remaining());
     return static_cast<int>(std::min(Left, Most).count());
   }
-  /// Until when to sleep at once.
+  /// The end of the next sleep.
   Deadline nextLook() const {
     return Stop ? orEarlier(in(Interrupt::Interval)) : *this;
   }
-  /// The earlier of the two, with the Interrupt of this one.
+  /// The earlier of the two, with this Deadline's Interrupt.
   Deadline orEarlier(Deadline Other) const {
     return Deadline(std::min(When, Other.When), Stop);
   }

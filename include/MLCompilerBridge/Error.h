@@ -1,4 +1,4 @@
-//===- Error.h - What can go wrong, and how it is said ----------*- C++ -*-===//
+//===- Error.h - Error codes and messages -----------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Error and Expected<T>: the only way a failure leaves this library. There
-/// are no exceptions, no asserts on input from outside and no made-up values.
+/// Error and Expected<T>: how this library reports every failure. It throws no
+/// exceptions, asserts nothing about external input and makes up no values.
 ///
-/// They read as LLVM's do: an Error is true when something failed, an
-/// Expected<T> is true when there is a value.
+/// As in LLVM, an Error is true when something failed, and an Expected<T> is
+/// true when it holds a value.
 /// \code
 ///   if (Error E = Log.flush())
 ///     return E;
@@ -34,35 +34,35 @@
 
 namespace MLBridge {
 
-/// The kind of a failure; what a caller may want to branch on.
+/// The kind of a failure, for callers that branch on it.
 enum class ErrorCode : std::uint8_t {
   Success,
-  /// The peer did not answer, or was not there, before the deadline.
+  /// The peer did not answer or did not appear before the deadline.
   Timeout,
-  /// The peer's process ended, or it closed the channel.
+  /// The peer's process ended or closed the channel.
   PeerClosed,
-  /// Bytes that do not follow the wire format: truncated, oversized, lying.
+  /// Bytes that violate the wire format: truncated, oversized, inconsistent.
   Malformed,
-  /// Well-formed, but not what was asked for: a name, type or shape differs,
-  /// or a value cannot be represented in the type that was asked for.
+  /// Well-formed, but not as requested: a name, type or shape differs, or a
+  /// value does not fit the requested type.
   SchemaMismatch,
-  /// The model itself failed; the message is the model's own.
+  /// The model itself failed; the message comes from the model.
   Model,
-  /// A feature of this library or of this build that is not there.
+  /// This library or this build lacks the requested functionality.
   Unsupported,
-  /// The operating system said no (the message ends with its reason).
+  /// A system call failed; the message ends with the system's reason.
   System,
-  /// A wrong argument from the caller: a model spec, an option, a shape.
+  /// The caller passed an invalid model spec, option or shape.
   InvalidArgument,
-  /// Not a failure: the model leaves the decision to the compiler.
+  /// The model leaves the decision to the compiler. Not a failure.
   Deferred,
 };
 
-/// "Timeout", "PeerClosed", ...
+/// The name of \p Code: "Timeout", "PeerClosed", ...
 std::string_view errorCodeName(ErrorCode Code);
 
-/// A failure: a code, and one sentence that names the peer, the feature, what
-/// was expected and what was found. Default-constructed: success.
+/// A failure: a code, and one sentence that names the peer or the feature, what
+/// was expected and what was found. A default-constructed Error is success.
 // The analyzer does not follow std::variant, in which Expected keeps one.
 // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign)
 class [[nodiscard]] Error {
@@ -75,7 +75,7 @@ public:
   static Error deferred(std::string Why) {
     return {ErrorCode::Deferred, std::move(Why)};
   }
-  /// A System error with strerror(\p Errno) appended to \p What.
+  /// Returns a System error: \p What followed by strerror(\p Errno).
   static Error fromErrno(int Errno, std::string What);
 
   /// True when something failed.
@@ -92,14 +92,14 @@ private:
   std::string Message;
 };
 
-/// A T, or the Error that says why there is none.
+/// A T, or the Error that explains its absence.
 template <typename T> class [[nodiscard]] Expected {
 public:
   Expected(T Value) : Storage(std::in_place_index<0>, std::move(Value)) {}
   Expected(Error E) : Storage(std::in_place_index<1>, std::move(E)) {}
 
-  /// From something that converts to T, such as std::unique_ptr to a derived
-  /// class.
+  /// Converts from a type that converts to T, such as std::unique_ptr to a
+  /// derived class.
   template <typename U,
             std::enable_if_t<std::is_convertible_v<U, T> &&
                                  !std::is_same_v<std::decay_t<U>, T> &&
@@ -107,8 +107,7 @@ public:
                              int> = 0>
   Expected(U &&Value)
       : Storage(std::in_place_index<0>, std::forward<U>(Value)) {}
-  /// From an Expected of something that converts to T, such as
-  /// std::unique_ptr to a derived class.
+  /// Converts from an Expected of a type that converts to T.
   template <typename U,
             typename = std::enable_if_t<std::is_convertible_v<U, T> &&
                                         !std::is_same_v<U, T>>>
@@ -116,26 +115,26 @@ public:
       : Expected(Other ? Expected(T(std::move(*Other)))
                        : Expected(Other.takeError())) {}
 
-  /// True when there is a value.
+  /// True when this holds a value.
   explicit operator bool() const { return Storage.index() == 0; }
 
-  /// The value. Only when there is one.
+  /// The value. Undefined behaviour if this holds an error.
   T &operator*() { return *std::get_if<0>(&Storage); }
   const T &operator*() const { return *std::get_if<0>(&Storage); }
   T *operator->() { return std::get_if<0>(&Storage); }
   const T *operator->() const { return std::get_if<0>(&Storage); }
 
-  /// The error; success when there is a value.
+  /// Moves the error out; success if this holds a value.
   Error takeError() {
     Error *E = std::get_if<1>(&Storage);
     return E ? std::move(*E) : Error::success();
   }
-  /// The code of the error, Success when there is a value.
+  /// The error's code; Success if this holds a value.
   ErrorCode code() const {
     const Error *E = std::get_if<1>(&Storage);
     return E ? E->code() : ErrorCode::Success;
   }
-  /// The error's message, empty when there is a value.
+  /// The error's message; empty if this holds a value.
   std::string_view message() const {
     const Error *E = std::get_if<1>(&Storage);
     return E ? std::string_view(E->message()) : std::string_view();

@@ -1,4 +1,4 @@
-//===- FeatureSet.h - What a compiler tells a model -------------*- C++ -*-===//
+//===- FeatureSet.h - The features of one request ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,8 +10,8 @@
 /// FeatureSet: the named tensors of one request, in the order they were set.
 /// The model side builds its replies with it too.
 ///
-/// It is made to be refilled: after the first round with the same names no
-/// set() allocates.
+/// A FeatureSet is meant to be refilled: from the second round with the same
+/// names and sizes on, set() does not allocate.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,32 +27,31 @@
 
 namespace MLBridge {
 
-/// Named tensors, ready to be asked about. Used by one thread at a time.
+/// The named tensors of one request. Used by one thread at a time.
 ///
-/// **Who owns the data.** Views (Span, std::span, llvm::ArrayRef, TensorRef,
-/// TensorView) are borrowed: what they point at must stay valid until the
-/// request has been answered, which is what makes them free. Everything else
-/// (scalars, std::string, std::string_view, std::vector, std::array) is
-/// copied.
+/// **Ownership.** Views (Span, std::span, llvm::ArrayRef, TensorRef,
+/// TensorView) are borrowed, which makes them free: their data must stay valid
+/// until the reply arrives. All other values (scalars, std::string,
+/// std::string_view, std::vector, std::array) are copied.
 class FeatureSet {
 public:
   FeatureSet() = default;
   FeatureSet(FeatureSet &&Other) noexcept;
   FeatureSet &operator=(FeatureSet &&Other) noexcept;
-  /// Views into either stay valid, and are then the other's.
+  /// Views into either set stay valid and then belong to the other set.
   void swap(FeatureSet &Other) noexcept;
 
-  /// Sets the feature \p Name; a name that is there already is replaced. T is
-  /// an arithmetic type or bool, a string, a container or view of those, a
-  /// TensorRef (for rank 2 and more) or a TensorView.
+  /// Sets the feature \p Name, replacing an earlier value. T is an arithmetic
+  /// type or bool, a string, a container or view of those, a TensorRef (for
+  /// rank 2 and more) or a TensorView.
   ///
-  /// A wrong value (a TensorRef whose shape does not fit its data) is kept as
-  /// error(), so that code that only populates needs no check.
+  /// An invalid value (a TensorRef whose shape does not fit its data) is
+  /// recorded in error(), so code that only populates needs no check.
   template <typename T> void set(std::string_view Name, const T &Value);
-  /// As set() of a TensorView, but what it views is copied.
+  /// Like set() of a TensorView, but copies the data.
   void copy(std::string_view Name, const TensorView &View);
 
-  /// Forgets the features, and keeps their memory for the next round.
+  /// Removes the features, and keeps their memory for the next round.
   void clear();
 
   /// The features in the order they were first set. Valid until the next
@@ -60,9 +59,9 @@ public:
   Span<const TensorView> tensors() const { return {Views.data(), Count}; }
   std::size_t size() const { return Count; }
   bool empty() const { return Count == 0; }
-  /// The feature of that name, or null.
+  /// The feature called \p Name, or null.
   const TensorView *find(std::string_view Name) const;
-  /// The first misuse since the last clear().
+  /// The first invalid value since the last clear(), or success.
   const Error &error() const { return FirstError; }
 
 private:
@@ -81,10 +80,9 @@ private:
     std::size_t Used = 0;
   };
 
-  /// The index of the slot for \p Name: the next one, or the one that has the
-  /// name already.
+  /// The index of the slot for \p Name: its existing slot, or the next one.
   std::size_t slot(std::string_view Name);
-  /// Memory for a copy of the slot's value.
+  /// Returns memory for a copy of the slot's value.
   void *makeRoom(std::size_t Slot, std::size_t NumBytes, std::size_t Alignment);
   void store(std::size_t Slot, ElementType Type, const Shape &Dims,
              const void *Data, std::size_t NumBytes,
@@ -95,24 +93,24 @@ private:
                 const void *Data, std::size_t Elements, bool Borrow);
   void setString(std::string_view Name, std::string_view Value);
   void setView(std::string_view Name, const TensorView &View);
-  /// Makes room for a list of strings; the caller fills it.
+  /// Memory for a list of strings, which the caller fills.
   struct StringListFill {
     char *Text;
     std::uint64_t *Lengths;
   };
   StringListFill setStringList(std::string_view Name, std::size_t Count,
                                std::size_t TotalBytes);
-  /// Makes room for \p Count bools; the caller fills it.
+  /// Returns memory for \p Count bools, which the caller fills.
   std::uint8_t *setBoolList(std::string_view Name, std::size_t Count);
 
   std::vector<TensorView> Views;
-  /// For each view the bytes at its Data that are in the arena and its own; 0
-  /// where they are borrowed.
+  /// For each view, the bytes of arena memory at its Data that it may reuse; 0
+  /// for borrowed data.
   std::vector<std::size_t> Room;
-  /// A deque, since TensorView::Name points into it.
+  /// A deque, because TensorView::Name points into its elements.
   std::deque<std::string> Names;
   std::size_t Count = 0;
-  /// Whether this round's names so far are the last round's, in its order.
+  /// True while this round's names repeat the last round's, in its order.
   bool SameNames = true;
   Arena Storage;
   Error FirstError;
@@ -138,8 +136,8 @@ template <typename T>
 struct HasTupleSize<T, std::void_t<decltype(std::tuple_size<T>::value)>>
     : std::true_type {};
 
-/// A view can be told from a container: copying it copies no elements. (An
-/// std::array is trivially copyable too, but copying it does copy them.)
+/// True for views, whose copies share their elements. Copying a std::array,
+/// which is trivially copyable too, copies the elements.
 template <typename T>
 inline constexpr bool IsView =
     std::is_trivially_copyable_v<T> && !HasTupleSize<T>::value;

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Span<T>: a pointer and a length, for public headers that must stay C++17.
-/// Anything contiguous converts to it: std::vector, std::array, std::span,
-/// llvm::ArrayRef, llvm::SmallVector, C arrays.
+/// Every contiguous container converts to it: std::vector, std::array,
+/// std::span, llvm::ArrayRef, llvm::SmallVector, C arrays.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@
 
 namespace MLBridge {
 
-/// A non-owning view of \c size() elements of type T. Copying it is free; it
-/// never outlives what it views.
+/// A non-owning view of \c size() elements of type T. It must not outlive the
+/// elements.
 template <typename T> class Span {
   template <typename C>
   using DataOf = std::remove_pointer_t<decltype(std::declval<C &>().data())>;
@@ -37,7 +37,7 @@ public:
   template <std::size_t N>
   constexpr Span(T (&Array)[N]) : Data(Array), Length(N) {}
 
-  /// From any container with data() and size() whose elements are T.
+  /// Converts from any container with data() and size() whose elements are T.
   template <typename C, typename = std::enable_if_t<
                             !std::is_same_v<std::decay_t<C>, Span> &&
                             std::is_convertible_v<DataOf<C> (*)[], T (*)[]>>>
@@ -53,8 +53,8 @@ public:
   constexpr T &front() const { return Data[0]; }
   constexpr T &back() const { return Data[Length - 1]; }
 
-  /// The part that starts at \p Offset (at most size()) and goes on for \p
-  /// Count elements or, by default, to the end.
+  /// The \p Count elements from \p Offset (at most size()) on; by default, all
+  /// to the end.
   constexpr Span subspan(std::size_t Offset,
                          std::size_t Count = std::size_t(-1)) const {
     return {Data + Offset, Count == std::size_t(-1) ? Length - Offset : Count};

@@ -7,12 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The value types that everything else is made of: ElementType, Shape,
-/// TensorView (a named tensor somewhere in memory) and TensorRef (a shaped
-/// view of the caller's data, without a name).
+/// The basic value types: ElementType, Shape, TensorView (a view of a named
+/// tensor) and TensorRef (a shaped view of the caller's data, without a name).
 ///
-/// Data is dense, row-major and little-endian. A list of strings is its
-/// strings' UTF-8 bytes one after another, with the length of each beside it.
+/// Data is dense, row-major and little-endian. A list of strings is stored as
+/// the concatenated UTF-8 bytes, with the lengths in a separate array.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +31,7 @@
 
 namespace MLBridge {
 
-/// What one element of a tensor is.
+/// The type of a tensor's elements.
 enum class ElementType : std::uint8_t {
   Int8,
   Int16,
@@ -50,7 +49,7 @@ enum class ElementType : std::uint8_t {
   String,
 };
 
-/// Bytes of one element; 1 for Bool, and for String (a byte of UTF-8).
+/// The size of one element in bytes; 1 for Bool and for String (UTF-8 bytes).
 constexpr std::size_t elementSize(ElementType Type) {
   switch (Type) {
   case ElementType::Int16:
@@ -69,13 +68,14 @@ constexpr std::size_t elementSize(ElementType Type) {
   }
 }
 
-/// The name on every wire and in every message: LLVM's TensorSpec spelling
-/// ("float", "int64_t"), and "bool" and "string".
+/// The type's name on the wire and in error messages: LLVM's TensorSpec
+/// spelling
+/// ("float", "int64_t"), or "bool" or "string".
 std::string_view elementTypeName(ElementType Type);
-/// The type of that name, if there is one.
+/// The type called \p Name, or nullopt.
 std::optional<ElementType> parseElementType(std::string_view Name);
 
-/// The ElementType of a C++ type, and whether it has one.
+/// The ElementType of the C++ type T, or nullopt.
 template <typename T> constexpr std::optional<ElementType> elementTypeOf() {
   if constexpr (std::is_same_v<T, bool>)
     return ElementType::Bool;
@@ -95,21 +95,20 @@ template <typename T> constexpr std::optional<ElementType> elementTypeOf() {
     return std::nullopt;
 }
 
-/// Whether T is a type that a tensor's element can have.
+/// Whether T can be the type of a tensor's elements.
 template <typename T>
 inline constexpr bool IsElement =
     elementTypeOf<std::remove_cv_t<T>>().has_value();
 
 /// The extents of a dense tensor, outermost first. Rank 0 is a scalar; an
-/// extent of 0 makes an empty tensor. A value of fixed size, so that no shape
-/// is ever allocated.
+/// extent of 0 makes an empty tensor. Never allocates.
 class Shape {
 public:
   static constexpr std::size_t MaxRank = 8;
 
   Shape() = default;
-  /// At most MaxRank extents; more are dropped, so callers with extents from
-  /// outside use push().
+  /// Takes at most MaxRank extents and drops the rest; use push() for extents
+  /// from external input.
   Shape(std::initializer_list<std::int64_t> Extents)
       : Shape(Span<const std::int64_t>(Extents.begin(), Extents.size())) {}
   explicit Shape(Span<const std::int64_t> Extents) {
@@ -118,7 +117,7 @@ public:
         break;
   }
 
-  /// Adds an innermost extent; false when the rank is MaxRank already.
+  /// Adds an innermost extent; false if the rank is already MaxRank.
   bool push(std::int64_t Extent) {
     if (Rank == MaxRank)
       return false;
@@ -132,9 +131,9 @@ public:
   const std::int64_t *begin() const { return Extents.data(); }
   const std::int64_t *end() const { return Extents.data() + Rank; }
 
-  /// The product of the extents. Nothing where no memory could hold such a
-  /// tensor: an extent is negative, or the product of those that are not 0
-  /// exceeds 2^60 - 1, so that 8-byte elements have a size and NumPy takes it.
+  /// The product of the extents. nullopt if an extent is negative or the
+  /// product of the non-zero extents exceeds 2^60 - 1: beyond, the size in
+  /// bytes could overflow, and NumPy refuses the shape.
   std::optional<std::size_t> numElements() const;
 
   friend bool operator==(const Shape &A, const Shape &B) {
@@ -155,17 +154,16 @@ private:
   std::size_t Rank = 0;
 };
 
-/// A named tensor in somebody else's memory. Whoever hands one out says how
-/// long it lives.
+/// A view of a named tensor. Functions that return one document its lifetime.
 struct TensorView {
   std::string_view Name;
   ElementType Type = ElementType::UInt8;
   Shape Dims;
-  /// numBytes() bytes; aligned to the element size unless it came from a
-  /// foreign peer (as<T>() checks).
+  /// NumBytes bytes; aligned to the element size unless a foreign peer sent
+  /// them (as<T>() checks).
   const void *Data = nullptr;
   std::size_t NumBytes = 0;
-  /// For a list of strings: the bytes of each string. Else empty.
+  /// The size of each string in a list of strings, in bytes; otherwise empty.
   Span<const std::uint64_t> Lengths;
 
   Span<const std::byte> bytes() const {
@@ -178,11 +176,11 @@ struct TensorView {
   bool isStringList() const {
     return Type == ElementType::String && !Dims.isScalar();
   }
-  /// A rank-0 String tensor's text.
+  /// The text of a rank-0 String tensor.
   std::string_view text() const {
     return {static_cast<const char *>(Data), NumBytes};
   }
-  /// The elements in place, if they are exactly T and aligned for it.
+  /// The elements in place; nullopt unless they have type T and its alignment.
   template <typename T> std::optional<Span<const T>> as() const {
     if (elementTypeOf<T>() != Type ||
         reinterpret_cast<std::uintptr_t>(Data) % alignof(T) != 0)
@@ -194,7 +192,7 @@ struct TensorView {
 };
 
 /// The caller's elements with a shape: `TensorRef(Matrix, {Rows, Columns})`.
-/// Borrowed, like every view: see FeatureSet::set.
+/// The elements are borrowed: see FeatureSet.
 template <typename T> struct TensorRef {
   TensorRef(Span<const T> Elements, Shape Dims)
       : Elements(Elements), Dims(Dims) {}

@@ -1,4 +1,4 @@
-//===- Version.h - Which ML-Compiler-Bridge this is -------------*- C++ -*-===//
+//===- Version.h - The version of this library ------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The version, for compilers and for CMake, which reads it here.
+/// The version, for compilers and for CMake, which reads this file.
 ///
 //===----------------------------------------------------------------------===//
 

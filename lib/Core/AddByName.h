@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// addByName(): how the factories take a scheme or a format.
+/// addByName(): adds a scheme or a format to a factory's table.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,7 @@
 
 namespace MLBridge {
 
-/// Adds \p New to \p Table, in the place of the entry of its Name if there is
-/// one.
+/// Adds \p New to \p Table, replacing an entry with the same Name.
 template <typename T> void addByName(std::vector<T> &Table, T New) {
   auto Found = std::ranges::find(Table, New.Name, &T::Name);
   if (Found != Table.end())

@@ -1,4 +1,4 @@
-//===- Advice.cpp - What a model answers ------------------------*- C++ -*-===//
+//===- Advice.cpp - A model's reply ---------------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The conversions between element types. Each pair of types has one function,
-/// which says of one value whether the other type can hold it.
+/// The conversions between element types. convertValue() decides, for each pair
+/// of types, whether a value is representable.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,13 +32,13 @@ using namespace MLBridge;
 // One value
 //===----------------------------------------------------------------------===//
 
-/// The distance from 0 of any integer, the smallest included.
+/// The absolute value of any integer, including the smallest.
 template <typename T> static std::uint64_t magnitude(T Value) {
   auto Bits = static_cast<std::uint64_t>(Value);
   return Value < 0 ? -Bits : Bits;
 }
 
-/// Writes \p Value to \p Out; false where a To cannot hold it.
+/// Converts \p Value to \p Out; false if the type To cannot represent it.
 template <typename From, typename To>
 static bool convertValue(From Value, To &Out) {
   static_assert(std::numeric_limits<float>::is_iec559 &&
@@ -50,16 +50,16 @@ static bool convertValue(From Value, To &Out) {
     Out = static_cast<To>(Value);
     return std::in_range<To>(Value);
   } else if constexpr (std::is_integral_v<From>) {
-    // Exact when what is between the highest and the lowest bit that is set
-    // fits into the significand.
+    // Exact if the range from the lowest to the highest set bit fits the
+    // significand.
     std::uint64_t Bits = magnitude(Value);
     Out = static_cast<To>(Value);
     return Bits == 0 || std::bit_width(Bits >> std::countr_zero(Bits)) <=
                             std::numeric_limits<To>::digits;
   } else if constexpr (std::is_integral_v<To>) {
-    // The smallest integer and the first one that is too large are powers of
-    // two or 0, so exact in any floating-point type; the largest may not be.
-    // NaN compares false.
+    // The smallest integer and the first too large one are powers of two or 0,
+    // so they are exact in every floating-point type; the largest integer may
+    // not be. NaN compares false.
     using Limits = std::numeric_limits<To>;
     const From Lowest = static_cast<From>(Limits::min());
     const From TooLarge = std::ldexp(From(1), Limits::digits);
@@ -86,19 +86,20 @@ static std::string nameOf(const TensorView &Tensor) {
   return "advice '" + printable(Tensor.Name) + "'";
 }
 
-/// A byte of a bool, which must not be looked at as one before it is known to
-/// be 0 or 1. It is read once: another process may be changing it.
+/// Reads element \p I as a byte: only 0 and 1 are valid values of a bool. Reads
+/// it once, because another process may be changing it.
 static Error readBool(const TensorView &Tensor, std::size_t I,
                       std::uint8_t &Out) {
   const auto *Bytes = static_cast<const volatile std::uint8_t *>(Tensor.Data);
   Out = Bytes[I];
   if (Out <= 1)
     return Error::success();
-  return {ErrorCode::Malformed,
-          nameOf(Tensor) + ": a bool is 0 or 1, found " + toText(int(Out))};
+  return {ErrorCode::Malformed, nameOf(Tensor) +
+                                    ": expected a bool of 0 or 1, found " +
+                                    toText(int(Out))};
 }
 
-/// Bools as numbers, or as bytes of 0 and 1.
+/// Converts bools to numbers, or to bytes of 0 and 1.
 template <typename To>
 static Error convertBools(const TensorView &Tensor, To *Out) {
   for (std::size_t I = 0; I != Tensor.NumBytes; ++I) {
@@ -114,15 +115,15 @@ template <typename From, typename To>
 static Error convertAll(const TensorView &Tensor, To *Out) {
   const auto *In = static_cast<const std::byte *>(Tensor.Data);
   for (std::size_t I = 0, E = Tensor.numElements(); I != E; ++I) {
-    // What a foreign peer sends may lie anywhere.
+    // The data of a foreign peer may be unaligned.
     From Value;
     std::memcpy(&Value, In + I * sizeof(From), sizeof(From));
     if (!convertValue(Value, Out[I]))
       return {ErrorCode::SchemaMismatch,
               nameOf(Tensor) + ": element " + toText(I) + " of " +
-                  Tensor.typeStr() + " is " + toText(Value) +
-                  ", which is no value of type " +
-                  std::string(elementTypeName(*elementTypeOf<To>()))};
+                  Tensor.typeStr() + " is " + toText(Value) + ", which " +
+                  std::string(elementTypeName(*elementTypeOf<To>())) +
+                  " cannot represent"};
   }
   return Error::success();
 }
@@ -192,7 +193,7 @@ Expected<std::vector<std::string>> detail::stringsOf(const TensorView &Tensor) {
 }
 
 //===----------------------------------------------------------------------===//
-// Outputs by name
+// Lookup by name
 //===----------------------------------------------------------------------===//
 
 const TensorView *Advice::find(std::string_view Name) const {

@@ -1,4 +1,4 @@
-//===- FeatureSet.cpp - What a compiler tells a model ---------------------===//
+//===- FeatureSet.cpp - The features of one request -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Where features live: views in a vector, names in a deque, copied data in an
-/// arena. All three keep their memory from one round to the next.
+/// The storage of features: views in a vector, names in a deque, copied data in
+/// an arena. All three keep their memory from one round to the next.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,11 +24,11 @@ using namespace MLBridge;
 using detail::contradiction;
 using detail::misfit;
 
-/// Vector instructions of in-process models want their inputs so.
+/// The alignment that the vector instructions of in-process models need.
 static constexpr std::size_t DenseAlignment = 64;
 static constexpr std::size_t ScalarAlignment = 8;
 
-/// What empty tensors point at: no code needs to ask for null before memcpy.
+/// The data of empty tensors, so that no memcpy needs a check for null.
 alignas(DenseAlignment) static constexpr std::byte Nothing[DenseAlignment] = {};
 
 //===----------------------------------------------------------------------===//
@@ -63,7 +63,7 @@ void FeatureSet::Arena::reset() {
   Used = 0;
   if (Blocks.size() <= 1)
     return;
-  // The next round, if it is like this one, then fits in one block.
+  // One block that holds all data of another round like this one.
   std::size_t Total = 0;
   for (const Block &B : Blocks)
     Total += B.Size;
@@ -97,7 +97,7 @@ void FeatureSet::swap(FeatureSet &Other) noexcept {
 }
 
 void FeatureSet::clear() {
-  // Names of an older round may be behind this round's, and may be the same.
+  // Names of an older round may follow this round's, and may duplicate them.
   if (!SameNames)
     Names.resize(Count);
   SameNames = true;
@@ -114,8 +114,8 @@ const TensorView *FeatureSet::find(std::string_view Name) const {
 }
 
 std::size_t FeatureSet::slot(std::string_view Name) {
-  // While the names come as they came in the last round, none of them can be
-  // one that was set before: they were different from each other then.
+  // While the names repeat those of the last round, which were distinct, the
+  // name cannot have been set before in this round.
   bool IsExpected = Count < Names.size() && Names[Count] == Name;
   if (!(SameNames && IsExpected)) {
     if (const TensorView *Existing = find(Name))
@@ -138,8 +138,8 @@ std::size_t FeatureSet::slot(std::string_view Name) {
 void *FeatureSet::makeRoom(std::size_t Slot, std::size_t NumBytes,
                            std::size_t Alignment) {
   NumBytes = std::max<std::size_t>(NumBytes, 1);
-  // A value that replaces one of this round takes its memory, so that setting
-  // a feature again and again needs no more and more of it.
+  // A value that replaces one of this round reuses its memory, so that setting
+  // a feature repeatedly does not consume more memory each time.
   auto *Old = static_cast<std::byte *>(const_cast<void *>(Views[Slot].Data));
   if (NumBytes <= Room[Slot] && paddingFor(Old, Alignment) == 0)
     return Old;
@@ -209,7 +209,7 @@ void FeatureSet::setString(std::string_view Name, std::string_view Value) {
 void FeatureSet::setView(std::string_view Name, const TensorView &View) {
   if (std::string Why = contradiction(View); !Why.empty())
     return fail(Name, Why);
-  // Taken before slot() may move the views, of which this may be one.
+  // Copy it first: slot() may move the views, and View may be one of them.
   TensorView V = View;
   std::size_t Slot = slot(Name);
   Room[Slot] = 0;
@@ -219,7 +219,7 @@ void FeatureSet::setView(std::string_view Name, const TensorView &View) {
 void FeatureSet::copy(std::string_view Name, const TensorView &View) {
   if (std::string Why = contradiction(View); !Why.empty())
     return fail(Name, Why);
-  // Taken before slot() may move the views, of which this may be one.
+  // Copy it first: slot() may move the views, and View may be one of them.
   const TensorView V = View;
   if (V.isStringList()) {
     StringListFill Fill = setStringList(Name, V.Lengths.size(), V.NumBytes);
@@ -240,7 +240,7 @@ FeatureSet::StringListFill FeatureSet::setStringList(std::string_view Name,
                                                      std::size_t Count,
                                                      std::size_t TotalBytes) {
   std::size_t Slot = slot(Name);
-  // Of this memory the text is only the end, so it cannot be taken again.
+  // Not reusable: the data starts after the lengths.
   Room[Slot] = 0;
   std::size_t LengthBytes = Count * sizeof(std::uint64_t);
   auto *Memory = static_cast<std::byte *>(Storage.allocate(

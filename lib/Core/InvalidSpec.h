@@ -1,4 +1,4 @@
-//===- InvalidSpec.h - What is wrong with a model spec ----------*- C++ -*-===//
+//===- InvalidSpec.h - Errors about model specs -----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The one form of the errors about a model spec.
+/// invalidSpec(): the common form of errors about a model spec.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@
 
 namespace MLBridge {
 
-/// "model spec 'pipe:/tmp/advisor': <Why>", an InvalidArgument.
+/// Returns an InvalidArgument "model spec 'pipe:/tmp/advisor': <Why>".
 inline Error invalidSpec(std::string_view Spec, const std::string &Why) {
   return {ErrorCode::InvalidArgument,
           "model spec '" + printable(Spec) + "': " + Why};

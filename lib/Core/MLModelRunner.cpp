@@ -1,4 +1,4 @@
-//===- MLModelRunner.cpp - A request to a model --------------------------===//
+//===- MLModelRunner.cpp - A request to a model ---------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What all runners share: asking, failing, and the defaults of what they need
-/// not override.
+/// What all runners share: requests, fatal errors, and default implementations.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -55,10 +54,13 @@ Error MLModelRunner::withName(const Error &E) const {
 }
 
 void MLModelRunner::fail(const Error &E) const {
+  // Some errors, such as those of convert(), begin with the runner's name.
+  const std::string Name = describe() + ": ";
   if (OnError)
     OnError(E);
   else
-    std::fprintf(stderr, "error: %s: %s\n", describe().c_str(),
+    std::fprintf(stderr, "error: %s%s\n",
+                 E.message().starts_with(Name) ? "" : Name.c_str(),
                  E.str().c_str());
   std::exit(1);
 }

@@ -31,12 +31,12 @@
 using namespace MLBridge;
 
 //===----------------------------------------------------------------------===//
-// Taking a spec apart
+// Parsing a spec
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-/// A cursor over the text of a spec, which knows what to blame where.
+/// A parser of specs, whose errors name the position.
 class SpecParser {
 public:
   explicit SpecParser(std::string_view Text) : Text(Text) {}
@@ -46,11 +46,11 @@ private:
   Error parseScheme();
   Error parseOptions();
   Error parseOption(std::string_view Option);
-  /// The text up to the first of \p Stops, or to the end.
+  /// Consumes and returns the text up to the first of \p Stops, or to the end.
   std::string_view takeUntil(std::string_view Stops);
-  /// The next character, if it is \p C.
+  /// Consumes the next character if it is \p C.
   bool take(char C);
-  /// \p Part, which must be a piece of Text, without its percents.
+  /// Percent-decodes \p Part, which must be a piece of Text.
   Error decode(std::string_view Part, std::string &Out) const;
   Error expected(std::string_view What, std::size_t At) const;
   std::size_t positionOf(std::string_view Part) const {
@@ -110,11 +110,11 @@ Error SpecParser::decode(std::string_view Part, std::string &Out) const {
     for (std::size_t Digit = I + 1; Digit <= I + 2; ++Digit) {
       int Value = Digit < Part.size() ? hexValue(Part[Digit]) : -1;
       if (Value < 0)
-        return expected("two hexadecimal digits behind '%'",
+        return expected("two hexadecimal digits after '%'",
                         positionOf(Part) + Digit);
       Byte = Byte * 16 + Value;
     }
-    // It would cut a path short where the system reads it.
+    // NUL would truncate a path in system calls.
     if (Byte == 0)
       return expected("a character other than %00", positionOf(Part) + I);
     Out += static_cast<char>(Byte);
@@ -137,7 +137,7 @@ Error SpecParser::parseScheme() {
                       positionOf({&C, 1}));
   if (Scheme.empty())
     return expected("a scheme such as 'pipe:'", Position);
-  // It becomes part of a file's name.
+  // The scheme becomes part of a file name.
   constexpr std::size_t MaxScheme = 64;
   if (Scheme.size() > MaxScheme)
     return expected("a scheme of at most " + std::to_string(MaxScheme) +
@@ -186,7 +186,7 @@ Expected<ModelSpec> SpecParser::parse() {
   if (take('|')) {
     Spec.Inner = Text.substr(Position);
     if (Spec.Inner.empty())
-      return expected("the spec of a model behind '|'", Position);
+      return expected("the spec of a model after '|'", Position);
   }
   return std::move(Spec);
 }
@@ -227,8 +227,9 @@ struct Unit {
 };
 } // namespace
 
-/// A decimal number, and behind it the suffix of one of \p Units; nothing where
-/// \p Text is something else or the product exceeds 2^63 - 1.
+/// Parses a decimal number followed by the suffix of one of \p Units. nullopt
+/// if
+/// \p Text has another form or the product exceeds 2^63 - 1.
 static std::optional<std::int64_t> parseQuantity(std::string_view Text,
                                                  Span<const Unit> Units) {
   std::uint64_t Number = 0;

@@ -35,7 +35,7 @@ std::optional<ElementType> MLBridge::parseElementType(std::string_view Name) {
 }
 
 std::optional<std::size_t> Shape::numElements() const {
-  constexpr std::int64_t Most = (std::int64_t(1) << 60) - 1;
+  constexpr std::int64_t Max = (std::int64_t(1) << 60) - 1;
   bool IsEmpty = false;
   std::int64_t Product = 1;
   for (std::int64_t Extent : *this) {
@@ -43,8 +43,7 @@ std::optional<std::size_t> Shape::numElements() const {
       return std::nullopt;
     if (Extent == 0)
       IsEmpty = true;
-    else if (__builtin_mul_overflow(Product, Extent, &Product) ||
-             Product > Most)
+    else if (__builtin_mul_overflow(Product, Extent, &Product) || Product > Max)
       return std::nullopt;
   }
   return IsEmpty ? 0 : static_cast<std::size_t>(Product);

@@ -1,4 +1,4 @@
-//===- TensorForm.cpp - Whether a tensor's parts agree --------------------===//
+//===- TensorForm.cpp - Checks of a tensor's form -------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,7 +15,8 @@ using namespace MLBridge;
 std::string detail::misfit(const Shape &Dims, std::size_t Elements) {
   std::optional<std::size_t> Needed = Dims.numElements();
   if (!Needed)
-    return "shape " + Dims.str() + " has no number of elements";
+    return "shape " + Dims.str() +
+           " has a negative extent or too many elements";
   if (*Needed == Elements)
     return {};
   return "shape " + Dims.str() + " needs " + std::to_string(*Needed) +
@@ -26,10 +27,11 @@ std::string detail::contradiction(const TensorView &View) {
   if (!View.Data && View.NumBytes != 0)
     return std::to_string(View.NumBytes) + " bytes at a null pointer";
   if (!View.isStringList() && !View.Lengths.empty())
-    return View.typeStr() + " is no list of strings, but has lengths";
+    return View.typeStr() + " is not a list of strings, but has lengths";
   if (View.Type != ElementType::String) {
     if (View.NumBytes % elementSize(View.Type) != 0)
-      return std::to_string(View.NumBytes) + " bytes are no whole number of " +
+      return std::to_string(View.NumBytes) +
+             " bytes are not a multiple of the size of " +
              std::string(elementTypeName(View.Type));
     return misfit(View.Dims, View.NumBytes / elementSize(View.Type));
   }
@@ -48,6 +50,6 @@ std::string detail::contradiction(const TensorView &View) {
   }
   if (Left != 0)
     return "the strings leave " + std::to_string(Left) + " of " +
-           std::to_string(View.NumBytes) + " bytes over";
+           std::to_string(View.NumBytes) + " bytes unused";
   return {};
 }

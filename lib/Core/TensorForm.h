@@ -1,4 +1,4 @@
-//===- TensorForm.h - Whether a tensor's parts agree ------------*- C++ -*-===//
+//===- TensorForm.h - Checks of a tensor's form -----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Checks of what a tensor says about itself, for all who take tensors from
-/// outside: feature sets from compilers, SerDes from models.
+/// Checks that a tensor's shape, size and lengths agree, for tensors from
+/// external input: FeatureSet and SerDes use them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +22,12 @@
 
 namespace MLBridge::detail {
 
-/// "shape [3,4] needs 12 elements, found 10", or nothing when they agree.
+/// Describes a mismatch, such as "shape [3,4] needs 12 elements, found 10";
+/// empty if \p Dims and \p Elements agree.
 std::string misfit(const Shape &Dims, std::size_t Elements);
 
-/// Why the shape, the size and the lengths of \p View contradict each other,
-/// or nothing.
+/// Describes a contradiction between the shape, the size and the lengths of
+/// \p View; empty if they agree.
 std::string contradiction(const TensorView &View);
 
 } // namespace MLBridge::detail

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// withNumber(): code for every type of number, written once.
+/// withNumber(): calls generic code with the C++ type of an ElementType.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,8 @@
 
 namespace MLBridge::detail {
 
-/// Calls \p Do with a zero of the C++ type of \p Type, which is a number.
+/// Calls \p Do with a zero of the C++ type of \p Type. InvalidArgument if \p
+/// Type is not numeric.
 template <typename Function> Error withNumber(ElementType Type, Function &&Do) {
   switch (Type) {
   case ElementType::Int8:
@@ -47,7 +48,7 @@ template <typename Function> Error withNumber(ElementType Type, Function &&Do) {
     break;
   }
   return {ErrorCode::InvalidArgument,
-          std::string(elementTypeName(Type)) + " is no type of a number"};
+          std::string(elementTypeName(Type)) + " is not a numeric type"};
 }
 
 } // namespace MLBridge::detail

@@ -1,5 +1,4 @@
-//===- GRPCAcceptQueue.cpp - From calls to sessions
-//-----------------------------===//
+//===- GRPCAcceptQueue.cpp - Sessions from gRPC calls ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,8 +18,8 @@ using namespace MLBridge::GRPC;
 
 void PendingSession::refuse(const std::string &Why) const {
   const grpc::Status Refusal(grpc::StatusCode::FAILED_PRECONDITION, Why);
-  for (const std::shared_ptr<ServerCall> &Asking : Box->close(Refusal))
-    Asking->finish(Refusal);
+  for (const std::shared_ptr<ServerCall> &Call : Requests->close(Refusal))
+    Call->finish(Refusal);
   First->finish(Refusal);
 }
 
@@ -35,8 +34,8 @@ AcceptQueue::open(const std::string &Address, const Methods &Known,
     return Owner.takeError();
   std::unique_ptr<AcceptQueue> Made(new AcceptQueue(Known, std::move(*Owner)));
   Expected<std::unique_ptr<CallServer>> Calls =
-      CallServer::listen(Address, Options, [L = Made.get()](const auto &Call) {
-        L->receive(Call);
+      CallServer::listen(Address, Options, [Q = Made.get()](const auto &Call) {
+        Q->receive(Call);
       });
   if (!Calls)
     return Calls.takeError();
@@ -50,21 +49,21 @@ AcceptQueue::~AcceptQueue() {
     abandon(std::move(Calls));
     return;
   }
-  // The listener waits for the last call to go.
-  for (const PendingSession &Who : takePending())
-    Who.refuse("the model side is closing");
+  // ~CallServer() waits for the last call to end.
+  for (const PendingSession &Session : takePending())
+    Session.refuse("the model side is closing");
 }
 
 std::vector<PendingSession> AcceptQueue::takePending() {
-  Owner->hearRings();
+  Owner->clearDoorbell();
   std::scoped_lock Lock(Mutex);
   return std::exchange(Pending, {});
 }
 
-void AcceptQueue::announce(PendingSession Who) {
+void AcceptQueue::enqueue(PendingSession Session) {
   {
     std::scoped_lock Lock(Mutex);
-    Pending.push_back(std::move(Who));
+    Pending.push_back(std::move(Session));
   }
   Owner->ring();
 }
@@ -81,35 +80,35 @@ void AcceptQueue::receive(const std::shared_ptr<ServerCall> &Call) {
 }
 
 void AcceptQueue::receiveStream(const std::shared_ptr<ServerCall> &Call) {
-  auto Box = std::make_shared<RequestQueue>(Owner);
-  Call->read(Box, /*IsStream=*/true);
-  announce({std::move(Box), Call, Call});
+  auto Requests = std::make_shared<RequestQueue>(Owner);
+  Call->read(Requests, /*IsStream=*/true);
+  enqueue({std::move(Requests), Call, Call});
 }
 
-/// Stock clients give their sessions no name; then it is their connection's.
+/// Sessions of stock clients have no name; use that of the connection.
 void AcceptQueue::receiveUnary(const std::shared_ptr<ServerCall> &Call) {
   constexpr std::size_t MaxUnarySessions = 64;
   const std::string Name = Call->metadata(Metadata::Session, Call->peer()) +
                            " " + Call->metadata(Metadata::SerDes, {});
-  std::shared_ptr<RequestQueue> Box;
+  std::shared_ptr<RequestQueue> Requests;
   bool IsNew = false, HasMany = false;
   {
     std::scoped_lock Lock(Mutex);
-    Box = Unary[Name].lock();
-    IsNew = !Box || Box->isClosed();
+    Requests = Unary[Name].lock();
+    IsNew = !Requests || Requests->isClosed();
     if (IsNew) {
-      Unary[Name] = Box = std::make_shared<RequestQueue>(Owner);
+      Unary[Name] = Requests = std::make_shared<RequestQueue>(Owner);
       std::erase_if(Unary,
-                    [](const auto &Known) { return Known.second.expired(); });
+                    [](const auto &Entry) { return Entry.second.expired(); });
       HasMany = Unary.size() > MaxUnarySessions;
     }
-    // From here on it is not idle.
-    Call->read(Box, /*IsStream=*/false);
+    // While the lock is held: endIdle() must not end the session now.
+    Call->read(Requests, /*IsStream=*/false);
   }
   if (HasMany)
     endIdle();
   if (IsNew)
-    announce({std::move(Box), Call, nullptr});
+    enqueue({std::move(Requests), Call, nullptr});
 }
 
 bool AcceptQueue::endIdle() {
@@ -117,15 +116,16 @@ bool AcceptQueue::endIdle() {
   auto Longest = Unary.end();
   std::optional<Deadline::Clock::time_point> Since;
   for (auto Next = Unary.begin(); Next != Unary.end(); ++Next)
-    if (auto Box = Next->second.lock())
-      if (auto Idle = Box->idleSince(); Idle && (!Since || *Idle < *Since)) {
+    if (auto Requests = Next->second.lock())
+      if (auto Idle = Requests->idleSince();
+          Idle && (!Since || *Idle < *Since)) {
         Since = Idle;
         Longest = Next;
       }
   if (Longest == Unary.end())
     return false;
-  if (auto Box = Longest->second.lock())
-    Box->end();
+  if (auto Requests = Longest->second.lock())
+    Requests->end();
   Unary.erase(Longest);
   return true;
 }

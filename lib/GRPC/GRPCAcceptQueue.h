@@ -1,5 +1,4 @@
-//===- GRPCAcceptQueue.h - From calls to sessions ---------------------*- C++
-//-*-===//
+//===- GRPCAcceptQueue.h - Sessions from gRPC calls -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AcceptQueue: from calls that arrive to sessions. ModelServer has one for an
-/// address; the compiler's side in training has one by itself.
+/// AcceptQueue: groups incoming calls into sessions and queues new sessions.
+/// GRPCListener has one, and so has the compiler's side in training.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,39 +24,41 @@
 
 namespace MLBridge::GRPC {
 
-/// A session that has begun, and waits to be taken in.
+/// A session that waits to be accepted.
 struct PendingSession {
-  std::shared_ptr<RequestQueue> Box;
-  /// The session's call, or the first of them.
+  std::shared_ptr<RequestQueue> Requests;
+  /// The session's stream or its first unary call.
   std::shared_ptr<ServerCall> First;
-  /// Null where the session has a call for each request.
+  /// Null for a session of unary calls.
   std::shared_ptr<ServerCall> Stream;
 
-  /// Tells the client why it is not taken in.
+  /// Ends the session's calls with the reason \p Why.
   void refuse(const std::string &Why) const;
 };
 
-/// Used by two threads, as a RequestQueue is.
+/// Used by two threads: gRPC's adds sessions, the server's takes them.
 class AcceptQueue {
 public:
+  /// Listens at \p Address for the methods \p Known. Errors: those of
+  /// checkProcess() and CallServer::listen().
   static Expected<std::unique_ptr<AcceptQueue>>
   open(const std::string &Address, const Methods &Known,
        const CallServer::Options &Options);
 
   ~AcceptQueue();
 
-  /// Readable when there are arrivals, or a request queue that was asleep has
-  /// changed.
+  /// A descriptor that is readable if there are pending sessions or a sleeping
+  /// request queue has changed.
   int doorbell() const { return Owner->Doorbell.get(); }
-  /// Also hears the doorbell.
+  /// Takes all pending sessions, and clears the doorbell.
   std::vector<PendingSession> takePending();
-  /// Has \p Who among the next ones that are taken.
-  void announce(PendingSession Who);
+  /// Adds \p Session to the pending sessions.
+  void enqueue(PendingSession Session);
   /// Ends the unary session that has been idle the longest; false if none is
-  /// idle. Its client may be gone, which it does not say, or begin another
-  /// session by its next call.
+  /// idle. Clients of unary calls do not announce their end; if the client is
+  /// alive, its next call begins another session.
   bool endIdle();
-  /// Where it listens, with the port that was picked for port 0.
+  /// The address, with the actual port in place of port 0.
   const std::string &address() const { return Calls->address(); }
 
 private:
@@ -72,9 +73,9 @@ private:
   std::shared_ptr<const RequestQueueOwner> Owner;
   std::mutex Mutex;
   std::vector<PendingSession> Pending;
-  /// By the names that clients give their unary sessions.
+  /// The unary sessions by the names that clients give them.
   std::unordered_map<std::string, std::weak_ptr<RequestQueue>> Unary;
-  /// Last: its thread uses the others.
+  /// The last member: its thread uses the others.
   std::unique_ptr<CallServer> Calls;
 };
 

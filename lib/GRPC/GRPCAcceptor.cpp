@@ -1,4 +1,4 @@
-//===- GRPCAcceptor.cpp - Connections for a gRPC server ---------*- C++ -*-===//
+//===- GRPCAcceptor.cpp - Connections for a gRPC server -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -23,13 +23,12 @@ using namespace MLBridge;
 using namespace MLBridge::GRPC;
 using posix::UniqueFD;
 
-/// Descriptors that no connection takes: for the model's own files, sessions by
-/// pipe and shared memory, and what gRPC opens beside a connection.
-static constexpr std::size_t KeptFree = 32;
-/// Of the others, those for connections whose peers are told that there is no
-/// room, and leave then.
-static constexpr std::size_t ForRefusals = 16;
-/// How long peers wait to be accepted when there is no room even for that.
+/// Descriptors reserved for the model's files, sessions over pipes and shared
+/// memory, and gRPC's other needs.
+static constexpr std::size_t Reserved = 32;
+/// Descriptors reserved for connections that are only refused.
+static constexpr std::size_t ReservedForRefusals = 16;
+/// How long to pause if no descriptor is free even for a refusal.
 static constexpr std::chrono::milliseconds Pause(20);
 
 //===----------------------------------------------------------------------===//
@@ -40,7 +39,8 @@ static Error cannotListen(const std::string &Address, int Errno) {
   return Error::fromErrno(Errno, "cannot listen at " + printable(Address));
 }
 
-/// A socket that listens at \p Where; none, and errno, where that fails.
+/// Creates a socket that listens at \p Where; on failure, returns an empty
+/// descriptor and sets errno.
 static UniqueFD listenAt(const addrinfo &Where, Duration PeerTimeout) {
   UniqueFD Socket(::socket(Where.ai_family,
                            Where.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -50,12 +50,12 @@ static UniqueFD listenAt(const addrinfo &Where, Duration PeerTimeout) {
   auto Set = [&](int Level, int Option, int Value) {
     (void)::setsockopt(Socket.get(), Level, Option, &Value, sizeof(Value));
   };
-  // A port that a dead server had is free again at once. Unlike SO_REUSEPORT,
-  // this gives no port to two servers.
+  // Reuse the port of a dead server at once. Unlike SO_REUSEPORT, this does not
+  // let two servers share a port.
   Set(SOL_SOCKET, SO_REUSEADDR, 1);
   if (Where.ai_family == AF_INET6)
     Set(IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  // Connections inherit both.
+  // Connections inherit these options.
   Set(IPPROTO_TCP, TCP_NODELAY, 1);
   Set(IPPROTO_TCP, TCP_USER_TIMEOUT, millisOf(PeerTimeout));
   if (::bind(Socket.get(), Where.ai_addr, Where.ai_addrlen) != 0 ||
@@ -103,14 +103,14 @@ Error Acceptor::listenAtPort(std::string Host, std::string Port,
     UniqueFD Socket = listenAt(*Next, PeerTimeout);
     if (!Socket) {
       Problem = errno;
-      // Some of the compilers would come to the other server. But a machine may
-      // well lack one of a name's addresses.
+      // Otherwise some compilers would reach the other server. Other errors are
+      // harmless: a machine may lack one of a name's addresses.
       if (Problem == EADDRINUSE && !PicksPort)
         return cannotListen(Address, Problem);
       continue;
     }
     Sockets.push_back(std::move(Socket));
-    // The other addresses of the name get the port that the first one got.
+    // Use the port of the first address for the other addresses, too.
     if (PicksPort && Sockets.size() == 1) {
       Port = std::to_string(portOf(Sockets.front()));
       for (addrinfo *Other = Next->ai_next; Other; Other = Other->ai_next)
@@ -164,8 +164,8 @@ void Acceptor::stop() {
 bool Acceptor::acceptAll(int Socket, const Handlers &Handle) const {
   for (;;) {
     const std::size_t Free =
-        posix::countFreeDescriptors(KeptFree + ForRefusals + 1);
-    if (Free <= KeptFree)
+        posix::countFreeDescriptors(Reserved + ReservedForRefusals + 1);
+    if (Free <= Reserved)
       return false;
     UniqueFD Connection(
         ::accept4(Socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -175,8 +175,8 @@ bool Acceptor::acceptAll(int Socket, const Handlers &Handle) const {
       return errno != EMFILE && errno != ENFILE && errno != ENOBUFS &&
              errno != ENOMEM;
     }
-    (Free > KeptFree + ForRefusals ? Handle.Serve
-                                   : Handle.Refuse)(std::move(Connection));
+    (Free > Reserved + ReservedForRefusals ? Handle.Serve : Handle.Refuse)(
+        std::move(Connection));
   }
 }
 
@@ -186,18 +186,18 @@ void Acceptor::run(const Handlers &Handle) {
     Watched.push_back({Local->socket(), POLLIN, 0});
   for (const UniqueFD &Socket : Sockets)
     Watched.push_back({Socket.get(), POLLIN, 0});
-  bool HasRoom = true;
+  bool HasFree = true;
   for (;;) {
-    // Without room, only the end is watched for a while.
-    const int Ready = ::poll(Watched.data(), HasRoom ? Watched.size() : 1,
-                             HasRoom ? -1 : static_cast<int>(Pause.count()));
+    // Without free descriptors, watch only Stop for a while.
+    const int Ready = ::poll(Watched.data(), HasFree ? Watched.size() : 1,
+                             HasFree ? -1 : static_cast<int>(Pause.count()));
     if (Ready > 0 && Watched.front().revents != 0)
       return;
-    // poll(2) fails for a while only: memory or descriptors have run out.
-    HasRoom = Ready >= 0 || errno == EINTR;
-    if (!HasRoom)
+    // A failure of poll(2) is temporary: memory or descriptors have run out.
+    HasFree = Ready >= 0 || errno == EINTR;
+    if (!HasFree)
       continue;
     for (std::size_t I = 1; I < Watched.size(); ++I)
-      HasRoom &= acceptAll(Watched[I].fd, Handle);
+      HasFree &= acceptAll(Watched[I].fd, Handle);
   }
 }

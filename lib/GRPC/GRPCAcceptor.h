@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Acceptor: the sockets at which a gRPC server listens, and the thread that
-/// accepts connections there. gRPC could do both, but stops to listen for good
-/// when the process has no descriptor left for a connection.
+/// Acceptor: the sockets of a gRPC server, and the thread that accepts their
+/// connections. gRPC's own listener would stop forever once the process runs
+/// out of descriptors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,38 +29,40 @@ namespace MLBridge::GRPC {
 
 class Acceptor {
 public:
-  /// What is done with a connection; called by the acceptor's thread.
+  /// The handlers of new connections; called by the acceptor's thread.
   struct Handlers {
     std::function<void(posix::UniqueFD)> Serve;
-    /// For one that there is no room for: tells its peer so.
+    /// Refuses a connection over the limit of descriptors.
     std::function<void(posix::UniqueFD)> Refuse;
   };
 
-  /// Listens at \p Address (`host:port` or `unix:PATH`). Peers may connect from
-  /// now on, and wait until start(). One that does not acknowledge what it was
-  /// sent for \p PeerTimeout is gone.
+  /// Listens at \p Address (`host:port` or `unix:PATH`). Connections wait until
+  /// start(). A connection ends if its peer does not acknowledge data for
+  /// \p PeerTimeout. System if it cannot listen; InvalidArgument if another
+  /// server listens at the socket.
   static Expected<std::unique_ptr<Acceptor>> listen(const std::string &Address,
                                                     Duration PeerTimeout);
-  /// Accepts connections, in a thread of its own.
+  /// Starts the thread that accepts connections.
   void start(Handlers Handle);
-  /// Accepts no more. The thread has ended when this returns.
+  /// Stops accepting connections, and joins the thread.
   void stop();
   ~Acceptor() { stop(); }
 
-  /// Where it listens, with the port that was picked for port 0.
+  /// The address, with the actual port in place of port 0.
   const std::string &address() const { return Address; }
 
 private:
   Acceptor() = default;
   Error listenAtPort(std::string Host, std::string Port, Duration PeerTimeout);
   void run(const Handlers &Handle);
-  /// Accepts what waits at \p Socket; false when there is no room for more.
+  /// Accepts the waiting connections of \p Socket; false if descriptors or
+  /// memory have run out.
   bool acceptAll(int Socket, const Handlers &Handle) const;
 
   std::string Address;
   std::optional<UnixListener> Local;
   std::vector<posix::UniqueFD> Sockets;
-  /// Its end ends the thread.
+  /// Closing the write end stops the thread.
   posix::Pipe Stop;
   std::thread Thread;
 };

@@ -1,5 +1,4 @@
-//===- GRPCCallServer.cpp - A gRPC server and its thread
-//--------------------===//
+//===- GRPCCallServer.cpp - A gRPC server and its thread ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,21 +18,20 @@
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-/// How long a peer may take to acknowledge what it was sent.
+/// How long a peer may take to acknowledge data.
 static constexpr std::chrono::seconds KeepaliveTimeout(20);
 
 static void setServerArguments(grpc::ServerBuilder &Builder,
-                               const CallServer::Options &Wishes) {
+                               const CallServer::Options &Settings) {
   grpc::ChannelArguments Common;
-  setCommonArguments(Common, Wishes.MaxMessage);
+  setCommonArguments(Common, Settings.MaxMessage);
   const grpc_channel_args All = Common.c_channel_args();
   for (std::size_t I = 0; I < All.num_args; ++I)
     if (All.args[I].type == GRPC_ARG_INTEGER)
       Builder.AddChannelArgument(All.args[I].key, All.args[I].value.integer);
   Builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                             millisOf(Wishes.PeerTimeout));
-  // Compilers may ask as often as they like whether we are still there, and are
-  // asked themselves.
+                             millisOf(Settings.PeerTimeout));
+  // Accept frequent pings from compilers, and ping them too.
   Builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   Builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 100);
@@ -44,16 +42,16 @@ static void setServerArguments(grpc::ServerBuilder &Builder,
 }
 
 Expected<std::unique_ptr<CallServer>>
-CallServer::listen(const std::string &Address, const Options &Wishes,
-                   Receive Received) {
-  auto Credentials = makeServerCredentials(Wishes.Credentials);
+CallServer::listen(const std::string &Address, const Options &Settings,
+                   Receive OnCall) {
+  auto Credentials = makeServerCredentials(Settings.Credentials);
   if (!Credentials)
     return Credentials.takeError();
   Expected<std::unique_ptr<Acceptor>> Connections =
       Acceptor::listen(Address, KeepaliveTimeout);
   if (!Connections)
     return Connections.takeError();
-  std::unique_ptr<CallServer> Made(new CallServer(std::move(Received)));
+  std::unique_ptr<CallServer> Made(new CallServer(std::move(OnCall)));
   Made->Connections = std::move(*Connections);
   Made->Refusals.emplace(
       *Credentials,
@@ -61,8 +59,8 @@ CallServer::listen(const std::string &Address, const Options &Wishes,
                    "the model side has no descriptors for more connections "
                    "(ulimit -n); try again later"));
   grpc::ServerBuilder Builder;
-  setServerArguments(Builder, Wishes);
-  Made->Entry = Builder.experimental().AddExternalConnectionAcceptor(
+  setServerArguments(Builder, Settings);
+  Made->Injector = Builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
       *Credentials);
   Builder.RegisterAsyncGenericService(&Made->Service);
@@ -86,7 +84,7 @@ CallServer::listen(const std::string &Address, const Options &Wishes,
 void CallServer::serve(posix::UniqueFD Connection) {
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters Given;
   Given.fd = Connection.release();
-  Entry->HandleNewConnection(&Given);
+  Injector->HandleNewConnection(&Given);
 }
 
 CallServer::~CallServer() {
@@ -99,7 +97,7 @@ CallServer::~CallServer() {
     std::scoped_lock Lock(Mutex);
     IsStopping = true;
   }
-  // Returns when the last call is gone.
+  // Returns after the last call has ended.
   if (Server)
     Server->Shutdown(gpr_now(GPR_CLOCK_MONOTONIC));
   Queue->Shutdown();
@@ -117,7 +115,7 @@ void CallServer::awaitCall() {
   std::make_shared<ServerCall>(*this)->await(Service, *Queue);
 }
 
-void CallServer::hasArrived(std::shared_ptr<ServerCall> Call) {
+void CallServer::handleCall(std::shared_ptr<ServerCall> Call) {
   {
     std::scoped_lock Lock(Mutex);
     if (IsStopping)
@@ -128,5 +126,5 @@ void CallServer::hasArrived(std::shared_ptr<ServerCall> Call) {
   if (!Version.empty() && Version != std::to_string(ProtocolVersion))
     return Call->finish({grpc::StatusCode::FAILED_PRECONDITION,
                          versionRefusal(ProtocolVersion, Version)});
-  Received(Call);
+  OnCall(Call);
 }

@@ -1,5 +1,4 @@
-//===- GRPCCallServer.h - A gRPC server and its thread ------------*- C++
-//-*-===//
+//===- GRPCCallServer.h - A gRPC server and its thread ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// CallServer: a gRPC server at an address, and the thread that handles its
+/// CallServer: a gRPC server at an address, with the thread that handles its
 /// calls.
 ///
 //===----------------------------------------------------------------------===//
@@ -31,42 +30,43 @@ class CallServer final : public ServerCall::Owner {
 public:
   struct Options {
     std::size_t MaxMessage;
-    /// How long a peer may take until it speaks HTTP/2 (and TLS).
+    /// How long a peer may take for the handshakes of HTTP/2 and TLS.
     Duration PeerTimeout;
     gRPCCredentials Credentials;
   };
-  /// Called by gRPC's thread.
+  /// A handler of new calls; called by the server's thread.
   using Receive = std::function<void(const std::shared_ptr<ServerCall> &)>;
 
   /// Listens at \p Address (`host:port` or `unix:PATH`). Call checkProcess()
-  /// before.
+  /// first. Errors: System if it cannot listen; those of
+  /// makeServerCredentials().
   static Expected<std::unique_ptr<CallServer>>
-  listen(const std::string &Address, const Options &Wishes, Receive Received);
-  /// Ends all calls. Their owners let go of them before. Not in a forked
-  /// child, where the threads are missing: abandon() it there.
+  listen(const std::string &Address, const Options &Settings, Receive OnCall);
+  /// Ends all calls; blocks until their owners have released them. Must not run
+  /// in a forked child, which lacks the threads: use abandon() there.
   ~CallServer();
 
-  /// Where it listens, with the port that was picked for port 0.
+  /// The address, with the actual port in place of port 0.
   const std::string &address() const { return Connections->address(); }
 
 private:
-  explicit CallServer(Receive Received) : Received(std::move(Received)) {}
+  explicit CallServer(Receive OnCall) : OnCall(std::move(OnCall)) {}
   void run();
   void serve(posix::UniqueFD Connection);
   void awaitCall();
-  void hasArrived(std::shared_ptr<ServerCall> Call) override;
+  void handleCall(std::shared_ptr<ServerCall> Call) override;
 
-  Receive Received;
+  Receive OnCall;
   std::unique_ptr<Acceptor> Connections;
-  /// For connections that there is no room for.
+  /// Answers connections over the limit of descriptors.
   std::optional<RefusingServer> Refusals;
   grpc::AsyncGenericService Service;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> Entry;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> Injector;
   std::unique_ptr<grpc::ServerCompletionQueue> Queue;
   std::unique_ptr<grpc::Server> Server;
   std::thread Thread;
-  /// From when on no call is waited for or taken in.
   std::mutex Mutex;
+  /// Once true, no call is awaited or handled. Guarded by Mutex.
   bool IsStopping = false;
 };
 

@@ -1,4 +1,4 @@
-//===- GRPCClock.h - Deadlines as gRPC writes them --------------*- C++ -*-===//
+//===- GRPCClock.h - Deadlines in gRPC's types ------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From a Deadline to gRPC's time, and from a Duration to its milliseconds.
+/// Converts a Deadline to gRPC's time, and a Duration to milliseconds.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@
 
 namespace MLBridge::GRPC {
 
-/// For those who look and do not wait: gRPC rounds up to its milliseconds, and
-/// would wait for one or two.
+/// A deadline in the past, for polling without waiting: gRPC rounds up to
+/// milliseconds, so the current time would wait for 1 or 2 ms.
 inline gpr_timespec atOnce() { return gpr_inf_past(GPR_CLOCK_MONOTONIC); }
 
 inline gpr_timespec timeOf(Deadline Until) {
@@ -33,7 +33,7 @@ inline gpr_timespec timeOf(Deadline Until) {
       gpr_time_from_nanos(Until.remaining().count(), GPR_TIMESPAN));
 }
 
-/// At least one; INT_MAX, which is never, for what is beyond it.
+/// \p D in milliseconds, at least 1 and at most INT_MAX, which means never.
 inline int millisOf(Duration D) {
   using Millis = std::chrono::milliseconds;
   return static_cast<int>(std::clamp<Millis::rep>(

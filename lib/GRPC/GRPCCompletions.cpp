@@ -1,4 +1,4 @@
-//===- GRPCCompletions.cpp - What a caller waits for ----------------------===//
+//===- GRPCCompletions.cpp - The pending operations of a client -----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -30,7 +30,7 @@ bool Completions::take(gpr_timespec Until) {
   const unsigned Which = bit(Operation(reinterpret_cast<std::uintptr_t>(Tag)));
   Pending &= ~Which;
   if (Ok)
-    Well |= Which;
+    Succeeded |= Which;
   return true;
 }
 

@@ -1,4 +1,4 @@
-//===- GRPCCompletions.h - What a caller waits for --------------*- C++ -*-===//
+//===- GRPCCompletions.h - The pending operations of a client ---*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Completions: the operations that the compiler's end has under way, and the
-/// one place where it waits for them. The thread that waits is the one that
-/// polls the connection: handing an answer over from a thread of gRPC's own
-/// would cost another wake-up a request.
+/// Completions: the pending operations of the compiler's end, and how it waits
+/// for them. The waiting thread itself polls the connection: passing the reply
+/// from another thread would cost one more wake-up per request.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,43 +26,45 @@ namespace MLBridge::GRPC {
 
 class Completions {
 public:
-  /// Each is under way once at most.
+  /// The operations. Each can be pending at most once.
   enum Operation : unsigned { Watch, Start, Read, Write, Finish };
 
   ~Completions();
 
   grpc::CompletionQueue *queue() { return &Queue; }
-  /// The tag of an operation that is started with it.
+  /// Marks \p Which as pending, and returns the tag to start it with.
   void *begin(Operation Which) {
     Pending |= bit(Which);
-    Well &= ~bit(Which);
-    // A tag is any number, which gRPC has as a pointer.
+    Succeeded &= ~bit(Which);
+    // gRPC passes tags as pointers but does not interpret them.
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
     return reinterpret_cast<void *>(std::uintptr_t(Which));
   }
   bool isPending(Operation Which) const { return (Pending & bit(Which)) != 0; }
-  /// Whether it went well, once it is not pending.
-  bool wentWell(Operation Which) const { return (Well & bit(Which)) != 0; }
+  /// Whether \p Which succeeded. Call this once it is no longer pending.
+  bool hasSucceeded(Operation Which) const {
+    return (Succeeded & bit(Which)) != 0;
+  }
 
-  /// Waits until it is not pending; false when \p Until passes before.
+  /// Waits until \p Which is complete; false if \p Until passes first.
   bool wait(Operation Which, Deadline Until);
-  /// The same, spinning for a while where that has paid of late.
+  /// The same, but spins first if that has lately been successful.
   bool waitForPeer(Operation Which, Deadline Until);
-  /// Takes what has completed, without waiting.
+  /// Processes completed operations without waiting.
   void poll();
-  /// Waits until none is pending; false when \p Until passes before. What has
-  /// been cancelled completes on this side, whatever the network does; but one
-  /// that gRPC is writing to a full connection waits for its peer.
+  /// Waits until all operations are complete; false if \p Until passes first.
+  /// Cancelled operations complete locally, independent of the network, except
+  /// for one that gRPC is writing to a full connection: it waits for the peer.
   bool drain(Deadline Until);
 
 private:
   static unsigned bit(Operation Which) { return 1U << Which; }
-  /// Waits for the next one that completes.
+  /// Processes the next completion; false if \p Until passes first.
   bool take(gpr_timespec Until);
 
   grpc::CompletionQueue Queue;
   unsigned Pending = 0;
-  unsigned Well = 0;
+  unsigned Succeeded = 0;
   AdaptiveWait Spin;
 };
 

@@ -1,4 +1,4 @@
-//===- GRPCCredentials.cpp - The two ends of a TLS connection -------------===//
+//===- GRPCCredentials.cpp - Credentials from PEM files -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,10 +13,10 @@
 
 using namespace MLBridge;
 
-/// A system's list of authorities has some 200 KiB.
+/// The limit on a file. A system's list of authorities has about 200 KiB.
 static constexpr std::size_t MaxPEM = std::size_t(16) << 20;
 
-/// The contents of \p Path; nothing where there is no path.
+/// Reads \p Path; empty if \p Path is empty.
 static Expected<std::string> readPEM(const std::string &Path,
                                      std::string_view Option) {
   if (Path.empty())

@@ -1,4 +1,4 @@
-//===- GRPCCredentials.h - The two ends of a TLS connection ---------------===//
+//===- GRPCCredentials.h - Credentials from PEM files -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From PEM files to gRPC's credentials.
+/// Creates gRPC's credentials from PEM files.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,9 +23,13 @@
 
 namespace MLBridge::GRPC {
 
+/// The credentials of a client. Errors: those of readRegularFile();
+/// InvalidArgument if a file is not PEM.
 Expected<std::shared_ptr<grpc::ChannelCredentials>>
 makeChannelCredentials(const gRPCCredentials &Files);
-/// With authorities, whoever has no certificate of theirs is not let in.
+/// The credentials of a server. With authorities, clients need a certificate
+/// that they have signed. Errors: as makeChannelCredentials(); InvalidArgument
+/// without a certificate.
 Expected<std::shared_ptr<grpc::ServerCredentials>>
 makeServerCredentials(const gRPCCredentials &Files);
 

@@ -1,5 +1,4 @@
-//===- GRPCListener.cpp - Where compilers arrive by gRPC
-//----------------------===//
+//===- GRPCListener.cpp - Listens for compilers by gRPC -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -27,22 +26,22 @@ namespace {
 class GRPCListener final : public Listener {
 public:
   GRPCListener(std::string Name, ListenerOptions Options,
-               std::unique_ptr<AcceptQueue> Callers)
+               std::unique_ptr<AcceptQueue> Pending)
       : Name(std::move(Name)), Options(std::move(Options)),
-        Callers(std::move(Callers)) {}
+        Pending(std::move(Pending)) {}
 
   const std::string &name() const override { return Name; }
   void addPolls(std::vector<pollfd> &Watched) const override {
-    Watched.push_back({Callers->doorbell(), POLLIN, 0});
+    Watched.push_back({Pending->doorbell(), POLLIN, 0});
   }
-  void admit(Span<const pollfd> Polled, SessionTable &Into) override;
+  void accept(Span<const pollfd> Polled, SessionTable &Sessions) override;
 
 private:
-  Error take(const PendingSession &Who, SessionTable &Into);
+  Error begin(const PendingSession &Session, SessionTable &Sessions);
 
   std::string Name;
   ListenerOptions Options;
-  std::unique_ptr<AcceptQueue> Callers;
+  std::unique_ptr<AcceptQueue> Pending;
 };
 
 } // namespace
@@ -55,33 +54,35 @@ MLBridge::openGRPCListener(std::string_view Text, ListenerOptions Options) {
     return Spec.takeError();
   Options.MaxMessage = Spec->MaxMessage;
   Options.MaxSessions = Spec->MaxSessions;
-  Expected<std::unique_ptr<AcceptQueue>> Callers = AcceptQueue::open(
+  Expected<std::unique_ptr<AcceptQueue>> Pending = AcceptQueue::open(
       Spec->Address, Inference,
       {Options.MaxMessage, Options.PeerTimeout, Spec->Credentials});
-  if (!Callers)
-    return Callers.takeError();
+  if (!Pending)
+    return Pending.takeError();
   return std::make_unique<GRPCListener>(
-      nameOf((*Callers)->address()), std::move(Options), std::move(*Callers));
+      nameOf((*Pending)->address()), std::move(Options), std::move(*Pending));
 }
 
-void GRPCListener::admit(Span<const pollfd> Polled, SessionTable &Into) {
+void GRPCListener::accept(Span<const pollfd> Polled, SessionTable &Sessions) {
   if (Polled.front().revents == 0)
     return;
-  for (PendingSession &Who : Callers->takePending())
-    if (Error E = take(Who, Into)) {
-      // The session that is ended for it has gone when it is taken again.
-      if (Into.checkRoom(Options.MaxSessions) && Callers->endIdle()) {
-        Callers->announce(std::move(Who));
+  for (PendingSession &Session : Pending->takePending())
+    if (Error E = begin(Session, Sessions)) {
+      // If the server is full, end an idle session and try again after it is
+      // gone.
+      if (Sessions.checkRoom(Options.MaxSessions) && Pending->endIdle()) {
+        Pending->enqueue(std::move(Session));
         continue;
       }
-      Who.refuse(E.message());
-      Into.refuse(std::move(E));
+      Session.refuse(E.message());
+      Sessions.refuse(std::move(E));
     }
 }
 
-Error GRPCListener::take(const PendingSession &Who, SessionTable &Into) {
-  const ServerCall &Call = *Who.First;
-  if (Error E = Into.checkRoom(Options.MaxSessions))
+Error GRPCListener::begin(const PendingSession &Session,
+                          SessionTable &Sessions) {
+  const ServerCall &Call = *Session.First;
+  if (Error E = Sessions.checkRoom(Options.MaxSessions))
     return E;
   Expected<std::unique_ptr<BaseSerDes>> Codec = Options.Formats.create(
       Call.metadata(Metadata::SerDes, defaultSerDes(Options.Formats)),
@@ -89,13 +90,14 @@ Error GRPCListener::take(const PendingSession &Who, SessionTable &Into) {
   if (!Codec)
     return Codec.takeError();
   ServerSession::Identity Identity;
-  Identity.Number = Into.nextNumber();
+  Identity.Number = Sessions.nextNumber();
   Identity.AdviceType = Call.metadata(Metadata::AdviceType, {});
   const std::string Pid = Call.metadata(Metadata::Pid, {});
   std::from_chars(Pid.data(), Pid.data() + Pid.size(), Identity.Pid);
   auto Channel = std::make_unique<GRPCServerChannel>(
-      Who.Box, Who.Stream, Identity.describe(), Options.MaxMessage);
-  Into.admit(
+      Session.Requests, Session.Stream, Identity.describe(),
+      Options.MaxMessage);
+  Sessions.add(
       std::make_unique<ServerSession>(std::move(Identity), std::move(Channel),
                                       std::move(*Codec), Options.PeerTimeout));
   return Error::success();

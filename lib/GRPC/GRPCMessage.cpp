@@ -15,13 +15,13 @@ using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
 //===----------------------------------------------------------------------===//
-// Out
+// Outgoing messages
 //===----------------------------------------------------------------------===//
 
 Expected<Span<std::byte>> OutgoingMessage::acquire(std::size_t Size) {
   if (!Buffer || Buffer.use_count() > 1)
     Buffer = std::make_shared<FrameBuffer>();
-  // What gRPC's threads did with the memory before they let go of it.
+  // Synchronize with the gRPC thread that released the memory.
   std::atomic_thread_fence(std::memory_order_acquire);
   if (Error E = Buffer->grow(FrameBuffer::PrefixSize + Size, /*Keep=*/0))
     return E;
@@ -29,7 +29,7 @@ Expected<Span<std::byte>> OutgoingMessage::acquire(std::size_t Size) {
                          Buffer->capacity() - FrameBuffer::PrefixSize);
 }
 
-grpc::ByteBuffer OutgoingMessage::lend(std::size_t Size) {
+grpc::ByteBuffer OutgoingMessage::asByteBuffer(std::size_t Size) {
   using Owner = std::shared_ptr<FrameBuffer>;
   auto Release = [](void *Holder) { delete static_cast<Owner *>(Holder); };
   grpc::Slice Message(Buffer->data() + FrameBuffer::PrefixSize, Size, Release,
@@ -38,7 +38,7 @@ grpc::ByteBuffer OutgoingMessage::lend(std::size_t Size) {
 }
 
 //===----------------------------------------------------------------------===//
-// In
+// Incoming messages
 //===----------------------------------------------------------------------===//
 
 Error IncomingMessage::take(grpc::ByteBuffer &From) {
@@ -47,7 +47,7 @@ Error IncomingMessage::take(grpc::ByteBuffer &From) {
     return E;
   if (grpc::Status S = From.Dump(&Slices); !S.ok())
     return {ErrorCode::Malformed,
-            "a message that cannot be read: " + S.error_message()};
+            "a message is unreadable: " + S.error_message()};
   std::byte *Next = Buffer.data() + FrameBuffer::PrefixSize;
   for (const grpc::Slice &Piece : Slices) {
     std::memcpy(Next, Piece.begin(), Piece.size());

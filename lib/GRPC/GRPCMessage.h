@@ -1,4 +1,4 @@
-//===- GRPCMessage.h - Messages in gRPC's buffers -------------------------===//
+//===- GRPCMessage.h - Messages in gRPC's buffers ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From our messages, which lie in one piece at an aligned address, to gRPC's
-/// byte buffers and back.
+/// Converts between messages, which are contiguous and aligned, and gRPC's byte
+/// buffers.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,23 +24,24 @@
 
 namespace MLBridge::GRPC {
 
-/// The next message to go out. gRPC sends it from where it is written.
+/// The next outgoing message, which gRPC sends without copying.
 class OutgoingMessage {
 public:
-  /// Room for \p Size bytes.
+  /// Returns a region for \p Size bytes.
   Expected<Span<std::byte>> acquire(std::size_t Size);
-  /// The first \p Size bytes, which stay as they are until gRPC has let go of
-  /// them: acquire() takes other memory meanwhile.
-  grpc::ByteBuffer lend(std::size_t Size);
+  /// The first \p Size bytes of the region as a buffer that shares its memory.
+  /// While gRPC holds the buffer, acquire() returns other memory.
+  grpc::ByteBuffer asByteBuffer(std::size_t Size);
 
 private:
   std::shared_ptr<FrameBuffer> Buffer;
 };
 
-/// The last message that came in.
+/// The last incoming message.
 class IncomingMessage {
 public:
-  /// Takes what \p From holds, and leaves it empty.
+  /// Copies the message out of \p From and empties it. Malformed if gRPC cannot
+  /// read it; System if memory runs out.
   Error take(grpc::ByteBuffer &From);
   Span<const std::byte> bytes() const;
   std::shared_ptr<const void> share() const { return Buffer.share(); }
@@ -48,7 +49,7 @@ public:
 private:
   FrameBuffer Buffer;
   std::size_t Size = 0;
-  /// Kept for its memory.
+  /// A member to reuse its memory.
   std::vector<grpc::Slice> Slices;
 };
 

@@ -1,4 +1,4 @@
-//===- GRPCProcess.cpp - Whether gRPC works in this process -----*- C++ -*-===//
+//===- GRPCProcess.cpp - Checks that gRPC can work ------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,10 +19,9 @@
 using namespace MLBridge;
 
 static Error checkFork() {
-  // gRPC's state is one for the whole process, and so is this. A child does not
-  // ask gRPC whether it is in use: the answer takes a lock, which a thread that
-  // the child does not have may hold for ever.
-  // It is never destroyed: runners may outlive the static objects of a program.
+  // One object for the process, like gRPC's state. A child cannot ask gRPC
+  // whether it is in use: that takes a lock, which a thread missing in the
+  // child may hold. Never destroyed: runners may outlive static objects.
   static const ForkDetector &FirstUse = *new ForkDetector();
   if (!FirstUse.isForked())
     return Error::success();
@@ -34,8 +33,8 @@ static Error checkFork() {
 }
 
 static Error checkDescriptors() {
-  // It opens five for itself and one or two for a connection; a resolver of
-  // host names needs some more.
+  // gRPC opens five for itself and one or two per connection; resolving host
+  // names needs some more.
   constexpr std::size_t Needed = 12;
   const std::size_t Free = posix::countFreeDescriptors(Needed);
   if (Free == Needed)
@@ -50,9 +49,8 @@ static Error checkAddressSpace() {
   rlimit Limit{};
   if (::getrlimit(RLIMIT_AS, &Limit) != 0 || Limit.rlim_cur == RLIM_INFINITY)
     return Error::success();
-  // As many threads as it has started in our clients and servers, and as much
-  // memory as it has taken beside their stacks. A thread that it cannot start
-  // is one that its shutdown waits for.
+  // The observed numbers of threads of clients and servers, and of other
+  // memory. gRPC's shutdown waits for a thread even if it could not be started.
   constexpr std::size_t Threads = 8;
   constexpr std::size_t Others = std::size_t(16) << 20;
   std::size_t StackSize = std::size_t(8) << 20;
@@ -75,8 +73,8 @@ static Error checkAddressSpace() {
 }
 
 static Error checkThreads() {
-  // gRPC 1.51 waits for ever for a thread that it could not start, also when it
-  // is shut down. So many at a time were enough for our clients and servers.
+  // gRPC 1.51 waits forever for a thread that it could not start, even during
+  // its shutdown. This many threads sufficed for clients and servers.
   constexpr std::size_t Threads = 10;
   std::mutex AllStarted;
   std::unique_lock Lock(AllStarted);

@@ -1,4 +1,4 @@
-//===- GRPCProcess.h - Whether gRPC works in this process -------*- C++ -*-===//
+//===- GRPCProcess.h - Checks that gRPC can work ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// checkProcess(): what gRPC takes for granted. Where that is missing it aborts
-/// or hangs, so it is looked for before gRPC is used.
+/// checkProcess(): checks the conditions without which gRPC aborts or hangs.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +18,10 @@
 
 namespace MLBridge::GRPC {
 
-/// Unsupported in a child of a process that used gRPC: the child has a copy of
-/// gRPC's state and none of its threads, so whatever it asks waits for ever.
-/// System where gRPC cannot open its descriptors, or has no address space for
-/// its threads. Call this before each use of gRPC that may be the first.
+/// Unsupported in a forked child of a process that used gRPC: the child has a
+/// copy of gRPC's state but not its threads, so every call would hang. System
+/// if gRPC cannot open its descriptors or start its threads, or has no address
+/// space for them. Call this before each use of gRPC that may be the first.
 Error checkProcess();
 
 } // namespace MLBridge::GRPC

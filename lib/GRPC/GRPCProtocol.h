@@ -1,4 +1,4 @@
-//===- GRPCProtocol.h - What our two sides say by gRPC --------------------===//
+//===- GRPCProtocol.h - Methods and metadata over gRPC ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a session over gRPC is made of, beside its messages: the service's
-/// methods, and what travels in a call's metadata. docs/grpc.md says it to
-/// users.
+/// The methods of the service, the metadata of its calls, and the common
+/// settings of both ends. docs/grpc.md documents them for users.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +25,7 @@ namespace MLBridge::GRPC {
 
 /// The methods of include/MLCompilerBridge/mlcompilerbridge.proto.
 struct Methods {
-  /// One call a session, and a call for each message.
+  /// The method for one call per session, and for one call per message.
   const char *Stream, *Unary;
 };
 inline constexpr Methods Inference{
@@ -36,28 +35,28 @@ inline constexpr Methods Training{
     "/mlcompilerbridge.MLCompilerBridge/training",
     "/mlcompilerbridge.MLCompilerBridge/getObservation"};
 
-/// The hello of a session (Transport/Handshake.h), as a call's metadata. Stock
-/// clients send none of it: they speak Protobuf.
+/// The metadata of a call, which correspond to the hello of
+/// Transport/Handshake.h. Stock clients, which use Protobuf, send none.
 inline constexpr int ProtocolVersion = 1;
 namespace Metadata {
 inline constexpr char Protocol[] = "mlbridge-protocol";
 inline constexpr char SerDes[] = "mlbridge-serdes";
 inline constexpr char AdviceType[] = "mlbridge-advice";
 inline constexpr char Pid[] = "mlbridge-pid";
-/// Which unary calls belong together.
+/// Names the session of a unary call.
 inline constexpr char Session[] = "mlbridge-session";
 } // namespace Metadata
 
-/// What both ends of a connection are told.
+/// Sets the arguments that both ends of a connection use.
 inline void setCommonArguments(grpc::ChannelArguments &Arguments,
                                std::size_t MaxMessage) {
-  // Its own default is 4 MiB.
+  // gRPC's default is 4 MiB.
   Arguments.SetMaxReceiveMessageSize(
       static_cast<int>(std::min<std::size_t>(MaxMessage, INT_MAX)));
   Arguments.SetMaxSendMessageSize(-1);
-  // A message should not wait for the reader's permission to go on.
+  // Avoid waiting for the reader's flow control within a message.
   Arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 << 20);
-  // Frames of 16 KiB, the default, cost a header and a slice each.
+  // Each frame costs a header and a slice; the default size is 16 KiB.
   Arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, 1 << 20);
   Arguments.SetString(GRPC_ARG_OPTIMIZATION_TARGET, "latency");
 }

@@ -1,4 +1,4 @@
-//===- GRPCRefusal.cpp - Connections that there is no room for --*- C++ -*-===//
+//===- GRPCRefusal.cpp - Refuses connections over the limit ---------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,7 +20,7 @@ RefusingServer::~RefusingServer() {
 
 bool RefusingServer::start() {
   grpc::ServerBuilder Builder;
-  // gRPC lets a peer that has asked nothing stay for ever otherwise.
+  // By default, gRPC never closes a connection without calls.
   Builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, 1000);
   Builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, 1000);
   Builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 1000);

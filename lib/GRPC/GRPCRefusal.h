@@ -1,4 +1,4 @@
-//===- GRPCRefusal.h - Connections that there is no room for ----*- C++ -*-===//
+//===- GRPCRefusal.h - Refuses connections over the limit -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RefusingServer: answers every call on the connections that it is given with
-/// a status that says why there is no session. It is a gRPC server of its own,
-/// since a call does not tell on which connection it has come.
+/// RefusingServer: answers every call on its connections with a status that
+/// explains why there is no session. It is a separate gRPC server, because a
+/// call does not reveal its connection.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +33,8 @@ public:
       : Credentials(std::move(Credentials)), Why(std::move(Why)) {}
   ~RefusingServer() override;
 
-  /// Starts the server with its first connection. The server ends each
-  /// connection after a moment, if its peer does not.
+  /// Serves \p Connection, and starts the server if necessary. The server
+  /// closes each connection after about 1 s if the peer does not.
   void take(posix::UniqueFD Connection);
 
 private:

@@ -1,4 +1,4 @@
-//===- GRPCServerCall.cpp - A call that has come in -----------------------===//
+//===- GRPCServerCall.cpp - A call to a gRPC server -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -23,24 +23,24 @@ Expected<std::shared_ptr<RequestQueueOwner>> RequestQueueOwner::create() {
   auto Made = std::make_shared<RequestQueueOwner>();
   Made->Doorbell = posix::UniqueFD(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!Made->Doorbell)
-    return Error::fromErrno(errno, "cannot make an eventfd");
+    return Error::fromErrno(errno, "cannot create an eventfd");
   return Made;
 }
 
 void RequestQueueOwner::ring() const {
   const std::uint64_t Ring = 1;
-  // It cannot be full: each sleep is rung for once by each request queue.
+  // Cannot fail: each queue rings at most once per sleep.
   (void)!::write(Doorbell.get(), &Ring, sizeof(Ring));
 }
 
-void RequestQueueOwner::hearRings() const {
+void RequestQueueOwner::clearDoorbell() const {
   std::uint64_t Rings;
   (void)!::read(Doorbell.get(), &Rings, sizeof(Rings));
 }
 
-/// The flags are sequentially consistent: who sets Sleeps looks at the request
-/// queue after it, and who changes the request queue looks at Sleeps after
-/// that.
+/// Rings if the server's thread sleeps. Sequentially consistent atomics ensure
+/// that no change is missed: the sleeper sets Sleeps before it checks the
+/// queue, and gRPC's thread changes the queue before it checks Sleeps.
 void RequestQueue::ring() {
   if (Sleeps.exchange(false))
     Owner->ring();
@@ -52,7 +52,7 @@ grpc::Status RequestQueue::put(std::shared_ptr<ServerCall> From) {
     if (IsClosed)
       return ClosedBecause;
     Requests.push_back(std::move(From));
-    HasQuestions.store(true);
+    HasRequests.store(true);
   }
   ring();
   return grpc::Status::OK;
@@ -74,8 +74,8 @@ void RequestQueue::end() {
   ring();
 }
 
-void RequestQueue::look() {
-  if (HasQuestions.load())
+void RequestQueue::notify() {
+  if (HasRequests.load())
     ring();
 }
 
@@ -85,7 +85,7 @@ std::shared_ptr<ServerCall> RequestQueue::take() {
     return nullptr;
   std::shared_ptr<ServerCall> First = std::move(Requests.front());
   Requests.pop_front();
-  HasQuestions.store(!Requests.empty());
+  HasRequests.store(!Requests.empty());
   return First;
 }
 
@@ -99,7 +99,7 @@ RequestQueue::close(const grpc::Status &Why) {
   std::scoped_lock Lock(Mutex);
   IsClosed = true;
   ClosedBecause = Why;
-  HasQuestions.store(false);
+  HasRequests.store(false);
   return std::exchange(Requests, {});
 }
 
@@ -125,13 +125,14 @@ void ServerCall::await(grpc::AsyncGenericService &Service,
                        grpc::ServerCompletionQueue &Queue) {
   std::scoped_lock Lock(Mutex);
   Context.AsyncNotifyWhenDone(begin(Done));
-  Service.RequestCall(&Context, &Stream, &Queue, &Queue, begin(Arrived));
+  Service.RequestCall(&Context, &Stream, &Queue, &Queue, begin(Begun));
 }
 
-void ServerCall::arrived(bool Ok) {
+void ServerCall::hasBegun(bool Ok) {
   if (Ok)
-    return Server.hasArrived(shared_from_this());
-  // The server is shut down, and what did not begin has no end.
+    return Server.handleCall(shared_from_this());
+  // The server is shutting down. A call that did not begin never completes
+  // Done.
   std::scoped_lock Lock(Mutex);
   --Pending;
 }
@@ -147,21 +148,21 @@ std::string ServerCall::metadata(const char *Key,
 
 std::shared_ptr<RequestQueue> ServerCall::queue() {
   std::scoped_lock Lock(Mutex);
-  return Box;
+  return Queue;
 }
 
 void ServerCall::read(std::shared_ptr<RequestQueue> Into, bool IsStream) {
   std::scoped_lock Lock(Mutex);
-  Box = std::move(Into);
+  Queue = std::move(Into);
   this->IsStream = IsStream;
   if (!IsStream)
-    Box->beginCall();
+    Queue->beginCall();
   readNext();
 }
 
 void ServerCall::endUnary() {
-  if (Box && !IsStream && !std::exchange(HasEnded, true))
-    Box->endCall();
+  if (Queue && !IsStream && !std::exchange(HasEnded, true))
+    Queue->endCall();
 }
 
 void ServerCall::readNext() {
@@ -174,7 +175,7 @@ void ServerCall::hasRead(bool Ok) {
   {
     std::scoped_lock Lock(Mutex);
     IsReading = false;
-    To = Box;
+    To = Queue;
   }
   if (Ok) {
     if (grpc::Status S = To->put(shared_from_this()); !S.ok())
@@ -182,21 +183,21 @@ void ServerCall::hasRead(bool Ok) {
   } else if (IsStream) {
     To->end();
   } else {
-    // Its client has cancelled it.
+    // The client has cancelled the call.
     std::scoped_lock Lock(Mutex);
     endUnary();
   }
 }
 
 void ServerCall::done(bool) {
-  // It may have been refused before it had any.
+  // A call that was refused has no queue.
   if (std::shared_ptr<RequestQueue> To = queue(); To && IsStream)
     To->end();
 }
 
-void ServerCall::answer(const grpc::ByteBuffer &Message) {
+void ServerCall::reply(const grpc::ByteBuffer &Message) {
   std::scoped_lock Lock(Mutex);
-  Answering.store(true);
+  IsReplying.store(true);
   if (!IsStream) {
     HasStatus = true;
     endUnary();
@@ -205,14 +206,14 @@ void ServerCall::answer(const grpc::ByteBuffer &Message) {
     return;
   }
   Stream.Write(Message, begin(Written));
-  // It is under way already where we speak first.
+  // A read is already pending if this side sent the first message.
   if (!IsReading)
     readNext();
 }
 
 void ServerCall::hasWritten(bool) {
-  Answering.store(false);
-  queue()->look();
+  IsReplying.store(false);
+  queue()->notify();
 }
 
 void ServerCall::finish(const grpc::Status &Status) {

@@ -1,4 +1,4 @@
-//===- GRPCServerCall.h - A call that has come in ---------------*- C++ -*-===//
+//===- GRPCServerCall.h - A call to a gRPC server ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ServerCall: a stream or a unary call, from its arrival to its end.
-/// RequestQueue: the requests of one session, on their way from gRPC's thread
-/// to the server's.
+/// ServerCall: a stream or a unary call, from its beginning to its end.
+/// RequestQueue: passes the requests of one session from gRPC's thread to the
+/// server's.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,22 +33,23 @@ namespace MLBridge::GRPC {
 
 class ServerCall;
 
-/// What the request queues of one listener share: the eventfd by which gRPC's
-/// thread wakes the server's, and whether this is the process that made them. A
-/// session has no descriptor of its own.
+/// The state that the request queues of one listener share: the eventfd by
+/// which gRPC's thread wakes the server's, so that a session needs no
+/// descriptor, and the detector of forked children.
 struct RequestQueueOwner {
   static Expected<std::shared_ptr<RequestQueueOwner>> create();
 
   /// Makes Doorbell readable.
   void ring() const;
   /// Makes Doorbell unreadable until the next ring().
-  void hearRings() const;
+  void clearDoorbell() const;
 
   posix::UniqueFD Doorbell;
   ForkDetector Fork;
 };
 
-/// Used by two threads: gRPC's puts in, the server's takes out.
+/// The requests of one session. Used by two threads: gRPC's puts requests in,
+/// the server's takes them out.
 class RequestQueue {
 public:
   explicit RequestQueue(std::shared_ptr<const RequestQueueOwner> Owner)
@@ -57,34 +58,36 @@ public:
   /// \name gRPC's thread
   /// @{
 
-  /// A call has begun, or has ended, by an answer or without one.
+  /// Counts the unary calls of the session that have begun and not ended.
   void beginCall() { ++Unanswered; }
   void endCall();
-  /// Since when there has been no call; nothing where there is one.
+  /// The end of the last unary call; nullopt while there is one.
   std::optional<Deadline::Clock::time_point> idleSince() const;
-  /// The request of \p From. Where nobody will take it any more, not OK: how
-  /// its call is to end.
+  /// Adds the request of \p From. If the queue is closed, returns the status
+  /// with which the call must end; otherwise OK.
   grpc::Status put(std::shared_ptr<ServerCall> From);
-  /// The compiler is gone, or has said that it has no more requests.
+  /// Says that the compiler has ended the session or is gone.
   void end();
   bool isClosed();
-  /// Something that was in the way of a request no longer is.
-  void look();
+  /// Says that the last reply has been written, so the next request can be
+  /// taken.
+  void notify();
 
   /// @}
   /// \name The server's thread
   /// @{
 
-  bool isEmpty() const { return !HasQuestions.load(); }
+  bool isEmpty() const { return !HasRequests.load(); }
   bool hasEnded() const { return HasEnded.load(); }
-  /// The next request's call; null where there is none.
+  /// Takes the call of the next request; null if the queue is empty.
   std::shared_ptr<ServerCall> take();
-  /// From now on, put() returns \p Why. Returns what nobody will take any more.
+  /// Closes the queue: put() returns \p Why from now on. Returns the remaining
+  /// calls.
   std::deque<std::shared_ptr<ServerCall>> close(const grpc::Status &Why);
 
-  /// Whether changes are rung for.
+  /// Sets whether changes ring the doorbell.
   void setSleeping(bool IsSleeping) { Sleeps.store(IsSleeping); }
-  /// Whether this is a copy in a forked child, whose calls are its parent's.
+  /// Whether this is a copy in a forked child: the calls belong to the parent.
   bool isForked() const { return Owner->Fork.isForked(); }
 
   /// @}
@@ -97,32 +100,32 @@ private:
   std::deque<std::shared_ptr<ServerCall>> Requests;
   bool IsClosed = false;
   grpc::Status ClosedBecause;
-  std::atomic<bool> HasQuestions = false;
+  std::atomic<bool> HasRequests = false;
   std::atomic<bool> HasEnded = false;
   std::atomic<bool> Sleeps = false;
   std::atomic<unsigned> Unanswered = 0;
   std::atomic<Deadline::Clock::time_point> LastEnd = Deadline::Clock::now();
 };
 
-/// Kept alive by its operations.
+/// One call. Its pending operations keep it alive.
 class ServerCall : public std::enable_shared_from_this<ServerCall> {
 public:
-  /// Who wants to know of new calls.
+  /// The receiver of new calls.
   class Owner {
   public:
-    virtual void hasArrived(std::shared_ptr<ServerCall> Call) = 0;
+    virtual void handleCall(std::shared_ptr<ServerCall> Call) = 0;
 
   protected:
     ~Owner() = default;
   };
   explicit ServerCall(Owner &Server) : Server(Server) {}
 
-  /// The tags of its operations.
+  /// The tag of an operation.
   class Tag {
   public:
     Tag(ServerCall &Call, void (ServerCall::*Then)(bool))
         : Call(Call), Then(Then) {}
-    /// What completed() is for.
+    /// Handles the end of the operation; \p Ok is its success.
     void complete(bool Ok) { Call.complete(Then, Ok); }
 
   private:
@@ -130,47 +133,47 @@ public:
     void (ServerCall::*Then)(bool);
   };
 
-  /// Waits for a call to arrive.
+  /// Starts waiting for the next call.
   void await(grpc::AsyncGenericService &Service,
              grpc::ServerCompletionQueue &Queue);
 
   const std::string &method() const { return Context.method(); }
   std::string peer() const { return Context.peer(); }
-  /// The value of a key of the client's metadata, or \p Default.
+  /// The client's metadata for \p Key, or \p Default.
   std::string metadata(const char *Key, std::string_view Default) const;
 
-  /// Reads the first request into \p Into. The end of a stream is the
-  /// session's; other calls share one.
+  /// Reads the first request and puts it into \p Into. The end of a stream ends
+  /// the session, unlike the end of a unary call.
   void read(std::shared_ptr<RequestQueue> Into, bool IsStream);
   bool isStream() const { return IsStream; }
-  /// The request that was put into the request queue. Leaves it empty.
+  /// The request that was put into the queue.
   grpc::ByteBuffer &request() { return Request; }
-  /// Sends an answer and, by a stream, reads the next request.
-  void answer(const grpc::ByteBuffer &Message);
-  /// Whether the last answer is still on its way.
-  bool isAnswering() const { return Answering.load(); }
+  /// Sends a reply and, in a stream, reads the next request.
+  void reply(const grpc::ByteBuffer &Message);
+  /// Whether the last reply is still being written.
+  bool isReplying() const { return IsReplying.load(); }
   void finish(const grpc::Status &Status);
   void cancel() { Context.TryCancel(); }
 
 private:
   void complete(void (ServerCall::*Then)(bool), bool Ok);
-  /// \p Which, as the tag of an operation that begins.
+  /// Counts an operation as pending, and returns its tag \p Which.
   void *begin(Tag &Which);
   std::shared_ptr<RequestQueue> queue();
   void readNext();
-  void arrived(bool Ok);
+  void hasBegun(bool Ok);
   void done(bool Ok);
   void hasRead(bool Ok);
   void hasWritten(bool Ok);
   void finished(bool) {}
-  /// Tells the request queue of a unary call that it has ended. Under the lock.
+  /// Tells the queue that this unary call has ended. Mutex must be locked.
   void endUnary();
 
   Owner &Server;
   grpc::GenericServerContext Context;
   grpc::GenericServerAsyncReaderWriter Stream{&Context};
   grpc::ByteBuffer Request;
-  Tag Arrived{*this, &ServerCall::arrived};
+  Tag Begun{*this, &ServerCall::hasBegun};
   Tag Done{*this, &ServerCall::done};
   Tag Read{*this, &ServerCall::hasRead};
   Tag Written{*this, &ServerCall::hasWritten};
@@ -183,8 +186,8 @@ private:
   bool HasEnded = false;
   bool IsStream = false;
   bool IsReading = false;
-  std::shared_ptr<RequestQueue> Box;
-  std::atomic<bool> Answering = false;
+  std::shared_ptr<RequestQueue> Queue;
+  std::atomic<bool> IsReplying = false;
 };
 
 } // namespace MLBridge::GRPC

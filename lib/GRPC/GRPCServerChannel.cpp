@@ -14,34 +14,34 @@
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-GRPCServerChannel::GRPCServerChannel(std::shared_ptr<RequestQueue> Box,
+GRPCServerChannel::GRPCServerChannel(std::shared_ptr<RequestQueue> Requests,
                                      std::shared_ptr<ServerCall> Stream,
                                      std::string Peer, std::size_t MaxMessage)
-    : Box(std::move(Box)), Stream(std::move(Stream)), Current(this->Stream),
-      Peer(std::move(Peer)), MaxMessage(MaxMessage) {
+    : Requests(std::move(Requests)), Stream(std::move(Stream)),
+      Current(this->Stream), Peer(std::move(Peer)), MaxMessage(MaxMessage) {
   if (!this->Stream)
     IdleUntil = Deadline::in(MaxIdle);
 }
 
 GRPCServerChannel::~GRPCServerChannel() {
-  if (Box->isForked()) {
+  if (Requests->isForked()) {
     abandon(std::move(Current));
     abandon(std::move(Stream));
-    abandon(std::move(Box));
+    abandon(std::move(Requests));
     return;
   }
   const grpc::Status Over(grpc::StatusCode::UNAVAILABLE,
                           "the model side has ended the session");
-  for (const std::shared_ptr<ServerCall> &Unanswered : Box->close(Over))
+  for (const std::shared_ptr<ServerCall> &Unanswered : Requests->close(Over))
     Unanswered->finish(Over);
   if (Current && !Stream)
     Current->finish(Over);
   if (!Stream)
     return;
-  // A stream that its client has ended was a good one.
-  Stream->finish(Box->hasEnded() ? grpc::Status::OK : Over);
-  // What the client does not read keeps the status from it as well.
-  if (isAnswering() && ReplyUntil.expired())
+  // A stream ends with OK if its client has ended it.
+  Stream->finish(Requests->hasEnded() ? grpc::Status::OK : Over);
+  // A client that does not read the reply does not receive the status either.
+  if (isReplying() && ReplyUntil.expired())
     Stream->cancel();
 }
 
@@ -50,15 +50,15 @@ GRPCServerChannel::~GRPCServerChannel() {
 //===----------------------------------------------------------------------===//
 
 bool GRPCServerChannel::isReadable() const {
-  return hasNext() || Box->hasEnded();
+  return hasNext() || Requests->hasEnded();
 }
 
 Expected<ServerChannel::Progress> GRPCServerChannel::advance() {
-  // Before the request is looked for: it may have come before the end.
-  const bool HasEnded = Box->hasEnded();
-  if (isAnswering())
+  // Check this before taking a request, which may precede the end.
+  const bool HasEnded = Requests->hasEnded();
+  if (isReplying())
     return Progress::Incomplete;
-  std::shared_ptr<ServerCall> Next = Box->take();
+  std::shared_ptr<ServerCall> Next = Requests->take();
   if (!Next) {
     if (HasEnded)
       return Error(ErrorCode::PeerClosed, Peer + " ended");
@@ -71,7 +71,7 @@ Expected<ServerChannel::Progress> GRPCServerChannel::advance() {
 }
 
 //===----------------------------------------------------------------------===//
-// Answers
+// Replies
 //===----------------------------------------------------------------------===//
 
 Expected<Span<std::byte>> GRPCServerChannel::acquire(std::size_t Size) {
@@ -82,7 +82,7 @@ Error GRPCServerChannel::commit(std::size_t Size, Duration Within) {
   if (Error E = checkMessageSize(Size, MaxMessage, Peer))
     return E;
   ReplyUntil = Deadline::in(Within);
-  Current->answer(Out.lend(Size));
+  Current->reply(Out.asByteBuffer(Size));
   if (!Stream) {
     Current.reset();
     IdleUntil = Deadline::in(MaxIdle);
@@ -95,34 +95,36 @@ bool GRPCServerChannel::isSending() const {
 }
 
 Deadline GRPCServerChannel::unsentUntil() const {
-  return isAnswering() ? ReplyUntil : IdleUntil;
+  return isReplying() ? ReplyUntil : IdleUntil;
 }
 
 Error GRPCServerChannel::flush() {
-  if (isAnswering() && ReplyUntil.expired())
-    return {ErrorCode::Timeout, Peer + " does not take its answer"};
+  if (isReplying() && ReplyUntil.expired())
+    return {ErrorCode::Timeout,
+            Peer + " did not read its reply before the deadline"};
   if (IdleUntil.expired())
-    return {ErrorCode::PeerClosed, Peer + " makes no more calls"};
+    return {ErrorCode::PeerClosed,
+            Peer + " made no call for " + posix::formatDuration(MaxIdle)};
   return Error::success();
 }
 
 //===----------------------------------------------------------------------===//
-// Sleep
+// Polling
 //===----------------------------------------------------------------------===//
 
 void GRPCServerChannel::fillPoll(pollfd *FDs) const {
-  // The listener's doorbell is the session's as well.
+  // Sessions share the listener's doorbell.
   for (std::size_t I = 0; I < NumPollFDs; ++I)
     FDs[I] = {-1, 0, 0};
 }
 
 bool GRPCServerChannel::prepareToSleep() {
-  Box->setSleeping(true);
-  return !hasNext() && !Box->hasEnded();
+  Requests->setSleeping(true);
+  return !hasNext() && !Requests->hasEnded();
 }
 
-void GRPCServerChannel::wakeUp(const pollfd *) { Box->setSleeping(false); }
+void GRPCServerChannel::wakeUp(const pollfd *) { Requests->setSleeping(false); }
 
 bool GRPCServerChannel::peerIsGone(const pollfd *) const {
-  return Box->hasEnded() && Box->isEmpty();
+  return Requests->hasEnded() && Requests->isEmpty();
 }

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// GRPCServerChannel: one session as a server sees it, be it a stream or the
-/// unary calls that belong together.
+/// GRPCServerChannel: the server's end of a session, which is a stream or a
+/// series of unary calls.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,13 +23,13 @@ namespace MLBridge::GRPC {
 
 class GRPCServerChannel final : public ServerChannel {
 public:
-  /// A client of unary calls does not say when it has no more of them; after
-  /// that long without one, its session is over.
+  /// A session of unary calls ends after this time without a call, because
+  /// clients do not announce its end.
   static constexpr std::chrono::seconds MaxIdle{60};
 
-  /// \p Stream is the session's call; null where it has many. \p Peer names the
-  /// other side in messages.
-  GRPCServerChannel(std::shared_ptr<RequestQueue> Box,
+  /// \p Stream is null for a session of unary calls. \p Peer names the other
+  /// side in messages.
+  GRPCServerChannel(std::shared_ptr<RequestQueue> Requests,
                     std::shared_ptr<ServerCall> Stream, std::string Peer,
                     std::size_t MaxMessage);
   ~GRPCServerChannel() override;
@@ -42,8 +42,8 @@ public:
 
   Expected<Span<std::byte>> acquire(std::size_t Size) override;
   Error commit(std::size_t Size, Duration Within) override;
-  /// gRPC keeps an answer until the client takes it. Only one that it does not
-  /// take in time is an affair of the server's.
+  /// True only when the client has failed to read a reply in time, or the
+  /// session is idle for too long: gRPC itself buffers unsent replies.
   bool isSending() const override;
   Deadline unsentUntil() const override;
   Error flush() override;
@@ -55,13 +55,13 @@ public:
   bool peerIsGone(const pollfd *FDs) const override;
 
 private:
-  bool isAnswering() const { return Current && Current->isAnswering(); }
-  /// Whether there is a request, and the last answer is not in its way.
-  bool hasNext() const { return !Box->isEmpty() && !isAnswering(); }
+  bool isReplying() const { return Current && Current->isReplying(); }
+  /// Whether there is a request and the last reply has been written.
+  bool hasNext() const { return !Requests->isEmpty() && !isReplying(); }
 
-  std::shared_ptr<RequestQueue> Box;
+  std::shared_ptr<RequestQueue> Requests;
   std::shared_ptr<ServerCall> Stream;
-  /// The call to be answered: the stream, or that of the last request.
+  /// The call to reply to: the stream, or the last request's unary call.
   std::shared_ptr<ServerCall> Current;
   std::string Peer;
   std::size_t MaxMessage;

@@ -18,7 +18,7 @@ using namespace MLBridge::GRPC;
 
 Expected<std::string> GRPC::addressOf(const ModelSpec &Spec) {
   if (Spec.Scheme == "grpc+unix") {
-    // What gRPC can name; a colon would be its own, for queries.
+    // gRPC accepts only paths that fit sun_path.
     if (Spec.Path.empty() || Spec.Path.size() >= sizeof(sockaddr_un::sun_path))
       return invalidSpec(Spec,
                          "expected the path of a socket, of at most " +
@@ -48,7 +48,7 @@ Expected<gRPCCredentials> GRPC::credentialsOf(const ModelSpec &Spec) {
                         std::string(Spec.option("cert", {})),
                         std::string(Spec.option("key", {}))};
   if (Files.Certificate.empty() != Files.Key.empty())
-    return invalidSpec(Spec, std::string("'cert' and 'key' come together, "
+    return invalidSpec(Spec, std::string("expected 'cert' and 'key' together, "
                                          "found '") +
                                  (Files.Key.empty() ? "cert" : "key") +
                                  "' alone");
@@ -75,7 +75,7 @@ Expected<ServerSpec> ServerSpec::parse(std::string_view Text,
     return Spec.takeError();
   if (Spec->Scheme != "grpc" && Spec->Scheme != "grpc+unix")
     return invalidSpec(*Spec, "expected grpc://HOST:PORT or grpc+unix:PATH");
-  // Who wants others to come says where from.
+  // Without a host, listen only to this machine.
   if (Spec->Path.starts_with("//:"))
     Spec->Path.insert(2, "127.0.0.1");
   Expected<std::string> Address = addressOf(*Spec);
@@ -88,8 +88,8 @@ Expected<ServerSpec> ServerSpec::parse(std::string_view Text,
   if (!Credentials)
     return Credentials.takeError();
   if (!Credentials->empty() && Credentials->Certificate.empty())
-    return invalidSpec(*Spec, "a TLS server has a certificate: 'tls' needs "
-                              "'cert' and 'key' beside it");
+    return invalidSpec(*Spec, "a TLS server needs a certificate: 'tls' "
+                              "requires 'cert' and 'key'");
   Expected<std::size_t> Limit = Spec->bytes("max-message", MaxMessage);
   if (!Limit)
     return Limit.takeError();

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the specs of both ends have in common: `grpc://HOST:PORT` and
+/// The common parts of client and server specs: `grpc://HOST:PORT` and
 /// `grpc+unix:PATH`, with TLS and limits.
 ///
 //===----------------------------------------------------------------------===//
@@ -23,34 +23,36 @@
 
 namespace MLBridge::GRPC {
 
-/// `host:port`, or `unix:PATH`.
+/// Returns `host:port` or `unix:PATH`; InvalidArgument if \p Spec has neither.
 Expected<std::string> addressOf(const ModelSpec &Spec);
 
-/// The options `tls`, `cert` and `key`. The files are not looked at.
+/// Parses the options `tls`, `cert` and `key`, without reading the files.
 Expected<gRPCCredentials> credentialsOf(const ModelSpec &Spec);
 
 /// `host:port` or `unix:PATH` as Listener::name() writes it.
 std::string nameOf(const std::string &Address);
 
-/// Where and how a server listens.
+/// The spec of a server.
 struct ServerSpec {
   std::string Address;
   gRPCCredentials Credentials;
   std::size_t MaxMessage;
   std::size_t MaxSessions;
-  /// The file that tells where it listens, in training.
+  /// In training, the file to which the server writes its address.
   std::string Announce;
 
-  /// \p MaxMessage and \p MaxSessions hold where the spec does not say.
-  /// In training, there is one session, and the options of the trainer's end
-  /// are let through: both ends may be told the same spec.
+  /// Parses \p Text; a mistake is an InvalidArgument. \p MaxMessage and
+  /// \p MaxSessions are defaults. In training, there is one session, and the
+  /// trainer's options are accepted and ignored, so that both ends can use the
+  /// same spec.
   static Expected<ServerSpec> parse(std::string_view Text,
                                     std::size_t MaxMessage,
                                     std::size_t MaxSessions,
                                     bool IsTraining = false);
 };
 
-/// What stock clients and servers speak, if it is among \p Formats.
+/// The SerDes of stock clients and servers, "protobuf", if \p Formats has it;
+/// otherwise "bitstream".
 std::string_view defaultSerDes(const SerDesFactory &Formats);
 
 } // namespace MLBridge::GRPC

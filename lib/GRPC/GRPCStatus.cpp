@@ -1,4 +1,4 @@
-//===- GRPCStatus.cpp - What a call's status means ------------------------===//
+//===- GRPCStatus.cpp - Errors from gRPC statuses -------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,7 +13,7 @@
 using namespace MLBridge;
 
 Error GRPC::errorOf(const grpc::Status &Status, const std::string &Peer) {
-  // The peer's own words.
+  // The text comes from the peer.
   const std::string Why = printable(Status.error_message(), 1000);
   switch (Status.error_code()) {
   case grpc::StatusCode::OK:
@@ -28,8 +28,8 @@ Error GRPC::errorOf(const grpc::Status &Status, const std::string &Peer) {
                 " ended or closed the connection before it answered: " + Why};
   case grpc::StatusCode::UNIMPLEMENTED:
     return {ErrorCode::Unsupported,
-            Peer + " is a gRPC server, but none of MLCompilerBridge: " + Why +
-                "; is the address right, and does it know this call (call=)?"};
+            Peer + " is a gRPC server without the called method: " + Why +
+                "; check the address and call="};
   case grpc::StatusCode::FAILED_PRECONDITION:
   case grpc::StatusCode::UNAUTHENTICATED:
   case grpc::StatusCode::PERMISSION_DENIED:
@@ -40,8 +40,8 @@ Error GRPC::errorOf(const grpc::Status &Status, const std::string &Peer) {
             Peer + ": a message or its frames were refused: " + Why +
                 " (max-message sets the limit of each side)"};
   default:
-    // The statuses that applications choose, and UNKNOWN, which is what becomes
-    // of an exception in a stock server.
+    // The statuses that applications choose, and UNKNOWN, which a stock server
+    // returns after an exception.
     return {ErrorCode::Model, Peer + ": " + Why};
   }
 }
@@ -53,15 +53,11 @@ Error GRPC::certificateError(const std::string &Reason,
   };
   if (Says("CERTIFICATE_VERIFY_FAILED") || Says("certificate verify failed"))
     return {ErrorCode::System,
-            Peer +
-                " has a certificate that none of our authorities (tls=) "
-                "has signed, so it is not asked: " +
+            Peer + " has a certificate that no authority in tls= has signed: " +
                 Reason};
   if (Says("Hostname Verification Check failed") ||
       Says("not in peer certificate") || Says("Peer name"))
-    return {ErrorCode::System, Peer +
-                                   " has a certificate for another name, so "
-                                   "it is not asked: " +
-                                   Reason};
+    return {ErrorCode::System,
+            Peer + " has a certificate for another name: " + Reason};
   return Error::success();
 }

@@ -1,4 +1,4 @@
-//===- GRPCStatus.h - What a call's status means --------------------------===//
+//===- GRPCStatus.h - Errors from gRPC statuses -----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From the status with which a call ended, or why a connection was not made,
-/// to an Error.
+/// Converts the status of a call or of a failed connection to an Error.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +21,12 @@
 
 namespace MLBridge::GRPC {
 
-/// Why a call that \p Peer was asked by has no answer.
+/// The Error for a call to \p Peer that ended with \p Status without a reply.
 Error errorOf(const grpc::Status &Status, const std::string &Peer);
 
-/// What is wrong with the certificates, where \p Reason, for which there is no
-/// connection, says so: then there is no point in trying again.
+/// Returns a System error if \p Reason, gRPC's explanation of a failed
+/// connection, blames a certificate: then retrying is useless. Success
+/// otherwise.
 Error certificateError(const std::string &Reason, const std::string &Peer);
 
 } // namespace MLBridge::GRPC

@@ -22,15 +22,17 @@
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
+static constexpr char AlreadyTaken[] = "this compiler already has a trainer";
+
 namespace {
 
 class CompilerTransport final : public Transport {
 public:
-  CompilerTransport(std::unique_ptr<AcceptQueue> Callers,
+  CompilerTransport(std::unique_ptr<AcceptQueue> Trainers,
                     std::size_t MaxMessage)
-      : Callers(std::move(Callers)), MaxMessage(MaxMessage) {
-    const std::string &Address = this->Callers->address();
-    Where = (Address.starts_with("unix:") ? "grpc+" : "grpc://") + Address;
+      : Trainers(std::move(Trainers)), MaxMessage(MaxMessage) {
+    const std::string &Address = this->Trainers->address();
+    Spec = (Address.starts_with("unix:") ? "grpc+" : "grpc://") + Address;
   }
 
   Expected<SessionTerms> connect(const SessionRequest &Request,
@@ -43,24 +45,25 @@ public:
   Expected<Span<std::byte>> acquire(std::size_t Size) override;
   Error commit(std::size_t Size, Deadline Until) override;
   Expected<Span<const std::byte>> receive(Deadline Until) override;
-  std::string describe() const override { return Where; }
+  std::string describe() const override { return Spec; }
 
 private:
   Error notConnected() const {
-    return {ErrorCode::PeerClosed, Where + " has no trainer"};
+    return {ErrorCode::PeerClosed, Spec + " has no trainer"};
   }
   Error sleep(Deadline Until);
 
-  std::string Where;
-  /// The trainer is the parent's.
+  std::string Spec;
+  /// Detects a forked child: the trainer belongs to the parent.
   ForkDetector Fork;
-  std::unique_ptr<AcceptQueue> Callers;
+  std::unique_ptr<AcceptQueue> Trainers;
   std::size_t MaxMessage;
   bool IsUnary = false;
-  /// Whether a message has come: only then can a unary call be answered.
-  bool IsAsked = false;
+  /// Whether a request awaits its reply: a unary call can be answered only
+  /// once.
+  bool HasRequest = false;
   AdaptiveWait Wait;
-  /// Before the accept queue, which waits for its calls.
+  /// Destroyed before the accept queue, which waits for its calls.
   std::unique_ptr<GRPCServerChannel> Channel;
 };
 
@@ -70,34 +73,36 @@ Expected<SessionTerms> CompilerTransport::connect(const SessionRequest &Request,
                                                   Deadline Until) {
   if (Fork.isForked())
     return Error(ErrorCode::Unsupported,
-                 Where + " is where the parent of this process listens; gRPC "
-                         "does not work in a forked child");
+                 "the parent of this process listens at " + Spec +
+                     "; gRPC does not work in a forked child");
   close();
   for (;;) {
-    for (const PendingSession &Who : Callers->takePending()) {
-      // A trainer whose patience has run out calls again.
-      if (Who.Box->isClosed())
+    for (const PendingSession &Session : Trainers->takePending()) {
+      // The trainer gave up this session; it will call again.
+      if (Session.Requests->isClosed())
         continue;
       const std::string Theirs =
-          Who.First->metadata(Metadata::SerDes, "protobuf");
+          Session.First->metadata(Metadata::SerDes, "protobuf");
       if (Channel) {
-        Who.refuse("another trainer has this compiler");
+        Session.refuse(AlreadyTaken);
       } else if (Theirs != Request.SerDes) {
-        Who.refuse("this compiler speaks " + std::string(Request.SerDes) +
-                   ", the trainer " + Theirs + " (serdes=)");
+        Session.refuse(
+            "this compiler uses serdes=" + std::string(Request.SerDes) +
+            ", the trainer serdes=" + Theirs);
       } else {
-        IsUnary = !Who.Stream;
-        IsAsked = false;
+        IsUnary = !Session.Stream;
+        HasRequest = false;
         Channel = std::make_unique<GRPCServerChannel>(
-            Who.Box, Who.Stream, "the trainer at " + Where, MaxMessage);
+            Session.Requests, Session.Stream, "the trainer at " + Spec,
+            MaxMessage);
       }
     }
     if (Channel)
       return SessionTerms();
-    pollfd FD{Callers->doorbell(), POLLIN, 0};
+    pollfd FD{Trainers->doorbell(), POLLIN, 0};
     if (::poll(&FD, 1, Until.pollTimeout()) <= 0 && Until.expired())
       return Error(ErrorCode::Timeout,
-                   "no trainer came to " + Where +
+                   "no trainer connected to " + Spec +
                        " before the deadline; start one, or wait longer "
                        "(connect=)");
   }
@@ -112,10 +117,10 @@ Expected<Span<std::byte>> CompilerTransport::acquire(std::size_t Size) {
 Error CompilerTransport::commit(std::size_t Size, Deadline Until) {
   if (!Channel)
     return notConnected();
-  // A unary trainer is not greeted.
-  if (IsUnary && !IsAsked)
+  // Without a call, a unary trainer cannot receive the first message.
+  if (IsUnary && !HasRequest)
     return Error::success();
-  IsAsked = false;
+  HasRequest = false;
   return Channel->commit(Size, Until.remaining());
 }
 
@@ -128,7 +133,7 @@ Expected<Span<const std::byte>> CompilerTransport::receive(Deadline Until) {
     if (!P)
       return P.takeError();
     if (*P == ServerChannel::Progress::Complete) {
-      IsAsked = true;
+      HasRequest = true;
       return Channel->message();
     }
     if (Error E = sleep(Until))
@@ -136,30 +141,31 @@ Expected<Span<const std::byte>> CompilerTransport::receive(Deadline Until) {
   }
 }
 
-/// Sleeps until there is something to look at.
+/// Sleeps until an event occurs.
 Error CompilerTransport::sleep(Deadline Until) {
   pollfd FDs[ServerChannel::NumPollFDs + 1];
   Channel->fillPoll(FDs);
-  FDs[ServerChannel::NumPollFDs] = {Callers->doorbell(), POLLIN, 0};
+  FDs[ServerChannel::NumPollFDs] = {Trainers->doorbell(), POLLIN, 0};
   const Deadline Wake = Until.orEarlier(Channel->unsentUntil());
   const int Timeout = Channel->prepareToSleep() ? Wake.pollTimeout() : 0;
   if (::poll(FDs, std::size(FDs), Timeout) < 0)
     for (pollfd &FD : FDs)
       FD.revents = 0;
   Channel->wakeUp(FDs);
-  for (const PendingSession &Who : Callers->takePending())
-    Who.refuse("another trainer has this compiler");
+  for (const PendingSession &Session : Trainers->takePending())
+    Session.refuse(AlreadyTaken);
   if (Channel->isSending())
     if (Error E = Channel->flush())
       return E;
   if (Until.expired() && !Channel->isReadable(FDs))
     return {ErrorCode::Timeout,
-            "the trainer at " + Where + " did not act before the deadline"};
+            "the trainer at " + Spec + " did not act before the deadline"};
   return Error::success();
 }
 
-/// Writes \p Text to \p Path, which has either none or all of it.
-static Error announce(const std::string &Path, const std::string &Text) {
+/// Atomically writes \p Text to \p Path.
+static Error writeAnnouncement(const std::string &Path,
+                               const std::string &Text) {
   const std::string Fresh = Path + ".new";
   std::unique_ptr<std::FILE, int (*)(std::FILE *)> File(
       std::fopen(Fresh.c_str(), "we"), std::fclose);
@@ -178,15 +184,15 @@ MLBridge::listenForTrainer(std::string_view Text) {
                         /*IsTraining=*/true);
   if (!Spec)
     return Spec.takeError();
-  Expected<std::unique_ptr<AcceptQueue>> Callers = AcceptQueue::open(
+  Expected<std::unique_ptr<AcceptQueue>> Trainers = AcceptQueue::open(
       Spec->Address, Training,
       {Spec->MaxMessage, std::chrono::seconds(10), Spec->Credentials});
-  if (!Callers)
-    return Callers.takeError();
-  auto Made = std::make_unique<CompilerTransport>(std::move(*Callers),
+  if (!Trainers)
+    return Trainers.takeError();
+  auto Made = std::make_unique<CompilerTransport>(std::move(*Trainers),
                                                   Spec->MaxMessage);
   if (!Spec->Announce.empty())
-    if (Error E = announce(Spec->Announce, Made->describe()))
+    if (Error E = writeAnnouncement(Spec->Announce, Made->describe()))
       return E;
   return Made;
 }

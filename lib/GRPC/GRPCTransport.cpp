@@ -1,4 +1,4 @@
-//===- GRPCTransport.cpp - The compiler's end -----------------------------===//
+//===- GRPCTransport.cpp - gRPC, the compiler's end -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A session is a stream, or a row of unary calls, on a connection of its own.
-/// The connection is tried again, ever less often, until the one deadline of
-/// connect(); a request is sent once, since its bytes may have arrived.
+/// A session is a stream or a series of unary calls on its own connection.
+/// connect() retries with exponential backoff until its deadline. A request is
+/// never sent twice, since the server may have received it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,26 +40,26 @@
 using namespace MLBridge;
 using namespace MLBridge::GRPC;
 
-/// How long a peer may take to answer that it is still there. A compiler that
-/// does something else looks at its connections every 5 s only (gRPC's backup
-/// poller), so not any shorter.
-static constexpr std::chrono::seconds KeepaliveAnswer(6);
+/// How long a peer may take to answer a ping. While a compiler is busy, gRPC's
+/// backup poller checks its connections only every 5 s, so this must be longer.
+static constexpr std::chrono::seconds KeepaliveTimeout(6);
 
-/// How soon a connection is tried again, with jitter, and how rarely at last.
+/// The first and the longest interval between attempts to connect; gRPC adds
+/// jitter.
 static constexpr std::chrono::milliseconds FirstReconnect(100);
 static constexpr std::chrono::milliseconds MaxReconnect(1000);
 
-/// For a connection and its handshakes, where the server is there.
+/// How long connecting to a listening server, with its handshakes, may take.
 static constexpr std::chrono::milliseconds TimeToLook(200);
 
-/// How long the operations of a cancelled call may take to end. They do at once
-/// where gRPC is not just writing to a connection whose peer reads nothing.
+/// How long the operations of a cancelled call may take to end. They end at
+/// once unless gRPC is writing to a connection whose peer does not read.
 static constexpr std::chrono::milliseconds CancelTimeout(50);
 
 namespace {
 
-/// One call: a session's stream, or a unary request. Its operations are
-/// cancelled and awaited before it goes.
+/// One call: a session's stream or a unary request. The destructor cancels its
+/// operations and waits for them.
 class Call {
 public:
   explicit Call(Completions &Waiting) : Waiting(Waiting) {}
@@ -67,14 +67,14 @@ public:
   Call(const Call &) = delete;
   Call &operator=(const Call &) = delete;
 
-  /// Whether all of its operations have ended by \p Until.
+  /// Cancels the call; false if its operations have not ended by \p Until.
   bool cancel(Deadline Until) {
     Context.TryCancel();
     finish();
     return Waiting.drain(Until);
   }
 
-  /// Waits for the status with which the call ends.
+  /// Waits for the status of the call; DEADLINE_EXCEEDED after \p Until.
   grpc::Status awaitStatus(Deadline Until) {
     finish();
     return Waiting.wait(Completions::Finish, Until)
@@ -89,7 +89,7 @@ public:
   grpc::Status Status;
 
 private:
-  /// Asks for the status of a stream, which may be done once.
+  /// Requests the status of a stream, which gRPC allows only once.
   void finish() {
     if (Stream && !std::exchange(IsFinishing, true))
       Stream->Finish(&Status, Waiting.begin(Completions::Finish));
@@ -99,12 +99,12 @@ private:
   bool IsFinishing = false;
 };
 
-/// A connection, and the call that is under way on it.
+/// A connection and its current call.
 struct Session {
   Session(const std::shared_ptr<grpc::Channel> &Channel)
       : Channel(Channel), Stub(Channel) {}
 
-  /// Before the calls that wait here.
+  /// Destroyed after the calls that use it.
   Completions Waiting;
   std::shared_ptr<grpc::Channel> Channel;
   grpc::GenericStub Stub;
@@ -148,17 +148,17 @@ private:
   const Methods &Known;
   const bool IsLocal;
   std::string Address;
-  /// For messages, and made once: it is handed on with every request.
+  /// The spec, for messages. Built once: every request uses it.
   std::string Peer;
   gRPCOptions Options;
 
-  /// What the calls of this session say of it.
+  /// The metadata of the session's calls.
   std::string SerDesName, AdviceType, SessionName;
   PeerRole Role = PeerRole::Model;
   std::unique_ptr<Session> Live;
-  /// Those whose calls were cancelled and have not ended.
+  /// Sessions whose cancelled calls have not ended yet.
   std::vector<std::unique_ptr<Session>> Ending;
-  /// Tells a forked child that the session is its parent's.
+  /// Detects a forked child: the session belongs to the parent.
   ForkDetector Fork;
   OutgoingMessage Out;
   IncomingMessage In;
@@ -170,7 +170,7 @@ private:
 // The connection
 //===----------------------------------------------------------------------===//
 
-/// A name that no other session has, wherever it is from.
+/// A globally unique name for a session.
 static std::string newSessionName() {
   std::uint64_t Number[2] = {};
   if (::getentropy(Number, sizeof(Number)) != 0)
@@ -178,16 +178,16 @@ static std::string newSessionName() {
   return std::to_string(Number[0]) + "-" + std::to_string(Number[1]);
 }
 
-/// Anybody may put a socket into /tmp, and whoever answers decides what is
-/// compiled.
+/// Checks the owner of the socket: any user can create one in /tmp, and the
+/// peer influences the compiler's output.
 Error GRPCTransport::checkSocket() const {
   const std::string Path = Address.substr(Address.find(':') + 1);
   posix::UniqueFD File(::open(Path.c_str(), O_PATH | O_CLOEXEC));
   if (!File || posix::isTrustedFile(File.get()))
     return Error::success();
-  return {ErrorCode::System, "another user has made " + printable(Path) +
-                                 ", whose model is not asked; choose another "
-                                 "name"};
+  return {ErrorCode::System,
+          printable(Path) + " belongs to another user, who is not trusted; "
+                            "choose another name"};
 }
 
 Error GRPCTransport::openChannel() {
@@ -196,17 +196,18 @@ Error GRPCTransport::openChannel() {
     return Credentials.takeError();
   grpc::ChannelArguments Arguments;
   setCommonArguments(Arguments, Options.MaxMessage);
-  // Sessions share nothing, so that a large message of one holds up no other.
+  // Give each session its own connection, so that a large message does not
+  // delay other sessions.
   Arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // A request is never sent twice, and its bytes are not kept for that.
+  // Never send a request twice, and do not keep its bytes for that.
   Arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  // The proxies of a machine's web browsers have no business in between.
+  // Do not use the HTTP proxies of the environment.
   Arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   Arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS,
                    millisOf(FirstReconnect));
   Arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, millisOf(MaxReconnect));
   Arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, millisOf(Options.Keepalive));
-  Arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, millisOf(KeepaliveAnswer));
+  Arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, millisOf(KeepaliveTimeout));
   Arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   Live = std::make_unique<Session>(grpc::CreateCustomChannel(
       IsLocal ? Address : "dns:" + Address, *Credentials, Arguments));
@@ -225,8 +226,7 @@ std::unique_ptr<Call> GRPCTransport::makeCall() {
   return Begun;
 }
 
-/// Starts the session's stream, if there is a connection; else why there is
-/// none.
+/// Starts the session's stream. If there is no connection, returns the reason.
 grpc::Status GRPCTransport::tryStream(Deadline Until) {
   Completions &Waiting = Live->Waiting;
   std::unique_ptr<Call> Begun = makeCall();
@@ -235,28 +235,28 @@ grpc::Status GRPCTransport::tryStream(Deadline Until) {
   Begun->Stream->StartCall(Waiting.begin(Completions::Start));
   if (!Waiting.wait(Completions::Start, Until))
     return {grpc::StatusCode::DEADLINE_EXCEEDED, ""};
-  if (!Waiting.wentWell(Completions::Start))
+  if (!Waiting.hasSucceeded(Completions::Start))
     return Begun->awaitStatus(Until);
   Live->Open = std::move(Begun);
   return grpc::Status::OK;
 }
 
-/// Waits until there is a connection, on which HTTP/2 is spoken.
+/// Waits until there is an HTTP/2 connection.
 Error GRPCTransport::awaitChannel(Deadline Until) {
-  // TLS 1.3 tells a client only by the end of the connection that it is not
-  // welcome. A server that is being stopped ends one as well.
-  constexpr int MaxTimesShutOut = 3;
-  int TimesShutOut = 0;
+  // A TLS 1.3 server rejects a client's certificate by closing the connection.
+  // A server that shuts down closes it as well, so expect several closures.
+  constexpr int MaxClosures = 3;
+  int Closures = 0;
   std::chrono::milliseconds Pause = FirstReconnect;
   std::string Found =
-      "no connection was made, or something that is no gRPC server accepted it";
+      "the connection failed, or a server without gRPC accepted it";
   for (;;) {
     const grpc_connectivity_state State =
         Live->Channel->GetState(/*try_to_connect=*/true);
     if (State == GRPC_CHANNEL_READY)
       return Error::success();
     if (State == GRPC_CHANNEL_TRANSIENT_FAILURE) {
-      // Only a call is told why.
+      // gRPC reports the reason only to a call.
       const std::string Why =
           printable(tryStream(Until).error_message(), /*MaxBytes=*/1000);
       Live->Open.reset();
@@ -264,29 +264,29 @@ Error GRPCTransport::awaitChannel(Deadline Until) {
         return E;
       if (!Options.Credentials.empty() &&
           Why.find("Socket closed") != std::string::npos &&
-          ++TimesShutOut == MaxTimesShutOut)
+          ++Closures == MaxClosures)
         return {ErrorCode::Unsupported,
-                Peer + " ends each connection once it has seen our "
-                       "certificate: it wants one that its authorities have "
-                       "signed (cert=, key=)"};
+                Peer + " closes each connection after receiving our "
+                       "certificate: it requires one signed by its "
+                       "authorities (cert=, key=)"};
       if (!Why.empty())
         Found = Why;
     }
-    // From a failure on, the state stays until there is a connection.
-    Deadline Look = Until;
+    // The state TRANSIENT_FAILURE lasts until there is a connection.
+    Deadline NextCheck = Until;
     if (State == GRPC_CHANNEL_TRANSIENT_FAILURE) {
-      Look = Until.orEarlier(Deadline::in(Pause));
+      NextCheck = Until.orEarlier(Deadline::in(Pause));
       Pause = std::min(2 * Pause, MaxReconnect);
     }
     Completions &Waiting = Live->Waiting;
     do {
-      Live->Channel->NotifyOnStateChange(State, timeOf(Look.nextLook()),
+      Live->Channel->NotifyOnStateChange(State, timeOf(NextCheck.nextLook()),
                                          Waiting.queue(),
                                          Waiting.begin(Completions::Watch));
       Waiting.wait(Completions::Watch, Deadline::never());
-    } while (!Waiting.wentWell(Completions::Watch) && !Look.expired());
-    if (!Waiting.wentWell(Completions::Watch) && Until.expired())
-      return Backoff::noListenerAt(Peer, Found, Options.ConnectTimeout, Role);
+    } while (!Waiting.hasSucceeded(Completions::Watch) && !NextCheck.expired());
+    if (!Waiting.hasSucceeded(Completions::Watch) && Until.expired())
+      return noListenerError(Peer, Found, Options.ConnectTimeout, Role);
   }
 }
 
@@ -313,11 +313,11 @@ Expected<SessionTerms> GRPCTransport::connect(const SessionRequest &Request,
       return SessionTerms();
     if (grpc::Status S = tryStream(Until); S.ok())
       break;
-    // The connection was lost again, before anything was asked.
+    // The connection was lost before the stream began.
     if (Until.expired()) {
       close();
-      return Backoff::noListenerAt(Peer, "it does not keep its connections",
-                                   Options.ConnectTimeout, Role);
+      return noListenerError(Peer, "the server closes its connections",
+                             Options.ConnectTimeout, Role);
     }
   }
   Live->Open->Stream->Read(&Live->Open->Reply,
@@ -325,8 +325,9 @@ Expected<SessionTerms> GRPCTransport::connect(const SessionRequest &Request,
   return SessionTerms();
 }
 
-/// Whether the next request may be asked: a server that has gone since the
-/// last one has not seen it, so it is asked of the one that came after.
+/// Whether the connection is usable for the next request. If the server has
+/// ended since the last request, the caller reconnects, perhaps to its
+/// successor.
 bool GRPCTransport::isConnected() const {
   if (!Live || Fork.isForked())
     return false;
@@ -336,7 +337,7 @@ bool GRPCTransport::isConnected() const {
     return Live->Channel->GetState(/*try_to_connect=*/false) ==
            GRPC_CHANNEL_READY;
   return Waiting.isPending(Completions::Read) ||
-         Waiting.wentWell(Completions::Read);
+         Waiting.hasSucceeded(Completions::Read);
 }
 
 void GRPCTransport::close() {
@@ -355,15 +356,15 @@ void GRPCTransport::close() {
 
 GRPCTransport::~GRPCTransport() {
   close();
-  // gRPC may still write to what they own. Who destroys a runner is not to wait
-  // for a peer that has stopped, so this memory stays with the process.
+  // gRPC may still use the memory of these sessions. Leak it rather than wait
+  // for a stopped peer.
   for (std::unique_ptr<Session> &Old : Ending)
     if (!Old->Waiting.drain(Deadline::in(CancelTimeout)))
       abandon(std::move(Old));
 }
 
 //===----------------------------------------------------------------------===//
-// Requests and answers
+// Requests and replies
 //===----------------------------------------------------------------------===//
 
 Expected<Span<std::byte>> GRPCTransport::acquire(std::size_t Size) {
@@ -382,25 +383,26 @@ Error GRPCTransport::commit(std::size_t Size, Deadline Until) {
   if (isUnary()) {
     Open = makeCall();
     Open->Context.set_deadline(timeOf(Until));
-    Open->Unary = Live->Stub.PrepareUnaryCall(&Open->Context, Known.Unary,
-                                              Out.lend(Size), Waiting.queue());
+    Open->Unary = Live->Stub.PrepareUnaryCall(
+        &Open->Context, Known.Unary, Out.asByteBuffer(Size), Waiting.queue());
     Open->Unary->StartCall();
     Open->Unary->Finish(&Open->Reply, &Open->Status,
                         Waiting.begin(Completions::Finish));
     return Error::success();
   }
   if (!Waiting.isPending(Completions::Read) &&
-      Waiting.wentWell(Completions::Read))
-    return {ErrorCode::Malformed,
-            Peer + " has sent an answer that nobody asked for"};
-  // The last one is done as a rule: its answer is there.
+      Waiting.hasSucceeded(Completions::Read))
+    return {ErrorCode::Malformed, Peer + " sent a message without a request"};
+  // The last write has usually completed, since its reply has arrived.
   if (!Waiting.wait(Completions::Write, Until))
-    return {ErrorCode::Timeout, Peer + " did not take the last message"};
-  Open->Stream->Write(Out.lend(Size), Waiting.begin(Completions::Write));
+    return {ErrorCode::Timeout,
+            Peer + " did not read the last message before the deadline"};
+  Open->Stream->Write(Out.asByteBuffer(Size),
+                      Waiting.begin(Completions::Write));
   return Error::success();
 }
 
-/// The answer that is in Open.
+/// Takes the reply of the open call.
 Expected<Span<const std::byte>> GRPCTransport::take() {
   std::unique_ptr<Call> &Open = Live->Open;
   if (Open->Reply.Length() > Options.MaxMessage)
@@ -431,11 +433,12 @@ Expected<Span<const std::byte>> GRPCTransport::receive(Deadline Until) {
   if (!Waiting.waitForPeer(Completions::Read, Until))
     return Error(ErrorCode::Timeout,
                  Peer + " did not answer before the deadline");
-  if (!Waiting.wentWell(Completions::Read))
+  if (!Waiting.hasSucceeded(Completions::Read))
     return errorOf(Open->awaitStatus(Until), Peer);
   Expected<Span<const std::byte>> Reply = take();
   if (Reply)
-    // Under way all the time, so that isConnected() sees the session's end.
+    // Always keep a read pending, so that isConnected() notices the session's
+    // end.
     Open->Stream->Read(&Open->Reply, Waiting.begin(Completions::Read));
   return Reply;
 }

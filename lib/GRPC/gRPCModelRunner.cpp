@@ -46,8 +46,9 @@ static Expected<gRPCOptions> optionsOf(const ModelSpec &Spec) {
   Options.Keepalive = *Keepalive;
   const std::string_view Call = Spec.option("call", "stream");
   if (Call != "stream" && Call != "unary")
-    return invalidSpec(Spec, "option 'call' is stream or unary, found '" +
-                                 std::string(Call) + "'");
+    return invalidSpec(Spec,
+                       "option 'call': expected stream or unary, found '" +
+                           std::string(Call) + "'");
   if (Call == "unary")
     Options.Style = gRPCOptions::Call::Unary;
   return Options;

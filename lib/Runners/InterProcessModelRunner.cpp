@@ -1,4 +1,4 @@
-//===- InterProcessModelRunner.cpp - A model in another process -*- C++ -*-===//
+//===- InterProcessModelRunner.cpp - A model in another process -----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -47,38 +47,39 @@ Error InterProcessModelRunner::connectUntil(const AdviceSpec &Wanted,
   return Error::success();
 }
 
-Error InterProcessModelRunner::Absence::notNow() const {
-  const Duration Left = NextLook.remaining();
-  auto InWords = [](Duration D) {
+Error InterProcessModelRunner::FailedConnect::asError() const {
+  const Duration Left = NextAttempt.remaining();
+  auto InMillis = [](Duration D) {
     return posix::formatDuration(
         std::chrono::duration_cast<std::chrono::milliseconds>(D));
   };
-  return {Why.code(), std::string(Why.message()) + " (looked " +
-                          InWords(Pause - Left) + " ago, looks again in " +
-                          InWords(Left) + ")"};
+  return {Why.code(), std::string(Why.message()) + " (last attempt " +
+                          InMillis(Interval - Left) + " ago, next attempt in " +
+                          InMillis(Left) + ")"};
 }
 
 Error InterProcessModelRunner::connectOrBackOff(const AdviceSpec &Wanted,
                                                 Deadline Until) {
-  constexpr Duration FirstPause = std::chrono::seconds(1);
-  constexpr Duration LastPause = std::chrono::seconds(30);
-  if (Absent && !Absent->NextLook.expired())
-    return Absent->notNow();
-  Deadline ToMeet =
-      Until.restartedFor(Absent ? Channel->timeToLook() : ConnectTimeout);
+  constexpr Duration FirstInterval = std::chrono::seconds(1);
+  constexpr Duration LastInterval = std::chrono::seconds(30);
+  if (LastFailure && !LastFailure->NextAttempt.expired())
+    return LastFailure->asError();
+  Deadline ToConnect =
+      Until.restartedFor(LastFailure ? Channel->timeToLook() : ConnectTimeout);
   Error Failure =
-      connectUntil(Wanted, MayBeBusy ? ToMeet.orEarlier(Until) : ToMeet);
-  // Other failures are found without waiting.
+      connectUntil(Wanted, MayBeBusy ? ToConnect.orEarlier(Until) : ToConnect);
+  // Only a timeout is worth backing off: other failures show without waiting.
   const bool IsTimeout = Failure.code() == ErrorCode::Timeout;
-  // A wait that was interrupted was too short to tell.
+  // An interrupted wait does not show whether the peer is missing.
   if (IsTimeout && Until.isInterrupted())
     return Failure;
   if (IsTimeout) {
-    Duration Pause =
-        Absent ? std::min(2 * Absent->Pause, LastPause) : FirstPause;
-    Absent = {Failure, Deadline::in(Pause), Pause};
+    Duration Interval = LastFailure
+                            ? std::min(2 * LastFailure->Interval, LastInterval)
+                            : FirstInterval;
+    LastFailure = {Failure, Deadline::in(Interval), Interval};
   } else {
-    Absent.reset();
+    LastFailure.reset();
     MayBeBusy = false;
   }
   return Failure;
@@ -87,15 +88,14 @@ Error InterProcessModelRunner::connectOrBackOff(const AdviceSpec &Wanted,
 Expected<Advice> InterProcessModelRunner::evaluateUntyped(
     const FeatureSet &Features, const AdviceSpec &Wanted, Deadline Until) {
   if (!Channel->isConnected()) {
-    // Waiting for the model to start is not waiting for its answer, for which
-    // there is as much time as the caller has given. Waiting for one that is
-    // busy is.
-    const Duration ForTheAnswer = Until.remaining();
+    // The time to wait for the model to start does not count towards the
+    // request's timeout. The time to reconnect to a busy model does.
+    const Duration ForReply = Until.remaining();
     const bool WasBusy = MayBeBusy;
     if (Error E = connectOrBackOff(Wanted, Until))
       return E;
     if (!WasBusy)
-      Until = Until.restartedFor(ForTheAnswer);
+      Until = Until.restartedFor(ForReply);
   }
   if (Error E = sendMessage(*Codec, *Channel, Features.tensors(), Until)) {
     Channel->close();
@@ -109,9 +109,9 @@ Expected<Advice> InterProcessModelRunner::evaluateUntyped(
     if (E.code() != ErrorCode::Timeout)
       return E;
     MayBeBusy = true;
-    return Error(E.code(), E.message() + "; timeout= gives it longer");
+    return Error(E.code(), E.message() + "; timeout= sets a longer limit");
   }
-  Reply = Copy->unlessSafe(*Reply, *Channel, *Codec);
+  Reply = Copy->copyIfShared(*Reply, *Channel, *Codec);
   if (!Reply) {
     Channel->close();
     return Reply.takeError();
@@ -119,8 +119,8 @@ Expected<Advice> InterProcessModelRunner::evaluateUntyped(
   Expected<Span<const TensorView>> Tensors = Codec->deserialize(*Reply, Wanted);
   if (Tensors)
     return Advice(*Tensors);
-  // A model that fails or defers has answered; anything else and the two sides
-  // no longer agree on what is on the wire.
+  // A model that failed or deferred has sent a valid reply. After any other
+  // error, the two sides may disagree about the rest of the stream.
   Error E = Tensors.takeError();
   if (E.code() != ErrorCode::Model && E.code() != ErrorCode::Deferred)
     Channel->close();

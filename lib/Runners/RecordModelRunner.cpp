@@ -1,4 +1,4 @@
-//===- RecordModelRunner.cpp - A log of requests and decisions -----------===//
+//===- RecordModelRunner.cpp - A log of requests and decisions ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A request stays open, in a copy, until the next one is asked: what was
-/// decided and how good it was comes later than the request, or never.
+/// A copy of each request stays open until the next request, because the
+/// decision and the reward may follow the request, or never come.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ using namespace MLBridge;
 
 using ByteVector = std::vector<std::byte>;
 
-/// The log's file and the request that is not in it yet.
+/// The log's file and the open request.
 class RecordModelRunner::Log {
 public:
   explicit Log(TrainingLog File)
@@ -37,32 +37,34 @@ public:
   Log(const Log &) = delete;
   Log &operator=(const Log &) = delete;
 
-  /// For messages.
+  /// The log's name, for messages.
   const std::string &name() const { return Name; }
-  /// Whether the log is the parent's, which goes on writing it.
+  /// Whether this is a forked child: the log belongs to the parent.
   bool isForked() const { return Fork.isForked(); }
-  /// What a child is told that asks.
-  Error refuseChild() const;
+  /// The error of every call in a forked child.
+  Error forkedError() const;
   const Error &failure() const { return File.failure(); }
 
-  /// A SchemaMismatch unless \p Features are those of the log.
+  /// A SchemaMismatch if \p Features differ from the log's.
   Error checkFeatures(Span<const TensorView> Features) const;
   /// Opens a request.
-  Error ask(Span<const TensorView> Features);
-  /// Closes it without an answer: nobody can decide it any more.
+  Error open(Span<const TensorView> Features);
+  /// Closes the request without advice; later decisions are ignored.
   void abandon() { Current = State::Abandoned; }
-  /// The model's answer is the decision, unless the compiler makes another. So
-  /// one that does not fit the log is an error only if nobody does.
-  void answer(const Advice &Given);
+  /// Uses the model's advice as the decision, unless the compiler makes
+  /// another. Therefore advice that does not fit the log is only an error in
+  /// finish().
+  void useAdvice(const Advice &Given);
   Error decide(const TensorView &Decision);
   Error reward(double Value);
-  /// Writes the request if it was decided, and closes it.
+  /// Closes the request, and writes it if it was decided.
   Error finish();
   Error flush();
-  /// \p E with the log's name before it, where it is not there already.
-  Error blame(Error E) const;
+  /// \p E with the log's name in front, unless it is a System error, which
+  /// names the file.
+  Error withName(Error E) const;
 
-  /// What the next requests are about.
+  /// The context of the next requests.
   std::string Context;
 
 private:
@@ -76,7 +78,7 @@ private:
   TrainingLog File;
   const std::string Name;
   const ForkDetector Fork;
-  /// What the header says, or will say.
+  /// The contents of the header, written or not.
   std::vector<LoggedTensor> FeatureTypes;
   LoggedTensor DecisionType;
 
@@ -85,8 +87,8 @@ private:
   ByteVector Features;
   ByteVector Decision;
   ByteVector Scratch;
-  /// Why the model's answer is no decision.
-  Error Unfit;
+  /// Why the model's advice is not a valid decision.
+  Error AdviceError;
   std::optional<double> Reward;
 };
 
@@ -110,7 +112,7 @@ Error RecordModelRunner::Log::checkFeatures(
   if (Features.size() < FeatureTypes.size())
     return {ErrorCode::SchemaMismatch,
             "feature '" + printable(FeatureTypes[Features.size()].Name) +
-                "': the log has it, found no such feature"};
+                "': expected by the log, but missing"};
   return Error::success();
 }
 
@@ -118,34 +120,34 @@ static void append(ByteVector &Out, Span<const std::byte> Bytes) {
   Out.insert(Out.end(), Bytes.begin(), Bytes.end());
 }
 
-Error RecordModelRunner::Log::ask(Span<const TensorView> Asked) {
+Error RecordModelRunner::Log::open(Span<const TensorView> NewFeatures) {
   Current = State::Abandoned;
   if (!File.hasHeader()) {
-    FeatureTypes.resize(Asked.size());
-    for (std::size_t I = 0; I < Asked.size(); ++I)
-      if (Error E = FeatureTypes[I].assign(Asked[I]))
+    FeatureTypes.resize(NewFeatures.size());
+    for (std::size_t I = 0; I < NewFeatures.size(); ++I)
+      if (Error E = FeatureTypes[I].assign(NewFeatures[I]))
         return E;
   }
   Features.clear();
-  for (const TensorView &Feature : Asked)
+  for (const TensorView &Feature : NewFeatures)
     append(Features, Feature.bytes());
   RequestContext = Context;
-  Unfit = Error::success();
+  AdviceError = Error::success();
   Reward.reset();
   Current = State::Undecided;
   return Error::success();
 }
 
-void RecordModelRunner::Log::answer(const Advice &Given) {
+void RecordModelRunner::Log::useAdvice(const Advice &Given) {
   Expected<const TensorView *> Output = Given.only();
-  Unfit = Output ? decide(**Output) : Output.takeError();
+  AdviceError = Output ? decide(**Output) : Output.takeError();
 }
 
 Error RecordModelRunner::Log::decide(const TensorView &Decided) {
   if (Current == State::None)
     return {ErrorCode::InvalidArgument,
-            "a decision was logged before there was a request"};
-  // What the compiler decided by itself after a failure is no observation.
+            "a decision was logged before the first request"};
+  // A decision after the model failed is not an observation.
   if (Current == State::Abandoned)
     return Error::success();
 
@@ -154,8 +156,8 @@ Error RecordModelRunner::Log::decide(const TensorView &Decided) {
     if (Error E = DecisionType.assign(Decided))
       return E;
   } else {
-    // A model calls its answer "out", a compiler by the choice's name; the log
-    // has one decision, whoever made it. Nor need both be of the same type.
+    // The log has one name and type for decisions, but a model calls its advice
+    // "out", and a compiler may use another name and type.
     Converted.Name = DecisionType.Name;
     if (Decided.Type != DecisionType.Type &&
         Decided.Type != ElementType::String &&
@@ -180,15 +182,15 @@ Error RecordModelRunner::Log::decide(const TensorView &Decided) {
 Error RecordModelRunner::Log::reward(double Value) {
   if (Current == State::None)
     return {ErrorCode::InvalidArgument,
-            "a reward was logged before there was a request"};
+            "a reward was logged before the first request"};
   Reward = Value;
   return Error::success();
 }
 
 Error RecordModelRunner::Log::finish() {
   State Was = std::exchange(Current, State::None);
-  if (Was == State::Undecided && Unfit)
-    return Unfit;
+  if (Was == State::Undecided && AdviceError)
+    return AdviceError;
   if (Was != State::Decided)
     return File.failure();
   if (!File.hasHeader())
@@ -202,23 +204,23 @@ Error RecordModelRunner::Log::finish() {
   return File.write({RequestContext, Features, Decision, Reward.value_or(0)});
 }
 
-Error RecordModelRunner::Log::blame(Error E) const {
+Error RecordModelRunner::Log::withName(Error E) const {
   if (!E || E.code() == ErrorCode::System)
     return E;
   return {E.code(), Name + ": " + E.message()};
 }
 
-Error RecordModelRunner::Log::refuseChild() const {
+Error RecordModelRunner::Log::forkedError() const {
   return {ErrorCode::Unsupported,
-          Name + ": this process was forked from the one that writes this log, "
-                 "and cannot write it too; make a runner after the fork, with "
-                 "another log"};
+          Name + ": this process was forked from the one that writes this log "
+                 "and cannot write it too; create a runner with another log "
+                 "after the fork"};
 }
 
 Error RecordModelRunner::Log::flush() {
   // An undecided request may still be decided.
   Error Unwritten = Current == State::Decided ? finish() : Error::success();
-  // The observations before it are none the worse.
+  // Write the earlier observations even if the last one failed.
   Error Unflushed = File.flush();
   return Unflushed ? Unflushed : Unwritten;
 }
@@ -244,7 +246,7 @@ RecordModelRunner::RecordModelRunner(std::unique_ptr<Log> Out,
 }
 
 RecordModelRunner::~RecordModelRunner() {
-  // What is kept back here is the parent's to write, once.
+  // In a child, the parent writes the buffered data.
   if (Out->isForked())
     return;
   auto Print = [this](const Error &E) {
@@ -252,7 +254,7 @@ RecordModelRunner::~RecordModelRunner() {
                  E.str().c_str());
   };
   if (Out->failure()) {
-    if (HasUntoldFailure)
+    if (HasUnreportedFailure)
       Print(Out->failure());
     return;
   }
@@ -273,8 +275,8 @@ RecordModelRunner::metadata(std::string_view Key) {
 Error RecordModelRunner::flush() {
   if (Out->isForked())
     return Inner->flush();
-  HasUntoldFailure = false;
-  Error Own = Out->blame(Out->flush());
+  HasUnreportedFailure = false;
+  Error Own = Out->withName(Out->flush());
   Error Others = Inner->flush();
   if (Own && Others)
     return {Own.code(), Own.message() + "; " + Others.message()};
@@ -290,38 +292,38 @@ Expected<Advice> RecordModelRunner::evaluateUntyped(const FeatureSet &Features,
                                                     const AdviceSpec &Wanted,
                                                     Deadline Until) {
   if (Out->isForked()) [[unlikely]]
-    return Out->refuseChild();
+    return Out->forkedError();
   Error Unwritten = Out->finish();
-  // Until there is an answer, there is nothing to decide.
+  // Without advice, there is nothing to decide.
   Out->abandon();
-  HasUntoldFailure = false;
+  HasUnreportedFailure = false;
   if (Unwritten)
-    return Out->blame(std::move(Unwritten));
+    return Out->withName(std::move(Unwritten));
   if (Error E = Out->checkFeatures(Features.tensors()))
-    return Out->blame(std::move(E));
+    return Out->withName(std::move(E));
   Expected<Advice> Reply = Inner->ask(Features, Wanted, Until);
   if (!Reply && Reply.code() != ErrorCode::Deferred) {
-    // It may end the process, which is no reason to lose what was observed. A
-    // log that cannot be written says so at the next request, if there is one.
-    HasUntoldFailure = bool(Out->flush());
+    // The failure may end the process, so write the observations now. The next
+    // request returns an error of the log.
+    HasUnreportedFailure = bool(Out->flush());
     return Reply;
   }
-  if (Error E = Out->ask(Features.tensors()))
-    return Out->blame(std::move(E));
+  if (Error E = Out->open(Features.tensors()))
+    return Out->withName(std::move(E));
   if (Reply)
-    Out->answer(*Reply);
+    Out->useAdvice(*Reply);
   return Reply;
 }
 
 Error RecordModelRunner::logOutcomeUntyped(const TensorView *Decision,
                                            std::optional<double> Reward) {
   if (Out->isForked()) [[unlikely]]
-    return Out->refuseChild();
+    return Out->forkedError();
   if (Decision)
     if (Error E = Out->decide(*Decision))
-      return Out->blame(std::move(E));
+      return Out->withName(std::move(E));
   if (Reward)
     if (Error E = Out->reward(*Reward))
-      return Out->blame(std::move(E));
+      return Out->withName(std::move(E));
   return Inner->logOutcomeUntyped(Decision, Reward);
 }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The format, and the file underneath.
+/// The format of the log, and its file.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +37,8 @@ static bool isUTF8(std::string_view Text) {
   return simdjson::validate_utf8(Text.data(), Text.size());
 }
 
-/// The shape of \p Tensor as LLVM's tensors have it: of bytes where it is text,
-/// and never of rank 0.
+/// The shape of \p Tensor in LLVM's format: in bytes for text, and never of
+/// rank 0.
 static Shape loggedShape(const TensorView &Tensor) {
   if (Tensor.Type == ElementType::String)
     return {static_cast<std::int64_t>(Tensor.NumBytes)};
@@ -152,14 +152,14 @@ void TrainingLog::writeHeader(Span<const LoggedTensor> Features,
   Buffer += "}\n";
 }
 
-/// \p Text, which is not UTF-8, with a mark for each byte that is not ASCII.
+/// Replaces each non-ASCII byte of \p Text, which is not UTF-8, by U+FFFD.
 static std::string markNonASCII(std::string_view Text) {
   std::string Clean;
   for (char C : Text)
     if (static_cast<unsigned char>(C) < 0x80)
       Clean += C;
     else
-      Clean += "\xEF\xBF\xBD"; // U+FFFD, the replacement character
+      Clean += "\xEF\xBF\xBD";
   return Clean;
 }
 
@@ -171,7 +171,7 @@ void TrainingLog::writeContext(std::string_view Name) {
     Known = Counts.emplace(Name, 0).first;
   Context = &*Known;
   Buffer += "{\"context\":";
-  // Compilers name functions with any bytes; the log is read as UTF-8.
+  // Function names may contain any bytes, but readers expect UTF-8.
   if (isUTF8(Name))
     appendQuoted(Buffer, Name);
   else
@@ -208,8 +208,8 @@ Error TrainingLog::write(const Observation &O) {
 
 Expected<TrainingLog> TrainingLog::create(std::string Path) {
   const std::string What = "cannot create the log '" + printable(Path) + "'";
-  // Not yet truncating, since the file may be another's. A FIFO is refused: a
-  // reader that stalls or goes away would stall or kill the compiler.
+  // Do not truncate before locking: another recorder may be writing the file.
+  // Refuse a FIFO: its reader could block or kill the compiler.
   Expected<RegularFile> Opened = openRegularFile(Path, What, O_WRONLY | O_CREAT,
                                                  AlsoAllowed::CharacterDevice);
   if (!Opened)
@@ -219,7 +219,7 @@ Expected<TrainingLog> TrainingLog::create(std::string Path) {
     (void)::fcntl(File.get(), F_SETFL, 0);
     return TrainingLog(std::move(Path), std::move(File));
   }
-  // Where the file system has no locks, the promise is the user's to keep.
+  // If the file system does not support locks, trust the user.
   if (::flock(File.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Error(ErrorCode::System, What + ": another recorder is writing it");
   if (::ftruncate(File.get(), 0) != 0)
@@ -229,8 +229,9 @@ Expected<TrainingLog> TrainingLog::create(std::string Path) {
 
 void TrainingLog::unlock() { (void)::flock(File.get(), LOCK_UN); }
 
-/// write(2), except that a regular file of \p Written bytes that would grow
-/// past RLIMIT_FSIZE is an EFBIG, and no SIGXFSZ, which would end the compiler.
+/// Like write(2), but if a regular file of \p Written bytes would exceed
+/// RLIMIT_FSIZE, fails with EFBIG instead of raising SIGXFSZ, which would end
+/// the compiler.
 static ssize_t writeBounded(int File, std::string_view Text,
                             std::size_t Written) {
   rlimit Limit{};
@@ -255,7 +256,7 @@ Error TrainingLog::flush() {
       Failure =
           Error::fromErrno(Count == 0 ? EIO : errno,
                            "cannot write the log '" + printable(Path) + "'");
-      // Of what is cut off here, readers would see the half of something.
+      // Remove the incomplete rest, which readers could not parse.
       (void)!::ftruncate(File.get(), static_cast<off_t>(Written));
     }
   }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The file behind `record:`. It is made of lines of JSON and of raw tensors:
+/// The file of `record:`, which consists of lines of JSON and raw tensors:
 /// \code
 ///   {"features":[<tensor>,...],"score":<tensor>,"advice":<tensor>}
 ///   {"context":"a function"}
@@ -18,12 +18,12 @@
 /// \endcode
 /// A tensor is `{"name":"x","type":"float","port":0,"shape":[3]}`. The advice
 /// is the last of the features. Without "score" there are no outcomes.
-/// Observations are counted per context; a context that comes again goes on
-/// counting, as LLVM's own Logger has it.
+/// Observations are numbered per context; a repeated context continues its
+/// numbers, as in LLVM's Logger.
 ///
-/// Where LLVM has no such type (bool, string, list of strings), the tensor is
-/// of uint8_t, and our "semantics" says what it is; LLVM's readers skip keys
-/// that they do not know.
+/// For types that LLVM lacks (bool, string, list of strings), the tensor has
+/// type uint8_t and the additional key "semantics"; LLVM's readers skip unknown
+/// keys.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,55 +40,57 @@
 
 namespace MLBridge {
 
-/// What the header says of a tensor.
+/// A tensor as described in the header.
 struct LoggedTensor {
   std::string Name;
   ElementType Type = ElementType::UInt8;
   /// Never of rank 0: LLVM writes a scalar as [1].
   Shape Dims;
   std::size_t NumBytes = 0;
-  /// Of a list of strings.
+  /// The size of each string in a list of strings, in bytes.
   std::vector<std::uint64_t> Lengths;
   bool IsStringList = false;
 
-  /// Becomes what \p Tensor is; reuses its memory.
+  /// Copies the description of \p Tensor, reusing memory. InvalidArgument if
+  /// the name is not UTF-8.
   Error assign(const TensorView &Tensor);
-  /// A SchemaMismatch unless \p Tensor is such a tensor.
+  /// A SchemaMismatch if \p Tensor does not match this description.
   Error check(const TensorView &Tensor) const;
   /// "float[3]", "string of 5 bytes".
   std::string typeStr() const;
   void appendJSON(std::string &Out) const;
 };
 
-/// One log, open for writing. Everything is written in whole observations: a
-/// log that could not be written to its end is a shorter one, not a broken one.
+/// A log, open for writing. After a failed write, the file still ends with a
+/// complete observation.
 class TrainingLog {
 public:
   struct Observation {
     std::string_view Context;
-    /// Of all features, one after another.
+    /// The concatenated bytes of all features.
     Span<const std::byte> Features;
     Span<const std::byte> Advice;
     double Reward = 0;
   };
 
-  /// Creates \p Path, or truncates it, for this log alone: another one that is
-  /// being written to the same file is an error.
+  /// Creates or truncates \p Path. System if it cannot be written or another
+  /// recorder is writing it; InvalidArgument if it is neither a regular file
+  /// nor a character device.
   static Expected<TrainingLog> create(std::string Path);
 
   const std::string &path() const { return Path; }
   bool hasHeader() const { return HasHeader; }
   /// Whether observations have a reward.
   bool hasScore() const { return HasScore; }
-  /// The first failure to write, which every later call returns too.
+  /// The first failed write, whose error every later call returns.
   const Error &failure() const { return Failure; }
 
   void writeHeader(Span<const LoggedTensor> Features,
                    const LoggedTensor &Advice, bool WithScore);
   Error write(const Observation &O);
   Error flush();
-  /// Lets another recorder have the file. The lock is one that children of this
-  /// process share: it would stay as long as one of them lives.
+  /// Unlocks the file for other recorders. Forked children share the lock, so
+  /// closing the file would not release it while one of them lives.
   void unlock();
 
 private:
@@ -101,10 +103,10 @@ private:
   bool HasScore = false;
   /// The number of observations in each context.
   std::map<std::string, std::uint64_t, std::less<>> Counts;
-  /// The entry of the context that the last context line named.
+  /// The entry of the last context line.
   decltype(Counts)::value_type *Context = nullptr;
   std::string Buffer;
-  /// How much of the file is whole observations.
+  /// The size of the complete observations in the file, in bytes.
   std::uint64_t Written = 0;
   Error Failure;
 };

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What all formats have in common: the tensors to be sent, the replies that
-/// are no advice.
+/// What all formats share: the tensors to send, and replies other than advice.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +30,7 @@ void BaseSerDes::cleanUp() { Features.clear(); }
 
 void BaseSerDes::setDialect(Dialect) {}
 
-/// The Error that \p Tensor stands for, if its name is one of ReplyNames.
+/// The Error that \p Tensor represents if its name is one of ReplyNames.
 static Error errorIn(const TensorView &Tensor) {
   bool IsFailure = Tensor.Name == ReplyNames::Error;
   if (!IsFailure && Tensor.Name != ReplyNames::Deferred)
@@ -39,9 +38,9 @@ static Error errorIn(const TensorView &Tensor) {
   if (Tensor.Type != ElementType::String || !Tensor.Dims.isScalar())
     return serdes::featureError(ErrorCode::Malformed, Tensor.Name,
                                 "expected string, found " + Tensor.typeStr());
-  // A model's own words, which may be of any length.
-  constexpr std::size_t MaxWords = 4096;
-  std::string Text = printable(Tensor.text(), MaxWords);
+  // The model's message may have any length.
+  constexpr std::size_t MaxBytes = 4096;
+  std::string Text = printable(Tensor.text(), MaxBytes);
   return IsFailure ? Error(ErrorCode::Model, std::move(Text))
                    : Error::deferred(std::move(Text));
 }
@@ -61,7 +60,7 @@ BaseSerDes::deserialize(Span<const std::byte> Message,
 }
 
 Expected<Span<const TensorView>>
-BaseSerDes::deserializeQuestion(Span<const std::byte> Message) {
+BaseSerDes::deserializeRequest(Span<const std::byte> Message) {
   ++Messages;
   return deserializeUntyped(Message, AdviceSpec::any());
 }

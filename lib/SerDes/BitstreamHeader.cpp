@@ -1,4 +1,4 @@
-//===- BitstreamHeader.cpp - The header line, read ------------------------===//
+//===- BitstreamHeader.cpp - Parses a message's header --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Parses `{"features":[{"name":"x","port":0,"type":"float","shape":[3]}]}`.
-/// The order of the keys does not matter, and unknown ones are skipped: LLVM's
-/// logs have a "score" beside the features, and others may have more to say.
+/// The keys may have any order. Unknown keys are skipped: LLVM's logs, for
+/// example, have a "score" next to "features".
 ///
 //===----------------------------------------------------------------------===//
 
@@ -17,9 +17,9 @@
 
 namespace MLBridge::serdes {
 
-/// What has been read of a feature.
+/// The keys of a feature that have been read.
 struct BitstreamHeader::Fields {
-  /// What the "semantics" key says the numbers stand for.
+  /// The values of the key "semantics".
   enum class Meaning { Numbers, Bool, String, Strings };
 
   bool Name = false;
@@ -37,7 +37,7 @@ struct BitstreamHeader::Fields {
       Is = Meaning::String;
     else if (Text == "strings")
       Is = Meaning::Strings;
-    // Else it is a newer peer's: who does not know it still reads the numbers.
+    // Unknown values, from newer peers, are read as plain numbers.
   }
 };
 
@@ -50,14 +50,14 @@ static Error malformedHeader(simdjson::error_code Code,
   return jsonError(Code, "bitstream header: " + Where);
 }
 
-/// The feature in messages: by its name, if that has been read.
+/// An error that names the feature if its name has been read.
 static Error malformedFeature(std::string_view Name, const std::string &What) {
   if (Name.empty())
     return malformedHeader("a feature: " + What);
   return featureError(ErrorCode::Malformed, Name, What);
 }
 
-/// Appends the integers in \p List to \p Out by \p Push, which may refuse one.
+/// Passes each integer in \p List to \p Push, which may return an error.
 template <typename F>
 static Error parseIntegers(ondemand::value &List, const std::string &Where,
                            F Push) {
@@ -69,7 +69,8 @@ static Error parseIntegers(ondemand::value &List, const std::string &Where,
     if (simdjson::error_code E = Item.get_int64().get(Value))
       return malformedHeader(E, Where);
     if (Value < 0)
-      return malformedHeader(Where + ": expected no negative number, found " +
+      return malformedHeader(Where +
+                             ": expected a non-negative integer, found " +
                              std::to_string(Value));
     if (Error E = Push(Value))
       return E;
@@ -109,7 +110,7 @@ Error BitstreamHeader::parseDocument(std::string_view Line, Tools &With) {
     if (Key != "features")
       continue;
     if (HasFeatures)
-      return malformedHeader("\"features\" is there twice");
+      return malformedHeader("\"features\" appears twice");
     HasFeatures = true;
     if (Error E = parseFeatures(Field.value()))
       return E;
@@ -119,7 +120,7 @@ Error BitstreamHeader::parseDocument(std::string_view Line, Tools &With) {
   if (!HasFeatures)
     return malformedHeader("it has no \"features\"");
   if (std::optional<std::string_view> Twin = With.Duplicates.find(features()))
-    return malformedFeature(*Twin, "is there twice");
+    return malformedFeature(*Twin, "appears twice");
   return Error::success();
 }
 
@@ -185,10 +186,10 @@ Error BitstreamHeader::parseField(std::string_view Key, ondemand::value Value,
     return Error::success();
   bool &IsSeen = Seen.*(Match->Flag);
   if (IsSeen)
-    return malformedFeature(Out.Name, quoted(Key) + " is there twice");
+    return malformedFeature(Out.Name, quoted(Key) + " appears twice");
   IsSeen = true;
 
-  // From here on the key is one of the known ones, and of our own memory.
+  // Use Match->Key from here on: Key points into the parser's buffer.
   std::string Where = quoted(Match->Key);
   if (Match->Flag == &Fields::Shape)
     return parseIntegers(Value, Where, [&](std::int64_t Extent) {
@@ -205,7 +206,7 @@ Error BitstreamHeader::parseField(std::string_view Key, ondemand::value Value,
       return Error::success();
     });
   if (Match->Flag == &Fields::Port) {
-    // LLVM's way to number tensors of one name; here names are unique.
+    // LLVM numbers tensors with the same name by port; here names are unique.
     std::int64_t Port;
     if (simdjson::error_code E = Value.get_int64().get(Port))
       return malformedHeader(E, Where);

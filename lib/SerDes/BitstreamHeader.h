@@ -1,4 +1,4 @@
-//===- BitstreamHeader.h - The header line, read ----------------*- C++ -*-===//
+//===- BitstreamHeader.h - Parses a message's header ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// BitstreamHeader: the parsed form of the line that names a message's tensors.
+/// BitstreamHeader: the parsed header line of a bitstream message.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,41 +19,43 @@
 
 namespace MLBridge::serdes {
 
-/// The longest header line, in bytes; enough for 200,000 features. simdjson
-/// needs several times as much memory as the text that it reads, so a line from
-/// a hostile peer must not be as long as a message may be.
+/// The longest header line, in bytes; enough for 200,000 features. Shorter than
+/// the limit on messages, because simdjson needs several times the memory of
+/// its input, which may come from a hostile peer.
 inline constexpr std::size_t MaxBitstreamHeader = std::size_t(16) << 20;
 
-/// What a header line says of its tensors. Parsing again allocates only where a
-/// header is longer than any before.
+/// The tensors that a header line describes. Parsing another line allocates
+/// only if it is longer than all lines before.
 class BitstreamHeader {
 public:
-  /// One tensor, at Offset bytes behind the header.
+  /// One tensor, whose data starts Offset bytes after the header.
   struct Feature {
     std::string Name;
     ElementType Type = ElementType::UInt8;
     Shape Dims;
     std::size_t Offset = 0;
     std::size_t NumBytes = 0;
-    /// Where in the lengths of all lists those of this one are.
+    /// The range of this tensor's lengths in the lengths of all lists of
+    /// strings.
     std::size_t FirstLength = 0;
     std::size_t NumLengths = 0;
   };
 
-  /// What parsing needs; one serves any number of headers.
+  /// Reusable objects that parsing needs.
   struct Tools {
     JSONParser Parser;
     DuplicateFinder Duplicates;
   };
-  /// Parses \p Line, which is without its newline, but followed by
-  /// BaseSerDes::Padding readable bytes. After an error there are no features.
+  /// Parses \p Line, which excludes its newline and is followed by
+  /// BaseSerDes::Padding readable bytes. Errors: Malformed; Unsupported for
+  /// more than Shape::MaxRank extents. After an error, features() is empty.
   Error parse(std::string_view Line, Tools &With);
 
   Span<const Feature> features() const { return {Features.data(), Count}; }
   Span<const std::uint64_t> lengthsOf(const Feature &F) const {
     return {Lengths.data() + F.FirstLength, F.NumLengths};
   }
-  /// The bytes of all tensors together.
+  /// The total size of all tensors, in bytes.
   std::size_t payloadSize() const { return PayloadSize; }
 
 private:
@@ -67,8 +69,8 @@ private:
   Error resolve(const Fields &Seen, Feature &Out);
   Error resolveStrings(const Fields &Seen, Feature &Out);
 
-  /// Features behind the first Count are of older headers, kept for their
-  /// memory.
+  /// Features after the first Count belong to older headers; they keep their
+  /// memory for reuse.
   std::vector<Feature> Features;
   std::size_t Count = 0;
   std::vector<std::uint64_t> Lengths;

@@ -1,4 +1,4 @@
-//===- BitstreamReader.cpp - A bitstream message to tensors ---------------===//
+//===- BitstreamReader.cpp - Reads bitstream messages ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads a header line and raw tensors: docs/wire-format.md. A message whose
-/// header is the last one's costs a comparison and a pointer for each tensor.
+/// Reads a header line and raw tensors: docs/wire-format.md. If the header
+/// equals the last message's, reading costs a comparison and a pointer per
+/// tensor.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +38,8 @@ BitstreamSerDes::Reader::read(Span<const std::byte> Message,
 
 Expected<Span<const TensorView>>
 BitstreamSerDes::Reader::readFramed(std::string_view Message) {
-  // The line holds no newline but its last byte, so a message that starts with
-  // it has this very line.
+  // The only newline of Line is its last byte, so a message that starts with
+  // Line has exactly this header.
   if (!Current || !Message.starts_with(Current->Line))
     if (Error E = findSchema(Message))
       return E;
@@ -62,8 +63,7 @@ Error BitstreamSerDes::Reader::findSchema(std::string_view Message) {
     return {ErrorCode::Malformed,
             "bitstream message: expected a header line, found no newline in " +
                 std::to_string(Message.size()) + " bytes"};
-  // A copy of the line, which may lie in memory that its writer can write to:
-  // parsed there, it could change between two looks.
+  // Copy the line: its writer may be able to change it while it is parsed.
   Line = Message.substr(0, End + 1);
   if (auto Found = Known.find(Line); Found != Known.end()) {
     Current = Found->second.get();
@@ -99,7 +99,7 @@ Error BitstreamSerDes::Reader::parseSchema() {
   return Error::success();
 }
 
-/// Whether \p Payload is the bytes of all tensors and a newline.
+/// Checks that \p Payload consists of the bytes of all tensors and a newline.
 Error BitstreamSerDes::Reader::checkPayload(std::string_view Payload) const {
   std::size_t Size = Current->Header.payloadSize();
   if (Payload.size() > Size && Payload.size() - Size == 1 &&
@@ -117,9 +117,9 @@ Error BitstreamSerDes::Reader::checkPayload(std::string_view Payload) const {
     Left -= View.NumBytes;
   }
   return {ErrorCode::Malformed,
-          "bitstream message: expected a newline behind " +
+          "bitstream message: expected a newline after " +
               std::to_string(Size) + " bytes of tensors, found " +
-              (Left == 0 ? "the end" : std::to_string(Left) + " bytes more")};
+              (Left == 0 ? "the end" : std::to_string(Left) + " more bytes")};
 }
 
 //===----------------------------------------------------------------------===//
@@ -134,9 +134,8 @@ BitstreamSerDes::Reader::readRaw(Span<const std::byte> Message,
   bool IsText = Wanted.Type == ElementType::String;
   if (Wanted.Wanted == Form::Any || (IsList && IsText))
     return Error(ErrorCode::Unsupported,
-                 "a bare reply is bytes that do not say what they are: ask for "
-                 "a number, a list of numbers or a string, as in "
-                 "evaluate<float>()");
+                 "a bare reply does not contain its type: request a number, a "
+                 "list of numbers or a string, as in evaluate<float>()");
   std::size_t Size = elementSize(Wanted.Type);
   bool Fits =
       IsText || (IsList ? Message.size() % Size == 0 : Message.size() == Size);

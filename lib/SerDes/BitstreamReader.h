@@ -1,4 +1,4 @@
-//===- BitstreamReader.h - A bitstream message to tensors -------*- C++ -*-===//
+//===- BitstreamReader.h - Reads bitstream messages -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -26,17 +26,17 @@ namespace MLBridge {
 
 class BitstreamSerDes::Reader {
 public:
-  /// Whether messages are raw bytes, of a type that the caller knows: the
+  /// Selects raw messages, which are bytes of a type that the caller knows: the
   /// replies of foreign models.
   void setRaw(bool Raw) { IsRaw = Raw; }
 
-  /// The tensors in \p Message, as views into it.
+  /// Returns the tensors in \p Message as views into it.
   Expected<Span<const TensorView>> read(Span<const std::byte> Message,
                                         const AdviceSpec &Wanted);
   std::uint64_t layout() const { return Layout; }
 
 private:
-  /// A header line, with its newline, and what it says.
+  /// A header line, with its newline, and its parsed form.
   struct Schema {
     std::string Line;
     serdes::BitstreamHeader Header;
@@ -47,25 +47,25 @@ private:
   Expected<Span<const TensorView>> readFramed(std::string_view Message);
   Expected<Span<const TensorView>> readRaw(Span<const std::byte> Message,
                                            const AdviceSpec &Wanted);
-  /// Makes the schema of \p Message the current one.
+  /// Makes the schema of \p Message current.
   Error findSchema(std::string_view Message);
-  /// The same for that of Line, which is not known yet.
+  /// Parses Line, which is not in Known, and makes its schema current.
   Error parseSchema();
   Error checkPayload(std::string_view Payload) const;
 
   bool IsRaw = false;
   serdes::BitstreamHeader::Tools Tools;
-  /// Of the last message that had one; null if that was no good.
+  /// The schema of the last message; null if its header was malformed.
   Schema *Current = nullptr;
-  /// Those seen lately, by their lines: a compiler that goes back and forth
-  /// between features of several shapes has each parsed once. Long lines are
-  /// not kept, so that a peer cannot have us keep much.
+  /// Recent schemas by their lines, so that a compiler that alternates between
+  /// shapes has each header parsed once. The limits bound the memory that a
+  /// peer can make this process keep.
   std::unordered_map<std::string_view, std::unique_ptr<Schema>> Known;
   static constexpr std::size_t MaxKnown = 256;
   static constexpr std::size_t MaxKnownLine = 1024;
-  /// For the others.
+  /// The schema of a line longer than MaxKnownLine.
   Schema Single;
-  /// What is looked for, and parsed.
+  /// A copy of the line to look up or parse.
   std::string Line;
   std::uint64_t NumLayouts = 0;
 

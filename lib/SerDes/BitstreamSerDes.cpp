@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// BitstreamSerDes is its Writer and its Reader; this is where they meet.
+/// BitstreamSerDes delegates to its Writer and its Reader.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +29,7 @@ Expected<std::size_t> BitstreamSerDes::getMaxSerializedSize() {
 
 Expected<std::size_t>
 BitstreamSerDes::getSerializedData(Span<std::byte> Region) {
+  // Features may have been set or changed since getMaxSerializedSize().
   Expected<std::size_t> Size = Out->prepare(Features);
   if (!Size)
     return Size;

@@ -1,4 +1,4 @@
-//===- BitstreamWriter.cpp - Tensors to a bitstream message ---------------===//
+//===- BitstreamWriter.cpp - Writes bitstream messages --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -27,7 +27,7 @@ using namespace MLBridge::serdes;
 // The header
 //===----------------------------------------------------------------------===//
 
-/// The tensor's type as it is on the wire, where there are numbers only.
+/// The type on the wire, which has only numeric types.
 static ElementType wireType(ElementType Type) {
   return Type == ElementType::Bool || Type == ElementType::String
              ? ElementType::UInt8
@@ -77,7 +77,7 @@ void BitstreamSerDes::Writer::forEachInWireOrder(
       Do(Feature);
     return;
   }
-  // Each tensor then starts at a multiple of its element size, with no gaps.
+  // In this order, every tensor is aligned to its element size without gaps.
   for (std::size_t Size : {8, 4, 2, 1})
     for (const TensorView &Feature : Features)
       if (elementSize(Feature.Type) == Size)
@@ -106,24 +106,24 @@ void BitstreamSerDes::Writer::makeHeader(Span<const TensorView> Features) {
 // The message
 //===----------------------------------------------------------------------===//
 
-/// Foreign compilers read one tensor's bytes and know its type; what cannot be
-/// said so must not be sent.
+/// Foreign compilers read the bytes of one tensor whose type they know. Refuses
+/// replies with more information.
 static Error checkBareReply(Span<const TensorView> Features) {
   auto Cannot = [](const std::string &What) {
     return Error(ErrorCode::Unsupported,
-                 "a bare reply is the bytes of one tensor; " + What);
+                 "a bare reply consists of the bytes of one tensor; " + What);
   };
   if (Features.size() != 1)
     return Cannot("this one has " + std::to_string(Features.size()) +
                   " tensors");
   const TensorView &Reply = Features.front();
   if (Reply.Name == ReplyNames::Error || Reply.Name == ReplyNames::Deferred)
-    return Cannot("it cannot say " + quoted(Reply.Name) +
+    return Cannot("it cannot express " + quoted(Reply.Name) +
                   (Reply.Type == ElementType::String
                        ? ": " + printable(Reply.text())
                        : std::string()));
   if (Reply.isStringList())
-    return Cannot("it has no place for the lengths in " + Reply.typeStr());
+    return Cannot("it cannot contain the lengths of " + Reply.typeStr());
   return checkForm(Reply);
 }
 
@@ -157,12 +157,12 @@ BitstreamSerDes::Writer::prepare(Span<const TensorView> Features) {
 
 Span<const Span<const std::byte>>
 BitstreamSerDes::Writer::pieces(Span<const TensorView> Features) {
-  // Copying that much takes as long as telling the kernel of another piece.
-  constexpr std::size_t WorthAPiece = 2048;
+  // Copying this many bytes takes as long as passing the kernel another piece.
+  constexpr std::size_t MinPiece = 2048;
   std::size_t Size = 0;
   for (const TensorView &Feature : Features)
     Size += Feature.NumBytes;
-  if (Size < WorthAPiece * (Features.size() + 1))
+  if (Size < MinPiece * (Features.size() + 1))
     return {};
 
   Pieces.clear();
@@ -178,8 +178,9 @@ BitstreamSerDes::Writer::pieces(Span<const TensorView> Features) {
   return Pieces;
 }
 
-/// Writes the header over an earlier one, which is mostly the same: a cache
-/// line that is not written again stays in the caches of both sides.
+/// Writes only the cache lines of the header that differ from the previous
+/// header in \p Out: a line that is not written stays in the caches of both
+/// sides.
 void BitstreamSerDes::Writer::updateHeader(std::byte *Out) const {
   constexpr std::size_t Line = 64;
   for (std::size_t Begin = 0, End = Line - MessageOffset; Begin < Header.size();

@@ -1,4 +1,4 @@
-//===- BitstreamWriter.h - Tensors to a bitstream message -------*- C++ -*-===//
+//===- BitstreamWriter.h - Writes bitstream messages ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -21,14 +21,16 @@ namespace MLBridge {
 
 class BitstreamSerDes::Writer {
 public:
-  /// Which of the format's dialects to write.
+  /// The dialects of the format.
   enum class Form {
-    /// Aligned: tensors by falling element size, behind a padded header.
+    /// A padded header, then the tensors by decreasing element size, so that
+    /// each
+    /// is aligned.
     Native,
-    /// What foreign models read: tensors as populated, a scalar as one element
-    /// of a list, no padding.
+    /// For foreign models: tensors in the order of population, scalars as lists
+    /// of one element, no padding.
     BareRequest,
-    /// What foreign compilers read: one tensor's bytes and nothing else.
+    /// For foreign compilers: only the bytes of one tensor.
     BareReply,
   };
 
@@ -37,15 +39,16 @@ public:
     Header.clear();
   }
 
-  /// Checks \p Features, and makes their header if it is not the last one.
-  /// Returns the size of their message.
+  /// Checks \p Features and updates the header if their schema has changed.
+  /// Returns the size of their message. InvalidArgument for invalid tensors;
+  /// Unsupported for a reply that BareReply cannot express.
   Expected<std::size_t> prepare(Span<const TensorView> Features);
   /// Writes the message of the last prepare() to \p Out; returns its size.
-  /// \p IsKept: BaseSerDes::setOutputIsKept().
+  /// \p IsKept: see BaseSerDes::setOutputIsKept().
   std::size_t write(Span<const TensorView> Features, std::byte *Out,
                     bool IsKept) const;
-  /// The message of the last prepare() in pieces; none if it is too small or
-  /// has too many to be worth it.
+  /// The message of the last prepare() in pieces; empty if the tensors are too
+  /// small on average for gathering to pay.
   Span<const Span<const std::byte>> pieces(Span<const TensorView> Features);
 
 private:
@@ -56,10 +59,10 @@ private:
 
   Form Dialect = Form::Native;
   serdes::Schema Last;
-  /// The header line with its newline; empty when there is none yet, and in a
+  /// The header line with its newline; empty before the first prepare() and for
   /// BareReply.
   std::string Header;
-  /// For pieces(): kept for its memory.
+  /// The result of pieces().
   std::vector<Span<const std::byte>> Pieces;
 };
 

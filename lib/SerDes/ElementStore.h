@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ElementStore: where a format that cannot point into its message puts the
-/// elements that it decodes. It is filled anew for each message, and a message
-/// like the last one finds every element at its old address.
+/// ElementStore: memory for decoded elements, for formats that cannot point
+/// into their messages. It is refilled for each message; if a message has the
+/// same layout as the last one, its elements have the same addresses.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,25 +27,25 @@
 
 namespace MLBridge::serdes {
 
-/// Elements, and the lengths of strings. Both are appended to, and may move
-/// while they grow: until the message is complete they are known by their
-/// offsets.
+/// Elements and the lengths of strings. Both grow by appending and may move, so
+/// use offsets until the message is complete.
 class ElementStore {
 public:
-  /// Vector instructions like tensors to start at such an address.
+  /// The alignment of arrays, for vector instructions.
   static constexpr std::size_t Alignment = 64;
 
-  /// Forgets the elements, and keeps their memory.
+  /// Removes the elements and keeps their memory.
   void clear() {
     Used = 0;
     NumLengths = 0;
-    // Empty tensors have an address too.
+    // Empty tensors need an address too.
     reserve(1);
   }
 
   /// The offset of the next element.
   std::size_t size() const { return Used; }
-  /// Moves on to a multiple of \p To, a power of two up to Alignment.
+  /// Pads to a multiple of \p To, a power of two of at most Alignment, and
+  /// returns the offset.
   std::size_t align(std::size_t To) {
     std::size_t Gap = -Used & (To - 1);
     reserve(Gap);
@@ -57,13 +57,14 @@ public:
     if (NumBytes != 0)
       std::memcpy(Room, Data, NumBytes);
   }
-  /// Room for elements of \p NumBytes, to be written before the next push().
+  /// Appends \p NumBytes uninitialized bytes, which the caller writes before
+  /// the next push().
   std::byte *extend(std::size_t NumBytes) {
     reserve(NumBytes);
     Used += NumBytes;
     return Memory.get() + Used - NumBytes;
   }
-  /// What is at \p Offset; valid until the next push().
+  /// The address of \p Offset; valid until the next push().
   std::byte *at(std::size_t Offset) const { return Memory.get() + Offset; }
 
   std::size_t numLengths() const { return NumLengths; }
@@ -79,7 +80,7 @@ public:
     return {Lengths.data() + First, Count};
   }
 
-  /// Whether an address or a length has changed since this was last asked.
+  /// Whether an address or a length has changed since the last call.
   bool takeChange() {
     bool Changed = HasChanged || Lengths.data() != LastLengths;
     LastLengths = Lengths.data();
@@ -96,7 +97,7 @@ private:
   }
   void grow(std::size_t NumBytes);
 
-  /// Shared with those who hold on to elements of a message.
+  /// Shared with the owners that memory() returned.
   std::shared_ptr<std::byte> Memory;
   std::size_t Capacity = 0;
   std::size_t Used = 0;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The parts of reading elements that are not in the way of a long array.
+/// The slow paths of reading elements.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ namespace MLBridge::serdes {
 
 static bool isDigit(char C) { return C >= '0' && C <= '9'; }
 
-/// simdjson's tokens go on to the next one.
+/// simdjson's tokens include the white space up to the next token.
 static std::string_view trimmed(std::string_view Token) {
   return Token.substr(0, Token.find_last_not_of(" \t\r\n") + 1);
 }
@@ -88,7 +88,7 @@ bool isNumber(std::string_view Token) {
     return Digits > 0;
   };
   Skip("-");
-  // No digit follows a leading zero.
+  // JSON allows no digit after a leading zero.
   if (!Skip("0") && !SkipDigits())
     return false;
   if (Skip(".") && !SkipDigits())
@@ -122,7 +122,8 @@ Error notA(std::string_view Expected, std::string_view Token) {
   switch (Kind) {
   case JSONKind::Number:
     if (!isNumber(Token))
-      return {ErrorCode::Malformed, quoted(trimmed(Token)) + " is no number"};
+      return {ErrorCode::Malformed,
+              quoted(trimmed(Token)) + " is not a number"};
     return {ErrorCode::SchemaMismatch, What += trimmed(Token).substr(0, 40)};
   case JSONKind::Bool:
     if (trimmed(Token) != "true" && trimmed(Token) != "false")
@@ -146,7 +147,7 @@ std::optional<float> parseFloat(std::string_view Token, double Nearest) {
       std::from_chars(Token.data(), Token.data() + Token.size(), Value);
   if (Result.ec == std::errc())
     return Value;
-  // Too small for a float is no error: the nearest one is 0.
+  // A number too small for a float rounds to 0.
   if (std::fabs(Nearest) < 1)
     return static_cast<float>(std::copysign(0.0, Nearest));
   return std::nullopt;
@@ -156,7 +157,7 @@ std::optional<float> parseFloat(std::string_view Token, double Nearest) {
 // Elements of a known type
 //===----------------------------------------------------------------------===//
 
-/// Whether the integer with this magnitude is exactly a T.
+/// Whether T represents an integer of this magnitude exactly.
 template <typename T> static bool isExactly(std::uint64_t Magnitude) {
   return Magnitude == 0 ||
          std::bit_width(Magnitude) - std::countr_zero(Magnitude) <=
@@ -165,7 +166,8 @@ template <typename T> static bool isExactly(std::uint64_t Magnitude) {
 
 template <typename T>
 bool FloatElements<T>::isExact(T Element, std::string_view Token) {
-  // Below this every integer is; this one is also the nearest to the next.
+  // T represents every smaller integer exactly. Limit itself is also the result
+  // of rounding Limit + 1.
   constexpr T Limit = T(std::uint64_t(1) << std::numeric_limits<T>::digits);
   if ((Element > -Limit && Element < Limit) || !isInteger(Token))
     return true;
@@ -208,7 +210,7 @@ Error StringElements::finish(StoredTensor &Out) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Elements of the type that they suggest
+// Elements of an inferred type
 //===----------------------------------------------------------------------===//
 
 bool NaturalElements::take(ondemand::value &Value) {
@@ -288,8 +290,7 @@ static bool isDouble(std::int64_t Integer) {
   return isExactly<double>(Integer < 0 ? -Bits : Bits);
 }
 
-/// Whether the integer in \p Token, of which \p Nearest is the nearest double,
-/// is that double exactly.
+/// Whether the integer in \p Token equals its nearest double \p Nearest.
 static bool isDouble(std::string_view Token, double Nearest) {
   char Digits[std::numeric_limits<double>::max_exponent10 + 3];
   std::to_chars_result Exact =
@@ -313,7 +314,8 @@ Error NaturalElements::takeInteger(ondemand::value &Value,
   bool MayBeUInt64 = Have == Kind::Nothing || Have == Kind::UInt64s ||
                      (Have == Kind::Int64s && !HaveNegative);
   if (!IsInt64 && MayBeUInt64 && !Value.get_uint64().get(Unsigned)) {
-    // Int64 elements that are not negative are the same bytes.
+    // The int64_t elements so far are non-negative, so their bytes are the
+    // same.
     Have = Kind::UInt64s;
     Store.push(Unsigned);
     return Error::success();

@@ -8,11 +8,11 @@
 ///
 /// \file
 /// The readers of a tensor's elements, one for each kind of type. Each has
-///   - take(): reads a value of the expected kind and nothing else, fast;
-///     false when it is another, or out of range;
-///   - takeOther(): reads the unusual spellings of an element, such as "NaN",
-///     and says what is wrong with everything else;
-///   - finish(): the type and shape, once all elements have been read.
+///   - take(): the fast path; reads a value of the expected kind, and returns
+///     false if the kind differs or the value is out of range;
+///   - takeOther(): reads unusual spellings of an element, such as "NaN", and
+///     returns an error for anything else;
+///   - finish(): sets the type, and checks the shape, after the last element.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,38 +30,38 @@ namespace MLBridge::serdes {
 // Tokens
 //===----------------------------------------------------------------------===//
 
-/// The kind of a JSON value, which its first character tells.
+/// The kind of a JSON value, which its first character determines.
 enum class JSONKind { Number, Bool, String, Array, Object, Null, None };
 
 JSONKind kindOf(std::string_view Token);
-/// "a number", "an array".
+/// The kind in words: "a number", "an array".
 std::string_view kindName(JSONKind Kind);
-/// Whether \p Token, up to white space, is a number by JSON's grammar.
+/// Whether \p Token, without trailing white space, is a JSON number.
 bool isNumber(std::string_view Token);
-/// Whether \p Token, which is a number, has no fraction and no exponent.
+/// Whether the number \p Token has neither a fraction nor an exponent.
 bool isInteger(std::string_view Token);
-/// The number that \p Text stands for, if it is "NaN" or an infinity.
+/// Parses "NaN" and the infinities; nullopt for other texts.
 std::optional<double> parseNonFinite(std::string_view Text);
 
-/// An error for a value that is no \p Expected: a SchemaMismatch, or Malformed
-/// if it can be no element at all.
+/// The error for a value that is not \p Expected: a SchemaMismatch, or
+/// Malformed if the value cannot be an element of any type.
 Error notA(std::string_view Expected, std::string_view Token);
 
-/// toFloat() where the double does not say enough.
+/// The slow path of toFloat(), for ambiguous doubles.
 std::optional<float> parseFloat(std::string_view Token, double Nearest);
 
-/// The float nearest to the number in \p Token, of which \p Nearest is the
-/// nearest double; nothing if that number is too large. Rounding the double is
-/// not always enough: it may lie halfway between two floats where the number
-/// itself does not.
+/// The float nearest to the number in \p Token, whose nearest double is \p
+/// Nearest; nullopt if the number is too large. Rounding the double is not
+/// always correct: it may lie halfway between two floats when the number itself
+/// does not.
 inline std::optional<float> toFloat(double Nearest, std::string_view Token) {
-  // A double has 29 bits of mantissa more than a float.
+  // A double's mantissa has 29 bits more than a float's.
   constexpr std::uint64_t ExtraBits = (std::uint64_t(1) << 29) - 1;
   constexpr std::uint64_t Halfway = std::uint64_t(1) << 28;
-  // Halfway between the largest float and the next one, if there were one.
+  // Halfway between the largest float and the next value, which would be 2^128.
   constexpr double Overflow = 0x1.ffffffp127;
   double Magnitude = std::fabs(Nearest);
-  // Subnormal floats have fewer bits, so halfway is elsewhere for each.
+  // Subnormal floats have fewer bits, so their halfway points differ.
   bool IsSubnormal = Magnitude < double(FLT_MIN) && Magnitude != 0;
   if ((std::bit_cast<std::uint64_t>(Nearest) & ExtraBits) == Halfway ||
       IsSubnormal)
@@ -124,8 +124,9 @@ private:
     return elementTypeName(*elementTypeOf<T>());
   }
 
-  /// Whether \p Element is the integer in \p Token, if it is one. One that no
-  /// integer type can hold was a floating-point number where it was written.
+  /// False if \p Token is an integer that differs from \p Element. True for
+  /// integers beyond 64 bits, which the writer must have meant as
+  /// floating-point numbers.
   static bool isExact(T Element, std::string_view Token);
 
   ElementStore &Store;
@@ -196,7 +197,7 @@ private:
   ElementStore &Store;
 };
 
-/// A string, or the strings of a list.
+/// A string, or a list of strings.
 class StringElements {
 public:
   explicit StringElements(ElementStore &Store) : Store(Store) {}
@@ -218,13 +219,13 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
-// Elements of the type that they suggest
+// Elements of an inferred type
 //===----------------------------------------------------------------------===//
 
-/// What a value is that nobody has said the type of: bools, strings, int64
-/// numbers if all are, else uint64 if all are, else doubles: the nearest if one
-/// of them has a fraction or an exponent or is not finite, so that doubles must
-/// have been meant, or else if all are doubles exactly.
+/// Elements of an undeclared type: bools, strings, or numbers. Numbers are
+/// int64_t if all fit, otherwise uint64_t if all fit, otherwise double. If one
+/// number has a fraction or an exponent or is not finite, integers round to the
+/// nearest double; if all are integers, each must be exactly a double.
 class NaturalElements {
 public:
   NaturalElements(ElementStore &Store)
@@ -241,7 +242,7 @@ private:
     Strings,
     Int64s,
     UInt64s,
-    /// Integers that no integer type can hold all of, kept as doubles.
+    /// Integers that do not fit one 64-bit type, stored as doubles.
     OddIntegers,
     Doubles,
   };
@@ -249,10 +250,11 @@ private:
   Error takeNumber(ondemand::value &Value, std::string_view Token);
   Error takeInteger(ondemand::value &Value, std::string_view Token);
   Error takeString(ondemand::value &Value, std::string_view Token);
-  /// Makes doubles of the numbers read so far.
+  /// Converts the numbers read so far to doubles.
   template <typename T> void widen();
   void widenTo(Kind Wider);
-  /// Makes doubles of the strings read so far, if they are all "NaN" or so.
+  /// Converts the strings read so far to doubles if all are "NaN" or
+  /// infinities; false otherwise.
   bool becomeNumbers();
   Error mixed(std::string_view Token) const;
 
@@ -261,7 +263,7 @@ private:
   std::size_t FirstLength;
   Kind Have = Kind::Nothing;
   bool HaveNegative = false;
-  /// Whether an integer was not exactly a double.
+  /// Whether an integer was rounded to a double.
   bool HaveRounded = false;
 };
 

@@ -1,4 +1,4 @@
-//===- JSONNames.h - The JSON format's own words ----------------*- C++ -*-===//
+//===- JSONNames.h - Reserved words of the JSON format ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the writer and the reader of JSON messages must spell alike.
+/// The reserved words that the writer and the reader of JSON messages share.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,9 @@
 namespace MLBridge::serdes {
 
 struct JSONNames {
-  /// The key that says the types which the values do not.
+  /// The key of the types that the values do not imply.
   static constexpr std::string_view Types = "_types";
-  /// Numbers that JSON has no number for, as Protobuf's JSON spells them.
+  /// The spelling of non-finite numbers, as in Protobuf's JSON mapping.
   static constexpr std::string_view NaN = "NaN";
   static constexpr std::string_view Infinity = "Infinity";
   static constexpr std::string_view NegativeInfinity = "-Infinity";

@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A simdjson parser for one text after another, for the JSON format and for
-/// the bitstream's header. Reading is on demand: what is not looked at is
-/// checked for little more than its brackets, so who uses this looks at all
-/// that it trusts.
+/// A reusable simdjson parser, for the JSON format and for the bitstream's
+/// header. It parses on demand and barely validates values that the caller does
+/// not read, so callers must read every value that they rely on.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,9 +28,9 @@ namespace MLBridge::serdes {
 namespace ondemand = simdjson::ondemand;
 
 static_assert(BaseSerDes::Padding >= simdjson::SIMDJSON_PADDING,
-              "simdjson reads this far behind a message");
+              "simdjson reads this far past a message");
 
-/// A Malformed error for \p Code: "<What>: <what simdjson says>".
+/// Returns a Malformed error "<What>: <simdjson's message for Code>".
 inline Error jsonError(simdjson::error_code Code, std::string_view What) {
   return {ErrorCode::Malformed,
           std::string(What) + ": " + simdjson::error_message(Code)};
@@ -43,8 +42,8 @@ public:
   /// bytes. \p Document is valid until the next start().
   simdjson::error_code start(std::string_view Text,
                              ondemand::document &Document) {
-    // simdjson would allocate anew for each text that is a byte longer than
-    // any before.
+    // Grow geometrically: simdjson would reallocate for every text that is a
+    // byte longer than those before.
     if (Text.size() > Parser.max_capacity())
       return simdjson::CAPACITY;
     if (Text.size() > Parser.capacity()) {
@@ -59,7 +58,7 @@ public:
         .get(Document);
   }
 
-  /// Whether nothing follows what has been read.
+  /// Whether only white space follows the values read so far.
   static bool isAtEnd(ondemand::document &Document) {
     return Document.current_location().error() == simdjson::OUT_OF_BOUNDS;
   }

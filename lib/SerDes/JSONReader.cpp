@@ -1,4 +1,4 @@
-//===- JSONReader.cpp - A JSON object to tensors --------------------------===//
+//===- JSONReader.cpp - Reads JSON messages -------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads one JSON object: docs/wire-format.md. One pass is enough for what our
-/// own side writes. A message from elsewhere that declares its types late, or
-/// answers with another type than was asked for, is read again with what is
-/// known by then: three times at most, so the work stays linear.
+/// Reads one JSON object: docs/wire-format.md. One pass suffices for messages
+/// of JSONSerDes. A foreign message that declares its types late, or whose type
+/// differs from the requested one, is read again with that knowledge, at most
+/// three times in all.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +50,7 @@ JSONSerDes::Reader::read(Span<const std::byte> Message,
         E = checkMessage();
     }
     if (E) {
-      // The slots are half another message's: nothing is known of the next.
+      // The slots mix two messages, so the next message compares equal to none.
       Count = 0;
       ++Layout;
       return E;
@@ -61,7 +61,7 @@ JSONSerDes::Reader::read(Span<const std::byte> Message,
       Hint = AdviceSpec::any();
     Document.rewind();
   }
-  // Unlike ||, this asks in any case.
+  // Unlike ||, |= always calls takeChange().
   Changed |= Store.takeChange();
   if (Changed || Count != LastCount)
     ++Layout;
@@ -90,7 +90,7 @@ JSONSerDes::Reader::readFields(ondemand::document &Document,
     if (Name != JSONNames::Types) {
       Expected<Pass> Result = readFeature(Name, Field.value(), Wanted);
       if (!HaveTypes && Result.code() == ErrorCode::SchemaMismatch) {
-        // It may be right for a type that is declared further on.
+        // A later "_types" may declare a type that fits.
         Undeclared = Result.takeError();
         continue;
       }
@@ -100,7 +100,7 @@ JSONSerDes::Reader::readFields(ondemand::document &Document,
     }
     if (SawTypes)
       return Error(ErrorCode::Malformed,
-                   "JSON message: " + quoted(Name) + " is there twice");
+                   "JSON message: " + quoted(Name) + " appears twice");
     SawTypes = true;
     if (HaveTypes)
       continue;
@@ -116,21 +116,21 @@ JSONSerDes::Reader::readFields(ondemand::document &Document,
   return Pass::Complete;
 }
 
-/// What is known of the feature \p Name before its value is read.
+/// The expected type of the feature \p Name before its value is read.
 static TypeExpectation expectationFor(std::string_view Name,
                                       const JSONTypes::Entry *Declared,
                                       const AdviceSpec &Wanted) {
   using Source = TypeExpectation::Source;
   if (Declared)
     return {Source::Message, Declared->Type};
-  // The protocol's own tensors are no advice.
+  // Reserved names are not advice.
   if (Wanted.Wanted == AdviceSpec::Form::Any || Name.starts_with('_'))
     return {};
   return {Source::Caller, Wanted.Type};
 }
 
-/// Gives \p Tensor, which was read from nested arrays, its declared shape. They
-/// differ where an extent of 0 hides those behind it: then `[]` is enough.
+/// Gives \p Tensor its declared shape, which may differ from the shape of the
+/// nested arrays only if an extent is 0: `[]` does not show the other extents.
 static Error applyShape(const Shape &Declared, StoredTensor &Tensor) {
   if (Tensor.Dims == Declared)
     return Error::success();
@@ -142,7 +142,7 @@ static Error applyShape(const Shape &Declared, StoredTensor &Tensor) {
   }
   bool IsEmpty = Declared.numElements() == std::size_t(0);
   bool Fits = IsEmpty && (Tensor.Dims == Visible || Tensor.Dims == Shape{0});
-  // Lists of strings have rank 1, so theirs is [0] and has been found.
+  // An empty list of strings has shape [0], which the first test accepts.
   if (!Fits || Tensor.Type == ElementType::String)
     return {ErrorCode::SchemaMismatch, "expected shape " + Declared.str() +
                                            ", found " + Tensor.Dims.str()};
@@ -180,7 +180,7 @@ JSONSerDes::Reader::readFeature(std::string_view Name, ondemand::value Value,
   return Pass::Complete;
 }
 
-/// What can be known only when all features have been read.
+/// The checks that need all features.
 Error JSONSerDes::Reader::checkMessage() {
   if (Error E = Types.checkAllUsed())
     return E;
@@ -191,7 +191,7 @@ Error JSONSerDes::Reader::checkMessage() {
       return {ErrorCode::Malformed, "JSON message: a feature has no name"};
   if (std::optional<std::string_view> Twin =
           Duplicates.find(Span<const Slot>(Slots.data(), Count)))
-    return featureError(ErrorCode::Malformed, *Twin, "is there twice");
+    return featureError(ErrorCode::Malformed, *Twin, "appears twice");
   NumDistinct = Count;
   return Error::success();
 }

@@ -1,4 +1,4 @@
-//===- JSONReader.h - A JSON object to tensors ------------------*- C++ -*-===//
+//===- JSONReader.h - Reads JSON messages -----------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -22,7 +22,7 @@ namespace MLBridge {
 
 class JSONSerDes::Reader {
 public:
-  /// The tensors in \p Message; their elements are copies.
+  /// Returns the tensors in \p Message; their elements are copies.
   Expected<Span<const TensorView>> read(Span<const std::byte> Message,
                                         const AdviceSpec &Wanted);
   std::uint64_t layout() const { return Layout; }
@@ -35,9 +35,9 @@ private:
   };
   enum class Pass {
     Complete,
-    /// "_types" came behind a feature; it is known now.
+    /// "_types" followed a feature; it has now been read.
     LateTypes,
-    /// A value is not of the wanted type.
+    /// A value does not have the wanted type.
     UnwantedType,
   };
 
@@ -52,13 +52,14 @@ private:
   serdes::JSONParser Parser;
   serdes::JSONTypes Types;
   bool HaveTypes = false;
-  /// Slots behind the first Count are of older messages, kept for their memory.
+  /// Slots after the first Count belong to older messages; they keep their
+  /// memory for reuse.
   std::vector<Slot> Slots;
   std::size_t Count = 0;
   serdes::ElementStore Store;
   std::vector<TensorView> Views;
   serdes::DuplicateFinder Duplicates;
-  /// The names of this many slots have been compared with each other.
+  /// The names of the first NumDistinct slots are known to be distinct.
   std::size_t NumDistinct = 0;
   /// Whether anything differs from the last message.
   bool Changed = false;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// JSONSerDes is its Writer and its Reader; this is where they meet.
+/// JSONSerDes delegates to its Writer and its Reader.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +28,7 @@ Expected<std::size_t> JSONSerDes::getMaxSerializedSize() {
 }
 
 Expected<std::size_t> JSONSerDes::getSerializedData(Span<std::byte> Region) {
+  // Features may have been set or changed since getMaxSerializedSize().
   Expected<std::size_t> Bound = Out->prepare(Features);
   if (!Bound)
     return Bound;

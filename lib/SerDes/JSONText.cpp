@@ -1,4 +1,4 @@
-//===- JSONText.cpp - Writing pieces of JSON ------------------------------===//
+//===- JSONText.cpp - Writes strings and integers as JSON -----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Strings as JSON spells them.
+/// JSON strings and integers.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@
 
 namespace MLBridge::serdes {
 
-/// For each byte the letter behind the backslash that stands for it, `u` where
-/// there is none, and 0 where it needs no escape.
+/// For each byte, the letter of its escape sequence; `u` if it has no short
+/// one, 0 if it needs no escape.
 static constexpr std::array<char, 256> Escapes = [] {
   std::array<char, 256> Table{};
   for (std::size_t Control = 0; Control < 0x20; ++Control)

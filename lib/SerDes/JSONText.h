@@ -1,4 +1,4 @@
-//===- JSONText.h - Writing pieces of JSON ----------------------*- C++ -*-===//
+//===- JSONText.h - Writes strings and integers as JSON ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Strings as JSON spells them, for the JSON format and for the bitstream's
-/// header. Only what JSON demands is escaped: `"`, `\` and control characters.
+/// Writes JSON strings and integers, for the JSON format and the bitstream's
+/// header. Escapes only what JSON requires: `"`, `\` and control characters.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +22,11 @@
 
 namespace MLBridge::serdes {
 
-/// The bytes that writeQuoted() writes for \p Text.
+/// The number of bytes that writeQuoted() writes for \p Text.
 std::size_t quotedSize(std::string_view Text);
-/// Writes \p Text, which is UTF-8, in quotes; returns the end.
+/// Writes the UTF-8 \p Text as a JSON string; returns the end.
 char *writeQuoted(char *Out, std::string_view Text);
-/// Writes \p Text; returns the end.
+/// Writes \p Text unchanged; returns the end.
 char *writeText(char *Out, std::string_view Text);
 
 void appendQuoted(std::string &Out, std::string_view Text);

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads "_types" and finds a feature's type in it.
+/// Reads "_types" and looks up a feature's type.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -86,7 +86,7 @@ Error JSONTypes::readEntry(ondemand::value Value, Entry &Out) {
     if (!IsType && Key != "shape")
       return malformed(Out.Name, "unknown key " + quoted(Key));
     if (IsType ? HasType : Out.Dims.has_value())
-      return malformed(Out.Name, quoted(Key) + " is there twice");
+      return malformed(Out.Name, quoted(Key) + " appears twice");
     HasType |= IsType;
     if (Error E = IsType ? readType(Field.value(), Out)
                          : readShape(Field.value(), Out))
@@ -123,7 +123,7 @@ Error JSONTypes::read(ondemand::value Value) {
   ByName.clear();
   if (std::optional<std::string_view> Twin =
           Duplicates.find(Span<const Entry>(Entries.data(), Count)))
-    return malformed(*Twin, "is there twice");
+    return malformed(*Twin, "appears twice");
   NumDistinct = Count;
   return Error::success();
 }

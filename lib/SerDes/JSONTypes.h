@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// JSONTypes: what a JSON message says of the types and shapes that its values
-/// do not tell.
+/// JSONTypes: the types and shapes that a JSON message declares because its
+/// values do not imply them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,44 +20,42 @@
 
 namespace MLBridge::serdes {
 
-/// The declared types by feature. Reading again allocates only where there are
-/// more than ever before.
+/// The declared types by feature. Reading another message allocates only if it
+/// declares more types than ever before.
 class JSONTypes {
 public:
   struct Entry {
     std::string Name;
     ElementType Type = ElementType::UInt8;
-    /// Only where the declaration has one.
+    /// Set only if the declaration has a shape.
     std::optional<Shape> Dims;
     bool IsUsed = false;
   };
 
-  /// Forgets all types.
+  /// Removes all types.
   void clear() { Count = 0; }
   /// Reads `{"x":"float","y":{"type":"int8_t","shape":[0,3]}}`.
   Error read(ondemand::value Value);
 
-  /// Starts looking for features anew.
+  /// Starts a new series of lookUp() calls.
   void startLookups();
-  /// The type of \p Name, or null. Fastest when features are asked for in the
-  /// order in which they were declared.
+  /// The type of \p Name, or null. Fastest in the order of declaration.
   const Entry *lookUp(std::string_view Name);
-  /// An error if a type was declared that nobody has looked up since
-  /// startLookups().
+  /// Malformed if a declared type has not been looked up since startLookups().
   Error checkAllUsed() const;
 
 private:
   Error readEntry(ondemand::value Value, Entry &Out);
 
-  /// Entries behind the first Count are of older messages, kept for their
-  /// memory.
+  /// Entries after the first Count belong to older messages; they keep their
+  /// memory for reuse.
   std::vector<Entry> Entries;
   std::size_t Count = 0;
-  /// The names of this many entries have been compared with each other.
+  /// The names of the first NumDistinct entries are known to be distinct.
   std::size_t NumDistinct = 0;
-  /// The entry that is expected to be asked for next.
+  /// The entry that the next lookUp() probably wants.
   std::size_t Next = 0;
-  /// The indices of the entries by name; empty until it is needed.
+  /// The indices of the entries, sorted by name; built on demand.
   std::vector<std::size_t> ByName;
   DuplicateFinder Duplicates;
 };

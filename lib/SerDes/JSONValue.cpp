@@ -1,4 +1,4 @@
-//===- JSONValue.cpp - One JSON value to one tensor -----------------------===//
+//===- JSONValue.cpp - Reads a JSON value as a tensor ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Walks a nested array and finds out its shape; JSONElements.h reads what is
-/// in it.
+/// Walks nested arrays and determines the shape; the readers of JSONElements.h
+/// read the elements.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@
 namespace MLBridge::serdes {
 namespace {
 
-/// Hands the scalars of a value to \c Elements, and checks that the arrays
-/// around them make a dense tensor.
+/// Passes the scalars of a value to \c Elements, and checks that the arrays
+/// form a dense tensor.
 template <typename Elements> class TensorWalker {
 public:
   explicit TensorWalker(Elements &Reader) : Reader(Reader) {
@@ -67,7 +67,7 @@ private:
       if (simdjson::error_code E = std::move(Result).get(Item))
         return jsonError(E, "an array");
       ++Count;
-      // What most items are comes first: elements of the kind before them.
+      // The common case first: an element of the same kind as the last one.
       if (!Reader.take(Item)) {
         if (isArray(Item)) {
           if (Error E = walkArray(Item, Level + 1))
@@ -85,8 +85,8 @@ private:
     return Extents[Level] == Count ? Error::success() : ragged();
   }
 
-  /// Whether elements can be \p Level arrays deep; all must be equally deep,
-  /// and in the innermost ones.
+  /// Whether elements may be \p Level arrays deep. All elements must have the
+  /// same depth, in the innermost arrays.
   bool isElementLevel(std::size_t Level) {
     if (!ElementLevel && Rank == Level)
       ElementLevel = Level;
@@ -111,7 +111,7 @@ static Error readWith(Elements Reader, ondemand::value Value,
   if (Error E = Reader.finish(Out))
     return E;
   Out.NumBytes = Store.size() - Out.Offset;
-  // A single string's length is its size, no list.
+  // A single string needs no length: its size is NumBytes.
   if (Out.Dims.isScalar())
     Store.truncateLengths(Out.FirstLength);
   Out.NumLengths = Store.numLengths() - Out.FirstLength;

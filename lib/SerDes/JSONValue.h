@@ -1,4 +1,4 @@
-//===- JSONValue.h - One JSON value to one tensor ---------------*- C++ -*-===//
+//===- JSONValue.h - Reads a JSON value as a tensor -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// readJSONValue(): a number, bool, string or (nested) array of those becomes a
-/// tensor, of the type that is expected or of the one that the value suggests.
+/// readJSONValue(): reads a number, bool, string or (nested) array of those as
+/// a tensor of the expected or inferred type.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,15 +21,14 @@
 
 namespace MLBridge::serdes {
 
-/// What is known of a value's type before it is read.
+/// The expected type of a value, and its source.
 struct TypeExpectation {
   enum class Source {
-    /// Nothing: the value says.
+    /// No expectation: infer the type from the value.
     Value,
-    /// The caller would like this type, if the value has it exactly.
+    /// The caller requests this type, which must represent the value exactly.
     Caller,
-    /// The message declares it. Numbers are then read as the nearest of that
-    /// type, as they were meant.
+    /// The message declares this type. Numbers are rounded to it.
     Message,
   };
   Source From = Source::Value;
@@ -49,9 +48,9 @@ struct StoredTensor {
                          const StoredTensor &B) = default;
 };
 
-/// Reads \p Value to \p Out and its elements to \p Store. Errors, without the
-/// feature's name: Malformed for what is no tensor, Unsupported for too many
-/// dimensions, SchemaMismatch for what is not of the expected type.
+/// Reads \p Value to \p Out and its elements to \p Store. Errors, which do not
+/// name the feature: Malformed if the value is not a tensor, Unsupported for
+/// too many dimensions, SchemaMismatch if it does not have the expected type.
 Error readJSONValue(ondemand::value Value, const TypeExpectation &Expected,
                     ElementStore &Store, StoredTensor &Out);
 

@@ -1,4 +1,4 @@
-//===- JSONWriter.cpp - Tensors to a JSON object --------------------------===//
+//===- JSONWriter.cpp - Writes JSON messages ------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes one JSON object: docs/wire-format.md. Numbers are the shortest that
-/// read back as the same value, so no float or 64-bit integer changes.
+/// Writes one JSON object: docs/wire-format.md. Each number has the shortest
+/// form that reads back as the same value, so floats and 64-bit integers
+/// survive.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +30,7 @@ using namespace MLBridge::serdes;
 // Elements
 //===----------------------------------------------------------------------===//
 
-/// The most characters that an element of \p Type is written with.
+/// The maximum length of an element of \p Type in JSON.
 static std::size_t maxElementSize(ElementType Type) {
   switch (Type) {
   case ElementType::Int8:
@@ -86,8 +87,8 @@ template <typename T> static char *writeAt(char *Out, const std::byte *Data) {
   return writeElement(Out, Value);
 }
 
-/// Writes the elements from \p Data on, nested as \p Extents say; returns the
-/// end. \p Data ends up behind them.
+/// Writes the elements at \p Data as nested arrays of \p Extents; returns the
+/// end and advances \p Data past the elements.
 template <typename T>
 static char *writeNested(char *Out, Span<const std::int64_t> Extents,
                          const std::byte *&Data) {
@@ -134,8 +135,8 @@ static char *writeStrings(char *Out, const TensorView &Tensor) {
   return Out;
 }
 
-/// Whether an extent is 0. Such a tensor is written as `[]`, whatever the
-/// others are, and its shape in "_types".
+/// Whether an extent is 0. Such a tensor is written as `[]`, with its shape in
+/// "_types".
 static bool isEmpty(const TensorView &Tensor) {
   return std::ranges::find(Tensor.Dims, 0) != Tensor.Dims.end();
 }
@@ -173,13 +174,14 @@ static char *writeValue(char *Out, const TensorView &Tensor) {
   return Out;
 }
 
-/// An upper bound of what writeValue() writes; for text the exact size, since
-/// the worst case, six times the text, is far from the usual one.
+/// An upper bound on the size of what writeValue() writes. For text, it
+/// measures the escapes: the worst case, six times the text, would be far too
+/// large.
 static std::size_t maxValueSize(const TensorView &Tensor) {
   constexpr std::size_t BracketsAndComma = 3;
   if (Tensor.Type == ElementType::String) {
-    // Each string has two quotes and a comma, which quotedSize() counts for
-    // the text as a whole.
+    // Each string needs two quotes and a comma; quotedSize() counts quotes only
+    // once, for the whole text.
     return quotedSize(Tensor.text()) +
            Tensor.Lengths.size() * BracketsAndComma + BracketsAndComma;
   }
@@ -199,8 +201,8 @@ static std::size_t maxValueSize(const TensorView &Tensor) {
 // The message
 //===----------------------------------------------------------------------===//
 
-/// Whether the JSON value alone would be read as another type or shape. It does
-/// not depend on the elements, so messages of one schema look alike.
+/// Whether the JSON value alone does not imply the type and shape. Independent
+/// of the elements, so that the declarations depend only on the schema.
 static bool needsType(const TensorView &Tensor) {
   switch (Tensor.Type) {
   case ElementType::Int64:
@@ -229,7 +231,7 @@ Error JSONSerDes::Writer::makePrelude(Span<const TensorView> Features) {
   for (const TensorView &Feature : Features)
     if (Feature.Name == JSONNames::Types)
       return featureError(ErrorCode::InvalidArgument, Feature.Name,
-                          "JSON messages use this name themselves");
+                          "JSON messages reserve this name");
   Prelude += '{';
   if (WithTypes && std::ranges::any_of(Features, needsType)) {
     appendQuoted(Prelude, JSONNames::Types);

@@ -1,4 +1,4 @@
-//===- JSONWriter.h - Tensors to a JSON object ------------------*- C++ -*-===//
+//===- JSONWriter.h - Writes JSON messages ----------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -21,13 +21,14 @@ namespace MLBridge {
 
 class JSONSerDes::Writer {
 public:
-  /// Foreign peers know nothing of "_types".
+  /// Selects whether to write "_types", which foreign peers do not know.
   void setTypes(bool Write) {
     WithTypes = Write;
     Prelude.clear();
   }
 
-  /// Checks \p Features; returns an upper bound of the size of their message.
+  /// Checks \p Features; returns an upper bound on the size of their message,
+  /// in bytes. InvalidArgument for invalid tensors.
   Expected<std::size_t> prepare(Span<const TensorView> Features);
   /// Writes the message of the last prepare() to \p Out; returns its size.
   std::size_t write(Span<const TensorView> Features, char *Out) const;
@@ -37,13 +38,13 @@ private:
 
   bool WithTypes = true;
   serdes::Schema Last;
-  /// What a message begins with, up to the first feature; empty when it has to
-  /// be made.
+  /// The beginning of a message up to the first feature; empty if it must be
+  /// rebuilt.
   std::string Prelude;
-  /// Each feature's name as the message has it, with its colon and with the
-  /// comma before it.
+  /// The encoded names of the features, each with the comma before it and the
+  /// colon after it.
   std::string Keys;
-  /// Where in Keys each one ends.
+  /// The end of each name in Keys.
   std::vector<std::size_t> KeyEnds;
 };
 

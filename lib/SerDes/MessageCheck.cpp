@@ -1,4 +1,4 @@
-//===- MessageCheck.cpp - What no message may hold ------------------------===//
+//===- MessageCheck.cpp - Checks of a message's tensors -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

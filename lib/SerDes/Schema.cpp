@@ -1,4 +1,4 @@
-//===- Schema.cpp - What a message's tensors look like --------------------===//
+//===- Schema.cpp - Names, types and shapes of a message ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Checks of tensors, and the memory of a message's schema.
+/// Checks of tensors, and comparison with the last message's schema.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +43,8 @@ Error checkForm(const TensorView &Tensor) {
              : featureError(ErrorCode::InvalidArgument, Tensor.Name, Why);
 }
 
-/// Whether all strings of \p Tensor are UTF-8: their text is, and none begins
-/// within a character.
+/// Whether all strings of \p Tensor are UTF-8: the whole text is, and no string
+/// begins inside a character.
 static bool isUTF8(const TensorView &Tensor) {
   std::string_view Text = Tensor.text();
   if (!simdjson::validate_utf8(Text.data(), Text.size()))
@@ -75,7 +75,7 @@ Error checkElements(const TensorView &Tensor, ErrorCode Code) {
 }
 
 //===----------------------------------------------------------------------===//
-// All of a message
+// Messages
 //===----------------------------------------------------------------------===//
 
 std::optional<std::string_view> DuplicateFinder::findInSorted() {
@@ -109,7 +109,7 @@ Error Schema::checkNames(Span<const TensorView> Features) {
                           "its name is not UTF-8");
   }
   if (std::optional<std::string_view> Twin = Duplicates.find(Features))
-    return featureError(ErrorCode::InvalidArgument, *Twin, "is there twice");
+    return featureError(ErrorCode::InvalidArgument, *Twin, "appears twice");
   return Error::success();
 }
 

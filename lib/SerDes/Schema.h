@@ -1,4 +1,4 @@
-//===- Schema.h - What a message's tensors look like ------------*- C++ -*-===//
+//===- Schema.h - Names, types and shapes of a message ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What both formats check of a tensor before it is written and after it is
-/// read, and Schema, which remembers a message's names, types and shapes: while
-/// these stay as they were, whatever a writer made of them can be used again.
+/// The checks that all formats make of a tensor before writing and after
+/// reading it, and Schema, which remembers a message's names, types and shapes:
+/// while these do not change, a writer can reuse what it made from them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,26 +29,26 @@ static_assert(std::endian::native == std::endian::little,
               "tensors are copied to and from little-endian messages as they "
               "are in memory");
 
-/// \p Name in quotes for an error message. Names come from other processes:
-/// long ones are cut, and what would upset a terminal is replaced.
+/// \p Name in quotes for an error message. Names come from other processes, so
+/// this shortens long ones and escapes control characters.
 std::string quoted(std::string_view Name);
 
-/// "feature 'x': <What>", or only what if there is no name.
+/// Returns an error "feature 'x': <What>".
 Error featureError(ErrorCode Code, std::string_view Name,
                    const std::string &What);
 
-/// Whether the shape, the size and the lengths of \p Tensor agree.
+/// Checks that the shape, the size and the lengths of \p Tensor agree;
+/// InvalidArgument otherwise.
 Error checkForm(const TensorView &Tensor);
-/// Whether the elements of \p Tensor are values of its type: a bool is 0 or 1,
-/// a string is UTF-8. Every other type has no wrong values, and costs nothing.
-/// \p Code is what it is otherwise.
+/// Checks that a bool is 0 or 1 and that a string is UTF-8; otherwise returns
+/// an error with \p Code. Other types have no invalid values and cost nothing.
 Error checkElements(const TensorView &Tensor, ErrorCode Code);
 
-/// Finds two equal names in time n log n, since they may come from a hostile
-/// peer. Kept, it allocates only when there are more than ever before.
+/// Finds two equal names in O(n log n), since a hostile peer may send many.
+/// Keep one for many calls: it allocates only for more names than ever before.
 class DuplicateFinder {
 public:
-  /// A name that two of \p Named have.
+  /// A name that two of \p Named share, or nullopt.
   template <typename T>
   std::optional<std::string_view> find(Span<const T> Named) {
     Sorted.clear();
@@ -63,12 +63,12 @@ private:
   std::vector<std::string_view> Sorted;
 };
 
-/// All of the last message's tensors but their elements.
+/// The last message's tensors without their elements.
 class Schema {
 public:
-  /// Takes over \p Features. True when they differ from the last ones; an
-  /// InvalidArgument when they are no message: a name that is empty, not UTF-8
-  /// or there twice, or a tensor that contradicts itself.
+  /// Stores the schema of \p Features. Returns true if it differs from the last
+  /// one. InvalidArgument if a name is empty, not UTF-8 or duplicate, or if a
+  /// tensor's shape, size and lengths disagree.
   Expected<bool> update(Span<const TensorView> Features);
 
 private:
@@ -85,8 +85,8 @@ private:
   bool hasNamesOf(Span<const TensorView> Features) const;
   Error checkNames(Span<const TensorView> Features);
 
-  /// Entries behind the first Count are of older messages, kept for their
-  /// memory.
+  /// Entries after the first Count belong to older messages; they keep their
+  /// memory for reuse.
   std::vector<Entry> Entries;
   std::size_t Count = 0;
   bool IsValid = false;

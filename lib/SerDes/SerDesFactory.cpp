@@ -18,7 +18,7 @@ using namespace MLBridge;
 SerDesFactory::SerDesFactory() {
   add<BitstreamSerDes>("bitstream",
                        "a line of JSON and the tensors' bytes: the fastest");
-  add<JSONSerDes>("json", "one JSON object, to be read by people too");
+  add<JSONSerDes>("json", "one JSON object, readable by people too");
 }
 
 void SerDesFactory::add(Format NewFormat) {
@@ -33,7 +33,6 @@ SerDesFactory::create(std::string_view Name, SerDes::Side Our) const {
       return F.Make(Our);
     Known += (Known.empty() ? "" : ", ") + F.Name;
   }
-  return Error(ErrorCode::InvalidArgument, "unknown SerDes " +
-                                               serdes::quoted(Name) +
-                                               "; there are: " + Known);
+  return Error(ErrorCode::InvalidArgument,
+               "unknown SerDes " + serdes::quoted(Name) + "; known: " + Known);
 }

@@ -1,5 +1,4 @@
-//===- BareListener.cpp - Where foreign compilers arrive ------------*- C++
-//-*-===//
+//===- BareListener.cpp - Listens for foreign compilers -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,8 +12,8 @@
 
 using namespace MLBridge;
 
-/// The kernel does not tell that somebody waits in open(2) at a FIFO, so the
-/// listener is looked at this often.
+/// How often to check for compilers: poll(2) does not report a process that
+/// blocks in open(2) on a FIFO.
 static constexpr std::chrono::milliseconds Interval(20);
 
 Expected<BareListener> BareListener::open(const std::string &Name,
@@ -29,7 +28,7 @@ Expected<BareListener> BareListener::open(const std::string &Name,
 }
 
 Error BareListener::renew() {
-  // The old pair goes first: its names are the new one's.
+  // Remove the old pair first: the new one has the same names.
   Pair.reset();
   Expected<BarePipePair> Fresh = BarePipePair::create(Name);
   if (!Fresh)
@@ -42,16 +41,16 @@ void BareListener::addPolls(std::vector<pollfd> &Watched) const {
   if (!Pending)
     return;
   Watched.push_back({Pending->Ends.Read.get(), POLLIN, 0});
-  // Its error says that NAME.in has no reader any more.
+  // POLLERR means that NAME.in has lost its reader.
   Watched.push_back({Pending->Ends.Write.get(), 0, 0});
 }
 
-void BareListener::admit(Span<const pollfd> Polled, SessionTable &Into) {
-  bool Spoke = !Polled.empty() && Polled[0].revents != 0;
+void BareListener::accept(Span<const pollfd> Polled, SessionTable &Sessions) {
+  bool HasData = !Polled.empty() && Polled[0].revents != 0;
   bool IsGone = !Polled.empty() && Polled[1].revents != 0;
-  if (!Spoke && !IsGone && !NextLook.expired())
+  if (!HasData && !IsGone && !NextPoll.expired())
     return;
-  NextLook = Deadline::in(Interval);
+  NextPoll = Deadline::in(Interval);
   Error Failure;
   if (!Pending) {
     std::optional<PipeEnds> Ends = Pair ? Pair->tryAccept() : std::nullopt;
@@ -61,38 +60,37 @@ void BareListener::admit(Span<const pollfd> Polled, SessionTable &Into) {
       Failure = renew();
   }
   if (!Pending)
-    return Failure ? Into.note(std::move(Failure)) : void();
+    return Failure ? Sessions.reportError(std::move(Failure)) : void();
 
-  // One that thinks long before its first request has nevertheless opened
-  // both names.
-  if (Spoke || hasWriter(Pending->Ends.Read.get()))
-    begin(std::move(*Pending), Into);
+  // Do not wait for the first request, which may take long to compute.
+  if (HasData || hasWriter(Pending->Ends.Read.get()))
+    begin(std::move(*Pending), Sessions);
   else if (Pending->Until.expired())
-    Into.note(Error(ErrorCode::Timeout,
-                    "a bare compiler opened " + Name +
-                        ".in, and did not open " + Name + ".out within " +
-                        posix::formatDuration(Options.PeerTimeout)));
+    Sessions.reportError(Error(
+        ErrorCode::Timeout,
+        "a bare compiler opened " + Name + ".in but did not open " + Name +
+            ".out within " + posix::formatDuration(Options.PeerTimeout)));
   else if (!IsGone)
     return;
   Pending.reset();
   if (Error E = renew())
-    Into.note(std::move(E));
+    Sessions.reportError(std::move(E));
 }
 
-void BareListener::begin(PendingConnection Peer, SessionTable &Into) {
-  // It cannot be told why.
-  if (Error E = Into.checkRoom(Options.MaxSessions))
-    return Into.refuse(std::move(E));
+void BareListener::begin(PendingConnection Connection, SessionTable &Sessions) {
+  // A bare compiler cannot receive the reason.
+  if (Error E = Sessions.checkRoom(Options.MaxSessions))
+    return Sessions.refuse(std::move(E));
   Expected<std::unique_ptr<BaseSerDes>> Codec =
       Options.Formats.create(Format, SerDes::Side::Model);
   if (!Codec)
-    return Into.refuse(Codec.takeError());
+    return Sessions.refuse(Codec.takeError());
   ServerSession::Identity Identity;
   Identity.Bare = true;
-  Identity.Number = Into.nextNumber();
+  Identity.Number = Sessions.nextNumber();
   auto Channel = std::make_unique<PipeChannel>(
-      std::move(Who.Ends), Identity.describe(), Options.MaxMessage);
-  Into.admit(
+      std::move(Connection.Ends), Identity.describe(), Options.MaxMessage);
+  Sessions.add(
       std::make_unique<ServerSession>(std::move(Identity), std::move(Channel),
                                       std::move(*Codec), Options.PeerTimeout));
 }

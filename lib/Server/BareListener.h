@@ -1,5 +1,4 @@
-//===- BareListener.h - Where foreign compilers arrive --------------*- C++
-//-*-===//
+//===- BareListener.h - Listens for foreign compilers -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// BareListener: NAME.in and NAME.out, at which a foreign compiler (one of the
-/// reference implementation, or LLVM's own channels) arrives by opening them.
+/// BareListener: waits for a foreign compiler (one of the reference
+/// implementation, or LLVM's own channels) to open NAME.in and NAME.out.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +22,8 @@
 
 namespace MLBridge {
 
-/// One at a time may arrive; as soon as it needs the names no more, there is a
-/// fresh pair for the next. Not any sooner, or that one would open this one's.
+/// Accepts one compiler at a time. Once it has opened both FIFOs, a new pair
+/// replaces them for the next compiler; earlier, that one could open this pair.
 class BareListener {
 public:
   static Expected<BareListener> open(const std::string &Name,
@@ -32,8 +31,8 @@ public:
                                      const ListenerOptions &Options);
 
   void addPolls(std::vector<pollfd> &Watched) const;
-  Deadline wakeUp() const { return NextLook; }
-  void admit(Span<const pollfd> Polled, SessionTable &Into);
+  Deadline wakeUp() const { return NextPoll; }
+  void accept(Span<const pollfd> Polled, SessionTable &Sessions);
 
 private:
   BareListener(std::string Name, std::string Format, ListenerOptions Options,
@@ -41,12 +40,13 @@ private:
       : Name(std::move(Name)), Format(std::move(Format)),
         Options(std::move(Options)), Pair(std::move(Pair)) {}
 
-  /// Who has opened NAME.in, and has NAME.out still to open.
+  /// A compiler that has opened NAME.in but perhaps not NAME.out yet.
   struct PendingConnection {
     PipeEnds Ends;
     Deadline Until;
   };
-  void begin(PendingConnection Peer, SessionTable &Into);
+  void begin(PendingConnection Connection, SessionTable &Sessions);
+  /// Replaces the pair of FIFOs by a new one.
   Error renew();
 
   std::string Name;
@@ -54,7 +54,7 @@ private:
   ListenerOptions Options;
   std::optional<BarePipePair> Pair;
   std::optional<PendingConnection> Pending;
-  Deadline NextLook = Deadline::in(Duration::zero());
+  Deadline NextPoll = Deadline::in(Duration::zero());
 };
 
 } // namespace MLBridge

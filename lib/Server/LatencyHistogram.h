@@ -1,4 +1,4 @@
-//===- LatencyHistogram.h - How long requests take -------------*- C++ -*-===//
+//===- LatencyHistogram.h - How long requests take --------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LatencyHistogram: durations in buckets of a 16th of their size, so that any
-/// quantile is at hand and a record costs a few instructions.
+/// LatencyHistogram: counts durations in buckets with a relative width of 1/16.
+/// Recording costs a few instructions, and any quantile can be computed.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,20 +25,19 @@
 
 namespace MLBridge {
 
-/// One thread records, any may look.
+/// One thread may record; any thread may read quantiles.
 class LatencyHistogram {
 public:
   void record(Duration Took) {
     auto Value = static_cast<std::uint64_t>(
         std::clamp<Duration::rep>(Took.count(), 0, Largest));
     std::atomic<std::uint64_t> &Bucket = Buckets[indexOf(Value)];
-    // There is one writer only: no need to lock the bus.
+    // The only writer needs no atomic increment.
     Bucket.store(Bucket.load(std::memory_order_relaxed) + 1,
                  std::memory_order_relaxed);
   }
 
-  /// The value below which \p Quantile (0 to 1) of all lie; zero when nothing
-  /// was recorded.
+  /// The \p Quantile (0 to 1) of the recorded durations; zero without any.
   Duration quantile(double Quantile) const {
     std::uint64_t Total = 0;
     for (const auto &Bucket : Buckets)
@@ -58,10 +57,10 @@ public:
   }
 
 private:
-  /// Each power of two has so many buckets.
+  /// The number of buckets per power of two.
   static constexpr std::size_t Steps = 16;
   static constexpr unsigned StepBits = std::countr_zero(Steps);
-  /// An hour; nobody asks how much longer it was.
+  /// One hour in nanoseconds; longer durations count as one hour.
   static constexpr Duration::rep Largest = 3'600'000'000'000;
   static constexpr unsigned Octaves =
       std::bit_width(std::uint64_t(Largest)) - StepBits;

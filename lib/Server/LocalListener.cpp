@@ -1,5 +1,4 @@
-//===- LocalListener.cpp - Where compilers of this machine arrive ---*- C++
-//-*-===//
+//===- LocalListener.cpp - Listens at a Unix socket -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -32,19 +31,19 @@ public:
   const std::string &name() const override { return Name; }
   void addPolls(std::vector<pollfd> &Watched) const override;
   Deadline wakeUp() const override;
-  void admit(Span<const pollfd> Polled, SessionTable &Into) override;
+  void accept(Span<const pollfd> Polled, SessionTable &Sessions) override;
 
 private:
-  /// A connection that has not said hello yet.
+  /// A connection that has not sent its hello yet.
   struct PendingConnection {
     UniqueFD Socket;
     Deadline Until;
   };
 
   void acceptConnections();
-  /// False when the connection is done with, one way or the other.
-  bool handshake(PendingConnection &C, SessionTable &Into);
-  Error accept(PendingConnection &C, const Hello &H, SessionTable &Into);
+  /// Continues the handshake with \p C; false once it has succeeded or failed.
+  bool handshake(PendingConnection &C, SessionTable &Sessions);
+  Error begin(PendingConnection &C, const Hello &H, SessionTable &Sessions);
   Expected<std::unique_ptr<ServerChannel>> makePipes(PendingConnection &C,
                                                      int Version,
                                                      UniqueFD Process,
@@ -60,8 +59,8 @@ private:
   UnixListener Socket;
   std::optional<BareListener> Bare;
   std::vector<PendingConnection> Pending;
-  /// Until then no connection is accepted: descriptors have run out.
-  std::optional<Deadline> ShutUntil;
+  /// While set, accepts no connection, because descriptors have run out.
+  std::optional<Deadline> PausedUntil;
 };
 
 } // namespace
@@ -75,7 +74,7 @@ MLBridge::openLocalListener(std::string Name, std::string BareFormat,
   Expected<UnixListener> Socket = UnixListener::listen(Name + ".sock");
   if (!Socket)
     return Socket.takeError();
-  // After the socket, which a compiler of ours looks for first.
+  // Create the FIFOs after the socket, which compilers check first.
   std::optional<BareListener> Bare;
   if (!BareFormat.empty()) {
     Expected<BareListener> Opened = BareListener::open(
@@ -89,11 +88,11 @@ MLBridge::openLocalListener(std::string Name, std::string BareFormat,
 }
 
 //===----------------------------------------------------------------------===//
-// Who is there
+// Connections
 //===----------------------------------------------------------------------===//
 
 void LocalListener::addPolls(std::vector<pollfd> &Watched) const {
-  Watched.push_back({ShutUntil ? -1 : Socket.socket(), POLLIN, 0});
+  Watched.push_back({PausedUntil ? -1 : Socket.socket(), POLLIN, 0});
   for (const PendingConnection &C : Pending)
     Watched.push_back({C.Socket.get(), POLLIN, 0});
   if (Bare)
@@ -102,31 +101,31 @@ void LocalListener::addPolls(std::vector<pollfd> &Watched) const {
 
 Deadline LocalListener::wakeUp() const {
   Deadline Until = Bare ? Bare->wakeUp() : Deadline::never();
-  if (ShutUntil)
-    Until = Until.orEarlier(*ShutUntil);
+  if (PausedUntil)
+    Until = Until.orEarlier(*PausedUntil);
   for (const PendingConnection &C : Pending)
     Until = Until.orEarlier(C.Until);
   return Until;
 }
 
-void LocalListener::admit(Span<const pollfd> Polled, SessionTable &Into) {
-  Span<const pollfd> OfBare = Polled.subspan(1 + Pending.size());
-  if (ShutUntil && ShutUntil->expired())
-    ShutUntil.reset();
+void LocalListener::accept(Span<const pollfd> Polled, SessionTable &Sessions) {
+  Span<const pollfd> BareFDs = Polled.subspan(1 + Pending.size());
+  if (PausedUntil && PausedUntil->expired())
+    PausedUntil.reset();
   if (Polled.front().revents != 0)
     acceptConnections();
   std::erase_if(Pending,
-                [&](PendingConnection &C) { return !handshake(C, Into); });
+                [&](PendingConnection &C) { return !handshake(C, Sessions); });
   if (Bare)
-    Bare->admit(OfBare, Into);
+    Bare->accept(BareFDs, Sessions);
 }
 
 void LocalListener::acceptConnections() {
-  while (!ShutUntil) {
+  while (!PausedUntil) {
     UniqueFD Connection = Socket.accept();
     if (!Connection) {
       if (errno == EMFILE || errno == ENFILE)
-        ShutUntil = Deadline::in(std::chrono::milliseconds(100));
+        PausedUntil = Deadline::in(std::chrono::milliseconds(100));
       if (errno != EINTR && errno != ECONNABORTED)
         break;
       continue;
@@ -136,7 +135,7 @@ void LocalListener::acceptConnections() {
   }
 }
 
-bool LocalListener::handshake(PendingConnection &C, SessionTable &Into) {
+bool LocalListener::handshake(PendingConnection &C, SessionTable &Sessions) {
   Packet FromPeer;
   Expected<PacketState> State = receivePacket(C.Socket.get(), FromPeer);
   if (State && *State == PacketState::Ended)
@@ -146,12 +145,12 @@ bool LocalListener::handshake(PendingConnection &C, SessionTable &Into) {
 
   Expected<Hello> H =
       State ? Hello::decode(FromPeer.Text) : Expected<Hello>(State.takeError());
-  Error Refusal = H ? accept(C, *H, Into) : H.takeError();
+  Error Refusal = H ? begin(C, *H, Sessions) : H.takeError();
   if (Refusal) {
     Terms Reply;
     Reply.Refusal = Refusal.message();
     (void)bool(sendPacket(C.Socket.get(), Reply.encode(), {}));
-    Into.refuse(std::move(Refusal));
+    Sessions.refuse(std::move(Refusal));
   }
   return false;
 }
@@ -160,17 +159,17 @@ bool LocalListener::handshake(PendingConnection &C, SessionTable &Into) {
 // The handshake
 //===----------------------------------------------------------------------===//
 
-Error LocalListener::accept(PendingConnection &C, const Hello &H,
-                            SessionTable &Into) {
+Error LocalListener::begin(PendingConnection &C, const Hello &H,
+                           SessionTable &Sessions) {
   Expected<int> Version = H.chooseVersion();
   if (!Version)
     return Version.takeError();
-  if (Error E = Into.checkRoom(Options.MaxSessions))
+  if (Error E = Sessions.checkRoom(Options.MaxSessions))
     return E;
-  // A session takes five descriptors. Some stay free, for the model's own files
-  // and for connections that are refused.
-  constexpr std::size_t KeptFree = 16;
-  if (posix::countFreeDescriptors(KeptFree) < KeptFree)
+  // A session needs five descriptors. Reserve some for the model's files and
+  // for refused connections.
+  constexpr std::size_t Reserved = 16;
+  if (posix::countFreeDescriptors(Reserved) < Reserved)
     return Error(ErrorCode::System,
                  "the model side has no descriptors for another session "
                  "(ulimit -n); try again later");
@@ -178,22 +177,23 @@ Error LocalListener::accept(PendingConnection &C, const Hello &H,
       Options.Formats.create(H.SerDes, SerDes::Side::Model);
   if (!Codec)
     return Codec.takeError();
-  ServerSession::Identity Who;
-  Who.AdviceType = H.AdviceType;
-  Who.Number = Into.nextNumber();
-  UniqueFD Process = posix::processOfPeer(C.Socket.get(), Who.Pid);
+  ServerSession::Identity Identity;
+  Identity.AdviceType = H.AdviceType;
+  Identity.Number = Sessions.nextNumber();
+  UniqueFD Process = posix::processOfPeer(C.Socket.get(), Identity.Pid);
   Expected<std::unique_ptr<ServerChannel>> Channel =
       H.Transport == "pipe"
-          ? makePipes(C, *Version, std::move(Process), Who.describe())
+          ? makePipes(C, *Version, std::move(Process), Identity.describe())
       : H.Transport == "shm"
-          ? makeSharedMemory(C, *Version, std::move(Process), Who.describe())
-          : Error(ErrorCode::Unsupported, "this model is reached by pipe or "
-                                          "shm, not by \"" +
+          ? makeSharedMemory(C, *Version, std::move(Process),
+                             Identity.describe())
+          : Error(ErrorCode::Unsupported, "this model supports the transports "
+                                          "pipe and shm, not \"" +
                                               H.Transport + "\"");
   if (!Channel)
     return Channel.takeError();
-  Into.admit(
-      std::make_unique<ServerSession>(std::move(Who), std::move(*Channel),
+  Sessions.add(
+      std::make_unique<ServerSession>(std::move(Identity), std::move(*Channel),
                                       std::move(*Codec), Options.PeerTimeout));
   return Error::success();
 }
@@ -214,11 +214,11 @@ LocalListener::makePipes(PendingConnection &C, int Version, UniqueFD Process,
   Expected<posix::Pipe> FromCompiler = posix::makeLargePipe();
   if (!FromCompiler)
     return FromCompiler.takeError();
-  const int TheirEnds[] = {ToCompiler->Read.get(), FromCompiler->Write.get()};
-  for (int End : TheirEnds)
+  const int PeerEnds[] = {ToCompiler->Read.get(), FromCompiler->Write.get()};
+  for (int End : PeerEnds)
     if (Error E = posix::letOthersOpen(End))
       return E;
-  if (Error E = sendTerms(C, Version, TheirEnds))
+  if (Error E = sendTerms(C, Version, PeerEnds))
     return E;
   PipeEnds Ends{std::move(FromCompiler->Read), std::move(ToCompiler->Write),
                 std::move(Process),
@@ -237,11 +237,12 @@ LocalListener::makeSharedMemory(PendingConnection &C, int Version,
   Expected<SharedMemoryEnds> Ends = SharedMemoryEnds::create();
   if (!Ends)
     return Ends.takeError();
-  const int Theirs[] = {Ends->Requests.descriptor(), Ends->Replies.descriptor(),
-                        Ends->Doorbell.Write.get()};
-  if (Error E = sendTerms(C, Version, Theirs))
+  const int PeerEnds[] = {Ends->Requests.descriptor(),
+                          Ends->Replies.descriptor(),
+                          Ends->Doorbell.Write.get()};
+  if (Error E = sendTerms(C, Version, PeerEnds))
     return E;
-  // Only now: a refusal is told through it.
+  // Only after the last error: a refusal is sent through the socket.
   Ends->Socket = std::move(C.Socket);
   Ends->PeerProcess = std::move(Process);
   return std::make_unique<SharedMemoryChannel>(std::move(*Ends), Peer,

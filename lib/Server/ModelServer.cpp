@@ -1,4 +1,4 @@
-//===- ModelServer.cpp - The model's side of a session ----------*- C++ -*-===//
+//===- ModelServer.cpp - Serves compilers' requests -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -25,7 +25,7 @@ Listener::~Listener() = default;
 ModelServer::~ModelServer() = default;
 
 //===----------------------------------------------------------------------===//
-// What all servers have
+// Functions of all servers
 //===----------------------------------------------------------------------===//
 
 Expected<std::unique_ptr<ModelServer>>
@@ -57,9 +57,10 @@ static TensorView namedText(std::string_view Name, std::string_view Text) {
   return View;
 }
 
-/// The beginning of \p Text, in whole characters of UTF-8. A compiler shows no
-/// more, and a longer one might exceed max-message.
-static std::string_view beginning(std::string_view Text) {
+/// Returns the longest prefix of \p Text of at most 4096 bytes that does not
+/// split a UTF-8 character. Compilers show no more, and a longer text might
+/// exceed max-message.
+static std::string_view truncated(std::string_view Text) {
   constexpr std::size_t MaxBytes = 4096;
   if (Text.size() <= MaxBytes)
     return Text;
@@ -70,12 +71,12 @@ static std::string_view beginning(std::string_view Text) {
 }
 
 Error ModelServer::replyError(std::string_view Message, std::size_t Index) {
-  TensorView View = namedText(ReplyNames::Error, beginning(Message));
+  TensorView View = namedText(ReplyNames::Error, truncated(Message));
   return reply(Index, Span<const TensorView>(&View, 1));
 }
 
 Error ModelServer::replyDeferred(std::string_view Why, std::size_t Index) {
-  TensorView View = namedText(ReplyNames::Deferred, beginning(Why));
+  TensorView View = namedText(ReplyNames::Deferred, truncated(Why));
   return reply(Index, Span<const TensorView>(&View, 1));
 }
 
@@ -103,43 +104,43 @@ public:
 
 private:
   using TimePoint = Deadline::Clock::time_point;
-  /// Who seems to have a request.
+  /// A session that probably has a request.
   struct ReadySession {
     ServerSession *Session;
-    TimePoint Seen;
+    TimePoint ReadySince;
   };
-  /// A request of Batch.
+  /// The reply to a request of Batch.
   struct PendingReply {
-    /// Null when it has been answered, or cannot be any more.
+    /// Null once the reply has been sent or the session has ended.
     ServerSession *Session;
-    TimePoint Arrived;
+    TimePoint ReceivedAt;
   };
 
-  void answerForgotten();
-  /// Whether one session alone has to be looked at, which is the fast path.
-  bool hasOnlyOne() const {
+  void replyToUnanswered();
+  /// Whether only one session needs to be checked, which is the fast path.
+  bool hasSingleSession() const {
     return Open.size() == 1 && Open.front()->isListening();
   }
   Error spin();
   Error sleep(const BatchLimits &Limits, Deadline Until);
-  void fill(const BatchLimits &Limits);
-  void ask(ServerSession &Session, TimePoint Seen);
-  /// The time, for those who measure.
+  void fillBatch(const BatchLimits &Limits);
+  void receive(ServerSession &Session, TimePoint ReadySince);
+  /// The time if latencies are measured; otherwise does not read the clock.
   TimePoint now() const {
     return MeasuresLatencies ? Deadline::Clock::now() : TimePoint();
   }
-  void endUnlessTold(ServerSession &Session, Error Why);
+  void replyWithReason(ServerSession &Session, Error Why);
   void end(ServerSession &Session, Error Why);
 
-  /// Waits for anything to happen, at most until \p Until.
-  Error watch(Deadline Until);
+  /// Waits for events until \p Until at most, and handles them.
+  Error pollEvents(Deadline Until);
   void collectPolls();
-  void attend(ServerSession &Session, const pollfd *FDs);
+  void handleEvents(ServerSession &Session, const pollfd *FDs);
   Deadline wakeUp(Deadline Until) const;
 
   struct PolledListener {
     std::unique_ptr<Listener> Impl;
-    /// What it has added to Watched.
+    /// The number of its entries in Watched.
     std::size_t NumPolls = 0;
   };
   struct BrokenSession {
@@ -150,31 +151,30 @@ private:
   std::vector<PolledListener> Listeners;
   std::string Name;
   std::vector<std::unique_ptr<ServerSession>> Open;
-  /// Those of the batch that have ended.
+  /// Sessions of the batch that have ended.
   std::vector<std::unique_ptr<ServerSession>> Ended;
-  /// Of the open ones, those that seem to have a request: whoever is first
-  /// seen is first served.
+  /// The open sessions that probably have a request, in order of arrival.
   std::vector<ReadySession> Ready;
   std::vector<Request> Batch;
   std::vector<PendingReply> Unanswered;
-  /// Requests of the only session since the listeners were last looked at.
-  unsigned InARow = 0;
-  /// Whether the last call ended in a time-out: then this one goes on waiting
-  /// for the same request, and spinning again would be no news.
+  /// Requests of the single session since the listeners were last checked.
+  unsigned NumSincePoll = 0;
+  /// Whether the last nextBatch() timed out. The next one then continues the
+  /// same wait, so it does not spin again.
   bool Resumed = false;
   bool MeasuresLatencies = false;
-  /// Not a session's own: the session may end while it is waited for.
+  /// Not a member of a session, which may end during the wait.
   AdaptiveWait Wait;
-  /// What poll(2) watches, and what of it each session has asked for.
-  std::vector<pollfd> Watched, OfSessions;
+  /// The entries for poll(2), and NumPollFDs entries per session.
+  std::vector<pollfd> Watched, SessionFDs;
   std::vector<BrokenSession> Broken;
   Statistics Counts;
   LatencyHistogram Latencies;
   Error LastError, LastRefusal;
 };
 
-/// Nobody at a listener may be kept waiting for more requests than this.
-constexpr unsigned MaxInARow = 64;
+/// The most requests of a single session before the listeners are checked.
+constexpr unsigned MaxSincePoll = 64;
 
 } // namespace
 
@@ -183,16 +183,16 @@ ModelServer::create(std::vector<std::unique_ptr<Listener>> Listeners) {
   return std::make_unique<Server>(std::move(Listeners));
 }
 
-Server::Server(std::vector<std::unique_ptr<Listener>> TheDoors) {
-  for (std::unique_ptr<Listener> &D : TheDoors) {
-    Name += (Name.empty() ? "" : ", ") + D->name();
-    Listeners.push_back({std::move(D)});
+Server::Server(std::vector<std::unique_ptr<Listener>> NewListeners) {
+  for (std::unique_ptr<Listener> &L : NewListeners) {
+    Name += (Name.empty() ? "" : ", ") + L->name();
+    Listeners.push_back({std::move(L)});
   }
 }
 
 bool Server::isOpen(std::uint64_t Session) const {
   return std::ranges::any_of(
-      Open, [&](const auto &S) { return S->who().Number == Session; });
+      Open, [&](const auto &S) { return S->peer().Number == Session; });
 }
 
 ModelServer::Statistics Server::statistics() const {
@@ -214,38 +214,37 @@ std::vector<Duration> Server::latencies(Span<const double> Quantiles) const {
 
 Expected<Span<const ModelServer::Request>>
 Server::nextBatch(const BatchLimits &Limits, Duration Within) {
-  answerForgotten();
+  replyToUnanswered();
   Batch.clear();
   Unanswered.clear();
   Ended.clear();
   bool MaySpin = !std::exchange(Resumed, false);
-  // With one compiler there is nobody else to look at: its channel alone is
-  // read, but for once in a while. Else everybody is looked at each time:
-  // listeners and those who take their answers slowly are not to wait for a
-  // queue.
-  if (!hasOnlyOne() || ++InARow > MaxInARow) {
-    InARow = 0;
-    if (Error E = watch(Deadline::in(Duration::zero())))
+  // With a single session, read only its channel, and poll the listeners now
+  // and then. Otherwise poll every time, so that queued requests delay neither
+  // listeners nor sessions with unsent replies.
+  if (!hasSingleSession() || ++NumSincePoll > MaxSincePoll) {
+    NumSincePoll = 0;
+    if (Error E = pollEvents(Deadline::in(Duration::zero())))
       return E;
   }
-  fill(Limits);
+  fillBatch(Limits);
   if (Batch.empty() && MaySpin && !Open.empty()) {
     if (Error E = spin())
       return E;
-    fill(Limits);
+    fillBatch(Limits);
   }
-  // Only who has to sleep looks at the clock.
+  // Read the clock only before sleeping.
   if (Batch.empty())
     if (Error E = sleep(Limits, Deadline::in(Within)))
       return E;
-  // There may be more compilers than requests.
+  // Wait for requests of other compilers.
   if (Limits.MaxDelay > Duration::zero()) {
     const Deadline Full = Deadline::in(Limits.MaxDelay);
     while (Batch.size() < std::min(Limits.MaxSize, Open.size()) &&
            !Full.expired()) {
-      if (Error E = watch(wakeUp(Full)))
+      if (Error E = pollEvents(wakeUp(Full)))
         return E;
-      fill(Limits);
+      fillBatch(Limits);
     }
   }
   ++Counts.Batches;
@@ -255,9 +254,9 @@ Server::nextBatch(const BatchLimits &Limits, Duration Within) {
 /// Waits until the batch has a request.
 Error Server::sleep(const BatchLimits &Limits, Deadline Until) {
   while (true) {
-    if (Error E = watch(wakeUp(Until)))
+    if (Error E = pollEvents(wakeUp(Until)))
       return E;
-    fill(Limits);
+    fillBatch(Limits);
     if (!Batch.empty())
       return Error::success();
     if (Until.expired()) {
@@ -268,62 +267,62 @@ Error Server::sleep(const BatchLimits &Limits, Deadline Until) {
   }
 }
 
-void Server::answerForgotten() {
+void Server::replyToUnanswered() {
   for (std::size_t I = 0; I < Unanswered.size(); ++I)
     if (Unanswered[I].Session)
-      if (Error E = replyError("the model gave no answer to this request", I))
+      if (Error E = replyError("the model did not reply to this request", I))
         LastError = std::move(E);
 }
 
-/// Looks for a request for a while, where that has lately been worth it.
+/// Spins for a request, if spinning has lately been successful.
 Error Server::spin() {
   Error Failure;
   Wait.spin([&] {
-    if (hasOnlyOne()) {
+    if (hasSingleSession()) {
       if (Open.front()->channel().isReadable())
         return true;
       relax();
       return false;
     }
-    Failure = watch(Deadline::in(Duration::zero()));
+    Failure = pollEvents(Deadline::in(Duration::zero()));
     return Failure || !Ready.empty() || Open.empty();
   });
   return Failure;
 }
 
-/// Adds to the batch the requests that are there.
-void Server::fill(const BatchLimits &Limits) {
-  if (Ready.empty() && hasOnlyOne()) {
-    ask(*Open.front(), now());
+/// Adds available requests to the batch.
+void Server::fillBatch(const BatchLimits &Limits) {
+  if (Ready.empty() && hasSingleSession()) {
+    receive(*Open.front(), now());
     return;
   }
   while (!Ready.empty() &&
          Batch.size() < std::max<std::size_t>(Limits.MaxSize, 1)) {
     ReadySession First = Ready.front();
     Ready.erase(Ready.begin());
-    ask(*First.Session, First.Seen);
+    receive(*First.Session, First.ReadySince);
   }
 }
 
-/// Adds the request that \p Session has completed, if it has. Ends the session
-/// when its compiler is gone or talks nonsense.
-void Server::ask(ServerSession &Session, TimePoint Seen) {
+/// Adds the next request of \p Session to the batch if it is complete. Ends the
+/// session if its compiler is gone or sent a malformed message.
+void Server::receive(ServerSession &Session, TimePoint ReadySince) {
   Expected<ServerChannel::Progress> P = Session.channel().advance();
   if (!P)
     return end(Session, P.takeError());
   if (*P == ServerChannel::Progress::Incomplete)
     return;
   ++Counts.Requests;
-  Expected<Request> Q = Session.decode();
-  if (!Q) {
-    Error Why = Q.takeError();
+  Expected<Request> Decoded = Session.decode();
+  if (!Decoded) {
+    Error Why = Decoded.takeError();
     TensorView View = namedText(ReplyNames::Error, Why.message());
-    // The compiler may want to know; if it cannot be told, that is its end.
+    // Try to tell the compiler; the session ends in any case.
     (void)bool(Session.reply(Span<const TensorView>(&View, 1)));
     return end(Session, std::move(Why));
   }
-  Batch.push_back(std::move(*Q));
-  Unanswered.push_back({&Session, Seen});
+  Batch.push_back(std::move(*Decoded));
+  Unanswered.push_back({&Session, ReadySince});
 }
 
 Error Server::reply(std::size_t Index, Span<const TensorView> Advice) {
@@ -332,24 +331,24 @@ Error Server::reply(std::size_t Index, Span<const TensorView> Advice) {
           ? std::exchange(Unanswered[Index].Session, nullptr)
           : nullptr;
   if (!Session)
-    return Error(ErrorCode::InvalidArgument, "there is no request to reply to");
+    return Error(ErrorCode::InvalidArgument,
+                 "no request awaits a reply at this index");
   Error E = Session->reply(Advice);
   if (MeasuresLatencies)
-    Latencies.record(Deadline::Clock::now() - Unanswered[Index].Arrived);
+    Latencies.record(Deadline::Clock::now() - Unanswered[Index].ReceivedAt);
   if (E)
-    endUnlessTold(*Session, E);
+    replyWithReason(*Session, E);
   return E;
 }
 
-/// Answers in place of an advice that was not sent, so that the compiler does
-/// not wait for it. Where that cannot be sent either, only the end of the
-/// session tells it.
-void Server::endUnlessTold(ServerSession &Session, Error Why) {
+/// Replies with \p Why in place of an advice that could not be sent, so that
+/// the compiler does not wait for it. Ends the session if that fails, too.
+void Server::replyWithReason(ServerSession &Session, Error Why) {
   const bool IsLost = Why.code() == ErrorCode::PeerClosed ||
                       Why.code() == ErrorCode::Timeout ||
-                      Session.channel().isInsideAnswer();
+                      Session.channel().isInsideReply();
   const std::string Text =
-      "the model's answer could not be sent: " + printable(Why.message(), 1024);
+      "the model's reply could not be sent: " + printable(Why.message(), 1024);
   const TensorView View = namedText(ReplyNames::Error, Text);
   if (IsLost || Session.reply(Span<const TensorView>(&View, 1)))
     end(Session, std::move(Why));
@@ -361,11 +360,11 @@ void Server::end(ServerSession &Session, Error Why) {
   if (!WasNormal)
     LastError = std::move(Why);
   std::erase_if(Ready,
-                [&](const ReadySession &A) { return A.Session == &Session; });
+                [&](const ReadySession &R) { return R.Session == &Session; });
   auto Found =
       std::ranges::find(Open, &Session, &std::unique_ptr<ServerSession>::get);
-  // A request of this batch may still be looked at, until the next one.
-  if (std::ranges::find(Batch, Session.who().Number, &Request::Session) !=
+  // The views of a request of this batch must stay valid until the next one.
+  if (std::ranges::find(Batch, Session.peer().Number, &Request::Session) !=
       Batch.end()) {
     Session.close();
     Ended.push_back(std::move(*Found));
@@ -375,7 +374,7 @@ void Server::end(ServerSession &Session, Error Why) {
 }
 
 //===----------------------------------------------------------------------===//
-// Who is there
+// Polling
 //===----------------------------------------------------------------------===//
 
 Deadline Server::wakeUp(Deadline Until) const {
@@ -386,21 +385,21 @@ Deadline Server::wakeUp(Deadline Until) const {
   return Until;
 }
 
-/// Makes Watched of what the sessions and listeners want to be watched.
+/// Fills Watched with the entries of all sessions and listeners.
 void Server::collectPolls() {
-  constexpr std::size_t FDsOfSession = ServerChannel::NumPollFDs;
-  OfSessions.clear();
-  // One whose request is with the model has to be there for its answer.
+  constexpr std::size_t FDsPerSession = ServerChannel::NumPollFDs;
+  SessionFDs.clear();
+  // Ignore a session that awaits a reply, which must not end before it.
   for (const auto &Session : Open) {
-    OfSessions.resize(OfSessions.size() + FDsOfSession, pollfd{-1, 0, 0});
+    SessionFDs.resize(SessionFDs.size() + FDsPerSession, pollfd{-1, 0, 0});
     if (!Session->awaitsReply())
       Session->channel().fillPoll(
-          &OfSessions[OfSessions.size() - FDsOfSession]);
+          &SessionFDs[SessionFDs.size() - FDsPerSession]);
   }
-  // poll(2) fails when it gets more entries than the process may have
-  // descriptors, those that it would ignore included.
+  // poll(2) fails if it gets more entries than the process may have
+  // descriptors, including ignored entries.
   Watched.clear();
-  for (const pollfd &FD : OfSessions)
+  for (const pollfd &FD : SessionFDs)
     if (FD.fd >= 0)
       Watched.push_back(FD);
   for (PolledListener &L : Listeners) {
@@ -410,10 +409,11 @@ void Server::collectPolls() {
   }
 }
 
-Error Server::watch(Deadline Until) {
+Error Server::pollEvents(Deadline Until) {
   collectPolls();
 
-  // Rung for only where it is slept: a ring costs the compiler a system call.
+  // Enable doorbells only before sleeping: a ring costs the compiler a system
+  // call.
   int Timeout = Until.pollTimeout();
   const bool MaySleep = Timeout != 0;
   if (MaySleep)
@@ -428,39 +428,39 @@ Error Server::watch(Deadline Until) {
       FD.revents = 0;
 
   const pollfd *FDs = Watched.data();
-  for (pollfd &FD : OfSessions)
+  for (pollfd &FD : SessionFDs)
     if (FD.fd >= 0)
       FD.revents = FDs++->revents;
   Broken.clear();
-  const pollfd *OfSession = OfSessions.data();
+  const pollfd *FDsOfSession = SessionFDs.data();
   for (const auto &Session : Open) {
     if (MaySleep && Session->isListening())
-      Session->channel().wakeUp(OfSession);
-    attend(*Session, OfSession);
-    OfSession += ServerChannel::NumPollFDs;
+      Session->channel().wakeUp(FDsOfSession);
+    handleEvents(*Session, FDsOfSession);
+    FDsOfSession += ServerChannel::NumPollFDs;
   }
-  for (BrokenSession &L : Broken)
-    end(*L.Session, std::move(L.Why));
+  for (BrokenSession &B : Broken)
+    end(*B.Session, std::move(B.Why));
 
-  SessionTable NewSessions(Open, Counts, LastError, LastRefusal);
+  SessionTable Sessions(Open, Counts, LastError, LastRefusal);
   for (PolledListener &L : Listeners) {
-    L.Impl->admit({FDs, L.NumPolls}, NewSessions);
+    L.Impl->accept({FDs, L.NumPolls}, Sessions);
     FDs += L.NumPolls;
   }
   return Error::success();
 }
 
-/// Looks at what poll(2) has told of \p Session.
-void Server::attend(ServerSession &Session, const pollfd *FDs) {
+/// Handles the events that poll(2) reported for \p Session.
+void Server::handleEvents(ServerSession &Session, const pollfd *FDs) {
   ServerChannel &Channel = Session.channel();
   if (Session.awaitsReply())
     return;
   if (Channel.peerIsGone(FDs)) {
-    // What it left in the pipe cannot be answered any more, but tells whether
-    // it ended between two requests or inside one.
+    // The rest in the channel cannot be answered, but shows whether the
+    // compiler ended between two requests or inside one.
     Expected<ServerChannel::Progress> P = Channel.advance();
     Broken.push_back({&Session, P ? Error(ErrorCode::PeerClosed,
-                                          Session.who().describe() + " ended")
+                                          Session.peer().describe() + " ended")
                                   : P.takeError()});
   } else if (Channel.isSending()) {
     if (Error E = Channel.flush())

@@ -1,4 +1,4 @@
-//===- ServerSession.cpp - One compiler, as the model side sees it --------===//
+//===- ServerSession.cpp - The model side's view of one compiler ----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -17,33 +17,33 @@ std::string ServerSession::Identity::describe() const {
          " (session " + std::to_string(Number) + ")";
 }
 
-ServerSession::ServerSession(Identity Who,
+ServerSession::ServerSession(Identity Peer,
                              std::unique_ptr<ServerChannel> Channel,
                              std::unique_ptr<BaseSerDes> Codec,
                              Duration Timeout)
-    : Who(std::move(Who)), Channel(std::move(Channel)), Codec(std::move(Codec)),
-      Timeout(Timeout) {
-  if (this->Who.Bare)
+    : Peer(std::move(Peer)), Channel(std::move(Channel)),
+      Codec(std::move(Codec)), Timeout(Timeout) {
+  if (this->Peer.Bare)
     this->Codec->setDialect(BaseSerDes::Dialect::BareModel);
 }
 
 Expected<ModelServer::Request> ServerSession::decode() {
   AwaitsReply = true;
   Expected<Span<const std::byte>> Message =
-      Copy.unlessSafe(Channel->message(), *Channel, *Codec);
+      Copy.copyIfShared(Channel->message(), *Channel, *Codec);
   if (!Message)
     return Message.takeError();
   Expected<Span<const TensorView>> Tensors =
-      Codec->deserializeQuestion(*Message);
+      Codec->deserializeRequest(*Message);
   if (!Tensors) {
     Error E = Tensors.takeError();
-    return Error(E.code(), Who.describe() + ": " + E.message());
+    return Error(E.code(), Peer.describe() + ": " + E.message());
   }
-  const void *Where = Message->data();
+  const void *Data = Message->data();
   std::shared_ptr<const void> Decoded = Codec->memory();
-  if (Where != Buffer || Decoded != DecodedMemory || !Memory) {
+  if (Data != Buffer || Decoded != DecodedMemory || !Memory) {
     ++Moves;
-    Buffer = Where;
+    Buffer = Data;
     DecodedMemory = Decoded;
     struct Owners {
       std::shared_ptr<const void> Message, Decoded;
@@ -52,16 +52,16 @@ Expected<ModelServer::Request> ServerSession::decode() {
     Memory = std::make_shared<Owners>(Owners{
         Copied ? std::move(Copied) : Channel->memory(), std::move(Decoded)});
   }
-  ModelServer::Request Q;
-  Q.Features = *Tensors;
-  Q.Session = Who.Number;
-  Q.IsFirst = Requests++ == 0;
-  Q.Pid = Who.Pid;
-  Q.Bare = Who.Bare;
-  Q.AdviceType = Who.AdviceType;
-  Q.Layout = {Moves, Codec->layout()};
-  Q.Memory = Memory;
-  return Q;
+  ModelServer::Request Result;
+  Result.Features = *Tensors;
+  Result.Session = Peer.Number;
+  Result.IsFirst = Requests++ == 0;
+  Result.Pid = Peer.Pid;
+  Result.Bare = Peer.Bare;
+  Result.AdviceType = Peer.AdviceType;
+  Result.Layout = {Moves, Codec->layout()};
+  Result.Memory = Memory;
+  return Result;
 }
 
 Error ServerSession::reply(Span<const TensorView> Advice) {

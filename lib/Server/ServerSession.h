@@ -1,4 +1,4 @@
-//===- ServerSession.h - One compiler, as the model side sees it *- C++ -*-===//
+//===- ServerSession.h - The model side's view of one compiler --*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ServerSession: a channel, the SerDes that this compiler chose, and what is
-/// known about it. Nothing here waits; ModelServer does, for all sessions at
-/// once.
+/// ServerSession: the channel, SerDes and identity of one compiler. No function
+/// here blocks; ModelServer waits for all sessions at once.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,27 +35,27 @@ public:
     std::string describe() const;
   };
 
-  /// A compiler that takes longer than \p Timeout to accept a reply is gone.
-  ServerSession(Identity Who, std::unique_ptr<ServerChannel> Channel,
+  /// A compiler that does not read its reply for \p Timeout loses its session.
+  ServerSession(Identity Peer, std::unique_ptr<ServerChannel> Channel,
                 std::unique_ptr<BaseSerDes> Codec, Duration Timeout);
 
-  const Identity &who() const { return Who; }
+  const Identity &peer() const { return Peer; }
   ServerChannel &channel() { return *Channel; }
 
-  /// Decodes the message that the channel has completed. Its answer is awaited
-  /// from now on.
+  /// Decodes the channel's complete message. From then on, awaitsReply() is
+  /// true.
   Expected<ModelServer::Request> decode();
-  /// Sends the answer, or as much of it as the compiler takes at once.
+  /// Sends the reply, or as much of it as the compiler reads at once.
   Error reply(Span<const TensorView> Advice);
-  /// Ends the conversation. The views of the last request stay.
+  /// Closes the channel. The views of the last request stay valid.
   void close() { Channel.reset(); }
-  /// Whether a request is with the model.
+  /// Whether the model has a request without a reply.
   bool awaitsReply() const { return AwaitsReply; }
-  /// Whether the next request may be looked for: the last one is answered.
+  /// Whether to look for the next request: the last reply has been sent.
   bool isListening() const { return !AwaitsReply && !Channel->isSending(); }
 
 private:
-  Identity Who;
+  Identity Peer;
   std::unique_ptr<ServerChannel> Channel;
   std::unique_ptr<BaseSerDes> Codec;
   Duration Timeout;
@@ -64,7 +63,7 @@ private:
   std::uint64_t Requests = 0;
   PrivateCopy Copy;
 
-  // What the views of the last request point into.
+  // The memory that the views of the last request point into.
   std::shared_ptr<const void> Memory;
   const void *Buffer = nullptr;
   std::shared_ptr<const void> DecodedMemory;

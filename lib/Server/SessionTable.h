@@ -1,5 +1,4 @@
-//===- SessionTable.h - From a listener to the sessions ----------------*- C++
-//-*-===//
+//===- SessionTable.h - The open sessions of a server -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// SessionTable: what a listener hands to its server, which numbers the
-/// sessions.
+/// SessionTable: a listener's view of its server's sessions, to which it adds
+/// new ones.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,35 +23,35 @@ namespace MLBridge {
 
 class SessionTable {
 public:
-  /// Collects in \p Open, and counts in \p Counts who came.
+  /// Adds sessions to \p Open and updates the other arguments.
   SessionTable(std::vector<std::unique_ptr<ServerSession>> &Open,
                ModelServer::Statistics &Counts, Error &LastError,
                Error &LastRefusal)
       : Open(Open), Counts(Counts), LastError(LastError),
         LastRefusal(LastRefusal) {}
 
-  /// Whether one more may be admitted, where there may be \p MaxSessions.
+  /// Unsupported if \p MaxSessions sessions are open.
   Error checkRoom(std::size_t MaxSessions) const {
     if (Open.size() < MaxSessions)
       return Error::success();
     return {ErrorCode::Unsupported,
-            "the model has as many sessions as it takes (max-sessions=" +
+            "the model side has reached its limit of sessions (max-sessions=" +
                 std::to_string(MaxSessions) + ")"};
   }
-  /// The number of the session that is admitted next.
+  /// The number of the next session.
   std::uint64_t nextNumber() const { return Counts.Sessions + 1; }
-  /// Begins a session, whose number is nextNumber().
-  void admit(std::unique_ptr<ServerSession> Session) {
+  /// Adds a session, whose number is nextNumber().
+  void add(std::unique_ptr<ServerSession> Session) {
     ++Counts.Sessions;
     Open.push_back(std::move(Session));
   }
-  /// Counts a compiler that was not admitted.
+  /// Counts a refused compiler.
   void refuse(Error Why) {
     ++Counts.Refused;
     LastRefusal = std::move(Why);
   }
-  /// Notes what went wrong at a listener.
-  void note(Error Why) { LastError = std::move(Why); }
+  /// Records a listener's error.
+  void reportError(Error Why) { LastError = std::move(Why); }
 
 private:
   std::vector<std::unique_ptr<ServerSession>> &Open;

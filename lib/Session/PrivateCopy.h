@@ -1,4 +1,4 @@
-//===- PrivateCopy.h - Messages that nobody can change ----------*- C++ -*-===//
+//===- PrivateCopy.h - A copy that the peer cannot modify -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PrivateCopy: of a message in memory that its writer can still write to,
-/// where the SerDes looks twice and must find the same both times.
+/// PrivateCopy: a private copy of a message in shared memory, for a SerDes that
+/// must not see the message change while it reads.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,13 +24,14 @@ namespace MLBridge {
 
 class PrivateCopy {
 public:
-  /// What \p Codec may be given of \p Message from \p Channel: the message, or
-  /// a copy that is valid until the next call. Allocates only for a message
-  /// that is longer than any before.
+  /// Returns \p Message from \p Channel, or a copy if the memory is shared and
+  /// \p Codec does not support that. The copy is valid until the next call.
+  /// Allocates only for a message longer than all before. System if memory runs
+  /// out.
   template <typename ChannelT>
-  Expected<Span<const std::byte>> unlessSafe(Span<const std::byte> Message,
-                                             const ChannelT &Channel,
-                                             const BaseSerDes &Codec) {
+  Expected<Span<const std::byte>> copyIfShared(Span<const std::byte> Message,
+                                               const ChannelT &Channel,
+                                               const BaseSerDes &Codec) {
     IsUsed = Channel.isShared() && !Codec.readsSharedMemory();
     if (!IsUsed)
       return Message;
@@ -41,7 +42,7 @@ public:
       std::memcpy(Buffer.data() + Start, Message.data(), Message.size());
     return Span<const std::byte>(Buffer.data() + Start, Message.size());
   }
-  /// Keeps the last message's memory alive, if that was copied.
+  /// An owner of the last copy; null if the last message was not copied.
   std::shared_ptr<const void> share() const {
     return IsUsed ? Buffer.share() : nullptr;
   }

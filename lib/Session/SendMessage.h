@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// sendMessage(): where a SerDes meets a transport, on both sides.
+/// sendMessage(): passes a message from a SerDes to a transport, on both sides.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,10 @@
 
 namespace MLBridge {
 
-/// Sends \p Tensors through \p Channel: from where they lie where that saves a
-/// copy, else by way of the region that the channel lends. \p Until is what the
-/// channel takes: the compiler's a Deadline, the model's a Duration.
+/// Sends \p Tensors through \p Channel: in place if that saves a copy,
+/// otherwise through the channel's region. \p Until has the type that the
+/// channel takes: a Deadline for the compiler's end, a Duration for the
+/// model's.
 template <typename ChannelT, typename UntilT>
 Error sendMessage(BaseSerDes &Codec, ChannelT &Channel,
                   Span<const TensorView> Tensors, UntilT Until) {

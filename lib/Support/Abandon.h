@@ -1,4 +1,4 @@
-//===- Abandon.h - What a forked child must not destroy ---------*- C++ -*-===//
+//===- Abandon.h - Leaks an object on purpose -------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// abandon(): for objects of a library that has threads. A forked child has a
-/// copy of the objects and none of the threads: destroying one of them would
-/// wait for a thread, or take a lock that a thread held during the fork.
+/// abandon(): for objects of a library that has threads. A forked child has
+/// copies of the objects but not the threads: destroying an object could wait
+/// for a missing thread, or for a lock that a thread held during the fork.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 
 namespace MLBridge {
 
-/// Takes \p Object over, and never destroys it.
+/// Takes ownership of \p Object and never destroys it.
 template <typename T> void abandon(T &&Object) {
   static_assert(!std::is_reference_v<T>, "move the object here");
   union Kept {

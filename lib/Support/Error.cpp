@@ -1,4 +1,4 @@
-//===- Error.cpp - What can go wrong, and how it is said ------------------===//
+//===- Error.cpp - Error codes and messages -------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The names of the codes, and errors from errno.
+/// The names of the codes, and conversion from errno.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -43,12 +43,12 @@ std::string_view MLBridge::errorCodeName(ErrorCode Code) {
   return "unknown error";
 }
 
-/// strerror_r comes in two forms; overloading tells which one the C library
-/// has. POSIX's returns a status and fills the buffer.
+/// strerror_r has two forms; overload resolution selects the C library's.
+/// POSIX's returns a status and fills the buffer.
 [[maybe_unused]] static const char *reasonIn(int Status, const char *Buffer) {
   return Status == 0 ? Buffer : "unknown reason";
 }
-/// GNU's returns the text, which need not be in the buffer.
+/// GNU's returns the text, which may lie outside the buffer.
 [[maybe_unused]] static const char *reasonIn(const char *Text, const char *) {
   return Text;
 }

@@ -1,4 +1,4 @@
-//===- ForkDetector.cpp - Whether this process was forked -------*- C++ -*-===//
+//===- ForkDetector.cpp - Whether this process was forked -----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -14,10 +14,10 @@
 
 using namespace MLBridge;
 
-/// The kernel clears whole pages; it rounds this up.
+/// The kernel rounds this up to a page.
 static constexpr std::size_t MarkSize = 1;
 
-ForkDetector::ForkDetector() : Maker(::getpid()) {
+ForkDetector::ForkDetector() : Owner(::getpid()) {
   void *Page = ::mmap(nullptr, MarkSize, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (Page == MAP_FAILED)
@@ -37,9 +37,9 @@ ForkDetector::~ForkDetector() {
 }
 
 void ForkDetector::claim() {
-  Maker = ::getpid();
+  Owner = ::getpid();
   if (Mark)
     *static_cast<volatile char *>(Mark) = 1;
 }
 
-bool ForkDetector::isOtherProcess() const { return ::getpid() != Maker; }
+bool ForkDetector::isOtherProcess() const { return ::getpid() != Owner; }

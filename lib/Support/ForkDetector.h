@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ForkDetector: tells an object that it is used in a child of the process that
-/// made it. fork(2) copies an object but not what it stands for: the other end
-/// of a session knows one peer, and a library's threads do not exist in the
-/// child.
+/// ForkDetector: detects use of an object in a forked child of the process that
+/// created it. fork(2) copies the object, but the peer of a session knows only
+/// the parent, and the threads of a library do not exist in the child.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,10 +20,10 @@
 
 namespace MLBridge {
 
-/// Make one beside what must not be used by a child. isForked() is one load, so
-/// it may be called for every message: the mark lies in a page that the kernel
-/// clears in children (MADV_WIPEONFORK), however they are made. Where the
-/// kernel cannot do that, it costs a system call.
+/// Put one next to an object that a child must not use. isForked() is a single
+/// load, so it may be called for every message: the mark lies in a page that
+/// the kernel clears in every child (MADV_WIPEONFORK). Where the kernel does
+/// not support that, isForked() is a system call.
 class ForkDetector {
 public:
   ForkDetector();
@@ -32,21 +31,20 @@ public:
   ForkDetector(const ForkDetector &) = delete;
   ForkDetector &operator=(const ForkDetector &) = delete;
 
-  /// Whether the caller is a child of the process that made this object.
+  /// Whether the caller runs in a child of the owning process.
   bool isForked() const {
     return Mark ? *static_cast<const volatile char *>(Mark) == 0
                 : isOtherProcess();
   }
 
-  /// From now on the caller's process counts as the maker: what the object
-  /// stands for has been made anew.
+  /// Makes the caller's process the owner, after it has recreated the object.
   void claim();
 
 private:
   bool isOtherProcess() const;
 
   void *Mark = nullptr;
-  pid_t Maker;
+  pid_t Owner;
 };
 
 } // namespace MLBridge

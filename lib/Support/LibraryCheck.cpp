@@ -1,4 +1,4 @@
-//===- LibraryCheck.cpp - Libraries that are all there --------------------===//
+//===- LibraryCheck.cpp - Checks before dlopen() --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -18,19 +18,19 @@
 
 using namespace MLBridge;
 
-/// Reads a T at \p Offset, or says no.
+/// Reads a T at \p Offset; false on failure.
 template <typename T> static bool readAt(int FD, std::uint64_t Offset, T &Out) {
   return ::pread(FD, &Out, sizeof(T), static_cast<off_t>(Offset)) ==
          static_cast<ssize_t>(sizeof(T));
 }
 
-/// Whether [Offset, Offset + Length) is in a file of that size.
+/// Whether [Offset, Offset + Length) lies within a file of \p FileSize bytes.
 static bool isInside(std::uint64_t Offset, std::uint64_t Length,
                      std::uint64_t FileSize) {
   return Offset <= FileSize && Length <= FileSize - Offset;
 }
 
-/// What is wrong with the library behind \p FD, or nothing.
+/// Describes what is wrong with the library \p FD; empty if it is complete.
 static std::string findDamage(int FD, std::uint64_t FileSize) {
   ElfW(Ehdr) Head;
   if (!readAt(FD, 0, Head) || std::memcmp(Head.e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -40,7 +40,7 @@ static std::string findDamage(int FD, std::uint64_t FileSize) {
     return "expected a shared library of this machine's kind";
   std::string CutShort = "the file ends at byte " + std::to_string(FileSize) +
                          ", before what its own header lists: it was cut short";
-  // The section headers stand last in what a linker writes.
+  // Linkers write the section headers last.
   if (!isInside(Head.e_shoff, std::uint64_t(Head.e_shnum) * Head.e_shentsize,
                 FileSize))
     return CutShort;
@@ -53,10 +53,10 @@ static std::string findDamage(int FD, std::uint64_t FileSize) {
   return {};
 }
 
-/// A spelling of the path to \p FD that says which file it is. The linker tells
-/// libraries apart by name first, and keeps all names of one that is loaded;
-/// descriptors' numbers are used again, and so are the files' own names. What
-/// is loaded keeps its inode, so no other file has that number meanwhile.
+/// A path to \p FD that encodes the file's device and inode in "./" and "/".
+/// The dynamic linker compares libraries by name first and remembers all names
+/// of a loaded one, while descriptor numbers and file names are reused. A
+/// loaded file keeps its inode, so no other file has the same number.
 static std::string nameOf(int FD, const struct stat &Status) {
   std::string Name = "/proc/self/fd/";
   for (std::uint64_t Number :

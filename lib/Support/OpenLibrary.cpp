@@ -1,4 +1,4 @@
-//===- OpenLibrary.cpp - Libraries that are found at run time -------------===//
+//===- OpenLibrary.cpp - Loading libraries at run time --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -27,10 +27,11 @@ std::string MLBridge::ownFolder() {
   return std::string(Path.substr(0, Path.rfind('/') + 1));
 }
 
-/// Whether \p Why is the dynamic linker's way to say that memory ran out while
-/// it loaded \p Path, which is empty where it looked for the file itself. It
-/// has no code for that, says what could not be created or allocated, and of a
-/// path that it had no memory to expand that there is no such file.
+/// Whether \p Why, the dynamic linker's message about \p Path, means that
+/// memory ran out. \p Path is empty if the linker searched for the file. The
+/// linker has no error code for this case: it names what it could not create or
+/// allocate, or, without memory to expand a path, reports that an existing file
+/// is missing.
 static bool saysOutOfMemory(std::string_view Why, const std::string &Path) {
   for (std::string_view Words :
        {std::string_view("out of memory"), std::string_view("cannot create"),
@@ -38,7 +39,7 @@ static bool saysOutOfMemory(std::string_view Why, const std::string &Path) {
     if (Why.find(Words) != std::string_view::npos)
       return true;
   if (Why.find("cannot allocate") != std::string_view::npos)
-    // Which has a fixed size.
+    // The static TLS block has a fixed size.
     return Why.find("static TLS block") == std::string_view::npos;
   return !Path.empty() &&
          Why.starts_with(Path + ": cannot open shared object file") &&
@@ -47,7 +48,7 @@ static bool saysOutOfMemory(std::string_view Why, const std::string &Path) {
 
 Expected<void *> MLBridge::openLibrary(const std::string &Name, int Flags) {
   const bool IsPath = Name.find('/') != std::string::npos;
-  // Of a file that is not there, the linker says so.
+  // For a missing file, the linker's own message is clear.
   if (IsPath && ::access(Name.c_str(), F_OK) == 0)
     if (Error E = checkLibrary(Name))
       return Error(ErrorCode::Unsupported, E.message());
@@ -58,8 +59,8 @@ Expected<void *> MLBridge::openLibrary(const std::string &Name, int Flags) {
     Why = "the dynamic linker gives no reason";
   if (saysOutOfMemory(Why, IsPath ? Name : std::string()))
     return Error(ErrorCode::System, "'" + printable(Name) +
-                                        "': memory has run out (" +
-                                        printable(Why) + ")");
-  // It begins with the name, which may be long.
+                                        "': out of memory (" + printable(Why) +
+                                        ")");
+  // The message begins with the name, which may be long.
   return Error(ErrorCode::Unsupported, printable(Why, 5 * MostPrinted));
 }

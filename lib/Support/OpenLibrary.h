@@ -1,4 +1,4 @@
-//===- OpenLibrary.h - Libraries that are found at run time -----*- C++ -*-===//
+//===- OpenLibrary.h - Loading libraries at run time ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// dlopen() for modules and runtimes: a file that would end the process or keep
-/// it waiting is refused first, and what went wrong is an Error.
+/// Support for loading modules and runtimes; openLibrary() is declared in
+/// Extend/LibraryCheck.h.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@
 namespace MLBridge {
 
 /// The folder of the library, plug-in or program that this code is linked into,
-/// with its slash; empty where that is not known.
+/// with a trailing slash; empty if unknown.
 std::string ownFolder();
 
 } // namespace MLBridge

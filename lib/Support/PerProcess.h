@@ -1,4 +1,4 @@
-//===- PerProcess.h - An object that children do not share ------*- C++ -*-===//
+//===- PerProcess.h - A separate object in each process ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +8,7 @@
 ///
 /// \file
 /// PerProcess: fork(2) copies an object, but not the threads that use it. A
-/// lock of it that another thread held stays locked for ever in the child.
+/// lock that another thread held during the fork stays locked in the child.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,14 +22,14 @@
 
 namespace MLBridge {
 
-/// A T that is made anew, by its default constructor, in each process that asks
-/// for it. What a child has copied of its parent's is left as it is, and is not
-/// destroyed either. Used by any number of threads at a time.
+/// A T that each process default-constructs at its first use. A child neither
+/// uses nor destroys its copy of the parent's object. May be used by any number
+/// of threads at a time.
 template <typename T> class PerProcess {
 public:
-  PerProcess() : Current(new Made()) {}
+  PerProcess() : Current(new Instance()) {}
   ~PerProcess() {
-    std::unique_ptr<const Made> Last(Current.load());
+    std::unique_ptr<const Instance> Last(Current.load());
     if (Last->Fork.isForked())
       static_cast<void>(Last.release());
   }
@@ -37,11 +37,11 @@ public:
   PerProcess &operator=(const PerProcess &) = delete;
 
   T &get() {
-    Made *Known = Current.load();
+    Instance *Known = Current.load();
     while (Known->Fork.isForked()) {
-      auto Own = std::make_unique<Made>();
+      auto Own = std::make_unique<Instance>();
       Own->Parents = Known;
-      // Another thread of the child may have been first; it is in Known then.
+      // If another thread of the child was first, this loads its instance.
       if (Current.compare_exchange_strong(Known, Own.get()))
         Known = Own.release();
     }
@@ -49,15 +49,15 @@ public:
   }
 
 private:
-  struct Made {
+  struct Instance {
     const ForkDetector Fork;
     T Value;
-    /// Left as it is. Kept here, where leak checkers find it.
-    const Made *Parents = nullptr;
+    /// The parent's instance, unused. Stored so that leak checkers find it.
+    const Instance *Parents = nullptr;
   };
 
-  /// Owned by the process that made it.
-  std::atomic<Made *> Current;
+  /// Owned by the process that created it.
+  std::atomic<Instance *> Current;
 };
 
 } // namespace MLBridge

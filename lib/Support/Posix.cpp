@@ -1,4 +1,4 @@
-//===- Posix.cpp - The few system calls that need care ----------*- C++ -*-===//
+//===- Posix.cpp - Wrappers of system calls -------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -70,8 +70,8 @@ Error posix::letOthersOpen(int End) {
 
 static Expected<UniqueFD> openAnew(const UniqueFD &Pipe, int Mode,
                                    const std::string &What) {
-  // Not /proc/self: the process's first thread may have ended, and a thread may
-  // have descriptors of its own (unshare).
+  // Not /proc/self: the main thread may have ended, and a thread may have its
+  // own descriptor table (unshare).
   std::string Path = "/proc/thread-self/fd/" + std::to_string(Pipe.get());
   UniqueFD Own(::open(Path.c_str(), Mode | O_NONBLOCK | O_CLOEXEC));
   if (Own)
@@ -80,7 +80,7 @@ static Expected<UniqueFD> openAnew(const UniqueFD &Pipe, int Mode,
   const char *Hint = Why == ENOENT ? ", which needs /proc to be mounted"
                      : Why == EMFILE || Why == ENFILE ? " (ulimit -n)"
                                                       : "";
-  return Error::fromErrno(Why, "cannot open " + What + " anew" + Hint);
+  return Error::fromErrno(Why, "cannot reopen " + What + Hint);
 }
 
 Expected<UniqueFD> posix::openOwnPipeEnd(const UniqueFD &Received, int Mode,
@@ -88,13 +88,14 @@ Expected<UniqueFD> posix::openOwnPipeEnd(const UniqueFD &Received, int Mode,
   struct stat Info{};
   const int Flags = ::fcntl(Received.get(), F_GETFL);
   if (::fstat(Received.get(), &Info) != 0 || Flags < 0)
-    return Error::fromErrno(errno, "cannot look at " + What);
-  // Before it is opened: opening something else may have effects.
+    return Error::fromErrno(errno, "cannot inspect " + What);
+  // Check before opening: opening another kind of file may have side effects.
   const int Given = Flags & O_ACCMODE;
   if (!S_ISFIFO(Info.st_mode) || (Given != Mode && Given != O_RDWR))
     return Error(ErrorCode::Malformed,
-                 What + " is none: expected the end of a pipe to " +
-                     (Mode == O_RDONLY ? "read from" : "write to"));
+                 What + ": expected the end of a pipe to " +
+                     (Mode == O_RDONLY ? "read from" : "write to") +
+                     ", found another descriptor");
   return openAnew(Received, Mode, What);
 }
 
@@ -115,8 +116,8 @@ UniqueFD posix::processOfPeer(int Socket, pid_t &Pid) {
   if (::getsockopt(Socket, SOL_SOCKET, SO_PEERCRED, &Credentials, &Size) == 0)
     Pid = Credentials.pid;
 
-  // Unlike pidfd_open(Pid), this cannot name another process that got the same
-  // number meanwhile.
+  // Unlike pidfd_open(Pid), this cannot return another process that has reused
+  // the number.
   int FD = -1;
   Size = sizeof(FD);
   if (::getsockopt(Socket, SOL_SOCKET, SO_PEERPIDFD, &FD, &Size) == 0)
@@ -133,8 +134,8 @@ bool posix::peerHasEnded(int Socket) {
     pollfd FD{Process.get(), POLLIN, 0};
     return ::poll(&FD, 1, 0) > 0 && FD.revents != 0;
   }
-  // There is no descriptor of a process that is gone for good. That another
-  // one may have got its number is why this is not asked first.
+  // A process that has been reaped has no descriptor. Only the second choice,
+  // because another process may have reused its number.
   return Pid > 0 && ::kill(Pid, 0) != 0 && errno == ESRCH;
 }
 
@@ -164,7 +165,7 @@ Expected<SocketAddress> SocketAddress::create(const std::string &Path) {
   if (Path.size() < sizeof(sockaddr_un::sun_path))
     return Address;
 
-  // All of it where there is no slash: npos + 1 is 0.
+  // Without a slash, this is the whole path: npos + 1 is 0.
   std::string Base = Path.substr(Path.rfind('/') + 1);
   Address.Directory = UniqueFD(
       ::open(parentOf(Path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -204,7 +205,7 @@ Expected<FileKind> posix::fileKind(const std::string &Path) {
   if (::stat(Path.c_str(), &Info) != 0) {
     if (errno == ENOENT || errno == ENOTDIR)
       return FileKind::Missing;
-    return Error::fromErrno(errno, "cannot look at " + printable(Path));
+    return Error::fromErrno(errno, "cannot inspect " + printable(Path));
   }
   if (S_ISFIFO(Info.st_mode))
     return FileKind::Fifo;
@@ -267,12 +268,12 @@ void posix::unlinkIfSame(const std::string &Path,
 }
 
 std::size_t posix::countFreeDescriptors(std::size_t AtMost) {
-  // It has the lowest free number.
+  // The kernel assigns the lowest free number.
   const UniqueFD First(::open("/", O_PATH | O_CLOEXEC));
   if (!First)
     return 0;
   std::size_t Count = 1;
-  // Each further one is closed at once: other threads need them meanwhile.
+  // Close each further one at once: other threads may need it.
   for (int Last = First.get(); Count < AtMost; ++Count) {
     const UniqueFD Next(::fcntl(First.get(), F_DUPFD_CLOEXEC, Last + 1));
     if (!Next)

@@ -1,4 +1,4 @@
-//===- Posix.h - The few system calls that need care ------------*- C++ -*-===//
+//===- Posix.h - Wrappers of system calls -----------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -28,15 +28,17 @@
 namespace MLBridge::posix {
 
 /// Owns a file descriptor. Every descriptor of this library is close-on-exec:
-/// a peer's death must not be hidden by a child that inherited our end.
+/// otherwise a child that inherits one end would hide the death of its parent.
 ///
-/// It is none of 0, 1 and 2, even where the host has closed these: a host that
-/// prints would write into it.
+/// The number is always greater than 2, even if the host has closed the
+/// standard descriptors: its output must not go to a descriptor of this
+/// library.
 class UniqueFD {
 public:
   UniqueFD() = default;
-  /// Takes \p FD over; -1 is none. Of 0 to 2 it keeps a duplicate, or none,
-  /// with errno set, where there is no other number.
+  /// Takes ownership of \p FD; -1 means empty. Replaces 0, 1 and 2 by a
+  /// duplicate with a greater number; if that fails, this is empty and errno is
+  /// set.
   explicit UniqueFD(int FD)
       : FD(FD < 0 || FD > 2 ? FD : moveAboveStandard(FD)) {}
   UniqueFD(UniqueFD &&Other) noexcept : FD(std::exchange(Other.FD, -1)) {}
@@ -49,7 +51,7 @@ public:
   int get() const { return FD; }
   explicit operator bool() const { return FD >= 0; }
   void reset() { *this = UniqueFD(); }
-  /// Leaves the descriptor to the caller.
+  /// Passes ownership of the descriptor to the caller.
   int release() { return std::exchange(FD, -1); }
 
 private:
@@ -62,49 +64,53 @@ struct Pipe {
   UniqueFD Read;
   UniqueFD Write;
 };
-/// A non-blocking pipe.
+/// Creates a non-blocking pipe.
 Expected<Pipe> makePipe();
-/// The same for messages: as large as this user may have.
+/// The same, with the largest buffer that the user's limits allow: see
+/// enlargePipe().
 Expected<Pipe> makeLargePipe();
-/// Lets a process of another user open \p End anew, once it has been given it:
-/// openOwnPipeEnd() in a compiler, where root runs the model. Nobody else can,
-/// since a pipe has no name.
+/// Lets a peer of another user that receives \p End reopen it by
+/// openOwnPipeEnd(): a compiler, if root runs the model. Other processes
+/// cannot, since a pipe has no name.
 Error letOthersOpen(int End);
 
-/// The end of a pipe that a peer has handed over as \p Received, opened anew:
-/// its flags are then this process's own, while those of \p Received are the
-/// peer's as well, which could make reads and writes block. \p Mode is O_RDONLY
-/// or O_WRONLY. Malformed, in words that begin with \p What, if it is no such
-/// end.
+/// Reopens the end of a pipe that a peer sent as \p Received. The peer shares
+/// the flags of \p Received and could make its reads and writes block, but not
+/// those of the result. \p Mode is O_RDONLY or O_WRONLY. Malformed if \p
+/// Received is not such an end; \p What names it in messages.
 Expected<UniqueFD> openOwnPipeEnd(const UniqueFD &Received, int Mode,
                                   const std::string &What);
 
-/// The other end of the pipe whose end to write to is \p Write.
+/// Opens the read end of the pipe whose write end is \p Write; \p What names it
+/// in messages.
 Expected<UniqueFD> openOtherPipeEnd(const UniqueFD &Write,
                                     const std::string &What);
 
-/// Asks for a 1 MiB buffer: fewer wake-ups for big messages. Unprivileged users
-/// may be refused past a limit (fs.pipe-user-pages-soft); that costs speed
-/// only.
+/// Requests a 1 MiB buffer, which saves wake-ups for large messages. Beyond a
+/// limit (fs.pipe-user-pages-soft), the kernel may refuse; that only costs
+/// speed.
 void enlargePipe(int FD);
 
-/// A descriptor that becomes readable when the process that is connected to
-/// \p Socket ends; none where the kernel cannot say.
+/// Returns a descriptor that becomes readable when the process connected to
+/// \p Socket ends; empty if the kernel does not support it. Sets \p Pid to the
+/// process, or to 0 if it is unknown.
 UniqueFD processOfPeer(int Socket, pid_t &Pid);
 
-/// Whether the process that is connected to \p Socket has ended, though another
-/// one holds its end: a child that it has forked. A listening socket is that of
-/// the process that called listen(2). False where the kernel cannot say.
+/// Whether the process connected to \p Socket has ended although a child that
+/// it forked keeps its end open. For a listening socket, that is the process
+/// that called listen(2). False if the kernel cannot tell.
 bool peerHasEnded(int Socket);
 
-/// Whether that process runs as this user or as root: anybody may put a socket
-/// or a FIFO into /tmp, and whoever answers decides what is compiled.
+/// Whether the process connected to \p Socket runs as this user or as root. Any
+/// user can create a socket or a FIFO in /tmp, and the peer influences the
+/// compiler's output.
 bool isTrustedPeer(int Socket);
-/// The same of who has made the file behind a descriptor.
+/// Whether the file behind a descriptor belongs to this user or to root.
 bool isTrustedFile(int FD);
 
-/// The address of a Unix socket at a path of any length: sun_path holds 107
-/// bytes only, so longer paths go through a descriptor of their directory.
+/// The address of a Unix socket at a path of any length. sun_path holds only
+/// 107 bytes, so longer paths are resolved through a descriptor of their
+/// directory.
 class SocketAddress {
 public:
   static Expected<SocketAddress> create(const std::string &Path);
@@ -116,24 +122,25 @@ private:
   UniqueFD Directory;
 };
 
-/// What a path is, in words, for messages: "a FIFO", "a regular file".
+/// The kind of file at \p Path, for messages: "a FIFO", "a regular file".
 std::string describeFile(const std::string &Path);
 enum class FileKind { Missing, Fifo, Socket, Other };
-/// An error where nothing can be at \p Path, such as a name that is too long.
+/// The kind of file at \p Path. System if stat(2) fails for another reason than
+/// a missing file, such as a name that is too long.
 Expected<FileKind> fileKind(const std::string &Path);
-/// For messages about a path that has been looked at before.
+/// The same as a bool, for messages.
 bool isSocket(const std::string &Path);
 bool isFifo(const std::string &Path);
 
-/// The directory that \p Path is in.
+/// The directory of \p Path, with a trailing slash, or ".".
 std::string parentOf(const std::string &Path);
 
-/// An identity that survives renaming and betrays replacement.
+/// Identifies a file: unchanged by renaming, different after replacement.
 struct FileIdentity {
   dev_t Device = 0;
   ino_t Inode = 0;
-  /// Who took it: a child that was forked off does not own what its parent has
-  /// made.
+  /// The process that took this identity: a forked child does not own its
+  /// parent's files.
   pid_t Process = 0;
   static FileIdentity ofPath(const std::string &Path);
   static FileIdentity ofDescriptor(int FD);
@@ -141,19 +148,18 @@ struct FileIdentity {
     return Inode != 0 && Device == Other.Device && Inode == Other.Inode;
   }
 };
-/// \p Path from the root: it stays the same file's when a policy changes the
+/// \p Path as an absolute path, which stays valid if a policy changes the
 /// working directory.
 std::string absolutePath(const std::string &Path);
-/// Removes \p Path if it still is the file of that identity, and this process
-/// has taken that.
+/// Removes \p Path if it is still the file with \p Identity and this process
+/// took that identity.
 void unlinkIfSame(const std::string &Path, const FileIdentity &Identity);
 
-/// How many descriptors this process may still open; counts up to \p AtMost.
-/// It opens no more than two at a time itself, so that other threads find
-/// theirs.
+/// Counts, up to \p AtMost, the descriptors that this process may still open.
+/// Opens at most two at a time, to leave the others to other threads.
 std::size_t countFreeDescriptors(std::size_t AtMost);
 
-/// "30 s", "50 ms".
+/// Formats a duration: "30 s", "50 ms".
 std::string formatDuration(Duration D);
 
 } // namespace MLBridge::posix

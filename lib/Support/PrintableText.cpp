@@ -1,4 +1,4 @@
-//===- PrintableText.cpp - Text from outside, for messages ----------------===//
+//===- PrintableText.cpp - Makes external text printable ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -37,7 +37,7 @@ static bool isContinuation(char Byte) {
   return (static_cast<unsigned char>(Byte) & 0xC0) == 0x80;
 }
 
-/// The character at the beginning of \p Text, which is not empty.
+/// The first character of \p Text, which is not empty.
 static Character decode(std::string_view Text) {
   const auto Lead = static_cast<unsigned char>(Text.front());
   if (Lead < 0x80)
@@ -62,11 +62,11 @@ static Character decode(std::string_view Text) {
   return {Code, NumBytes, true};
 }
 
-/// Whether a terminal would act on it instead of showing it.
+/// Whether a terminal would interpret the character instead of showing it.
 static bool isControl(std::uint32_t Code) {
   return Code < 0x20 || (Code >= 0x7F && Code < 0xA0) ||
-         // Line and paragraph separators, and what marks, embeds or overrides
-         // a direction: these show a text in another order than it has.
+         // Line and paragraph separators, and characters that change the
+         // direction, and so the apparent order, of text.
          Code == 0x061C || Code == 0x200E || Code == 0x200F ||
          (Code >= 0x2028 && Code <= 0x202E) ||
          (Code >= 0x2066 && Code <= 0x2069);
@@ -81,7 +81,8 @@ static void appendHex(std::string &Out, std::uint32_t Number) {
   Out.append(Digits, End);
 }
 
-/// Appends the first character of \p Text as it is printed, and removes it.
+/// Appends the printable form of the first character of \p Text, and removes
+/// the character from \p Text.
 static void appendNext(std::string &Out, std::string_view &Text) {
   const Character C = decode(Text);
   if (C.IsValid && !isControl(C.Code)) {
@@ -107,15 +108,15 @@ static void appendNext(std::string &Out, std::string_view &Text) {
 // Texts
 //===----------------------------------------------------------------------===//
 
-/// As many whole characters from the beginning of \p Text as take at most
-/// \p Most bytes when they are printed. Those are removed from it.
-static std::string takeHead(std::string_view &Text, std::size_t Most) {
+/// Returns the longest prefix of \p Text whose printable form has at most \p
+/// Max bytes, in that form, and removes the prefix from \p Text.
+static std::string takeHead(std::string_view &Text, std::size_t Max) {
   std::string Head;
   while (!Text.empty()) {
     std::string_view Rest = Text;
     const std::size_t Before = Head.size();
     appendNext(Head, Rest);
-    if (Head.size() > Most) {
+    if (Head.size() > Max) {
       Head.resize(Before);
       break;
     }
@@ -124,15 +125,15 @@ static std::string takeHead(std::string_view &Text, std::size_t Most) {
   return Head;
 }
 
-/// As many whole characters from the end of \p Text as take at most \p Most
-/// bytes when they are printed.
-static std::string takeTail(std::string_view Text, std::size_t Most) {
-  // No character takes fewer bytes in print than in the text.
-  Text.remove_prefix(Text.size() - std::min(Text.size(), Most));
-  // The rest of a character that begins before it is none.
-  constexpr std::size_t MostContinued = 3;
+/// Returns the longest suffix of \p Text whose printable form has at most \p
+/// Max bytes, in that form.
+static std::string takeTail(std::string_view Text, std::size_t Max) {
+  // The printable form of a character is never shorter than the character.
+  Text.remove_prefix(Text.size() - std::min(Text.size(), Max));
+  // Skip the rest of a character that was cut.
+  constexpr std::size_t MaxContinued = 3;
   for (std::size_t I = 0;
-       I < MostContinued && !Text.empty() && isContinuation(Text.front()); ++I)
+       I < MaxContinued && !Text.empty() && isContinuation(Text.front()); ++I)
     Text.remove_prefix(1);
   std::string Tail;
   std::vector<std::size_t> Starts;
@@ -141,7 +142,7 @@ static std::string takeTail(std::string_view Text, std::size_t Most) {
     appendNext(Tail, Text);
   }
   for (std::size_t Start : Starts)
-    if (Tail.size() - Start <= Most)
+    if (Tail.size() - Start <= Max)
       return Tail.substr(Start);
   return {};
 }
@@ -153,9 +154,9 @@ std::string MLBridge::printable(std::string_view Text, std::size_t MaxBytes) {
     return Whole;
   if (MaxBytes < Ellipsis.size())
     return Whole;
-  const std::size_t Most = MaxBytes - Ellipsis.size();
+  const std::size_t Room = MaxBytes - Ellipsis.size();
   Rest = Text;
-  std::string Short = takeHead(Rest, Most - Most / 2);
+  std::string Short = takeHead(Rest, Room - Room / 2);
   Short += Ellipsis;
-  return Short += takeTail(Rest, Most / 2);
+  return Short += takeTail(Rest, Room / 2);
 }

@@ -1,4 +1,4 @@
-//===- RegularFile.cpp - Files that can be read to their end --------------===//
+//===- RegularFile.cpp - Opening regular files ----------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -41,14 +41,14 @@ Error MLBridge::expectRegularFile(const struct stat &Status,
 Expected<RegularFile> MLBridge::openRegularFile(const std::string &Path,
                                                 const std::string &What,
                                                 int Flags, AlsoAllowed Also) {
-  constexpr mode_t ModeOfNew = 0666; // Less what the umask takes away.
+  constexpr mode_t ModeOfNew = 0666; // Reduced by the umask.
   RegularFile File;
   File.FD = posix::UniqueFD(::open(
       Path.c_str(), Flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, ModeOfNew));
   if (!File.FD) {
     const int Why = errno;
-    // Opening does not say so of a folder that is to be written, of a FIFO that
-    // nobody reads and of a socket.
+    // These codes mean a folder opened for writing, a FIFO without a reader or
+    // a socket. Report the kind of file instead.
     if ((Why == EISDIR || Why == ENXIO) &&
         ::stat(Path.c_str(), &File.Status) == 0)
       if (Error E = expectRegularFile(File.Status, What))
@@ -70,8 +70,8 @@ Expected<std::string> MLBridge::readRegularFile(const std::string &Path,
   Expected<RegularFile> File = openRegularFile(Path, What);
   if (!File)
     return File.takeError();
-  // Some files, such as those of /proc, do not say how long they are, and any
-  // may grow meanwhile.
+  // Some files, such as those of /proc, do not report their size, and any file
+  // may grow.
   constexpr std::size_t Piece = std::size_t(64) << 10;
   std::string Text;
   for (;;) {

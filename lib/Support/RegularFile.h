@@ -1,4 +1,4 @@
-//===- RegularFile.h - Files that can be read to their end ------*- C++ -*-===//
+//===- RegularFile.h - Opening regular files --------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Opening a file that a user named. A path may lead to a FIFO, whose opening
-/// waits for another process, or to a device such as /dev/zero, whose reading
-/// never ends.
+/// Opening a file that a user named. The path may be a FIFO, where open(2)
+/// waits for another process, or a device such as /dev/zero, which has no end.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,35 +24,35 @@
 
 namespace MLBridge {
 
-/// An open file, and what it was when it was opened.
+/// An open file, and its status when it was opened.
 struct RegularFile {
   posix::UniqueFD FD;
   struct stat Status = {};
 };
 
-/// What else than a regular file will do.
+/// The kinds of file accepted besides regular files.
 enum class AlsoAllowed {
   Nothing,
-  /// /dev/null and the like: for files that are written only.
+  /// /dev/null and similar devices, for files that are only written.
   CharacterDevice,
 };
 
-/// Opens \p Path by open(2)'s \p Flags; never waits. System where it cannot be
-/// opened, InvalidArgument where it is no regular file. \p What is what failed,
-/// for the message: "cannot create the log 'x'".
+/// Opens \p Path with the \p Flags of open(2); never blocks. System if it
+/// cannot be opened, InvalidArgument if it is not a regular file. \p What
+/// begins the message: "cannot create the log 'x'".
 Expected<RegularFile> openRegularFile(const std::string &Path,
                                       const std::string &What,
                                       int Flags = O_RDONLY,
                                       AlsoAllowed Also = AlsoAllowed::Nothing);
 
-/// All that is in \p Path, which is at most \p MaxBytes: Malformed where it is
-/// more, and as openRegularFile().
+/// Reads all of \p Path. Malformed if it has more than \p MaxBytes; other
+/// errors as openRegularFile().
 Expected<std::string> readRegularFile(const std::string &Path,
                                       const std::string &What,
                                       std::size_t MaxBytes);
 
-/// For callers that have called stat() themselves: an InvalidArgument unless
-/// \p Status is that of a regular file.
+/// Returns an InvalidArgument unless \p Status, from stat(2), is that of a
+/// regular file.
 Error expectRegularFile(const struct stat &Status, const std::string &What);
 
 } // namespace MLBridge

@@ -1,4 +1,4 @@
-//===- SharedLibrary.cpp - Opening libraries with care --------------------===//
+//===- SharedLibrary.cpp - RAII for dlopen() ------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,10 +15,6 @@
 
 using namespace MLBridge;
 
-//===----------------------------------------------------------------------===//
-// The library
-//===----------------------------------------------------------------------===//
-
 void SharedLibrary::Close::operator()(void *Handle) const { ::dlclose(Handle); }
 
 Expected<SharedLibrary> SharedLibrary::open(const std::string &Path) {
@@ -32,8 +28,8 @@ Expected<SharedLibrary> SharedLibrary::open(const std::string &Path) {
     if (Why.substr(0, Name.size() + 2) == Name + ": ")
       Why.remove_prefix(Name.size() + 2);
     return Error(ErrorCode::Unsupported, "'" + printable(Path) +
-                                             "': the dynamic linker refuses "
-                                             "it: " +
+                                             "': the dynamic linker cannot "
+                                             "load it: " +
                                              printable(Why));
   }
   return SharedLibrary(Handle);

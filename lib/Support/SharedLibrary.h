@@ -1,4 +1,4 @@
-//===- SharedLibrary.h - Opening libraries with care ------------*- C++ -*-===//
+//===- SharedLibrary.h - RAII for dlopen() ----------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// SharedLibrary: a library that is open as long as this is there. The dynamic
-/// linker believes what a file says of itself and dies of one that was cut
-/// short; so the file is looked at first.
+/// SharedLibrary: owns a loaded library. Checks the file before loading it,
+/// since a truncated file would crash the dynamic linker.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,11 +24,11 @@ namespace MLBridge {
 
 class SharedLibrary {
 public:
-  /// ErrorCode::System: \p Path cannot be read. Malformed: it is no library, or
-  /// not all of one. Unsupported: the dynamic linker refuses it.
+  /// Loads \p Path. Errors: those of checkLibrary(); Unsupported if the dynamic
+  /// linker cannot load the file.
   static Expected<SharedLibrary> open(const std::string &Path);
 
-  /// The address of a symbol, or null.
+  /// The address of \p Symbol, or null.
   const void *find(const char *Symbol) const;
 
 private:

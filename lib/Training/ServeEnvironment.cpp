@@ -67,7 +67,7 @@ Error MLBridge::serveEnvironment(Environment &Env, Transport &Channel,
     Expected<Span<const std::byte>> Message = Channel.receive(Until);
     if (!Message)
       return unlessLeft(Message.takeError());
-    Message = Copy.unlessSafe(*Message, Channel, Codec);
+    Message = Copy.copyIfShared(*Message, Channel, Codec);
     if (!Message)
       return Message.takeError();
     Expected<Span<const TensorView>> Command = Codec.deserialize(*Message);

@@ -1,4 +1,4 @@
-//===- BarePipes.cpp - NAME.in and NAME.out, for foreign peers --*- C++ -*-===//
+//===- BarePipes.cpp - NAME.in and NAME.out, for foreign peers ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -26,10 +26,9 @@ static UniqueFD openFifo(const std::string &Path, int Mode) {
   return FD;
 }
 
-static Error notOurs(const std::string &Path) {
+static Error untrusted(const std::string &Path) {
   return {ErrorCode::System,
-          printable(Path) +
-              " belongs to another user, whose model is not asked"};
+          printable(Path) + " belongs to another user, who is not trusted"};
 }
 
 Expected<std::optional<PipeEnds>> BarePipeClient::tryOpen() {
@@ -53,13 +52,14 @@ Expected<std::optional<PipeEnds>> BarePipeClient::tryOpen() {
     Read.reset();
   if (!Read) {
     Read = openFifo(In, O_RDONLY);
-    if (!Read && errno == ENOENT) // Removed meanwhile.
+    if (!Read && errno == ENOENT) // Removed since the check.
       return std::optional<PipeEnds>();
     if (!Read)
       return Error::fromErrno(errno, "cannot open " + printable(In));
     if (!posix::isTrustedFile(Read.get()))
-      return notOurs(In);
-    // Another of our compilers may be talking; foreign ones do not lock.
+      return untrusted(In);
+    // Another compiler with this library may be using the pair; foreign ones do
+    // not lock.
     if (::flock(Read.get(), LOCK_EX | LOCK_NB) != 0) {
       Read.reset();
       return std::optional<PipeEnds>();
@@ -72,8 +72,8 @@ Expected<std::optional<PipeEnds>> BarePipeClient::tryOpen() {
     return Error::fromErrno(errno, "cannot open " + printable(Out));
   }
   if (!posix::isTrustedFile(Write.get()))
-    return notOurs(Out);
-  // One end of an old pair and one of a new one are no pair.
+    return untrusted(Out);
+  // The model side may have replaced the pair between the two calls of open(2).
   if (!posix::FileIdentity::ofDescriptor(Read.get())
            .isSameAs(posix::FileIdentity::ofPath(In)))
     return std::optional<PipeEnds>();
@@ -95,7 +95,7 @@ BarePipePair::NamedFifo::make(std::string Path) {
                                         posix::describeFile(Path) +
                                         "; remove it or choose another name");
   if (::mkfifo(Path.c_str(), S_IRUSR | S_IWUSR) != 0)
-    return Error::fromErrno(errno, "cannot make the FIFO " + printable(Path));
+    return Error::fromErrno(errno, "cannot create the FIFO " + printable(Path));
   NamedFifo Made;
   Made.Identity = posix::FileIdentity::ofPath(Path);
   Made.Path = std::move(Path);
@@ -104,7 +104,7 @@ BarePipePair::NamedFifo::make(std::string Path) {
 
 Expected<BarePipePair> BarePipePair::create(const std::string &Name) {
   BarePipePair Pair;
-  // NAME.out first: a compiler opens NAME.in first, and must then find both.
+  // Create NAME.out first: a compiler opens NAME.in first and needs both then.
   Expected<NamedFifo> Out = NamedFifo::make(Name + ".out");
   if (!Out)
     return Out.takeError();
@@ -130,8 +130,8 @@ std::optional<PipeEnds> BarePipePair::tryAccept() {
 }
 
 bool MLBridge::hasWriter(int ReadEnd) {
-  // Of the calls that take nothing out of a pipe, tee(2) alone tells "nobody
-  // has opened it" from "nothing there yet".
+  // Of the calls that consume nothing, only tee(2) distinguishes a FIFO without
+  // a writer from an empty one.
   Expected<posix::Pipe> Copy = posix::makePipe();
   return !Copy || ::tee(ReadEnd, Copy->Write.get(), 1, SPLICE_F_NONBLOCK) != 0;
 }

@@ -7,11 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The FIFOs that the reference implementation and LLVM's own channels use:
-/// the model side makes NAME.in and NAME.out; the compiler reads the first and
-/// writes the second. There is no meeting, so the two sides know little of
-/// each other: one compiler at a time, and death shows only as the end of the
-/// file.
+/// The FIFOs that the reference implementation and LLVM's own channels use: the
+/// model side creates NAME.in and NAME.out; the compiler reads the first and
+/// writes the second. Without a handshake, there is only one compiler at a
+/// time, and the death of a peer shows only as the end of the file.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,36 +23,36 @@
 
 namespace MLBridge {
 
-/// The compiler's half. Opens both FIFOs if a model side has them open too;
-/// nothing while they are missing, unserved, or used by another compiler.
-/// Anything there that is not a FIFO is an error.
+/// The compiler's side.
 class BarePipeClient {
 public:
   explicit BarePipeClient(std::string Name) : Name(std::move(Name)) {}
+  /// Opens both FIFOs. nullopt while they are missing, not opened by a model
+  /// side, or used by another compiler. System if one is another kind of file
+  /// or belongs to another user.
   Expected<std::optional<PipeEnds>> tryOpen();
 
 private:
   std::string Name;
-  /// Kept between attempts: a model side that opens NAME.in first waits for
-  /// this end.
+  /// Stays open between attempts: a model side that opens NAME.in first blocks
+  /// until it has a reader.
   posix::UniqueFD Read;
 };
 
-/// The model's half: a pair of FIFOs that waits for one compiler. A pair
-/// serves one session; then it is removed and a fresh one is made, so no byte
-/// of a dead session can reach the next.
+/// The model's side: a pair of FIFOs for one session. The next session gets a
+/// new pair, so that no byte of a dead session can reach it.
 class BarePipePair {
 public:
-  /// Makes NAME.in and NAME.out, mode 0600, in place of those that a dead
-  /// server left.
+  /// Creates NAME.in and NAME.out, mode 0600, replacing those of a dead server.
   static Expected<BarePipePair> create(const std::string &Name);
 
-  /// The ends, once a compiler has opened NAME.in. The names stay as long as
-  /// this pair, since it opens NAME.out next; the ends outlive both.
+  /// Returns the ends once a compiler has opened NAME.in; nullopt before. The
+  /// names exist as long as this object, since the compiler opens NAME.out
+  /// next; the ends may outlive it.
   std::optional<PipeEnds> tryAccept();
 
 private:
-  /// A FIFO that is removed with its owner, unless somebody replaced it.
+  /// Owns a FIFO and removes it, unless it has been replaced.
   class NamedFifo {
   public:
     static Expected<NamedFifo> make(std::string Path);
@@ -76,8 +75,8 @@ private:
   posix::UniqueFD Read;
 };
 
-/// Whether somebody has opened the other end of the FIFO \p ReadEnd for
-/// writing, or has left something in it. Not for those who ask often.
+/// Whether a process has opened the other end of the FIFO \p ReadEnd, or data
+/// is left in it. Slow: creates a pipe.
 bool hasWriter(int ReadEnd);
 
 } // namespace MLBridge

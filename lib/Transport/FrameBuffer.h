@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FrameBuffer: memory for one frame, aligned so that the tensors of a
-/// bitstream message are. It is shared, so that views of a message (NumPy
-/// arrays, say) stay readable when the buffer has been replaced by a larger
-/// one.
+/// FrameBuffer: memory for one frame, placed so that the tensors of a bitstream
+/// message are aligned. Its ownership can be shared, so that views of a message
+/// (such as NumPy arrays) stay readable after a larger buffer has replaced it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,20 +28,20 @@ namespace MLBridge {
 class FrameBuffer {
 public:
   static constexpr std::size_t Alignment = 64;
-  /// The length in front of a message.
+  /// The size of the length before a message.
   static constexpr std::size_t PrefixSize = MessagePlacement::Offset;
-  /// Bytes before data() that may be used too: for a frame's number, which
-  /// must not change where its message lies.
+  /// Usable bytes before data(), for a frame's number: it must not move the
+  /// message.
   static constexpr std::size_t LeadSize = 8;
 
-  /// Where the length lies, and PrefixSize behind it the message.
+  /// The address of the length; the message follows at PrefixSize bytes.
   std::byte *data() const { return Memory.get() + Alignment; }
-  /// Bytes for prefix and message; MessagePlacement::Padding more are there.
+  /// Bytes for prefix and message; MessagePlacement::Padding more follow.
   std::size_t capacity() const { return Capacity; }
   std::shared_ptr<const void> share() const { return Memory; }
 
-  /// Makes capacity() at least \p Size, and keeps the first \p Keep bytes and
-  /// the LeadSize bytes before data().
+  /// Makes capacity() at least \p Size. Preserves the first \p Keep bytes and
+  /// the LeadSize bytes before data(). System if memory runs out.
   Error grow(std::size_t Size, std::size_t Keep) {
     if (Size <= Capacity)
       return Error::success();

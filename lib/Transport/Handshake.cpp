@@ -1,4 +1,4 @@
-//===- Handshake.cpp - How two sides begin a session -----*- C++ -*-===//
+//===- Handshake.cpp - How two sides begin a session ----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -21,7 +21,7 @@ using namespace MLBridge;
 using posix::UniqueFD;
 
 static constexpr std::size_t MaxPacket = 4096;
-/// What a refusal may say, so that its packet is not too long.
+/// The limit on the text of a refusal, so that its packet is not too long.
 static constexpr std::size_t MaxRefusal = 2000;
 static constexpr std::size_t MaxDescriptors = 4;
 
@@ -34,7 +34,7 @@ static std::string jsonString(std::string_view Text) {
   for (char C : Text) {
     if (C == '"' || C == '\\')
       Out += '\\';
-    // Control characters have no business in a hello or a refusal.
+    // Neither a hello nor a refusal needs control characters.
     Out += static_cast<unsigned char>(C) < 0x20 ? ' ' : C;
   }
   return Out + '"';
@@ -70,8 +70,8 @@ std::string Terms::encode() const {
   return Out + "}";
 }
 
-/// Reads the fields of a flat JSON object through \p Field, which says whether
-/// a value is of the right type. Every packet has the field "mlbridge".
+/// Passes the fields of a flat JSON object to \p Field, which returns false for
+/// a value of the wrong type. Every packet must have the field "mlbridge".
 template <typename FieldFn>
 static Error parsePacket(std::string_view Text, FieldFn Field) {
   simdjson::dom::parser Parser;
@@ -89,7 +89,7 @@ static Error parsePacket(std::string_view Text, FieldFn Field) {
   std::vector<std::string_view> Seen;
   for (auto [Key, Value] : Object) {
     if (std::ranges::find(Seen, Key) != Seen.end())
-      return Wrong(Key, "is there twice");
+      return Wrong(Key, "appears twice");
     Seen.push_back(Key);
     if (!Field(Key, Value))
       return Wrong(Key, "has a wrong type or value");
@@ -133,7 +133,7 @@ Expected<Hello> Hello::decode(std::string_view Packet) {
   });
   if (E)
     return E;
-  // A compiler that speaks one version only says no other.
+  // A compiler that supports only one version omits "newest".
   H.Newest = std::max(H.Oldest, H.Newest);
   return H;
 }
@@ -185,7 +185,7 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
   Message.msg_iovlen = 1;
   Message.msg_control = Control;
   Message.msg_controllen = sizeof(Control);
-  // Here, so that there is memory for what the kernel hands out.
+  // Allocate before the kernel creates descriptors, which must not be lost.
   Into.Descriptors.clear();
   Into.Descriptors.reserve(MaxDescriptors);
   Into.HasLostDescriptors = false;
@@ -200,7 +200,7 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
       return PacketState::Ended;
     return Error::fromErrno(errno, "cannot receive a handshake packet");
   }
-  // Take the descriptors first: whatever the text is, they are ours to close.
+  // Take ownership of the descriptors before anything can fail.
   for (cmsghdr *Header = CMSG_FIRSTHDR(&Message); Header;
        Header = CMSG_NXTHDR(&Message, Header)) {
     if (Header->cmsg_level != SOL_SOCKET || Header->cmsg_type != SCM_RIGHTS)
@@ -219,8 +219,8 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
         ErrorCode::Malformed,
         "the peer at the socket sent a handshake packet of more than " +
             std::to_string(MaxPacket) + " bytes");
-  // The kernel says the same of a peer that sent more than fit here, and of a
-  // process that may open no more.
+  // MSG_CTRUNC means either that the peer sent too many descriptors or that
+  // this process cannot open more.
   const bool HasLost = (Message.msg_flags & MSG_CTRUNC) != 0;
   if (HasLost && Into.Descriptors.size() == MaxDescriptors)
     return Error(ErrorCode::Malformed,
@@ -233,13 +233,13 @@ Expected<PacketState> MLBridge::receivePacket(int Socket, Packet &Into) {
 }
 
 //===----------------------------------------------------------------------===//
-// The compiler's half
+// The compiler's side
 //===----------------------------------------------------------------------===//
 
-/// Waits for the packet that answers the hello; nothing where the server ends
-/// the connection instead.
+/// Waits for the reply to the hello; nullopt if the server closes the
+/// connection.
 static Expected<std::optional<Packet>>
-awaitAnswer(int Socket, const std::string &Peer, Deadline Until) {
+awaitReply(int Socket, const std::string &Peer, Deadline Until) {
   std::optional<Packet> Reply(std::in_place);
   for (;;) {
     pollfd FD{Socket, POLLIN, 0};
@@ -253,13 +253,13 @@ awaitAnswer(int Socket, const std::string &Peer, Deadline Until) {
       return Reply;
     if (Until.expired())
       return Error(ErrorCode::Timeout,
-                   Peer + " accepted the connection, but did not say hello "
-                          "before the deadline: is the model side stopped or "
-                          "busy?");
+                   Peer + " accepted the connection, but did not answer the "
+                          "handshake before the deadline: is the model side "
+                          "stopped or busy?");
   }
 }
 
-/// What is wrong with \p Theirs, which came with \p Reply.
+/// Checks \p Theirs, the terms in the packet \p Reply.
 static Error checkTerms(const Terms &Theirs, const Packet &Reply,
                         const std::string &Peer, const SessionKind &Kind) {
   if (!Theirs.Refusal.empty())
@@ -268,7 +268,7 @@ static Error checkTerms(const Terms &Theirs, const Packet &Reply,
   if (Theirs.Version < Kind.OldestVersion ||
       Theirs.Version > ProtocolVersions::Newest)
     return {ErrorCode::Unsupported,
-            Peer + " answered in version " + std::to_string(Theirs.Version) +
+            Peer + " chose version " + std::to_string(Theirs.Version) +
                 " of the protocol; expected " +
                 (Kind.OldestVersion == ProtocolVersions::Newest
                      ? std::string()
@@ -276,7 +276,7 @@ static Error checkTerms(const Terms &Theirs, const Packet &Reply,
                 std::to_string(ProtocolVersions::Newest)};
   if (Reply.HasLostDescriptors)
     return {ErrorCode::System,
-            "this process has no room for the descriptors of a session with " +
+            "this process cannot open the descriptors of a session with " +
                 Peer + ": too many open files (ulimit -n)"};
   if (Reply.Descriptors.size() != Kind.NumDescriptors)
     return {ErrorCode::Malformed, Peer + " sent " +
@@ -298,7 +298,7 @@ MLBridge::tryHandshake(const std::string &Name, const std::string &Peer,
   if (!posix::isTrustedPeer(Socket->get()))
     return Error(ErrorCode::System,
                  "another user listens at " + printable(Name) +
-                     ".sock, whose model is not asked; choose another name");
+                     ".sock and is not trusted; choose another name");
   Hello Ours;
   Ours.Oldest = Kind.OldestVersion;
   Ours.Transport = Kind.Transport;
@@ -306,10 +306,10 @@ MLBridge::tryHandshake(const std::string &Name, const std::string &Peer,
   Ours.AdviceType = Request.AdviceType;
   if (sendPacket(Socket->get(), Ours.encode(), {}))
     return std::optional<HandshakeResult>();
-  // One that only looks has found the peer, which needs a moment to answer.
-  constexpr std::chrono::milliseconds Moment(200);
-  Expected<std::optional<Packet>> Reply = awaitAnswer(
-      Socket->get(), Peer, Until.expired() ? Deadline::in(Moment) : Until);
+  // The peer is listening, so give it time to reply even if Until has passed.
+  constexpr std::chrono::milliseconds ReplyTime(200);
+  Expected<std::optional<Packet>> Reply = awaitReply(
+      Socket->get(), Peer, Until.expired() ? Deadline::in(ReplyTime) : Until);
   if (!Reply)
     return Reply.takeError();
   if (!*Reply)
@@ -323,14 +323,14 @@ MLBridge::tryHandshake(const std::string &Name, const std::string &Peer,
       std::move(*Socket), std::move((*Reply)->Descriptors), Theirs->Version});
 }
 
-void Backoff::pause(Deadline Until) {
+void Backoff::wait(Deadline Until) {
   int Left = Until.pollTimeout();
   int Wait = static_cast<int>(Next.count());
   ::poll(nullptr, 0, Left < 0 ? Wait : std::min(Left, Wait));
   Next = std::min(2 * Next, std::chrono::milliseconds(20));
 }
 
-/// How a peer is started that is missed at \p Peer.
+/// Explains how to start the peer that should listen at \p Peer.
 static std::string howToStart(PeerRole Role, const std::string &Peer) {
   switch (Role) {
   case PeerRole::Model:
@@ -348,8 +348,9 @@ static std::string howToStart(PeerRole Role, const std::string &Peer) {
   return {};
 }
 
-Error Backoff::noListenerAt(const std::string &Peer, const std::string &Found,
-                            Duration Waited, PeerRole Role) {
+Error MLBridge::noListenerError(const std::string &Peer,
+                                const std::string &Found, Duration Waited,
+                                PeerRole Role) {
   const char *Missing = Role == PeerRole::Model     ? "no model"
                         : Role == PeerRole::Trainer ? "no trainer"
                                                     : "no compiler";
@@ -359,11 +360,12 @@ Error Backoff::noListenerAt(const std::string &Peer, const std::string &Found,
                                   " or wait longer (connect=)"};
 }
 
-std::string Backoff::whyNoListenerAt(const std::string &Path) {
+std::string MLBridge::describeUnusedSocket(const std::string &Path) {
   if (!posix::isSocket(Path))
     return {};
   if (isOrphaned(Path))
     return "the process that listened at " + printable(Path) +
            " has ended, and a child that it forked still holds the socket";
-  return "the socket " + printable(Path) + " is there, but nobody listens";
+  return "the socket " + printable(Path) +
+         " exists, but no process listens at it";
 }

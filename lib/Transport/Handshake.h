@@ -1,4 +1,4 @@
-//===- Handshake.h - How two sides begin a session -----*- C++ -*-===//
+//===- Handshake.h - How two sides begin a session --------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The handshake at the Unix socket NAME.sock: one packet there (the hello),
-/// one back (the terms, with the session's descriptors attached). Since the
-/// ends of the pipes travel as descriptors, no session ever has a name in the
-/// file system, and nothing of one can be left behind or reach another. The
-/// bytes: docs/wire-format.md, section Handshake.
+/// The handshake at the Unix socket NAME.sock: the compiler sends one packet
+/// (the hello), the server replies with one (the terms, with the session's
+/// descriptors attached). Sessions therefore have no names in the file system,
+/// leave no files behind and cannot reach each other. docs/wire-format.md,
+/// section Handshake, specifies the packets.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,9 +31,9 @@
 
 namespace MLBridge {
 
-/// The versions of the protocol that this library speaks. In version 2 a frame
-/// on a pipe begins with its request's number, and the model's doorbell in
-/// shared memory is a pipe; version 1 is still understood for pipes.
+/// The versions of the protocol that this library supports. Since version 2,
+/// each frame on a pipe begins with its request's number, and the doorbell of a
+/// shared memory session is a pipe. Version 1 is still supported for pipes.
 struct ProtocolVersions {
   static constexpr int First = 1;
   static constexpr int NumberedFrames = 2;
@@ -41,32 +41,33 @@ struct ProtocolVersions {
   static constexpr int Newest = 2;
 };
 
-/// What the compiler says first.
+/// The compiler's packet, which begins the handshake.
 struct Hello {
-  /// The oldest version and the newest one that it speaks.
+  /// The oldest and the newest version that the compiler supports.
   int Oldest = ProtocolVersions::First;
   int Newest = ProtocolVersions::Newest;
   /// "pipe" or "shm".
   std::string Transport;
   std::string SerDes;
-  /// elementTypeName() of the first advice wanted, or empty.
+  /// elementTypeName() of the advice that the first request expects, or empty.
   std::string AdviceType;
 
   std::string encode() const;
   static Expected<Hello> decode(std::string_view Packet);
-  /// The version for a session with such a compiler: the newest that both
-  /// sides speak. An error in words where there is none.
+  /// Returns the newest version that both sides support; Unsupported if no
+  /// version matches.
   Expected<int> chooseVersion() const;
 };
 
-/// What a model that speaks version \p Ours of a protocol says to a compiler
-/// that speaks version \p Theirs.
+/// The refusal by a model that supports version \p Ours of a protocol of a
+/// compiler that supports version \p Theirs.
 std::string versionRefusal(int Ours, std::string_view Theirs);
 
-/// What the model side answers: a refusal in words, or success.
+/// The model side's packet: the terms of the session, or a refusal.
 struct Terms {
-  /// Which version the session uses.
+  /// The version that the session uses.
   int Version = ProtocolVersions::Newest;
+  /// Why the model side refuses the session; empty if it accepts.
   std::string Refusal;
 
   std::string encode() const;
@@ -77,54 +78,58 @@ struct Terms {
 struct Packet {
   std::string Text;
   std::vector<posix::UniqueFD> Descriptors;
-  /// Whether there were more that this process has no room for.
+  /// True if this process could not open all descriptors of the packet.
   bool HasLostDescriptors = false;
 };
 
-/// Sends \p Text with \p Descriptors attached. Never blocks, never raises
-/// SIGPIPE.
+/// Sends \p Text with \p Descriptors attached. Never blocks or raises SIGPIPE.
 Error sendPacket(int Socket, std::string_view Text,
                  Span<const int> Descriptors);
-/// Receives one packet, without waiting.
 enum class PacketState { None, Arrived, Ended };
+/// Receives one packet without blocking. Ended: the peer closed the connection.
 Expected<PacketState> receivePacket(int Socket, Packet &Into);
 
-/// A handshake that succeeded: the socket, and what the terms brought.
+/// The result of a successful handshake.
 struct HandshakeResult {
   posix::UniqueFD Socket;
   std::vector<posix::UniqueFD> Descriptors;
   int Version = ProtocolVersions::Newest;
 };
-/// Which session a compiler wants.
+/// The kind of session that a compiler requests.
 struct SessionKind {
   const char *Transport;
-  /// The oldest version of the protocol that serves.
+  /// The oldest version of the protocol that supports this kind.
   int OldestVersion;
   std::size_t NumDescriptors;
 };
-/// Meets the server at NAME.sock, which \p Peer calls by its spec, for a
-/// session of that \p Kind. None if nobody listens there, or no longer: it may
-/// come back. If \p Until has passed, a peer that listens is met all the same.
+/// Requests a session of \p Kind from the server at NAME.sock. \p Peer is the
+/// server's spec, for messages. nullopt if no server listens there or it closes
+/// the connection; it may start later. Connects to a listening server even if
+/// \p Until has passed.
 Expected<std::optional<HandshakeResult>>
 tryHandshake(const std::string &Name, const std::string &Peer,
              const SessionKind &Kind, const SessionRequest &Request,
              Deadline Until);
 
-/// Looks for the model side ever less often: it answers within a millisecond
-/// when it is up, and a compiler that waits for one to be started should not
-/// burn its core.
+/// Exponential backoff between attempts to connect, from 1 to 20 ms: a running
+/// model side answers within 1 ms, and waiting for one to start should not
+/// occupy a core.
 class Backoff {
 public:
-  void pause(Deadline Until);
-  /// That it was in vain, and what to do.
-  static Error noListenerAt(const std::string &Peer, const std::string &Found,
-                            Duration Waited, PeerRole Role);
-  /// What is wrong with the socket at \p Path; empty where there is none.
-  static std::string whyNoListenerAt(const std::string &Path);
+  /// Sleeps for the next interval, at most until \p Until.
+  void wait(Deadline Until);
 
 private:
   std::chrono::milliseconds Next{1};
 };
+
+/// The Timeout of a connect() that found no listener at \p Peer within \p
+/// Waited: says what was \p Found and how to start the peer.
+Error noListenerError(const std::string &Peer, const std::string &Found,
+                      Duration Waited, PeerRole Role);
+/// Explains why no process listens at the socket \p Path; empty if it is not a
+/// socket.
+std::string describeUnusedSocket(const std::string &Path);
 
 } // namespace MLBridge
 

@@ -1,4 +1,4 @@
-//===- MessageLimit.h - How long a message may be ---------------*- C++ -*-===//
+//===- MessageLimit.h - The limit on the size of messages -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// checkMessageSize(): the limit on messages that are sent, for all transports.
+/// checkMessageSize(): the limit on outgoing messages, for all transports.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,8 @@
 
 namespace MLBridge {
 
-/// Whether \p Size bytes may be sent to \p Peer.
+/// Checks that a message of \p Size bytes may be sent to \p Peer; otherwise an
+/// InvalidArgument.
 inline Error checkMessageSize(std::size_t Size, std::size_t MaxMessage,
                               const std::string &Peer) {
   if (Size <= MaxMessage)

@@ -13,7 +13,7 @@
 using namespace MLBridge;
 
 //===----------------------------------------------------------------------===//
-// The request
+// Requests
 //===----------------------------------------------------------------------===//
 
 Expected<ServerChannel::Progress> PipeChannel::advance() {
@@ -27,15 +27,15 @@ Expected<ServerChannel::Progress> PipeChannel::advance() {
 }
 
 //===----------------------------------------------------------------------===//
-// The answer
+// Replies
 //===----------------------------------------------------------------------===//
 
-Error PipeChannel::writeAnswer(Span<iovec> &Left) {
+Error PipeChannel::writeReply(Span<iovec> &Left) {
   Error E = writeSome(Left, &PipeWriter::write);
-  // A compiler that gives a request up closes its session, and may live on.
+  // A compiler that abandons a request closes its session but may keep running.
   if (E.code() == ErrorCode::PeerClosed)
     return {ErrorCode::PeerClosed,
-            Peer + " no longer waits for the answer: it ended, or its "
+            Peer + " no longer waits for the reply: it ended, or its "
                    "`timeout` passed"};
   return E;
 }
@@ -44,10 +44,10 @@ Error PipeChannel::commit(std::size_t Size, Duration Within) {
   if (Error E = frame(Size))
     return E;
   Span<iovec> Left = Gathered;
-  IsInsideAnswer = true;
-  if (Error E = writeAnswer(Left))
+  IsInsideReply = true;
+  if (Error E = writeReply(Left))
     return E;
-  IsInsideAnswer = false;
+  IsInsideReply = false;
   if (!Left.empty()) {
     Unsent = Left.front();
     UnsentWithin = Within;
@@ -61,11 +61,11 @@ Error PipeChannel::send(Span<const Span<const std::byte>> Pieces,
   if (Error E = gather(Pieces))
     return E;
   Span<iovec> Left = Gathered;
-  IsInsideAnswer = true;
-  if (Error E = writeAnswer(Left))
+  IsInsideReply = true;
+  if (Error E = writeReply(Left))
     return E;
   if (Left.empty()) {
-    IsInsideAnswer = false;
+    IsInsideReply = false;
     return Error::success();
   }
   std::size_t NumLeft = 0;
@@ -78,7 +78,7 @@ Error PipeChannel::send(Span<const Span<const std::byte>> Pieces,
     std::memcpy(Next, Piece.iov_base, Piece.iov_len);
     Next += Piece.iov_len;
   }
-  IsInsideAnswer = false;
+  IsInsideReply = false;
   Unsent = {Out.data(), NumLeft};
   UnsentWithin = Within;
   UnsentUntil = Deadline::in(Within);
@@ -88,30 +88,30 @@ Error PipeChannel::send(Span<const Span<const std::byte>> Pieces,
 Error PipeChannel::flush() {
   const std::size_t Before = Unsent.iov_len;
   Span<iovec> Left(&Unsent, 1);
-  if (Error E = writeAnswer(Left))
+  if (Error E = writeReply(Left))
     return E;
   if (Left.empty()) {
     Unsent = {};
     UnsentUntil = Deadline::never();
   } else if (Unsent.iov_len != Before) {
-    // Who takes some of it is there, however slow.
+    // The compiler is slow but still reading.
     UnsentUntil = Deadline::in(UnsentWithin);
   } else if (UnsentUntil.expired()) {
     return Error(ErrorCode::Timeout,
-                 Peer + " did not take its answer before the deadline");
+                 Peer + " did not read its reply before the deadline");
   }
   return Error::success();
 }
 
 //===----------------------------------------------------------------------===//
-// Sleep
+// Polling
 //===----------------------------------------------------------------------===//
 
 void PipeChannel::fillPoll(pollfd *FDs) const {
-  // What comes while an answer is not taken has to wait.
+  // Read no further request while a reply is unsent.
   FDs[0] = {isSending() ? -1 : Read.get(), POLLIN, 0};
   FDs[1] = {PeerProcess.get(), POLLIN, 0};
-  // Only a peer whose process is not known has to be watched here for its end.
+  // Watch this end for POLLERR only if the peer's process is unknown.
   FDs[2] = {PeerProcess && !isSending() ? -1 : Writer.get(),
             static_cast<short>(isSending() ? POLLOUT : 0), 0};
 }

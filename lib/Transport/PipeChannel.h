@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PipeChannel: what a server has of a session over pipes.
+/// PipeChannel: the model's end of a session over pipes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 
 namespace MLBridge {
 
-// The base that is not an interface is private: it is how, not what.
+// The private base is an implementation detail.
 // NOLINTNEXTLINE(misc-multiple-inheritance)
 class PipeChannel final : public ServerChannel, PipeFrames {
 public:
@@ -40,12 +40,12 @@ public:
   Error send(Span<const Span<const std::byte>> Pieces,
              Duration Within) override;
   bool isSending() const override { return Unsent.iov_len != 0; }
-  bool isInsideAnswer() const override { return IsInsideAnswer; }
+  bool isInsideReply() const override { return IsInsideReply; }
   Deadline unsentUntil() const override { return UnsentUntil; }
   Error flush() override;
 
-  /// The read end, the peer's process, and the write end, whose reader may
-  /// vanish or, when something is unsent, take it.
+  /// Watches the read end, the peer's process, and the write end: its reader
+  /// may disappear or make room for unsent bytes.
   void fillPoll(pollfd *FDs) const override;
   bool isReadable(const pollfd *FDs) const override {
     return FDs[0].revents != 0;
@@ -53,12 +53,12 @@ public:
   bool peerIsGone(const pollfd *FDs) const override;
 
 private:
-  /// writeSome() for an answer.
-  Error writeAnswer(Span<iovec> &Left);
+  /// writeSome() with an error that fits a reply.
+  Error writeReply(Span<iovec> &Left);
 
-  /// Whether a reply was sent in part and its rest is lost.
-  bool IsInsideAnswer = false;
-  /// What is left of a reply in Out, for flush().
+  /// Whether a reply was sent in part and the rest is lost.
+  bool IsInsideReply = false;
+  /// The unsent rest of a reply in Out, for flush().
   iovec Unsent{};
   Duration UnsentWithin{};
   Deadline UnsentUntil = Deadline::never();

@@ -14,7 +14,7 @@
 using namespace MLBridge;
 
 //===----------------------------------------------------------------------===//
-// Asking
+// Requests
 //===----------------------------------------------------------------------===//
 
 Error PipeClient::writeAll(WriteFunction Write, Deadline Until) {
@@ -36,8 +36,8 @@ Error PipeClient::checkSilence() const {
   if (::poll(&FD, 1, 0) <= 0 || !(FD.revents & POLLIN))
     return Error::success();
   return {ErrorCode::Malformed,
-          Peer + " has sent something that nobody asked for: a reply that "
-                 "came twice or too late?"};
+          Peer + " sent a message without a request: a duplicate or late "
+                 "reply?"};
 }
 
 Error PipeClient::sendRegion(std::size_t Size, Deadline Until) {
@@ -55,15 +55,15 @@ Error PipeClient::sendPieces(Span<const Span<const std::byte>> Pieces,
   return writeAll(&PipeWriter::write, Until);
 }
 
-Error PipeClient::lend(Span<const Span<const std::byte>> Pieces,
-                       Deadline Until) {
-  // Below, the system calls take longer than the copy.
-  constexpr std::size_t WorthLending = std::size_t(16) << 10;
+Error PipeClient::sendWithoutCopy(Span<const Span<const std::byte>> Pieces,
+                                  Deadline Until) {
+  // For smaller messages, the system calls take longer than the copy.
+  constexpr std::size_t MinSpliced = std::size_t(16) << 10;
   ++Request;
   if (Error E = gather(Pieces))
     return E;
   return writeAll(
-      Prefix[1] < WorthLending ? &PipeWriter::write : &PipeWriter::lend, Until);
+      Prefix[1] < MinSpliced ? &PipeWriter::write : &PipeWriter::splice, Until);
 }
 
 Error PipeClient::waitWritable(Deadline Until) {
@@ -73,36 +73,36 @@ Error PipeClient::waitWritable(Deadline Until) {
   int Ready = ::poll(FDs, 2, Until.pollTimeout());
   if (Ready < 0 && errno != EINTR)
     return Error::fromErrno(errno, "cannot wait for " + Peer);
-  // A full pipe whose reader is dead: POLLERR when its end is closed, else the
-  // process descriptor.
+  // If the reader of a full pipe dies, poll(2) reports POLLERR once its end is
+  // closed, or the process descriptor.
   if (Ready > 0)
     return FDs[0].revents & POLLOUT ? Error::success()
                                     : closed("while a message was sent to it");
-  // Also after a signal: signals may come faster than the deadline.
+  // Check after a signal, too: frequent signals must not defer the deadline.
   if (Until.expired())
     return Error(ErrorCode::Timeout,
-                 Peer + " did not take a message before the deadline");
+                 Peer + " did not read a message before the deadline");
   return Error::success();
 }
 
 //===----------------------------------------------------------------------===//
-// The answer
+// Replies
 //===----------------------------------------------------------------------===//
 
 Expected<Span<const std::byte>> PipeClient::receive(Deadline Until) {
-  Expected<bool> P = false;
-  auto Look = [&] {
-    P = readFrame(Content::Reply);
-    return !P || *P;
+  Expected<bool> IsComplete = false;
+  auto TryRead = [&] {
+    IsComplete = readFrame(Content::Reply);
+    return !IsComplete || *IsComplete;
   };
-  auto Probe = [&] { return hasInput() && Look(); };
+  auto Probe = [&] { return hasInput() && TryRead(); };
   bool Done = ReadWait.spin(Probe);
   while (!Done) {
     Expected<bool> Gone = waitReadable(Until);
     if (!Gone)
       return Gone.takeError();
-    // A process that is gone may have answered before.
-    Done = Look() || (!*Gone && ReadWait.spin(Probe));
+    // The peer may have answered before it ended.
+    Done = TryRead() || (!*Gone && ReadWait.spin(Probe));
     if (Done)
       break;
     if (*Gone)
@@ -111,15 +111,15 @@ Expected<Span<const std::byte>> PipeClient::receive(Deadline Until) {
       return Error(ErrorCode::Timeout,
                    Peer + " did not answer before the deadline");
   }
-  if (!P)
-    return P.takeError();
-  // A peer that replies has read the request.
-  Writer.noteReturn();
+  if (!IsComplete)
+    return IsComplete.takeError();
+  // A peer that replies has read the whole request.
+  Writer.noteAllRead();
   return received();
 }
 
 Expected<bool> PipeClient::waitReadable(Deadline Until) {
-  // A peer whose process is not known is watched by the pipe that it reads.
+  // If the peer's process is unknown, watch the pipe that it reads instead.
   pollfd FDs[3] = {{Read.get(), POLLIN, 0},
                    {PeerProcess.get(), POLLIN, 0},
                    {PeerProcess ? -1 : Writer.get(), 0, 0}};

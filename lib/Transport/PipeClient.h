@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PipeClient: asks, and waits for the answer.
+/// PipeClient: sends requests and waits for the replies.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,27 +26,29 @@ public:
   PipeClient(PipeEnds Ends, std::string Peer, std::size_t MaxMessage)
       : PipeFrames(std::move(Ends), std::move(Peer), MaxMessage) {}
 
-  /// Malformed if the peer has sent something before the next request, which
-  /// would be taken for the reply. Only frames without numbers need this.
+  /// Malformed if the peer has sent an unsolicited frame, which would be
+  /// mistaken for the next reply. Only frames without numbers need this check.
   Error checkSilence() const;
-  /// Room for a request.
+  /// Returns a region for a request.
   Expected<Span<std::byte>> acquire(std::size_t Size) { return region(Size); }
-  /// Sends \p Size bytes of the region that acquire() lent.
+  /// Sends the first \p Size bytes of the region that acquire() returned.
   Error sendRegion(std::size_t Size, Deadline Until);
   Error sendPieces(Span<const Span<const std::byte>> Pieces, Deadline Until);
-  /// The same for a message that is going to be answered: the pieces are used
-  /// until the answer is received or this object is destroyed.
-  Error lend(Span<const Span<const std::byte>> Pieces, Deadline Until);
+  /// The same without copying large messages: the pieces must stay valid until
+  /// the reply is received or this object is destroyed.
+  Error sendWithoutCopy(Span<const Span<const std::byte>> Pieces,
+                        Deadline Until);
   /// Waits for the reply to the last request.
   Expected<Span<const std::byte>> receive(Deadline Until);
-  /// Gives up what is lent and not read yet without taking it back: a forked
-  /// child must leave the pipe to its parent.
+  /// Leaves unread spliced pages in the pipe: in a forked child, the pipe
+  /// belongs to the parent.
   void disown() { Writer.disown(); }
 
 private:
   /// Writes all of Gathered.
   Error writeAll(WriteFunction Write, Deadline Until);
-  /// Sleeps until something happens; true when that is the peer's end.
+  /// Sleeps until the pipe is readable, the peer ends or \p Until passes.
+  /// Returns true if the peer has ended.
   Expected<bool> waitReadable(Deadline Until);
   Error waitWritable(Deadline Until);
 

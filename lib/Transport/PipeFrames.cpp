@@ -21,10 +21,10 @@
 using namespace MLBridge;
 
 static_assert(std::endian::native == std::endian::little,
-              "the wire is little-endian, and so far so are we");
+              "the wire format is little-endian");
 
-/// An announced length is believed up to this; beyond it, memory is taken only
-/// as bytes arrive, so that a lie costs the liar as much as us.
+/// Memory for a frame is allocated at once up to this size; beyond it, only as
+/// bytes arrive, so that a false length wastes no memory.
 static constexpr std::size_t TrustedSize = std::size_t(16) << 20;
 static constexpr std::size_t FirstBuffer = std::size_t(64) << 10;
 
@@ -68,7 +68,7 @@ Error PipeFrames::gather(Span<const Span<const std::byte>> Pieces) {
   return checkMessageSize(Prefix[1], MaxMessage, Peer);
 }
 
-/// What follows the first \p NumBytes of \p Pieces.
+/// Returns \p Pieces without the first \p NumBytes bytes.
 static Span<iovec> skip(Span<iovec> Pieces, std::size_t NumBytes) {
   while (!Pieces.empty() && NumBytes >= Pieces.front().iov_len) {
     NumBytes -= Pieces.front().iov_len;
@@ -119,13 +119,12 @@ std::uint64_t PipeFrames::numberRead() const {
 }
 
 Error PipeFrames::checkPrefix(Content What) {
-  // Before the length, which is none where a peer leaves out the number.
+  // Check the number first: if the peer omitted it, the length is wrong too.
   if (What == Content::Reply && IsNumbered && numberRead() != Request)
-    return Error(
-        ErrorCode::Malformed,
-        Peer + " answered request " + std::to_string(numberRead()) +
-            ", expected " + std::to_string(Request) +
-            ": a reply that came twice, or a frame without its number?");
+    return Error(ErrorCode::Malformed,
+                 Peer + " answered request " + std::to_string(numberRead()) +
+                     ", expected " + std::to_string(Request) +
+                     ": a duplicate reply, or a frame without its number?");
   std::uint64_t Announced;
   std::memcpy(&Announced, In.data(), sizeof(Announced));
   if (Announced > MaxMessage)
@@ -157,7 +156,8 @@ Expected<bool> PipeFrames::readFrame(Content What) {
       return Error::fromErrno(errno, "cannot read from " + Peer);
     }
     if (Got == 0) {
-      // A FIFO that nobody has opened for writing yet reads as ended, too.
+      // read(2) also returns 0 for a FIFO that no process has opened for
+      // writing yet.
       if (!hasInput())
         return false;
       if (Received == 0)
@@ -179,8 +179,8 @@ Expected<bool> PipeFrames::readFrame(Content What) {
     }
     if (Received == FrameSize) {
       Consumed = true;
-      // Parsers look at what is behind a message, whatever it is. With a value
-      // it is nothing to a valgrind that watches the compiler.
+      // Parsers read past the message. Initialize the padding, so that valgrind
+      // reports nothing.
       std::memset(Frame + FrameSize, 0, MessagePlacement::Padding);
       return true;
     }
@@ -189,7 +189,7 @@ Expected<bool> PipeFrames::readFrame(Content What) {
                    Peer + " sent " + std::to_string(Received - FrameSize) +
                        " bytes more than the " +
                        std::to_string(FrameSize - prefixSize()) +
-                       " it announced: the same message twice?");
+                       " it announced: a duplicate message?");
     if (FrameSize > Room) {
       std::size_t Wanted =
           std::min(FrameSize, std::max(TrustedSize, 2 * Received));

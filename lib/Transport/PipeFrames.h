@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PipeFrames: a pair of pipe ends that carries frames in both directions: the
-/// request's number where the handshake has agreed on numbers, an 8-byte
-/// length, the message. What the compiler's end (PipeClient) and the model's
-/// (PipeChannel) have in common.
+/// PipeFrames: frames over a pair of pipe ends, one for each direction. A frame
+/// is the request's number, if the handshake agreed on numbers, then an 8-byte
+/// length and the message. The common base of the compiler's end (PipeClient)
+/// and the model's (PipeChannel).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,18 +29,20 @@
 
 namespace MLBridge {
 
-/// Which pipes, and whose.
+/// The pipe ends of a session, and their peer.
 struct PipeEnds {
   posix::UniqueFD Read;
   posix::UniqueFD Write;
-  /// Readable when the peer is dead; none for a bare peer, who is not known.
+  /// Readable when the peer is dead; empty for a bare peer, whose process is
+  /// unknown.
   posix::UniqueFD PeerProcess;
-  /// Whether each frame begins with the number of its request, which the reply
-  /// repeats: a late or doubled reply cannot answer another request then.
+  /// Whether each frame begins with the number of its request. The reply
+  /// repeats the number, so a late or duplicate reply cannot answer another
+  /// request.
   bool IsNumbered = false;
 };
 
-/// Nothing here waits. After an error the pipes are of no more use.
+/// No function here blocks. After an error, the pipes must not be used again.
 class PipeFrames {
 protected:
   /// \p Peer names the other side in messages.
@@ -50,31 +52,32 @@ protected:
   /// \name Sending
   /// @{
 
-  /// Room for a message of \p Size bytes.
+  /// Returns a region for a message of \p Size bytes.
   Expected<Span<std::byte>> region(std::size_t Size);
-  /// The region's first \p Size bytes as a frame in Gathered.
+  /// Makes Gathered a frame of the region's first \p Size bytes.
   Error frame(std::size_t Size);
-  /// \p Pieces as a frame in Gathered.
+  /// Makes Gathered a frame of \p Pieces.
   Error gather(Span<const Span<const std::byte>> Pieces);
   using WriteFunction = ssize_t (PipeWriter::*)(Span<const iovec>);
-  /// Writes of \p Pieces what the pipe takes, and leaves the rest in it.
+  /// Writes as much of \p Pieces as the pipe accepts, and removes it from \p
+  /// Pieces.
   Error writeSome(Span<iovec> &Pieces, WriteFunction Write);
 
   /// @}
   /// \name Receiving
   /// @{
 
-  /// Whether the pipe has something, or has ended. Unlike a read of nothing,
-  /// this leaves the pipe's lock to the writer.
+  /// Whether the pipe has data or has ended. Unlike read(2), this does not take
+  /// the lock that the writer needs.
   bool hasInput() const;
   enum class Content { Request, Reply };
-  /// Reads what has arrived of the next frame, which is to be a \p What.
-  /// Whether all of it is there.
+  /// Reads the available part of the next frame, a \p What. Returns true when
+  /// the frame is complete.
   Expected<bool> readFrame(Content What);
-  /// The message of the frame that readFrame() has completed, and its number.
+  /// The message of the last complete frame, and its number.
   Span<const std::byte> received() const;
   std::uint64_t numberRead() const;
-  /// Whether a frame has begun to arrive and not ended.
+  /// Whether a frame has been received in part.
   bool isInsideFrame() const { return !Consumed && Received != 0; }
 
   /// @}
@@ -87,13 +90,13 @@ protected:
   const bool IsNumbered;
   std::string Peer;
   std::size_t MaxMessage;
-  /// The number of the last request, and so of its reply.
+  /// The number of the last request and of its reply.
   std::uint64_t Request = 0;
   FrameBuffer Out;
   FrameBuffer In;
-  /// A frame that lies in pieces: the prefix, and the message.
+  /// The pieces of a frame: the prefix and the message.
   std::vector<iovec> Gathered;
-  /// The number and the length that begin it.
+  /// The number and the length at the beginning of a frame.
   std::uint64_t Prefix[2] = {};
 
 private:
@@ -105,13 +108,14 @@ private:
   std::size_t prefixSize() const {
     return leadSize() + FrameBuffer::PrefixSize;
   }
-  /// What is wrong with the bytes that begin a frame, once they are there.
+  /// Checks the prefix of a frame and sets FrameSize.
   Error checkPrefix(Content What);
 
-  /// Bytes of the current frame that are in In, its prefix included.
+  /// Bytes of the current frame in In, including its prefix.
   std::size_t Received = 0;
-  /// The frame's size with its prefix; 0 until the prefix is there.
+  /// The frame's size including its prefix; 0 until the prefix has arrived.
   std::size_t FrameSize = 0;
+  /// Whether the next readFrame() begins a new frame.
   bool Consumed = true;
 };
 

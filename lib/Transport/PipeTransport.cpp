@@ -1,4 +1,4 @@
-//===- PipeTransport.cpp - The compiler's end of a pipe session -*- C++ -*-===//
+//===- PipeTransport.cpp - The compiler's end of a pipe session -----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -34,7 +34,7 @@ public:
     return Client.has_value() && !Fork.isForked();
   }
   void close() override {
-    // The parent's session goes on.
+    // The parent's session continues.
     if (Client && Fork.isForked())
       Client->disown();
     Client.reset();
@@ -58,9 +58,9 @@ public:
       return notConnected();
     if (Error E = Client->checkSilence())
       return E;
-    // A foreign peer may answer before it has read all of the request.
+    // A foreign peer may reply before it has read the whole request.
     return IsBare ? Client->sendPieces(Pieces, Until)
-                  : Client->lend(Pieces, Until);
+                  : Client->sendWithoutCopy(Pieces, Until);
   }
   Expected<Span<const std::byte>> receive(Deadline Until) override {
     if (!Client)
@@ -76,14 +76,14 @@ private:
   SessionTerms begin(PipeEnds Ends, bool Bare);
   Expected<std::optional<PipeEnds>> tryHandshake(const SessionRequest &Request,
                                                  Deadline Until);
-  Error nobodyThere(PeerRole Role) const;
+  Error noListener(PeerRole Role) const;
 
   std::string Name;
-  /// For messages.
+  /// The spec, for messages.
   std::string Peer;
   TransportOptions Options;
   std::optional<PipeClient> Client;
-  /// Made by the process that has met the peer.
+  /// Owned by the process that connected.
   ForkDetector Fork;
   bool IsBare = false;
 };
@@ -94,30 +94,28 @@ Expected<SessionTerms> PipeTransport::connect(const SessionRequest &Request,
                                               Deadline Until) {
   close();
   BarePipeClient Bare(Name);
-  for (Backoff Out;; Out.pause(Until)) {
-    Expected<std::optional<PipeEnds>> HandshakeResult =
-        tryHandshake(Request, Until);
-    if (!HandshakeResult)
-      return HandshakeResult.takeError();
-    if (*HandshakeResult)
-      return begin(std::move(**HandshakeResult), /*Bare=*/false);
+  for (Backoff Interval;; Interval.wait(Until)) {
+    Expected<std::optional<PipeEnds>> Ends = tryHandshake(Request, Until);
+    if (!Ends)
+      return Ends.takeError();
+    if (*Ends)
+      return begin(std::move(**Ends), /*Bare=*/false);
 
     Expected<std::optional<PipeEnds>> Opened = Bare.tryOpen();
     if (!Opened)
       return Opened.takeError();
-    // The child of a dead server holds its FIFOs too, and answers nobody.
+    // The child of a dead server also holds the FIFOs, but never answers.
     if (*Opened && !isOrphaned(Name + ".sock")) {
-      // A server of ours makes its socket first and its FIFOs then: if it has
-      // started between our two looks, it is there to be met now.
-      HandshakeResult = tryHandshake(Request, Until);
-      if (!HandshakeResult)
-        return HandshakeResult.takeError();
-      return *HandshakeResult
-                 ? begin(std::move(**HandshakeResult), /*Bare=*/false)
-                 : begin(std::move(**Opened), /*Bare=*/true);
+      // A server of this library creates its socket before its FIFOs. If it
+      // started between the two checks, the handshake succeeds now.
+      Ends = tryHandshake(Request, Until);
+      if (!Ends)
+        return Ends.takeError();
+      return *Ends ? begin(std::move(**Ends), /*Bare=*/false)
+                   : begin(std::move(**Opened), /*Bare=*/true);
     }
     if (Until.expired())
-      return nobodyThere(Request.Peer);
+      return noListener(Request.Peer);
   }
 }
 
@@ -130,7 +128,8 @@ SessionTerms PipeTransport::begin(PipeEnds Ends, bool Bare) {
   return Terms;
 }
 
-/// The ends of a session with the server at NAME.sock, if there is one.
+/// Requests a session from the server at NAME.sock; nullopt if no server
+/// listens there.
 Expected<std::optional<PipeEnds>>
 PipeTransport::tryHandshake(const SessionRequest &Request, Deadline Until) {
   static constexpr SessionKind Kind{"pipe", ProtocolVersions::First,
@@ -157,16 +156,16 @@ PipeTransport::tryHandshake(const SessionRequest &Request, Deadline Until) {
                /*IsNumbered=*/Version >= ProtocolVersions::NumberedFrames});
 }
 
-Error PipeTransport::nobodyThere(PeerRole Role) const {
-  std::string Found = Backoff::whyNoListenerAt(Name + ".sock");
+Error PipeTransport::noListener(PeerRole Role) const {
+  std::string Found = describeUnusedSocket(Name + ".sock");
   if (Found.empty())
     Found = posix::isFifo(Name + ".in")
                 ? "the FIFO " + printable(Name) +
-                      ".in is there, but nobody serves it, or "
-                      "another compiler uses it"
-                : "there is neither " + printable(Name) + ".sock nor " +
-                      printable(Name) + ".in";
-  return Backoff::noListenerAt(Peer, Found, Options.ConnectTimeout, Role);
+                      ".in exists, but no server has opened it, or another "
+                      "compiler uses it"
+                : "neither " + printable(Name) + ".sock nor " +
+                      printable(Name) + ".in exists";
+  return noListenerError(Peer, Found, Options.ConnectTimeout, Role);
 }
 
 std::unique_ptr<Transport>

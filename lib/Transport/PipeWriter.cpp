@@ -1,4 +1,4 @@
-//===- PipeWriter.cpp - Bytes into a pipe -----------------------*- C++ -*-===//
+//===- PipeWriter.cpp - Bytes into a pipe ---------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -22,13 +22,14 @@
 using namespace MLBridge;
 using posix::UniqueFD;
 
-/// Calls \p Write with SIGPIPE blocked, and takes the signal if it came.
+/// Calls \p Write with SIGPIPE blocked, and consumes the signal if it was
+/// raised.
 template <typename F> ssize_t PipeWriter::withoutSignal(F Write) {
   sigset_t Sigpipe, Before, Pending;
   sigemptyset(&Sigpipe);
   sigaddset(&Sigpipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &Sigpipe, &Before);
-  // One that the host has blocked itself may have been waiting for it.
+  // A SIGPIPE that the host itself has blocked must stay pending.
   bool WasPending = false;
   if (sigismember(&Before, SIGPIPE) == 1) {
     sigpending(&Pending);
@@ -48,26 +49,26 @@ template <typename F> ssize_t PipeWriter::withoutSignal(F Write) {
 
 ssize_t PipeWriter::write(Span<const iovec> Pieces) {
   const int Count = static_cast<int>(Pieces.size());
-  if (KernelHelps) {
+  if (HasNoSignalFlag) {
     ssize_t Written =
         ::pwritev2(End.get(), Pieces.data(), Count, -1, RWF_NOSIGNAL);
     if (Written >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
       return Written;
-    KernelHelps = false;
+    HasNoSignalFlag = false;
   }
   return withoutSignal(
       [&] { return ::writev(End.get(), Pieces.data(), Count); });
 }
 
-ssize_t PipeWriter::lend(Span<const iovec> Pieces) {
-  // What could not be taken back is not lent.
-  if (State == Lending::Untried) {
-    State = openReadEnd() ? Lending::Works : Lending::Fails;
+ssize_t PipeWriter::splice(Span<const iovec> Pieces) {
+  // Splice only if takeBack() will work.
+  if (State == Splicing::Untried) {
+    State = openReadEnd() ? Splicing::Works : Splicing::Fails;
     Reserve = UniqueFD(::open("/proc/self/fd", O_PATH | O_CLOEXEC));
   }
   if (!Reserve)
-    State = Lending::Fails;
-  if (State == Lending::Fails)
+    State = Splicing::Fails;
+  if (State == Splicing::Fails)
     return write(Pieces);
 
   ssize_t Written = withoutSignal([&] {
@@ -75,12 +76,12 @@ ssize_t PipeWriter::lend(Span<const iovec> Pieces) {
                       SPLICE_F_NONBLOCK);
   });
   if (Written > 0)
-    IsLent = true;
+    HasSpliced = true;
   if (Written >= 0 || errno == EAGAIN || errno == EINTR || errno == EPIPE)
     return Written;
-  // A sandbox may forbid it, and some memory, such as a device's, has no pages
-  // to lend.
-  State = Lending::Fails;
+  // A sandbox may forbid vmsplice(2), and some memory, such as a device's, has
+  // no pages to splice.
+  State = Splicing::Fails;
   return write(Pieces);
 }
 
@@ -90,7 +91,7 @@ UniqueFD PipeWriter::openReadEnd() const {
 }
 
 void PipeWriter::takeBack() {
-  if (!std::exchange(IsLent, false))
+  if (!std::exchange(HasSpliced, false))
     return;
   Reserve.reset();
   UniqueFD Read = openReadEnd();

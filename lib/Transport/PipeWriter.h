@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PipeWriter: writes to a pipe without ever raising SIGPIPE in the host, whose
-/// signal dispositions are not ours to change, and can do so without copying.
+/// PipeWriter: writes to a pipe, optionally without copying. It never raises
+/// SIGPIPE in the host and does not change the host's signal handling.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,12 +24,12 @@ namespace MLBridge {
 
 /// The write end of a pipe.
 ///
-/// write() copies into pages of the kernel's, and the reader copies out of
-/// them. lend() puts the pages of \p Pieces themselves into the pipe, so that
-/// the reader's is the only copy: half of the work on one core and, since the
-/// kernel's pages need not wander between them, less than half on two. In
-/// return the bytes are not sent until they are read: they must stay as they
-/// are until the reader has shown that it has them all, or until takeBack().
+/// write() copies the bytes to kernel pages, from which the reader copies them
+/// again. splice() puts the caller's pages into the pipe, so that only the
+/// reader copies: half of the work on one core, and less than half on two,
+/// since no kernel pages move between their caches. In return, the bytes must
+/// not change until the reader has read them all (noteAllRead()) or until
+/// takeBack().
 class PipeWriter {
 public:
   explicit PipeWriter(posix::UniqueFD End) : End(std::move(End)) {}
@@ -39,32 +39,32 @@ public:
 
   int get() const { return End.get(); }
 
-  /// As writev(2).
+  /// Like writev(2).
   ssize_t write(Span<const iovec> Pieces);
-  /// The same by lending; by writing where that cannot be done.
-  ssize_t lend(Span<const iovec> Pieces);
-  /// The reader has read all that was lent.
-  void noteReturn() { IsLent = false; }
-  /// Takes what is lent and not read yet out of the pipe, which is of no use
-  /// any more.
+  /// Like vmsplice(2); calls write() if splicing is not possible.
+  ssize_t splice(Span<const iovec> Pieces);
+  /// Says that the reader has read all spliced pages.
+  void noteAllRead() { HasSpliced = false; }
+  /// Removes unread spliced pages from the pipe, which must not be used after
+  /// that.
   void takeBack();
-  /// Leaves what is lent in the pipe.
-  void disown() { IsLent = false; }
+  /// Leaves unread spliced pages in the pipe.
+  void disown() { HasSpliced = false; }
 
 private:
   template <typename F> static ssize_t withoutSignal(F Write);
   posix::UniqueFD openReadEnd() const;
 
   posix::UniqueFD End;
-  /// Keeps a descriptor free for takeBack(), which must not fail because the
-  /// host has run out of them.
+  /// Reserves a descriptor for takeBack(), which must not fail if the host has
+  /// run out of descriptors.
   posix::UniqueFD Reserve;
-  /// Since Linux 6.18 the kernel can write without a signal; before, the
-  /// signal is blocked around the write.
-  bool KernelHelps = true;
-  enum class Lending : std::uint8_t { Untried, Works, Fails };
-  Lending State = Lending::Untried;
-  bool IsLent = false;
+  /// Whether the kernel supports RWF_NOSIGNAL (Linux 6.18). Otherwise SIGPIPE
+  /// is blocked around each write.
+  bool HasNoSignalFlag = true;
+  enum class Splicing : std::uint8_t { Untried, Works, Fails };
+  Splicing State = Splicing::Untried;
+  bool HasSpliced = false;
 };
 
 } // namespace MLBridge

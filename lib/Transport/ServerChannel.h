@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ServerChannel: what a server needs of a session's transport. Unlike the
-/// compiler's end, it never waits for a message by itself: a server waits for
-/// all of its sessions at once.
+/// ServerChannel: the model's end of a session's transport. Unlike the
+/// compiler's end, it never waits for a message: a server waits for all of its
+/// sessions at once.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,67 +26,68 @@
 
 namespace MLBridge {
 
-/// Nothing here waits. After an error the channel is broken: destroy it.
+/// No function here blocks. After an error, only destroy the channel.
 class ServerChannel {
 public:
   virtual ~ServerChannel();
 
-  /// \name The request
+  /// \name Requests
   /// @{
 
-  /// Whether advance() has something to take. Cheap, for those who ask often.
+  /// Whether advance() has data to take. Cheap enough for spinning.
   virtual bool isReadable() const = 0;
   enum class Progress { Incomplete, Complete };
-  /// Takes what has arrived. After Complete, message() is the message, and the
-  /// next call begins the next one.
+  /// Takes the available data. After Complete, message() is the message, and
+  /// the next call begins the next one.
   virtual Expected<Progress> advance() = 0;
   virtual Span<const std::byte> message() const = 0;
-  /// Whether message() lies in memory that the peer can write to; and what
-  /// acquire() returns, in memory that keeps what was written there.
+  /// True if the peer can write to the memory of message(), and the memory that
+  /// acquire() returns keeps its contents.
   virtual bool isShared() const { return false; }
-  /// Keeps the memory of message() alive for those who hold views of it.
+  /// An owner of the memory of message(), to keep views of it alive.
   virtual std::shared_ptr<const void> memory() const = 0;
-  /// Whether a message has begun to arrive and not ended.
+  /// Whether a message has been received in part.
   virtual bool isInsideMessage() const = 0;
 
   /// @}
-  /// \name The answer
+  /// \name Replies
   /// @{
 
-  /// Room for it.
+  /// Returns a region for a reply of up to \p Size bytes.
   virtual Expected<Span<std::byte>> acquire(std::size_t Size) = 0;
-  /// Sends \p Size bytes of it. What the compiler does not take at once is
-  /// kept for flush() to send; it has to take more of it \p Within that time,
-  /// again and again.
+  /// Sends \p Size bytes of the region. Keeps what the compiler does not read
+  /// at once for flush(). Each time \p Within passes, the compiler must have
+  /// read more of it.
   virtual Error commit(std::size_t Size, Duration Within) = 0;
-  /// Sends one that lies in pieces, which are not used after the call. Unless
-  /// overridden, this copies them to the region.
+  /// Sends the concatenation of \p Pieces, which are not used after the call.
+  /// The default copies them to a region.
   virtual Error send(Span<const Span<const std::byte>> Pieces, Duration Within);
-  /// Whether an answer was sent in part and its rest is lost: no other may
-  /// follow it.
-  virtual bool isInsideAnswer() const { return false; }
-  /// Whether something is kept: then flush() has to be called as often as
-  /// poll(2) wakes, and when unsentUntil() has passed.
+  /// Whether a reply was sent in part and the rest is lost. Then no other reply
+  /// can follow.
+  virtual bool isInsideReply() const { return false; }
+  /// Whether part of a reply is unsent. Then flush() must be called when
+  /// poll(2) reports the channel, and when unsentUntil() has passed.
   virtual bool isSending() const { return false; }
   virtual Deadline unsentUntil() const { return Deadline::never(); }
+  /// Sends more of the reply. Timeout if the compiler has stopped reading.
   virtual Error flush() { return Error::success(); }
 
   /// @}
-  /// \name Sleep
+  /// \name Polling
   /// @{
 
-  /// What poll(2) should watch while nothing happens.
+  /// The descriptors that poll(2) should watch.
   static constexpr std::size_t NumPollFDs = 3;
   virtual void fillPoll(pollfd *FDs) const = 0;
-  /// Asks the peer to ring, so that poll(2) returns. False when there is no
-  /// need to sleep: something is there.
+  /// Asks the peer to ring the doorbell, so that poll(2) returns. False if the
+  /// channel already has data.
   virtual bool prepareToSleep() { return true; }
-  /// Undoes it, after poll(2).
+  /// Undoes prepareToSleep(), after poll(2).
   virtual void wakeUp(const pollfd *) {}
-  /// As isReadable(), after poll(2).
+  /// Like isReadable(), after poll(2).
   virtual bool isReadable(const pollfd *FDs) const = 0;
-  /// Whether the peer is gone for good, as far as poll could tell; what it
-  /// sent before may still be there.
+  /// Whether poll(2) reported the end of the peer. Data that it sent before may
+  /// still be available.
   virtual bool peerIsGone(const pollfd *FDs) const = 0;
 
   /// @}

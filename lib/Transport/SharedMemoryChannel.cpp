@@ -18,7 +18,7 @@
 using namespace MLBridge;
 using posix::UniqueFD;
 
-/// Memory is taken page by page as it is written to, so room costs nothing.
+/// The kernel allocates pages on first write, so unused capacity is free.
 static constexpr std::size_t FirstRegion = std::size_t(1) << 20;
 
 //===----------------------------------------------------------------------===//
@@ -35,7 +35,7 @@ Expected<Span<std::byte>> RegionWriter::acquire(std::size_t Size, int Socket,
     const int Memory = Larger->descriptor();
     if (Error E = sendPacket(Socket, Terms().encode(), {&Memory, 1}))
       return Error(ErrorCode::PeerClosed,
-                   Reader + " did not take a larger memory: " + E.message());
+                   Reader + " did not accept a larger region: " + E.message());
     Region = std::move(*Larger);
   }
   return Span<std::byte>(Region.message(), Region.capacity());
@@ -46,12 +46,12 @@ Expected<bool> RegionWriter::post(std::size_t Size, std::uint32_t Sequence,
   if (Error E = checkMessageSize(Size, MaxMessage, Reader))
     return E;
   bool Sleeps = Region.post(Size, Sequence);
-  if (!Region.isSameAs(Seen)) {
-    Sleeps = Seen.post(SharedRegion::Moved, Sequence);
-    // Woken there, the reader waits for the next one here.
+  if (!Region.isSameAs(LastPosted)) {
+    Sleeps = LastPosted.post(SharedRegion::Moved, Sequence);
+    // A sleeping reader sleeps in the old region; after this, in the new one.
     if (Sleeps)
-      Seen.wake();
-    Seen = Region;
+      LastPosted.wake();
+    LastPosted = Region;
   }
   return Sleeps;
 }
@@ -60,7 +60,8 @@ Error RegionReader::take(std::uint32_t Sequence, int Socket,
                          const std::string &Writer) {
   std::uint64_t Length = Region.length();
   if (Length == SharedRegion::Moved) {
-    // The last of them, where the writer has changed its mind.
+    // If there are several packets, the last one counts: the writer may have
+    // enlarged the region repeatedly.
     Packet Moved;
     constexpr int MaxPackets = 16;
     for (int I = 0; I < MaxPackets; ++I) {
@@ -72,25 +73,24 @@ Error RegionReader::take(std::uint32_t Sequence, int Socket,
     }
     if (Moved.HasLostDescriptors)
       return Error(ErrorCode::System,
-                   "this process has no room for the descriptor of a larger "
-                   "memory of " +
+                   "this process cannot open the descriptor of a larger region "
+                   "of " +
                        Writer + ": too many open files (ulimit -n)");
     if (Moved.Descriptors.size() != 1)
       return Error(ErrorCode::Malformed,
                    Writer +
-                       " said that its message is in another memory, and "
-                       "sent " +
-                       std::to_string(Moved.Descriptors.size()) +
-                       " descriptors of one");
+                       " announced a larger region: expected 1 descriptor, "
+                       "found " +
+                       std::to_string(Moved.Descriptors.size()));
     Expected<SharedRegion> Larger =
         SharedRegion::open(std::move(Moved.Descriptors.front()), Writer);
     if (!Larger)
       return Larger.takeError();
-    // Else the next message there could not be told from this one.
+    // Otherwise the next message there would look like this one.
     if (Larger->sequence() != Sequence)
       return Error(ErrorCode::Malformed,
                    Writer + " moved message " + std::to_string(Sequence) +
-                       " to a larger memory whose number is " +
+                       " to a larger region whose number is " +
                        std::to_string(Larger->sequence()));
     Region = std::move(*Larger);
     Length = Region.length();
@@ -98,7 +98,7 @@ Error RegionReader::take(std::uint32_t Sequence, int Socket,
   if (Length > MaxMessage || Length > Region.capacity())
     return Error(ErrorCode::Malformed,
                  Writer + " announced a message of " + std::to_string(Length) +
-                     " bytes; its memory has room for " +
+                     " bytes; its region has room for " +
                      std::to_string(Region.capacity()) + ", and the limit is " +
                      std::to_string(MaxMessage) + " (max-message)");
   Size = Length;
@@ -127,16 +127,16 @@ Expected<SharedMemoryEnds> SharedMemoryEnds::create() {
 
 Expected<ServerChannel::Progress> SharedMemoryChannel::advance() {
   const std::uint32_t Sequence = Requests.region().sequence();
-  if (Sequence == Asked)
+  if (Sequence == LastRequest)
     return Progress::Incomplete;
-  Asked = Sequence;
+  LastRequest = Sequence;
   if (Error E = Requests.take(Sequence, Socket.get(), Peer))
     return E;
   return Progress::Complete;
 }
 
 Error SharedMemoryChannel::commit(std::size_t Size, Duration) {
-  Expected<bool> Sleeps = Replies.post(Size, Asked, Peer);
+  Expected<bool> Sleeps = Replies.post(Size, LastRequest, Peer);
   if (Sleeps && *Sleeps)
     Replies.wake();
   return Sleeps.takeError();
@@ -145,8 +145,8 @@ Error SharedMemoryChannel::commit(std::size_t Size, Duration) {
 void SharedMemoryChannel::fillPoll(pollfd *FDs) const {
   FDs[0] = {Doorbell.get(), POLLIN, 0};
   FDs[1] = {PeerProcess.get(), POLLIN, 0};
-  // Its end shows without being asked for; what it brings is taken when a
-  // message says so.
+  // poll(2) always reports a closed socket. Packets are read only when a
+  // message announces them.
   FDs[2] = {Socket.get(), 0, 0};
 }
 

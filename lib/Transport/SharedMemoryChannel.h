@@ -7,15 +7,17 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A session over shared memory: two regions, one a direction, each written by
-/// one side and read in place by the other. The socket at which the two met
-/// stays open: a message that outgrows its region moves to a larger one, whose
-/// descriptor travels through it, and its end is the session's.
+/// A session over shared memory: two regions, one per direction, each written
+/// by one side and read in place by the other. The socket of the handshake
+/// stays open: a message that does not fit its region moves to a larger one,
+/// whose descriptor is sent through the socket, and closing the socket ends the
+/// session.
 ///
-/// The compiler waits for one reply and sleeps on the reply's futex. The model
+/// The compiler waits for one reply and sleeps on the region's futex. The model
 /// waits for all of its compilers at once, in poll(2), so a compiler that finds
-/// it asleep writes to a pipe, the doorbell. Not to an eventfd: its flags are
-/// those of both sides, so that a model could make the compiler's write block.
+/// the model asleep writes to a pipe, the doorbell. An eventfd would not do:
+/// both sides share its flags, so the model could make the compiler's write
+/// block.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,30 +34,30 @@
 
 namespace MLBridge {
 
-/// The side that writes a region.
+/// The writer's view of a region.
 class RegionWriter {
 public:
   RegionWriter(SharedRegion Region, std::size_t MaxMessage)
       : Region(std::move(Region)), MaxMessage(MaxMessage) {}
 
-  /// Room for \p Size bytes; where there is none, in a new region, which
-  /// \p Socket takes to the reader.
+  /// Returns memory for \p Size bytes. If the region is too small, creates a
+  /// new one and sends it to \p Reader through \p Socket.
   Expected<Span<std::byte>> acquire(std::size_t Size, int Socket,
                                     const std::string &Reader);
-  /// Publishes \p Size bytes. True when the reader sleeps.
+  /// Publishes \p Size bytes. Returns true if the reader sleeps.
   Expected<bool> post(std::size_t Size, std::uint32_t Sequence,
                       const std::string &Reader);
   /// Wakes a reader that sleeps on the futex.
-  void wake() { Seen.wake(); }
+  void wake() { LastPosted.wake(); }
 
 private:
   SharedRegion Region;
-  /// Where the reader waits: the region of the last message.
-  SharedRegion Seen = Region;
+  /// The region of the last message, where the reader waits.
+  SharedRegion LastPosted = Region;
   std::size_t MaxMessage;
 };
 
-/// The side that reads it.
+/// The reader's view of a region.
 class RegionReader {
 public:
   RegionReader(SharedRegion Region, std::size_t MaxMessage)
@@ -63,10 +65,11 @@ public:
 
   SharedRegion &region() { return Region; }
   const SharedRegion &region() const { return Region; }
-  /// Takes the message with that number, which region() announces, and follows
-  /// it if it moved.
+  /// Takes the message with number \p Sequence, which region() has announced.
+  /// Switches to a new region if the message has moved there. Errors:
+  /// Malformed; System if this process cannot open the new region's descriptor.
   Error take(std::uint32_t Sequence, int Socket, const std::string &Writer);
-  /// What take() took.
+  /// The message of the last take().
   Span<const std::byte> message() const { return {Region.message(), Size}; }
 
 private:
@@ -75,17 +78,16 @@ private:
   std::size_t Size = 0;
 };
 
-/// What a session over shared memory is made of.
+/// The resources of a session over shared memory.
 struct SharedMemoryEnds {
   SharedRegion Requests;
   SharedRegion Replies;
-  /// The compiler gets the end to write to, and reopens it.
+  /// The compiler receives the write end, and reopens it.
   posix::Pipe Doorbell;
   posix::UniqueFD Socket;
   posix::UniqueFD PeerProcess;
 
-  /// What the model's side makes for a new session: the memories and the
-  /// doorbell.
+  /// Creates the regions and the doorbell of a new session, on the model side.
   static Expected<SharedMemoryEnds> create();
 };
 
@@ -101,7 +103,7 @@ public:
         PeerProcess(std::move(Ends.PeerProcess)), Peer(std::move(Peer)) {}
 
   bool isReadable() const override {
-    return Requests.region().sequence() != Asked;
+    return Requests.region().sequence() != LastRequest;
   }
   Expected<Progress> advance() override;
   Span<const std::byte> message() const override { return Requests.message(); }
@@ -125,13 +127,13 @@ public:
 private:
   RegionReader Requests;
   RegionWriter Replies;
-  /// The end to read from.
+  /// The read end.
   posix::UniqueFD Doorbell;
   posix::UniqueFD Socket;
   posix::UniqueFD PeerProcess;
   std::string Peer;
-  /// The number of the last request, and so of its answer.
-  std::uint32_t Asked = 0;
+  /// The number of the last request and of its reply.
+  std::uint32_t LastRequest = 0;
 };
 
 } // namespace MLBridge

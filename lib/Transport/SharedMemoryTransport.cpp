@@ -1,4 +1,4 @@
-//===- SharedMemoryTransport.cpp - The compiler's end ---------------------===//
+//===- SharedMemoryTransport.cpp - Shared memory, compiler's end ----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -23,20 +23,20 @@
 using namespace MLBridge;
 using posix::UniqueFD;
 
-/// How long the peer's death may go unnoticed by who sleeps on a futex, which
-/// cannot wait for a descriptor at the same time.
-static constexpr std::chrono::milliseconds Slice(20);
+/// How often a thread that sleeps on the futex checks whether the peer has
+/// died: it cannot wait for a descriptor at the same time.
+static constexpr std::chrono::milliseconds CheckInterval(20);
 
 namespace {
 
-/// Wakes a model that sleeps in poll(2). Nothing that the model does to its end
-/// makes ring() block or raise SIGPIPE.
+/// Wakes a model that sleeps in poll(2). The model cannot make ring() block or
+/// raise SIGPIPE.
 class Doorbell {
 public:
   static Expected<Doorbell> open(const UniqueFD &Received,
                                  const std::string &Peer);
   void ring() {
-    // A full pipe has been rung often enough.
+    // If the pipe is full, the doorbell has already rung.
     const std::byte Ring{1};
     (void)!::write(Write.get(), &Ring, sizeof(Ring));
   }
@@ -46,11 +46,11 @@ private:
       : Write(std::move(Write)), Read(std::move(Read)) {}
 
   UniqueFD Write;
-  /// Never read: it is there so that the pipe always has a reader.
+  /// Never read from: it ensures that the pipe always has a reader.
   UniqueFD Read;
 };
 
-/// Everything that ends with the session.
+/// The resources of one session.
 struct Session {
   RegionWriter Requests;
   RegionReader Replies;
@@ -58,7 +58,7 @@ struct Session {
   UniqueFD Socket;
   UniqueFD PeerProcess;
   /// The number of the last request.
-  std::uint32_t Asked = 0;
+  std::uint32_t LastRequest = 0;
 };
 
 class SharedMemoryTransport final : public Transport {
@@ -89,11 +89,11 @@ private:
   bool peerIsGone() const;
 
   std::string Name;
-  /// For messages, and made once: it is handed on with every request.
+  /// The spec, for messages. Built once: every request uses it.
   std::string Peer;
   TransportOptions Options;
   std::optional<Session> Open;
-  /// Tells a forked child that the session is its parent's.
+  /// Detects a forked child: the session belongs to the parent.
   ForkDetector Fork;
   AdaptiveWait Wait;
 };
@@ -117,7 +117,7 @@ SharedMemoryTransport::connect(const SessionRequest &Request, Deadline Until) {
   static constexpr SessionKind Kind{"shm", ProtocolVersions::PipeDoorbell,
                                     /*NumDescriptors=*/3};
   Open.reset();
-  for (Backoff Out;; Out.pause(Until)) {
+  for (Backoff Interval;; Interval.wait(Until)) {
     auto Result = tryHandshake(Name, Peer, Kind, Request, Until);
     if (!Result)
       return Result.takeError();
@@ -127,11 +127,10 @@ SharedMemoryTransport::connect(const SessionRequest &Request, Deadline Until) {
       return SessionTerms();
     }
     if (Until.expired()) {
-      std::string Found = Backoff::whyNoListenerAt(Name + ".sock");
+      std::string Found = describeUnusedSocket(Name + ".sock");
       if (Found.empty())
-        Found = "there is no " + printable(Name) + ".sock";
-      return Backoff::noListenerAt(Peer, Found, Options.ConnectTimeout,
-                                   Request.Peer);
+        Found = printable(Name) + ".sock does not exist";
+      return noListenerError(Peer, Found, Options.ConnectTimeout, Request.Peer);
     }
   }
 }
@@ -168,7 +167,7 @@ Expected<Span<std::byte>> SharedMemoryTransport::acquire(std::size_t Size) {
 Error SharedMemoryTransport::commit(std::size_t Size, Deadline) {
   if (!Open)
     return notConnected();
-  Expected<bool> Sleeps = Open->Requests.post(Size, ++Open->Asked, Peer);
+  Expected<bool> Sleeps = Open->Requests.post(Size, ++Open->LastRequest, Peer);
   if (!Sleeps)
     return Sleeps.takeError();
   if (*Sleeps)
@@ -180,50 +179,50 @@ Expected<Span<const std::byte>> SharedMemoryTransport::receive(Deadline Until) {
   if (!Open)
     return notConnected();
   SharedRegion &Replies = Open->Replies.region();
-  auto IsThere = [&] { return Replies.sequence() == Open->Asked; };
+  auto HasReply = [&] { return Replies.sequence() == Open->LastRequest; };
   auto Probe = [&] {
-    if (IsThere())
+    if (HasReply())
       return true;
     relax();
     return false;
   };
-  // A model on this core cannot answer while we spin.
+  // A model on this core cannot reply while this thread spins.
   constexpr unsigned ProbesPerClock = 16;
   bool MaySpin = !Replies.isWrittenOnThisCore();
-  if (!IsThere() && !(MaySpin && Wait.spin(Probe, ProbesPerClock)))
+  if (!HasReply() && !(MaySpin && Wait.spin(Probe, ProbesPerClock)))
     if (Error E = sleep(Until))
       return E;
-  if (Error E = Open->Replies.take(Open->Asked, Open->Socket.get(), Peer))
+  if (Error E = Open->Replies.take(Open->LastRequest, Open->Socket.get(), Peer))
     return E;
   return Open->Replies.message();
 }
 
-/// Sleeps until the answer is there.
+/// Sleeps until the reply has arrived.
 Error SharedMemoryTransport::sleep(Deadline Until) {
   SharedRegion &Replies = Open->Replies.region();
-  const std::uint32_t Last = Open->Asked - 1;
+  const std::uint32_t Last = Open->LastRequest - 1;
   Error Failure;
   Replies.setSleeping(true);
-  // By the clock, not by how the sleep ended: signals may cut every one short.
-  Deadline Look = Deadline::in(Slice);
+  // Use the clock, not the sleep's result: signals may interrupt every sleep.
+  Deadline NextCheck = Deadline::in(CheckInterval);
   for (;;) {
     const std::uint32_t Now = Replies.sequence();
-    if (Now == Open->Asked)
+    if (Now == Open->LastRequest)
       break;
     if (Now != Last) {
       Failure = {ErrorCode::Malformed, Peer + " answered request " +
                                            std::to_string(Now) + ", expected " +
-                                           std::to_string(Open->Asked)};
+                                           std::to_string(Open->LastRequest)};
       break;
     }
-    const Duration Left = Look.orEarlier(Until).remaining();
+    const Duration Left = NextCheck.orEarlier(Until).remaining();
     if (Left > Duration::zero()) {
       Replies.sleep(Last, Left);
       continue;
     }
-    Look = Deadline::in(Slice);
+    NextCheck = Deadline::in(CheckInterval);
     const bool Gone = peerIsGone();
-    // It may have answered before.
+    // The peer may have replied before it ended.
     if (Replies.sequence() != Last)
       continue;
     if (Gone)

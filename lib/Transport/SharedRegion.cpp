@@ -1,4 +1,4 @@
-//===- SharedRegion.cpp - One direction of a shared memory ----------------===//
+//===- SharedRegion.cpp - One direction of a session ----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -29,13 +29,13 @@ static constexpr char Magic[8] = {'M', 'L', 'B', 'r', 'i', 'd', 'g', 'e'};
 static constexpr std::uint32_t Version = 1;
 static constexpr int Seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-/// What a region for messages of \p Capacity bytes has to have.
+/// The minimal size of a region for messages of \p Capacity bytes.
 static std::size_t usedSizeFor(std::size_t HeaderSize, std::size_t Capacity) {
   return HeaderSize + MessagePlacement::Offset + Capacity +
          MessagePlacement::Padding;
 }
 
-/// The same, in whole pages.
+/// The same, rounded up to whole pages.
 static std::size_t sizeFor(std::size_t HeaderSize, std::size_t Capacity) {
   constexpr std::size_t Page = 4096;
   return (usedSizeFor(HeaderSize, Capacity) + Page - 1) / Page * Page;
@@ -60,18 +60,18 @@ SharedRegion::Mapping::~Mapping() {
     ::munmap(Address, Size);
 }
 
-/// The kernel counts a memfd as a file: growing it past RLIMIT_FSIZE ends the
-/// process by SIGXFSZ.
+/// Checks RLIMIT_FSIZE, which also applies to a memfd: exceeding it would end
+/// the process by SIGXFSZ.
 static Error checkFileSizeLimit(std::size_t Size) {
   rlimit Limit{};
   if (::getrlimit(RLIMIT_FSIZE, &Limit) != 0 || Size <= Limit.rlim_cur)
     return Error::success();
   return {ErrorCode::System,
           "cannot create a shared memory of " + std::to_string(Size) +
-              " bytes: the limit on the size of files, which counts here too, "
+              " bytes: the limit on the size of files, which applies here too, "
               "is " +
               std::to_string(Limit.rlim_cur) +
-              " (ulimit -f); raise it, or use pipe: in place of shm:"};
+              " (ulimit -f); raise it, or use pipe: instead of shm:"};
 }
 
 Expected<SharedRegion> SharedRegion::create(std::size_t Capacity) {
@@ -97,8 +97,7 @@ Expected<SharedRegion> SharedRegion::create(std::size_t Capacity) {
   return SharedRegion(std::move(*Held), Capacity);
 }
 
-/// A word that the peer can change at any time: what is checked must be what is
-/// used.
+/// Reads a word once: the peer can change it between the check and the use.
 template <typename T> static T readOnce(const T &Word) {
   return const_cast<const volatile T &>(Word);
 }
@@ -111,14 +110,15 @@ Expected<SharedRegion> SharedRegion::open(UniqueFD Memory,
   };
   struct stat Info{};
   if (::fstat(Memory.get(), &Info) != 0)
-    return Error::fromErrno(errno, "cannot look at the memory of " + Peer);
+    return Error::fromErrno(errno,
+                            "cannot inspect the shared memory of " + Peer);
   const auto Size = static_cast<std::size_t>(Info.st_size);
   const int Found = ::fcntl(Memory.get(), F_GET_SEALS);
   if (Found < 0 || !(Found & F_SEAL_SHRINK))
-    return Wrong("it may still make smaller: expected a sealed memfd");
+    return Wrong("can still shrink: expected a sealed memfd");
   if (Size < sizeof(Words))
-    return Wrong("has " + std::to_string(Size) + " bytes, expected " +
-                 std::to_string(sizeof(Words)) + " at least");
+    return Wrong("has " + std::to_string(Size) + " bytes, expected at least " +
+                 std::to_string(sizeof(Words)));
   Expected<std::shared_ptr<Mapping>> Held =
       Mapping::make(std::move(Memory), Size);
   if (!Held)
@@ -137,7 +137,7 @@ Expected<SharedRegion> SharedRegion::open(UniqueFD Memory,
                  " bytes, expected " + std::to_string(offsetof(Words, Length)));
   if (Capacity > Size || usedSizeFor(HeaderSize, Capacity) > Size)
     return Wrong("has " + std::to_string(Size) +
-                 " bytes, and claims room for messages of " +
+                 " bytes, but claims room for messages of " +
                  std::to_string(Capacity) + ": it needs " +
                  std::to_string(usedSizeFor(HeaderSize, 0)) + " bytes more");
   return SharedRegion(std::move(*Held), Capacity);
@@ -154,15 +154,16 @@ std::uint64_t SharedRegion::length() const {
 
 bool SharedRegion::post(std::uint64_t Length, std::uint32_t Sequence) {
   Words &W = words();
-  // Most messages are as long as the last one, and a line that is not written
-  // stays in the reader's cache.
+  // Most messages have the same length as the last one. A cache line that is
+  // not written stays in the reader's cache.
   if (std::atomic_ref Announced(W.Length);
       Announced.load(std::memory_order_relaxed) != Length)
     Announced.store(Length, std::memory_order_relaxed);
   W.WriterCore.store(static_cast<std::uint32_t>(::sched_getcpu()),
                      std::memory_order_relaxed);
-  // The reader says that it sleeps and then looks at the sequence; we do both
-  // in the other order. All four in one order, one of us sees the other.
+  // The reader stores Sleeps and then loads Sequence; the writer stores
+  // Sequence and then loads Sleeps. Sequential consistency ensures that at
+  // least one side sees the other's store.
   W.Sequence.store(Sequence, std::memory_order_seq_cst);
   return W.Sleeps.load(std::memory_order_seq_cst) != 0;
 }

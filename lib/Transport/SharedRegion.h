@@ -1,4 +1,4 @@
-//===- SharedRegion.h - One direction of a shared memory --------*- C++ -*-===//
+//===- SharedRegion.h - One direction of a session --------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// SharedRegion: memory that one side writes one message at a time to and the
-/// other reads it from, in place. It is a sealed memfd, so that it has no name
-/// to be left behind, and none can make it smaller under the other's feet.
-/// The bytes: docs/wire-format.md, section Shared memory.
+/// SharedRegion: shared memory for one message at a time, which one side writes
+/// and the other reads in place. It is a sealed memfd: it has no name that
+/// could be left behind, and neither side can shrink it. docs/wire-format.md,
+/// section Shared memory, specifies the layout.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,45 +30,45 @@ namespace MLBridge {
 
 class SharedRegion {
 public:
-  /// A new region for messages of up to \p Capacity bytes.
+  /// Creates a region for messages of up to \p Capacity bytes.
   static Expected<SharedRegion> create(std::size_t Capacity);
-  /// The region behind a descriptor that \p Peer has sent. Malformed if it is
-  /// anything else.
+  /// Maps the region of a descriptor that \p Peer sent. Malformed if the
+  /// descriptor is not a valid region.
   static Expected<SharedRegion> open(posix::UniqueFD Memory,
                                      const std::string &Peer);
 
   bool isSameAs(const SharedRegion &Other) const { return Held == Other.Held; }
   int descriptor() const { return Held->Memory.get(); }
-  /// Of a message.
+  /// The largest message, in bytes.
   std::size_t capacity() const { return Capacity; }
   std::byte *message() const;
   std::shared_ptr<const void> share() const { return Held; }
 
   /// The message's length, or Moved.
   std::uint64_t length() const;
-  /// In place of a length: the message is in another region, whose descriptor
-  /// lies in the session's socket.
+  /// A value of length(): the message is in another region, whose descriptor
+  /// was sent through the session's socket.
   static constexpr std::uint64_t Moved = ~std::uint64_t(0);
 
-  /// Which message this is. Set by post(), last of all.
+  /// The number of the message. post() sets it last.
   std::uint32_t sequence() const {
     return words().Sequence.load(std::memory_order_seq_cst);
   }
-  /// Publishes \p Length bytes at message() as number \p Sequence. True when
-  /// the reader sleeps and has to be woken.
+  /// Publishes \p Length bytes at message() as number \p Sequence. Returns true
+  /// if the reader sleeps and must be woken.
   bool post(std::uint64_t Length, std::uint32_t Sequence);
   /// Wakes a reader that sleeps in sleep().
   void wake();
 
-  /// Says whether the reader is going to sleep.
+  /// Sets whether the reader is about to sleep.
   void setSleeping(bool Sleeps) {
     words().Sleeps.store(Sleeps ? 1 : 0, std::memory_order_seq_cst);
   }
-  /// Sleeps until sequence() is no longer \p Last, at most for \p AtMost. May
-  /// return before, such as when the thread handles a signal.
+  /// Sleeps until sequence() differs from \p Last, at most for \p AtMost. May
+  /// return early, for example after a signal.
   void sleep(std::uint32_t Last, Duration AtMost) const;
-  /// Whether the writer, when it last wrote, ran on the core that the caller
-  /// runs on: then it cannot answer while the caller spins.
+  /// Whether the writer's last post() ran on the caller's current core. Then it
+  /// cannot reply while the caller spins.
   bool isWrittenOnThisCore() const;
 
 private:
@@ -77,17 +77,16 @@ private:
     std::uint32_t Version;
     std::uint32_t HeaderSize;
     std::uint64_t Capacity;
-    /// What the writer changes and what the reader changes, each on a cache
-    /// line of its own.
+    /// The words of the writer and of the reader are on separate cache lines.
     alignas(64) std::atomic<std::uint32_t> Sequence;
     std::atomic<std::uint32_t> WriterCore;
     alignas(64) std::atomic<std::uint32_t> Sleeps;
-    /// The frame begins here: its length, and 8 bytes on, the message.
+    /// The frame: its length, and 8 bytes later, the message.
     alignas(64) std::uint64_t Length;
   };
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-  /// A memfd that is mapped.
+  /// A mapped memfd.
   struct Mapping {
     posix::UniqueFD Memory;
     void *Address = nullptr;

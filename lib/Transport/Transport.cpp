@@ -1,4 +1,4 @@
-//===- Transport.cpp - Frames of bytes to a peer and back -------*- C++ -*-===//
+//===- Transport.cpp - Frames of bytes to a peer and back -----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -18,8 +18,7 @@ using namespace MLBridge;
 Transport::~Transport() = default;
 ServerChannel::~ServerChannel() = default;
 
-/// Sends a message that lies in \p Pieces by way of the region that \p Channel
-/// lends.
+/// Copies \p Pieces to a region of \p Channel and sends it.
 template <typename ChannelT, typename UntilT>
 static Error sendGathered(ChannelT &Channel,
                           Span<const Span<const std::byte>> Pieces,
@@ -32,8 +31,8 @@ static Error sendGathered(ChannelT &Channel,
     return Region.takeError();
   std::byte *Next = Region->data();
   for (Span<const std::byte> Piece : Pieces) {
-    // Not std::copy: where that becomes a loop, a long message takes half as
-    // long again.
+    // Not std::copy: if that compiles to a loop, a long message takes 50 %
+    // longer.
     std::memcpy(Next, Piece.data(), Piece.size());
     Next += Piece.size();
   }

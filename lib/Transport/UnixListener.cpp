@@ -1,4 +1,4 @@
-//===- UnixListener.cpp - A Unix socket that listens ------------*- C++ -*-===//
+//===- UnixListener.cpp - A Unix socket that listens ----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -21,10 +21,10 @@ using namespace MLBridge;
 using posix::UniqueFD;
 
 //===----------------------------------------------------------------------===//
-// The side that connects
+// Clients
 //===----------------------------------------------------------------------===//
 
-/// Connects to \p Path; an empty descriptor where nobody listens.
+/// Connects to \p Path; an empty descriptor if no process listens.
 static Expected<UniqueFD> connectTo(const std::string &Path, int Type) {
   UniqueFD Socket(::socket(AF_UNIX, Type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!Socket)
@@ -35,9 +35,9 @@ static Expected<UniqueFD> connectTo(const std::string &Path, int Type) {
   if (Address->connect(Socket.get()) == 0)
     return Socket;
   switch (errno) {
-  case ENOENT:       // Removed meanwhile.
+  case ENOENT:       // Removed since the check.
   case ECONNREFUSED: // Left by a dead server.
-  case EAGAIN:       // Its queue of connections is full.
+  case EAGAIN:       // The accept queue is full.
   case EINTR:
     return UniqueFD();
   default:
@@ -67,16 +67,16 @@ Expected<UniqueFD> MLBridge::tryConnect(const std::string &Path, int Type) {
 }
 
 //===----------------------------------------------------------------------===//
-// The side that listens
+// Servers
 //===----------------------------------------------------------------------===//
 
-/// Starting servers take turns while they look at what a dead one left, or two
-/// would each remove the other's fresh socket. The lock is on the directory, so
-/// that no lock file is left behind.
+/// Locks the directory of \p Path: without the lock, two servers that replace a
+/// dead server's socket could each remove the other's new one. Locking the
+/// directory leaves no lock file behind.
 static UniqueFD lockDirectoryOf(const std::string &Path) {
   UniqueFD Directory(::open(posix::parentOf(Path).c_str(),
                             O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Held for microseconds by us; do not wait long for anybody else's.
+  // Servers hold the lock for microseconds; do not wait long for others.
   for (int Attempt = 0; Directory && Attempt < 200; ++Attempt) {
     if (::flock(Directory.get(), LOCK_EX | LOCK_NB) == 0)
       break;
@@ -113,8 +113,8 @@ Expected<UnixListener> UnixListener::listen(const std::string &Path, int Type) {
   UniqueFD Listener(::socket(AF_UNIX, Type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!Listener)
     return Error::fromErrno(errno, "cannot create a socket");
-  // On Linux the mode of the descriptor becomes the mode of the file, so there
-  // is no moment at which others could connect.
+  // On Linux the mode of the descriptor becomes the mode of the file, so other
+  // users can never connect.
   if (::fchmod(Listener.get(), S_IRUSR | S_IWUSR) != 0 ||
       Address->bind(Listener.get()) != 0 ||
       ::listen(Listener.get(), SOMAXCONN) != 0)

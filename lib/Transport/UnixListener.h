@@ -22,27 +22,29 @@
 
 namespace MLBridge {
 
-/// Connects to the socket at \p Path, of \p Type. A missing or stale one is no
-/// error, only an empty descriptor: the server may still start.
+/// Connects to the socket at \p Path, of \p Type. Returns an empty descriptor
+/// if the socket is missing or no process listens: the server may still start.
+/// System if \p Path is another kind of file or connect(2) fails otherwise.
 Expected<posix::UniqueFD> tryConnect(const std::string &Path,
                                      int Type = SOCK_SEQPACKET);
 
-/// Whether the process that listened at \p Path has ended, and a child that it
-/// has forked still holds the socket, and with it whatever else it held.
+/// Whether the process that listened at \p Path has ended while a child that it
+/// forked still holds the socket and the parent's other descriptors.
 bool isOrphaned(const std::string &Path, int Type = SOCK_SEQPACKET);
 
 class UnixListener {
 public:
-  /// Listens at \p Path, mode 0600. A socket that a dead server left is taken
-  /// over; a live server there is an error.
+  /// Listens at \p Path, mode 0600. Replaces the socket of a dead server; a
+  /// live server there is an InvalidArgument.
   static Expected<UnixListener> listen(const std::string &Path,
                                        int Type = SOCK_SEQPACKET);
   UnixListener(UnixListener &&) = default;
-  /// Removes the socket, unless this is a child that was forked.
+  /// Removes the socket, except in a forked child.
   ~UnixListener();
 
   int socket() const { return Listener.get(); }
-  /// The next connection; an empty descriptor where there is none, and errno.
+  /// Accepts a connection without blocking; on failure, returns an empty
+  /// descriptor and sets errno.
   posix::UniqueFD accept();
 
 private:

@@ -175,7 +175,7 @@ TEST_F(CAdviceTest, ConversionsKeepTheValueOrFail) {
   EXPECT_EQ(mlbridgeGetInt8(Advice, "many", &Small),
             MLBridgeStatusSchemaMismatch);
   EXPECT_THAT(lastMessage(), HasSubstr("advice 'many'"));
-  EXPECT_THAT(lastMessage(), HasSubstr("no value of type int8_t"));
+  EXPECT_THAT(lastMessage(), HasSubstr("int8_t cannot represent"));
   EXPECT_EQ(mlbridgeGetInt8(Advice, "half", &Small),
             MLBridgeStatusSchemaMismatch);
   EXPECT_EQ(mlbridgeGetBool(Advice, "five", &Flag),

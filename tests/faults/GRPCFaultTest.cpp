@@ -141,7 +141,7 @@ TEST_F(GRPCFault, ADuplicateReplyAnswersNoOtherRequest) {
   ASSERT_TRUE(First) << First.message();
   EXPECT_EQ(*First, 1);
   std::this_thread::sleep_for(100ms);
-  expectFailure<int>(ErrorCode::Malformed, "nobody asked for");
+  expectFailure<int>(ErrorCode::Malformed, "without a request");
 }
 
 TEST_F(GRPCFault, SomethingListensThatSpeaksNoHTTP2) {
@@ -201,7 +201,7 @@ TEST_F(GRPCFault, TheModelDoesNotAnswer) {
   auto Model = model(listening(), 1, Then::Hang);
   connectTo(local("connect=10s&timeout=300ms"));
   EXPECT_EQ(*ask(1.5), 1.5F);
-  expectFailure(ErrorCode::Timeout, "timeout= gives it longer",
+  expectFailure(ErrorCode::Timeout, "timeout= sets a longer limit",
                 ShortWait + Slack);
 }
 
@@ -426,7 +426,7 @@ TEST_F(GRPCFault, ACompilerThatStopsReadingDelaysNoOther) {
     ASSERT_EQ(*ask(1.5), 1.5F);
   Error Why = Model.stop().lastSessionError();
   EXPECT_EQ(Why.code(), ErrorCode::Timeout) << Why.str();
-  EXPECT_NE(Why.message().find("does not take its answer"), std::string::npos);
+  EXPECT_NE(Why.message().find("did not read its reply"), std::string::npos);
 }
 
 TEST_F(GRPCFault, SixtyFourCompilersAtOnce) {
@@ -541,9 +541,9 @@ TEST_F(GRPCCertificates, ACompilerWithoutACertificateIsRefused) {
   EchoModel Model(serverAt(listening() + "?max-message=1GiB" +
                            identity("server") + file("tls", "ca.pem")));
   connectTo(local("connect=1s" + file("tls", "ca.pem")));
-  expectFailure(ErrorCode::Unsupported, "it wants one that", 1s + Slack);
+  expectFailure(ErrorCode::Unsupported, "it requires one signed", 1s + Slack);
   connectTo(local("connect=1s" + file("tls", "ca.pem") + identity("stranger")));
-  expectFailure(ErrorCode::Unsupported, "it wants one that", 1s + Slack);
+  expectFailure(ErrorCode::Unsupported, "it requires one signed", 1s + Slack);
   connectTo(local("connect=300ms"));
   expectFailure(ErrorCode::Timeout, "no model at", ShortWait + Slack);
 }

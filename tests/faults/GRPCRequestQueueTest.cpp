@@ -35,7 +35,7 @@ static bool sleepAt(const RequestQueueOwner &Owner, RequestQueue &Queue) {
   const int Ready = ::poll(&FD, 1, IsQuiet ? 10'000 : 0);
   Queue.setSleeping(false);
   if (FD.revents != 0)
-    Owner.hearRings();
+    Owner.clearDoorbell();
   return Ready > 0 || !IsQuiet;
 }
 
@@ -90,7 +90,7 @@ TEST(GRPCRequestQueue, QueuesShareOneDoorbell) {
     Second.setSleeping(true);
     ASSERT_TRUE(Queue->put(anyCall()).ok());
     EXPECT_TRUE(Rings());
-    Owner->hearRings();
+    Owner->clearDoorbell();
     EXPECT_FALSE(Rings());
     First.setSleeping(false);
     Second.setSleeping(false);

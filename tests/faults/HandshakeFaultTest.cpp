@@ -147,7 +147,7 @@ TEST_F(HandshakeFault, AnAbsentModelIsAwaitedOnce) {
       EXPECT_EQ(ask(**Runner, 1.0F).code(), ErrorCode::Timeout);
     EXPECT_GE(Clock::now() - Start, ShortWait);
     EXPECT_LT(Clock::now() - Start, ShortWait + Slack);
-    EXPECT_NE(ask(**Runner, 1.0F).message().find("looks again in"),
+    EXPECT_NE(ask(**Runner, 1.0F).message().find("next attempt in"),
               std::string_view::npos);
     // The backoff connects to a model that starts later, within a second.
     EchoModel Late(Name);

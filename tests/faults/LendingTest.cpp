@@ -51,7 +51,7 @@ protected:
 
   ssize_t lend(std::size_t NumBytes) {
     iovec Piece{Memory.data(), NumBytes};
-    return Writer->lend({&Piece, 1});
+    return Writer->splice({&Piece, 1});
   }
   std::string read(std::size_t NumBytes) {
     std::string Bytes(NumBytes, '\0');
@@ -94,7 +94,7 @@ TEST_F(Lending, AWritersEndTakesBack) {
 TEST_F(Lending, ReturnedBytesAreNotTakenBack) {
   ASSERT_EQ(lend(50'000), 50'000);
   read(50'000);
-  Writer->noteReturn();
+  Writer->noteAllRead();
   iovec Piece{Memory.data(), 3};
   ASSERT_EQ(Writer->write({&Piece, 1}), 3);
   Writer->takeBack();

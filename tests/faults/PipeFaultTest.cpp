@@ -63,7 +63,8 @@ TEST_F(PipeFault, NoModelIsATimeoutThatSaysWhatToStart) {
 TEST_F(PipeFault, FifosWithoutAModelAreATimeout) {
   RawBareModel::makeFifos(Name);
   connect(SerDes::Kind::Bitstream, ShortWait);
-  expectFailure(ErrorCode::Timeout, "nobody serves it", ShortWait + Slack);
+  expectFailure(ErrorCode::Timeout, "no server has opened it",
+                ShortWait + Slack);
 }
 
 TEST_F(PipeFault, SocketOfADeadModelIsATimeout) {
@@ -75,7 +76,7 @@ TEST_F(PipeFault, SocketOfADeadModelIsATimeout) {
   Dead.wait();
   ASSERT_TRUE(exists(".sock"));
   connect(SerDes::Kind::Bitstream, ShortWait);
-  expectFailure(ErrorCode::Timeout, "nobody listens", ShortWait + Slack);
+  expectFailure(ErrorCode::Timeout, "no process listens", ShortWait + Slack);
 }
 
 TEST_F(PipeFault, RegularFilesInPlaceOfTheNames) {
@@ -171,11 +172,11 @@ TEST_P(PipeFaultAtStep, KilledModelIsPeerClosed) {
     Model.wait();
   }
   if (GetParam() == Step::Connected)
-    expectFailure(ErrorCode::Timeout, "nobody listens", ShortWait + Slack);
+    expectFailure(ErrorCode::Timeout, "no process listens", ShortWait + Slack);
   else
     expectFailure(ErrorCode::PeerClosed, "pipe:" + Name);
   // The next request must not hang on the dead session either.
-  expectFailure(ErrorCode::Timeout, "nobody listens", ShortWait + Slack);
+  expectFailure(ErrorCode::Timeout, "no process listens", ShortWait + Slack);
 }
 
 TEST_P(PipeFaultAtStep, StoppedModelIsATimeout) {
@@ -464,7 +465,7 @@ TEST_F(PipeFault, AnUnrequestedReplyOfABareModelIsMalformed) {
   Expected<int> First = ask<int>();
   ASSERT_TRUE(First) << First.message();
   std::this_thread::sleep_for(100ms);
-  expectFailure<int>(ErrorCode::Malformed, "nobody asked for");
+  expectFailure<int>(ErrorCode::Malformed, "without a request");
 }
 
 TEST_F(PipeFault, BareModelThatDiesIsPeerClosed) {

@@ -253,9 +253,8 @@ TEST_F(ServerFault, StoppedCompilerDoesNotHoldUpOthers) {
 
   EXPECT_EQ(next(ShortWait + Slack).code(), ErrorCode::Timeout);
   EXPECT_EQ(Server->lastSessionError().code(), ErrorCode::Timeout);
-  EXPECT_NE(
-      Server->lastSessionError().message().find("did not take its answer"),
-      std::string_view::npos)
+  EXPECT_NE(Server->lastSessionError().message().find("did not read its reply"),
+            std::string_view::npos)
       << Server->lastSessionError().str();
   EXPECT_EQ(Server->statistics().Open, 0u);
 }

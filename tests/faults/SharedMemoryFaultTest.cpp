@@ -125,7 +125,7 @@ TEST_F(SharedMemoryFault, AModelThatDiesBeforeTheTermsMayComeBack) {
     return 0;
   });
   connect(ShortWait);
-  expectFailure(ErrorCode::Timeout, "nobody listens", ShortWait + Slack);
+  expectFailure(ErrorCode::Timeout, "no process listens", ShortWait + Slack);
 }
 
 TEST_F(SharedMemoryFault, AModelThatDiesWhileItIsAskedIsNoticedAtOnce) {

@@ -625,7 +625,7 @@ bool Compiler::decode(std::string_view Sent) {
     Disarmed Here;
     test::Message Copy(Sent);
     std::unique_ptr<BaseSerDes> Fresh = SerDes::create(Format);
-    Result Again = Fresh->deserializeQuestion(Copy.bytes());
+    Result Again = Fresh->deserializeRequest(Copy.bytes());
     require(bool(Again), "a private copy can be read", Again.message());
     const std::string Changed = test::difference(*Again, Request->Features);
     require(Changed.empty(), "a private copy has the same tensors", Changed);
@@ -662,7 +662,7 @@ bool Compiler::reply(Span<const TensorView> Tensors) {
   Disarmed Here;
   test::Message Copy(Replies.read(MessageAt, Length));
   std::unique_ptr<BaseSerDes> Reader = SerDes::create(Format);
-  Result Read = Reader->deserializeQuestion(Copy.bytes());
+  Result Read = Reader->deserializeRequest(Copy.bytes());
   require(bool(Read), "a reply can be read", Read.message());
   const std::string Changed = test::difference(Tensors, *Read);
   require(Changed.empty(), "a reply has the model's tensors", Changed);

@@ -84,7 +84,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         mlbridge.create_model_runner("grpc://nowhere")
     with pytest.raises(mlbridge.InvalidArgument, match="stream or unary"):
         mlbridge.create_model_runner("grpc://a:1?call=both")
-    with pytest.raises(mlbridge.InvalidArgument, match="come together"):
+    with pytest.raises(mlbridge.InvalidArgument, match="'cert' and 'key' together"):
         mlbridge.create_model_runner("grpc://a:1?cert=a.pem")
     with pytest.raises(mlbridge.InvalidArgument, match="unknown option 'bare'"):
         mlbridge.GRPCCompilerInterface("grpc://:0?bare=no")

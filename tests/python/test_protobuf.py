@@ -254,7 +254,7 @@ def test_two_sides_with_other_messages_refuse_each_other(name: str, pb2: Any) ->
     theirs = protobuf.messages(pb2.Features, pb2.Decision)
     with (
         asked_in(ours, lambda f: 0, name, theirs) as (_, runner),
-        pytest.raises(mlbridge.Error, match=rf"there are: .*{ours.name}"),
+        pytest.raises(mlbridge.Error, match=rf"known: .*{ours.name}"),
     ):
         runner.evaluate({})
 

@@ -315,7 +315,7 @@ def test_refusals_are_counted_and_told_of_rarely(
                 reply_of(at, {"x": 0})
     assert (served.statistics.refused, served.statistics.sessions) == (5, 1)
     assert "5 compilers refused" in str(served.statistics)
-    full = "the model has as many sessions as it takes (max-sessions=1)"
+    full = "the model side has reached its limit of sessions (max-sessions=1)"
     assert [record.getMessage() for record in caplog.records] == [
         f"refused a compiler: {full}",
         f"refused 4 more compilers, 5 in all: {full}",
@@ -333,7 +333,7 @@ def test_an_answer_that_is_late(name: str, caplog: pytest.LogCaptureFixture) -> 
         gave_up.set()
     (told,) = caplog.records
     assert (
-        f"compiler {os.getpid()} (session 1) no longer waits for the answer: "
+        f"compiler {os.getpid()} (session 1) no longer waits for the reply: "
         "it ended, or its `timeout` passed"
     ) in told.getMessage()
 

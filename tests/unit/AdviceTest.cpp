@@ -184,11 +184,11 @@ TEST(AdviceTest, DocumentedExamples) {
 
 TEST(AdviceTest, AMismatchSaysWhichElementAndWhy) {
   EXPECT_EQ(convert<std::int8_t>(300).message(),
-            "advice 'x': element 0 of int32_t is 300, which is no value of "
-            "type int8_t");
+            "advice 'x': element 0 of int32_t is 300, which int8_t cannot "
+            "represent");
   EXPECT_EQ(convert<std::vector<int>>(std::vector<float>{1, 0.5F}).message(),
-            "advice 'x': element 1 of float[2] is 0.5, which is no value of "
-            "type int32_t");
+            "advice 'x': element 1 of float[2] is 0.5, which int32_t "
+            "cannot represent");
 }
 
 TEST(AdviceTest, OneElementMeansOne) {
@@ -228,7 +228,7 @@ TEST(AdviceTest, ABoolIs0Or1) {
   Advice A({&View, 1});
   Expected<std::vector<bool>> Bools = A.get<std::vector<bool>>();
   EXPECT_EQ(Bools.code(), ErrorCode::Malformed);
-  EXPECT_EQ(Bools.message(), "advice 'x': a bool is 0 or 1, found 7");
+  EXPECT_EQ(Bools.message(), "advice 'x': expected a bool of 0 or 1, found 7");
   EXPECT_EQ(A.get<std::vector<int>>().code(), ErrorCode::Malformed);
   View.Dims = {2};
   View.NumBytes = 2;

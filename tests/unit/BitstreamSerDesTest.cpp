@@ -199,7 +199,7 @@ TEST(BitstreamWriting, ContradictionsAreRefused) {
 TEST(BitstreamWriting, WrongNamesAreRefused) {
   TensorView Tensor = wrongTensor(ElementType::Int8, {}, 1);
   TensorView Twins[] = {Tensor, Tensor};
-  EXPECT_THAT(writeError(Twins).str(), HasSubstr("'wrong': is there twice"));
+  EXPECT_THAT(writeError(Twins).str(), HasSubstr("'wrong': appears twice"));
   Tensor.Name = "";
   EXPECT_THAT(writeError({&Tensor, 1}).str(), HasSubstr("empty name"));
   Tensor.Name = "\xff";
@@ -460,7 +460,7 @@ TEST(BitstreamReading, BadMessages) {
       {"{\"features\":[{1}]}", "", Malformed, "\"features\""},
       {"{\"features\":[{\"\\ud800\":1}]}", "", Malformed, "a feature's key"},
       {"{\"features\":[{\"port\":0,\"port\":0,\"name\":\"x\"}]}", "", Malformed,
-       "a feature: 'port' is there twice"},
+       "a feature: 'port' appears twice"},
       {"{\"features\":[{\"name\":\"x\",\"port\":\"a\"}]}", "", Malformed,
        "'port'"},
       {FEATURE("\"shape\":[]"), "", Malformed, "'x': has no \"type\""},
@@ -473,7 +473,7 @@ TEST(BitstreamReading, BadMessages) {
       {FEATURE("\"type\":\"float\",\"shape\":3"), "", Malformed, "'shape'"},
       {FEATURE("\"type\":\"float\",\"shape\":[1.5]"), "", Malformed, "'shape'"},
       {FEATURE("\"type\":\"float\",\"shape\":[-1]"), "", Malformed,
-       "expected no negative number, found -1"},
+       "expected a non-negative integer, found -1"},
       {FEATURE("\"type\":\"float\",\"shape\":[9223372036854775808]"), "",
        Malformed, "'shape'"},
       {FEATURE("\"type\":\"float\",\"shape\":[1,1,1,1,1,1,1,1,1]"), "    ",
@@ -487,13 +487,13 @@ TEST(BitstreamReading, BadMessages) {
       {FEATURE("\"type\":\"double\",\"shape\":[0,4611686018427387904]"), "",
        Malformed, "more elements than memory has bytes"},
       {FEATURE("\"type\":\"int8_t\",\"shape\":[1],\"shape\":[1]"), "a",
-       Malformed, "'shape' is there twice"},
+       Malformed, "'shape' appears twice"},
       {FEATURE("\"type\":\"int8_t\",\"shape\":[1],\"port\":0"), "a", Malformed,
-       "'port' is there twice"},
+       "'port' appears twice"},
       {FEATURE("\"type\":\"float\",\"shape\":[2]"), "1234567", Malformed,
        "'x': expected 8 bytes of float[2], found 7"},
       {FEATURE("\"type\":\"float\",\"shape\":[2]"), "123456789", Malformed,
-       "behind 8 bytes of tensors, found 1 bytes more"},
+       "after 8 bytes of tensors, found 1 more bytes"},
       {FEATURE("\"type\":\"float\",\"shape\":[],\"semantics\":\"bool\""),
        "1234", Malformed, "expected uint8_t for a bool"},
       {FEATURE("\"type\":\"uint8_t\",\"shape\":[],\"semantics\":\"bool\""),
@@ -518,7 +518,7 @@ TEST(BitstreamReading, BadMessages) {
        "\xc3\xa9", Malformed, "'x': expected UTF-8"},
       {"{\"features\":[{\"name\":\"x\",\"type\":\"int8_t\",\"shape\":[]},"
        "{\"name\":\"\\u0078\",\"type\":\"int8_t\",\"shape\":[]}]}",
-       "ab", Malformed, "'x': is there twice"},
+       "ab", Malformed, "'x': appears twice"},
       {"{\"features\":["
        "{\"name\":\"x\",\"type\":\"int64_t\",\"shape\":[1152921504606846975]},"
        "{\"name\":\"y\",\"type\":\"int64_t\",\"shape\":[1152921504606846975]},"

@@ -221,8 +221,8 @@ TEST(FeatureSetTest, AShapeMustFitItsData) {
   F.clear();
   EXPECT_FALSE(F.error());
   F.set("later", TensorRef(Data, {-1, 10}));
-  EXPECT_EQ(F.error().message(),
-            "feature 'later': shape [-1,10] has no number of elements");
+  EXPECT_EQ(F.error().message(), "feature 'later': shape [-1,10] has a "
+                                 "negative extent or too many elements");
 }
 
 TEST(FeatureSetTest, CopiedViewsOutliveTheirSource) {
@@ -289,10 +289,10 @@ TEST(FeatureSetTest, ATensorViewMustNotContradictItself) {
   EXPECT_THAT(ErrorOf(Bad), HasSubstr("null"));
   Bad = Good;
   Bad.Dims = {};
-  EXPECT_THAT(ErrorOf(Bad), HasSubstr("string is no list of strings"));
+  EXPECT_THAT(ErrorOf(Bad), HasSubstr("string is not a list of strings"));
   Bad = Good;
   Bad.Type = ElementType::Float;
-  EXPECT_THAT(ErrorOf(Bad), HasSubstr("float[2] is no list of strings"));
+  EXPECT_THAT(ErrorOf(Bad), HasSubstr("float[2] is not a list of strings"));
   Bad.Lengths = {};
   EXPECT_THAT(ErrorOf(Bad), HasSubstr("feature 'x'")) << "5 bytes of float";
   Bad.NumBytes = 4;

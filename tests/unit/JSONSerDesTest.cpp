@@ -217,7 +217,7 @@ TEST(JSONWriting, ARefusedMessageDoesNotSpoilTheNext) {
   TensorView Twins[] = {Set.tensors()[0], Set.tensors()[0]};
   for (int Round = 0; Round < 2; ++Round)
     EXPECT_THAT(std::string(serialize(Codec, Twins).message()),
-                HasSubstr("'flag': is there twice"));
+                HasSubstr("'flag': appears twice"));
   EXPECT_EQ(written(Codec, Set).text(), Good);
 }
 
@@ -601,9 +601,9 @@ TEST(JSONReading, BadMessages) {
       {"{\"x\":[\"a\",\"\\ud800\"]}", "Malformed: feature 'x'"},
       {"{\"\\ud800\":1}", "Malformed: JSON message: a name"},
       {"{\"\":1}", "Malformed: JSON message: a feature has no name"},
-      {"{\"x\":1,\"x\":2}", "Malformed: feature 'x': is there twice"},
+      {"{\"x\":1,\"x\":2}", "Malformed: feature 'x': appears twice"},
       {"{\"x\":1,\"y\":3,\"\\u0078\":2}",
-       "Malformed: feature 'x': is there twice"},
+       "Malformed: feature 'x': appears twice"},
       {"{\"x\":null}", "Malformed: feature 'x': expected a number, a bool, a "
                        "string or an array, found null"},
       {"{\"x\":[null]}", "found null"},
@@ -613,17 +613,17 @@ TEST(JSONReading, BadMessages) {
       {"{\"x\":tru}", "'tru' is neither true nor false"},
       {"{\"x\":[true,fals]}", "'fals' is neither true nor false"},
       {"{\"x\":NaN}", "Malformed: feature 'x'"},
-      {"{\"x\":-}", "'-' is no number"},
-      {"{\"x\":01}", "'01' is no number"},
-      {"{\"x\":[1,02]}", "'02' is no number"},
-      {"{\"x\":1.}", "'1.' is no number"},
+      {"{\"x\":-}", "'-' is not a number"},
+      {"{\"x\":01}", "'01' is not a number"},
+      {"{\"x\":[1,02]}", "'02' is not a number"},
+      {"{\"x\":1.}", "'1.' is not a number"},
       {"{\"x\":.5}", "Malformed: feature 'x'"},
       {"{\"x\":+1}", "Malformed: feature 'x'"},
-      {"{\"x\":1e}", "'1e' is no number"},
-      {"{\"x\":1e+}", "'1e+' is no number"},
-      {"{\"x\":0x10}", "'0x10' is no number"},
-      {"{\"x\":1a}", "'1a' is no number"},
-      {"{\"x\":[1.5,1a]}", "'1a' is no number"},
+      {"{\"x\":1e}", "'1e' is not a number"},
+      {"{\"x\":1e+}", "'1e+' is not a number"},
+      {"{\"x\":0x10}", "'0x10' is not a number"},
+      {"{\"x\":1a}", "'1a' is not a number"},
+      {"{\"x\":[1.5,1a]}", "'1a' is not a number"},
       {"{\"x\":1\"\"}", "Malformed"},
       {"{\"x\":[1,[2]]}",
        "Malformed: feature 'x': its arrays are of different"},
@@ -686,7 +686,7 @@ TEST(JSONReading, BadTypes) {
       {"{\"x\":\"float\"}", "true", "expected float, found true or false"},
       {"{\"x\":\"float\"}", "[1,null]",
        "Malformed: feature 'x': expected float, found null"},
-      {"{\"x\":\"float\"}", "[1,1a]", "'1a' is no number"},
+      {"{\"x\":\"float\"}", "[1,1a]", "'1a' is not a number"},
       {"{\"x\":\"float\"}", "[\"\\ud800\"]", "Malformed: feature 'x'"},
       {"{\"x\":\"double\"}", "-1e999", "expected double, found -1e999"},
       {"{\"x\":\"int8_t\"}", "128", "expected int8_t, found 128"},
@@ -709,9 +709,9 @@ TEST(JSONReading, BadTypes) {
       {"{\"x\":{}}", "1",
        "Malformed: feature 'x': in '_types': it has no type"},
       {"{\"x\":{\"type\":\"float\",\"type\":\"float\"}}", "1",
-       "'type' is there twice"},
+       "'type' appears twice"},
       {"{\"x\":{\"type\":\"float\",\"shape\":[],\"shape\":[]}}", "1",
-       "'shape' is there twice"},
+       "'shape' appears twice"},
       {"{\"x\":{\"type\":\"float\",\"colour\":1}}", "1",
        "unknown key 'colour'"},
       {"{\"x\":{\"type\":\"float\",\"shape\":1}}", "1", "its shape"},
@@ -735,12 +735,12 @@ TEST(JSONReading, BadTypes) {
       {"{\"x\":{\"type\":\"string\",\"shape\":[0,1]}}", "[]",
        "expected shape [0,1], found [0]"},
       {"{\"x\":\"float\",\"x\":\"float\"}", "1",
-       "'x': in '_types': is there twice"},
+       "'x': in '_types': appears twice"},
       {"{\"x\":\"float\",\"y\":\"float\"}", "1",
        "Malformed: feature 'y': in '_types': the message has no such feature"},
       {"[\"float\"]", "1", "Malformed: '_types'"},
       {"null", "1", "Malformed: '_types'"},
-      {"{},\"_types\":{}", "1", "'_types' is there twice"},
+      {"{},\"_types\":{}", "1", "'_types' appears twice"},
   };
   for (auto [Types, Value, Says] : Cases) {
     EXPECT_THAT(read(typesFirst(Types, Value)), HasSubstr(Says)) << Types;

@@ -92,7 +92,7 @@ TEST(ModelSpecTest, ErrorsSayWhatWasExpectedAndWhere) {
   EXPECT_THAT(parseError("?a=b"), HasSubstr("a scheme"));
   EXPECT_THAT(parseError("|x"), HasSubstr("a scheme"));
   EXPECT_THAT(parseError("a:b|"),
-              HasSubstr("expected the spec of a model behind '|' at position "
+              HasSubstr("expected the spec of a model after '|' at position "
                         "4, found the end"));
   EXPECT_THAT(parseError("a:b?"),
               HasSubstr("expected an option key=value at position 4, found "

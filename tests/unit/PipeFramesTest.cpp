@@ -149,7 +149,7 @@ TEST_P(ServerFrames, ThatArePartiallySentAreNoticed) {
   const std::vector<std::byte> Long(std::size_t(64) << 20);
   const Span<const std::byte> Piece(Long);
   EXPECT_EQ(Channel->send({&Piece, 1}, 1s).code(), ErrorCode::InvalidArgument);
-  EXPECT_FALSE(Channel->isInsideAnswer()) << "nothing was sent";
+  EXPECT_FALSE(Channel->isInsideReply()) << "nothing was sent";
   EXPECT_EQ(sent(), "");
 #if MLBRIDGE_UNDER_ASAN || MLBRIDGE_UNDER_TSAN
   GTEST_SKIP() << "sanitizers need more address space than any limit";
@@ -171,7 +171,7 @@ TEST_P(ServerFrames, ThatArePartiallySentAreNoticed) {
       return 1;
     if (Large.send({&Piece, 1}, 1s).code() != ErrorCode::System)
       return 2;
-    return Large.isInsideAnswer() ? 0 : 3;
+    return Large.isInsideReply() ? 0 : 3;
   });
   EXPECT_EQ(Poor.wait(), 0);
 }

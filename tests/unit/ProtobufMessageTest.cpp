@@ -341,7 +341,7 @@ TEST(ProtobufMessage, TheHandshakeNamesTheMessages) {
   EXPECT_THAT(
       std::string(Reply.message()),
       HasSubstr("unknown SerDes 'protobuf:test.Features/test.Decision'; "
-                "there are: bitstream, json, "
+                "known: bitstream, json, "
                 "protobuf:test.Decision/test.Decision"));
 }
 

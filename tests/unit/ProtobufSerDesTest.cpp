@@ -348,10 +348,10 @@ TEST(ProtobufSerDes, RefusesShapesThatDoNotFit) {
   expectRefused(F, ErrorCode::Malformed,
                 "feature 'x': shape [4] needs 4 elements, found 3");
   F->set_shape(0, -3);
-  expectRefused(F, ErrorCode::Malformed, "has no number of elements");
+  expectRefused(F, ErrorCode::Malformed, "negative extent or too many");
   F->set_shape(0, std::int64_t(1) << 62);
   F->add_shape(4);
-  expectRefused(F, ErrorCode::Malformed, "has no number of elements");
+  expectRefused(F, ErrorCode::Malformed, "negative extent or too many");
   F->clear_shape();
   for (int I = 0; I < 9; ++I)
     F->add_shape(1);
@@ -402,7 +402,7 @@ TEST(ProtobufSerDes, RefusesNames) {
   Filled Twice("x");
   Twice->add_ints(1);
   *Twice.Whole.add_tensors() = Twice.Whole.tensors(0);
-  expectRefused(Twice, ErrorCode::Malformed, "'x': is there twice");
+  expectRefused(Twice, ErrorCode::Malformed, "'x': appears twice");
   Filled Unnamed("");
   Unnamed->add_ints(1);
   expectRefused(Unnamed, ErrorCode::Malformed, "empty name");

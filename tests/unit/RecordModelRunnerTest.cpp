@@ -295,7 +295,7 @@ TEST_F(RecordModelRunnerTest, OtherFeaturesAreNamed) {
                        }),
               HasSubstr("feature 'y': expected the log's 1 features"));
   EXPECT_THAT(mismatch(*Runner, [](MLModelRunner &) {}),
-              HasSubstr("feature 'x': the log has it"));
+              HasSubstr("feature 'x': expected by the log, but missing"));
   EXPECT_FALSE(Runner->logOutcome(std::pair{"out", 1_i64}))
       << "after a failure, the compiler's own decision is ignored";
   ask(*Runner, 2);
@@ -341,7 +341,7 @@ TEST_F(RecordModelRunnerTest, DecisionsMustBeAlike) {
   EXPECT_FALSE(Runner->logOutcome(std::pair{"inline", true}));
   askDeferring(*Runner, 2);
   EXPECT_THAT(Runner->logOutcome(std::pair{"inline", 2}).message(),
-              HasSubstr("no value of type bool"));
+              HasSubstr("bool cannot represent"));
   EXPECT_THAT(
       Runner->logOutcome(std::pair{"inline", std::vector<bool>(2)}).message(),
       HasSubstr("the log has bool[1], found bool[2]"));
@@ -419,8 +419,8 @@ TEST_F(RecordModelRunnerTest, TheModelsReplyMayDifferFromTheDecision) {
   testing::internal::CaptureStderr();
   Runner.reset();
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              EndsWith("advice 'out': element 0 of int64_t is 8, which is no "
-                       "value of type bool\n"))
+              EndsWith("advice 'out': element 0 of int64_t is 8, which bool "
+                       "cannot represent\n"))
       << "the last decision is the model's, of another type";
   EXPECT_THAT(log(),
               EndsWith("{\"observation\":2}\n" + raw(3_i64, true) + "\n"));
@@ -657,8 +657,8 @@ TEST_F(RecordModelRunnerTest, AChildDoesNotWriteTheParentsLog) {
     if (E.code() != ErrorCode::Unsupported ||
         E.message() != "record:" + Path +
                            ": this process was forked from the one that "
-                           "writes this log, and cannot write it too; make a "
-                           "runner after the fork, with another log")
+                           "writes this log and cannot write it too; create a "
+                           "runner with another log after the fork")
       return 1;
     if (Runner->logOutcome(std::pair{"out", 5_i64}).code() !=
         ErrorCode::Unsupported)

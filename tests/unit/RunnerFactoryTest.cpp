@@ -88,7 +88,7 @@ TEST(RunnerFactoryTest, UnknownSchemesAreAnsweredWithTheKnownOnes) {
 TEST(RunnerFactoryTest, DecoratorsNeedASpecAndTheOthersTakeNone) {
   EXPECT_THAT(createError("fallback"), HasSubstr("expected '|' and a spec"));
   EXPECT_THAT(createError("record:x"), HasSubstr("expected '|' and a spec"));
-  EXPECT_THAT(createError("fallback|"), HasSubstr("behind '|'"));
+  EXPECT_THAT(createError("fallback|"), HasSubstr("after '|'"));
   EXPECT_THAT(createError("none|none"),
               HasSubstr("'none' stands before no other spec, found '|none'"));
   EXPECT_THAT(createError("pipe:x|none"), HasSubstr("found '|none'"));

@@ -59,8 +59,7 @@ TEST(SerDesFactory, KnowsTheFormatsOfCore) {
 TEST(SerDesFactory, ErrorsNameTheKnownFormats) {
   auto Made = SerDesFactory().create("yaml", SerDes::Side::Compiler);
   EXPECT_EQ(Made.code(), ErrorCode::InvalidArgument);
-  EXPECT_EQ(Made.message(),
-            "unknown SerDes 'yaml'; there are: bitstream, json");
+  EXPECT_EQ(Made.message(), "unknown SerDes 'yaml'; known: bitstream, json");
 }
 
 TEST(SerDesFactory, LaterOnesReplaceEarlierOnes) {
@@ -114,7 +113,7 @@ TEST(SerDesFactory, OfAServerReadsHellos) {
   {
     test::EchoModel Refuses(Name);
     EXPECT_THAT(std::string(Ask().message()),
-                HasSubstr("unknown SerDes 'renamed'; there are: bitstream"));
+                HasSubstr("unknown SerDes 'renamed'; known: bitstream"));
   }
   ModelServerOptions Options;
   Options.Formats.add<RenamedSerDes>("renamed", "");

@@ -1,4 +1,4 @@
-//===- LibraryCheck.h - Libraries that are all there ------------*- C++ -*-===//
+//===- LibraryCheck.h - Checks before dlopen() ------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// checkLibrary() and LibraryFile: for those who load libraries that others
-/// have copied about, or replace. The dynamic linker believes what a file says
-/// of itself, and the process ends by SIGBUS where that was cut short; and it
-/// takes a file of a name that it knows for the one that it has loaded.
+/// checkLibrary() and LibraryFile: for loading libraries that may be truncated
+/// or replaced. The dynamic linker trusts a file's headers, so a truncated file
+/// ends the process by SIGBUS; and it identifies a file by its name, so it does
+/// not load a new file under the name of a loaded one.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,20 +24,20 @@
 
 namespace MLBridge {
 
-/// Looks whether the file at \p Path is a shared library of this machine's
-/// kind, and not cut short. Call it before dlopen(). ErrorCode::System: it
-/// cannot be read; InvalidArgument: it is a folder, a FIFO or the like;
-/// Malformed: it is no library, or not all of one.
+/// Checks that the file at \p Path is a complete shared library for this
+/// machine. Call this before dlopen(). ErrorCode::System: the file cannot be
+/// read; InvalidArgument: it is not a regular file; Malformed: it is not a
+/// library, or truncated.
 Error checkLibrary(const std::string &Path);
 
-/// What dlopen() gives for \p Name, a path, or without a slash a name that the
-/// dynamic linker looks for. A path must be a whole library (checkLibrary()).
-/// Unsupported, with the reason, where it cannot be loaded; System where memory
-/// ran out.
+/// Calls dlopen() for \p Name: a path, or, without a slash, a name that the
+/// dynamic linker searches for. Checks a path with checkLibrary() first.
+/// ErrorCode::Unsupported, with the reason: the library cannot be loaded;
+/// System: out of memory.
 Expected<void *> openLibrary(const std::string &Name, int Flags);
 
-/// A file that checkLibrary() finds nothing wrong with, held open until the
-/// dynamic linker has it, so that nobody puts another in its place meanwhile:
+/// A library file that passed checkLibrary(), held open until dlopen() so that
+/// it cannot be replaced in between:
 /// \code
 ///   Expected<LibraryFile> File = LibraryFile::open("policy.so");
 ///   if (!File)
@@ -58,8 +58,8 @@ public:
   }
   ~LibraryFile();
 
-  /// A name of this file for dlopen(), as long as this object is there, that no
-  /// other file has while this one is loaded. It is long, and nothing to show.
+  /// A name of this file for dlopen(), valid while this object exists. No other
+  /// file gets this name while this one is loaded. Long; not meant for display.
   const std::string &name() const { return Name; }
 
 private:

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MessagePlacement: what every transport does for every SerDes, so that
-/// neither has to know the other.
+/// MessagePlacement: the guarantees that every transport gives every SerDes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +19,11 @@
 namespace MLBridge {
 
 struct MessagePlacement {
-  /// Bytes that must be readable behind a message that was received: fast
-  /// parsers read past the end. Their values do not matter.
+  /// The number of readable bytes after a received message: fast parsers read
+  /// past the end. Their values do not matter.
   static constexpr std::size_t Padding = 64;
-  /// Messages start this many bytes behind a 64-byte boundary (a transport
-  /// puts the length there), which a SerDes may use to align tensors.
+  /// Messages start this many bytes after a 64-byte boundary, because the
+  /// length precedes them. A SerDes may rely on this to align tensors.
   static constexpr std::size_t Offset = 8;
 };
 

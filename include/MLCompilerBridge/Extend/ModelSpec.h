@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelSpec: `scheme:path?key=value&key=value`, taken apart. Reserved
-/// characters (`% ? & = |`) in a path or value are percent-encoded. A decorator
-/// stands before the spec it decorates:
-/// `record:log.bin|fallback|pipe:/tmp/advisor`.
+/// ModelSpec: a parsed `scheme:path?key=value&key=value`. Reserved characters
+/// (`% ? & = |`) in a path or value are percent-encoded. A decorator precedes
+/// the spec that it decorates: `record:log.bin|fallback|pipe:/tmp/advisor`.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,25 +28,28 @@
 
 namespace MLBridge {
 
-/// A model spec, taken apart and percent-decoded.
+/// A model spec, parsed and percent-decoded.
 struct ModelSpec {
   std::string Scheme;
   std::string Path;
   std::vector<std::pair<std::string, std::string>> Options;
-  /// For a decorator: the spec behind the first `|`, as it was written.
+  /// For a decorator: the spec after the first `|`, not decoded.
   std::string Inner;
 
+  /// Parses \p Text; an InvalidArgument names the position of a mistake.
   static Expected<ModelSpec> parse(std::string_view Text);
 
-  /// An InvalidArgument that names the first option that is not in \p Known.
+  /// An InvalidArgument for the first option that is neither in \p Known nor
+  /// `timeout`, which every scheme accepts.
   Error checkOptions(Span<const std::string_view> Known) const;
-  /// The value of option \p Key, or \p Default.
+  /// The value of the option \p Key, or \p Default.
   std::string_view option(std::string_view Key, std::string_view Default) const;
-  /// `5s`, `200ms`, `50us`, `inf`.
+  /// Parses a duration: `5s`, `200ms`, `50us`, `inf`. InvalidArgument for any
+  /// other value, as in the two functions below.
   Expected<Duration> duration(std::string_view Key, Duration Default) const;
-  /// A number of bytes: `65536`, `64KiB`, `1GiB`.
+  /// Parses a number of bytes: `65536`, `64KiB`, `1GiB`.
   Expected<std::size_t> bytes(std::string_view Key, std::size_t Default) const;
-  /// A whole number of 1 or more.
+  /// Parses an integer of 1 or more.
   Expected<std::size_t> number(std::string_view Key, std::size_t Default) const;
 };
 

@@ -8,9 +8,8 @@
 ///
 /// \file
 /// FallbackModelRunner: `fallback|SPEC` asks SPEC until it fails once, then
-/// defers for good, so that a compile whose model died goes on with the
-/// compiler's heuristic at full speed instead of waiting for a time-out at
-/// every decision.
+/// always defers. A compilation whose model has died then continues with the
+/// compiler's heuristic instead of waiting for a timeout at every decision.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +30,8 @@ public:
   void switchContext(std::string_view Name) override;
   Error logOutcomeUntyped(const TensorView *Decision,
                           std::optional<double> Reward) override;
-  /// The runner's own: what it could not write is lost, whoever decided.
+  /// Flushes SPEC even after a failure, and returns its error: unwritten
+  /// observations are lost in any case.
   Error flush() override;
   std::string describe() const override;
   Expected<std::optional<std::string>> metadata(std::string_view Key) override;

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// InterProcessModelRunner: any SerDes over any Transport. A new transport or
-/// SerDes needs no runner of its own.
+/// InterProcessModelRunner: combines any SerDes with any Transport.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,19 +24,19 @@ namespace MLBridge {
 
 class PrivateCopy;
 
-/// Asks a model in another process. The first request meets the peer (it may
-/// start later than we do); so does the first request after an error, since a
-/// session in which a request was given up is never used again.
+/// Asks a model in another process. The first request connects, waiting for the
+/// peer to start if necessary. The first request after an error reconnects,
+/// since the session of an abandoned request is never reused.
 ///
-/// A peer that does not appear costs the connect timeout once. Later requests
-/// fail at once, and look for the peer without waiting: 1 s after the first
-/// failure, then 2, 4, ... 30 s apart, until it is there.
+/// If the peer does not appear, the first request waits for the connect
+/// timeout. Later requests fail immediately; they try to connect, without
+/// waiting, 1 s after the first failure, then 2, 4, ... 30 s apart, until they
+/// succeed.
 ///
-/// After a request that timed out the peer is there, but may still be busy
-/// with it: meeting it anew then is part of the next request's time.
+/// After a request has timed out, the peer may still be processing it. Then the
+/// time to reconnect counts towards the next request's timeout.
 ///
-/// A child that was forked has a session of its own: its first request meets
-/// the peer anew.
+/// A forked child has its own session: its first request connects.
 class InterProcessModelRunner : public MLModelRunner {
 public:
   InterProcessModelRunner(
@@ -45,7 +44,8 @@ public:
       Duration ConnectTimeout = TransportOptions().ConnectTimeout);
   ~InterProcessModelRunner() override;
 
-  /// Meets the peer now rather than at the first request.
+  /// Connects now rather than at the first request. Errors: Timeout after the
+  /// connect timeout, and those of Transport::connect().
   Error connect(const AdviceSpec &Wanted = AdviceSpec::any());
   std::string describe() const override;
 
@@ -56,26 +56,28 @@ protected:
 
 private:
   Error connectUntil(const AdviceSpec &Wanted, Deadline Until);
-  /// For a request, whose deadline is \p Until: waits the first time only.
+  /// Connects for a request whose deadline is \p Until. After a failure, does
+  /// not wait for the peer again, and tries again only after the retry
+  /// interval.
   Error connectOrBackOff(const AdviceSpec &Wanted, Deadline Until);
 
-  /// A peer that did not appear.
-  struct Absence {
+  /// The last attempt to connect, which timed out.
+  struct FailedConnect {
     Error Why;
-    Deadline NextLook;
-    Duration Pause;
-    /// The failure for a request before NextLook.
-    Error notNow() const;
+    Deadline NextAttempt;
+    Duration Interval;
+    /// The error of a request before NextAttempt.
+    Error asError() const;
   };
 
   std::unique_ptr<Transport> Channel;
   std::unique_ptr<BaseSerDes> Codec;
   Duration ConnectTimeout;
-  std::optional<Absence> Absent;
-  /// The last request timed out.
+  std::optional<FailedConnect> LastFailure;
+  /// True after a request has timed out.
   bool MayBeBusy = false;
-  /// Of answers in memory that the peer can write to, for a SerDes that cannot
-  /// read there.
+  /// The copy of a reply in shared memory, for a SerDes that cannot read shared
+  /// memory.
   std::unique_ptr<PrivateCopy> Copy;
 };
 

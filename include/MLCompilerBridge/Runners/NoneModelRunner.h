@@ -1,4 +1,4 @@
-//===- NoneModelRunner.h - Always the heuristic -----------------*- C++ -*-===//
+//===- NoneModelRunner.h - Always defers ------------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// NoneModelRunner: a model that leaves every decision to the compiler. The
-/// spec is `none`. Behind `record:` it makes a log of the compiler's own
-/// decisions, which is what imitation learning starts from.
+/// NoneModelRunner: leaves every decision to the compiler. The spec is `none`.
+/// `record:FILE|none` logs the compiler's own decisions for imitation learning.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- PipeModelRunner.h - A model at the end of a pipe ---------*- C++ -*-===//
+//===- PipeModelRunner.h - A model behind a pipe ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,8 +10,9 @@
 /// PipeModelRunner: asks a model in another process of this machine, through a
 /// pair of FIFOs. The spec is `pipe:NAME?serdes=bitstream&timeout=30s`.
 ///
-/// The model side (Python: `PipeCompilerInterface(NAME)`; C++: ModelServer)
-/// may start before or after. How the two meet: docs/wire-format.md.
+/// The model side (Python: `PipeCompilerInterface(NAME)`; C++: ModelServer) may
+/// start before or after the compiler. docs/wire-format.md describes the
+/// handshake.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +25,9 @@ namespace MLBridge {
 
 class PipeModelRunner final : public InterProcessModelRunner {
 public:
-  /// \p Name is a path: the model side listens at NAME.sock, and NAME.in and
-  /// NAME.out are the FIFOs, as the compiler sees them, for foreign peers.
+  /// \p Name is a path: the model side listens at NAME.sock; foreign peers use
+  /// the FIFOs NAME.in, which the compiler reads, and NAME.out, which it
+  /// writes.
   explicit PipeModelRunner(std::string Name,
                            SerDes::Kind Format = SerDes::Kind::Bitstream,
                            TransportOptions Options = {});

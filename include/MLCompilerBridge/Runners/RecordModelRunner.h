@@ -1,4 +1,4 @@
-//===- RecordModelRunner.h - A log of requests and decisions ---*- C++ -*-===//
+//===- RecordModelRunner.h - A log of requests and decisions ----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,14 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RecordModelRunner: `record:FILE|SPEC` writes every request that SPEC is
-/// asked, what was decided and, where logOutcome() is told, how good it was.
-/// The file is LLVM's training log (llvm/Analysis/Utils/TrainingLogger.h), so
-/// LLVM's own readers take it; `mlbridge log FILE` prints it.
+/// RecordModelRunner: `record:FILE|SPEC` logs every request to SPEC, the
+/// decision and, if logOutcome() passes one, the reward. The file has the
+/// format of LLVM's training logs (llvm/Analysis/Utils/TrainingLogger.h), so
+/// LLVM's readers accept it; `mlbridge log FILE` prints it.
 ///
-/// The decision is the last tensor of an observation. It is the model's
-/// answer, unless logOutcome() names another; a request that the model
-/// deferred and nobody decided is not written.
+/// The decision is the last tensor of an observation: the model's advice,
+/// unless logOutcome() names another. A request that the model deferred is not
+/// logged without a decision from logOutcome().
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,28 +25,29 @@
 
 namespace MLBridge {
 
-/// All requests must have the same features, and either all or none a reward:
-/// the format has one header. Anything else is a SchemaMismatch, returned by
-/// the call that finds it. The first decision gives the decision its name and
-/// type; later ones are converted to it, as advice is.
+/// All requests must have the same features, and all or none must have a
+/// reward, because the format has one header. Otherwise the call that notices
+/// returns a SchemaMismatch. The first decision sets the name and type; later
+/// ones are converted to it as advice is.
 ///
-/// **fork().** The log stays the parent's: a child that asks, or logs an
-/// outcome, gets an Unsupported that says so, and writes nothing. It may make a
-/// runner of its own, with another log.
+/// **fork().** The log belongs to the parent: in a child, evaluate() and
+/// logOutcome() fail with Unsupported and write nothing. The child may create
+/// its own runner with another log.
 ///
-/// A write that fails (a full disk) is a System error, and so is every call
-/// after it; the file then ends with the last observation that it holds whole.
+/// A failed write (a full disk) is a System error, and so is every later call;
+/// the file then ends with the last complete observation.
 class RecordModelRunner final : public MLModelRunner {
 public:
-  /// Creates \p Path (truncates it when it is there). An error when another
-  /// recorder, of this process or another, is writing the same file.
+  /// Creates or truncates \p Path. Errors: System if it cannot be written or
+  /// another recorder, in any process, is writing it; InvalidArgument if it is
+  /// neither a regular file nor a character device.
   static Expected<std::unique_ptr<RecordModelRunner>>
   create(std::string Path, std::unique_ptr<MLModelRunner> Inner);
-  /// Writes the last observation; an error can only be printed here, so call
-  /// flush() first where it matters.
+  /// Writes the last observation. Prints an error to stderr; call flush() first
+  /// to receive it.
   ~RecordModelRunner() override;
 
-  /// Writes what is complete, the last observation included.
+  /// Writes all observations, including the last one if it is decided.
   Error flush() override;
 
   void switchContext(std::string_view Name) override;
@@ -67,8 +68,8 @@ private:
 
   std::unique_ptr<Log> Out;
   std::unique_ptr<MLModelRunner> Inner;
-  /// Whether no caller has been told why the log cannot be written.
-  bool HasUntoldFailure = false;
+  /// Whether the log's failure has not been returned to a caller yet.
+  bool HasUnreportedFailure = false;
 };
 
 } // namespace MLBridge

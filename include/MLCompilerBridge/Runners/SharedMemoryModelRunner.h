@@ -8,12 +8,12 @@
 ///
 /// \file
 /// SharedMemoryModelRunner: asks a model in another process of this machine
-/// through memory that both have. The spec is
-/// `shm:NAME?serdes=bitstream&timeout=30s`. Tensors are written once, to where
-/// the model reads them, and advice comes back the same way.
+/// through shared memory. The spec is `shm:NAME?serdes=bitstream&timeout=30s`.
+/// Tensors are written once, where the model reads them; advice returns the
+/// same way.
 ///
 /// The model side is the same as for pipes (Python: `mlbridge.serve`; C++:
-/// ModelServer), and may start before or after.
+/// ModelServer), and may start before or after the compiler.
 ///
 //===----------------------------------------------------------------------===//
 

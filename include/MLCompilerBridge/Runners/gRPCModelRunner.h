@@ -8,9 +8,9 @@
 ///
 /// \file
 /// gRPCModelRunner: asks a model on this machine or another through gRPC. The
-/// specs are `grpc://HOST:PORT` and `grpc+unix:PATH`; docs/grpc.md has their
-/// options. In the component MLCompilerBridge::gRPC, which a compiler that
-/// wants it links and then says so:
+/// specs are `grpc://HOST:PORT` and `grpc+unix:PATH`; docs/grpc.md lists their
+/// options. A compiler links the component MLCompilerBridge::gRPC and adds the
+/// schemes:
 /// \code
 ///   RunnerFactory Factory;
 ///   addGRPC(Factory);
@@ -30,18 +30,19 @@ namespace MLBridge {
 
 class gRPCModelRunner final : public InterProcessModelRunner {
 public:
-  /// \p Address is `host:port`, or `unix:PATH`. \p Codec says how the messages
-  /// are written; stock gRPC servers understand Protobuf.
+  /// \p Address is `host:port` or `unix:PATH`. \p Codec encodes the messages;
+  /// stock gRPC servers require Protobuf.
   gRPCModelRunner(std::string Address, std::unique_ptr<BaseSerDes> Codec,
                   const gRPCOptions &Options = {});
 };
 
-/// What a client's spec says.
+/// The contents of a client's spec.
 struct gRPCParts {
   std::string Address;
   std::unique_ptr<BaseSerDes> Codec;
   gRPCOptions Options;
 };
+/// Parses a client's spec; a mistake is an InvalidArgument.
 Expected<gRPCParts> parseGRPC(std::string_view Spec,
                               const SerDesFactory &Formats = {});
 

@@ -7,14 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// BaseSerDes: turns a list of tensors into one message and back (paper,
-/// section 3.2). It knows nothing of transports. The model side uses the same
-/// classes, through the Python module, so there is one codec, not two.
+/// BaseSerDes: converts a list of tensors to one message and back (paper,
+/// section 3.2), independently of the transport. The model side uses the same
+/// classes through the Python module.
 ///
 /// **To write one**, derive and override name(), getMaxSerializedSize(),
 /// getSerializedData() and deserializeUntyped(), as examples/own-serdes.cpp
-/// does. Messages come from other processes: whatever the bytes are,
-/// deserializing must end in tensors or in an Error.
+/// does. Messages come from other processes: deserializing any bytes must yield
+/// tensors or an Error.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@
 
 namespace MLBridge {
 
-/// Converts in both directions, for one session, used by one thread at a time.
+/// Converts both directions of one session. Used by one thread at a time.
 class BaseSerDes {
 public:
   static constexpr std::size_t Padding = MessagePlacement::Padding;
@@ -37,70 +37,72 @@ public:
 
   virtual ~BaseSerDes();
 
-  /// "bitstream", "json": the name in a model spec and in a session's hello.
+  /// The name in model specs and in the handshake: "bitstream", "json".
   virtual std::string_view name() const = 0;
 
-  /// Adds a tensor to the next message. Borrowed until cleanUp().
+  /// Adds a tensor to the next message. Its data is borrowed until cleanUp().
   virtual void setFeature(const TensorView &Feature);
-  /// Forgets the tensors set so far.
+  /// Removes the tensors set so far.
   virtual void cleanUp();
 
-  /// An upper bound, in bytes, of what getSerializedData() will write.
+  /// An upper bound on the size of the message, in bytes. An error if the
+  /// tensors cannot be serialized.
   virtual Expected<std::size_t> getMaxSerializedSize() = 0;
-  /// Writes the message to \p Out, which has room for
-  /// getMaxSerializedSize() bytes and starts MessageOffset bytes behind a
-  /// 64-byte boundary; returns the bytes written.
+  /// Writes the message to \p Out, which has room for getMaxSerializedSize()
+  /// bytes and starts MessageOffset bytes after a 64-byte boundary. Returns the
+  /// number of bytes written.
   virtual Expected<std::size_t> getSerializedData(Span<std::byte> Out) = 0;
-  /// Whether the next getSerializedData() gets memory that holds what was
-  /// written there before, as shared memory does. A format may then leave alone
-  /// what would be the same. Not so at first.
+  /// Says whether the memory passed to getSerializedData() still holds what was
+  /// last written there, as shared memory does. A format may then skip
+  /// unchanged bytes. Default: false.
   void setOutputIsKept(bool IsKept) { OutputIsKept = IsKept; }
-  /// The same message as pieces that lie where they are, so that a transport
-  /// which can gather them copies no tensor. None where there is nothing to be
-  /// gained: then it has to be written. Comes after getMaxSerializedSize(), and
-  /// is valid until cleanUp().
+  /// The same message as pieces that point to the tensors, so that a transport
+  /// that can gather them copies no tensor. Empty if gathering would not pay;
+  /// then use getSerializedData(). Call getMaxSerializedSize() first. Valid
+  /// until cleanUp().
   virtual Span<const Span<const std::byte>> getSerializedPieces() { return {}; }
 
-  /// The tensors in \p Message, which is followed by Padding readable bytes.
-  /// The views point into the message or into this object: valid until the
-  /// message's memory changes or the next deserialize(). A reply that reports
-  /// the model's failure or that it defers (see ReplyNames) is returned as
-  /// that Error. \p Wanted is a hint for formats that do not say all types.
+  /// Decodes the reply \p Message, which is followed by Padding readable bytes.
+  /// The views point into the message or into this object; they are valid until
+  /// the message's memory changes or the next call of this function or of
+  /// deserializeRequest(). If the model failed or deferred (see ReplyNames),
+  /// returns that Error. \p Wanted is a hint for formats that do not encode all
+  /// types.
   Expected<Span<const TensorView>>
   deserialize(Span<const std::byte> Message,
               const AdviceSpec &Wanted = AdviceSpec::any());
 
-  /// The same of a request. Nothing in it takes the place of an answer: an
-  /// `_error` there is an environment's (see EnvironmentServer.h), and a tensor
-  /// like all others.
+  /// Decodes a request. Unlike in a reply, a tensor called `_error` is returned
+  /// like any other: environments send it (see EnvironmentServer.h).
   Expected<Span<const TensorView>>
-  deserializeQuestion(Span<const std::byte> Message);
+  deserializeRequest(Span<const std::byte> Message);
 
-  /// A number that two messages have in common only if their tensors are the
-  /// same in names, types, shapes and, where they do not point into the
-  /// message, addresses. While the message's address stays, too, so do the
-  /// views: callers may reuse what they made of them. Unless overridden, every
-  /// message has its own.
+  /// Identifies the layout of the last message: two messages have the same
+  /// number only if their tensors have the same names, types, shapes and,
+  /// unless they point into the message, addresses. If the message's address is
+  /// the same as well, so are the views, and callers may reuse objects made
+  /// from them. By default, every message has a new number.
   virtual std::uint64_t layout() const { return Messages; }
-  /// Keeps the memory alive that deserialized views use beside the message's;
-  /// null when there is none. Its contents change all the same.
+  /// An owner of the memory outside of the message that the views point into;
+  /// null if they point only into the message. It keeps the memory alive, not
+  /// its contents: the next message overwrites them.
   virtual std::shared_ptr<const void> memory() const { return nullptr; }
 
-  /// Whether deserialize() may be given a message in memory that its writer can
-  /// still write to: then it copies what it looks at twice, and every value of
-  /// the views' elements is a sound one. Else it gets a copy of all. Unless
-  /// overridden, it may not.
+  /// Whether deserialize() accepts a message that its writer can still modify.
+  /// To do so, it must copy everything that it reads twice, and every value of
+  /// the views' elements must be valid. Otherwise it receives a private copy of
+  /// the message. Default: false.
   virtual bool readsSharedMemory() const { return false; }
 
-  /// Whom the messages are for.
+  /// The kind of peer that the messages are for.
   enum class Dialect {
-    Native,       ///< Our own other side.
-    BareCompiler, ///< We ask a foreign model, on bare pipes.
-    BareModel,    ///< We answer a foreign compiler, on bare pipes.
+    Native,       ///< A peer that uses this library.
+    BareCompiler, ///< This side asks a foreign model, on bare pipes.
+    BareModel,    ///< This side answers a foreign compiler, on bare pipes.
   };
-  /// Bare dialects are what foreign peers (the reference implementation, LLVM's
-  /// own channels) understand; see docs/wire-format.md. Native at first. Unless
-  /// overridden, there is one dialect for all.
+  /// Selects the dialect. Foreign peers (the reference implementation, LLVM's
+  /// own channels) understand the bare ones; see docs/wire-format.md. The
+  /// initial dialect is Native. By default, all peers get the same messages.
   virtual void setDialect(Dialect New);
 
 protected:
@@ -108,31 +110,33 @@ protected:
   deserializeUntyped(Span<const std::byte> Message,
                      const AdviceSpec &Wanted) = 0;
 
-  /// What setFeature() collected.
+  /// The tensors passed to setFeature() since the last cleanUp().
   std::vector<TensorView> Features;
   bool OutputIsKept = false;
 
 private:
-  /// How many have been deserialized.
+  /// The number of messages deserialized so far.
   std::uint64_t Messages = 0;
 };
 
-/// Names that begin with an underscore are the protocol's own; these two are
-/// the ways a reply can be something other than advice.
+/// The reserved names of tensors that turn a reply into something other than
+/// advice.
 struct ReplyNames {
-  /// A string: the model failed, in its own words. Becomes ErrorCode::Model.
+  /// A string: why the model failed. Becomes ErrorCode::Model.
   static constexpr std::string_view Error = "_error";
-  /// A string: the model leaves the decision to the compiler, and why.
+  /// A string: why the model leaves the decision to the compiler. Becomes
+  /// ErrorCode::Deferred.
   static constexpr std::string_view Deferred = "_deferred";
 };
 
-/// The formats that are part of Core. SerDesFactory makes more, by name.
+/// The formats of the Core component. SerDesFactory creates formats by name.
 struct SerDes {
   enum class Kind { Bitstream, JSON };
   static std::unique_ptr<BaseSerDes> create(Kind Format);
 
-  /// Who of the two sides we are. The compiler's side writes features and reads
-  /// advice, the model's side the other way round; most formats need not care.
+  /// Which side of a session uses the SerDes. The compiler's side writes
+  /// features and reads advice, the model's side the reverse; most formats
+  /// treat both alike.
   enum class Side { Compiler, Model };
 };
 

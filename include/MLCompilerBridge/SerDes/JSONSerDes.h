@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// JSONSerDes: feature name to value, for peers that speak nothing else and
-/// for people who want to read what goes over the wire. Every value survives:
-/// 64-bit integers, the exact float, NaN and infinities, UTF-8. Byte for byte:
-/// docs/wire-format.md.
+/// JSONSerDes: one JSON object from feature name to value, for peers that
+/// support only JSON and for debugging. It preserves every value exactly:
+/// 64-bit integers, floats, NaN and infinities, UTF-8. docs/wire-format.md
+/// specifies every byte.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- MessageCheck.h - What no message may hold ----------------*- C++ -*-===//
+//===- MessageCheck.h - Checks of a message's tensors -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MessageCheck: what every SerDes has to refuse, when it writes and when it
-/// reads. For those who write one.
+/// MessageCheck: the checks that every SerDes must make, when it writes and
+/// when it reads. For authors of a SerDes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,17 +26,17 @@ namespace serdes {
 class Schema;
 } // namespace serdes
 
-/// Kept from message to message, it allocates nothing while names, types and
-/// shapes stay. Used by one thread at a time.
+/// Keep one for many messages: it does not allocate while names, types and
+/// shapes do not change. Used by one thread at a time.
 class MessageCheck {
 public:
   MessageCheck();
   ~MessageCheck();
 
-  /// The first thing that is wrong with \p Tensors: a name that is empty, there
-  /// twice or not UTF-8; a shape, size and lengths that contradict each other;
-  /// a bool that is neither 0 nor 1; text that is not UTF-8. As an error of
-  /// \p Code: InvalidArgument for a writer, Malformed for a reader.
+  /// Returns the first problem of \p Tensors: a name that is empty, duplicate
+  /// or not UTF-8; shape, size and lengths that contradict each other; a bool
+  /// that is neither 0 nor 1; text that is not UTF-8. \p Code is the error's
+  /// code: InvalidArgument for a writer, Malformed for a reader.
   Error operator()(Span<const TensorView> Tensors, ErrorCode Code);
 
 private:

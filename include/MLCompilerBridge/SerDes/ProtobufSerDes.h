@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes, of the component MLCompilerBridge::Protobuf: requests and
-/// answers as Protobuf messages, either the generic ones of
-/// mlcompilerbridge.proto, which carry any tensors, or two of the user's own,
+/// ProtobufSerDes, in the component MLCompilerBridge::Protobuf: requests and
+/// replies as Protobuf messages, either the generic ones of
+/// mlcompilerbridge.proto, which carry any tensors, or two user-defined ones,
 /// whose fields are the features.
 /// \code
 ///   RunnerFactory Factory;
@@ -18,7 +18,7 @@
 ///   Factory.create("pipe:/tmp/advisor?serdes=protobuf");
 ///   Factory.create("pipe:/tmp/advisor?serdes=protobuf:my.Features/my.Decision");
 /// \endcode
-/// The bytes: docs/wire-format.md, section Protobuf.
+/// docs/wire-format.md, section Protobuf, specifies every byte.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -39,20 +39,20 @@ class MessageType;
 
 class ProtobufSerDes final : public BaseSerDes {
 public:
-  /// The generic messages; its name is "protobuf".
+  /// Uses the generic messages; name() is "protobuf".
   ProtobufSerDes();
 
-  /// Messages of the user's own: features go into the fields of \p Request that
-  /// are called as they are, and the fields of \p Reply are the advice. Its
-  /// name is "protobuf:my.Features/my.Decision", so that two sides that mean
-  /// different messages refuse each other when they meet.
+  /// Uses user-defined messages: each feature goes into the field of \p Request
+  /// with its name, and the fields of \p Reply are the advice. name() is
+  /// "protobuf:my.Features/my.Decision", so the handshake fails if the two
+  /// sides use different messages.
   ///
   /// A field is a number, a bool, an enum (its number), a string, bytes (as
-  /// uint8_t), or a repeated one of those (rank 1). A feature without a field,
-  /// a field without a feature (unless it is declared `optional`), a feature of
-  /// another kind and a value that the field cannot hold are a SchemaMismatch
-  /// when the message is written. Unsupported where a field is a message, a map
-  /// or in a oneof. The descriptors are not needed afterwards.
+  /// uint8_t), or a repeated one of those (rank 1). Writing a message is a
+  /// SchemaMismatch if a feature has no field, a field has no feature (unless
+  /// it is declared `optional`), the kinds differ, or the field cannot hold the
+  /// value. Unsupported if a field is a message, a map or in a oneof. The
+  /// descriptors may be destroyed after this call.
   static Expected<std::unique_ptr<ProtobufSerDes>>
   create(const google::protobuf::Descriptor &Request,
          const google::protobuf::Descriptor &Reply, SerDes::Side Our);
@@ -90,7 +90,7 @@ private:
 
 /// Adds "protobuf", the generic messages.
 void addProtobuf(SerDesFactory &Formats);
-/// Adds "protobuf:REQUEST/REPLY", messages of the user's own.
+/// Adds "protobuf:REQUEST/REPLY", a pair of user-defined messages.
 void addProtobuf(SerDesFactory &Formats,
                  const google::protobuf::Descriptor &Request,
                  const google::protobuf::Descriptor &Reply);

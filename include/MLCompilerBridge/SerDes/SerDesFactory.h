@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// SerDesFactory: from the name in `pipe:/tmp/advisor?serdes=json`, or in a
-/// compiler's hello, to a SerDes.
+/// SerDesFactory: creates a SerDes from its name in a model spec
+/// (`pipe:/tmp/advisor?serdes=json`) or in a compiler's handshake.
 ///
-/// There is no global registry: a program that links more formats, or has one
-/// of its own, adds them to the RunnerFactory's (RunnerFactory::formats()) and
-/// to the ModelServer's (ModelServerOptions::Formats).
+/// A program that links or defines more formats adds them to its RunnerFactory
+/// (RunnerFactory::formats()) and its ModelServer
+/// (ModelServerOptions::Formats).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,26 +28,27 @@
 
 namespace MLBridge {
 
-/// Makes SerDes by name. A value: copy it, add to it, keep it anywhere.
+/// Creates SerDes by name. A copyable value.
 class SerDesFactory {
 public:
-  /// Makes one for a session in which we are \p Our side.
+  /// Creates one for a session in which this process is side \p Our.
   using Create =
       std::function<Expected<std::unique_ptr<BaseSerDes>>(SerDes::Side Our)>;
   struct Format {
-    /// What BaseSerDes::name() says.
+    /// BaseSerDes::name() of the format.
     std::string Name;
     /// One line for `mlbridge doctor`.
     std::string Help;
     Create Make;
   };
 
-  /// Knows the formats of Core: bitstream and JSON.
+  /// Contains the formats of Core: bitstream and JSON.
   SerDesFactory();
 
-  /// Adds a format, or replaces the one of the same name.
+  /// Adds a format, or replaces the one with the same name.
   void add(Format NewFormat);
-  /// Adds one whose sides are alike: \p SerDesT is default-constructed.
+  /// Adds a format whose sides do not differ: \p SerDesT is
+  /// default-constructed.
   template <typename SerDesT> void add(std::string Name, std::string Help) {
     add({std::move(Name), std::move(Help),
          [](SerDes::Side) -> Expected<std::unique_ptr<BaseSerDes>> {
@@ -56,8 +57,8 @@ public:
   }
   Span<const Format> formats() const { return Formats; }
 
-  /// The SerDes of that name; InvalidArgument where none is called so, with
-  /// the names that there are.
+  /// Creates the SerDes called \p Name. An unknown name is an InvalidArgument
+  /// that lists the known ones.
   Expected<std::unique_ptr<BaseSerDes>> create(std::string_view Name,
                                                SerDes::Side Our) const;
 

@@ -1,4 +1,4 @@
-//===- AdaptiveWait.h - Spin while it pays, else sleep ----------*- C++ -*-===//
+//===- AdaptiveWait.h - Spin while it pays, then sleep ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,15 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AdaptiveWait: the one place that decides between spinning and sleeping, for
-/// all transports. Waking a sleeping core costs more than any copy: 12-25 us
-/// each way, against 0.2-2 us when the waiter spins. But a spin that fails on
-/// a shared core costs the peer its time slice. So: probe for up to 50 us, and
-/// after a fruitless probe skip 1, 3, 7, ... 1023 waits before the next one.
-/// A pair that answers fast finds its way back by itself.
+/// AdaptiveWait: decides between spinning and sleeping, for all transports.
+/// Waking a sleeping core costs more than any copy: 12-25 us each way, against
+/// 0.2-2 us when the waiter spins. But a failed spin on a shared core costs the
+/// peer its time slice. So: probe for up to 50 us, and after a failed probe
+/// skip 1, 3, 7, ... 1023 waits before the next one. A peer that becomes fast
+/// again resets the skip count at the next probe.
 ///
-/// It never calls sched_yield: with one busy neighbour that costs a full slice
-/// (4 ms) a wait.
+/// It never calls sched_yield: next to one busy process that costs a full time
+/// slice (4 ms) per wait.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@
 
 namespace MLBridge {
 
-/// Tells the processor that the caller spins on memory.
+/// Tells the processor that the caller is in a spin loop.
 inline void relax() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -38,31 +38,32 @@ inline void relax() {
 #endif
 }
 
-/// The memory of one direction of one channel.
+/// The spin history of one direction of one channel.
 class AdaptiveWait {
 public:
-  /// Long enough to cover one cold wake-up of the peer, so that a pair
-  /// re-enters the fast mode.
+  /// Long enough to cover one cold wake-up of the peer, so that spinning can
+  /// succeed again.
   static constexpr std::chrono::microseconds Budget{50};
   static constexpr std::uint32_t MaxSkip = 1023;
 
-  /// Probes \p Ready (cheap, side-effect free on false, such as a
-  /// non-blocking read) until it returns true or the budget is used up. False:
-  /// the caller should sleep until its deadline. \p ProbesPerClock spares
-  /// clock reads where a probe is cheaper than one.
+  /// Calls \p Ready (cheap, and free of side effects when it returns false,
+  /// such as a non-blocking read) until it returns true or the budget is used
+  /// up. Returns false if the caller should sleep until its deadline. The clock
+  /// is read once per \p ProbesPerClock calls, for probes cheaper than a clock
+  /// read.
   template <typename Probe>
   bool spin(Probe &&Ready, unsigned ProbesPerClock = 4) {
     if (Left != 0) {
       --Left;
       return false;
     }
-    // What was there before the wait began shows nothing: on a shared core, it
-    // came while we were not running.
+    // Immediate success proves nothing about spinning: on a shared core, the
+    // peer ran while this thread did not.
     if (Ready())
       return true;
     using Clock = std::chrono::steady_clock;
-    // The clock is read between probes only, and not before the first: an
-    // answer that is quick should not wait for it.
+    // Do not read the clock before the first probes: it would delay a quick
+    // reply.
     std::optional<Clock::time_point> End;
     for (;;) {
       for (unsigned I = 0; I < ProbesPerClock; ++I)

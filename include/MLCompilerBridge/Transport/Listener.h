@@ -1,5 +1,4 @@
-//===- Listener.h - Where compilers meet a model --------------------*- C++
-//-*-===//
+//===- Listener.h - Where compilers connect to a server ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Listener: a place where compilers come to a ModelServer. A server may have
-/// several, one a transport; each turns those who arrive into sessions.
+/// Listener: accepts the connections of compilers to a ModelServer and turns
+/// them into sessions. A server may have several listeners.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,50 +23,52 @@
 #include <string>
 #include <vector>
 
-struct pollfd; // NOLINT(readability-identifier-naming): that of poll(2).
+struct pollfd; // NOLINT(readability-identifier-naming): poll(2) names it.
 
 namespace MLBridge {
 
 class SessionTable;
 
-/// What all listeners can be told.
+/// The options of all listeners.
 struct ListenerOptions {
-  /// What compilers may speak. Add to it to serve a format of another component
-  /// or of your own (examples/own-serdes.cpp).
+  /// The SerDes formats that the listener accepts. Add those of other
+  /// components or your own (examples/own-serdes.cpp).
   SerDesFactory Formats;
-  /// A compiler that announces a longer message is refused.
+  /// The limit on a message, in bytes. A longer one ends its session.
   std::size_t MaxMessage = TransportOptions().MaxMessage;
-  /// How long a compiler may take to accept a reply, or to say hello.
+  /// How long a compiler may take to begin the handshake or to accept a reply.
   Duration PeerTimeout = std::chrono::seconds(10);
-  /// How many compilers the server may have at a time. More are refused, and
-  /// told so.
+  /// The limit on concurrent sessions. Further compilers are refused with a
+  /// message.
   std::size_t MaxSessions = 4096;
 };
 
-/// Nothing here waits: the server does, for all of its listeners and sessions.
-/// Used by one thread at a time.
+/// No function here blocks: the server waits for all of its listeners and
+/// sessions at once. Used by one thread at a time.
 class Listener {
 public:
   virtual ~Listener();
 
-  /// How a compiler's spec names it, without the scheme: "/tmp/advisor",
+  /// The address as in a compiler's spec, without the scheme: "/tmp/advisor",
   /// "//127.0.0.1:50051".
   virtual const std::string &name() const = 0;
 
-  /// Adds what poll(2) should watch.
+  /// Appends the descriptors that poll(2) should watch.
   virtual void addPolls(std::vector<pollfd> &Watched) const = 0;
-  /// When to look again though nothing has happened.
+  /// When to call accept() even if no descriptor is ready.
   virtual Deadline wakeUp() const { return Deadline::never(); }
-  /// Takes in who has arrived. \p Polled is what addPolls() added, after
+  /// Accepts connections and adds the sessions of completed handshakes to
+  /// \p Sessions. \p Polled holds the entries of the last addPolls() after
   /// poll(2).
-  virtual void admit(Span<const pollfd> Polled, SessionTable &Into) = 0;
+  virtual void accept(Span<const pollfd> Polled, SessionTable &Sessions) = 0;
 };
 
-/// NAME.sock, where compilers with this library meet the model for a session by
-/// pipe or shm. With a \p BareFormat also NAME.in and NAME.out, for foreign
-/// compilers, one at a time, which speak that SerDes. Mode 0600: only this
-/// user's compilers get in. What a dead server left there is taken over;
-/// another live one is an error.
+/// Listens at NAME.sock, where compilers that use this library open sessions
+/// over pipes or shared memory. If \p BareFormat names a SerDes, also creates
+/// NAME.in and NAME.out for one foreign compiler at a time, which uses that
+/// SerDes. The files have mode 0600, so only processes of this user can
+/// connect. Files of a dead server are replaced; a live server there is an
+/// InvalidArgument.
 Expected<std::unique_ptr<Listener>>
 openLocalListener(std::string Name, std::string BareFormat = {},
                   ListenerOptions Options = {});

@@ -1,4 +1,4 @@
-//===- PipeTransport.h - A pipe to a model ----------------------*- C++ -*-===//
+//===- PipeTransport.h - The compiler's end of a pipe -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler's end of a session over pipes, without a runner around it.
+/// The compiler's end of a session over pipes, without a runner.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +21,10 @@
 
 namespace MLBridge {
 
-/// For an InterProcessModelRunner of your own; PipeModelRunner is one with it.
-/// \p Name is a path: the model side listens at NAME.sock, and NAME.in and
-/// NAME.out are the FIFOs, as the compiler sees them, for foreign peers.
+/// Creates the transport of PipeModelRunner, for your own
+/// InterProcessModelRunner. \p Name is a path: the model side listens at
+/// NAME.sock; foreign peers use the FIFOs NAME.in, which the compiler reads,
+/// and NAME.out, which it writes.
 std::unique_ptr<Transport> createPipeTransport(std::string Name,
                                                TransportOptions Options = {});
 

@@ -1,4 +1,4 @@
-//===- SharedMemoryTransport.h - Shared memory with a model -----*- C++ -*-===//
+//===- SharedMemoryTransport.h - Shared memory, compiler's end --*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler's end of a session over shared memory, without a runner around
-/// it.
+/// The compiler's end of a session over shared memory, without a runner.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +21,9 @@
 
 namespace MLBridge {
 
-/// For an InterProcessModelRunner of your own; SharedMemoryModelRunner is one
-/// with it. \p Name is a path: the model side listens at NAME.sock. The memory
-/// itself has no name.
+/// Creates the transport of SharedMemoryModelRunner, for your own
+/// InterProcessModelRunner. \p Name is a path: the model side listens at
+/// NAME.sock. The memory itself has no name.
 std::unique_ptr<Transport>
 createSharedMemoryTransport(std::string Name, TransportOptions Options = {});
 

@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Transport: moves one message there and one back, each before a deadline. It
-/// knows nothing of what the bytes mean.
+/// Transport: sends one message and receives one, each before a deadline. It
+/// does not interpret the bytes.
 ///
 /// **To write one**, derive and override connect(), isConnected(), close(),
-/// acquire(), commit(), receive() and describe(). docs/extending.md says how,
-/// and the conformance suite takes it by one line.
+/// acquire(), commit(), receive() and describe(). docs/extending.md explains
+/// how, and one line adds the transport to the conformance suite.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@
 
 namespace MLBridge {
 
-/// Whom a transport meets, so that a message can say what to start.
+/// The kind of peer, so that an error message can say what to start.
 enum class PeerRole : std::uint8_t {
   /// Answers a compiler's requests.
   Model,
@@ -39,75 +39,77 @@ enum class PeerRole : std::uint8_t {
   Compiler,
 };
 
-/// What the two sides tell each other when they meet.
+/// What the compiler's side states in the handshake.
 struct SessionRequest {
-  /// BaseSerDes::name() of the messages to come.
+  /// BaseSerDes::name() of the session's messages.
   std::string_view SerDes;
-  /// elementTypeName() of the advice that the first request wants, or empty.
+  /// elementTypeName() of the advice that the first request expects, or empty.
   std::string_view AdviceType;
-  /// For messages; the peer is not told.
+  /// For error messages; not sent to the peer.
   PeerRole Peer = PeerRole::Model;
 };
 
-/// What they have agreed on.
+/// The result of the handshake.
 struct SessionTerms {
-  /// The peer is a foreign one that knows no meeting, only bare pipes: see
+  /// True for a foreign peer on bare pipes, which knows no handshake: see
   /// BaseSerDes::setDialect.
   bool Bare = false;
 };
 
 /// The compiler's end of a session. Used by one thread at a time.
 ///
-/// After an error from commit(), send() or receive() the session is over: what
-/// is still on its way belongs to a request that was given up, so nothing of
-/// it may be read. The caller calls close(), and may connect() again.
+/// An error from commit(), send() or receive() ends the session: bytes still in
+/// transit belong to an abandoned request and must not be read. The caller
+/// calls close(), and may connect() again.
 class Transport {
 public:
   virtual ~Transport();
 
-  /// Meets the peer. Waits for it to appear.
+  /// Connects to the peer. Waits until \p Until for it to appear.
   virtual Expected<SessionTerms> connect(const SessionRequest &Request,
                                          Deadline Until) = 0;
-  /// False also in a child that was forked after connect(): the session is its
-  /// parent's.
+  /// Whether there is an open session. False in a child forked after connect():
+  /// the session belongs to the parent.
   virtual bool isConnected() const = 0;
   virtual void close() = 0;
-  /// How long connect() needs to find out whether the peer is there, for a
-  /// caller that does not want to wait for it to appear.
+  /// How long connect() needs to detect whether the peer is listening, for a
+  /// caller that does not wait for it to appear.
   virtual Duration timeToLook() const { return Duration::zero(); }
 
-  /// A region for the next message: at least \p Size bytes that start 8 bytes
-  /// behind a 64-byte boundary. Valid until commit() or the next acquire().
+  /// Returns a region for the next message: at least \p Size bytes that start 8
+  /// bytes after a 64-byte boundary. Valid until commit() or the next
+  /// acquire().
   virtual Expected<Span<std::byte>> acquire(std::size_t Size) = 0;
   /// Sends the first \p Size bytes of the region.
   virtual Error commit(std::size_t Size, Deadline Until) = 0;
-  /// Sends a message that lies in pieces, which may be read until its answer
-  /// has been received or close() returns. Unless overridden, this copies them
-  /// to the region.
+  /// Sends the concatenation of \p Pieces, which must stay valid until the
+  /// reply has been received or close() returns. The default copies them to a
+  /// region.
   virtual Error send(Span<const Span<const std::byte>> Pieces, Deadline Until);
-  /// The peer's next message, followed by MessagePlacement::Padding readable
-  /// bytes. Valid until the next call to this object.
+  /// Waits for the peer's next message, which is followed by
+  /// MessagePlacement::Padding readable bytes. Valid until the next call to
+  /// this object.
   virtual Expected<Span<const std::byte>> receive(Deadline Until) = 0;
 
-  /// Whether what receive() returns lies in memory that the peer can write to;
-  /// and what acquire() returns, in memory that keeps what was written there.
+  /// True if the peer can write to the memory that receive() returns, and the
+  /// memory that acquire() returns keeps its contents.
   virtual bool isShared() const { return false; }
 
-  /// The peer, for messages: "pipe:/tmp/advisor".
+  /// The peer, for error messages: "pipe:/tmp/advisor".
   virtual std::string describe() const = 0;
 };
 
-/// What every transport of this library can be told.
+/// The options of every transport of this library.
 struct TransportOptions {
   /// How long to wait for the peer to appear.
   Duration ConnectTimeout = std::chrono::seconds(30);
-  /// A peer that announces a longer message than this is refused.
+  /// The limit on a message, in bytes. A longer one ends the session.
   std::size_t MaxMessage = std::size_t(1) << 30;
 };
 
 struct ModelSpec;
-/// The options of a spec that every inter-process runner takes: `connect`,
-/// `max-message`.
+/// Parses the options `connect` and `max-message`, which every inter-process
+/// runner accepts.
 Expected<TransportOptions> transportOptions(const ModelSpec &Spec);
 
 } // namespace MLBridge

@@ -1,5 +1,4 @@
-//===- gRPCListener.h - Where compilers arrive by gRPC --------------*- C++
-//-*-===//
+//===- gRPCListener.h - Where compilers connect by gRPC ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// openGRPCListener(): lets a ModelServer meet compilers on this machine and
+/// openGRPCListener(): lets a ModelServer accept compilers on this machine and
 /// others through gRPC. In the component MLCompilerBridge::gRPC.
 /// \code
 ///   std::vector<std::unique_ptr<Listener>> Listeners;
@@ -27,14 +26,14 @@
 
 namespace MLBridge {
 
-/// Listens at \p Spec: `grpc://HOST:PORT`, where no HOST is this machine's
-/// loopback and PORT 0 one that is free (name() tells it), or `grpc+unix:PATH`,
-/// a socket of mode 0600. With `cert=` and `key=` it speaks TLS, with `tls=` it
-/// also demands a certificate of those authorities from each compiler.
-/// `max-message=` goes before that of \p Options. A compiler that does not name
-/// its SerDes, as stock gRPC clients do not, speaks Protobuf.
+/// Listens at \p Spec: `grpc://HOST:PORT` or `grpc+unix:PATH`, a socket of mode
+/// 0600. An empty HOST means the loopback address; PORT 0 picks a free port,
+/// which name() reports. `cert=` and `key=` enable TLS; `tls=` also requires a
+/// certificate signed by those authorities from each compiler. `max-message=`
+/// and `max-sessions=` override \p Options. Compilers that do not name their
+/// SerDes, such as stock gRPC clients, use Protobuf.
 ///
-/// The listener has a thread of gRPC's; whoever forks does so before.
+/// Starts gRPC threads; fork before calling this.
 Expected<std::unique_ptr<Listener>>
 openGRPCListener(std::string_view Spec, ListenerOptions Options = {});
 

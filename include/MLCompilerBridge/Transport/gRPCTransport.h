@@ -1,4 +1,4 @@
-//===- gRPCTransport.h - A gRPC channel to a model --------------*- C++ -*-===//
+//===- gRPCTransport.h - The compiler's end of gRPC -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The compiler's end of a session over gRPC, without a runner around it. In
-/// the component MLCompilerBridge::gRPC.
+/// The compiler's end of a session over gRPC, without a runner. In the
+/// component MLCompilerBridge::gRPC.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,14 +22,15 @@
 
 namespace MLBridge {
 
-/// The PEM files of a TLS connection, read when it is made. Without any of
-/// them, it is in the clear.
+/// The PEM files of a TLS connection, read when it is made. If all are empty,
+/// the connection is not encrypted.
 struct gRPCCredentials {
-  /// The authorities that may have signed the peer's certificate. A server
-  /// that has some demands a certificate of each client (mTLS).
+  /// The authorities that must have signed the peer's certificate. A server
+  /// that sets them requires a certificate from each client (mTLS).
   std::string Authorities;
-  /// Our own certificate (chain) and its private key; both or neither. A
-  /// server needs them, a client does where the server demands one.
+  /// This side's certificate (chain) and its private key; both or neither. A
+  /// TLS server needs them; a client needs them if the server requires a
+  /// certificate.
   std::string Certificate, Key;
 
   bool empty() const {
@@ -37,22 +38,22 @@ struct gRPCCredentials {
   }
 };
 
-/// What a gRPC transport can be told beside TransportOptions.
+/// The options of a gRPC transport.
 struct gRPCOptions : TransportOptions {
   enum class Call {
-    Stream, ///< One bidirectional stream a session: `session`.
-    Unary,  ///< A call for each request: `getAdvice`.
+    Stream, ///< One bidirectional stream per session: `session`.
+    Unary,  ///< One call per request: `getAdvice`.
   };
   Call Style = Call::Stream;
   gRPCCredentials Credentials;
-  /// How often a silent peer is asked whether it is still there, so that a
-  /// connection that died without a word is noticed where no deadline ends the
-  /// wait.
+  /// How often a silent peer is pinged, so that a dead connection is noticed
+  /// even if the wait has no deadline.
   Duration Keepalive = std::chrono::seconds(10);
 };
 
-/// For an InterProcessModelRunner of your own; gRPCModelRunner is one with it.
-/// \p Address is `host:port`, or `unix:PATH` for a socket of this machine.
+/// Creates the transport of gRPCModelRunner, for your own
+/// InterProcessModelRunner. \p Address is `host:port`, or `unix:PATH` for a
+/// socket of this machine.
 std::unique_ptr<Transport> createGRPCTransport(std::string Address,
                                                gRPCOptions Options = {});
 

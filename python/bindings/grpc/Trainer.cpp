@@ -120,7 +120,7 @@ nb::object Trainer::receive(std::optional<double> Timeout) {
   nb::dict ByName;
   // An `_error` there is the environment's, with a code of its own.
   for (const TensorView &Tensor :
-       valueOrRaise(Parts.Codec->deserializeQuestion(Bytes)))
+       valueOrRaise(Parts.Codec->deserializeRequest(Bytes)))
     ByName[toStr(Tensor.Name)] = Tensor.Type == ElementType::String
                                      ? textObject(Tensor)
                                      : copyArray(Tensor);
