@@ -27,8 +27,8 @@
 
 namespace MLBridge {
 
-/// What a caller of evaluate<T> expects. Runners and peers need it where the
-/// bytes alone do not tell the type (raw replies, JSON numbers).
+/// What a caller of evaluate<T> expects. Runners and peers need it if the bytes
+/// alone do not imply the type (raw replies, JSON numbers).
 struct AdviceSpec {
   enum class Form : std::uint8_t {
     Any,    ///< T is Advice: accept any reply.

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Error and Expected<T>: how this library reports every failure. It throws no
-/// exceptions, asserts nothing about external input and makes up no values.
+/// Error and Expected<T>: how this library reports every failure. The library
+/// throws no exceptions, never asserts on external input and never makes up a
+/// value.
 ///
 /// As in LLVM, an Error is true when something failed, and an Expected<T> is
 /// true when it holds a value.

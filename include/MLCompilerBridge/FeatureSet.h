@@ -30,7 +30,7 @@ namespace MLBridge {
 /// The named tensors of one request. Used by one thread at a time.
 ///
 /// **Ownership.** Views (Span, std::span, llvm::ArrayRef, TensorRef,
-/// TensorView) are borrowed, which makes them free: their data must stay valid
+/// TensorView) are borrowed rather than copied: their data must stay valid
 /// until the reply arrives. All other values (scalars, std::string,
 /// std::string_view, std::vector, std::array) are copied.
 class FeatureSet {
@@ -51,7 +51,7 @@ public:
   /// Like set() of a TensorView, but copies the data.
   void copy(std::string_view Name, const TensorView &View);
 
-  /// Removes the features, and keeps their memory for the next round.
+  /// Removes the features but keeps their memory for the next round.
   void clear();
 
   /// The features in the order they were first set. Valid until the next

@@ -85,7 +85,7 @@ void AcceptQueue::receiveStream(const std::shared_ptr<ServerCall> &Call) {
   enqueue({std::move(Requests), Call, Call});
 }
 
-/// Sessions of stock clients have no name; use that of the connection.
+/// Sessions of stock clients have no name; use the connection's.
 void AcceptQueue::receiveUnary(const std::shared_ptr<ServerCall> &Call) {
   constexpr std::size_t MaxUnarySessions = 64;
   const std::string Name = Call->metadata(Metadata::Session, Call->peer()) +

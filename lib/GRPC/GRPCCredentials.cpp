@@ -72,7 +72,7 @@ GRPC::makeServerCredentials(const gRPCCredentials &Files) {
   if (Files.Certificate.empty())
     return Error(ErrorCode::InvalidArgument,
                  "a TLS server needs a certificate and its key: cert= and "
-                 "key=, beside tls=");
+                 "key=, in addition to tls=");
   Expected<PEM> Texts = read(Files);
   if (!Texts)
     return Texts.takeError();

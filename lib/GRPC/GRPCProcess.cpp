@@ -20,7 +20,7 @@ using namespace MLBridge;
 
 static Error checkFork() {
   // One object for the process, like gRPC's state. A child cannot ask gRPC
-  // whether it is in use: that takes a lock, which a thread missing in the
+  // whether it is in use: asking takes a lock, which a thread missing in the
   // child may hold. Never destroyed: runners may outlive static objects.
   static const ForkDetector &FirstUse = *new ForkDetector();
   if (!FirstUse.isForked())
@@ -49,8 +49,8 @@ static Error checkAddressSpace() {
   rlimit Limit{};
   if (::getrlimit(RLIMIT_AS, &Limit) != 0 || Limit.rlim_cur == RLIM_INFINITY)
     return Error::success();
-  // The observed numbers of threads of clients and servers, and of other
-  // memory. gRPC's shutdown waits for a thread even if it could not be started.
+  // The threads and the other memory that clients and servers were observed to
+  // need. gRPC's shutdown waits even for a thread that could not be started.
   constexpr std::size_t Threads = 8;
   constexpr std::size_t Others = std::size_t(16) << 20;
   std::size_t StackSize = std::size_t(8) << 20;

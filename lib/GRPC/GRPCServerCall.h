@@ -61,7 +61,7 @@ public:
   /// Counts the unary calls of the session that have begun and not ended.
   void beginCall() { ++Unanswered; }
   void endCall();
-  /// The end of the last unary call; nullopt while there is one.
+  /// When the last unary call ended; nullopt while a call is open.
   std::optional<Deadline::Clock::time_point> idleSince() const;
   /// Adds the request of \p From. If the queue is closed, returns the status
   /// with which the call must end; otherwise OK.

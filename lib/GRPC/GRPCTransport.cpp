@@ -199,7 +199,7 @@ Error GRPCTransport::openChannel() {
   // Give each session its own connection, so that a large message does not
   // delay other sessions.
   Arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // Never send a request twice, and do not keep its bytes for that.
+  // Never send a request twice, nor keep its bytes for a retry.
   Arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   // Do not use the HTTP proxies of the environment.
   Arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

@@ -246,7 +246,7 @@ RecordModelRunner::RecordModelRunner(std::unique_ptr<Log> Out,
 }
 
 RecordModelRunner::~RecordModelRunner() {
-  // In a child, the parent writes the buffered data.
+  // A forked child must not write the buffered data: the parent does.
   if (Out->isForked())
     return;
   auto Print = [this](const Error &E) {

@@ -152,7 +152,8 @@ void TrainingLog::writeHeader(Span<const LoggedTensor> Features,
   Buffer += "}\n";
 }
 
-/// Replaces each non-ASCII byte of \p Text, which is not UTF-8, by U+FFFD.
+/// Replaces each non-ASCII byte of \p Text with U+FFFD. Used for text that is
+/// not UTF-8.
 static std::string markNonASCII(std::string_view Text) {
   std::string Clean;
   for (char C : Text)
@@ -208,8 +209,8 @@ Error TrainingLog::write(const Observation &O) {
 
 Expected<TrainingLog> TrainingLog::create(std::string Path) {
   const std::string What = "cannot create the log '" + printable(Path) + "'";
-  // Do not truncate before locking: another recorder may be writing the file.
-  // Refuse a FIFO: its reader could block or kill the compiler.
+  // Do not truncate before locking: another recorder may be writing to the
+  // file. Refuse a FIFO: its reader could block or kill the compiler.
   Expected<RegularFile> Opened = openRegularFile(Path, What, O_WRONLY | O_CREAT,
                                                  AlsoAllowed::CharacterDevice);
   if (!Opened)
@@ -221,7 +222,8 @@ Expected<TrainingLog> TrainingLog::create(std::string Path) {
   }
   // If the file system does not support locks, trust the user.
   if (::flock(File.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return Error(ErrorCode::System, What + ": another recorder is writing it");
+    return Error(ErrorCode::System,
+                 What + ": another recorder is writing to it");
   if (::ftruncate(File.get(), 0) != 0)
     return Error::fromErrno(errno, What);
   return TrainingLog(std::move(Path), std::move(File));

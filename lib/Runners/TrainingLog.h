@@ -74,7 +74,7 @@ public:
   };
 
   /// Creates or truncates \p Path. System if it cannot be written or another
-  /// recorder is writing it; InvalidArgument if it is neither a regular file
+  /// recorder is writing to it; InvalidArgument if it is neither a regular file
   /// nor a character device.
   static Expected<TrainingLog> create(std::string Path);
 

@@ -35,8 +35,8 @@ public:
     Shape Dims;
     std::size_t Offset = 0;
     std::size_t NumBytes = 0;
-    /// The range of this tensor's lengths in the lengths of all lists of
-    /// strings.
+    /// For a list of strings: the range of its lengths in the array of all
+    /// lists' lengths.
     std::size_t FirstLength = 0;
     std::size_t NumLengths = 0;
   };

@@ -50,7 +50,8 @@ JSONSerDes::Reader::read(Span<const std::byte> Message,
         E = checkMessage();
     }
     if (E) {
-      // The slots mix two messages, so the next message compares equal to none.
+      // The slots mix two messages, so no later message may compare equal to
+      // them.
       Count = 0;
       ++Layout;
       return E;

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The checks that all formats make of a tensor before writing and after
-/// reading it, and Schema, which remembers a message's names, types and shapes:
-/// while these do not change, a writer can reuse what it made from them.
+/// The checks of a tensor that all formats make before writing and after
+/// reading it; and Schema, which remembers a message's names, types and shapes.
+/// While these do not change, a writer can reuse what it derived from them.
 ///
 //===----------------------------------------------------------------------===//
 

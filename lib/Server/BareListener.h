@@ -22,8 +22,9 @@
 
 namespace MLBridge {
 
-/// Accepts one compiler at a time. Once it has opened both FIFOs, a new pair
-/// replaces them for the next compiler; earlier, that one could open this pair.
+/// Accepts one compiler at a time. Once a compiler has opened both FIFOs, a new
+/// pair replaces them for the next compiler, which could otherwise open the
+/// same pair.
 class BareListener {
 public:
   static Expected<BareListener> open(const std::string &Name,
@@ -46,7 +47,7 @@ private:
     Deadline Until;
   };
   void begin(PendingConnection Connection, SessionTable &Sessions);
-  /// Replaces the pair of FIFOs by a new one.
+  /// Replaces the pair of FIFOs with a new one.
   Error renew();
 
   std::string Name;

@@ -389,7 +389,8 @@ Deadline Server::wakeUp(Deadline Until) const {
 void Server::collectPolls() {
   constexpr std::size_t FDsPerSession = ServerChannel::NumPollFDs;
   SessionFDs.clear();
-  // Ignore a session that awaits a reply, which must not end before it.
+  // Ignore sessions that await a reply: a session must not end before its
+  // reply.
   for (const auto &Session : Open) {
     SessionFDs.resize(SessionFDs.size() + FDsPerSession, pollfd{-1, 0, 0});
     if (!Session->awaitsReply())

@@ -51,7 +51,8 @@ public:
   void close() { Channel.reset(); }
   /// Whether the model has a request without a reply.
   bool awaitsReply() const { return AwaitsReply; }
-  /// Whether to look for the next request: the last reply has been sent.
+  /// Whether the last reply has been sent, so that the next request may be
+  /// read.
   bool isListening() const { return !AwaitsReply && !Channel->isSending(); }
 
 private:

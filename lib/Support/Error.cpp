@@ -43,12 +43,12 @@ std::string_view MLBridge::errorCodeName(ErrorCode Code) {
   return "unknown error";
 }
 
-/// strerror_r has two forms; overload resolution selects the C library's.
-/// POSIX's returns a status and fills the buffer.
+/// strerror_r has two forms; overload resolution selects the one of this C
+/// library. The POSIX form returns a status and fills the buffer.
 [[maybe_unused]] static const char *reasonIn(int Status, const char *Buffer) {
   return Status == 0 ? Buffer : "unknown reason";
 }
-/// GNU's returns the text, which may lie outside the buffer.
+/// The GNU form returns the text, which may lie outside the buffer.
 [[maybe_unused]] static const char *reasonIn(const char *Text, const char *) {
   return Text;
 }

@@ -37,7 +37,7 @@ static std::string findDamage(int FD, std::uint64_t FileSize) {
       Head.e_ident[EI_CLASS] !=
           (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
       Head.e_type != ET_DYN || Head.e_phentsize != sizeof(ElfW(Phdr)))
-    return "expected a shared library of this machine's kind";
+    return "expected a shared library for this machine";
   std::string CutShort = "the file ends at byte " + std::to_string(FileSize) +
                          ", before what its own header lists: it was cut short";
   // Linkers write the section headers last.

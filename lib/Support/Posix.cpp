@@ -134,8 +134,8 @@ bool posix::peerHasEnded(int Socket) {
     pollfd FD{Process.get(), POLLIN, 0};
     return ::poll(&FD, 1, 0) > 0 && FD.revents != 0;
   }
-  // A process that has been reaped has no descriptor. Only the second choice,
-  // because another process may have reused its number.
+  // A process that has been reaped has no descriptor. This is only the second
+  // choice, because another process may have reused the number.
   return Pid > 0 && ::kill(Pid, 0) != 0 && errno == ESRCH;
 }
 

@@ -36,9 +36,9 @@ namespace MLBridge::posix {
 class UniqueFD {
 public:
   UniqueFD() = default;
-  /// Takes ownership of \p FD; -1 means empty. Replaces 0, 1 and 2 by a
-  /// duplicate with a greater number; if that fails, this is empty and errno is
-  /// set.
+  /// Takes ownership of \p FD; -1 means empty. Replaces 0, 1 and 2 with a
+  /// duplicate that has a greater number; if that fails, this is empty and
+  /// errno is set.
   explicit UniqueFD(int FD)
       : FD(FD < 0 || FD > 2 ? FD : moveAboveStandard(FD)) {}
   UniqueFD(UniqueFD &&Other) noexcept : FD(std::exchange(Other.FD, -1)) {}
@@ -69,15 +69,16 @@ Expected<Pipe> makePipe();
 /// The same, with the largest buffer that the user's limits allow: see
 /// enlargePipe().
 Expected<Pipe> makeLargePipe();
-/// Lets a peer of another user that receives \p End reopen it by
-/// openOwnPipeEnd(): a compiler, if root runs the model. Other processes
-/// cannot, since a pipe has no name.
+/// Lets a peer that runs as another user and receives \p End reopen it with
+/// openOwnPipeEnd(), such as a compiler when root runs the model. Other
+/// processes cannot open it, since a pipe has no name.
 Error letOthersOpen(int End);
 
 /// Reopens the end of a pipe that a peer sent as \p Received. The peer shares
-/// the flags of \p Received and could make its reads and writes block, but not
-/// those of the result. \p Mode is O_RDONLY or O_WRONLY. Malformed if \p
-/// Received is not such an end; \p What names it in messages.
+/// the flags of \p Received, so it could make reads and writes of \p Received
+/// block, but not reads and writes of the result. \p Mode is O_RDONLY or
+/// O_WRONLY. Malformed if \p Received is not such an end; \p What names it in
+/// messages.
 Expected<UniqueFD> openOwnPipeEnd(const UniqueFD &Received, int Mode,
                                   const std::string &What);
 

@@ -30,8 +30,8 @@ inline constexpr std::size_t MostPrinted = 200;
 /// Control characters, characters that change the direction of text, and bytes
 /// that are not UTF-8 become `\n`, `\t`, `\r`, `\x1b` or `\u{202e}`. Printable
 /// text, including backslashes, does not change, so repeated calls are
-/// harmless. Of a longer text, the beginning and the end are kept around `...`.
-/// The run time depends on \p MaxBytes, not on the length of the text.
+/// harmless. A longer text keeps its beginning and its end, with `...` between
+/// them. The run time depends on \p MaxBytes, not on the length of the text.
 std::string printable(std::string_view Text,
                       std::size_t MaxBytes = MostPrinted);
 

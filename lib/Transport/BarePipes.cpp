@@ -130,8 +130,8 @@ std::optional<PipeEnds> BarePipePair::tryAccept() {
 }
 
 bool MLBridge::hasWriter(int ReadEnd) {
-  // Of the calls that consume nothing, only tee(2) distinguishes a FIFO without
-  // a writer from an empty one.
+  // tee(2) is the only call that consumes nothing and still distinguishes a
+  // FIFO without a writer from an empty one.
   Expected<posix::Pipe> Copy = posix::makePipe();
   return !Copy || ::tee(ReadEnd, Copy->Write.get(), 1, SPLICE_F_NONBLOCK) != 0;
 }

@@ -30,7 +30,7 @@ public:
   static constexpr std::size_t Alignment = 64;
   /// The size of the length before a message.
   static constexpr std::size_t PrefixSize = MessagePlacement::Offset;
-  /// Usable bytes before data(), for a frame's number: it must not move the
+  /// Usable bytes before data(), for a frame's number, which must not move the
   /// message.
   static constexpr std::size_t LeadSize = 8;
 

@@ -59,8 +59,8 @@ struct Hello {
   Expected<int> chooseVersion() const;
 };
 
-/// The refusal by a model that supports version \p Ours of a protocol of a
-/// compiler that supports version \p Theirs.
+/// Why a model that supports version \p Ours of a protocol refuses a compiler
+/// that supports version \p Theirs.
 std::string versionRefusal(int Ours, std::string_view Theirs);
 
 /// The model side's packet: the terms of the session, or a refusal.
@@ -123,8 +123,8 @@ private:
   std::chrono::milliseconds Next{1};
 };
 
-/// The Timeout of a connect() that found no listener at \p Peer within \p
-/// Waited: says what was \p Found and how to start the peer.
+/// The Timeout of a connect() that found no listener at \p Peer within
+/// \p Waited. The message says what was \p Found and how to start the peer.
 Error noListenerError(const std::string &Peer, const std::string &Found,
                       Duration Waited, PeerRole Role);
 /// Explains why no process listens at the socket \p Path; empty if it is not a

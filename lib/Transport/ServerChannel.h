@@ -55,9 +55,9 @@ public:
 
   /// Returns a region for a reply of up to \p Size bytes.
   virtual Expected<Span<std::byte>> acquire(std::size_t Size) = 0;
-  /// Sends \p Size bytes of the region. Keeps what the compiler does not read
-  /// at once for flush(). Each time \p Within passes, the compiler must have
-  /// read more of it.
+  /// Sends \p Size bytes of the region. Keeps the bytes that the compiler does
+  /// not read at once for flush(). Whenever \p Within has passed, the compiler
+  /// must have read more of them.
   virtual Error commit(std::size_t Size, Duration Within) = 0;
   /// Sends the concatenation of \p Pieces, which are not used after the call.
   /// The default copies them to a region.

@@ -48,7 +48,8 @@ Expected<bool> RegionWriter::post(std::size_t Size, std::uint32_t Sequence,
   bool Sleeps = Region.post(Size, Sequence);
   if (!Region.isSameAs(LastPosted)) {
     Sleeps = LastPosted.post(SharedRegion::Moved, Sequence);
-    // A sleeping reader sleeps in the old region; after this, in the new one.
+    // A sleeping reader waits on the old region; once woken, it waits on the
+    // new one.
     if (Sleeps)
       LastPosted.wake();
     LastPosted = Region;

@@ -46,7 +46,7 @@ SharedRegion::Mapping::make(UniqueFD Memory, std::size_t Size) {
   void *Address = ::mmap(nullptr, Size, PROT_READ | PROT_WRITE, MAP_SHARED,
                          Memory.get(), 0);
   if (Address == MAP_FAILED)
-    return Error::fromErrno(errno, "cannot map a shared memory of " +
+    return Error::fromErrno(errno, "cannot map shared memory of " +
                                        std::to_string(Size) + " bytes");
   auto Made = std::make_shared<Mapping>();
   Made->Memory = std::move(Memory);
@@ -67,7 +67,7 @@ static Error checkFileSizeLimit(std::size_t Size) {
   if (::getrlimit(RLIMIT_FSIZE, &Limit) != 0 || Size <= Limit.rlim_cur)
     return Error::success();
   return {ErrorCode::System,
-          "cannot create a shared memory of " + std::to_string(Size) +
+          "cannot create shared memory of " + std::to_string(Size) +
               " bytes: the limit on the size of files, which applies here too, "
               "is " +
               std::to_string(Limit.rlim_cur) +
@@ -82,7 +82,7 @@ Expected<SharedRegion> SharedRegion::create(std::size_t Capacity) {
   UniqueFD Memory(::memfd_create("mlbridge", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!Memory || ::ftruncate(Memory.get(), static_cast<off_t>(Size)) != 0 ||
       ::fcntl(Memory.get(), F_ADD_SEALS, Seals) != 0)
-    return Error::fromErrno(errno, "cannot create a shared memory of " +
+    return Error::fromErrno(errno, "cannot create shared memory of " +
                                        std::to_string(Size) + " bytes");
   Expected<std::shared_ptr<Mapping>> Held =
       Mapping::make(std::move(Memory), Size);
@@ -106,7 +106,7 @@ Expected<SharedRegion> SharedRegion::open(UniqueFD Memory,
                                           const std::string &Peer) {
   auto Wrong = [&](const std::string &What) {
     return Error(ErrorCode::Malformed,
-                 Peer + " sent a shared memory that " + What);
+                 Peer + " sent shared memory that " + What);
   };
   struct stat Info{};
   if (::fstat(Memory.get(), &Info) != 0)

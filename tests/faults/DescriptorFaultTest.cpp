@@ -261,7 +261,7 @@ void sendTermsWith(int Socket, std::size_t Count) {
     ::_exit(6);
 }
 
-/// The kernel reports surplus descriptors like a lack of room for them.
+/// The kernel reports surplus descriptors in the same way as a lack of room.
 TEST_F(DescriptorFault, TooManyDescriptorsAreThePeersFault) {
   for (std::size_t Count : {3, 4, 5, 6}) {
     SCOPED_TRACE(Count);

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// Models behind gRPC that are absent, die, restart, refuse or speak another
-/// protocol, and compilers that do. Each must end in the right error, within
-/// its deadline plus a second.
+/// protocol, and compilers that do the same. Each must end in the right error,
+/// within its deadline plus a second.
 ///
 //===----------------------------------------------------------------------===//
 

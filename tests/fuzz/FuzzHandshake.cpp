@@ -8,9 +8,9 @@
 ///
 /// \file
 /// Sends packets with any bytes and up to seven descriptors through a socket,
-/// also to a process without room for so many, and reads each packet as a hello
-/// and as terms. A packet arrives whole or is refused; no descriptor stays
-/// open; whatever can be read survives a round trip.
+/// also to a process that cannot open that many, and reads each packet as a
+/// hello and as terms. A packet arrives whole or is refused; no descriptor
+/// stays open; whatever can be read survives a round trip.
 ///
 /// FF FE separates packets. The first byte of each packet gives its Flags.
 ///

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Embeddings of small modules that have everything that counts, compared with
-/// LLVM's; embeddings of changing modules; normalizations.
+/// Embeddings of small modules that contain everything that IR2Vec counts,
+/// compared with LLVM's; embeddings of changing modules; normalizations.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -373,7 +373,7 @@ TEST_F(EmbeddingTest, CountsNothingAgainForAttributes) {
                 *M->getFunction("odd")),
             nullptr);
   EXPECT_EQ(Counted(), 0U);
-  // Nor for functions that were not queried in between.
+  // Functions that were not queried in between are not counted again either.
   M->getFunction("strlen")->removeFnAttr(llvm::Attribute::NoFree);
   Run("inferattrs");
   M->getFunction("strlen")->removeFnAttr(llvm::Attribute::NoFree);

@@ -242,7 +242,7 @@ TEST(BitstreamWriting, ASmallRegionIsRefused) {
 }
 
 TEST(BitstreamWriting, OverAnEarlierMessage) {
-  // Like in shared memory: messages of changing lengths over each other.
+  // As in shared memory, messages of different lengths overwrite each other.
   BitstreamSerDes Codec;
   Codec.setOutputIsKept(true);
   Message Region(4096);
@@ -647,7 +647,7 @@ TEST(BitstreamBare, ModelSideReadsRequests) {
 }
 
 /// Writes \p Value as a bare reply, expects \p NumBytes bytes, and returns what
-/// a compiler reads that expects a T.
+/// a compiler that expects a T reads.
 template <typename T> T bareReply(const T &Value, std::size_t NumBytes) {
   BitstreamSerDes Compiler, Model;
   Compiler.setDialect(BaseSerDes::Dialect::BareCompiler);

@@ -1,4 +1,4 @@
-//===- LLVMLogTest.cpp - Our logs are LLVM's ------------------------------===//
+//===- LLVMLogTest.cpp - Our logs equal LLVM's ----------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

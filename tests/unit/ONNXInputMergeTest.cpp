@@ -8,7 +8,7 @@
 ///
 /// \file
 /// Which inputs of a graph are passed to ONNX Runtime as one, that callers see
-/// no difference, and which graphs stay as they are.
+/// no difference, and which graphs stay unchanged.
 ///
 //===----------------------------------------------------------------------===//
 

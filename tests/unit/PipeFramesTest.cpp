@@ -144,7 +144,8 @@ TEST_P(ServerFrames, RepeatTheRequestsNumber) {
   EXPECT_EQ(sent(), readGolden(golden()));
 }
 
-/// After a partial frame, the reader would take the next bytes for its rest.
+/// After a partial frame, the reader would take the next bytes for the frame's
+/// rest.
 TEST_P(ServerFrames, ThatArePartiallySentAreNoticed) {
   const std::vector<std::byte> Long(std::size_t(64) << 20);
   const Span<const std::byte> Piece(Long);

@@ -162,7 +162,8 @@ TEST(Watchdog, AChildLeavesTheParentsWatchesAlone) {
   EXPECT_FALSE(W->end());
   test::Child Forked([&] {
     W.reset();
-    // The parent's thread, which the child lacks, would look only later.
+    // The child lacks the parent's thread, which would check this watch too
+    // late.
     Watch Own(Evaluation);
     if (Own.begin(Deadline::in(20ms)))
       return 1;

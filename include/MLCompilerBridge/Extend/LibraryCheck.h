@@ -9,8 +9,8 @@
 /// \file
 /// checkLibrary() and LibraryFile: for loading libraries that may be truncated
 /// or replaced. The dynamic linker trusts a file's headers, so a truncated file
-/// ends the process by SIGBUS; and it identifies a file by its name, so it does
-/// not load a new file under the name of a loaded one.
+/// kills the process with SIGBUS. The linker also identifies a file by its
+/// name, so it does not load a new file under the name of a loaded one.
 ///
 //===----------------------------------------------------------------------===//
 

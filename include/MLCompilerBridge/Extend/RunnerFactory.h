@@ -70,8 +70,8 @@ public:
   Expected<std::unique_ptr<MLModelRunner>> create(const char *Spec) const;
   /// Checks \p Spec as create() does: its syntax, schemes, paths and options.
   /// Creates no runner, file or connection, but loads the module of a scheme
-  /// that is not built in, with the libraries that the module links. Of a
-  /// scheme without Check, only the option `timeout` is checked.
+  /// that is not built in, with the libraries that the module links. For a
+  /// scheme without Check, checks only the option `timeout`.
   Error check(std::string_view Spec) const;
 
   /// The formats that the option `serdes` may name. Add those of other

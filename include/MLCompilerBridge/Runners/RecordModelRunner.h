@@ -28,7 +28,7 @@ namespace MLBridge {
 /// All requests must have the same features, and all or none must have a
 /// reward, because the format has one header. Otherwise the call that notices
 /// returns a SchemaMismatch. The first decision sets the name and type; later
-/// ones are converted to it as advice is.
+/// ones are converted to that type, as advice is.
 ///
 /// **fork().** The log belongs to the parent: in a child, evaluate() and
 /// logOutcome() fail with Unsupported and write nothing. The child may create
@@ -39,8 +39,8 @@ namespace MLBridge {
 class RecordModelRunner final : public MLModelRunner {
 public:
   /// Creates or truncates \p Path. Errors: System if it cannot be written or
-  /// another recorder, in any process, is writing it; InvalidArgument if it is
-  /// neither a regular file nor a character device.
+  /// another recorder, in any process, is writing to it; InvalidArgument if it
+  /// is neither a regular file nor a character device.
   static Expected<std::unique_ptr<RecordModelRunner>>
   create(std::string Path, std::unique_ptr<MLModelRunner> Inner);
   /// Writes the last observation. Prints an error to stderr; call flush() first

@@ -83,15 +83,15 @@ public:
   /// the same as well, so are the views, and callers may reuse objects made
   /// from them. By default, every message has a new number.
   virtual std::uint64_t layout() const { return Messages; }
-  /// An owner of the memory outside of the message that the views point into;
-  /// null if they point only into the message. It keeps the memory alive, not
-  /// its contents: the next message overwrites them.
+  /// An owner of the memory outside the message that the views point into; null
+  /// if the views point only into the message. The owner keeps the memory
+  /// alive, but the next message overwrites its contents.
   virtual std::shared_ptr<const void> memory() const { return nullptr; }
 
   /// Whether deserialize() accepts a message that its writer can still modify.
-  /// To do so, it must copy everything that it reads twice, and every value of
-  /// the views' elements must be valid. Otherwise it receives a private copy of
-  /// the message. Default: false.
+  /// If true, deserialize() must copy everything that it reads twice, and any
+  /// bits must be a valid value of the views' elements. If false (the default),
+  /// it receives a private copy of the message.
   virtual bool readsSharedMemory() const { return false; }
 
   /// The kind of peer that the messages are for.

@@ -86,8 +86,8 @@ public:
       std::uint64_t Schema = 0;
     };
     LayoutId Layout;
-    /// An owner of the views' memory. It keeps the memory alive, not its
-    /// contents: the session's next request overwrites them.
+    /// An owner of the views' memory. The owner keeps the memory alive, but the
+    /// session's next request overwrites its contents.
     std::shared_ptr<const void> Memory;
   };
 
