@@ -1,4 +1,4 @@
-//===- EnvironmentServer.cpp - Trainers by spec ---------------------------===//
+//===- EnvironmentServer.cpp - Serves an environment at a spec ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- RunnerModule.h - Schemes in a library of their own -------*- C++ -*-===//
+//===- RunnerModule.h - Schemes in a shared library -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,16 +7,17 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RunnerModule: what a shared library exports to bring schemes with it that a
-/// compiler was not built with. A spec `tvm:...` that no built-in scheme
-/// matches has MLBridge-tvm.so loaded (`grpc+unix:` has MLBridge-grpc.so), in
-/// compilers, in C and in Python alike: a runtime of a hundred megabytes is in
-/// no process that does not ask for it, and a plug-in needs no new build for a
-/// new runtime.
+/// RunnerModule: what a shared library exports to add schemes to compilers that
+/// were built without them. A spec `tvm:...` that matches no built-in scheme
+/// loads MLBridge-tvm.so (`grpc+unix:` loads MLBridge-grpc.so), in compilers,
+/// in C and in Python. So a runtime of a hundred megabytes is loaded only on
+/// request, and a plug-in need not be rebuilt for a new runtime.
 ///
-/// The file is looked for in the folder that the environment's MLBRIDGE_MODULES
-/// names, then beside the library, plug-in or program that this library is
-/// linked into, then wherever the dynamic linker looks.
+/// The file is searched for in this order: in the folder that the environment
+/// variable MLBRIDGE_MODULES names; in the folder of the library, plug-in or
+/// program that contains this library; in the installation's library folder,
+/// first relative to that folder, then at the prefix that this library was
+/// configured with; and wherever the dynamic linker searches.
 /// \code
 ///   static void addRunners(RunnerFactory &Factory) { addTVM(Factory); }
 ///   MLBRIDGE_RUNNER_MODULE(addRunners, nullptr)
@@ -34,21 +35,21 @@ namespace MLBridge {
 class EnvironmentServer;
 class RunnerFactory;
 
-/// C++ objects go through these functions, so both sides must be of one
-/// version, and of one standard library.
+/// C++ objects pass through these functions, so both sides must have the same
+/// version of this library and the same standard library.
 struct RunnerModule {
-  /// First, and a C string, so that every version can read it.
+  /// The first member, and a C string, so that every version can read it.
   const char *Version;
   /// Adds the schemes for runners. Called once for each factory that is not a
-  /// copy of another.
+  /// copy.
   void (*AddRunners)(RunnerFactory &);
-  /// Adds those by which trainers are met; null where there are none.
+  /// Adds the schemes for trainers; null if there are none.
   void (*AddTraining)(EnvironmentServer &);
 };
 
 } // namespace MLBridge
 
-/// Exports the module. Once a library.
+/// Exports the module. Use it once in a library.
 #define MLBRIDGE_RUNNER_MODULE(AddRunners, AddTraining)                        \
   extern "C" __attribute__((visibility("default")))                            \
   const MLBridge::RunnerModule MLBridgeRunnerModule = {                        \
