@@ -113,7 +113,7 @@ private:
 
   Expected<Agent *> agent(std::string_view Label);
   void abandonForked();
-  Expected<Agent *> whomToAsk(Span<const TensorView> Features);
+  Expected<Agent *> chooseAgent(Span<const TensorView> Features);
   std::string labels() const;
 
   std::string Name;
