@@ -9,7 +9,7 @@
 #include "ONNX/ONNXRuntime.h"
 
 #include "MLCompilerBridge/Extend/LibraryCheck.h"
-#include "Support/OpenLibrary.h"
+#include "Support/LibraryFolders.h"
 #include "Support/PrintableText.h"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ static std::vector<std::string> candidates(const ONNXOptions &Options) {
   if (const char *Named = std::getenv("MLBRIDGE_ONNXRUNTIME"); Named && *Named)
     return {Named};
   std::vector<std::string> Paths;
-  if (std::string Folder = ownFolder(); !Folder.empty())
-    Paths.push_back(Folder + LibraryName);
+  for (const std::string &Folder : libraryFolders())
+    Paths.push_back(Folder + "/" + LibraryName);
   Paths.emplace_back(LibraryName);
   return Paths;
 }

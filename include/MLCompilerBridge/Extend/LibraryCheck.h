@@ -1,4 +1,4 @@
-//===- LibraryCheck.h - Checks libraries before dlopen() --------*- C++ -*-===//
+//===- LibraryCheck.h - Libraries that are all there ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// checkLibrary() and LibraryFile: load libraries that were copied by hand or
-/// may be replaced. The dynamic linker trusts a file's headers, so the process
-/// dies with SIGBUS if the file was cut short. It also identifies libraries by
-/// name, so a new file with a known name yields the old library.
+/// checkLibrary() and LibraryFile: for those who load libraries that others
+/// have copied about, or replace. The dynamic linker believes what a file says
+/// of itself, and the process ends by SIGBUS where that was cut short; and it
+/// takes a file of a name that it knows for the one that it has loaded.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,20 +24,20 @@
 
 namespace MLBridge {
 
-/// Checks that the file at \p Path is a complete shared library for this
-/// machine. Call it before dlopen(). Errors: System: the file cannot be read.
-/// InvalidArgument: it is a folder, a FIFO or another special file. Malformed:
-/// it is not a shared library, or is cut short.
+/// Looks whether the file at \p Path is a shared library of this machine's
+/// kind, and not cut short. Call it before dlopen(). ErrorCode::System: it
+/// cannot be read; InvalidArgument: it is a folder, a FIFO or the like;
+/// Malformed: it is no library, or not all of one.
 Error checkLibrary(const std::string &Path);
 
-/// Calls dlopen() for \p Name: a path, or without a slash a name that the
-/// dynamic linker searches for. A path must pass checkLibrary(). Errors:
-/// Unsupported, with the reason, if the library cannot be loaded; System if
-/// memory ran out.
+/// What dlopen() gives for \p Name, a path, or without a slash a name that the
+/// dynamic linker looks for. A path must be a whole library (checkLibrary()).
+/// Unsupported, with the reason, where it cannot be loaded; System where memory
+/// ran out.
 Expected<void *> openLibrary(const std::string &Name, int Flags);
 
-/// A file that has passed checkLibrary(). It stays open until the dynamic
-/// linker has loaded it, so that it cannot be replaced in between:
+/// A file that checkLibrary() finds nothing wrong with, held open until the
+/// dynamic linker has it, so that nobody puts another in its place meanwhile:
 /// \code
 ///   Expected<LibraryFile> File = LibraryFile::open("policy.so");
 ///   if (!File)
@@ -58,8 +58,8 @@ public:
   }
   ~LibraryFile();
 
-  /// A name of this file for dlopen(), valid while this object lives. No other
-  /// file has the name while this one is loaded. Long; not meant for display.
+  /// A name of this file for dlopen(), as long as this object is there, that no
+  /// other file has while this one is loaded. It is long, and nothing to show.
   const std::string &name() const { return Name; }
 
 private:

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MessagePlacement: what every transport guarantees to every SerDes, so that
-/// neither depends on the other.
+/// MessagePlacement: what every transport does for every SerDes, so that
+/// neither has to know the other.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +20,11 @@
 namespace MLBridge {
 
 struct MessagePlacement {
-  /// Readable bytes after a received message, for parsers that read past the
-  /// end. Their values do not matter.
+  /// Bytes that must be readable behind a message that was received: fast
+  /// parsers read past the end. Their values do not matter.
   static constexpr std::size_t Padding = 64;
-  /// Messages start this many bytes after a 64-byte boundary (a transport puts
-  /// the length there). A SerDes may use this to align tensors.
+  /// Messages start this many bytes behind a 64-byte boundary (a transport
+  /// puts the length there), which a SerDes may use to align tensors.
   static constexpr std::size_t Offset = 8;
 };
 

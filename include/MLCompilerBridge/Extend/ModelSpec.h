@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelSpec: the parsed form of `scheme:path?key=value&key=value`. Reserved
+/// ModelSpec: `scheme:path?key=value&key=value`, taken apart. Reserved
 /// characters (`% ? & = |`) in a path or value are percent-encoded. A decorator
-/// precedes the spec that it decorates:
+/// stands before the spec it decorates:
 /// `record:log.bin|fallback|pipe:/tmp/advisor`.
 ///
 //===----------------------------------------------------------------------===//
@@ -29,17 +29,17 @@
 
 namespace MLBridge {
 
-/// A parsed and percent-decoded model spec.
+/// A model spec, taken apart and percent-decoded.
 struct ModelSpec {
   std::string Scheme;
   std::string Path;
   std::vector<std::pair<std::string, std::string>> Options;
-  /// For a decorator: the spec after the first `|`, undecoded.
+  /// For a decorator: the spec behind the first `|`, as it was written.
   std::string Inner;
 
   static Expected<ModelSpec> parse(std::string_view Text);
 
-  /// InvalidArgument, with the first option that is not in \p Known.
+  /// An InvalidArgument that names the first option that is not in \p Known.
   Error checkOptions(Span<const std::string_view> Known) const;
   /// The value of option \p Key, or \p Default.
   std::string_view option(std::string_view Key, std::string_view Default) const;

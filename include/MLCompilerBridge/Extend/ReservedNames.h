@@ -1,4 +1,4 @@
-//===- ReservedNames.h - Names reserved by the protocol ---------*- C++ -*-===//
+//===- ReservedNames.h - Names that the protocol keeps ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The tensor names that the protocol reserves; features cannot have them.
-/// docs/wire-format.md defines each.
+/// The names of tensors that mean something to the protocol itself, so that no
+/// feature can have them. docs/wire-format.md says what each means.
 ///
 //===----------------------------------------------------------------------===//
 

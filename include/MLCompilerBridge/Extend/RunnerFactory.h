@@ -7,11 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RunnerFactory: creates runners from specs such as
-/// `pipe:/tmp/advisor?serdes=json`.
+/// RunnerFactory: from `pipe:/tmp/advisor?serdes=json` to a runner.
 ///
-/// There is no global registry. A compiler adds its own or further runners as
-/// schemes to a RunnerFactory, which is a value.
+/// There is no global registry: a compiler that links more runners, or has one
+/// of its own, adds their schemes to a RunnerFactory value.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +36,7 @@ class ModuleSchemes;
 
 /// Makes runners from specs. A value: copy it, add to it, keep it anywhere.
 ///
-/// For unknown schemes it searches modules: RunnerModule.h.
+/// A scheme that it does not know is looked for in a module: RunnerModule.h.
 class RunnerFactory {
 public:
   using Create = std::function<Expected<std::unique_ptr<MLModelRunner>>(
@@ -48,51 +47,52 @@ public:
     /// One line for --help and `mlbridge doctor`: "pipe:NAME?serdes=...".
     std::string Help;
     Create Make;
-    /// True if it decorates another runner: "name|SPEC".
+    /// Whether it stands before the spec of another runner: "name|SPEC".
     bool IsDecorator = false;
-    /// Checks the path and the options of a spec without opening or connecting
-    /// anything. Called before Make, and while a command line is parsed.
-    /// Without it, errors appear when a runner is made.
+    /// What is wrong with the path or the options of a spec, found without
+    /// opening or connecting anything. Comes before Make, and when a command
+    /// line is read; without it, mistakes show when a runner is made.
     Inspect Check = nullptr;
   };
 
-  /// Has the built-in schemes.
+  /// Knows the schemes that are built in.
   RunnerFactory();
 
-  /// Adds a scheme, or replaces the scheme of the same name.
+  /// Adds a scheme, or replaces the one of the same name.
   void add(Scheme NewScheme);
   Span<const Scheme> schemes() const { return Schemes; }
-  /// Makes the runner for \p Spec. Every scheme accepts the option `timeout`; a
-  /// decorator without one uses that of the decorated runner. The option
-  /// `serdes`, if a scheme accepts it, names one of formats().
+  /// The runner for \p Spec. The option `timeout` is understood for every
+  /// scheme; a decorator without one has that of what it decorates. The option
+  /// `serdes`, where a scheme has one, names one of formats().
   Expected<std::unique_ptr<MLModelRunner>> create(std::string_view Spec) const;
   /// The same for the value of an environment variable; null is an
   /// InvalidArgument.
   Expected<std::unique_ptr<MLModelRunner>> create(const char *Spec) const;
-  /// Checks the text of \p Spec: its syntax, schemes, paths and options. Opens
-  /// no file and connects to nothing, but loads the module of a scheme that is
-  /// not built in, with the libraries that the module links. For a scheme
-  /// without a Check, only `timeout` is checked.
+  /// What create() would find wrong with the text of \p Spec: its form, and
+  /// the schemes, paths and options in it. Nothing is made, no file and no
+  /// connection; but the module of a scheme that is not built in is loaded, and
+  /// with it the libraries that the module links. A scheme that was added
+  /// without a Check is looked at for its `timeout` only.
   Error check(std::string_view Spec) const;
 
-  /// The SerDes that the option `serdes` may name. Add those of other
-  /// components, or your own.
+  /// What the option `serdes` may name. Add to it to speak a format of another
+  /// component or of your own.
   SerDesFactory &formats() { return Formats; }
   const SerDesFactory &formats() const { return Formats; }
 
-  /// How long runners wait for their models to appear if the spec lacks
+  /// How long the runners wait for their models to appear where the spec has no
   /// `connect`.
   Duration connectTimeout() const { return ConnectTimeout; }
   void setConnectTimeout(Duration Timeout) { ConnectTimeout = Timeout; }
 
 private:
   friend class modules::ModuleSchemes;
-  /// Makes a factory without schemes, to collect those of a module.
+  /// One that knows no scheme, to see what a module adds.
   struct NoSchemes {};
   explicit RunnerFactory(NoSchemes) {}
 
-  /// Parses \p Spec and finds its scheme. The spec after a decorator's `|` is
-  /// not parsed; everything else is checked.
+  /// \p Spec taken apart, and its scheme; what is behind a decorator's `|` is
+  /// left as it is. The rest has been checked.
   Expected<std::pair<ModelSpec, const Scheme *>>
   resolve(std::string_view Spec) const;
 
