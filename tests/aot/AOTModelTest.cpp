@@ -444,7 +444,7 @@ TEST(AOTModel, ALibraryThatWasCutShort) {
 TEST(AOTModel, ALibraryThatIsNoneOfOurs) {
   Error E = failureOf(MLBRIDGE_FOREIGN);
   EXPECT_EQ(E.code(), ErrorCode::Malformed);
-  EXPECT_THAT(E.message(), HasSubstr("without the symbol mlbridge_aot_model"));
+  EXPECT_THAT(E.message(), HasSubstr("found no symbol mlbridge_aot_model"));
 }
 
 TEST(AOTModel, ALibraryOfAnotherABI) {
