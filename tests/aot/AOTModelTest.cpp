@@ -293,7 +293,7 @@ TEST(AOTModel, AFailureToAllocateIsReportedAndGotOver) {
     for (std::int64_t N : {std::int64_t(1) << 20, std::int64_t(1) << 30})
       if (Error E = Run(N, nullptr);
           E.code() != ErrorCode::System ||
-          E.message().find("no memory") == std::string::npos)
+          E.message().find("out of memory") == std::string::npos)
         return 4;
     if (Error E = Run(std::int64_t(1) << 40, nullptr);
         E.code() != ErrorCode::SchemaMismatch)
