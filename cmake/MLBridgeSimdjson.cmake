@@ -3,7 +3,7 @@
 # library. Otherwise the shared library is linked.
 set(MLBRIDGE_SIMDJSON_SOURCE_DIR
   ${PROJECT_SOURCE_DIR}/build/simdjson/simdjson/singleheader CACHE PATH
-  "The folder of simdjson.h and simdjson.cpp; where there are none, simdjson is linked as a library")
+  "The folder of simdjson.h and simdjson.cpp; if empty, simdjson is linked as a library")
 if(EXISTS ${MLBRIDGE_SIMDJSON_SOURCE_DIR}/simdjson.cpp)
   add_library(MLBridgeSimdjson OBJECT
     ${MLBRIDGE_SIMDJSON_SOURCE_DIR}/simdjson.cpp)
