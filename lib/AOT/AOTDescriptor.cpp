@@ -68,7 +68,8 @@ static Error checkCount(const char *What, std::uint32_t Count,
                                     ", found " + std::to_string(Count)};
 }
 
-/// Checks that \p Array has \p Count elements, which are \p What.
+/// Checks that \p Count is from \p Least to \p Most and that a non-empty
+/// \p Array is not null. \p What names the elements in messages.
 static Error checkArray(const char *What, const void *Array,
                         std::uint32_t Count, std::uint32_t Least,
                         std::uint32_t Most) {
@@ -174,7 +175,7 @@ DescriptorReader::readTensor(const MLBridgeAOTTensor &Tensor,
     return Error(ErrorCode::Unsupported, Shown + ": " + What);
   };
   if (Tensor.type > MLBRIDGE_AOT_BOOL)
-    return Unsupported("this build knows no elements of type " +
+    return Unsupported("this build does not know the element type " +
                        std::to_string(Tensor.type));
   Spec.Type = static_cast<ElementType>(Tensor.type);
   if (Tensor.rank > Shape::MaxRank)
@@ -188,7 +189,7 @@ DescriptorReader::readTensor(const MLBridgeAOTTensor &Tensor,
   for (std::uint32_t D = 0; D < Tensor.rank; ++D) {
     const std::int64_t Extent = Tensor.extents[D];
     if (Extent < LastFree || (Extent < 0 && Extent > MostFree))
-      return Unsupported("this build knows no extent " +
+      return Unsupported("this build does not know the extent " +
                          std::to_string(Extent));
     Spec.Dims.push(Extent);
   }

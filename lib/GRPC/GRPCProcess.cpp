@@ -27,7 +27,7 @@ static Error checkFork() {
     return Error::success();
   return {ErrorCode::Unsupported,
           "this process was forked from one that used gRPC, and gRPC does not "
-          "work in a forked child: start the child by exec (Python's "
+          "work in a forked child: start the child with exec (Python's "
           "multiprocessing: the method 'spawn'), fork before the first use of "
           "grpc:, or use pipe: or shm:, which survive a fork"};
 }
@@ -41,7 +41,7 @@ static Error checkDescriptors() {
     return Error::success();
   return {ErrorCode::System,
           "gRPC needs " + std::to_string(Needed) +
-              " descriptors, and this process may open only " +
+              " descriptors, but this process may open only " +
               std::to_string(Free) + " more (ulimit -n)"};
 }
 
@@ -68,7 +68,7 @@ static Error checkAddressSpace() {
   }
   return {ErrorCode::System,
           "gRPC needs " + std::to_string(Needed >> 20) +
-              " MiB of address space for its threads, and this process has "
+              " MiB of address space for its threads, but this process has "
               "less left (ulimit -v)"};
 }
 
@@ -97,7 +97,7 @@ static Error checkThreads() {
     return Error::success();
   return Error::fromErrno(Why,
                           "gRPC needs " + std::to_string(Threads) +
-                              " threads, and this process may start only " +
+                              " threads, but this process may start only " +
                               std::to_string(Count) +
                               " more (ulimit -u, or a container's limit "
                               "on processes)");

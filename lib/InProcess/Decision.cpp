@@ -36,7 +36,7 @@ static Expected<std::size_t> findOutput(const Model &M,
   }
   return Error(ErrorCode::SchemaMismatch,
                M.name() + ": expected an output " +
-                   (Name.empty() ? "to decide on; name it by ?output=NAME or "
+                   (Name.empty() ? "to decide on; name it with ?output=NAME or "
                                    "the metadata 'mlbridge.decide'"
                                  : "'" + printable(Name) + "'") +
                    ", found " + (Known.empty() ? "no outputs" : Known));
@@ -53,8 +53,8 @@ Expected<Decision> Decision::create(const Model &M,
     Expected<DefaultDecision> Default = defaultDecision(M);
     if (!Default)
       return Default.takeError();
-    // The metadata's output cannot be chosen from if its rule is `outputs`: a
-    // classifier's label is a single number.
+    // If the metadata's rule is `outputs`, its output is not a list of scores:
+    // a classifier's label is a single number.
     const bool BothChoose =
         Made.Decide != Rule::Outputs && Default->Rule != Rule::Outputs;
     if (!Options.Decide)
@@ -204,7 +204,7 @@ static Error noAction(bool IsMasked) {
                    : "there are no actions to choose from"};
 }
 
-/// For the score at \p I, which cannot be compared.
+/// The error for the score at \p I, which cannot be compared.
 static Error badScore(std::size_t I, const char *What) {
   return {ErrorCode::Model, "expected scores that can be compared, found " +
                                 std::string(What) + " at " + std::to_string(I)};

@@ -80,9 +80,9 @@ static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
   }
   return unsupported(
       "its library cannot be loaded (" + Reasons +
-      "); install it by `python3 -m pip install onnxruntime` (mlbridge's "
+      "); install it with `python3 -m pip install onnxruntime` (mlbridge's "
       "extra onnx, `pip install '.[onnx]'`), and "
-      "name the file libonnxruntime.so.1... by ?runtime=PATH or by the "
+      "name the file libonnxruntime.so.1... with ?runtime=PATH or with the "
       "environment variable MLBRIDGE_ONNXRUNTIME=PATH");
 }
 

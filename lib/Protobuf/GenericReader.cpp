@@ -162,7 +162,7 @@ Error GenericReader::takeData(const Parts &P, Slot &Out) {
   if (P.Data.size() % Size != 0)
     return featureError(ErrorCode::Malformed, P.Name,
                         std::to_string(P.Data.size()) +
-                            " bytes are no whole number of " +
+                            " bytes are not a whole number of " +
                             std::string(elementTypeName(Out.View.Type)));
   if (Error E = applyShape(P.Dims, P.HasShape, P.Data.size() / Size, Out.View))
     return E;

@@ -212,8 +212,8 @@ Error RecordModelRunner::Log::withName(Error E) const {
 
 Error RecordModelRunner::Log::forkedError() const {
   return {ErrorCode::Unsupported,
-          Name + ": this process was forked from the one that writes this log "
-                 "and cannot write it too; create a runner with another log "
+          Name + ": this process was forked from the one that writes this log, "
+                 "and cannot write to it; create a runner with another log "
                  "after the fork"};
 }
 

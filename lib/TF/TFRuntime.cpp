@@ -81,9 +81,10 @@ Runtime::open(const TFOptions &Options) {
   }
   return unsupported(
       "its library cannot be loaded (" + Reasons +
-      "); install it, such as by `python3 -m pip install tensorflow-cpu`, and "
-      "name the file libtensorflow_cc.so.2 of that package by ?runtime=PATH or "
-      "by the environment variable MLBRIDGE_TENSORFLOW=PATH");
+      "); install it, for example with "
+      "`python3 -m pip install tensorflow-cpu`, and name the file "
+      "libtensorflow_cc.so.2 of that package with ?runtime=PATH or with the "
+      "environment variable MLBRIDGE_TENSORFLOW=PATH");
 }
 
 static ErrorCode codeOf(TF_Code Code, ErrorCode Default) {

@@ -527,7 +527,7 @@ TEST(DecisionTest, RulesThatDoNotFitTheOutputsAreRefused) {
   Unknown.Output.clear();
   EXPECT_THAT(
       std::string(decide(Unknown, std::vector<float>{1}).message()),
-      HasSubstr("an output to decide on; name it by ?output=NAME or the "
+      HasSubstr("an output to decide on; name it with ?output=NAME or the "
                 "metadata 'mlbridge.decide', found"));
   DecisionOptions Mask = rule(Rule::Outputs, "mask");
   EXPECT_EQ(decide(Mask, std::vector<float>{1}).code(),
@@ -566,7 +566,7 @@ TEST(DecisionTest, AnOutputOfTheMetadataIsNotItsScores) {
       EXPECT_THAT(
           std::string(decide(Options, Scores, {}, {{"mlbridge.decide", Shown}})
                           .message()),
-          HasSubstr("expected an output to decide on; name it by "
+          HasSubstr("expected an output to decide on; name it with "
                     "?output=NAME or the metadata 'mlbridge.decide', found "
                     "'logits' int64_t[?], 'value' float"));
     Options.Output = "logits";

@@ -657,7 +657,7 @@ TEST_F(RecordModelRunnerTest, AChildDoesNotWriteTheParentsLog) {
     if (E.code() != ErrorCode::Unsupported ||
         E.message() != "record:" + Path +
                            ": this process was forked from the one that "
-                           "writes this log and cannot write it too; create a "
+                           "writes this log, and cannot write to it; create a "
                            "runner with another log after the fork")
       return 1;
     if (Runner->logOutcome(std::pair{"out", 5_i64}).code() !=
