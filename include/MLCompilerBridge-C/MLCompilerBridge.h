@@ -1,4 +1,4 @@
-//===- MLCompilerBridge.h - The C API ----------------------------*- C -*-===//
+//===- MLCompilerBridge.h - The C API -----------------------------*- C -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -51,8 +51,8 @@
 
 #define MLBRIDGE_C_API __attribute__((visibility("default")))
 
-// In C an enum holds any int, even one without a name in this version. This
-// gives C++ the same guarantee.
+// In C an enum holds any int, even one that has no name in this version. This
+// macro gives C++ the same guarantee.
 #ifdef __cplusplus
 #define MLBRIDGE_C_ENUM : int
 #else
@@ -71,8 +71,8 @@ extern "C" {
 typedef struct MLBridgeOpaqueModelRunner *MLBridgeModelRunnerRef;
 /// Named tensors to write: a request, an observation, a decision.
 typedef struct MLBridgeOpaqueFeatureSet *MLBridgeFeatureSetRef;
-/// Named tensors to read: a model's advice, an action, or a request to a runner
-/// of your own.
+/// Named tensors to read: a model's advice, an action, or a request to your own
+/// runner.
 typedef struct MLBridgeOpaqueAdvice *MLBridgeAdviceRef;
 /// A compiler as a reinforcement learning environment.
 typedef struct MLBridgeOpaqueEnvironment *MLBridgeEnvironmentRef;
@@ -309,15 +309,15 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeCreateModelRunnerAt(
 /// the module links.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCheckModelSpec(const char *Spec);
 
-/// Writes what the runner has buffered of the requests so far, as `record:`
-/// does. mlbridgeDisposeModelRunner() writes it too but can only print a
-/// failure: call this first if no failure may go unnoticed.
+/// Writes buffered data, such as the log of `record:`.
+/// mlbridgeDisposeModelRunner() does so too, but can only print a failure: call
+/// this first to receive it.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeFlush(MLBridgeModelRunnerRef Runner);
 
 MLBRIDGE_C_API void mlbridgeDisposeModelRunner(MLBridgeModelRunnerRef Runner);
 
 /// The features of the next request. The same handle for the runner's lifetime.
-/// Null for null; all functions on features refuse null.
+/// Null if \p Runner is null; all functions on features refuse a null handle.
 MLBRIDGE_C_API MLBridgeFeatureSetRef
 mlbridgeGetFeatures(MLBridgeModelRunnerRef Runner);
 
@@ -343,12 +343,12 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeGetTimeout(MLBridgeModelRunnerRef Runner,
                                                  int64_t *Nanoseconds);
 
 /// The compiler's final decision: set one feature here before
-/// mlbridgeLogOutcome(). Null for null.
+/// mlbridgeLogOutcome(). Null if \p Runner is null.
 MLBRIDGE_C_API MLBridgeFeatureSetRef
 mlbridgeGetDecision(MLBridgeModelRunnerRef Runner);
 
-/// Tells the runner the decision on the last request and its reward, unless \p
-/// Reward is null. The decision is that of mlbridgeGetDecision() if set there,
+/// Tells the runner the decision on the last request and, unless \p Reward is
+/// null, its reward. The decision is the feature set in mlbridgeGetDecision(),
 /// or else the model's advice. Runners that learn or record use the outcome;
 /// others ignore it.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeLogOutcome(MLBridgeModelRunnerRef Runner,
@@ -364,7 +364,7 @@ MLBRIDGE_C_API MLBridgeStatus
 mlbridgeDescribeModelRunner(MLBridgeModelRunnerRef Runner, const char **Text);
 
 //===----------------------------------------------------------------------===//
-// Factories: schemes of your own
+// Factories: your own schemes
 //===----------------------------------------------------------------------===//
 
 /// A runner written in C.
@@ -384,8 +384,8 @@ typedef struct MLBridgeRunnerCallbacks {
 } MLBridgeRunnerCallbacks;
 
 /// Makes a factory with the schemes of mlbridgeCreateModelRunner(). All its
-/// runners in all threads share one copy of a model in this process, which is
-/// reloaded after its file has changed. Any number of threads can make runners
+/// runners in all threads share one copy of a model in this process, and reload
+/// the model after its file has changed. Any number of threads can make runners
 /// and check specs at the same time while no thread adds a scheme or sets a
 /// time-out.
 MLBRIDGE_C_API MLBridgeStatus
@@ -470,14 +470,14 @@ mlbridgeSetTruncated(MLBridgeEnvironmentRef Environment);
 MLBRIDGE_C_API bool mlbridgeCheckDone(MLBridgeEnvironmentRef Environment);
 
 /// The label of the agent that the observation is for; "" if there is only one
-/// agent. Valid until it is set again.
+/// agent. Valid until the label is set again.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetNextAgent(MLBridgeEnvironmentRef Environment, const char *Label);
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeGetNextAgent(MLBridgeEnvironmentRef Environment, const char **Label);
 
-/// Sets more about the observation, as a JSON object: for logs, not for
-/// learning.
+/// Sets additional information about the observation, as a JSON object: for
+/// logs, not for learning.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetInfo(MLBridgeEnvironmentRef Environment, const char *JSON);
 
@@ -485,7 +485,7 @@ mlbridgeSetInfo(MLBridgeEnvironmentRef Environment, const char *JSON);
 /// HasSeed is false and \p Seed does not change.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetSeed(
     MLBridgeEnvironmentRef Environment, bool *HasSeed, int64_t *Seed);
-/// Gets the caller's further options for this episode: a JSON object, or "".
+/// Gets the caller's other options for this episode: a JSON object, or "".
 /// Valid until the episode is over.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeGetOptions(MLBridgeEnvironmentRef Environment, const char **JSON);

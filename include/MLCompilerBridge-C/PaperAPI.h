@@ -1,4 +1,4 @@
-//===- PaperAPI.h - The C API by the paper's names ---------------*- C -*-===//
+//===- PaperAPI.h - The C API under the paper's names -------------*- C -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -121,9 +121,9 @@ static inline void destroyTFModelRunner(MLBridgeModelRunnerRef Runner) {
 // Features and advice by C type
 //===----------------------------------------------------------------------===//
 
-/// For NAME, such as Int, and its TYPE. populateIntFeatures() adds a copy of \p
-/// Count \p Values to the next request. evaluateIntFeatures() sends the request
-/// and writes the advice to \p Value.
+/// Defines the functions for NAME, such as Int, and its TYPE.
+/// populateIntFeatures() adds a copy of \p Count \p Values to the next request.
+/// evaluateIntFeatures() sends the request and writes the advice to \p Value.
 #define MLBRIDGE_PAPER_FUNCTIONS_OF(NAME, TYPE, ELEMENT)                       \
   static inline MLBridgeStatus populate##NAME##Features(                       \
       MLBridgeModelRunnerRef Runner, const char *Name, const TYPE *Values,     \

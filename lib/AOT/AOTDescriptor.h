@@ -1,5 +1,4 @@
-//===- AOTDescriptor.h - Reads the descriptor of a compiled model -*- C++
-//-*-===//
+//===- AOTDescriptor.h - Reads a compiled model's descriptor ----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,8 +8,8 @@
 ///
 /// \file
 /// readDescriptor(): reads the inputs, outputs and code of a compiled model
-/// from its C structures. The library may not come from `mlbridge compile`, so
-/// each pointer and count is checked before use.
+/// from its C structures. The library may come from elsewhere than `mlbridge
+/// compile`, so each pointer and count is checked before use.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -8,8 +8,8 @@
 ///
 /// \file
 /// AdviceCopies: parts of advice in a form that C can read, such as names that
-/// end with a NUL. Each is made once for an advice, and its memory is reused
-/// for the next advice.
+/// end with a NUL. Each part is converted once per reply, and its memory is
+/// reused for the next reply.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ public:
   /// The strings of a list, each ending with a NUL. They must fit into the
   /// tensor's bytes.
   const char *const *texts(const TensorView &Tensor);
-  /// The elements, converted to \p Type, which is a number or Bool.
+  /// The elements, converted to \p Type, which is a numeric type or Bool.
   Expected<const void *> elements(const TensorView &Tensor, ElementType Type);
 
   /// Forgets all copies but keeps their memory.

@@ -52,11 +52,10 @@ Error checkSize(std::size_t Found, std::size_t Known);
 
 /// Runs \p Do, which returns an Error, and converts the result to a status.
 ///
-/// Together with the Python bindings, the only part of the library that catches
-/// exceptions, because operator new throws: a tool written in C must get an
-/// error and not be ended. The code in between releases its resources and
-/// throws nothing itself.
-/// is between gives back what it holds, and throws none itself.
+/// Only this function and the Python bindings catch exceptions. Operator new
+/// throws if memory runs out, and a tool written in C must then get an error
+/// rather than end. The code in between releases its resources and throws
+/// nothing itself.
 template <typename Function> MLBridgeStatus call(Function &&Do) noexcept {
   try {
     return report(std::forward<Function>(Do)());
@@ -73,7 +72,7 @@ template <typename Function> MLBridgeStatus call(Function &&Do) noexcept {
 template <typename Function>
 Error callUser(const char *What, Function &&Callback) {
   // Hide an older message, which must not count as the callback's. If the
-  // callback succeeds, that message remains the last one.
+  // callback succeeds, the older message becomes the last one again.
   LastMessage Earlier = takeLastMessage();
   const MLBridgeStatus Status = std::forward<Function>(Callback)();
   if (Status == MLBridgeStatusSuccess) {

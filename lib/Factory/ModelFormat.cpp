@@ -30,8 +30,8 @@ using namespace MLBridge::inprocess;
 
 using FileMap = std::map<std::string, std::string>;
 
-/// The length of the label at the start of \p Text; empty unless `LABEL=` is
-/// there.
+/// The length of the label at the start of \p Text; empty unless \p Text starts
+/// with `LABEL=`.
 static std::optional<std::size_t> labelLength(std::string_view Text) {
   std::size_t End = Text.find_first_of("=,/");
   if (End == 0 || End == std::string_view::npos || Text[End] != '=')

@@ -30,7 +30,7 @@ public:
 
   /// The advice for the model's \p Outputs. \p Features are those of the
   /// request, including the mask if any. The advice's views are valid until the
-  /// next call, or as long as \p Outputs.
+  /// next call, or for as long as \p Outputs are.
   Expected<Advice> decide(Span<const TensorView> Outputs,
                           Span<const TensorView> Features);
 

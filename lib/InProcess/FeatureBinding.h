@@ -36,9 +36,9 @@ public:
   FeatureBinding(const FeatureBinding &) = delete;
   FeatureBinding &operator=(const FeatureBinding &) = delete;
 
-  /// Returns the features in the order of the model's inputs. They are valid as
-  /// long as \p Features, until the next call. SchemaMismatch if a feature is
-  /// missing or does not fit.
+  /// Returns the features in the order of the model's inputs. They are valid
+  /// until the next call, and no longer than \p Features. SchemaMismatch if a
+  /// feature is missing or does not fit.
   Expected<Span<const TensorView>> bind(Span<const TensorView> Features);
 
 private:

@@ -56,8 +56,8 @@ public:
   Watch(const Watch &) = delete;
   Watch &operator=(const Watch &) = delete;
 
-  /// Call before an evaluation, which is interrupted at \p Until. System if no
-  /// thread can be started; nothing is watched then.
+  /// Call before an evaluation, which will be interrupted at \p Until. System
+  /// if no thread can be started; then nothing is watched.
   Error begin(Deadline Until) {
     const Ticks When = Until.time().time_since_epoch().count();
     // Store Due before loading NextLook: the thread stores NextLook before its

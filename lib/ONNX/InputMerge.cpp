@@ -137,7 +137,8 @@ bool Graph::readGraph(Range Message, unsigned Depth) {
       addConstant(nameIn(F.content(), NameOfTensor),
                   Depth == 0 ? F.content() : Range());
     } else if (F.isBytes(SparseInitializer)) {
-      // Named after the tensor of its values. Its numbers are not read.
+      // A sparse constant has the name of its tensor of values. Its numbers are
+      // not read.
       forEachField(F.content(), [&](const Fields &S) {
         if (S.isBytes(ValuesOfSparse))
           addConstant(nameIn(S.content(), NameOfTensor), Range());

@@ -23,11 +23,11 @@ namespace MLBridge::onnx {
 /// InputMerge.h has merged.
 struct SessionInput {
   std::string Name;
-  /// The indices of the model's inputs that it consists of, in order.
+  /// The indices of the model's inputs that form this input, in order.
   std::vector<std::size_t> Parts;
   /// Only for merged inputs: the extent along which they are concatenated. The
-  /// extents before it come from the inputs; Dims has the fixed ones from it
-  /// on.
+  /// extents before Axis come from the inputs; from Axis on, Dims has the fixed
+  /// extents.
   std::size_t Axis = 0;
   Shape Dims;
   /// The number of bytes of each part in one row. A row has the extents of Dims

@@ -110,8 +110,8 @@ public:
     return false;
   }
 
-  /// True for the field number \p Wanted with bytes: a message or string. A
-  /// field of another kind than its number implies is ignored.
+  /// True if this is the field number \p Wanted and has bytes: a message or
+  /// string. A field whose kind does not fit its number is ignored.
   bool isBytes(std::uint64_t Wanted) const {
     return Number == Wanted && !HasNumber;
   }

@@ -1,5 +1,4 @@
-//===- MessageReader.h - Reads tensors from user-defined messages -*- C++
-//-*-===//
+//===- MessageReader.h - Reads user-defined messages ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- MessageWriter.h - Writes tensors to user-defined messages -*- C++
-//-*-===//
+//===- MessageWriter.h - Writes user-defined messages -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -21,7 +21,7 @@
 namespace MLBridge::serdes {
 
 /// The declared types by feature. Reading another message allocates only if it
-/// declares more types than ever before.
+/// declares more types than all earlier messages.
 class JSONTypes {
 public:
   struct Entry {

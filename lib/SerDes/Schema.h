@@ -45,7 +45,8 @@ Error checkForm(const TensorView &Tensor);
 Error checkElements(const TensorView &Tensor, ErrorCode Code);
 
 /// Finds two equal names in O(n log n), since a hostile peer may send many.
-/// Keep one for many calls: it allocates only for more names than ever before.
+/// Reuse one object for many calls: it allocates only if there are more names
+/// than in all earlier calls.
 class DuplicateFinder {
 public:
   /// A name that two of \p Named share, or nullopt.

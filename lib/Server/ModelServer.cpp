@@ -341,8 +341,8 @@ Error Server::reply(std::size_t Index, Span<const TensorView> Advice) {
   return E;
 }
 
-/// Replies with \p Why in place of an advice that could not be sent, so that
-/// the compiler does not wait for it. Ends the session if that fails, too.
+/// Replies with \p Why in place of advice that could not be sent, so that the
+/// compiler does not wait for it. Ends the session if that fails, too.
 void Server::replyWithReason(ServerSession &Session, Error Why) {
   const bool IsLost = Why.code() == ErrorCode::PeerClosed ||
                       Why.code() == ErrorCode::Timeout ||

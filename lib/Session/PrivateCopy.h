@@ -26,8 +26,8 @@ class PrivateCopy {
 public:
   /// Returns \p Message from \p Channel, or a copy if the memory is shared and
   /// \p Codec does not support that. The copy is valid until the next call.
-  /// Allocates only for a message longer than all before. System if memory runs
-  /// out.
+  /// Allocates only for a message longer than all earlier ones. System if
+  /// memory runs out.
   template <typename ChannelT>
   Expected<Span<const std::byte>> copyIfShared(Span<const std::byte> Message,
                                                const ChannelT &Channel,

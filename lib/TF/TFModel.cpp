@@ -111,7 +111,7 @@ TFModel::load(const std::string &Folder, const TFOptions &Options,
       Name, Folder, Options, std::move(Library), std::move(*Opened)));
 }
 
-/// True if \p Specs, those of the loaded model, equal the new ones.
+/// True if \p Tensors equal \p Specs, which describe the model loaded first.
 static bool areSame(const std::vector<SignatureTensor> &Tensors,
                     Span<const TensorSpec> Specs) {
   return std::ranges::equal(

@@ -59,7 +59,8 @@ Error MLBridge::serveEnvironment(Environment &Env, Transport &Channel,
   PrivateCopy Copy;
   Span<const TensorView> Next = Session.greet();
   for (;;) {
-    // One deadline for both: a trainer reads immediately what it has requested.
+    // One deadline for sending and receiving: a trainer immediately reads what
+    // it has requested.
     Deadline Until = Deadline::in(Options.CommandTimeout);
     if (Error E = sendMessage(Codec, Channel, Next, Until))
       return unlessDisconnected(std::move(E));

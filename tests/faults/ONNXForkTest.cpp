@@ -97,7 +97,7 @@ TEST_F(ONNXForkTest, AChildHasASessionOfItsOwn) {
   EXPECT_EQ(Forked.wait(), 0);
   EXPECT_EQ(*Runner.model(), Parents);
 
-  // The child loads the file for that.
+  // To reply, the child must load the file.
   std::filesystem::remove(File);
   Child WithoutFile([&] {
     return ask(Runner, 1).code() == ErrorCode::System &&

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Dead, stopped and lying peers at both ends of a shared memory: each ends in
-/// a typed error in time and leaves nothing behind.
+/// Dead, stopped and lying peers at both ends of a session over shared memory:
+/// each ends in a typed error in time and leaves nothing behind.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -175,7 +175,7 @@ TEST_F(SearchTest, LooksAhead) {
   auto Outcome = [&](std::uint16_t Action) { return Of->view({Action}); };
   Expected<std::uint16_t> Best = lookAhead(Outcome, 3, Policy);
   ASSERT_TRUE(Best) << Best.takeError().str();
-  // Action 3 leaves even fewer, but is not looked at.
+  // Action 3 leaves even fewer, but is not tried.
   EXPECT_EQ(*Best, 2);
   EXPECT_EQ(Asked, 3U);
 

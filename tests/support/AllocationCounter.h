@@ -30,8 +30,8 @@ private:
   std::size_t Start = total();
 };
 
-/// While it lives, one allocation of this thread fails: the one after \p After
-/// others.
+/// While this object exists, one allocation of this thread fails: the one after
+/// \p After others.
 class AllocationFailure {
 public:
   explicit AllocationFailure(std::size_t After);

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Each allocation fails in turn, in a process that goes on, as tools in C and
-/// in Python do: no lock stays held, no file stays open, and the next request
-/// succeeds.
+/// Each allocation fails in turn, in a process that continues, as tools in C
+/// and in Python do: no lock stays held, no file stays open, and the next
+/// request succeeds.
 ///
 //===----------------------------------------------------------------------===//
 

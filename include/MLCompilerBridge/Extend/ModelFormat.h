@@ -55,9 +55,10 @@ struct ModelFormat {
 };
 
 /// Makes a scheme for such files. The factory with the scheme and its copies
-/// load a file once for all their runners in all threads, and once more after
-/// it has changed, for runners whose first request comes later. The model stays
-/// loaded while one of these factories or runners exists.
+/// load a file once, for all their runners in all threads. If the file changes,
+/// they load it once more, for the runners whose first request follows the
+/// change. The model stays loaded while one of these factories or runners
+/// exists.
 ///
 /// A label cannot contain `/`, `,` or `=`, so `./a=b.onnx` is a file.
 RunnerFactory::Scheme modelScheme(ModelFormat Format);

@@ -31,9 +31,9 @@ struct ModelSignature {
   /// its name occurs. Everything else is Malformed.
   static Expected<ModelSignature> parse(std::string_view JSON);
 
-  /// The same for the model \p Name of a runtime, \p RuntimeName, without
-  /// strings. Errors begin with \p Name. Unsupported if an input or output is a
-  /// string.
+  /// The same for the runtime \p RuntimeName, which does not support strings.
+  /// Errors begin with the model's \p Name. Unsupported if an input or output
+  /// is a string.
   static Expected<ModelSignature> parseNumeric(std::string_view JSON,
                                                const std::string &Name,
                                                std::string_view RuntimeName);

@@ -1,4 +1,4 @@
-//===- AOTModel.h - Models as machine code ---------------------*- C++ -*-===//
+//===- AOTModel.h - Models as machine code ----------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -34,8 +34,8 @@ namespace MLBridge {
 ///
 /// Errors: System: the file cannot be opened. Malformed: the file is not a
 /// shared library, is cut short, or was not made by `mlbridge compile`.
-/// Unsupported: the file has another ABI version or lacks such a variant for
-/// this CPU.
+/// Unsupported: the file has another ABI version or contains no such variant
+/// that this CPU can run.
 Expected<std::shared_ptr<const Model>> loadAOTModel(const std::string &File,
                                                     std::string_view CPU = {});
 

@@ -56,8 +56,8 @@ Expected<double> runEpisode(Environment &Env, const AgentMap &Agents,
                             std::size_t MaxSteps = 1'000'000);
 /// The same with one runner for all agents. If the environment names the next
 /// agent, the runner gets its label as the feature `_agent`: a runner of
-/// several labelled models picks the model by it, and a single model may take
-/// it as an input.
+/// several labelled models picks the model with that label, and a single model
+/// may take the label as an input.
 Expected<double> runEpisode(Environment &Env, MLModelRunner &Runner,
                             std::size_t MaxSteps = 1'000'000);
 

@@ -36,8 +36,8 @@ public:
   /// Applies \p Action and writes the next observation to the empty \p
   /// Observation. Call setDone() at the end of the episode.
   ///
-  /// What \p Observation borrows must stay unchanged until the next call of
-  /// reset() or step(). An error ends the episode, not the session.
+  /// Data that \p Observation borrows must stay unchanged until the next call
+  /// of reset() or step(). An error ends the episode, not the session.
   virtual Error step(const Advice &Action, FeatureSet &Observation) = 0;
   /// The reward of the last step; with several agents, of the agent that acted.
   virtual double reward() const { return 0; }
@@ -45,7 +45,7 @@ public:
   /// Marks the episode as terminated: it reached its own end.
   void setDone(bool IsDone = true) { Done = IsDone; }
   /// Marks the episode as truncated by a limit outside the task, such as a
-  /// number of steps or a time. Learners distinguish the two: a truncated
+  /// number of steps or a time limit. Learners distinguish the two: a truncated
   /// episode's future still has a value.
   void setTruncated() { Truncated = true; }
   /// True if the episode is over, for either reason.
@@ -58,16 +58,16 @@ public:
   const std::string &getNextAgent() const { return NextAgent; }
   void setNextAgent(std::string Label) { NextAgent = std::move(Label); }
 
-  /// More about the last observation, for logs rather than learning: a JSON
-  /// object without the keys "error" and "episode", which trainers reserve.
-  /// Empty unless set for this observation.
+  /// Additional information about the last observation, for logs rather than
+  /// learning: a JSON object without the keys "error" and "episode", which
+  /// trainers reserve. Empty unless set for this observation.
   const std::string &info() const { return InfoText; }
   void setInfo(std::string JSON) { InfoText = std::move(JSON); }
 
   /// The seed of this episode's random numbers, if the caller gave one; reset()
   /// reads it.
   std::optional<std::int64_t> seed() const { return EpisodeSeed; }
-  /// The caller's further options for this episode: a JSON object, or empty.
+  /// The caller's other options for this episode: a JSON object, or empty.
   const std::string &options() const { return EpisodeOptions; }
 
   /// Call this before reset(). runEpisode() and EnvironmentSession do.

@@ -47,8 +47,8 @@ Error serveEnvironment(Environment &Env, std::string_view Spec);
 /// If \p Spec is null, the InvalidArgument says how to start such a program.
 Error serveEnvironment(Environment &Env, const char *Spec);
 
-/// Serves environments by spec. A value, like RunnerFactory: a compiler adds
-/// its own or further transports as schemes.
+/// Serves environments by spec. A value, like RunnerFactory: a compiler can add
+/// more transports, its own or a component's, as schemes.
 class EnvironmentServer {
 public:
   struct Scheme {

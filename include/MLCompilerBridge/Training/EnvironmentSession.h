@@ -39,8 +39,8 @@ public:
 
   /// Executes the message \p Command and returns the tensors of the reply: an
   /// observation, or `_error` and `_code`. The tensors are valid until the next
-  /// call; data that the environment lent, as long as the environment promises.
-  /// Send no reply to a `close`.
+  /// call, and data that they borrow from the environment for as long as the
+  /// environment promises. Send no reply to a `close`.
   Span<const TensorView> answer(Span<const TensorView> Command);
 
   /// True if the trainer has sent `close`.

@@ -1,4 +1,4 @@
-/*===- Run.h - Calls what TensorFlow's compiler made ----------*- C -*-===*\
+/*===- Run.h - Calls functions compiled by XLA --------------------*- C -*-===*\
 |*                                                                            *|
 |* Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM        *|
 |* Exceptions. See LICENSE for license information.                           *|
