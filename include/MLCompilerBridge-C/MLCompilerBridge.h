@@ -22,9 +22,9 @@
 /// \endcode
 ///
 /// **Names.** Types and constants begin with MLBridge, functions with mlbridge.
-/// A `...Ref` is a handle. Whatever a `Create` makes, the `Dispose` of the same
-/// name destroys; `Dispose` accepts null. Whatever a `Get` returns belongs to
-/// the object that it came from.
+/// A `...Ref` is a handle. An object that a `Create` makes is destroyed by the
+/// `Dispose` of the same name, which accepts null. An object that a `Get`
+/// returns belongs to the handle passed to the `Get`.
 ///
 /// **Failures.** A function that can fail returns an MLBridgeStatus. Unless
 /// that is Success, the function writes nothing through its pointers, and
@@ -37,8 +37,8 @@
 /// runners with one factory at the same time, once all its schemes have been
 /// added.
 ///
-/// **ABI.** Names, numbers and layouts never change under one number in the
-/// library's SONAME. New functions may be added.
+/// **ABI.** Names, numbers and layouts do not change while the number in the
+/// library's SONAME stays the same. New functions may be added.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -178,15 +178,16 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeFail(MLBridgeStatus Status,
 // Setting an existing name replaces its value. If the caller ignores a failed
 // status, the request with these features fails with the same error.
 
-/// Sets \p Name to a scalar of \p Type, except String. The value is copied. In
-/// C prefer the typed functions below: mlbridgeSetInt32(Features, "size", 12).
+/// Sets \p Name to a scalar of any \p Type except String. The value is copied.
+/// In C prefer the typed functions below: mlbridgeSetInt32(Features, "size",
+/// 12).
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetScalar(MLBridgeFeatureSetRef Features,
                                                 const char *Name,
                                                 MLBridgeElementType Type,
                                                 const void *Value);
 
-/// Sets \p Name to a tensor of \p Type, except String, with \p Rank (at most 8)
-/// \p Extents. \p Data is copied.
+/// Sets \p Name to a tensor of any \p Type except String, with \p Rank (at most
+/// 8) \p Extents. \p Data is copied.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetTensor(
     MLBridgeFeatureSetRef Features, const char *Name, MLBridgeElementType Type,
     const void *Data, const int64_t *Extents, size_t Rank);
@@ -251,16 +252,16 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeGetTensor(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 MLBridgeTensor *Tensor);
 
-/// Writes the only element of \p Name to \p Value, converted to \p Type, except
-/// String.
+/// Writes the only element of \p Name to \p Value, converted to \p Type, which
+/// must not be String.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetScalar(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 MLBridgeElementType Type,
                                                 void *Value);
 
 /// Points \p Values at the \p Count elements of \p Name, converted to \p Type,
-/// except String. Elements of that type are not copied; others are converted to
-/// a copy that the advice owns.
+/// which must not be String. Elements of that type are not copied; others are
+/// converted to a copy that the advice owns.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetVector(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 MLBridgeElementType Type,
@@ -328,8 +329,8 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeEvaluate(MLBridgeModelRunnerRef Runner,
                                                MLBridgeAdviceRef *Advice);
 
 /// The same, and tells the model that one scalar or vector of \p Type is
-/// expected. This is only a request: reading the advice converts it. In C
-/// prefer the typed functions below: mlbridgeEvaluateBool(Runner, &Reply).
+/// expected. This is only a hint: reading the advice converts it. In C prefer
+/// the typed functions below: mlbridgeEvaluateBool(Runner, &Reply).
 MLBRIDGE_C_API MLBridgeStatus mlbridgeEvaluateAs(MLBridgeModelRunnerRef Runner,
                                                  MLBridgeForm Form,
                                                  MLBridgeElementType Type,
@@ -462,8 +463,8 @@ mlbridgeDisposeEnvironment(MLBridgeEnvironmentRef Environment);
 /// Marks the episode as terminated: it reached its own end.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetDone(MLBridgeEnvironmentRef Environment);
-/// Marks the episode as truncated by a limit outside the task, such as a number
-/// of steps.
+/// Marks the episode as truncated by a limit outside the task, such as a
+/// maximum number of steps.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetTruncated(MLBridgeEnvironmentRef Environment);
 /// True if the episode is over, for either reason; false for null.

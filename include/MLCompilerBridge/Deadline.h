@@ -56,8 +56,8 @@ public:
   }
   static Deadline never() { return Deadline(Clock::time_point::max()); }
 
-  /// The same point with \p Reason to end waits earlier. \p Reason must outlive
-  /// all waits under the result.
+  /// The same point in time, with \p Reason to end waits earlier. \p Reason
+  /// must outlive all waits under the result.
   Deadline unless(Interrupt &Reason) const { return Deadline(When, &Reason); }
   /// \p Wait from now, with this Deadline's Interrupt.
   Deadline restartedFor(Duration Wait) const {

@@ -53,8 +53,8 @@ public:
   constexpr T &front() const { return Data[0]; }
   constexpr T &back() const { return Data[Length - 1]; }
 
-  /// The \p Count elements from \p Offset (at most size()) on; by default, all
-  /// to the end.
+  /// The \p Count elements that start at \p Offset (at most size()); by
+  /// default, all up to the end.
   constexpr Span subspan(std::size_t Offset,
                          std::size_t Count = std::size_t(-1)) const {
     return {Data + Offset, Count == std::size_t(-1) ? Length - Offset : Count};

@@ -132,7 +132,7 @@ public:
   const std::int64_t *end() const { return Extents.data() + Rank; }
 
   /// The product of the extents. nullopt if an extent is negative or the
-  /// product of the non-zero extents exceeds 2^60 - 1: beyond, the size in
+  /// product of the non-zero extents exceeds 2^60 - 1: beyond that, the size in
   /// bytes could overflow, and NumPy refuses the shape.
   std::optional<std::size_t> numElements() const;
 

@@ -58,8 +58,8 @@ static bool convertValue(From Value, To &Out) {
                             std::numeric_limits<To>::digits;
   } else if constexpr (std::is_integral_v<To>) {
     // The smallest integer and the first too large one are powers of two or 0,
-    // so they are exact in every floating-point type; the largest integer may
-    // not be. NaN compares false.
+    // so they are exact in every floating-point type; the largest integer is
+    // not always exact. NaN compares false.
     using Limits = std::numeric_limits<To>;
     const From Lowest = static_cast<From>(Limits::min());
     const From TooLarge = std::ldexp(From(1), Limits::digits);

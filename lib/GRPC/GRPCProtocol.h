@@ -36,7 +36,7 @@ inline constexpr Methods Training{
     "/mlcompilerbridge.MLCompilerBridge/getObservation"};
 
 /// The metadata of a call, which correspond to the hello of
-/// Transport/Handshake.h. Stock clients, which use Protobuf, send none.
+/// Transport/Handshake.h. Stock clients, which use Protobuf, send no metadata.
 inline constexpr int ProtocolVersion = 1;
 namespace Metadata {
 inline constexpr char Protocol[] = "mlbridge-protocol";

@@ -46,7 +46,7 @@ private:
   };
   /// An output's tensor, reused by the next evaluation.
   struct Output {
-    /// The input that this output passes through unchanged, if it does. ONNX
+    /// If the model returns an input unchanged as this output: that input. ONNX
     /// Runtime is not asked for such outputs: it would return the request's own
     /// tensor and ignore a given one.
     std::optional<std::size_t> From;

@@ -56,8 +56,8 @@ Error MessageWriter::mismatch(const MessageType::Field &Field,
                           Found);
 }
 
-/// Checks that every field has a feature. A reply that is not advice needs
-/// none.
+/// Checks that every field has a feature. A reply that is not advice needs no
+/// features.
 Error MessageWriter::checkComplete(Span<const TensorView> Features) const {
   for (const TensorView &Feature : Features)
     if (Feature.Name == ReplyNames::Error ||

@@ -27,7 +27,7 @@ class ProtobufSerDes::Form {
 public:
   virtual ~Form() = default;
 
-  /// Checks \p Features. Returns an upper bound of the size of their message.
+  /// Checks \p Features. Returns an upper bound on the size of their message.
   virtual Expected<std::size_t> prepare(Span<const TensorView> Features) = 0;
   /// Writes the message of the last prepare() to \p Out; returns its size.
   virtual std::size_t write(Span<const TensorView> Features,

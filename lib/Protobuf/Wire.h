@@ -72,8 +72,9 @@ private:
 /// The element type for a field of \p Type. Bytes are UInt8.
 ElementType elementTypeOf(Format::FieldType Type);
 
-/// Appends the elements in \p Field, one or packed, whose type is the numeric
-/// \p Type. False if they are invalid or encoded for another type.
+/// Appends the elements in \p Field, a single one or packed ones. \p Type is
+/// their type, which is numeric. False if they are invalid or encoded for
+/// another type.
 bool readNumbers(const WireField &Field, Format::FieldType Type,
                  serdes::ElementStore &Out);
 

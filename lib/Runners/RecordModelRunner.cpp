@@ -61,7 +61,7 @@ public:
   Error finish();
   Error flush();
   /// \p E with the log's name in front, unless it is a System error, which
-  /// names the file.
+  /// already names the file.
   Error withName(Error E) const;
 
   /// The context of the next requests.

@@ -457,7 +457,7 @@ void Server::handleEvents(ServerSession &Session, const pollfd *FDs) {
   if (Session.awaitsReply())
     return;
   if (Channel.peerIsGone(FDs)) {
-    // The rest in the channel cannot be answered, but shows whether the
+    // Data left in the channel cannot be answered, but shows whether the
     // compiler ended between two requests or inside one.
     Expected<ServerChannel::Progress> P = Channel.advance();
     Broken.push_back({&Session, P ? Error(ErrorCode::PeerClosed,

@@ -129,7 +129,7 @@ enum class FileKind { Missing, Fifo, Socket, Other };
 /// The kind of file at \p Path. System if stat(2) fails for another reason than
 /// a missing file, such as a name that is too long.
 Expected<FileKind> fileKind(const std::string &Path);
-/// The same as a bool, for messages.
+/// Whether \p Path is a file of that kind, for messages; false if unknown.
 bool isSocket(const std::string &Path);
 bool isFifo(const std::string &Path);
 

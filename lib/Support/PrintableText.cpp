@@ -108,8 +108,8 @@ static void appendNext(std::string &Out, std::string_view &Text) {
 // Texts
 //===----------------------------------------------------------------------===//
 
-/// Returns the longest prefix of \p Text whose printable form has at most \p
-/// Max bytes, in that form, and removes the prefix from \p Text.
+/// Removes the longest prefix of \p Text whose printable form has at most
+/// \p Max bytes, and returns that form.
 static std::string takeHead(std::string_view &Text, std::size_t Max) {
   std::string Head;
   while (!Text.empty()) {
@@ -125,8 +125,8 @@ static std::string takeHead(std::string_view &Text, std::size_t Max) {
   return Head;
 }
 
-/// Returns the longest suffix of \p Text whose printable form has at most \p
-/// Max bytes, in that form.
+/// Finds the longest suffix of \p Text whose printable form has at most \p Max
+/// bytes, and returns that form.
 static std::string takeTail(std::string_view Text, std::size_t Max) {
   // The printable form of a character is never shorter than the character.
   Text.remove_prefix(Text.size() - std::min(Text.size(), Max));

@@ -60,8 +60,8 @@ SharedRegion::Mapping::~Mapping() {
     ::munmap(Address, Size);
 }
 
-/// Checks RLIMIT_FSIZE, which also applies to a memfd: exceeding it would end
-/// the process by SIGXFSZ.
+/// Checks RLIMIT_FSIZE, which also applies to a memfd: exceeding it would kill
+/// the process with SIGXFSZ.
 static Error checkFileSizeLimit(std::size_t Size) {
   rlimit Limit{};
   if (::getrlimit(RLIMIT_FSIZE, &Limit) != 0 || Size <= Limit.rlim_cur)

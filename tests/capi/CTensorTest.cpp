@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The model gets what C sets, and C gets what the model replies, converted
-/// where that keeps the value.
+/// The model gets what C sets, and C gets what the model replies, converted if
+/// that preserves the value.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// serveEnvironment() over each transport and SerDes: trainers that are late,
-/// absent, leave, die at any point, pause for long, or send nonsense. The
+/// serveEnvironment() over each transport and SerDes: trainers that are late or
+/// absent, that leave, die at any point, pause for long or send nonsense. The
 /// compiler always returns and leaves nothing behind.
 ///
 //===----------------------------------------------------------------------===//

@@ -45,8 +45,8 @@ struct BareSides {
             test::difference(Expected, *Read));
   }
 
-  /// Requires that writing what was read of the raw reply in \p M, if anything,
-  /// gives the same bytes.
+  /// Requires that a raw reply read from \p M, if it can be read, gives the
+  /// same bytes when written again.
   void testReply(const Message &M, const AdviceSpec &Wanted) {
     Result Read = Compiler.deserialize(M.bytes(), Wanted);
     if (Read)

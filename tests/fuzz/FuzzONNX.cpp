@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Merges the inputs of any bytes and compares the result with what protoc's
-/// code reads of the same bytes: only the parts and the nodes that joined them
-/// are gone, and each merged input is what these nodes would have computed.
+/// Takes any bytes as a model, merges its inputs, and compares the result with
+/// what protoc's code reads from the same bytes: only the parts and the nodes
+/// that joined them are gone, and each merged input is what these nodes would
+/// have computed.
 ///
 /// Random bytes are rarely a model with inputs to merge, so most mutations
 /// change models.

@@ -8,7 +8,7 @@
 ///
 /// \file
 /// Skips a test that uses gRPC under TSan. GRPCRequestQueueTest.cpp, which does
-/// not use gRPC, covers what our own two threads share.
+/// not use gRPC, covers the state that our own two threads share.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -249,7 +249,7 @@ TEST_F(ModelFormatTest, MessagesAreBoundedWhateverTheyQuote) {
 }
 
 TEST_F(ModelFormatTest, MessagesOfARuntimeAreBounded) {
-  // Like a runtime that quotes a model of megabytes.
+  // A runtime may quote megabytes of a model.
   const std::string Text = "first line\n\x1b[31m" + std::string(1 << 20, 'x');
   Error Failure;
   addModelFormat(Factory,

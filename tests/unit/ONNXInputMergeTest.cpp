@@ -31,8 +31,8 @@ class ONNXInputMergeTest : public ONNXTest {
 protected:
   using Inputs = std::vector<std::string>;
 
-  /// Inputs of shape [N,1], concatenated to the row from which the output
-  /// comes.
+  /// Inputs of shape [N,1], concatenated into the row from which the output is
+  /// computed.
   static ONNXWriter row(const Inputs &Names,
                         ElementType Type = ElementType::Int64) {
     ONNXWriter Writer;

@@ -62,8 +62,8 @@ public:
   void add(Scheme NewScheme);
   Span<const Scheme> schemes() const { return Schemes; }
   /// Creates the runner for \p Spec. Every scheme accepts the option `timeout`;
-  /// a decorator without one uses that of the runner it decorates. The option
-  /// `serdes`, if the scheme has it, names one of formats().
+  /// a decorator without it uses the timeout of the runner that it decorates.
+  /// The option `serdes`, if the scheme has it, names one of formats().
   Expected<std::unique_ptr<MLModelRunner>> create(std::string_view Spec) const;
   /// The same for the value of an environment variable; null is an
   /// InvalidArgument.

@@ -26,9 +26,9 @@
 namespace MLBridge {
 
 /// All requests must have the same features, and all or none must have a
-/// reward, because the format has one header. Otherwise the call that notices
-/// returns a SchemaMismatch. The first decision sets the name and type; later
-/// ones are converted to that type, as advice is.
+/// reward, because the format has one header. Otherwise the call that detects
+/// the difference returns a SchemaMismatch. The first decision sets the name
+/// and type; later ones are converted to that type, as advice is.
 ///
 /// **fork().** The log belongs to the parent: in a child, evaluate() and
 /// logOutcome() fail with Unsupported and write nothing. The child may create

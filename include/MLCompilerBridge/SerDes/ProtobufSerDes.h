@@ -48,11 +48,11 @@ public:
   /// sides use different messages.
   ///
   /// A field is a number, a bool, an enum (its number), a string, bytes (as
-  /// uint8_t), or a repeated one of those (rank 1). Writing a message is a
-  /// SchemaMismatch if a feature has no field, a field has no feature (unless
-  /// it is declared `optional`), the kinds differ, or the field cannot hold the
-  /// value. Unsupported if a field is a message, a map or in a oneof. The
-  /// descriptors may be destroyed after this call.
+  /// uint8_t), or a repeated one of those (rank 1). Writing a message fails
+  /// with SchemaMismatch if a feature has no field, a field has no feature
+  /// (unless it is declared `optional`), the kinds differ, or the field cannot
+  /// hold the value. Unsupported if a field is a message, a map or in a oneof.
+  /// The descriptors may be destroyed after this call.
   static Expected<std::unique_ptr<ProtobufSerDes>>
   create(const google::protobuf::Descriptor &Request,
          const google::protobuf::Descriptor &Reply, SerDes::Side Our);

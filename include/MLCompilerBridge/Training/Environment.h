@@ -45,8 +45,8 @@ public:
   /// Marks the episode as terminated: it reached its own end.
   void setDone(bool IsDone = true) { Done = IsDone; }
   /// Marks the episode as truncated by a limit outside the task, such as a
-  /// number of steps or a time limit. Learners distinguish the two: a truncated
-  /// episode's future still has a value.
+  /// maximum number of steps or a time-out. Learners distinguish the two: a
+  /// truncated episode's future still has a value.
   void setTruncated() { Truncated = true; }
   /// True if the episode is over, for either reason.
   bool checkDone() const { return Done || Truncated; }

@@ -28,10 +28,10 @@ namespace MLBridge {
 
 /// Listens at \p Spec: `grpc://HOST:PORT` or `grpc+unix:PATH`, a socket of mode
 /// 0600. An empty HOST means the loopback address; PORT 0 picks a free port,
-/// which name() reports. `cert=` and `key=` enable TLS; `tls=` also requires a
-/// certificate signed by those authorities from each compiler. `max-message=`
-/// and `max-sessions=` override \p Options. Compilers that do not name their
-/// SerDes, such as stock gRPC clients, use Protobuf.
+/// which name() reports. `cert=` and `key=` enable TLS; with `tls=`, each
+/// compiler must also have a certificate signed by those authorities.
+/// `max-message=` and `max-sessions=` override \p Options. Compilers that do
+/// not name their SerDes, such as stock gRPC clients, use Protobuf.
 ///
 /// Starts gRPC threads; fork before calling this.
 Expected<std::unique_ptr<Listener>>
