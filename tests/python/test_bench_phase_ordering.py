@@ -98,7 +98,7 @@ def policy(vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bench(folder: Path, *arguments: object) -> tuple[str, list[dict[str, Any]]]:
-    output, rows = measured(folder, *arguments, plot="plot.png")
+    output, rows = measured(folder, *arguments, plot=True)
     return " ".join(output.split()), rows
 
 
