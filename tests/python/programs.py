@@ -138,9 +138,11 @@ def run_cli(*arguments: object, status: int = 0) -> str:
     return result.output
 
 
-def until(attempt: Callable[[], T | None], what: str = "timed out") -> T:
+def until(
+    attempt: Callable[[], T | None], what: str = "timed out", seconds: float = PATIENCE
+) -> T:
     """The first true value that `attempt` returns."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + seconds
     while not (result := attempt()):
         assert time.monotonic() < deadline, what
         time.sleep(0.001)
