@@ -8,7 +8,7 @@
 ///
 /// \file
 /// The environment of docs/c-api.md: three loops, each of which is unrolled by
-/// a positive factor. tests/python/test_c_environment.py trains on it.
+/// a positive factor. tests/python/test_envs.py trains on it.
 ///
 //===----------------------------------------------------------------------===//
 
