@@ -7,8 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import onnx
 import onnxruntime
 from numpy.typing import NDArray
+
+
+def metadata(path: Path) -> dict[str, str]:
+    return {entry.key: entry.value for entry in onnx.load(path).metadata_props}
 
 
 def run(path: Path, features: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
