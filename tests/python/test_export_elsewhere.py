@@ -48,9 +48,10 @@ def test_the_same_answers(framework: str, tmp_path: Path) -> None:
         found = metadata(path)
         assert found["mlbridge.framework"].startswith(framework)
         arrays: dict[str, dict[str, Any]] = {"in": {}, "out": {}}
-        for key, values in np.load(path.with_suffix(".npz")).items():
-            side, _, name = key.partition(":")
-            arrays[side][name] = values
+        with np.load(path.with_suffix(".npz")) as saved:
+            for key, values in saved.items():
+                side, _, name = key.partition(":")
+                arrays[side][name] = values
         features = json.loads(found["mlbridge.features"])
         assert {feature["name"] for feature in features} == set(arrays["in"])
         outputs = run(path, arrays["in"])

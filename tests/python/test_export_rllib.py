@@ -223,13 +223,9 @@ def test_one_of_several_modules(tmp_path: Path) -> None:
 
 
 def test_connectors_that_nothing_is_known_of(tmp_path: Path) -> None:
-    says = r"PrevActionsPrev.* do it in the environment"
-
-    def connectors() -> list[Any]:
-        return [PrevActionsPrevRewards(), FlattenObservations()]
-
+    unknown = [PrevActionsPrevRewards(), FlattenObservations()]
     with (
-        trained(Alone, connectors, space=ROW) as algorithm,
-        pytest.raises(Unsupported, match=says),
+        trained(Alone, lambda: unknown, space=ROW) as algorithm,
+        pytest.raises(Unsupported, match=r"PrevActionsPrev.* do it in the environment"),
     ):
         export(algorithm, tmp_path / "m.onnx")
