@@ -79,7 +79,8 @@ def trained(
     algorithm: Any, observations: Any, actions: Any, *, normalised: bool = False
 ) -> Any:
     env: Any = DummyVecEnv([lambda: Guess(observations, actions)])
-    kind, boxes = "MlpPolicy", None
+    kind = "MlpPolicy"
+    boxes: list[str] | None = None
     if isinstance(observations, spaces.Dict):
         parts = observations.spaces.items()
         boxes = [name for name, part in parts if isinstance(part, spaces.Box)]
