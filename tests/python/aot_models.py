@@ -31,9 +31,8 @@ def mlp(batch: int | str = 1, seed: int = 1) -> onnx.ModelProto:
         out = "logits" if last else f"h{i}"
         g.op("Gemm", [hidden, g.weight(n, m), g.weight(m)], out)
         hidden = out if last else g.op("Relu", [out], f"r{i}")
-    return g.model(
-        "mlp", [("x", FLOAT, [batch, 300])], [("logits", FLOAT, [batch, 15])]
-    )
+    outputs = [("logits", FLOAT, [batch, 15])]
+    return g.model("mlp", [("x", FLOAT, [batch, 300])], outputs)
 
 
 def lstm() -> onnx.ModelProto:

@@ -9,7 +9,7 @@
 
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,7 @@ ROW = ["int64 size", "float[3] embedding", "int64[1] height"]
 NAMED = ["double[2] weights", "int64[1] size"]
 
 
-def save_row(
-    path: Path, policy: Any, evaluate: Callable[[Any], Any], **options: Any
-) -> None:
+def save_row(path: Path, policy: Any, evaluate: Any, **options: Any) -> None:
     """Exports a policy that takes its features in a row, float32[N, 5]."""
     asked = {
         "size": RANDOM.integers(-50, 50, COUNT),
@@ -39,9 +37,7 @@ def save_row(
     save(path, asked, {"output": replies})
 
 
-def save_named(
-    path: Path, policy: Any, evaluate: Callable[[Any], Any], **options: Any
-) -> None:
+def save_named(path: Path, policy: Any, evaluate: Any, **options: Any) -> None:
     """Exports a policy that takes its features by name."""
     asked = {
         "size": RANDOM.integers(-50, 50, (COUNT, 1)),

@@ -244,7 +244,7 @@ def compile_here(made: onnx.ModelProto, tmp_path: Path, **options: Any) -> Path:
 @contextmanager
 def compiled(
     made: onnx.ModelProto, tmp_path: Path
-) -> Iterator[tuple[ModelRunner, Reference]]:
+) -> Iterator[tuple[ModelRunner, Any]]:
     """A runner of a model's machine code, and ONNX Runtime's replies."""
     with ModelRunner(f"aot:{compile_here(made, tmp_path)}") as runner:
         yield runner, Reference(tmp_path / "m.onnx")

@@ -144,9 +144,7 @@ def test_the_table_and_the_rows(what: inliner.Compile, tmp_path: Path) -> None:
 @pytest.fixture
 def build() -> Path:
     found = build_or_skip()
-    clients = [
-        found / name for name in ("threads-client", "compile-client", "run-client")
-    ]
+    clients = [found / f"{name}-client" for name in ("threads", "compile", "run")]
     for needed in (*clients, plugin_of(found)):
         if not needed.exists():
             pytest.skip(f"this build has no {needed.name}")
@@ -216,10 +214,8 @@ def test_a_model_decides_what_is_compiled(build: Path, tmp_path: Path) -> None:
     modules = threads.emit_bitcode([Source("a", PROGRAM)], tmp_path)
     digests = []
     for spec in ("", f"record:{tmp_path}/log|none"):
-        model = Model("x", spec)
-        threads.compile_modules(
-            build, plugin_of(build), model, modules, 1, "threads", tmp_path
-        )
+        setting = (plugin_of(build), Model("x", spec), modules, 1, "threads", tmp_path)
+        threads.compile_modules(build, *setting)
         digests.append(threads.digest(tmp_path))
     assert digests[0] == digests[1]
     assert (tmp_path / "log").stat().st_size > 0

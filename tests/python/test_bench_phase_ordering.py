@@ -91,9 +91,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def policy(vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The network of random weights that the benchmarks use by default."""
-    options = EpisodeOptions(
-        observation=SEEN, reward="none", steps=STEPS, vocabulary=vocabulary
-    )
+    options = EpisodeOptions("oz", SEEN, "none", STEPS, vocabulary=vocabulary)
     return prepare(tmp_path_factory.mktemp("policy"), None, options, seed=1).model
 
 
@@ -199,9 +197,7 @@ def asked_server_of(process: Started) -> int | None:
     return servers[0] if servers and compiles else None
 
 
-def test_a_hung_or_interrupted_compile_is_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_hung_or_interrupted_compile_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     before = children()
     command = ["sleep", "60"]
     wait_for = toolchain.wait_for

@@ -162,9 +162,8 @@ def test_damaged_messages_are_errors(serdes: str, data: st.DataObject) -> None:
         place = data.draw(st.integers(0, len(message) - 1))
         message[place] = data.draw(st.integers(0, 255))
     found: Any = None
-    with contextlib.suppress(
-        mlbridge.Malformed, mlbridge.SchemaMismatch, mlbridge.Unsupported
-    ):
+    errors = (mlbridge.Malformed, mlbridge.SchemaMismatch, mlbridge.Unsupported)
+    with contextlib.suppress(*errors):
         found = deserialize(bytes(message), serdes)
     repr(found)
 

@@ -69,9 +69,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def speaker(
-    *messages: dict[str, Any] | Expression, **settings: Any
-) -> closing[CompilerEnv]:
+def speaker(*messages: Any, **settings: Any) -> closing[CompilerEnv]:
     """An environment whose compiler is a `SPEAKER`, as a context manager."""
     return closing(CompilerEnv(speaking(*messages), **{**SETTINGS, **settings}))
 
@@ -285,9 +283,7 @@ def test_where_a_value_is_outside(
     assert re.search(says, warnings_in(caplog)[0])
 
 
-def test_counts_of_an_environment_that_is_forgotten(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_counts_of_a_forgotten_environment(caplog: pytest.LogCaptureFixture) -> None:
     CompilerEnv(speaking({**GOOD, "x": 10.0}), **SETTINGS, check=True).reset()
     gc.collect()
     assert "1 of 1 observations" in warnings_in(caplog)[-1]
