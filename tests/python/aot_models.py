@@ -223,7 +223,6 @@ class GraphBuilder:
         return model
 
     def save(self, path: Path, inputs: Ports, outputs: Ports, **metadata: str) -> Path:
-        """Writes the model to a file."""
         model = self.model(path.stem, inputs, outputs)
         for key, value in metadata.items():
             model.metadata_props.add(key=key, value=value)

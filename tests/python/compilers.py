@@ -1,27 +1,21 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Helpers for the tests of mlbridge.envs: a compiler, and checks for leaks."""
+"""A compiler for the tests of mlbridge.envs."""
 
-import os
-import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from pathlib import Path
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
-import pytest
 from gymnasium import spaces
 
 from mlbridge.envs import CompilerEnv
-from programs import BUILD, status_of
-from stock_llvm import children
+from programs import BUILD
+from stock_llvm import TAG as TAG
+from stock_llvm import wait_until_gone as wait_until_gone
 
 PROGRAM = str(BUILD / "tests/training/test-environment")
-
-TAG = "MLBRIDGE_TEST_TAG"
 
 COUNT: spaces.Space[Any] = spaces.Dict({"count": spaces.Box(0, 99, (), np.int64)})
 """The observations of test-environment."""
@@ -30,38 +24,11 @@ COUNT_SPACES: dict[str, Any] = {
     "action_space": spaces.Discrete(3),
 }
 
-
-@pytest.fixture
-def tag(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Marks the processes that a test starts; none, and no file, may remain."""
-    value = f"{os.getpid()}-{time.monotonic_ns()}"
-    monkeypatch.setenv(TAG, value)
-    with tempfile.TemporaryDirectory(prefix="mlb") as folder:
-        monkeypatch.setattr(tempfile, "tempdir", folder)
-        yield value
-        assert wait_until_gone(value) == []
-        assert [pid for pid in children() if status_of(pid)[1:2] == ["Z"]] == []
-        assert list(Path(folder).iterdir()) == []
-
-
-def processes(tag: str) -> list[int]:
-    """The processes with that tag in their environment, including zombies."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        # A process may end, or belong to another user.
-        with suppress(OSError):
-            variables = (entry / "environ").read_bytes().split(b"\0")
-            if f"{TAG}={tag}".encode() in variables:
-                found.append(int(entry.name))
-    return [pid for pid in found if pid != os.getpid()]
-
-
-def wait_until_gone(tag: str, timeout: float = 5.0) -> list[int]:
-    """Waits for the processes with that tag to end; returns those that have not."""
-    until = time.monotonic() + timeout
-    while (left := processes(tag)) and time.monotonic() < until:
-        time.sleep(0.02)
-    return left
+SPILLS = [str(BUILD / "examples/environment/spills")]
+SPILLS_SPACES: dict[str, Any] = {
+    "observation_space": spaces.Box(0, 2, (15,), np.float32),
+    "action_space": spaces.Discrete(5),
+}
 
 
 @contextmanager

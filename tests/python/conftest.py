@@ -20,9 +20,9 @@ import aot_models
 from mlbridge import ModelRunner
 from mlbridge.aot import compile_model
 from programs import BUILD, IS_FULL
-from stock_llvm import leaves_nothing, sources
+from stock_llvm import leaves_nothing, sources, tag
 
-__all__ = ["leaves_nothing", "sources"]
+__all__ = ["leaves_nothing", "sources", "tag"]
 
 MODULES = BUILD / "lib"
 """The runner modules of the release build, MLBridge-NAME.so."""

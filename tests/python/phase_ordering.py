@@ -69,12 +69,10 @@ def bitcode(folder: Path, source: str = PROGRAM, name: str = "program") -> str:
 
 
 def run(*command: str) -> str:
-    """The output of a command."""
     return run_program(command, check=True).stdout
 
 
 def actions(space: str = "oz") -> dict[str, Any]:
-    """An action space of the plug-in."""
     text = (PARTS / f"action_spaces/{space}.json").read_text()
     return dict(json.loads(text))
 

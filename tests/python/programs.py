@@ -86,7 +86,6 @@ def run_program(
 
 
 def shell_script(path: Path, text: str) -> Path:
-    """Writes a shell script and makes it executable."""
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return path

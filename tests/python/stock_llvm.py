@@ -1,9 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Helpers for the tests of stock compilers: C files, and checks for leaks."""
+"""C files for stock compilers, and checks that tests leave no process and no file."""
 
 import contextlib
+import os
 import shutil
 import tempfile
 import time
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from programs import status_of
+
+TAG = "MLBRIDGE_TEST_TAG"
 
 CLANG, OPT, LLC = "clang-22", "opt-22", "llc-22"
 
@@ -71,6 +74,38 @@ def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     yield folder
     assert children() <= before
     assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def tag(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Marks the processes that a test starts; none, and no file, may remain."""
+    value = f"{os.getpid()}-{time.monotonic_ns()}"
+    monkeypatch.setenv(TAG, value)
+    with tempfile.TemporaryDirectory(prefix="mlb") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield value
+        assert wait_until_gone(value) == []
+        assert [pid for pid in children() if status_of(pid)[1:2] == ["Z"]] == []
+        assert list(Path(folder).iterdir()) == []
+
+
+def processes(tag: str) -> list[int]:
+    """The other processes with that tag in their environment."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        # A process may end, or belong to another user.
+        with contextlib.suppress(OSError):
+            if f"{TAG}={tag}\0".encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def wait_until_gone(tag: str, timeout: float = 5.0) -> list[int]:
+    """Waits for the processes with that tag to end; returns those that have not."""
+    until = time.monotonic() + timeout
+    while (left := processes(tag)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return left
 
 
 def children() -> set[int]:

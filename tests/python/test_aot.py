@@ -201,7 +201,6 @@ def test_a_model_that_crashes_is_not_made(tmp_path: Path) -> None:
 
 
 def nm(*arguments: str | Path) -> str:
-    """The symbols that a file defines."""
     return run_program(["nm", "--defined-only", *arguments], check=True).stdout
 
 

@@ -179,9 +179,6 @@ def test_every_runner_can_be_asked_with_its_spec() -> None:
         create_model_runner(RUNNERS["pipe"].spec.format(path="/tmp/x", serdes="morse"))
 
 
-# Models in one process
-
-
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the clients, in a folder without cached models."""

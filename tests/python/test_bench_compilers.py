@@ -39,9 +39,6 @@ def test_counts_that_are_none(command: str, option: str, counts: str) -> None:
     assert "expected N,N,..." in refused(command, option, counts)
 
 
-# serve and neighbour
-
-
 def test_loads_are_measured(tmp_path: Path) -> None:
     _, rows = measured(
         tmp_path,
@@ -83,9 +80,6 @@ def test_a_busy_neighbour(tmp_path: Path) -> None:
     for row in rows:
         assert row["trips"] == 2000
         assert 0 < row["median_us"] <= row["p99_us"] <= row["max_us"]
-
-
-# inliner
 
 
 @pytest.fixture
@@ -136,9 +130,6 @@ def test_the_table_and_the_rows(what: inliner.Compile, tmp_path: Path) -> None:
         assert 1_000 < row["instructions_per_decision"] < 100_000
         assert row["instructions_rule"] > 10_000_000
         assert 0 < row["share"] < 1
-
-
-# threads and overhead
 
 
 @pytest.fixture

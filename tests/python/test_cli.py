@@ -76,9 +76,6 @@ def test_wrong_use_is_status_2() -> None:
     assert "frobnicate" in errors_of("frobnicate", status=2)
 
 
-# doctor
-
-
 def test_doctor() -> None:
     said = run_cli("doctor")
     for word in ("core", "simdjson", "numpy", "pipe:", "clang-22", "pidfd", "KiB"):
@@ -163,9 +160,6 @@ def test_a_fifo_is_no_file(command: list[str], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     said = errors_of(*command, tmp_path / "fifo", cwd=tmp_path)
     assert "expected a regular file, found a FIFO" in " ".join(said.split())
-
-
-# serve
 
 
 def test_serve_a_fifo(tmp_path: Path) -> None:
@@ -265,9 +259,6 @@ def test_serve_errors_in_one_line(name: str, policies: str, tmp_path: Path) -> N
     command = ["serve", f"{policies}:decide", "--at", f"pipe:{name}"]
     assert "0.2 s" in errors_of(*command, "--timeout", "0.2", cwd=tmp_path)
     assert time.monotonic() - started < 20
-
-
-# log
 
 
 def test_log(tmp_path: Path) -> None:

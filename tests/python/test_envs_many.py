@@ -15,19 +15,11 @@ pytest.importorskip("gymnasium", reason="needs scripts/make-venv train")
 from gymnasium import spaces
 
 import mlbridge
-from compilers import COUNT_SPACES, PROGRAM, processes, tag
+from compilers import COUNT_SPACES, PROGRAM, SPILLS, SPILLS_SPACES
 from mlbridge.envs import CompilerEnv, make_vec
-from programs import BUILD
-
-__all__ = ["tag"]
+from stock_llvm import processes
 
 pytestmark = pytest.mark.usefixtures("tag")
-
-SPILLS = [str(BUILD / "examples/environment/spills")]
-SPILLS_SPACES: dict[str, Any] = {
-    "observation_space": spaces.Box(0, 2, (15,), np.float32),
-    "action_space": spaces.Discrete(5),
-}
 
 
 @pytest.mark.parametrize("spec", ["pipe", "shm"])

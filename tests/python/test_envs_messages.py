@@ -74,9 +74,6 @@ def speaker(*messages: Any, **settings: Any) -> closing[CompilerEnv]:
     return closing(CompilerEnv(speaking(*messages), **{**SETTINGS, **settings}))
 
 
-# Errors
-
-
 def test_a_code_that_is_unknown() -> None:
     failure = {"_error": "no such unit", "_code": "NoSuchUnit"}
     says = r"no such unit .*'NoSuchUnit'.* unknown"
@@ -107,9 +104,6 @@ def test_a_code_that_names_a_failure_of_this_end(code: str) -> None:
         assert env.step(0)[4] == {"error": f"{code}: the code generator"}
         env.reset()
         assert env.starts == 1
-
-
-# Observations
 
 
 @pytest.mark.parametrize(
@@ -179,9 +173,6 @@ def test_words_of_a_compiler_are_spelt_out(text: str) -> None:
 def assert_short_and_printable(text: str) -> None:
     assert text.isprintable()
     assert len(text) < 1200
-
-
-# Values
 
 
 def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:

@@ -59,8 +59,6 @@ def test_in_c_a_wrong_spec_is_said() -> None:
     assert "unknown scheme 'pipes'" in result.stderr
 
 
-# examples/mlgo
-
 pytestmark = needs_llvm
 
 ALL = [(name, policy) for name in get_args(AdvisorName) for policy in policies(name, 0)]

@@ -66,9 +66,6 @@ def assert_close(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-# Features
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -185,9 +182,6 @@ def test_what_is_drawn_far_from_0_differs(kind: str, limits: Any) -> None:
     assert values.min() >= limits[0]
     assert values.max() <= limits[1]
     assert len(np.unique(values)) > 250
-
-
-# PyTorch
 
 
 @pytest.mark.parametrize("batch", [None, 1, 3])
@@ -365,9 +359,6 @@ def test_features_named_as_the_policys_own_values(tmp_path: Path) -> None:
     export(network(2), tmp_path / "m.onnx", features=["float input", "int8 linear"])
 
 
-# Metadata
-
-
 def test_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     path = tmp_path / "m.onnx"
@@ -428,9 +419,6 @@ def test_the_command_is_as_one_types_it(
     program = {"{s": "mlbridge", "{h": "python train.py", "-m": "python -m examples.rl"}
     expected = f"{program[typed[0][:2]]} {said.format(**places)}"
     assert Training().command == expected
-
-
-# scikit-learn
 
 
 def table(rows: int = 200) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -29,7 +28,7 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
-from exported import run
+from exported import Guess, run
 from mlbridge import InvalidArgument, SchemaMismatch, Unsupported
 from mlbridge.export import export
 from mlbridge.export.rllib import load
@@ -55,20 +54,9 @@ ACTIONS: dict[str, spaces.Space[Any]] = {
 }
 
 
-class Alone(gymnasium.Env[Any, Any]):
+class Alone(Guess):
     def __init__(self, config: Any) -> None:
-        self.observation_space = config["space"]
-        self.action_space = spaces.Discrete(4)
-
-    def reset(
-        self, *, seed: int | None = None, options: Any = None
-    ) -> tuple[Any, dict[str, Any]]:
-        self._steps = 0
-        return self.observation_space.sample(), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self._steps += 1
-        return self.observation_space.sample(), 1.0, self._steps >= 8, False, {}
+        super().__init__(config["space"], spaces.Discrete(4))
 
 
 class InTurn(MultiAgentEnv):

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import onnx
 import pytest
@@ -24,7 +23,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from exported import run
+from exported import Guess, run
 from mlbridge import InvalidArgument, ModelError, SchemaMismatch, Unsupported
 from mlbridge.export import export
 from mlbridge.export.sb3 import load, load_statistics
@@ -55,26 +54,6 @@ def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     assert list(folder.glob("SB3-*")) == []
 
 
-class Guess(gymnasium.Env[Any, Any]):
-    """Random observations; the reward is the sum of the action."""
-
-    def __init__(self, observations: Any, actions: Any) -> None:
-        self.observation_space = observations
-        self.action_space = actions
-
-    def reset(
-        self, *, seed: int | None = None, options: Any = None
-    ) -> tuple[Any, dict[str, Any]]:
-        self._steps = 0
-        self.observation_space.seed(seed)
-        return self.observation_space.sample(), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self._steps += 1
-        observation = self.observation_space.sample()
-        return observation, float(np.sum(action)), self._steps >= 8, False, {}
-
-
 def trained(
     algorithm: Any, observations: Any, actions: Any, *, normalised: bool = False
 ) -> Any:
@@ -97,7 +76,6 @@ def trained(
 
 
 def observations(space: Any, seed: int = 0) -> dict[str, NDArray[Any]]:
-    """A batch, by name."""
     space.seed(seed)
     drawn = [space.sample() for _ in range(COUNT)]
     if isinstance(space, spaces.Dict):

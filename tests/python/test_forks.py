@@ -74,9 +74,6 @@ def run(program: str, *arguments: str | Path) -> str:
     return done.stdout
 
 
-# Runners
-
-
 @pytest.mark.parametrize("scheme", ["pipe", "shm"])
 def test_a_runner_that_a_thread_of_the_parent_uses(name: str, scheme: str) -> None:
     """The child lacks that thread, and may use the runner."""
@@ -201,9 +198,6 @@ def test_grpc_says_that_it_does_not_work_in_a_child(name: str) -> None:
         server.terminate()
 
 
-# Servers
-
-
 def test_a_child_does_not_serve_its_parents_compilers(name: str) -> None:
     with (
         mlbridge.PipeCompilerInterface(name, timeout=PATIENCE) as interface,
@@ -311,9 +305,6 @@ def test_a_policy_that_forks(name: str, how: str, reply: int) -> None:
             assert server.communicate(timeout=PATIENCE)[0] == "served\n"
         finally:
             server.kill()
-
-
-# Environments
 
 
 @pytest.fixture
