@@ -478,6 +478,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert re.search(r"emx-onnx-cgen [\d.]+: .*KiB in .* agrees with ", said)
     assert re.search(r" agrees with .*baseline: \d+ evaluations", said)
     assert "score" in reply_of(f"aot:{output}", next(aot_models.requests("several")))
+    assert default_name(output) == "policy"
+    assert default_name(Path("my-policy.v2.o")) == "my_policy_v2"
 
 
 @pytest.mark.parametrize(
@@ -494,11 +496,6 @@ def test_wrong_use(tmp_path: Path, arguments: list[str], message: str) -> None:
     result = CliRunner().invoke(app, ["compile", str(tmp_path / "m.onnx"), *arguments])
     assert result.exit_code != 0
     assert message in " ".join(f"{result.output} {result.exception}".split())
-
-
-def test_default_names() -> None:
-    assert default_name(Path("a/libpolicy.so")) == "policy"
-    assert default_name(Path("my-policy.v2.o")) == "my_policy_v2"
 
 
 # Errors of lib/TF/AOT/compile.py. tests/tensorflow compiles models with TensorFlow.

@@ -129,6 +129,8 @@ def test_lengths() -> None:
     assert parse_lengths("3,1,2") == (3, 1, 2)
     assert parse_lengths("500:50000:500") == LENGTHS
     assert len(LENGTHS) == 100
+    assert inprocess.lengths_of((7, 500)) == (7, 500)
+    assert inprocess.lengths_of(LENGTHS) == (500, *range(5_000, 50_001, 5_000))
 
 
 def test_statistics_and_limits() -> None:
@@ -238,11 +240,6 @@ def test_a_client_that_fails(build: Path, capfd: pytest.CaptureFixture[str]) -> 
     process = run_program(command, input="aot 7 /nowhere/lib.so\n")
     assert process.returncode == 1
     assert "/dev/null" in process.stderr
-
-
-def test_many_lengths_are_thinned_out() -> None:
-    assert inprocess.lengths_of((7, 500)) == (7, 500)
-    assert inprocess.lengths_of(LENGTHS) == (500, *range(5_000, 50_001, 5_000))
 
 
 def made_up(

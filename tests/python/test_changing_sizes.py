@@ -88,6 +88,8 @@ def test_padded() -> None:
         Dict({"a": ROWS, "b": Sequence(Discrete(2), stack=True)}), {"a": 8}, {"b": "a"}
     )
     assert list(both.spaces) == ["a", "a_mask", "b"]
+    with pytest.raises(TypeError, match="no form as tensors"):
+        Padded(Dict({"a": spaces.OneOf([Discrete(2)])}), {})
 
 
 @pytest.mark.parametrize(
@@ -210,8 +212,3 @@ def scoring(**options: bool) -> PPO:
         "features_extractor_kwargs": {"make": lambda: Scores(**options)},
     }
     return PPO(OwnPolicy, Drawn(), policy_kwargs=settings, device="cpu")
-
-
-def test_a_space_without_names_for_its_parts() -> None:
-    with pytest.raises(TypeError, match="no form as tensors"):
-        Padded(Dict({"a": spaces.OneOf([Discrete(2)])}), {})

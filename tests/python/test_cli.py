@@ -68,21 +68,15 @@ def test_help_teaches() -> None:
     assert "def decide(features):" in run_cli("serve", "-h")
 
 
-def test_version() -> None:
+def test_version_and_wrong_use() -> None:
     assert run_cli("--version") == f"mlbridge {mlbridge.__version__}\n"
-
-
-def test_wrong_use_is_status_2() -> None:
     assert "frobnicate" in errors_of("frobnicate", status=2)
 
 
-def test_doctor() -> None:
-    said = run_cli("doctor")
-    for word in ("core", "simdjson", "numpy", "pipe:", "clang-22", "pidfd", "KiB"):
-        assert word in said
-
-
 def test_what_doctor_finds() -> None:
+    printed = run_cli("doctor")
+    for word in ("core", "simdjson", "numpy", "pipe:", "clang-22", "pidfd", "KiB"):
+        assert word in printed
     found = {check.name: check for check in doctor.checks()}
     assert found["core"].found is not None
     assert found["core"].found.startswith(mlbridge.__version__)
@@ -100,14 +94,6 @@ def test_what_doctor_misses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert "missing" in lines["MLBridgeLLVM.so"]
 
 
-def test_the_plugin_is_found_where_it_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    plugin = touched(tmp_path / "MLBridgeLLVM.so")
-    monkeypatch.setenv("MLBRIDGE_LLVM_PLUGIN", str(plugin))
-    assert doctor.find_llvm_plugin() == plugin
-
-
 def touched(path: Path) -> Path:
     """Makes an empty file and its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +101,7 @@ def touched(path: Path) -> Path:
     return path
 
 
-def test_the_plugin_of_the_checkout_comes_first(
+def test_where_the_plugin_is_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     checkout = tmp_path / "checkout"
@@ -135,6 +121,8 @@ def test_the_plugin_of_the_checkout_comes_first(
     assert doctor.find_llvm_plugin() == built
     built.unlink()
     assert doctor.find_llvm_plugin() == installed
+    monkeypatch.setenv("MLBRIDGE_LLVM_PLUGIN", str(sanitized))
+    assert doctor.find_llvm_plugin() == sanitized
 
 
 def test_what_doctor_prescribes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,7 +150,7 @@ def test_what_a_held_out_program_has_too_is_not_trained_on() -> None:
         assert all(any(fnmatch(s, p) for p in patterns) for s in shared)
 
 
-def test_programs_by_name_and_without_some(folder: Path) -> None:
+def test_programs_by_name_and_by_split(folder: Path) -> None:
     found = corpus.load(folder)
     assert [p.name for p in found.select("held-out", only=["bzip2"])] == ["bzip2"]
     with pytest.raises(InvalidArgument, match="split training but bzip2"):
@@ -158,10 +158,6 @@ def test_programs_by_name_and_without_some(folder: Path) -> None:
     for unknown in ({"only": ["perl"]}, {"without": ["perl"]}):
         with pytest.raises(InvalidArgument, match="no program 'perl'"):
             found.select(None, **unknown)
-
-
-def test_modules_of_a_split(folder: Path) -> None:
-    found = corpus.load(folder)
     small = list(found.modules("training", most=1000))
     assert 0 < len(small) < len(list(found.modules("training"))) <= 8
     with pytest.raises(InvalidArgument, match="no program of the split held-out"):

@@ -507,6 +507,8 @@ def test_a_fork_does_not_end_its_parents_compiler() -> None:
 
 
 def test_what_needs_no_gymnasium() -> None:
+    code = "import sys, mlbridge; assert not {'gymnasium', 'elftools'} & {*sys.modules}"
+    run_python(code, check=True)
     code = "import sys; sys.modules['gymnasium'] = None; import mlbridge.envs\n"
     run_python(code + "mlbridge.envs.EnvironmentChannel", check=True)
     with pytest.raises(AttributeError, match="CompilerEnvironment"):

@@ -87,9 +87,6 @@ def test_a_code_that_is_unknown() -> None:
         assert "NoSuchUnit" in over[4]["error"]
         assert env.reset()[0] == 1.0
         assert env.starts == 1, "the compiler survives a failed episode"
-
-
-def test_an_unknown_code_is_bounded() -> None:
     assert len(str(error_for("A" * 10_000, "text"))) < 200
 
 

@@ -21,7 +21,7 @@ import mlbridge.envs
 from mlbridge.envs import MLGOEviction, MLGOInliner, MLGOPriority
 from mlbridge.envs.machine_code import text_size
 from mlbridge.interactive.advisors import Priority
-from programs import run_program, run_python
+from programs import run_program
 from stock_llvm import CLANG, LLC, assert_gone, compiler_of, needs_llvm
 
 pytestmark = [needs_llvm, pytest.mark.usefixtures("leaves_nothing")]
@@ -282,8 +282,3 @@ def test_many_at_once(sources: Path) -> None:
         ended += int(terminated.sum())
     assert ended >= 2
     envs.close()
-
-
-def test_importing_the_bridge_takes_no_gymnasium() -> None:
-    code = "import sys, mlbridge; assert not {'gymnasium', 'elftools'} & {*sys.modules}"
-    run_python(code, check=True)

@@ -45,15 +45,12 @@ def test_compilers_are_answered(model: str, program: str, scheme: str) -> None:
     assert (result.stdout, result.stderr, result.returncode) == (ANSWERS, "", 0)
 
 
-def test_in_c_the_heuristic_goes_on_without_a_model(name: str) -> None:
+def test_in_c_without_a_model_or_with_a_wrong_spec(name: str) -> None:
     result = run_program([str(EXAMPLES / "hello-c"), f"pipe:{name}?connect=50ms"])
     assert result.returncode == 0
     decisions = [line.split()[-1] for line in result.stdout.splitlines()]
     assert decisions == ["yes", "no", "no"]
     assert result.stderr.count("hello: Timeout: no model at ") == 3
-
-
-def test_in_c_a_wrong_spec_is_said() -> None:
     result = run_program([str(EXAMPLES / "hello-c"), "pipes:/tmp/x"])
     assert result.returncode == 1
     assert "unknown scheme 'pipes'" in result.stderr
