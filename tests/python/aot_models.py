@@ -41,17 +41,9 @@ def lstm() -> onnx.ModelProto:
     vocabulary, width, hidden = 50, 16, 24
     g.op("Gather", [g.weight(vocabulary, width), "tokens"], "embedded")
     g.op("Unsqueeze", ["embedded", g.constant([1])], "sequence")
-    g.op(
-        "LSTM",
-        [
-            "sequence",
-            g.weight(1, 4 * hidden, width),
-            g.weight(1, 4 * hidden, hidden),
-            g.weight(1, 8 * hidden),
-        ],
-        ["", "last"],
-        hidden_size=hidden,
-    )
+    shapes = [(4 * hidden, width), (4 * hidden, hidden), (8 * hidden,)]
+    weights = [g.weight(1, *shape) for shape in shapes]
+    g.op("LSTM", ["sequence", *weights], ["", "last"], hidden_size=hidden)
     g.op("Squeeze", ["last", g.constant([0])], "flat")
     g.op("Concat", ["flat", "state"], "both", axis=1)
     g.op("Gemm", ["both", g.weight(hidden + 8, 5), g.weight(5)], "logits")

@@ -17,15 +17,8 @@ from typing import IO, Any, TypeVar
 import pytest
 from typer.testing import CliRunner
 
-from mlbridge import (
-    Batched,
-    Features,
-    ModelRunner,
-    Policy,
-    Serving,
-    create_model_runner,
-    serving,
-)
+from mlbridge import Features, ModelRunner, Policy, Serving, serving
+from mlbridge.batching import Batched
 from mlbridge.cli import app
 
 T = TypeVar("T")
@@ -124,7 +117,7 @@ def in_threads(work: Callable[[int], object], count: int) -> None:
 
 def reply_of(spec: str, *request: Any, **more: Any) -> Any:
     """The reply to one request through a runner that is made for it."""
-    with create_model_runner(spec) as runner:
+    with ModelRunner(spec) as runner:
         return runner.evaluate(*request, **more)
 
 
@@ -155,7 +148,7 @@ def asked(
     """Serves a policy at ``pipe:NAME``; yields the server and a runner for it."""
     with (
         serving(policy, f"pipe:{name}{query}", **options) as served,
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+        ModelRunner(f"pipe:{name}?timeout=20s") as runner,
     ):
         yield served, runner
 

@@ -15,16 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlbridge import (
-    Features,
-    ModelError,
-    SchemaMismatch,
-    batched,
-    create_model_runner,
-    serve,
-    serving,
-    stack,
-)
+from mlbridge import Features, ModelError, ModelRunner, SchemaMismatch, serve, serving
+from mlbridge.batching import batched, stack
 from mlbridge.errors import InvalidArgument
 from mlbridge.listeners import open_listeners
 from programs import Started, in_threads, raising, reply_of, until
@@ -45,7 +37,7 @@ class Crowd:
         in_threads(lambda i: self._ask(i, requests[i], rounds), len(self._specs))
 
     def _ask(self, index: int, request: Features, rounds: int) -> None:
-        with create_model_runner(self._specs[index]) as runner:
+        with ModelRunner(self._specs[index]) as runner:
             # Every runner connects before the requests that count.
             runner.evaluate({"x": 0}, int)
             self._barrier.wait(30)

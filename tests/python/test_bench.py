@@ -14,14 +14,7 @@ import pytest
 from rich.console import Console
 
 from bench_build import build_or_skip, measured, refused, run_bench
-from mlbridge import (
-    InvalidArgument,
-    ModelError,
-    ModelRunner,
-    OSFailure,
-    PeerClosed,
-    create_model_runner,
-)
+from mlbridge import InvalidArgument, ModelError, ModelRunner, OSFailure, PeerClosed
 from mlbridge_benchmarks.common.processes import Placement, Sweep, Worker, placements
 from mlbridge_benchmarks.common.tables import bounds_table
 from mlbridge_benchmarks.rtt import inprocess, report
@@ -176,9 +169,9 @@ def test_every_runner_can_be_asked_with_its_spec() -> None:
             continue
         path = "127.0.0.1:1" if runner.by_port else "/tmp/nobody"
         for serdes in runner.serdes:
-            create_model_runner(runner.spec.format(path=path, serdes=serdes))
+            ModelRunner(runner.spec.format(path=path, serdes=serdes))
     with pytest.raises(InvalidArgument):
-        create_model_runner(RUNNERS["pipe"].spec.format(path="/tmp/x", serdes="morse"))
+        ModelRunner(RUNNERS["pipe"].spec.format(path="/tmp/x", serdes="morse"))
 
 
 @pytest.fixture(scope="module")

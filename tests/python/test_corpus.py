@@ -18,14 +18,8 @@ import pytest
 from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, SchemaMismatch
 from mlbridge_optimizations import corpus
-from mlbridge_optimizations.corpus import (
-    build,
-    csmith,
-    recipes,
-    runs,
-    sources,
-    toolchain,
-)
+from mlbridge_optimizations.corpus import csmith, recipes, runs, sources, toolchain
+from mlbridge_optimizations.corpus.build import compile_module
 from mlbridge_optimizations.corpus.manifest import Module, Program, sha256
 from programs import FULL, IS_FULL, ROOT, run_cli, shell_script, status_of, until
 
@@ -252,7 +246,7 @@ def test_csmith_takes_another_seed_for_one_that_does_not_compile(
     def failing(name: str, *rest: Any) -> Module:
         if name == "csmith-2":
             rest = (rest[0], (*rest[1], "-include", "not-there.h"), *rest[2:])
-        return build.compile_module(name, *rest)
+        return compile_module(name, *rest)
 
     monkeypatch.setattr(csmith, "compile_module", failing)
     made = corpus.generate(tmp_path, 2, 1, jobs=1)

@@ -173,13 +173,6 @@ def test_policy_is_the_network(training: Training, row: list[int]) -> None:
     assert policy(asked) == int(found > 0)
 
 
-def test_policy_without_the_derived_input() -> None:
-    training, _ = trained(table(), derived=False, epochs=3)
-    row = table().features[0]
-    (expected,) = logits(training.network, row[None])
-    assert Policy(training.network).logit(row) == pytest.approx(expected, abs=1e-5)
-
-
 def test_saved_and_loaded(training: Training, tmp_path: Path) -> None:
     path = tmp_path / "inliner.pt"
     training.network.save(path)
@@ -210,6 +203,9 @@ def assert_alike(
 def test_the_file_decides_as_the_policy(tmp_path: Path, derived: bool) -> None:
     data = table()
     training, _ = trained(data, derived=derived, epochs=20)
+    row = data.features[0]
+    (expected,) = logits(training.network, row[None])
+    assert Policy(training.network).logit(row) == pytest.approx(expected, abs=1e-5)
     path = tmp_path / "inliner.onnx"
     done = write_onnx(training.network, path, data, seed=1)
     assert [(f.name, f.type, f.shape) for f in done.features] == [

@@ -33,14 +33,8 @@ from torch import Tensor, nn
 
 from exported import metadata, run
 from mlbridge import InvalidArgument, ModelError, SchemaMismatch, Unsupported, read_log
-from mlbridge.export import (
-    FeatureSpec,
-    Metadata,
-    Training,
-    export,
-    features_of,
-    parse_feature,
-)
+from mlbridge.export import Metadata, Training, export
+from mlbridge.export.features import FeatureSpec, features_of, parse_feature
 from mlbridge.onnx import load_onnx
 from training_logs import context, header, write_log
 

@@ -28,15 +28,7 @@ import aot_models
 import mlbridge
 from mlbridge import create_model_runner, serving
 from mlbridge.files import OwnFolder
-from programs import (
-    PATIENCE,
-    SCHEMES,
-    Started,
-    in_threads,
-    needs_grpc,
-    run_python,
-    until,
-)
+from programs import PATIENCE, Started, in_threads, needs_grpc, run_python, until
 
 
 def in_child(body: Callable[[], None]) -> None:
@@ -243,7 +235,9 @@ with mlbridge.serving(lambda f: f["x"], place) as served:
 """
 
 
-@pytest.mark.parametrize("scheme", ["pipe", SCHEMES[-1]])
+@pytest.mark.parametrize(
+    "scheme", ["pipe", pytest.param("grpc+unix", marks=needs_grpc)]
+)
 def test_a_child_that_leaves_serving(name: str, scheme: str) -> None:
     """The child need not wait for threads that only the parent has."""
     run(LEAVES, f"{scheme}:{name}")
