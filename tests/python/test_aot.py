@@ -60,20 +60,17 @@ class Reference:
         return dict(zip(self.names, map(np.asarray, found), strict=True))
 
 
-def compiled_by_tvm(model: Path) -> str:
-    if not (importlib.util.find_spec("tvm") and (MODULES / "MLBridge-tvm.so").exists()):
-        pytest.skip("Apache TVM is not installed: `make test-full` does that")
-    library = model.with_suffix(".tvm.so")
-    if not library.exists():
-        tvm.compile_model(model, library)
-    return f"tvm:{library}?runtime={tvm.runtime()}"
-
-
 def in_process(backend: str, model: Path) -> str:
     """The spec that runs a model in this process."""
     scheme, question_mark, options = backend.partition("?")
     if scheme == "tvm":
-        return compiled_by_tvm(model)
+        module = MODULES / "MLBridge-tvm.so"
+        if not (importlib.util.find_spec("tvm") and module.exists()):
+            pytest.skip("Apache TVM is not installed: `make test-full` does that")
+        library = model.with_suffix(".tvm.so")
+        if not library.exists():
+            tvm.compile_model(model, library)
+        return f"tvm:{library}?runtime={tvm.runtime()}"
     if scheme == "onnx" and not any(s.name == "onnx" for s in inprocess.schemes()):
         pytest.skip("this build has no scheme onnx:")
     file = model if scheme == "onnx" else model.with_name(f"lib{model.stem}.so")

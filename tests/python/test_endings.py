@@ -96,11 +96,11 @@ time.sleep(0.3)
 }
 
 
-def run(scheme: str, name: str, body: str, timeout: float = 20.0) -> float:
+def run(scheme: str, name: str, body: str) -> float:
     """The seconds that the program takes; it must print no errors."""
     started = time.monotonic()
     program = PROGRAM.replace("{body}", body)
-    done = run_python(program, f"{scheme}:{name}", name, timeout=timeout)
+    done = run_python(program, f"{scheme}:{name}", name, timeout=20)
     assert (done.stderr, done.returncode) == ("", 0)
     return time.monotonic() - started
 
