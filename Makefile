@@ -1,22 +1,22 @@
-# Where to begin. `make help` says what there is; scripts/ has the how.
+# Entry points for developers. `make help` lists them; scripts/ implements them.
 
-# Where `make install` puts things, and what `make demo` and `make bench` hand on.
+# The prefix of `make install`, and arguments for `make demo`, `test` and `bench`.
 PREFIX ?= /usr/local
 ARGS ?=
 
-# What a script makes stays out of the way of the next run; each step looks
-# first whether there is anything to do.
+# Scripts reuse what earlier runs have produced, and check first whether there is
+# anything to do.
 .PHONY: help packages setup build demo test test-full bench lint format docs \
         install hooks clean distclean
 .DEFAULT_GOAL := help
 
-help: ## Say what there is
+help: ## List the targets
 	@scripts/help $(MAKEFILE_LIST)
 
 packages:
 	@scripts/install-debian-packages
 
-setup: packages ## Install what is missing: Debian packages, then .venv with the Python ones
+setup: packages ## Install missing Debian packages, and Python packages in .venv
 	@scripts/make-venv dev
 	@scripts/fetch-onnxruntime
 	@scripts/fetch-simdjson
@@ -26,21 +26,21 @@ build: setup ## Build the library, the LLVM plug-in and the Python package
 	@scripts/fetch-ir2vec-vocabulary
 	@scripts/build release
 
-demo: setup ## Compile bzip2 and zstd with stock clang, by models trained a moment ago
+demo: setup ## Train models briefly and compile bzip2 and zstd with them and stock clang
 	@scripts/make-venv dev demo
 	@scripts/install-python-package demo-parts
 	@scripts/fetch-ir2vec-vocabulary
 	@scripts/demo $(ARGS)
 
-test: setup ## Run every test (some 20 minutes from nothing, on two cores; ARGS="lint pytest" picks steps)
+test: setup ## Run all tests (about 20 minutes from scratch on two cores; ARGS="lint pytest" selects steps)
 	@scripts/make-venv dev demo docs train export
 	@scripts/test $(ARGS)
 
-test-full: setup ## The same with 5 million runs of each fuzzer and the long tests
+test-full: setup ## Run all tests with 5 million runs of each fuzzer, and the long tests
 	@scripts/make-venv dev demo docs train export tvm
 	@scripts/test --full $(ARGS)
 
-bench: build ## Measure round trips against the raw floor of each transport
+bench: build ## Measure round trips, and compare them with each transport's lower bound
 	@.venv/bin/mlbridge bench rtt $(ARGS)
 
 lint: setup ## Check format, style and types: clang-format, clang-tidy, ruff, mypy
@@ -50,19 +50,19 @@ lint: setup ## Check format, style and types: clang-format, clang-tidy, ruff, my
 format: setup ## Format the C++ and Python sources in place
 	@scripts/format
 
-docs: setup ## Make the API documentation, in build/docs
+docs: setup ## Generate the API documentation in build/docs
 	@scripts/make-venv dev docs
 	@scripts/install-python-package
 	@scripts/docs
 
-install: build ## Install the library for C++ users, by default in PREFIX=/usr/local
+install: build ## Install the C++ library and the plug-in (default: PREFIX=/usr/local)
 	@cmake --install build/release --prefix "$(PREFIX)"
 
-hooks: ## Have git check what you commit
+hooks: ## Install git hooks that check commits
 	@scripts/install-hooks
 
-clean: ## Remove what was built
+clean: ## Remove build outputs
 	rm -rf build
 
-distclean: clean ## Remove .venv too
+distclean: clean ## Also remove .venv
 	rm -rf .venv

@@ -1,6 +1,6 @@
-# What runs packages of PyTorch's AOTInductor, out of the Python package torch:
-# AOTInductor::AOTInductor. PyTorch's own CMake package also wants what its
-# libraries were built with.
+# AOTInductor::AOTInductor: the libraries that run packages of PyTorch's
+# AOTInductor, from the Python package torch. Not by PyTorch's own CMake package,
+# which also requires the dependencies that its libraries were built with.
 find_path(AOTInductor_INCLUDE_DIR
   torch/csrc/inductor/aoti_package/model_package_loader.h
   HINTS ${_packages} PATH_SUFFIXES torch/include)

@@ -1,10 +1,10 @@
-# ONNX Runtime's C headers: an installation's, else those that
+# ONNX Runtime's C headers: those of an installation, or else those that
 # scripts/fetch-onnxruntime has put into this source tree. Nothing links the
-# library, which is looked for at run time; the one of this project's .venv is
-# what tests, and the plug-in in the build tree, run models with.
+# library, which is loaded at run time. Tests, and the plug-in in the build tree,
+# use the library in this project's .venv.
 #
 #   ONNXRuntime_INCLUDE_DIR   the folder of onnxruntime_c_api.h
-#   ONNXRuntime_LIBRARY       the library in .venv; empty where there is none
+#   ONNXRuntime_LIBRARY       the library in .venv; empty if it is not there
 
 find_package(onnxruntime CONFIG QUIET)
 set(_hints "")

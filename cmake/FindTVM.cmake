@@ -1,5 +1,5 @@
-# What asks Apache TVM's runtime, out of the Python package apache-tvm-ffi:
-# TVM::ffi. The runtime itself is loaded when a model is.
+# TVM::ffi: the headers and library for calling Apache TVM's runtime, from the
+# Python package apache-tvm-ffi. The runtime itself is loaded with a model.
 find_path(TVM_INCLUDE_DIR tvm/ffi/extra/module.h
   HINTS ${_packages} PATH_SUFFIXES tvm_ffi/include)
 find_library(TVM_LIBRARY tvm_ffi

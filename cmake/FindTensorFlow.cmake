@@ -1,10 +1,10 @@
-# The headers of TensorFlow's C API: those of the Python package, in the virtual
-# environment that scripts/test-tensorflow makes, else in a usual folder. Nothing
-# links the library, which is looked for at run time; the tests run that of the
-# package.
+# The headers of TensorFlow's C API: those of the Python package in the virtual
+# environment that scripts/test-tensorflow makes, or else those in a system
+# folder. Nothing links the library, which is loaded at run time; the tests use
+# the package's library.
 #
-#   TensorFlow_INCLUDE_DIR   the folder that has tensorflow/c/c_api.h
-#   TensorFlow_LIBRARY       the library; empty where there is none
+#   TensorFlow_INCLUDE_DIR   the folder with tensorflow/c/c_api.h
+#   TensorFlow_LIBRARY       the library; empty if it is not found
 
 file(GLOB _package
   ${PROJECT_SOURCE_DIR}/build/venvs/keras/lib/python3*/site-packages/tensorflow)

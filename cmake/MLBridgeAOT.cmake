@@ -1,12 +1,12 @@
 # mlbridge_add_aot_model(TARGET model.onnx
-#   [NAME name]       what the model is called; by default the file's name
-#   [PIN extent=size...]  sizes for free extents
-#   [SOURCE]          let this project's C compiler compile it, with its flags
-#   [DEPENDS file...] what else it is made of)
+#   [NAME name]       the model's name; default: the file's name
+#   [PIN extent=size...]  sizes of free extents
+#   [SOURCE]          compile the code with this project's C compiler and flags
+#   [DEPENDS file...] further files that the model depends on)
 #
-# Makes TARGET, a static library that is a model as machine code. `mlbridge
-# compile` makes it, which docs/compile.md introduces; it is found on PATH, in
-# an active virtual environment, or where MLBRIDGE_PROGRAM says:
+# Makes TARGET, a static library with the model as machine code. It runs `mlbridge
+# compile` (docs/compile.md), which is searched for on PATH and in an active virtual
+# environment, unless MLBRIDGE_PROGRAM is set:
 #
 #   find_package(MLCompilerBridge)
 #   mlbridge_add_aot_model(policy policy.onnx)
@@ -15,8 +15,8 @@
 #   #include "policy.h"
 #   addBuiltinModels(Factory, {&mlbridge_aot_model_policy});
 #
-# What is linked is what was compared with ONNX Runtime. With SOURCE it is that
-# code, compiled once more: for a sanitizer, or for another machine.
+# The linked code has been compared with ONNX Runtime. With SOURCE, it is compiled
+# again from the same C code: for a sanitizer, or for another machine.
 find_program(MLBRIDGE_PROGRAM mlbridge
   HINTS ENV VIRTUAL_ENV PATH_SUFFIXES bin
   DOC "The command line of the Python package mlbridge")
@@ -24,9 +24,9 @@ find_program(MLBRIDGE_PROGRAM mlbridge
 function(mlbridge_add_aot_model TARGET MODEL)
   cmake_parse_arguments(ARG "SOURCE" "NAME" "PIN;DEPENDS" ${ARGN})
   if(NOT MLBRIDGE_PROGRAM)
-    message(FATAL_ERROR "mlbridge_add_aot_model(${TARGET}): there is no "
-      "`mlbridge` here; `python3 -m pip install '.[compile]'` in the folder of "
-      "ML-Compiler-Bridge's checkout, or set MLBRIDGE_PROGRAM to it")
+    message(FATAL_ERROR "mlbridge_add_aot_model(${TARGET}): `mlbridge` was not "
+      "found; run `python3 -m pip install '.[compile]'` in a checkout of "
+      "ML-Compiler-Bridge, or set MLBRIDGE_PROGRAM to the program")
   endif()
   get_filename_component(_model ${MODEL} ABSOLUTE)
   if(NOT ARG_NAME)
@@ -54,14 +54,14 @@ function(mlbridge_add_aot_model TARGET MODEL)
     VERBATIM)
 
   add_library(${TARGET} STATIC ${_made} ${_header})
-  # In a checkout `mlbridge` runs the module that this build makes.
+  # In a checkout, `mlbridge` loads the module that this build makes.
   if(MLBRIDGE_PYTHON_IN_PLACE)
     add_dependencies(${TARGET} _core)
   endif()
-  # Sources of one model define the same names, each for itself.
+  # Sources of one model define the same static names.
   set_target_properties(${TARGET} PROPERTIES UNITY_BUILD OFF)
   if(ARG_SOURCE)
-    # Generated code is not held to the target's warnings.
+    # Generated code need not satisfy the target's warnings.
     set_source_files_properties(${_made} PROPERTIES SKIP_LINTING ON
       COMPILE_OPTIONS "-O3;-fassociative-math;-fno-signed-zeros;-fno-trapping-math;-fno-math-errno;-ffp-contract=fast;-fvisibility=hidden;-w")
     set_target_properties(${TARGET} PROPERTIES POSITION_INDEPENDENT_CODE ON)

@@ -1,12 +1,12 @@
-# What `cmake --install` puts where for those who link the library: headers, the
-# library, a CMake package, and a pkg-config file for each component. A
-# compiler's plug-in is loaded, never linked; its own folder installs it.
+# Installs what users of the library link: headers, libraries, a CMake package, and
+# a pkg-config file for each component. A compiler's plug-in is loaded, not linked;
+# its own folder installs it.
 #
 #   find_package(MLCompilerBridge COMPONENTS Core)   MLCompilerBridge::Core
 #   pkg-config --cflags --libs mlcompilerbridge
 #   pkg-config --cflags --libs mlcompilerbridge-c    for tools written in C
 
-# A wheel holds the Python module and nothing of this.
+# A wheel contains only the Python module.
 if(SKBUILD)
   return()
 endif()
@@ -18,11 +18,11 @@ set(_components "")
 set(_needs "")
 
 # mlbridge_install_component(NAME TARGET
-#   [FIND package...]   what its users' find_package must find before it
+#   [FIND package...]   the packages that its users must find first
 #   [PKGCONFIG name]    the name of its pkg-config file
-#   [REQUIRES module...] the pkg-config modules it stands on
+#   [REQUIRES module...] the pkg-config modules that it requires
 #   [SUMMARY text]
-#   [ALONE])            its users need no Core, and nothing that Core needs
+#   [ALONE])            its users need neither Core nor Core's dependencies
 #
 # Installs TARGET and exports it as MLCompilerBridge::<its EXPORT_NAME>.
 function(mlbridge_install_component NAME TARGET)
@@ -63,8 +63,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT Core)
 
-# One line a component; Core is first, the others stand on it unless they say
-# otherwise.
+# One line for each component. All depend on Core unless they say ALONE.
 if(TARGET MLBridgeSimdjson)
   install(FILES ${MLBRIDGE_SIMDJSON_SOURCE_DIR}/../LICENSE
     DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.simdjson COMPONENT Core)

@@ -1,6 +1,7 @@
-# mlbridge_add_runner_module(NAME COMPONENT SOURCE...): MLBridge-NAME.so, which
-# brings the schemes of COMPONENT to whatever program a spec names them in.
-# include/MLCompilerBridge/Extend/RunnerModule.h says how it is found.
+# mlbridge_add_runner_module(NAME COMPONENT SOURCE...): makes MLBridge-NAME.so, which
+# adds the schemes of COMPONENT to programs whose specs name them. It is installed in
+# the library folder, where programs search for it
+# (include/MLCompilerBridge/Extend/RunnerModule.h).
 function(mlbridge_add_runner_module NAME COMPONENT)
   add_library(MLBridge-${NAME} MODULE ${ARGN})
   set_target_properties(MLBridge-${NAME} PROPERTIES

@@ -1,9 +1,9 @@
-# The options of this build, and the flags they stand for.
+# The options of this build and their flags.
 
 include(MLBridgeSimdjson)
 
-# LLVM is asked for by its minor version, since other LLVMs may be installed;
-# "22" alone matches no package.
+# LLVM's minor version is required, since several LLVMs may be installed and "22"
+# alone matches no package.
 find_package(LLVM 22.1 CONFIG QUIET
   HINTS /usr/lib/llvm-22 ENV LLVM_ROOT)
 find_package(Protobuf 3.21 QUIET)
@@ -14,20 +14,20 @@ endif()
 find_package(FlatBuffers CONFIG QUIET)
 find_package(GTest QUIET)
 find_package(gRPC CONFIG QUIET)
-# Libraries that come as Python packages, such as of this project's .venv.
+# Libraries from Python packages, such as those in this project's .venv.
 file(GLOB _packages LIST_DIRECTORIES true
   ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages)
 find_package(ONNXRuntime QUIET)
 find_package(TensorFlow QUIET)
-# No sanitizer and no fuzzer sees into them.
+# Sanitizers and fuzzers cannot see into these libraries.
 if(NOT MLBRIDGE_SANITIZE AND NOT MLBRIDGE_ENABLE_FUZZERS)
   find_package(AOTInductor QUIET)
   find_package(TVM QUIET)
 endif()
 
-# mlbridge_part(NAME DESCRIPTION FOUND): a part that is built where what it needs
-# is found. The cache says AUTO until somebody says ON or OFF, so that what is
-# installed later counts at the next configuring.
+# mlbridge_part(NAME DESCRIPTION FOUND): an optional part. AUTO in the cache builds it
+# if its dependencies are found, so that a later installation takes effect at the
+# next configuration. Set it to ON or OFF to override.
 macro(mlbridge_part _name _description _found)
   set(${_name} AUTO CACHE STRING "${_description}: ON, OFF, or AUTO, where it is found")
   set_property(CACHE ${_name} PROPERTY STRINGS AUTO ON OFF)
@@ -62,7 +62,7 @@ mlbridge_part(MLBRIDGE_ENABLE_TVM "The extension TVM (needs apache-tvm-ffi)"
   "${TVM_FOUND}")
 mlbridge_part(MLBRIDGE_ENABLE_TESTS "The C++ tests (need GoogleTest)"
   "${GTest_FOUND}")
-# Off as well where there is no `mlbridge`, which may come later.
+# Also off without `mlbridge`, which may be installed later.
 option(MLBRIDGE_ENABLE_BUILTIN
   "The models in the plug-in, builtin:imitation (needs `mlbridge compile`)" ON)
 option(MLBRIDGE_ENABLE_C "libMLCompilerBridge.so, for tools written in C" ON)
@@ -78,7 +78,7 @@ if(MLBRIDGE_PYTHON_IN_PLACE)
   if(EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
     set(MLBRIDGE_ENABLE_PYTHON ON)
   else()
-    message(STATUS "Without the Python module, since there is no .venv "
+    message(STATUS "Without the Python module, since .venv does not exist "
       "(scripts/make-venv)")
     set(MLBRIDGE_PYTHON_IN_PLACE OFF)
   endif()
@@ -88,7 +88,7 @@ option(MLBRIDGE_WERROR "Warnings in this project's own code are errors" OFF)
 set(MLBRIDGE_SANITIZE "" CACHE STRING
   "Sanitizers for everything: address;undefined or thread")
 
-# ccache, where it is and where nobody has chosen another launcher.
+# Use ccache if it is installed, unless another launcher is set.
 if(PROJECT_IS_TOP_LEVEL)
   find_program(CCACHE_PROGRAM ccache)
   mark_as_advanced(CCACHE_PROGRAM)
@@ -101,7 +101,7 @@ endif()
 
 if(MLBRIDGE_SANITIZE)
   list(JOIN MLBRIDGE_SANITIZE "," _sanitizers)
-  # vptr looks at type information, and the library is built without any.
+  # vptr needs type information, without which the library is built.
   if("undefined" IN_LIST MLBRIDGE_SANITIZE)
     set(_no_vptr -fno-sanitize=vptr)
   endif()
@@ -116,28 +116,27 @@ if(MLBRIDGE_ENABLE_FUZZERS)
       "and CMAKE_CXX_COMPILER is ${CMAKE_CXX_COMPILER}. "
       "`cmake --preset asan` sets what is needed.")
   endif()
-  # What the fuzzers steer by must be in the library, not in the targets alone.
+  # The library needs the fuzzers' instrumentation too, not only the targets.
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# libstdc++'s own checks, such as of an index into a vector; they leave the ABI
-# as it is.
+# libstdc++'s assertions, such as for an index into a vector. They do not change the
+# ABI.
 add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 
-# For what other programs load. Whatever is undefined is found now, not when it
-# is loaded; only a sanitizer's own functions come from the program. What comes
-# from static libraries stays private, so that another plug-in may carry another
-# version of it.
+# For modules that other programs load. Undefined symbols are link errors, except a
+# sanitizer's functions, which the program provides. Symbols from static libraries
+# stay private, so that another plug-in can contain another version of them.
 set(MLBRIDGE_SELF_CONTAINED -Wl,--exclude-libs,ALL)
 if(NOT MLBRIDGE_SANITIZE)
   list(APPEND MLBRIDGE_SELF_CONTAINED -Wl,-z,defs)
 endif()
 
-# Warnings are for this project's own code, not for what is built against it.
+# Warnings apply to this project's own code, not to its dependencies.
 add_library(MLBridgeWarnings INTERFACE)
 target_compile_options(MLBridgeWarnings INTERFACE -Wall -Wextra -Wpedantic
   $<$<BOOL:${MLBRIDGE_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # A false alarm on "text" + String: GCC bug 105651, mended in GCC 13.
+  # A false positive for "text" + String: GCC bug 105651, fixed in GCC 13.
   target_compile_options(MLBridgeWarnings INTERFACE -Wno-restrict)
 endif()

@@ -11,11 +11,11 @@
 #   #include "features.pb.h"
 #   addProtobuf<my::Features, my::Decision>(Factory.formats());
 #
-# features_pb2.py, for the model's side, lies in PYTHON_DIR, by default
-# CMAKE_CURRENT_BINARY_DIR, where features.pb.h is too. IMPORTS are folders in
-# which the files' imports are looked for; mlcompilerbridge.proto is found in
-# any case, as "MLCompilerBridge/mlcompilerbridge.proto". The target TARGET-proto
-# generates, and compiles nothing. At most one call a target.
+# PYTHON_DIR receives features_pb2.py, for the model's side; default:
+# CMAKE_CURRENT_BINARY_DIR, which also receives features.pb.h. IMPORTS are folders
+# to search for imported files; mlcompilerbridge.proto is always found as
+# "MLCompilerBridge/mlcompilerbridge.proto". The target TARGET-proto only generates
+# the files. Call this at most once for each target.
 function(mlbridge_add_proto TARGET)
   cmake_parse_arguments(ARG "" "PYTHON_DIR" "IMPORTS" ${ARGN})
   if(NOT ARG_UNPARSED_ARGUMENTS)
@@ -33,7 +33,7 @@ function(mlbridge_add_proto TARGET)
     get_filename_component(_proto ${_proto} ABSOLUTE)
     get_filename_component(_folder ${_proto} DIRECTORY)
     get_filename_component(_name ${_proto} NAME_WLE)
-    # protoc turns what no Python module may be called into underscores.
+    # protoc replaces characters that are invalid in Python modules by underscores.
     string(REPLACE "-" "_" _module ${_name})
     set(_generated ${_out}/${_name}.pb.cc ${_out}/${_name}.pb.h)
     set(_pb2 ${ARG_PYTHON_DIR}/${_module}_pb2.py)
@@ -44,11 +44,11 @@ function(mlbridge_add_proto TARGET)
       COMMAND_EXPAND_LISTS VERBATIM)
     target_sources(${TARGET} PRIVATE ${_generated})
     list(APPEND _all ${_generated} ${_pb2})
-    # Generated code is not held to the target's warnings.
+    # Generated code need not satisfy the target's warnings.
     set_source_files_properties(${_out}/${_name}.pb.cc
       PROPERTIES COMPILE_OPTIONS "-w" SKIP_LINTING ON)
   endforeach()
-  # For those who want what is generated, and nothing compiled yet.
+  # For targets that need the generated files but compile nothing.
   add_custom_target(${TARGET}-proto DEPENDS ${_all})
   target_include_directories(${TARGET} SYSTEM PRIVATE ${_out})
   target_link_libraries(${TARGET}

@@ -1,9 +1,9 @@
-# simdjson, which reads JSON. Its source, where scripts/fetch-simdjson has put it,
-# becomes part of Core: a plug-in that is copied into another compiler's folder
-# then needs no library that may not be there. Else the shared library is linked.
+# simdjson reads JSON. If scripts/fetch-simdjson has fetched its source, it becomes
+# part of Core, so that a plug-in that is copied to another folder needs no further
+# library. Otherwise the shared library is linked.
 set(MLBRIDGE_SIMDJSON_SOURCE_DIR
   ${PROJECT_SOURCE_DIR}/build/simdjson/simdjson/singleheader CACHE PATH
-  "The folder of simdjson.h and simdjson.cpp; where there are none, simdjson is linked as a library")
+  "The folder of simdjson.h and simdjson.cpp; if empty, simdjson is linked as a library")
 if(EXISTS ${MLBRIDGE_SIMDJSON_SOURCE_DIR}/simdjson.cpp)
   add_library(MLBridgeSimdjson OBJECT
     ${MLBRIDGE_SIMDJSON_SOURCE_DIR}/simdjson.cpp)
@@ -16,6 +16,6 @@ if(EXISTS ${MLBRIDGE_SIMDJSON_SOURCE_DIR}/simdjson.cpp)
   string(REGEX MATCH "[0-9]+[.][0-9]+[.][0-9]+"
     simdjson_VERSION "${simdjson_VERSION}")
 else()
-  message(STATUS "simdjson: linked as a library; scripts/fetch-simdjson has its source")
+  message(STATUS "simdjson: linked as a library; scripts/fetch-simdjson fetches its source")
   find_package(simdjson REQUIRED)
 endif()

@@ -1,16 +1,16 @@
 # mlbridge_add_tf_aot_model(TARGET saved_model
-#   [NAME name]            what the model is called; by default the folder's name
-#   [SIGNATURE signature]  which of its functions; by default serving_default
-#   [CPU cpu]              LLVM's name of a CPU to compile for as well, such as
-#                          haswell; a machine that lacks its instructions runs
-#                          the code for any x86-64, which is always there
-#   [RUNTIME source...]    more files of TensorFlow's xla_aot_runtime_src, for a
-#                          model that calls functions which are not there yet
-#   [DEPENDS file...])     what else it is made of
+#   [NAME name]            the model's name; default: the folder's name
+#   [SIGNATURE signature]  the function to compile; default: serving_default
+#   [CPU cpu]              an additional CPU to compile for, by LLVM's name, such as
+#                          haswell; machines without its instructions run the
+#                          code for any x86-64, which is always included
+#   [RUNTIME source...]    more files of TensorFlow's xla_aot_runtime_src, for
+#                          models that call functions which are missing otherwise
+#   [DEPENDS file...])     further files that the model depends on
 #
-# Makes TARGET, a static library that is a SavedModel as machine code, by
-# TensorFlow's ahead-of-time compiler; nothing else of TensorFlow is in it.
-# docs/tensorflow.md introduces it:
+# Makes TARGET, a static library with a SavedModel as machine code, by TensorFlow's
+# ahead-of-time compiler. It contains nothing else of TensorFlow. See
+# docs/tensorflow.md:
 #
 #   find_package(MLCompilerBridge)
 #   include(${MLCompilerBridge_DIR}/MLBridgeTFAOT.cmake)
@@ -20,7 +20,7 @@
 #   #include "policy.h"
 #   addBuiltinModels(Factory, {&mlbridge_aot_model_policy});
 #
-# MLBRIDGE_TF_AOT_PYTHON is a Python that has TensorFlow 2.15.1.
+# MLBRIDGE_TF_AOT_PYTHON is a Python with TensorFlow 2.15.1.
 set(_mlbridge_tf_aot_folder ${CMAKE_CURRENT_LIST_DIR}/tf-aot)
 if(NOT EXISTS ${_mlbridge_tf_aot_folder})
   set(_mlbridge_tf_aot_folder ${CMAKE_CURRENT_LIST_DIR}/../lib/TF/AOT)
@@ -29,17 +29,17 @@ find_program(MLBRIDGE_TF_AOT_PYTHON python NO_DEFAULT_PATH
   HINTS ${CMAKE_CURRENT_LIST_DIR}/../build/venvs/tf-aot/bin
   DOC "A Python that has TensorFlow 2.15.1")
 
-# What compiled functions take, and may call; made once, by the first who asks.
+# The runtime that compiled functions require; created by the first model.
 function(_mlbridge_add_xla_runtime)
   if(TARGET mlbridge-xla-runtime)
     return()
   endif()
   if(NOT MLBRIDGE_TF_AOT_PYTHON)
-    message(FATAL_ERROR "mlbridge_add_tf_aot_model() needs a Python 3.11 that "
-      "has TensorFlow 2.15.1; make one by `VENV=build/venvs/tf-aot "
+    message(FATAL_ERROR "mlbridge_add_tf_aot_model() needs a Python 3.11 with "
+      "TensorFlow 2.15.1; create one by `VENV=build/venvs/tf-aot "
       "scripts/make-venv tf-aot`, or by pip, and set MLBRIDGE_TF_AOT_PYTHON")
   endif()
-  # Without importing it, which would take seconds.
+  # Without importing TensorFlow, which takes seconds.
   execute_process(COMMAND ${MLBRIDGE_TF_AOT_PYTHON} -c
       "import importlib.util as u; print(u.find_spec('tensorflow').submodule_search_locations[0])"
     OUTPUT_VARIABLE _tensorflow OUTPUT_STRIP_TRAILING_WHITESPACE
@@ -47,7 +47,7 @@ function(_mlbridge_add_xla_runtime)
   set(_sources ${_tensorflow}/xla_aot_runtime_src)
   if(_failed OR NOT EXISTS ${_sources})
     message(FATAL_ERROR "mlbridge_add_tf_aot_model(): ${MLBRIDGE_TF_AOT_PYTHON} "
-      "has no TensorFlow 2.15.1 with its xla_aot_runtime_src")
+      "lacks TensorFlow 2.15.1 with its xla_aot_runtime_src")
   endif()
   set(_xla ${_sources}/xla)
   add_library(mlbridge-xla-runtime STATIC

@@ -1,15 +1,15 @@
-//===- hello.c - Ask a model whether to inline, in C ----------------------===//
+//===- hello.c - Asks a model whether to inline, in C ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-// Run `.venv/bin/python examples/hello.py`, then this, in any order:
+// Run `.venv/bin/python examples/hello.py`, then this program:
 //   build/release/examples/hello-c [SPEC]
 // (default: fallback|pipe:/tmp/hello)
-// `fallback|` gives up after the first failure: no later request waits for a
-// model that is not there.
+// `fallback|` stops asking after the first failure, so later requests do not
+// wait for a missing model.
 #include "MLCompilerBridge-C/MLCompilerBridge.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
-//===- hello.cpp - Ask a model whether to inline ----------------*- C++ -*-===//
+//===- hello.cpp - Asks a model whether to inline ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-// Run `.venv/bin/python examples/hello.py`, then this, in any order:
+// Run `.venv/bin/python examples/hello.py`, then this program:
 //   build/release/examples/hello [SPEC]        (default: pipe:/tmp/hello)
 #include "MLCompilerBridge/MLModelRunner.h"
 

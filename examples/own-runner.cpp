@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A model that lives in your compiler: a threshold. It joins the specs, so that
-// one option of the compiler reaches it as it reaches every other model:
+// A model inside your compiler: a threshold. As a scheme, it works in specs and
+// with decorators like any other model:
 //   build/release/examples/own-runner 'record:/tmp/log|threshold:100'
 //
 //===----------------------------------------------------------------------===//

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Numbers as text, one `name value` line each. The runner, the pipes and the
-// server take it as they take the library's own: transports do not look into
-// messages.
+// Writes numbers as text, one line `name value` each. The runner, the pipes and
+// the server use it like the library's own formats, since transports do not
+// depend on the contents of messages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,11 +77,11 @@ int main() {
   if (!Server)
     return std::fprintf(stderr, "%s\n", Server.takeError().str().c_str()), 1;
   std::thread Model([&] {
-    if (auto Q = (*Server)->next(Deadline::in(std::chrono::seconds(10))))
-      (void)bool((*Server)->reply(Q->Features)); // Says what it was asked.
+    if (auto Asked = (*Server)->next(Deadline::in(std::chrono::seconds(10))))
+      (void)bool((*Server)->reply(Asked->Features)); // Returns the features.
   });
   PipeModelRunner Runner("/tmp/own-serdes", std::make_unique<LinesSerDes>());
   Runner.populateFeatures(std::pair{"callee_size", 12});
-  std::printf("the model heard %d\n", Runner.evaluate<int>());
+  std::printf("the model received %d\n", Runner.evaluate<int>());
   Model.join();
 }

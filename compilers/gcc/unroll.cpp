@@ -1,4 +1,4 @@
-//===- unroll.cpp - Stock gcc asks a model how often to unroll loops ------===//
+//===- unroll.cpp - Lets a model choose gcc's unroll factors --------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,14 +7,17 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A plug-in for gcc over the C API: each innermost loop is unrolled as often
-/// as a model says. Run `.venv/bin/python compilers/gcc/unroll.py`, then
+/// A plug-in for gcc that uses the C API: a model chooses how often each
+/// innermost loop is unrolled. Run `.venv/bin/python compilers/gcc/unroll.py`,
+/// then
 ///
 ///     gcc -O2 -fplugin=build/release/compilers/gcc/unroll.so
 ///         -fplugin-arg-unroll-model=pipe:/tmp/unroll -c x.c
 ///
-/// gcc takes one `=` an argument; a spec that has some is for the environment's
-/// UNROLL_MODEL. Without a model, gcc decides as it would without the plug-in.
+/// gcc allows one `=` in an argument; pass a spec with more in the environment
+/// variable UNROLL_MODEL. Each compile waits 5 s for the model unless the spec
+/// has `connect`. If the model fails, gcc decides, with one warning for each
+/// file (an error under -Werror).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,13 +38,16 @@
 #include <tree-pass.h>
 #include <tree-ssa-loop-niter.h>
 
-// gcc loads no plug-in that does not say so.
+// gcc refuses plug-ins without this symbol.
 int plugin_is_GPL_compatible;
 
 namespace {
 
-/// The most that is sensible; a model that says more is mistaken.
+/// The maximum unroll factor. A larger reply is a model's mistake.
 constexpr int MostTimes = 64;
+
+/// How long each compile waits for the model: a build compiles many files.
+constexpr int64_t ConnectTimeout = 5'000'000'000; // ns
 
 constexpr pass_data AboutPass = {GIMPLE_PASS,
                                  "mlbridge_unroll",
@@ -86,15 +92,15 @@ static int numInstructions(const class loop &Loop) {
 }
 
 void UnrollPass::decide(function *Function, class loop &Loop) {
-  // What `#pragma GCC unroll` says is the user's decision. A model that is not
-  // there is not waited for again.
+  // A `#pragma GCC unroll` is the user's decision. After a failure, no further
+  // request waits for the model.
   if (HasFallenBack || Loop.unroll != 0)
     return;
   MLBridgeFeatureSetRef Features = mlbridgeGetFeatures(Model);
   mlbridgeSetInt32(Features, "instructions", numInstructions(Loop));
   mlbridgeSetInt32(Features, "blocks", static_cast<int32_t>(Loop.num_nodes));
   mlbridgeSetInt32(Features, "depth", static_cast<int32_t>(loop_depth(&Loop)));
-  // -1 where gcc does not know.
+  // -1 if gcc does not know.
   mlbridgeSetInt64(Features, "iterations",
                    estimated_loop_iterations_int(&Loop));
   int32_t Times = 0;
@@ -105,14 +111,14 @@ void UnrollPass::decide(function *Function, class loop &Loop) {
     return fallBack(mlbridgeGetStatusName(Status),
                     mlbridgeGetLastErrorMessage());
   if (Times < 0 || Times > MostTimes)
-    return fallBack("out of range", "a loop is unrolled 0 to 64 times");
-  if (Times == 0) // gcc decides.
+    return fallBack("out of range", "expected an unroll factor from 0 to 64");
+  if (Times == 0) // The model leaves the loop to gcc.
     return;
   Loop.unroll = static_cast<unsigned short>(Times);
   Function->has_unroll = true;
 }
 
-/// Says once that gcc decides.
+/// Says once that gcc decides: a note, which -Werror does not make an error.
 void UnrollPass::fallBack(const char *Status, const char *Why) {
   if (!HasFallenBack)
     inform(UNKNOWN_LOCATION, "unroll: %s: %s; gcc decides", Status, Why);
@@ -121,7 +127,7 @@ void UnrollPass::fallBack(const char *Status, const char *Why) {
 
 static void dispose(void *, void *Model) {
   auto *Runner = static_cast<MLBridgeModelRunnerRef>(Model);
-  // After this, nobody could be told that record: has lost its log.
+  // Flush first: disposing could not report that record: has lost its log.
   if (mlbridgeFlush(Runner) != MLBridgeStatusSuccess)
     warning_at(UNKNOWN_LOCATION, 0, "unroll: %s",
                mlbridgeGetLastErrorMessage());
@@ -130,20 +136,28 @@ static void dispose(void *, void *Model) {
 
 int plugin_init(plugin_name_args *Info, plugin_gcc_version *Version) {
   if (!plugin_default_version_check(Version, &gcc_version)) {
-    error("unroll: built for another gcc than %s", Version->basever);
+    error("unroll: built for gcc %s, found gcc %s", gcc_version.basever,
+          Version->basever);
     return 1;
   }
   const char *Spec = getenv("UNROLL_MODEL");
   for (int I = 0; I < Info->argc; ++I)
     if (strcmp(Info->argv[I].key, "model") == 0)
       Spec = Info->argv[I].value;
+  MLBridgeRunnerFactoryRef Factory = nullptr;
   MLBridgeModelRunnerRef Model = nullptr;
-  if (mlbridgeCreateModelRunner(Spec ? Spec : "none", &Model) !=
-      MLBridgeStatusSuccess) {
+  bool IsMade =
+      mlbridgeCreateRunnerFactory(&Factory) == MLBridgeStatusSuccess &&
+      mlbridgeSetConnectTimeout(Factory, ConnectTimeout) ==
+          MLBridgeStatusSuccess &&
+      mlbridgeCreateModelRunnerWithFactory(Factory, Spec ? Spec : "none",
+                                           &Model) == MLBridgeStatusSuccess;
+  mlbridgeDisposeRunnerFactory(Factory);
+  if (!IsMade) {
     error("unroll: %s", mlbridgeGetLastErrorMessage());
     return 1;
   }
-  // gcc's passes live as long as gcc.
+  // gcc never deletes its passes.
   register_pass_info Where = {new UnrollPass(g, Model), "loopinit", 1,
                               PASS_POS_INSERT_AFTER};
   register_callback(Info->base_name, PLUGIN_PASS_MANAGER_SETUP, nullptr,

@@ -1,9 +1,9 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A model for unroll.cpp: small loops that run often are unrolled.
+"""A model for unroll.cpp: unrolls small loops that run often.
 
-Run this, then gcc as the head of unroll.cpp says.
+Run this, then gcc as described at the top of unroll.cpp.
 """
 
 import argparse
@@ -13,11 +13,11 @@ import numpy as np
 import mlbridge
 
 FITS = 32
-"""Instructions that an unrolled loop may have."""
+"""The maximum number of instructions in an unrolled loop."""
 
 
 def unroll(features: mlbridge.Features) -> np.int32:
-    """How often to unroll a loop; 0 where gcc is to decide."""
+    """How often to unroll a loop; 0 leaves it to gcc."""
     if features["depth"] > 2 or 0 <= features["iterations"] < 4:
         return np.int32(0)
     return np.int32(min(8, FITS // max(1, int(features["instructions"]))))

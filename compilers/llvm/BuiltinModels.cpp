@@ -1,4 +1,4 @@
-//===- BuiltinModels.cpp - The models in the plug-in ----------------------===//
+//===- BuiltinModels.cpp - Models in the plug-in --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,14 +7,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Their list. What is linked into the plug-in for each is its descriptor, and
-/// what that leads to.
+/// Lists the built-in models. Each is linked into the plug-in through its
+/// descriptor.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "BuiltinModels.h"
 
-// The names are of `mlbridge compile`'s making, for C as well.
+// `mlbridge compile` chooses these names, which C uses too.
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 #ifdef MLBRIDGE_HAS_IMITATION

@@ -1,4 +1,4 @@
-//===- BuiltinModels.h - The models in the plug-in --------------*- C++ -*-===//
+//===- BuiltinModels.h - Models in the plug-in ------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,14 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The models that are a part of this plug-in: machine code that `mlbridge
-/// compile` made of an .onnx file of this repository while the plug-in was
-/// built. `builtin:NAME` asks one, and needs no file.
+/// The models in this plug-in: machine code that `mlbridge compile` makes from
+/// .onnx files of this repository while the plug-in is built. `builtin:NAME`
+/// selects one and needs no file.
 ///
-/// - `imitation`, for -mlbridge-inliner: decides as LLVM does at -Oz; from
+/// - `imitation`, for -mlbridge-inliner: decides like LLVM at -Oz; from
 ///   models/inlining-imitation
-/// - `phase_ordering_oz`, for -mlbridge-phase-ordering: which passes run in the
-///   place of -Oz; from models/phase-ordering-oz.onnx, once that is there
+/// - `phase_ordering_oz`, for -mlbridge-phase-ordering: chooses the passes that
+///   run instead of -Oz; from models/phase-ordering-oz.onnx, if that file
+///   exists
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@
 
 namespace MLBridge {
 
-/// All of them; none where the plug-in was built without `mlbridge`.
+/// The built-in models; empty if the plug-in was built without `mlbridge`.
 std::vector<const MLBridgeAOTModel *> builtinModels();
 
 } // namespace MLBridge

@@ -1,4 +1,4 @@
-//===- ModelRunnerAdapter.cpp - Any runner as LLVM's MLModelRunner --------===//
+//===- ModelRunnerAdapter.cpp - Any runner as an llvm::MLModelRunner ------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LLVM's tensor specs as the bridge's views, and the untyped request.
+/// Converts LLVM's tensor specs to the bridge's views, and untyped requests.
 ///
 //===----------------------------------------------------------------------===//
 

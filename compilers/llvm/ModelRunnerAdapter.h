@@ -1,4 +1,5 @@
-//===- ModelRunnerAdapter.h - A runner in LLVM's terms ----------*- C++ -*-===//
+//===- ModelRunnerAdapter.h - Any runner as an llvm::MLModelRunner -*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +8,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelRunnerAdapter: lets whatever LLVM wrote for its own ML advisors
-/// (inliner, register allocator, ...) ask any runner of this library. LLVM
-/// fills the tensors with getTensor<T>() and evaluates; each request lends
-/// those same buffers to the runner, so nothing is copied or allocated here.
+/// ModelRunnerAdapter: lets LLVM's own ML advisors (inliner, register
+/// allocator, ...) use any runner of this library. LLVM fills the tensors
+/// through getTensor<T>() and evaluates. Each request lends the same buffers to
+/// the runner, so nothing is copied or allocated here.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,20 +29,20 @@
 
 namespace MLBridge {
 
-/// An llvm::MLModelRunner that asks a bridge runner, which it does not own.
-/// (Inside, MLModelRunner by itself is the base class.) Used by one thread at a
-/// time, as both of these are.
+/// An llvm::MLModelRunner that sends requests to a bridge runner, which it does
+/// not own. (Inside this class, MLModelRunner means the base class.) Used by
+/// one thread at a time, like both runners.
 class ModelRunnerAdapter final : public llvm::MLModelRunner {
 public:
-  /// \p Inputs are the tensors of a request, \p Advice is the answer's name
-  /// and type. \p Subject is what all requests are about, such as the pass
-  /// and the module; switchContext() adds to it.
+  /// \p Inputs are the tensors of a request; \p Advice is the advice's name and
+  /// type. \p Subject names the subject of all requests, such as the pass and
+  /// the module; switchContext() extends it.
   ModelRunnerAdapter(llvm::LLVMContext &Ctx, MLBridge::MLModelRunner &Runner,
                      llvm::ArrayRef<llvm::TensorSpec> Inputs,
                      llvm::TensorSpec Advice, std::string Subject);
 
-  /// What llvm::MLModelRunner::evaluate cannot do: returns a failure, or that
-  /// the model defers, instead of making the compile fail.
+  /// Unlike llvm::MLModelRunner::evaluate, returns a failure or Deferred
+  /// instead of failing the compile.
   template <typename T> Expected<T> tryEvaluate() {
     Expected<MLBridge::Advice> Reply =
         Runner.ask(Features, AdviceSpec::of<T>());
@@ -50,8 +51,8 @@ public:
     return Reply->template get<T>();
   }
 
-  /// Tells the runner what was decided in the end, under the advice's name and
-  /// shape. T is the advice's type.
+  /// Tells the runner the final decision, under the advice's name and shape. T
+  /// is the advice's type.
   template <typename T>
   Error logOutcome(const T &Decision,
                    std::optional<double> Reward = std::nullopt) {
@@ -59,16 +60,16 @@ public:
     return Runner.logOutcomeUntyped(&View, Reward);
   }
 
-  /// Names what the next requests are about: the subject, and \p Name where
-  /// there is one.
+  /// Names the subject of the next requests: the subject, followed by \p Name
+  /// if given.
   void switchContext(llvm::StringRef Name) override;
 
 private:
   static TensorView viewOf(const llvm::TensorSpec &Spec, const void *Data);
   template <typename T> Error readAdvice();
 
-  /// For LLVM's own callers of evaluate<T>(). A failure, Deferred included, is
-  /// an error of the compile; the zero that is returned then ends up nowhere.
+  /// For LLVM's own callers of evaluate<T>(). A failure, including Deferred,
+  /// fails the compile; the returned zero is then irrelevant.
   void *evaluateUntyped() override;
 
   MLBridge::MLModelRunner &Runner;
@@ -76,7 +77,7 @@ private:
   const std::string Subject;
   /// Views of the input buffers, made once.
   FeatureSet Features;
-  /// Where evaluateUntyped() leaves the advice; of doubles, for alignment.
+  /// The advice of evaluateUntyped(). Doubles, for alignment.
   std::vector<double> AdviceBuffer;
 };
 

@@ -1,4 +1,4 @@
-//===- ModelSession.cpp - One module's model, and its failures ------------===//
+//===- ModelSession.cpp - A module's model and its failures ---------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From a spec to a runner, and from an Error to what the user is told.
+/// Creates runners from specs and reports their errors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,11 +28,11 @@ using namespace llvm;
 namespace MLBridge {
 
 void printLine(const Twine &Line) {
-  // A stream of its own, unbuffered: the one write is all that is shared.
+  // A separate, unbuffered stream shares only the write itself.
   raw_fd_ostream Stderr(STDERR_FILENO, /*shouldClose=*/false,
                         /*unbuffered=*/true);
   Stderr << (Line + "\n").str();
-  // Else LLVM ends the process where nobody could be told.
+  // Otherwise LLVM ends the process when an error goes unreported.
   Stderr.clear_error();
 }
 
@@ -40,8 +40,8 @@ static void emitError(Module &M, const Twine &Message) {
   M.getContext().diagnose(DiagnosticInfoGeneric(Message, DS_Error));
 }
 
-/// A module is named by its file, which may have line breaks or what a terminal
-/// acts on in its name.
+/// Escapes line breaks and terminal control characters in a module's name,
+/// which is a file name.
 static std::string withoutControls(StringRef Name) {
   std::string Shown;
   raw_string_ostream OS(Shown);
@@ -78,14 +78,14 @@ void ModelSession::report(const std::string &Failure, StringRef WhatNow) {
   if (onModelError() == OnError::Fatal)
     emitError(M, Prefix + Failure);
   else
-    // Not through the diagnostics engine: clang makes an error of a warning
-    // under -Werror, as lld does under --fatal-warnings, and shows neither a
-    // remark nor a note of a plug-in by itself.
+    // Not through the diagnostics engine: -Werror in clang and --fatal-warnings
+    // in lld turn warnings into errors, and neither shows a plug-in's remarks
+    // or notes by default.
     printLine("remark: " + Prefix + Failure + WhatNow);
 }
 
 void ModelSession::fail(const Error &E) {
-  // Set first: with no handler in the context, an error does not return.
+  // Set first: without a handler in the context, emitting an error exits.
   Failed = true;
   report(E.str(), "; using LLVM's heuristic for the rest of this module");
 }

@@ -1,4 +1,4 @@
-//===- ModelSession.h - One module's model, and its failures ----*- C++ -*-===//
+//===- ModelSession.h - A module's model and its failures -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +8,8 @@
 ///
 /// \file
 /// ModelSession: the runner that decides for one optimisation in one module,
-/// and what happens when it fails. Every optimisation of the plug-in has one a
-/// module; so parallel ThinLTO back ends share nothing.
+/// and the handling of its failures. Every optimisation of the plug-in opens
+/// one session for each module, so parallel ThinLTO back ends share nothing.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,33 +30,33 @@ class Twine;
 
 namespace MLBridge {
 
-/// Prints \p Line and a newline to stderr, in one piece: other back ends may
-/// print at the same time. That it cannot be written is no failure.
+/// Prints \p Line and a newline to stderr in one write, since other back ends
+/// may print at the same time. Ignores write errors.
 void printLine(const llvm::Twine &Line);
 
 class ModelSession {
 public:
-  /// A session of the model that \p Spec names (with `{module}` expanded), for
-  /// \p Optimization, such as "mlbridge-inliner", in \p M. Null when there is
-  /// no such model: that is a mistake in the command line and no failure to
-  /// fall back from, so an error has been emitted.
+  /// Opens a session with the model that \p Spec names (after expanding
+  /// `{module}`), for \p Optimization, such as "mlbridge-inliner", in \p M. If
+  /// the model cannot be created, emits an error and returns null: that is a
+  /// mistake in the command line, not a failure to fall back from.
   static std::unique_ptr<ModelSession>
   open(llvm::StringRef Optimization, llvm::StringRef Spec, llvm::Module &M);
 
-  /// Flushes.
+  /// Flushes the runner.
   ~ModelSession();
 
   MLModelRunner &runner() { return *Runner; }
 
-  /// Reports \p E as -mlbridge-on-error says: a remark, which no option of the
-  /// compiler hides or makes an error of, or an error that fails the compile.
-  /// From then on the optimisation asks no more.
+  /// Reports \p E according to -mlbridge-on-error: as a remark, which no
+  /// compiler option hides or turns into an error, or as an error that fails
+  /// the compile. The optimisation must send no further requests.
   void fail(const Error &E);
   bool hasFailed() const { return Failed; }
 
-  /// Has the runner write what it keeps back, such as the end of a log; reports
-  /// a failure as fail() does, but once, and asks on. Call it while the module
-  /// has not been written: an error then leaves no output behind.
+  /// Makes the runner write what it buffers, such as the end of a log. Reports
+  /// a failure like fail(), but only once, and the session remains usable. Call
+  /// this before the module is written, so that an error leaves no output.
   void flush();
 
 private:
@@ -72,7 +72,7 @@ private:
   const std::string Prefix;
   const std::unique_ptr<MLModelRunner> Runner;
   bool Failed = false;
-  /// What the user has been told last.
+  /// The last message that was reported.
   std::string Reported;
 };
 

@@ -1,4 +1,4 @@
-//===- ModelSpecParser.h - Options that name a model ------------*- C++ -*-===//
+//===- ModelSpecParser.h - Parses options that are model specs --*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +8,8 @@
 ///
 /// \file
 /// ModelSpecParser: the parser of `cl::opt<std::string, false,
-/// ModelSpecParser>`, an option whose value is a model spec. It is checked
-/// while the command line is parsed, its options and paths too.
+/// ModelSpecParser>`, an option whose value is a model spec. It checks the
+/// spec, with its options and paths, while the command line is parsed.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@
 
 namespace MLBridge {
 
-/// Checks what can be checked before there is a module: making the runner would
-/// create the file of a `record:` already.
+/// Checks the spec without making the runner, which would already create the
+/// file of a `record:`.
 struct ModelSpecParser : llvm::cl::parser<std::string> {
   using llvm::cl::parser<std::string>::parser;
   bool parse(llvm::cl::Option &O, llvm::StringRef, llvm::StringRef Arg,

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The options themselves. A model spec is checked while the command line is
-/// parsed, its options and paths too, so that a typing error ends the compile
-/// before it has begun, and also where the model would not have been asked.
+/// Defines the options. Model specs are checked, with their options and paths,
+/// while the command line is parsed, so that a typo ends the compile at once,
+/// even if the model would not have been used.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,7 @@ using namespace llvm;
 namespace MLBridge {
 
 cl::OptionCategory &optionCategory() {
-  // Made when the first option is, whichever file that is in.
+  // A function-local static: any file's option may be constructed first.
   static cl::OptionCategory Category("ML-Compiler-Bridge options");
   return Category;
 }
@@ -44,55 +44,55 @@ namespace {
 
 cl::opt<OnError> OnErrorOpt(
     "mlbridge-on-error", cl::cat(optionCategory()), cl::init(OnError::Fallback),
-    cl::desc("What to do when a model fails:"),
+    cl::desc("When a model fails:"),
     cl::values(clEnumValN(OnError::Fallback, "fallback",
-                          "say so once a module, and use LLVM's own "
+                          "print one remark for the module and use LLVM's own "
                           "heuristic for the rest of it (default)"),
                clEnumValN(OnError::Fatal, "fatal", "fail the compile")));
 
 cl::opt<bool> PrintStatisticsOpt(
     "mlbridge-print-statistics", cl::cat(optionCategory()),
-    cl::desc("Print one line per module to stderr: decisions asked, taken and "
-             "deferred, agreement with LLVM where it is known, time"));
+    cl::desc("Print one line per module to stderr: number of decisions "
+             "requested, made and deferred, agreement with LLVM if known, "
+             "time"));
 
 cl::opt<std::string, false, ModelSpecParser> InlinerOpt(
     "mlbridge-inliner", cl::cat(optionCategory()), cl::value_desc("spec"),
-    cl::desc("Let the model that <spec> names decide what is inlined, such as "
-             "pipe:/tmp/advisor or record:{module}.log|none; waits 5s for it "
-             "unless the spec says ?connect=DURATION"));
+    cl::desc("Let the model at <spec> decide what to inline, such as "
+             "pipe:/tmp/advisor or record:{module}.log|none; waits 5s for the "
+             "model unless the spec has ?connect=DURATION"));
 
 cl::opt<bool> InlinerIncludeDefaultOpt(
     "mlbridge-inliner-include-default", cl::cat(optionCategory()),
-    cl::desc("Give the model LLVM's own decision too, as the feature "
+    cl::desc("Also give the model LLVM's own decision, as the feature "
              "inlining_default"));
 
 cl::opt<std::string> IR2VecVocabularyOpt(
     "mlbridge-ir2vec-vocabulary", cl::cat(optionCategory()),
     cl::value_desc("file"),
-    cl::desc("The IR2Vec vocabulary, in LLVM's JSON form, by which modules and "
-             "functions become vectors"));
+    cl::desc("The IR2Vec vocabulary for embeddings of modules and functions, "
+             "in LLVM's JSON format"));
 
 cl::opt<EmbeddingKind> IR2VecKindOpt(
     "mlbridge-ir2vec-kind", cl::cat(optionCategory()),
-    cl::init(EmbeddingKind::Symbolic),
-    cl::desc("What an IR2Vec embedding is made of:"),
+    cl::init(EmbeddingKind::Symbolic), cl::desc("Kind of IR2Vec embeddings:"),
     cl::values(clEnumValN(EmbeddingKind::Symbolic, "symbolic",
                           "each instruction by itself (default)"),
                clEnumValN(EmbeddingKind::FlowAware, "flow-aware",
-                          "each with those that its operands come from, which "
-                          "weigh ever less"),
+                          "each instruction with the definitions of its "
+                          "operands, whose weight decreases with distance"),
                clEnumValN(EmbeddingKind::LLVMFlowAware, "llvm-flow-aware",
-                          "LLVM's, whose numbers grow without a limit")));
+                          "LLVM's variant, whose numbers grow without limit")));
 
 cl::opt<Normalization> IR2VecNormalizationOpt(
     "mlbridge-ir2vec-normalization", cl::cat(optionCategory()),
     cl::init(Normalization::PerInstruction),
-    cl::desc("What becomes of an embedding, which is a sum over instructions:"),
-    cl::values(clEnumValN(Normalization::None, "none", "nothing"),
+    cl::desc("Normalization of embeddings, which are sums over instructions:"),
+    cl::values(clEnumValN(Normalization::None, "none", "none"),
                clEnumValN(Normalization::PerInstruction, "per-instruction",
-                          "it is divided by their number (default)"),
+                          "divide by the number of instructions (default)"),
                clEnumValN(Normalization::Logarithmic, "logarithmic",
-                          "the logarithm of each element's size")));
+                          "take the logarithm of each element's magnitude")));
 
 } // namespace
 
@@ -120,26 +120,26 @@ static RunnerFactory makeFactory() {
 }
 
 RunnerFactory runnerFactory() {
-  // Its copies share the models that are loaded. It is never destroyed, since
-  // at the end of the process the library under a model goes first.
+  // Copies share the loaded models. Never destroyed: at exit, a model's library
+  // is unloaded first.
   static const RunnerFactory &Factory = *new RunnerFactory(makeFactory());
   return Factory;
 }
 
-/// What stands for `{module}`: the end of the module's name, for people, and a
-/// hash of its path, for what the former leaves out.
+/// The replacement for `{module}`: the end of the module's name, for
+/// readability, and a hash of its path, for uniqueness.
 static std::string fileNameFor(const Module &M) {
   constexpr std::size_t MaxReadable = 100;
   StringRef Identifier = M.getModuleIdentifier();
   std::string Name;
   for (char C : Identifier.take_back(MaxReadable)) {
-    // A dot only inside a word: no name is to be hidden, or to go upwards.
+    // Keep a dot only inside a word, so that no name is hidden or "..".
     bool Keep = isAlnum(C) || C == '-' ||
                 (C == '.' && !Name.empty() && isAlnum(Name.back()));
     Name += Keep ? C : '_';
   }
   SmallString<256> Path(Identifier);
-  // In a folder that is gone, what was given has to do.
+  // If the current folder has been deleted, use the path as given.
   static_cast<void>(sys::fs::make_absolute(Path));
   constexpr unsigned Digits = 16;
   return Name + "-" +

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The plug-in's options as functions; `opt -load-pass-plugin=X.so --help`
-/// lists them.
+/// Access to the plug-in's options. `opt -load-pass-plugin=X.so --help` lists
+/// them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,53 +32,53 @@ class OptionCategory;
 
 namespace MLBridge {
 
-/// The category of all of them, also of those that a folder has for itself.
+/// The category of all options, including those that subfolders define.
 llvm::cl::OptionCategory &optionCategory();
 
-/// What a model's failure means for the compile.
+/// The effect of a model's failure on the compile.
 enum class OnError {
-  Fallback, ///< One remark a module; LLVM's own heuristic does the rest.
+  Fallback, ///< Print one remark for the module and use LLVM's heuristic.
   Fatal,    ///< The compile fails.
 };
 
-/// `-mlbridge-on-error=fallback|fatal`; fallback unless given.
+/// `-mlbridge-on-error=fallback|fatal`; default: fallback.
 OnError onModelError();
 
-/// `-mlbridge-print-statistics`: one line to stderr per module and
+/// `-mlbridge-print-statistics`: prints one line to stderr for each module and
 /// optimisation.
 bool printStatistics();
 
-/// `-mlbridge-inliner=SPEC`: the model that decides what is inlined. What can
-/// be known of it without opening anything has been checked; empty when LLVM's
-/// inliner is to be left alone.
+/// `-mlbridge-inliner=SPEC`: the model that decides what to inline. Already
+/// checked, apart from opening the model. Empty: LLVM's inliner runs unchanged.
 llvm::StringRef inlinerSpec();
 
-/// `-mlbridge-inliner-include-default`: the model is told LLVM's own decision
-/// at each state, as the feature `inlining_default`.
+/// `-mlbridge-inliner-include-default`: the model also gets LLVM's own
+/// decision, as the feature `inlining_default`.
 bool inlinerIncludesDefault();
 
-/// `-mlbridge-ir2vec-vocabulary=FILE`: what embeddings are made with; empty
-/// when none was named.
+/// `-mlbridge-ir2vec-vocabulary=FILE`: the vocabulary for embeddings; empty if
+/// not given.
 llvm::StringRef ir2vecVocabulary();
 
 /// `-mlbridge-ir2vec-kind`, `-mlbridge-ir2vec-normalization`.
 EmbeddingOptions ir2vecOptions();
-/// Whether the command line has these options, or they are defaults.
+/// True for options that the command line sets.
 struct IR2VecOptionsGiven {
   bool Kind, Normalization;
 };
 IR2VecOptionsGiven ir2vecOptionsGiven();
 
-/// Makes the runners of this plug-in. Unless the spec has `connect`, they wait
-/// 5 s for the model, not the library's 30: every compile waits that long, and
-/// in silence, where a build's model is not there. A model in this process is
-/// loaded when it is first asked, once for all modules and threads.
+/// The factory for this plug-in's runners. Unless the spec has `connect`, they
+/// wait 5 s for the model instead of the library's 30 s: if the model is
+/// missing, every compile of a build waits this long without a message. A model
+/// in this process is loaded at its first request, once for all modules and
+/// threads.
 RunnerFactory runnerFactory();
 
-/// \p Spec with each `{module}` replaced by a file name for \p M: its own, in
-/// which slashes and the like become `_` and of which the last 100 characters
-/// are kept, and a hash of its path. It gives a log to each module, where many
-/// are compiled side by side.
+/// Replaces each `{module}` in \p Spec with a file name for \p M: the last 100
+/// characters of its name, with slashes and similar characters replaced by `_`,
+/// and a hash of its path. This gives each module its own log when many are
+/// compiled in parallel.
 std::string specForModule(llvm::StringRef Spec, const llvm::Module &M);
 
 } // namespace MLBridge

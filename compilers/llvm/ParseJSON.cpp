@@ -1,4 +1,4 @@
-//===- ParseJSON.cpp - JSON that nobody vouches for -----------------------===//
+//===- ParseJSON.cpp - Parses untrusted JSON ------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Counts brackets first.
+/// Counts brackets before parsing.
 ///
 //===----------------------------------------------------------------------===//
 

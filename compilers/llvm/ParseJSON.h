@@ -1,4 +1,4 @@
-//===- ParseJSON.h - JSON that nobody vouches for ---------------*- C++ -*-===//
+//===- ParseJSON.h - Parses untrusted JSON ----------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LLVM's parser goes down by recursion, so that a text of brackets would end
-/// the process. Vocabularies, action spaces, models' metadata and the options
-/// of a reset are read by way of this.
+/// LLVM's JSON parser is recursive, so deeply nested brackets would overflow
+/// the stack. Vocabularies, action spaces, model metadata and reset options are
+/// parsed with this instead.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,7 @@
 
 namespace MLBridge {
 
-/// llvm::json::parse(), with an error where \p Text is nested more than 16
-/// deep.
+/// llvm::json::parse(), but fails if \p Text is nested more than 16 deep.
 llvm::Expected<llvm::json::Value> parseJSON(llvm::StringRef Text);
 
 } // namespace MLBridge

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What LLVM's tools call when they load MLBridgeLLVM.so. Each optimisation is
-/// a folder with a function that registers it, and does nothing unless its
-/// option was given: a compiler with this plug-in and no option is the stock
-/// compiler.
+/// The entry point that LLVM's tools call when they load MLBridgeLLVM.so. Each
+/// optimisation is a folder with a registration function, and does nothing
+/// unless its option is given: with this plug-in and no options, the compiler
+/// behaves like the stock compiler.
 /// \code
 ///   clang -fpass-plugin=X.so -mllvm -mlbridge-inliner=SPEC
 ///   opt -load-pass-plugin=X.so -mlbridge-inliner=SPEC -passes='default<Oz>'

@@ -1,4 +1,4 @@
-//===- ReadFile.cpp - All of a file that a user named ---------------------===//
+//===- ReadFile.cpp - Reads a file named by the user ----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

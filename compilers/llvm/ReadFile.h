@@ -1,4 +1,4 @@
-//===- ReadFile.h - All of a file that a user named -------------*- C++ -*-===//
+//===- ReadFile.h - Reads a file named by the user --------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// readFile(): MemoryBuffer::getFile() waits for the writer of a FIFO, and
-/// reads a device such as /dev/zero until memory runs out.
+/// readFile(): unlike MemoryBuffer::getFile(), refuses FIFOs, which would
+/// block, and devices such as /dev/zero, which would exhaust memory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +22,9 @@
 
 namespace MLBridge {
 
-/// What is in \p Path, a regular file of at most \p MaxBytes; not mapped, so
-/// that nobody changes it under its reader. The error says why it cannot be
-/// read, and not which file that is.
+/// Reads \p Path, a regular file of at most \p MaxBytes, into memory; not
+/// mapped, so that nobody can change the contents. The error gives the reason
+/// but not the file name.
 Expected<std::unique_ptr<llvm::MemoryBuffer>> readFile(llvm::StringRef Path,
                                                        std::uint64_t MaxBytes);
 

@@ -1,4 +1,4 @@
-//===- examples/environment/spills.cpp - Learning what to spill -*- C++ -*-===//
+//===- examples/environment/spills.cpp - Learns what to spill ---*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,19 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A register allocator that leaves to a model which live range to spill, as an
-// environment. It walks over a function as linear scan does; where one more
-// live range begins than there are registers, one of those that are live has to
-// live in memory. Each episode is a function of its own, with uses in loops
-// that cost more than others. What a perfect allocator would spend is computed
-// too: a return of -1 is the optimum.
+// A register allocator as an environment: a model chooses which live range to
+// spill. The allocator walks over a function like linear scan. If a live range
+// begins while all registers are taken, one of the live ranges must move to
+// memory. Each episode is a new function, with uses in loops that cost more
+// than
+// others. The environment also computes the cost of a perfect allocator: a
+// return of -1 is the optimum.
 //
 //   mlbridge train examples/environment/spills.py
 //   build/release/examples/environment/spills pipe:/tmp/trainer
 //
-// With two classes of registers there are two agents, "int" and "float", who
-// take turns as the function demands. With --graph=1 an agent sees the
-// interference graph: all ranges of its class that are still to be assigned.
+// With two register classes there are two agents, "int" and "float", which act
+// as the function demands. With --graph=1 an agent sees the interference graph
+// of all unassigned ranges of its class.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,11 +42,11 @@ using namespace MLBridge;
 
 namespace {
 
-/// From the definition of a value to its last use.
+/// A value from its definition to its last use.
 struct LiveRange {
   unsigned Begin, End;
-  /// What loads and stores it would cost if it lived in memory: 4 times as much
-  /// for each loop that a use is in.
+  /// The cost of loads and stores if the value lives in memory: 4 times as much
+  /// for each loop around a use.
   double Cost;
   unsigned Class;
 };
@@ -60,8 +61,8 @@ struct Settings {
 
 } // namespace
 
-/// A straight line of instructions, each of which defines a value; loops are
-/// stretches of it.
+/// A straight line of instructions, each of which defines a value. Loops are
+/// parts of that line.
 static std::vector<LiveRange> randomFunction(std::mt19937_64 &Random,
                                              const Settings &Options) {
   auto Roll = [&](unsigned Sides) { return unsigned(Random() % Sides); };
@@ -85,8 +86,8 @@ static std::vector<LiveRange> randomFunction(std::mt19937_64 &Random,
   return Ranges;
 }
 
-/// The least that spills can cost: after each definition, the cheapest way to
-/// every set of ranges that may be in the registers then.
+/// The minimum cost of spills, by dynamic programming: after each definition,
+/// the cheapest way to every possible set of ranges in the registers.
 static double optimum(const std::vector<LiveRange> &Ranges,
                       const Settings &Options) {
   using Live = std::vector<unsigned>;
@@ -134,7 +135,7 @@ public:
     do {
       Ranges = randomFunction(Random, Given);
       Best = optimum(Ranges, Given);
-    } while (Best == 0); // Nothing to decide.
+    } while (Best == 0); // Skip functions without a decision.
     Registers.assign(Given.Classes, {});
     At = 0;
     Spent = LastCost = 0;
@@ -161,7 +162,7 @@ public:
   double reward() const override { return -LastCost / Best; }
 
 private:
-  /// Goes on to the next definition that finds all registers taken.
+  /// Moves to the next definition for which all registers are taken.
   void advance() {
     for (; At < Ranges.size(); ++At) {
       std::vector<unsigned> &Live = Registers[Ranges[At].Class];
@@ -169,7 +170,7 @@ private:
       Live.push_back(At);
       if (Live.size() > Given.Registers) {
         Candidates = &Live;
-        // The one that lives longest first.
+        // Sort by decreasing end.
         std::ranges::sort(Live, [&](unsigned A, unsigned B) {
           return std::pair(Ranges[B].End, A) < std::pair(Ranges[A].End, B);
         });
@@ -195,13 +196,13 @@ private:
       for (unsigned R : *Candidates)
         describe(R);
     Rows.resize(3 * std::size_t(Given.Registers + 1));
-    // A view: nothing is copied before it is sent.
+    // A view: nothing is copied until the observation is sent.
     Observation.set("ranges", Span<const float>(Rows));
     return Error::success();
   }
 
-  /// Of a live range: how far it still reaches, what it costs to spill it, and
-  /// what that is for each instruction of its reach.
+  /// Appends a row for a live range: its remaining length, its spill cost, and
+  /// its spill cost per remaining instruction.
   void describe(unsigned R) {
     const double Reach = Ranges[R].End - std::max(At, Ranges[R].Begin) + 1;
     Rows.push_back(float(Reach / 24));
@@ -209,9 +210,9 @@ private:
     Rows.push_back(float(std::log2(1 + Ranges[R].Cost / Reach) / 6));
   }
 
-  /// The ranges that may be spilled now are the first nodes, which the mask
-  /// says; those that begin later follow. An edge joins two ranges that are
-  /// live at the same time, and says for how long.
+  /// The first nodes are the ranges that can be spilled now, which the mask
+  /// marks; ranges that begin later follow. An edge joins two ranges that are
+  /// live at the same time, and has the length of the overlap.
   void observeGraph(FeatureSet &Observation) {
     std::vector<unsigned> Nodes;
     if (!checkDone()) {
@@ -248,7 +249,7 @@ private:
   Settings Given;
   std::mt19937_64 Random{std::random_device()()};
   std::vector<LiveRange> Ranges;
-  /// The ranges that are in the registers of each class.
+  /// The ranges in the registers of each class.
   std::vector<std::vector<unsigned>> Registers;
   std::vector<unsigned> *Candidates = nullptr;
   unsigned At = 0;
@@ -264,13 +265,13 @@ static int usage(const char *Program) {
   std::fprintf(stderr,
                "usage: %s [SPEC] [--registers=4] [--values=32] [--classes=1] "
                "[--graph=0]\n"
-               "SPEC, or MLBRIDGE_SPEC: where the trainer listens, such as "
-               "pipe:/tmp/trainer\n",
+               "SPEC (default: MLBRIDGE_SPEC): where the trainer listens, such "
+               "as pipe:/tmp/trainer\n",
                Program);
   return 2;
 }
 
-/// Whether \p Argument is \p Option and a number.
+/// Parses \p Argument if it is \p Option followed by a number.
 static bool readNumber(std::string_view Argument, std::string_view Option,
                        unsigned &Number) {
   if (!Argument.starts_with(Option))
@@ -294,7 +295,7 @@ int main(int argc, char **argv) {
         return usage(argv[0]);
       Given.Spec = argv[I];
     }
-  // More registers, and the optimum takes long to compute.
+  // The optimum takes long to compute for more registers.
   if (Given.Spec.empty() || Given.Registers < 1 || Given.Registers > 8 ||
       Given.Values <= Given.Registers || Given.Values > 256 ||
       Given.Classes < 1 || Given.Classes > 2 || Given.Graph > 1)

@@ -1,4 +1,4 @@
-//===- AOTInductorModel.cpp - Models that PyTorch has compiled ------------===//
+//===- AOTInductorModel.cpp - Models compiled by PyTorch ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A package is loaded once, with an instance of its code for each thread that
-/// may run and one set of weights; a cursor has only the tensors of an
-/// evaluation. libtorch reports by exceptions, none of which leaves this file.
+/// A package is loaded once, with one set of weights and an instance of its
+/// code for each concurrent thread; a cursor holds only the tensors of an
+/// evaluation. libtorch reports errors as exceptions, which never leave this
+/// file.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,19 +29,18 @@ using namespace MLBridge;
 
 using Loader = torch::inductor::AOTIModelPackageLoader;
 
-/// The name under which a package has one model, and what says what goes into
-/// it and comes out.
+/// The name of the model in a package, and the metadata key of its signature.
 static constexpr char ModelInPackage[] = "model";
 static constexpr char SignatureKey[] = "mlbridge_signature";
 
-/// Calls \p Do; what libtorch throws in it is an error of \p Code.
+/// Calls \p Do and converts libtorch's exceptions to errors of \p Code.
 template <typename F>
 static auto guarded(ErrorCode Code, const std::string &Name, F Do)
     -> decltype(Do()) {
   try {
     return Do();
   } catch (const c10::Error &E) {
-    // what() has a backtrace.
+    // what() includes a backtrace.
     return Error(Code, Name + ": PyTorch: " + E.what_without_backtrace());
   } catch (const std::exception &E) {
     return Error(Code, Name + ": PyTorch: " + E.what());
@@ -89,7 +89,7 @@ public:
 
   Expected<std::unique_ptr<ModelCursor>> open() const override;
 
-  /// By any number of threads: who finds no free instance waits for one.
+  /// Any number of threads can call this; they wait for a free instance.
   std::vector<at::Tensor> run(const std::vector<at::Tensor> &Inputs) const {
     return Package->run(Inputs);
   }
@@ -117,7 +117,7 @@ private:
 
   std::shared_ptr<const AOTInductorModel> TheModel;
   std::vector<at::Tensor> Arguments;
-  /// Kept until the next evaluation.
+  /// Valid until the next evaluation.
   std::vector<at::Tensor> Outputs;
   std::vector<TensorView> Views;
 };
@@ -135,7 +135,7 @@ AOTInductorCursor::evaluate(Span<const TensorView> Inputs) {
   for (std::size_t I = 0; I < Inputs.size(); ++I) {
     const TensorView &Input = Inputs[I];
     at::Tensor &Argument = Arguments[I];
-    // Tensors of ours, since the code may take their alignment for granted.
+    // Copies, since the code may require their alignment.
     const at::IntArrayRef Dims(Input.Dims.begin(), Input.Dims.rank());
     if (!Argument.defined() || Argument.sizes() != Dims)
       Argument = at::empty(Dims, typeOf(Input.Type));
@@ -153,7 +153,7 @@ AOTInductorCursor::evaluate(Span<const TensorView> Inputs) {
   return Span<const TensorView>(Views);
 }
 
-/// Makes output \p I a view, if it is what was promised.
+/// Makes output \p I a view if it matches the signature.
 Error AOTInductorCursor::show(std::size_t I) {
   const TensorSpec &Spec = TheModel->outputs()[I];
   at::Tensor &Output = Outputs[I] = Outputs[I].contiguous();
@@ -181,14 +181,14 @@ static Expected<ModelSignature> signatureOf(const std::string &Name,
   if (Text == Metadata.end())
     return Error(ErrorCode::Malformed,
                  Name + ": expected the metadata " + SignatureKey +
-                     ", found none: mlbridge.runtimes.aotinductor writes "
-                     "packages that have it");
+                     ", found none; create the package with "
+                     "mlbridge.runtimes.aotinductor");
   return ModelSignature::parseNumeric(Text->second, Name, "PyTorch");
 }
 
-/// Whether a process that this one was forked from has used PyTorch. Compiled
-/// code shares its work among threads that were started then, and would wait
-/// for ever for theirs.
+/// True if the process from which this one was forked has used PyTorch.
+/// Compiled code shares its work with threads that were started then, and would
+/// wait for them forever.
 static bool wasUsedBeforeFork() {
   static const pid_t FirstUser = ::getpid();
   return FirstUser != ::getpid();
@@ -200,7 +200,7 @@ static Expected<std::shared_ptr<const Model>> load(const std::string &File,
   if (wasUsedBeforeFork())
     return Error(ErrorCode::Unsupported,
                  Name + ": PyTorch was used before this process was forked, "
-                        "and cannot be used in it; ask such models in the "
+                        "and cannot be used here; use such models in the "
                         "parent or in its children, not in both");
   return guarded(ErrorCode::Malformed, Name,
                  [&]() -> Expected<std::shared_ptr<const Model>> {
@@ -218,7 +218,7 @@ static Expected<std::shared_ptr<const Model>> load(const std::string &File,
 
 void MLBridge::addAOTInductor(RunnerFactory &Factory) {
   addModelFormat(Factory, {"aoti",
-                           "aoti:PACKAGE.pt2: a model that PyTorch's "
-                           "AOTInductor has compiled",
+                           "aoti:PACKAGE.pt2: a model compiled by PyTorch's "
+                           "AOTInductor",
                            load});
 }

@@ -1,4 +1,4 @@
-//===- AOTInductorModel.h - Models that PyTorch has compiled ----*- C++ -*-===//
+//===- AOTInductorModel.h - Models compiled by PyTorch ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The scheme "aoti", an extension as a user would write it: over the public
-/// headers and libtorch. docs/extending-runtimes.md walks through its
-/// neighbour, TVM's.
+/// The scheme "aoti", written like a user's extension, with the public headers
+/// and libtorch. docs/extending-runtimes.md explains the similar TVM extension.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +19,7 @@
 
 namespace MLBridge {
 
-/// Adds `aoti:PACKAGE.pt2`: what `mlbridge.runtimes.aotinductor` has written.
+/// Adds `aoti:PACKAGE.pt2`, for packages of `mlbridge.runtimes.aotinductor`.
 void addAOTInductor(RunnerFactory &Factory);
 
 } // namespace MLBridge

@@ -1,4 +1,4 @@
-//===- FlatBuffersSerDes.cpp - Tensors as a FlatBuffer --------------------===//
+//===- FlatBuffersSerDes.cpp - Tensors as FlatBuffers ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A message is a Message of tensors.fbs. A builder that is kept writes it, and
-/// once the verifier has passed it, its tensors are read where they lie.
+/// A message is a Message of tensors.fbs. One reused builder writes it. Once
+/// the verifier has accepted a message, its tensors are read in place.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -74,7 +74,7 @@ FlatBuffersSerDes::write(const TensorView &Tensor) {
 Expected<std::size_t> FlatBuffersSerDes::getMaxSerializedSize() {
   if (Error E = CheckOut(Features, ErrorCode::InvalidArgument))
     return E;
-  // Beside its own bytes a tensor has offsets, a shape and padding.
+  // A tensor also has offsets, a shape and padding.
   constexpr std::size_t MostBeside = 256;
   std::size_t Bound = MostBeside;
   for (const TensorView &Feature : Features)
@@ -110,9 +110,9 @@ Error FlatBuffersSerDes::read(const flat::Tensor &Tensor) {
   View.Name = {Tensor.name()->c_str(), Tensor.name()->size()};
   auto Type = static_cast<std::size_t>(Tensor.type());
   if (Type > static_cast<std::size_t>(ElementType::String))
-    return malformed("there is no type of number " + std::to_string(Type));
+    return malformed("unknown type number " + std::to_string(Type));
   View.Type = static_cast<ElementType>(Type);
-  // The verifier sees to the alignment of all but vectors' elements.
+  // The verifier checks all alignments except those of vector elements.
   auto IsAligned = [](const auto *Vector, std::size_t Size) {
     return !Vector || Vector->size() == 0 ||
            reinterpret_cast<std::uintptr_t>(Vector->data()) % Size == 0;
@@ -146,7 +146,7 @@ FlatBuffersSerDes::deserializeUntyped(Span<const std::byte> Message,
     return malformed("longer than 2 GiB");
   flatbuffers::Verifier Verifier(Bytes, Message.size());
   if (!flat::VerifyMessageBuffer(Verifier))
-    return malformed("it is none of tensors.fbs, or broken off");
+    return malformed("not a message of tensors.fbs, or cut short");
   Views.clear();
   const auto *Tensors = flat::GetMessage(Bytes)->tensors();
   if (!Tensors)
@@ -155,11 +155,11 @@ FlatBuffersSerDes::deserializeUntyped(Span<const std::byte> Message,
   for (const flat::Tensor *Tensor : *Tensors) {
     if (Error E = read(*Tensor))
       return E;
-    // Tensors may share their bytes. So that the work stays linear, ours don't.
+    // Tensors may share bytes. Refuse that, so that the work stays linear.
     Total += Views.back().Name.size() + Views.back().NumBytes +
              8 * Views.back().Lengths.size();
     if (Total > Message.size())
-      return malformed("its tensors are longer than it is itself");
+      return malformed("its tensors are longer than the message");
   }
   if (Error E = CheckIn(Views, ErrorCode::Malformed))
     return E;
@@ -167,6 +167,6 @@ FlatBuffersSerDes::deserializeUntyped(Span<const std::byte> Message,
 }
 
 void MLBridge::addFlatBuffers(SerDesFactory &Formats) {
-  Formats.add<FlatBuffersSerDes>(
-      "flatbuffers", "the messages of tensors.fbs, read where they lie");
+  Formats.add<FlatBuffersSerDes>("flatbuffers",
+                                 "the messages of tensors.fbs, read in place");
 }

@@ -1,4 +1,4 @@
-//===- FlatBuffersSerDes.h - Tensors as a FlatBuffer ------------*- C++ -*-===//
+//===- FlatBuffersSerDes.h - Tensors as FlatBuffers -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The SerDes "flatbuffers", an extension as a user would write it: over the
-/// public headers, and what flatc makes of tensors.fbs.
-/// docs/extending-serdes.md walks through it.
+/// The SerDes "flatbuffers", written like a user's extension, with the public
+/// headers and flatc's output for tensors.fbs. docs/extending-serdes.md
+/// explains it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 namespace MLBridge {
 
-/// Adds "flatbuffers": the messages of tensors.fbs, read where they lie.
+/// Adds "flatbuffers": the messages of tensors.fbs, read in place.
 void addFlatBuffers(SerDesFactory &Formats);
 
 } // namespace MLBridge

@@ -1,4 +1,4 @@
-//===- TVMModel.cpp - Models that Apache TVM has compiled -----------------===//
+//===- TVMModel.cpp - Models compiled by Apache TVM -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A library is loaded once; each cursor has a virtual machine of its own,
-/// which has the memory of an evaluation. TVM reports by exceptions, none of
-/// which leaves this file.
+/// A library is loaded once. Each cursor has its own virtual machine, which
+/// holds the memory of an evaluation. TVM reports errors as exceptions, which
+/// never leave this file.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,11 +32,11 @@ using namespace MLBridge;
 
 namespace ffi = tvm::ffi;
 
-/// The exported string that says what goes in and comes out.
+/// The exported string with the signature.
 static constexpr char SignatureSymbol[] = "mlbridge_signature";
 static constexpr DLDevice CPU = {kDLCPU, 0};
 
-/// Calls \p Do; what TVM throws in it is an error of \p Code.
+/// Calls \p Do and converts TVM's exceptions to errors of \p Code.
 template <typename F>
 static auto guarded(ErrorCode Code, const std::string &Name, F Do)
     -> decltype(Do()) {
@@ -71,7 +71,7 @@ static DLDataType typeOf(ElementType Type) {
 
 namespace {
 
-/// The heap, as aligned as TVM's code takes for granted.
+/// Heap memory with the alignment that TVM's code requires.
 struct Aligned {
   void AllocData(DLTensor *Tensor) {
     constexpr std::size_t Alignment = 64;
@@ -99,7 +99,7 @@ public:
 
 private:
   ffi::Module Library;
-  /// Nothing says that a module may be asked by several threads.
+  /// TVM does not document modules as thread-safe.
   mutable std::mutex Opening;
 };
 
@@ -126,10 +126,10 @@ private:
   std::shared_ptr<const Model> TheModel;
   ffi::Module Machine;
   ffi::Function Main;
-  /// The inputs, where the machine reads them.
+  /// The inputs that the virtual machine reads.
   std::vector<ffi::Tensor> Bound;
   std::vector<ffi::AnyView> Arguments;
-  /// Keeps the outputs until the next evaluation.
+  /// Owns the outputs until the next evaluation.
   ffi::Any Result;
   std::vector<TensorView> Views;
 };
@@ -191,7 +191,7 @@ TVMCursor::evaluate(Span<const TensorView> Inputs) {
   return Span<const TensorView>(Views);
 }
 
-/// Makes output \p I a view of \p Output, which must be what was promised.
+/// Makes output \p I a view of \p Output if it matches the signature.
 Error TVMCursor::show(std::size_t I, const ffi::Tensor &Output) {
   const TensorSpec &Spec = TheModel->outputs()[I];
   TensorView &View = Views[I];
@@ -217,8 +217,8 @@ Error TVMCursor::show(std::size_t I, const ffi::Tensor &Output) {
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// Loads TVM's runtime, which makes its virtual machine known to TVM's own
-/// registry; so it is never unloaded.
+/// Loads TVM's runtime. It registers its virtual machine with TVM and is
+/// therefore never unloaded.
 static Error loadRuntime(const ModelSpec &Spec) {
   const std::string Path(Spec.option("runtime", "libtvm_runtime.so"));
   Expected<void *> Library = openLibrary(Path, RTLD_NOW | RTLD_GLOBAL);
@@ -229,12 +229,12 @@ static Error loadRuntime(const ModelSpec &Spec) {
     return {E.code(), "TVM's runtime: " + E.message()};
   return {ErrorCode::Unsupported,
           "cannot load TVM's runtime: " + E.message() +
-              ": install the Python package apache-tvm and say "
-              "?runtime=PATH of its libtvm_runtime.so, or put its folder in "
+              "; install the Python package apache-tvm and name its "
+              "libtvm_runtime.so by ?runtime=PATH, or add its folder to "
               "LD_LIBRARY_PATH"};
 }
 
-/// The signature in the library that is loaded as \p LinkName already.
+/// Reads the signature from the library, which is loaded as \p LinkName.
 static Expected<ModelSignature> signatureOf(const std::string &Name,
                                             const std::string &LinkName) {
   std::unique_ptr<void, int (*)(void *)> Library(
@@ -244,8 +244,8 @@ static Expected<ModelSignature> signatureOf(const std::string &Name,
   if (!Text)
     return Error(ErrorCode::Malformed,
                  Name + ": expected the symbol " + SignatureSymbol +
-                     ", found none: mlbridge.runtimes.tvm makes "
-                     "libraries that have it");
+                     ", found none; create the library with "
+                     "mlbridge.runtimes.tvm");
   return ModelSignature::parseNumeric(static_cast<const char *>(Text), Name,
                                       "TVM");
 }
@@ -260,13 +260,13 @@ static Expected<std::shared_ptr<const Model>> load(const std::string &File,
     Error E = Opened.takeError();
     return Error(E.code(), Name + ": " + E.message());
   }
-  // Under its own name the linker would take it for the one that was there
-  // before, and whose models are still asked.
+  // By its own name, the linker would return the file's previous version, which
+  // may still be in use.
   const std::string &LinkName = Opened->name();
   return guarded(
       ErrorCode::Malformed, Name,
       [&]() -> Expected<std::shared_ptr<const Model>> {
-        // Module::LoadFromFile() would look for an ending in the name.
+        // Module::LoadFromFile() needs a file extension in the name.
         auto Library = ffi::Function::GetGlobalRequired(
                            "ffi.Module.load_from_file.so")(LinkName, "so")
                            .cast<ffi::Module>();
@@ -281,8 +281,8 @@ static Expected<std::shared_ptr<const Model>> load(const std::string &File,
 void MLBridge::addTVM(RunnerFactory &Factory) {
   addModelFormat(Factory,
                  {"tvm",
-                  "tvm:LIBRARY.so?runtime=libtvm_runtime.so: a model that "
-                  "Apache TVM has compiled",
+                  "tvm:LIBRARY.so?runtime=libtvm_runtime.so: a model compiled "
+                  "by Apache TVM",
                   load,
                   {"runtime"}});
 }

@@ -1,4 +1,4 @@
-//===- TVMModel.h - Models that Apache TVM has compiled ---------*- C++ -*-===//
+//===- TVMModel.h - Models compiled by Apache TVM ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The scheme "tvm", an extension as a user would write it: over the public
-/// headers and TVM's. docs/extending-runtimes.md walks through it.
+/// The scheme "tvm", written like a user's extension, with the public headers
+/// and TVM's. docs/extending-runtimes.md explains it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,9 @@
 
 namespace MLBridge {
 
-/// Adds `tvm:LIBRARY.so`: what mlbridge.runtimes.tvm has made. TVM's
-/// runtime is loaded with the first model: `?runtime=PATH`, else
-/// libtvm_runtime.so wherever the loader finds it.
+/// Adds `tvm:LIBRARY.so`, for libraries of mlbridge.runtimes.tvm. The first
+/// model loads TVM's runtime: `?runtime=PATH`, or else libtvm_runtime.so
+/// wherever the dynamic linker finds it.
 void addTVM(RunnerFactory &Factory);
 
 } // namespace MLBridge

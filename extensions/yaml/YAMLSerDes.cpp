@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A message is a mapping from names to tensors. Long ones are their bytes in
-/// hexadecimal: text is for people, who do not read a thousand numbers.
+/// A message is a mapping from names to tensors. Long tensors are written as
+/// bytes in hexadecimal, since nobody reads a thousand numbers.
 ///
 ///   "callee": {type: string, value: "main"}
 ///   "embedding": {type: float, value: [0.5, .inf, -1.5], shape: [3]}
@@ -33,7 +33,8 @@ static constexpr auto Plain = YAML_PLAIN_SCALAR_STYLE;
 static constexpr auto Quoted = YAML_DOUBLE_QUOTED_SCALAR_STYLE;
 static constexpr std::string_view Digits = "0123456789ABCDEF";
 
-/// Calls \p Do with a zero of the type in which numbers of \p Type are text.
+/// Calls \p Do with a zero of the type used to write numbers of \p Type as
+/// text.
 template <typename F> static auto asText(ElementType Type, F Do) {
   if (Type == ElementType::Float || Type == ElementType::Double)
     return Do(double());
@@ -45,7 +46,7 @@ template <typename F> static auto asText(ElementType Type, F Do) {
 //===----------------------------------------------------------------------===//
 
 template <typename T> static std::string toText(T Number) {
-  char Shortest[32]; // Enough for any number in its shortest exact form.
+  char Shortest[32]; // Enough for the shortest exact form of any number.
   std::string Text(Shortest,
                    std::to_chars(Shortest, Shortest + 32, Number).ptr);
   // YAML's .inf and .nan.
@@ -71,8 +72,8 @@ static std::vector<std::string> textsOf(const TensorView &Tensor) {
 
 namespace {
 
-/// A document that is made of tensors. libyaml returns 0 where it has no
-/// memory, and takes no such node later on.
+/// Builds a document. When memory runs out, libyaml returns node 0 and rejects
+/// it in later calls.
 class Writer {
 public:
   Writer() {
@@ -94,7 +95,7 @@ public:
     yaml_emitter_set_output(&Emitter, Append, &Out);
     yaml_emitter_set_width(&Emitter, -1);
     yaml_emitter_set_unicode(&Emitter, 1);
-    // The emitter takes the document over, and deletes it.
+    // The emitter takes ownership of the document.
     IsGood = IsGood && yaml_emitter_dump(&Emitter, &YAML) &&
              yaml_emitter_close(&Emitter);
     yaml_emitter_delete(&Emitter);
@@ -156,7 +157,7 @@ private:
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// A message taken apart; it stays as long as its tensors do.
+/// A parsed message. Its tensors are valid as long as this object.
 class Reader {
 public:
   ~Reader() { yaml_document_delete(&YAML); }
@@ -168,12 +169,12 @@ public:
     yaml_parser_set_input_string(&Parser, (const yaml_char_t *)Message.data(),
                                  Message.size());
     IsGood = IsGood && yaml_parser_load(&Parser, &YAML);
-    std::string Why = Parser.problem ? Parser.problem : "no mapping";
+    std::string Why = Parser.problem ? Parser.problem : "something else";
     yaml_parser_delete(&Parser);
     const yaml_node_t *Root =
         IsGood ? yaml_document_get_root_node(&YAML) : nullptr;
     if (!Root || Root->type != YAML_MAPPING_NODE)
-      return malformed("expected names and tensors, found: " + Why);
+      return malformed("expected a mapping of names to tensors, found: " + Why);
     const auto &Pairs = Root->data.mapping.pairs;
     for (auto *P = Pairs.start; P != Pairs.top; ++P) {
       auto Name = text(node(P->key));
@@ -206,7 +207,7 @@ private:
         return node(P->value);
     return nullptr;
   }
-  /// Whether \p List is one, and \p Do takes each of its items.
+  /// True if \p List is a list and \p Do accepts each of its items.
   template <typename F> bool all(const yaml_node_t *List, F Do) {
     if (!List || List->type != YAML_SEQUENCE_NODE)
       return false;
@@ -281,7 +282,7 @@ private:
   }
 
   yaml_document_t YAML = {};
-  // Blocks that stay where they are.
+  // Deques, since blocks must not move.
   std::deque<std::vector<std::byte>> Elements;
   std::deque<std::vector<std::uint64_t>> Lengths;
   std::vector<TensorView> Views;
@@ -329,5 +330,5 @@ private:
 } // namespace
 
 void MLBridge::addYAML(SerDesFactory &Formats) {
-  Formats.add<YAMLSerDes>("yaml", "a line for each tensor, for people to read");
+  Formats.add<YAMLSerDes>("yaml", "readable text with a line for each tensor");
 }

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The SerDes "yaml", an extension as a user would write it: over the public
-/// headers and libyaml. docs/extending-serdes.md says what it has to promise.
+/// The SerDes "yaml", written like a user's extension, with the public headers
+/// and libyaml. docs/extending-serdes.md lists the requirements.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 
 namespace MLBridge {
 
-/// Adds "yaml": for people, who read small tensors as numbers.
+/// Adds "yaml", a readable format: small tensors are written as numbers.
 void addYAML(SerDesFactory &Formats);
 
 } // namespace MLBridge

@@ -8,14 +8,14 @@
 
 /*!
  * \file
- * What `mlbridge compile` makes of an ONNX model: one constant descriptor, and
- * behind it functions that neither allocate nor keep anything, so that any
- * number of threads may run them at a time. All memory is the caller's.
+ * What `mlbridge compile` makes from an ONNX model: one constant descriptor,
+ * and functions that neither allocate nor keep state, so that any number of
+ * threads can run them at the same time. The caller owns all memory.
  *
- * A program that is linked with the model `policy` runs it like this; one that
- * opens libpolicy.so finds the descriptor behind the symbol
+ * A program that is linked with the model `policy` runs it as below. A program
+ * that opens libpolicy.so finds the descriptor at the symbol
  * `mlbridge_aot_model`. From C++, MLCompilerBridge/Runners/AOTModel.h does all
- * of it.
+ * of this.
  * \code
  *   extern const MLBridgeAOTModel mlbridge_aot_model_policy;
  *   const MLBridgeAOTModel *model = &mlbridge_aot_model_policy;
@@ -29,7 +29,7 @@
  *                                                   workspace);
  * \endcode
  *
- * This header is plain C99, and stands in front of what `--emit c` writes.
+ * This header is plain C99. `--emit c` writes it before the code of a model.
  */
 
 #ifndef MLCOMPILERBRIDGE_C_AOTMODEL_H
@@ -44,30 +44,29 @@ extern "C" {
 
 /*! The first field of every descriptor: "MLBA" in memory. */
 #define MLBRIDGE_AOT_MAGIC 0x41424c4du
-/*! Of the layout of these structures and the meaning of their fields. */
+/*! The version of these structures' layout and meaning. */
 #define MLBRIDGE_AOT_ABI 1u
-/*! The symbol of a shared library: a `const MLBridgeAOTModel *const`. */
+/*! The symbol in a shared library: a `const MLBridgeAOTModel *const`. */
 #define MLBRIDGE_AOT_SYMBOL "mlbridge_aot_model"
-/*! Of the workspace, in bytes. Inputs and outputs are aligned to their
- * elements. */
+/*! The alignment of the workspace in bytes. Inputs and outputs are aligned to
+ * their elements. */
 #define MLBRIDGE_AOT_ALIGNMENT 64
-/*! An output's extent that is computed; measure() tells. */
+/*! The extent of an output that measure() computes. */
 #define MLBRIDGE_AOT_COMPUTED (-1)
-/*! The extent that stands for element \p I of `free_extents`. */
+/*! The extent that element \p I of `free_extents` gives. */
 #define MLBRIDGE_AOT_FREE(I) (-2 - (I))
 
-/*! What the functions of a model return. */
+/*! The results of a model's functions. */
 enum {
   MLBRIDGE_AOT_OK = 0,
-  /*! An element of an input that is an index was out of its table's range. The
-   * outputs hold anything. */
+  /*! An index in an input was outside its table. The outputs are undefined. */
   MLBRIDGE_AOT_BAD_INDEX = 1,
-  /*! A free extent is below 1 or is none that the model takes, of which the
-   * property "mlbridge.extents" tells; or a tensor would exceed 2^47 bytes. */
+  /*! A free extent is below 1 or is not accepted by the model (see the property
+   * "mlbridge.extents"), or a tensor would exceed 2^47 bytes. */
   MLBRIDGE_AOT_BAD_EXTENT = 2
 };
 
-/*! The type of an element. The numbers are those of MLBridge::ElementType. */
+/*! Element types. The numbers are those of MLBridge::ElementType. */
 enum {
   MLBRIDGE_AOT_INT8 = 0,
   MLBRIDGE_AOT_INT16 = 1,
@@ -83,16 +82,16 @@ enum {
   MLBRIDGE_AOT_BOOL = 10
 };
 
-/*! An input or an output: dense, row-major. */
+/*! An input or output: dense, row-major. */
 typedef struct MLBridgeAOTTensor {
   const char *name;
   uint32_t type;
   uint32_t rank;
-  /*! `rank` of them, outermost first. */
+  /*! `rank` extents, outermost first. */
   const int64_t *extents;
 } MLBridgeAOTTensor;
 
-/*! What the ONNX file said of itself: `mlbridge.*` and whatever else. */
+/*! Metadata of the ONNX file: `mlbridge.*` and others. */
 typedef struct MLBridgeAOTProperty {
   const char *key;
   const char *value;
@@ -102,11 +101,12 @@ typedef struct MLBridgeAOTProperty {
 typedef struct MLBridgeAOTVariant {
   /*! "x86-64-v4", "x86-64-v3", "baseline". */
   const char *cpu;
-  /*! Whether this CPU can run it. */
+  /*! Returns whether this CPU can run the variant. */
   int (*supported)(void);
-  /*! Evaluates the model, from and to the caller's memory. \p workspace has as
-   * many bytes as measure() says for \p free_extents. Neither pointer array has
-   * null elements; \p free_extents may be null where there are none. */
+  /*! Evaluates the model. The caller owns all memory. \p workspace has the
+   * number of bytes that measure() returns for \p free_extents. Neither pointer
+   * array has null elements; \p free_extents may be null if the model has no
+   * free extents. */
   int (*run)(const int64_t *free_extents, const void *const *inputs,
              void *const *outputs, void *workspace);
 } MLBridgeAOTVariant;
@@ -124,15 +124,15 @@ typedef struct MLBridgeAOTModel {
   const MLBridgeAOTTensor *inputs;
   const MLBridgeAOTTensor *outputs;
   const MLBridgeAOTProperty *properties;
-  /*! The widest first; the last runs everywhere. */
+  /*! Widest first; the last runs on every CPU. */
   const MLBridgeAOTVariant *variants;
-  /*! The extents of all outputs, one after the other, and the bytes of the
-   * workspace. */
+  /*! Computes the extents of all outputs, one output after another, and the
+   * size of the workspace in bytes. */
   int (*measure)(const int64_t *free_extents, int64_t *output_extents,
                  uint64_t *workspace_bytes);
 } MLBridgeAOTModel;
 
-/*! The index of the first variant that this CPU can run. */
+/*! Returns the index of the first variant that this CPU can run. */
 static inline uint32_t mlbridge_aot_choose(const MLBridgeAOTModel *model) {
   uint32_t i = 0;
   while (i + 1 < model->num_variants && !model->variants[i].supported())

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// All of ML-Compiler-Bridge for a tool that is written in C99: this header,
-/// and libMLCompilerBridge.so. docs/c-api.md introduces it.
+/// The C99 API of ML-Compiler-Bridge: this header and libMLCompilerBridge.so.
+/// docs/c-api.md introduces it.
 /// \code
 ///   MLBridgeModelRunnerRef Runner;
 ///   MLBridgeStatus Status =
@@ -22,22 +22,23 @@
 /// \endcode
 ///
 /// **Names.** Types and constants begin with MLBridge, functions with mlbridge.
-/// A `...Ref` is a handle. What was made by a `Create` is ended by the
-/// `Dispose` of the same name, which takes null as well; what came from a `Get`
-/// belongs to what it was got from.
+/// A `...Ref` is a handle. Whatever a `Create` makes, the `Dispose` of the same
+/// name destroys; `Dispose` accepts null. Whatever a `Get` returns belongs to
+/// the object that it came from.
 ///
-/// **Failures.** A function that can fail returns an MLBridgeStatus, and leaves
-/// what its pointers point at as it was when that is not Success;
-/// mlbridgeGetLastErrorMessage() has the sentence to it. A null where
-/// something is needed is an InvalidArgument. Nothing here ends the process,
+/// **Failures.** A function that can fail returns an MLBridgeStatus. Unless
+/// that is Success, the function writes nothing through its pointers, and
+/// mlbridgeGetLastErrorMessage() returns a message. A null pointer is an
+/// InvalidArgument where a value is required. No function ends the process,
 /// throws, or waits without a deadline.
 ///
-/// **Threads.** A handle, and what belongs to it, is used by one thread at a
-/// time; different handles by different threads. One factory makes runners for
-/// several threads at a time, once it has all of its schemes.
+/// **Threads.** A handle and its parts are used by one thread at a time;
+/// different threads can use different handles. Several threads can make
+/// runners with one factory at the same time, once all its schemes have been
+/// added.
 ///
-/// **ABI.** Names, numbers and layouts stay as they are while the number in
-/// the library's SONAME does. New functions may be added.
+/// **ABI.** Names, numbers and layouts never change under one number in the
+/// library's SONAME. New functions may be added.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -50,8 +51,8 @@
 
 #define MLBRIDGE_C_API __attribute__((visibility("default")))
 
-// In C an enum holds any int, also one that this version has no name for; with
-// this it does so in C++.
+// In C an enum holds any int, even one without a name in this version. This
+// gives C++ the same guarantee.
 #ifdef __cplusplus
 #define MLBRIDGE_C_ENUM : int
 #else
@@ -66,43 +67,43 @@ extern "C" {
 // Types
 //===----------------------------------------------------------------------===//
 
-/// Asks one model: the C++ class MLModelRunner.
+/// Evaluates one model: the C++ class MLModelRunner.
 typedef struct MLBridgeOpaqueModelRunner *MLBridgeModelRunnerRef;
-/// Named tensors to be written: a request, an observation, a decision.
+/// Named tensors to write: a request, an observation, a decision.
 typedef struct MLBridgeOpaqueFeatureSet *MLBridgeFeatureSetRef;
-/// Named tensors to be read: a model's answer, an action, or the request that
-/// a runner of yours is asked.
+/// Named tensors to read: a model's advice, an action, or a request to a runner
+/// of your own.
 typedef struct MLBridgeOpaqueAdvice *MLBridgeAdviceRef;
-/// A compiler as reinforcement learning sees it.
+/// A compiler as a reinforcement learning environment.
 typedef struct MLBridgeOpaqueEnvironment *MLBridgeEnvironmentRef;
-/// Makes runners from specs, by the schemes that it knows.
+/// Makes runners from specs, by its schemes.
 typedef struct MLBridgeOpaqueRunnerFactory *MLBridgeRunnerFactoryRef;
 
-/// What came of a call; the sentence to it says the rest.
+/// The result of a call. mlbridgeGetLastErrorMessage() has the details.
 typedef enum MLBridgeStatus MLBRIDGE_C_ENUM {
   MLBridgeStatusSuccess = 0,
-  /// The peer did not answer, or was not there, before the deadline.
+  /// The peer did not connect or reply before the deadline.
   MLBridgeStatusTimeout = 1,
-  /// The peer's process ended, or it closed the channel.
+  /// The peer's process ended, or the peer closed the channel.
   MLBridgeStatusPeerClosed = 2,
   /// Bytes that do not follow the wire format.
   MLBridgeStatusMalformed = 3,
-  /// A name, type or shape differs from what was asked for, or a value cannot
-  /// be represented in the type that was asked for.
+  /// A name, type or shape differs from the requested one, or the requested
+  /// type cannot represent a value.
   MLBridgeStatusSchemaMismatch = 4,
-  /// The model itself failed; the message is its own.
+  /// The model itself failed; the message is the model's.
   MLBridgeStatusModel = 5,
-  /// A feature that this build of the library does not have.
+  /// This build of the library lacks a feature.
   MLBridgeStatusUnsupported = 6,
-  /// The operating system said no, or memory ran out.
+  /// The operating system refused, or memory ran out.
   MLBridgeStatusSystem = 7,
-  /// A wrong argument: a null pointer, a model spec, a shape.
+  /// An invalid argument: a null pointer, a model spec, a shape.
   MLBridgeStatusInvalidArgument = 8,
   /// Not a failure: the model leaves the decision to the compiler.
   MLBridgeStatusDeferred = 9
 } MLBridgeStatus;
 
-/// What one element of a tensor is.
+/// The type of a tensor's elements.
 typedef enum MLBridgeElementType MLBRIDGE_C_ENUM {
   MLBridgeElementInt8 = 0,
   MLBridgeElementInt16 = 1,
@@ -120,8 +121,8 @@ typedef enum MLBridgeElementType MLBRIDGE_C_ENUM {
   MLBridgeElementString = 11
 } MLBridgeElementType;
 
-/// What the answer to a request is to be, for models that cannot tell by
-/// themselves how many bytes of which type are wanted.
+/// The expected form of the advice, for models that cannot otherwise know the
+/// type and number of bytes to send.
 typedef enum MLBridgeForm MLBRIDGE_C_ENUM {
   MLBridgeFormAny = 0,
   MLBridgeFormScalar = 1,
@@ -136,16 +137,16 @@ typedef struct MLBridgeTensor {
   uint32_t Rank;
   /// Rank numbers, outermost first.
   const int64_t *Extents;
-  /// NumElements elements. Of strings: their bytes, one after another, with no
-  /// NUL between them.
+  /// NumElements elements. For strings: their bytes, back to back without NULs.
   const void *Data;
   size_t NumBytes;
   size_t NumElements;
-  /// For a list of strings: the bytes of each of its NumElements. Else null.
+  /// For a list of strings: the number of bytes of each element. Otherwise
+  /// null.
   const uint64_t *Lengths;
 } MLBridgeTensor;
 
-/// A time-out that never comes.
+/// An infinite time-out.
 #define MLBRIDGE_FOREVER INT64_MAX
 
 //===----------------------------------------------------------------------===//
@@ -155,123 +156,127 @@ typedef struct MLBridgeTensor {
 /// The library's version, "0.1.0".
 MLBRIDGE_C_API const char *mlbridgeGetVersion(void);
 
-/// "Timeout", "PeerClosed", ...; "unknown error" for a number that is none.
+/// "Timeout", "PeerClosed", ...; "unknown error" for any other number.
 MLBRIDGE_C_API const char *mlbridgeGetStatusName(MLBridgeStatus Status);
 
-/// One sentence about the last call on this thread that did not succeed, or ""
-/// where all did; a success leaves it as it is. It names the peer, file or
-/// feature, what was expected and what was found; for Deferred, why. The
-/// library's; valid until this thread calls it again.
+/// The message of this thread's last call that did not succeed, or "" if every
+/// call has succeeded; successful calls do not change it. It names the peer,
+/// file or feature, what was expected and what was found; for Deferred, the
+/// reason. The library owns the text, which is valid until this thread's next
+/// call of this function.
 MLBRIDGE_C_API const char *mlbridgeGetLastErrorMessage(void);
 
-/// Makes \p Message (null: none) this thread's last error message, and returns
-/// \p Status: for callbacks, `return mlbridgeFail(MLBridgeStatusModel, "...")`.
+/// Sets this thread's last error message to \p Message (null: no message) and
+/// returns \p Status. For callbacks: `return mlbridgeFail(MLBridgeStatusModel,
+/// "...")`.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeFail(MLBridgeStatus Status,
                                            const char *Message);
 
 //===----------------------------------------------------------------------===//
-// Features: named tensors to be written
+// Features: named tensors to write
 //===----------------------------------------------------------------------===//
-// A name that is there already gets the new value. A failure, if nobody looks
-// at the status, is also that of the request that these features are for.
+// Setting an existing name replaces its value. If the caller ignores a failed
+// status, the request with these features fails with the same error.
 
-/// Sets \p Name to a scalar of \p Type, any but String, that is copied. In C
-/// use the typed ones below: mlbridgeSetInt32(Features, "size", 12).
+/// Sets \p Name to a scalar of \p Type, except String. The value is copied. In
+/// C prefer the typed functions below: mlbridgeSetInt32(Features, "size", 12).
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetScalar(MLBridgeFeatureSetRef Features,
                                                 const char *Name,
                                                 MLBridgeElementType Type,
                                                 const void *Value);
 
-/// Sets \p Name to a tensor of \p Type, any but String, with \p Rank (at most
-/// 8) \p Extents. \p Data is copied.
+/// Sets \p Name to a tensor of \p Type, except String, with \p Rank (at most 8)
+/// \p Extents. \p Data is copied.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetTensor(
     MLBridgeFeatureSetRef Features, const char *Name, MLBridgeElementType Type,
     const void *Data, const int64_t *Extents, size_t Rank);
 
-/// The same without the copy: \p Data must stay as it is until the request has
-/// been answered; an observation's, until its environment is called again; an
-/// answer's, until its runner is.
+/// The same without a copy. \p Data must stay unchanged: for a request, until
+/// its reply; for an observation, until the next call of its environment; for
+/// advice, until the next call of its runner.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeBorrowTensor(
     MLBridgeFeatureSetRef Features, const char *Name, MLBridgeElementType Type,
     const void *Data, const int64_t *Extents, size_t Rank);
 
-/// Sets \p Name to a string, UTF-8, that is copied.
+/// Sets \p Name to a copy of a UTF-8 string.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetString(MLBridgeFeatureSetRef Features,
                                                 const char *Name,
                                                 const char *Text);
 
-/// The same for one that is not ended by a NUL, or has one in it.
+/// The same for a string without a terminating NUL or with embedded NULs.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetStringWithLength(MLBridgeFeatureSetRef Features, const char *Name,
                             const char *Text, size_t Length);
 
 /// Sets \p Name to a list of \p Count strings, which are copied. \p Lengths has
-/// their lengths; null where each is ended by a NUL.
+/// their lengths; null if each ends with a NUL.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetStringVector(
     MLBridgeFeatureSetRef Features, const char *Name, const char *const *Texts,
     const size_t *Lengths, size_t Count);
 
-/// Sets \p Name to what \p From has under \p FromName (null: its only tensor,
-/// or the one called "out"), whatever it is. Copied.
+/// Sets \p Name to a copy of the tensor \p FromName of \p From (null: its only
+/// tensor, or the one named "out"), of any type.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCopyTensor(MLBridgeFeatureSetRef Features,
                                                  const char *Name,
                                                  MLBridgeAdviceRef From,
                                                  const char *FromName);
 
-/// Forgets all of \p Features. Evaluating does so by itself.
+/// Removes all features. Evaluating does this automatically.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeClearFeatures(MLBridgeFeatureSetRef Features);
 
 //===----------------------------------------------------------------------===//
-// Advice: named tensors to be read
+// Advice: named tensors to read
 //===----------------------------------------------------------------------===//
-// A null Name is the only tensor, or the one called "out". Conversions keep the
-// value: an int64 5 is a fine int32, 300 is no int8, 1.0 is a fine int, 0.5 is
-// not. The one rounding that is made is from double to float. Anything else is
-// a SchemaMismatch.
+// A null Name selects the only tensor, or the one named "out". Conversions
+// preserve the value: an int64 5 converts to int32, 300 does not fit int8, 1.0
+// converts to int, 0.5 does not. Only double to float may round. Everything
+// else is a SchemaMismatch.
 //
-// Pointers that come out are valid as long as the advice: that of a runner
-// until the runner is asked again, that of a callback until it returns.
+// Returned pointers are valid as long as the advice: a runner's advice until
+// the runner's next request, a callback's until the callback returns.
 
-/// How many tensors there are; 0 for null.
+/// The number of tensors; 0 for null.
 MLBRIDGE_C_API size_t mlbridgeGetNumTensors(MLBridgeAdviceRef Advice);
 
-/// Describes the tensor at \p Index in \p Tensor.
+/// Writes a description of the tensor at \p Index to \p Tensor.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetTensorAt(MLBridgeAdviceRef Advice,
                                                   size_t Index,
                                                   MLBridgeTensor *Tensor);
 
-/// Describes the tensor called \p Name in \p Tensor. Its Data is where it is,
-/// and aligned to its type, unless a peer with another library has sent it.
+/// Writes a description of the tensor \p Name to \p Tensor. Its Data is not
+/// copied. It is aligned to its type unless a peer with another library sent
+/// it.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetTensor(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 MLBridgeTensor *Tensor);
 
-/// Writes the one element of \p Name, as a \p Type, any but String, to \p
-/// Value.
+/// Writes the only element of \p Name to \p Value, converted to \p Type, except
+/// String.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetScalar(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 MLBridgeElementType Type,
                                                 void *Value);
 
-/// Points \p Values at the \p Count elements of \p Name, as \p Type, any but
-/// String: in place where they are of that type, otherwise in a copy of the
-/// advice's.
+/// Points \p Values at the \p Count elements of \p Name, converted to \p Type,
+/// except String. Elements of that type are not copied; others are converted to
+/// a copy that the advice owns.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetVector(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 MLBridgeElementType Type,
                                                 const void **Values,
                                                 size_t *Count);
 
-/// Points \p Text at the string \p Name, ended by a NUL. \p Length, which may
-/// be null, is its length without that one.
+/// Points \p Text at the string \p Name, which ends with a NUL. \p Length,
+/// which may be null, receives the length without that NUL.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetString(MLBridgeAdviceRef Advice,
                                                 const char *Name,
                                                 const char **Text,
                                                 size_t *Length);
 
-/// Points \p Texts at the \p Count strings of \p Name, each ended by a NUL. A
-/// string counts as a list of one. MLBridgeTensor has their lengths.
+/// Points \p Texts at the \p Count strings of \p Name, each of which ends with
+/// a NUL. A single string counts as a list of one. MLBridgeTensor has the
+/// lengths.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetStringVector(MLBridgeAdviceRef Advice,
                                                       const char *Name,
                                                       const char *const **Texts,
@@ -281,82 +286,80 @@ MLBRIDGE_C_API MLBridgeStatus mlbridgeGetStringVector(MLBridgeAdviceRef Advice,
 // Model runners
 //===----------------------------------------------------------------------===//
 
-/// Makes the runner that \p Spec names, such as `pipe:/tmp/advisor` or
-/// `record:x.log|onnx:policy.onnx`: docs/model-specs.md. Nothing is connected
-/// to or loaded before the first request. A model in this process is loaded
-/// for this runner alone: runners that are to share one are made by one
-/// factory. Unsupported: a scheme of a component that this installation does
-/// not have.
+/// Makes the runner for \p Spec, such as `pipe:/tmp/advisor` or
+/// `record:x.log|onnx:policy.onnx` (docs/model-specs.md). The first request
+/// connects or loads the model. Each runner made here loads its own copy of a
+/// model in this process; runners of one factory share it. Unsupported if this
+/// installation lacks the component of a scheme.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeCreateModelRunner(const char *Spec, MLBridgeModelRunnerRef *Runner);
 
-/// The same from parts: `SCHEME:PATH?OPTIONS`, where \p Path has no character
-/// percent-encoded, and \p Options, which may be null, is such as
-/// "serdes=json&timeout=5s". What a path means is the scheme's affair: for
-/// models in this process "a=x.onnx" is the file x.onnx with the label a, and
-/// "./a=x.onnx", with a slash before the first "=", is a file.
+/// The same for `SCHEME:PATH?OPTIONS` in parts. \p Path is not percent-encoded.
+/// \p Options may be null; example: "serdes=json&timeout=5s". The scheme
+/// defines the meaning of a path: for models in this process, "a=x.onnx" is the
+/// file x.onnx with the label a, but "./a=x.onnx", with a slash before the
+/// first "=", is a file.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCreateModelRunnerAt(
     const char *Scheme, const char *Path, const char *Options,
     MLBridgeModelRunnerRef *Runner);
 
-/// What mlbridgeCreateModelRunner() would find wrong with the text of \p Spec:
-/// for when a command line is read. No runner is made, no model is opened or
-/// connected to. A scheme that is not built in has its module loaded, and with
-/// it the libraries that the module links.
+/// Checks the text of \p Spec as mlbridgeCreateModelRunner() would, for a
+/// command line. Makes no runner, opens no model and connects to nothing, but
+/// loads the module of a scheme that is not built in, with the libraries that
+/// the module links.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCheckModelSpec(const char *Spec);
 
-/// Writes what the runner keeps back of the requests so far, as `record:`
-/// does. mlbridgeDisposeModelRunner() writes it too, but can only print a
-/// failure: call this before, where nothing may be lost in silence.
+/// Writes what the runner has buffered of the requests so far, as `record:`
+/// does. mlbridgeDisposeModelRunner() writes it too but can only print a
+/// failure: call this first if no failure may go unnoticed.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeFlush(MLBridgeModelRunnerRef Runner);
 
 MLBRIDGE_C_API void mlbridgeDisposeModelRunner(MLBridgeModelRunnerRef Runner);
 
-/// The features of the next request; the same handle for as long as the runner
-/// lives. Null for null, which all functions on features refuse.
+/// The features of the next request. The same handle for the runner's lifetime.
+/// Null for null; all functions on features refuse null.
 MLBRIDGE_C_API MLBridgeFeatureSetRef
 mlbridgeGetFeatures(MLBridgeModelRunnerRef Runner);
 
-/// Asks the model about the features that have been set, and forgets them,
-/// whatever comes of it, also where it is not asked since an argument is wrong.
-/// \p Advice is all that it says, and stays the runner's.
-/// Deferred: the model leaves the decision to the compiler.
+/// Sends the features to the model, then clears them, even if the call fails or
+/// an argument is invalid. \p Advice holds the whole reply and belongs to the
+/// runner. Deferred: the model leaves the decision to the compiler.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeEvaluate(MLBridgeModelRunnerRef Runner,
                                                MLBridgeAdviceRef *Advice);
 
-/// The same, and tells the model that one scalar or one vector of \p Type is
-/// wanted. Which is what it is asked for only: reading the advice converts it.
-/// In C use the typed ones below: mlbridgeEvaluateBool(Runner, &Reply).
+/// The same, and tells the model that one scalar or vector of \p Type is
+/// expected. This is only a request: reading the advice converts it. In C
+/// prefer the typed functions below: mlbridgeEvaluateBool(Runner, &Reply).
 MLBRIDGE_C_API MLBridgeStatus mlbridgeEvaluateAs(MLBridgeModelRunnerRef Runner,
                                                  MLBridgeForm Form,
                                                  MLBridgeElementType Type,
                                                  MLBridgeAdviceRef *Advice);
 
-/// How long one evaluate may take in all, in nanoseconds, or MLBRIDGE_FOREVER;
-/// 30 s, or the `timeout` of the spec, unless it is set here.
+/// The time limit of one evaluation in nanoseconds, or MLBRIDGE_FOREVER.
+/// Default: the spec's `timeout`, or else 30 s.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetTimeout(MLBridgeModelRunnerRef Runner,
                                                  int64_t Nanoseconds);
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetTimeout(MLBridgeModelRunnerRef Runner,
                                                  int64_t *Nanoseconds);
 
-/// What the compiler has decided in the end: set one feature here before
+/// The compiler's final decision: set one feature here before
 /// mlbridgeLogOutcome(). Null for null.
 MLBRIDGE_C_API MLBridgeFeatureSetRef
 mlbridgeGetDecision(MLBridgeModelRunnerRef Runner);
 
-/// Tells the runner what was decided on the last request, if
-/// mlbridgeGetDecision() was given something (else it was what the model said),
-/// and how good it was, unless \p Reward is null. Runners that learn or record
-/// use it; the others take no notice.
+/// Tells the runner the decision on the last request and its reward, unless \p
+/// Reward is null. The decision is that of mlbridgeGetDecision() if set there,
+/// or else the model's advice. Runners that learn or record use the outcome;
+/// others ignore it.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeLogOutcome(MLBridgeModelRunnerRef Runner,
                                                  const double *Reward);
 
-/// Names what the next requests are about (a module, a function), for logs.
+/// Names the subject of the next requests (a module, a function), for logs.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSwitchContext(MLBridgeModelRunnerRef Runner, const char *Name);
 
-/// The runner and its peer, for messages: "pipe:/tmp/advisor (bitstream)".
-/// Valid until the next call for this runner.
+/// Describes the runner and its peer for messages: "pipe:/tmp/advisor
+/// (bitstream)". Valid until the next call for this runner.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeDescribeModelRunner(MLBridgeModelRunnerRef Runner, const char **Text);
 
@@ -364,148 +367,150 @@ mlbridgeDescribeModelRunner(MLBridgeModelRunnerRef Runner, const char **Text);
 // Factories: schemes of your own
 //===----------------------------------------------------------------------===//
 
-/// A runner that is written in C.
+/// A runner written in C.
 typedef struct MLBridgeRunnerCallbacks {
-  /// sizeof(MLBridgeRunnerCallbacks): a later library may know more of them.
+  /// sizeof(MLBridgeRunnerCallbacks): later versions may have more members.
   size_t Size;
-  /// Opens what \p Path names, and points \p Runner at it, which the other
-  /// functions get. \p User is what mlbridgeAddScheme() was given. Null: no
-  /// path is taken, and the others get \p User.
+  /// Opens \p Path and stores the result in \p Runner, which the other
+  /// functions receive. \p User comes from mlbridgeAddScheme(). If null, the
+  /// scheme accepts no path and the other functions receive \p User.
   MLBridgeStatus (*Create)(void *User, const char *Path, void **Runner);
-  /// Answers \p Request by what it sets in \p Reply, before \p Nanoseconds
-  /// (or MLBRIDGE_FOREVER) have passed.
+  /// Evaluates \p Request and sets the advice in \p Reply, within \p
+  /// Nanoseconds (or MLBRIDGE_FOREVER).
   MLBridgeStatus (*Evaluate)(void *Runner, MLBridgeAdviceRef Request,
                              int64_t Nanoseconds, MLBridgeFeatureSetRef Reply);
-  /// Ends what Create has opened; may be null.
+  /// Destroys what Create returned; may be null.
   void (*Dispose)(void *Runner);
 } MLBridgeRunnerCallbacks;
 
-/// Makes a factory that knows what mlbridgeCreateModelRunner() does. A model in
-/// this process is loaded once for all of its runners, in whatever threads, and
-/// anew after its file has changed. While no thread adds a scheme or sets a
-/// time-out, any number of them may make runners by it and check specs at a
-/// time.
+/// Makes a factory with the schemes of mlbridgeCreateModelRunner(). All its
+/// runners in all threads share one copy of a model in this process, which is
+/// reloaded after its file has changed. Any number of threads can make runners
+/// and check specs at the same time while no thread adds a scheme or sets a
+/// time-out.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeCreateRunnerFactory(MLBridgeRunnerFactoryRef *Factory);
 
-/// Runners that it has made live on.
+/// Destroys \p Factory. Its runners remain valid.
 MLBRIDGE_C_API void
 mlbridgeDisposeRunnerFactory(MLBridgeRunnerFactoryRef Factory);
 
-/// Adds the scheme \p Name, or replaces the one of that name. \p Help, a line
-/// for your --help, may be null. \p Callbacks is copied; \p User is yours, and
-/// outlives the factory and its runners. Where several threads make runners,
-/// Create is called by them at a time.
+/// Adds the scheme \p Name, or replaces the scheme of that name. \p Help, a
+/// line for your --help, may be null. \p Callbacks is copied. \p User must
+/// outlive the factory and its runners. If several threads make runners, they
+/// may call Create at the same time.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeAddScheme(
     MLBridgeRunnerFactoryRef Factory, const char *Name, const char *Help,
     const MLBridgeRunnerCallbacks *Callbacks, void *User);
 
-/// How many schemes it has; 0 for null. Those that modules bring, such as
-/// `grpc`, are not among them: a module is loaded when a spec names it.
+/// The number of schemes; 0 for null. Schemes from modules, such as `grpc`, are
+/// not included: a module is loaded when a spec names it.
 MLBRIDGE_C_API size_t mlbridgeGetNumSchemes(MLBridgeRunnerFactoryRef Factory);
 
-/// The name of the scheme at \p Index and a line about it; either pointer may
-/// be null. Valid until a scheme is added.
+/// Gets the name and the help line of the scheme at \p Index. Either pointer
+/// may be null. Valid until a scheme is added.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeGetSchemeAt(MLBridgeRunnerFactoryRef Factory, size_t Index,
                     const char **Name, const char **Help);
 
-/// How long runners wait for their models to appear where the spec has no
-/// `connect`, in nanoseconds, or MLBRIDGE_FOREVER; 30 s unless it is set.
+/// Sets how long runners wait for their models to appear if the spec lacks
+/// `connect`: nanoseconds, or MLBRIDGE_FOREVER. Default: 30 s.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeSetConnectTimeout(
     MLBridgeRunnerFactoryRef Factory, int64_t Nanoseconds);
 
-/// mlbridgeCreateModelRunner() by the schemes of \p Factory.
+/// mlbridgeCreateModelRunner() with the schemes of \p Factory.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCreateModelRunnerWithFactory(
     MLBridgeRunnerFactoryRef Factory, const char *Spec,
     MLBridgeModelRunnerRef *Runner);
 
-/// mlbridgeCheckModelSpec() by the schemes of \p Factory.
+/// mlbridgeCheckModelSpec() with the schemes of \p Factory.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeCheckModelSpecWithFactory(
     MLBridgeRunnerFactoryRef Factory, const char *Spec);
 
 //===----------------------------------------------------------------------===//
-// Environments: the compiler as reinforcement learning sees it
+// Environments: a compiler as a reinforcement learning environment
 //===----------------------------------------------------------------------===//
 
-/// What an environment does. Each function gets the \p User of
-/// mlbridgeCreateEnvironment(). A status other than Success ends the episode;
-/// the message of mlbridgeFail(), or of the call that has failed, goes to
-/// whoever drives it.
+/// The functions of an environment. Each receives the \p User of
+/// mlbridgeCreateEnvironment(). Any status except Success ends the episode; the
+/// trainer receives the message of mlbridgeFail() or of the failed call.
 typedef struct MLBridgeEnvironmentCallbacks {
   /// sizeof(MLBridgeEnvironmentCallbacks).
   size_t Size;
-  /// Starts an episode, and sets its first observation.
+  /// Starts an episode and sets its first observation.
   MLBridgeStatus (*Reset)(void *User, MLBridgeEnvironmentRef Environment,
                           MLBridgeFeatureSetRef Observation);
-  /// Does \p Action, and sets what is seen then. Call mlbridgeSetDone() at the
-  /// end of the episode.
+  /// Applies \p Action and sets the next observation. Call mlbridgeSetDone() at
+  /// the end of the episode.
   MLBridgeStatus (*Step)(void *User, MLBridgeEnvironmentRef Environment,
                          MLBridgeAdviceRef Action,
                          MLBridgeFeatureSetRef Observation);
-  /// The reward of the last step; null: always 0.
+  /// Returns the reward of the last step. If null, rewards are 0.
   double (*Reward)(void *User);
 } MLBridgeEnvironmentCallbacks;
 
-/// \p Callbacks is copied; \p User is yours, and outlives the environment.
+/// Makes an environment. \p Callbacks is copied; \p User must outlive the
+/// environment.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeCreateEnvironment(const MLBridgeEnvironmentCallbacks *Callbacks,
                           void *User, MLBridgeEnvironmentRef *Environment);
 
-/// Not while it is being driven.
+/// Destroys an environment that is not in use.
 MLBRIDGE_C_API void
 mlbridgeDisposeEnvironment(MLBridgeEnvironmentRef Environment);
 
-/// Says that the episode has come to its own end.
+/// Marks the episode as terminated: it reached its own end.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetDone(MLBridgeEnvironmentRef Environment);
-/// Says that a limit that is no part of the task, such as of steps, has cut it
-/// short.
+/// Marks the episode as truncated by a limit outside the task, such as a number
+/// of steps.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetTruncated(MLBridgeEnvironmentRef Environment);
-/// Whether the episode is over, for either reason; false for null.
+/// True if the episode is over, for either reason; false for null.
 MLBRIDGE_C_API bool mlbridgeCheckDone(MLBridgeEnvironmentRef Environment);
 
-/// The label of the agent that the observation is for; "" where there is one
-/// only. Valid until it is set again.
+/// The label of the agent that the observation is for; "" if there is only one
+/// agent. Valid until it is set again.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetNextAgent(MLBridgeEnvironmentRef Environment, const char *Label);
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeGetNextAgent(MLBridgeEnvironmentRef Environment, const char **Label);
 
-/// What else is worth knowing about the observation, as a JSON object: for
-/// logs, not for learning.
+/// Sets more about the observation, as a JSON object: for logs, not for
+/// learning.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeSetInfo(MLBridgeEnvironmentRef Environment, const char *JSON);
 
-/// What this episode should take its random numbers from. \p HasSeed is false
-/// where nobody cares; \p Seed is then left as it was.
+/// Gets the seed for this episode's random numbers. If the caller gave none, \p
+/// HasSeed is false and \p Seed does not change.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeGetSeed(
     MLBridgeEnvironmentRef Environment, bool *HasSeed, int64_t *Seed);
-/// What else was asked of this episode, as a JSON object, or "". Valid until
-/// the episode is over.
+/// Gets the caller's further options for this episode: a JSON object, or "".
+/// Valid until the episode is over.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeGetOptions(MLBridgeEnvironmentRef Environment, const char **JSON);
 
-/// The runner that acts for the agent \p Label. Null: for all agents, and is
-/// told by the feature `_agent`, where the environment says, whose turn it is.
+/// The runner that acts for the agent \p Label. A null Label stands for all
+/// agents; if the environment names the next agent, the runner gets its label
+/// as the feature `_agent`.
 typedef struct MLBridgeAgent {
   const char *Label;
   MLBridgeModelRunnerRef Runner;
 } MLBridgeAgent;
 
-/// Plays one episode in this process: reset, then each agent in its turn until
-/// the environment is done, at most \p MaxSteps steps (more are a Timeout).
-/// \p Return, which may be null, is the sum of the rewards.
+/// Runs one episode in this process: reset, then one step by the agent whose
+/// turn it is, until the environment is done. More than \p MaxSteps steps are a
+/// Timeout. \p Return, which may be null, receives the sum of the rewards.
 MLBRIDGE_C_API MLBridgeStatus mlbridgeRunEpisode(
     MLBridgeEnvironmentRef Environment, const MLBridgeAgent *Agents,
     size_t NumAgents, size_t MaxSteps, double *Return);
 
-/// The training direction, in which the model asks: meets the trainer that \p
-/// Spec names (`pipe:NAME`, `shm:NAME`, `grpc://HOST:PORT`; docs/training.md)
-/// and does what it says, until it closes, ends or dies, which is Success. The
-/// trainer says so in MLBRIDGE_SPEC; where \p Spec is null, the InvalidArgument
-/// says how such a program is started.
+/// The training direction, in which the model sends requests. Connects to the
+/// trainer that \p Spec names (`pipe:NAME`, `shm:NAME`, `grpc://HOST:PORT`;
+/// docs/training.md) and executes its commands. Returns Success when the
+/// trainer closes, disconnects or dies. The trainer sets the spec in
+/// MLBRIDGE_SPEC. If \p Spec is null, the InvalidArgument says how to start
+/// such a program.
 MLBRIDGE_C_API MLBridgeStatus
 mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
 
@@ -513,8 +518,8 @@ mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
 // The functions above for each C type
 //===----------------------------------------------------------------------===//
 
-/// What is defined here for Int32 and int32_t, and in the same way for Int8,
-/// Int16, Int64, UInt8, UInt16, UInt32, UInt64, Float, Double and Bool:
+/// The functions for Int32 and int32_t. Int8, Int16, Int64, UInt8, UInt16,
+/// UInt32, UInt64, Float, Double and Bool have the same:
 /// \code
 ///   mlbridgeSetInt32(Features, Name, int32_t Value)               copies
 ///   mlbridgeSetInt32Vector(Features, Name, const int32_t *Values,
@@ -527,7 +532,7 @@ mlbridgeServeEnvironment(MLBridgeEnvironmentRef Environment, const char *Spec);
 ///   mlbridgeEvaluateInt32Vector(Runner, const int32_t **Values,
 ///                               size_t *Count)
 /// \endcode
-/// They are inline, so that the ABI has one function where C has eleven types.
+/// They are inline, so that the ABI has one function instead of eleven.
 #define MLBRIDGE_FUNCTIONS_OF(NAME, TYPE)                                      \
   static inline MLBridgeStatus mlbridgeSet##NAME(                              \
       MLBridgeFeatureSetRef Features, const char *Name, TYPE Value) {          \
@@ -599,7 +604,7 @@ MLBRIDGE_FUNCTIONS_OF(Bool, bool)
 
 #undef MLBRIDGE_FUNCTIONS_OF
 
-/// The answer as a string: see mlbridgeGetString().
+/// Evaluates to a string: see mlbridgeGetString().
 static inline MLBridgeStatus
 mlbridgeEvaluateString(MLBridgeModelRunnerRef Runner, const char **Text,
                        size_t *Length) {
@@ -612,7 +617,7 @@ mlbridgeEvaluateString(MLBridgeModelRunnerRef Runner, const char **Text,
   return mlbridgeGetString(Advice, NULL, Text, Length);
 }
 
-/// The answer as a list of strings: see mlbridgeGetStringVector().
+/// Evaluates to a list of strings: see mlbridgeGetStringVector().
 static inline MLBridgeStatus
 mlbridgeEvaluateStringVector(MLBridgeModelRunnerRef Runner,
                              const char *const **Texts, size_t *Count) {

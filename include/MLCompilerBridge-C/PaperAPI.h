@@ -7,22 +7,23 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The names that "The Next 700 ML-Enabled Compiler Optimizations" (CC 2024)
-/// and its implementation have for C, over MLCompilerBridge.h:
+/// The C names of "The Next 700 ML-Enabled Compiler Optimizations" (CC 2024)
+/// and its implementation, on top of MLCompilerBridge.h:
 /// \code
-///   MLBridgeModelRunnerRef Runner = createPipeModelRunner("/tmp/advisor",
-///   NULL); int Factor; populateFloatFeatures(Runner, "embedding", Embedding,
-///   300); if (Runner && evaluateIntFeatures(Runner, &Factor) ==
-///   MLBridgeStatusSuccess)
+///   MLBridgeModelRunnerRef Runner =
+///       createPipeModelRunner("/tmp/advisor", NULL);
+///   int Factor;
+///   populateFloatFeatures(Runner, "embedding", Embedding, 300);
+///   if (Runner &&
+///       evaluateIntFeatures(Runner, &Factor) == MLBridgeStatusSuccess)
 ///     unroll(Loop, Factor);
 ///   destroyPipeModelRunner(Runner);
 /// \endcode
 ///
-/// They are in a header of their own, and inline, since names such as these,
-/// without a prefix, may be a compiler's own: they are in no program that does
-/// not ask for them, and the library exports none. What differs from the
-/// original: the answer comes through a pointer, so that there is a status
-/// where there is no answer, and no process ends because of a model.
+/// These names have no prefix, and a compiler may use the same ones. So they
+/// are inline in a separate header, and the library exports none of them.
+/// Unlike the original, functions return a status and write advice through a
+/// pointer, and a model's failure does not end the process.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,11 +39,12 @@ extern "C" {
 #endif
 
 //===----------------------------------------------------------------------===//
-// Making runners, and ending them
+// Creating and destroying runners
 //===----------------------------------------------------------------------===//
-// Null where one cannot be made; mlbridgeGetLastErrorMessage() says why.
+// Null on failure; mlbridgeGetLastErrorMessage() says why.
 
-/// What the next three have in common: \p Before and \p Name make the path.
+/// Shared by the next three functions. The path is \p Before followed by \p
+/// Name.
 static inline MLBridgeModelRunnerRef mlbridgePaperCreate(const char *Scheme,
                                                          const char *Before,
                                                          const char *Name,
@@ -63,13 +65,13 @@ static inline MLBridgeModelRunnerRef mlbridgePaperCreate(const char *Scheme,
 }
 
 /// A model in another process, through pipes at \p Name. \p SerDes is
-/// "bitstream", "json" or null, which is bitstream.
+/// "bitstream", "json" or null; default: bitstream.
 static inline MLBridgeModelRunnerRef createPipeModelRunner(const char *Name,
                                                            const char *SerDes) {
   return mlbridgePaperCreate("pipe", "", Name, SerDes);
 }
 
-/// The same through memory that both processes have.
+/// The same through shared memory.
 static inline MLBridgeModelRunnerRef
 createSharedMemoryModelRunner(const char *Name, const char *SerDes) {
   return mlbridgePaperCreate("shm", "", Name, SerDes);
@@ -89,14 +91,14 @@ static inline MLBridgeModelRunnerRef createONNXModelRunner(const char *Model) {
   return Runner;
 }
 
-/// A model in this process, as TensorFlow saved it at \p Path.
+/// A TensorFlow SavedModel at \p Path, in this process.
 static inline MLBridgeModelRunnerRef createTFModelRunner(const char *Path) {
   MLBridgeModelRunnerRef Runner = NULL;
   mlbridgeCreateModelRunnerAt("tf", Path, NULL, &Runner);
   return Runner;
 }
 
-// All of them are mlbridgeDisposeModelRunner().
+// All of them call mlbridgeDisposeModelRunner().
 
 static inline void destroyPipeModelRunner(MLBridgeModelRunnerRef Runner) {
   mlbridgeDisposeModelRunner(Runner);
@@ -116,12 +118,12 @@ static inline void destroyTFModelRunner(MLBridgeModelRunnerRef Runner) {
 }
 
 //===----------------------------------------------------------------------===//
-// Features and advice, by C's names for their types
+// Features and advice by C type
 //===----------------------------------------------------------------------===//
 
-/// For NAME, such as Int, and its TYPE: populateIntFeatures() adds the \p Count
-/// \p Values, which are copied, to the next request; evaluateIntFeatures()
-/// asks it, and writes the answer to \p Value.
+/// For NAME, such as Int, and its TYPE. populateIntFeatures() adds a copy of \p
+/// Count \p Values to the next request. evaluateIntFeatures() sends the request
+/// and writes the advice to \p Value.
 #define MLBRIDGE_PAPER_FUNCTIONS_OF(NAME, TYPE, ELEMENT)                       \
   static inline MLBridgeStatus populate##NAME##Features(                       \
       MLBridgeModelRunnerRef Runner, const char *Name, const TYPE *Values,     \
@@ -142,7 +144,7 @@ MLBRIDGE_PAPER_FUNCTIONS_OF(Bool, bool, Bool)
 
 #undef MLBRIDGE_PAPER_FUNCTIONS_OF
 
-/// A list of \p Count strings, each ended by a NUL.
+/// Adds a list of \p Count strings, each ending with a NUL.
 static inline MLBridgeStatus
 populateStringFeatures(MLBridgeModelRunnerRef Runner, const char *Name,
                        const char *const *Texts, size_t Count) {
@@ -150,7 +152,7 @@ populateStringFeatures(MLBridgeModelRunnerRef Runner, const char *Name,
                                  Count);
 }
 
-/// \p Text is valid until the runner is asked again.
+/// \p Text is valid until the runner's next request.
 static inline MLBridgeStatus
 evaluateStringFeatures(MLBridgeModelRunnerRef Runner, const char **Text) {
   return mlbridgeEvaluateString(Runner, Text, NULL);

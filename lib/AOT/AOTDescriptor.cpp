@@ -1,4 +1,4 @@
-//===- AOTDescriptor.cpp - What a generated model says of itself ----------===//
+//===- AOTDescriptor.cpp - Reads the descriptor of a compiled model -------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,14 +19,14 @@ static_assert(int(ElementType::Int8) == MLBRIDGE_AOT_INT8 &&
               int(ElementType::Bool) == MLBRIDGE_AOT_BOOL);
 static_assert(TensorSpec::AnyExtent == MLBRIDGE_AOT_COMPUTED);
 
-/// More than any model has; what a damaged count says would be read from
-/// memory that is not there.
+/// More than any model has. A damaged count could otherwise make readers leave
+/// mapped memory.
 static constexpr std::uint32_t MostTensors = 65'536;
 static constexpr std::uint32_t MostVariants = 64;
 
 namespace {
 
-/// Reads one descriptor; stops at the first thing that is wrong with it.
+/// Reads one descriptor; stops at the first error.
 class DescriptorReader {
 public:
   explicit DescriptorReader(const MLBridgeAOTModel &Descriptor)
@@ -68,7 +68,7 @@ static Error checkCount(const char *What, std::uint32_t Count,
                                     ", found " + std::to_string(Count)};
 }
 
-/// \p Count of \p What lie at \p Array.
+/// Checks that \p Array has \p Count elements, which are \p What.
 static Error checkArray(const char *What, const void *Array,
                         std::uint32_t Count, std::uint32_t Least,
                         std::uint32_t Most) {
@@ -84,13 +84,12 @@ static Error checkArray(const char *What, const void *Array,
 Error DescriptorReader::checkHead() const {
   if (Descriptor.magic != MLBRIDGE_AOT_MAGIC)
     return {ErrorCode::Malformed,
-            "its descriptor is none that `mlbridge compile` made"};
+            "its descriptor was not written by `mlbridge compile`"};
   if (Descriptor.abi != MLBRIDGE_AOT_ABI)
     return {ErrorCode::Unsupported,
             "expected ABI version " + std::to_string(MLBRIDGE_AOT_ABI) +
                 ", found " + std::to_string(Descriptor.abi) +
-                ": compile the model again with the `mlbridge` of this "
-                "version"};
+                ": compile the model again with this version of `mlbridge`"};
   return Error::success();
 }
 
@@ -147,8 +146,8 @@ Error DescriptorReader::readProperties() {
 // Tensors
 //===----------------------------------------------------------------------===//
 
-/// Reads \p Count tensors, whose extents that are below 0 are at most
-/// \p MostFree.
+/// Reads \p Count tensors; their free extents refer to at most \p MostFree
+/// values.
 Error DescriptorReader::readTensors(const char *What,
                                     const MLBridgeAOTTensor *Tensors,
                                     std::uint32_t Count, std::int64_t MostFree,
@@ -222,7 +221,7 @@ Error DescriptorReader::chooseVariant(std::string_view CPU) {
     const MLBridgeAOTVariant &Variant = Descriptor.variants[I];
     if (!Variant.supported())
       continue;
-    // The widest is the first.
+    // The first is the widest.
     if (CPU.empty() || Variant.cpu == CPU) {
       Result.Variant = &Variant;
       return Error::success();

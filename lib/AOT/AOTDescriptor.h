@@ -1,4 +1,5 @@
-//===- AOTDescriptor.h - What a generated model says of itself --*- C++ -*-===//
+//===- AOTDescriptor.h - Reads the descriptor of a compiled model -*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +8,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// readDescriptor(): from the C structures of a generated model to a model's
-/// inputs, outputs and code. A library need not have been made by `mlbridge
-/// compile`, so each pointer and each count is looked at before it is used.
+/// readDescriptor(): reads the inputs, outputs and code of a compiled model
+/// from its C structures. The library may not come from `mlbridge compile`, so
+/// each pointer and count is checked before use.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,9 +28,9 @@ struct DescribedModel {
   const MLBridgeAOTVariant *Variant = nullptr;
 };
 
-/// What \p Descriptor says, with the variant for \p CPU, or if that is empty
-/// the widest that this CPU can run. Malformed or Unsupported, without the
-/// model's name, where it cannot be used.
+/// Reads \p Descriptor and selects the variant for \p CPU or, if that is empty,
+/// the widest that this CPU can run. Errors, which lack the model's name:
+/// Malformed or Unsupported.
 Expected<DescribedModel> readDescriptor(const MLBridgeAOTModel &Descriptor,
                                         std::string_view CPU);
 

@@ -1,4 +1,4 @@
-//===- AOTModel.cpp - Models as machine code ------------------------------===//
+//===- AOTModel.cpp - Models compiled to machine code ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Model and ModelCursor over the descriptor of a generated model.
+/// Model and ModelCursor for the descriptor of a compiled model.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ using namespace MLBridge::aot;
 
 namespace {
 
-/// A descriptor, and the library that it is in, if any.
+/// A descriptor, and the library that contains it, if any.
 class AOTModel final : public Model {
 public:
   AOTModel(std::string Name, std::vector<TensorSpec> Inputs,
@@ -52,10 +52,10 @@ private:
   std::optional<SharedLibrary> Library;
 };
 
-/// Memory that only grows. What was in it is lost when it does.
+/// Memory that only grows; growing discards the contents.
 class AlignedBuffer {
 public:
-  /// Whether there is memory for \p Size bytes.
+  /// False if there is no memory for \p Size bytes.
   bool reserve(std::size_t Size) {
     if (Size <= Capacity)
       return true;
@@ -85,7 +85,7 @@ class AOTCursor final : public ModelCursor {
 public:
   explicit AOTCursor(std::shared_ptr<const AOTModel> M);
 
-  /// Makes room for the extents that are in FreeExtents.
+  /// Allocates memory for the extents in FreeExtents.
   Error measure();
   Expected<Span<const TensorView>> run(Span<const TensorView> Inputs) override;
 
@@ -93,7 +93,7 @@ private:
   bool takeExtents(const TensorSpec &Spec, const TensorView &Input);
   Error outOfMemory(std::uint64_t Bytes) const;
   Error badIndex(Span<const TensorView> NewInputs) const;
-  /// What FreeExtents are, and what they might be.
+  /// The error for FreeExtents that the model does not accept.
   Error outOfRange() const;
 
   std::shared_ptr<const AOTModel> M;
@@ -104,7 +104,7 @@ private:
   std::vector<TensorView> Views;
   AlignedBuffer Workspace;
   AlignedBuffer Results;
-  /// Whether there is room for FreeExtents.
+  /// True if memory is allocated for FreeExtents.
   bool Measured = false;
 };
 
@@ -138,9 +138,8 @@ AOTCursor::AOTCursor(std::shared_ptr<const AOTModel> Model)
 }
 
 Error AOTCursor::outOfMemory(std::uint64_t Bytes) const {
-  return {ErrorCode::System, M->name() + ": there is no memory for the " +
-                                 std::to_string(Bytes) +
-                                 " bytes that it needs"};
+  return {ErrorCode::System, M->name() + ": out of memory for " +
+                                 std::to_string(Bytes) + " bytes"};
 }
 
 Error AOTCursor::outOfRange() const {
@@ -162,8 +161,8 @@ Error AOTCursor::outOfRange() const {
   const std::string *Limits = M->metadata("mlbridge.extents");
   return {ErrorCode::SchemaMismatch,
           M->name() +
-              ": expected free extents of at least 1 that make tensors of "
-              "less than 2^47 bytes" +
+              ": expected free extents of at least 1, and tensors of less "
+              "than 2^47 bytes" +
               (Limits ? " (" + printable(*Limits) + ")" : "") + ", found " +
               Found};
 }
@@ -177,7 +176,7 @@ Error AOTCursor::measure() {
   if (!Workspace.reserve(WorkspaceBytes))
     return outOfMemory(WorkspaceBytes);
 
-  // As the header promises; a computed extent may be anything.
+  // The header guarantees this, except for computed extents.
   constexpr std::size_t MostBytes = std::size_t(1) << 47;
   std::uint64_t ResultBytes = 0;
   const std::int64_t *Extent = OutputExtents.data();
@@ -209,8 +208,8 @@ Error AOTCursor::measure() {
   return Error::success();
 }
 
-/// The smallest and the largest element, in words, of a tensor of integers that
-/// has any; nothing of another.
+/// The range of a non-empty tensor of integers, such as "'x' has 1 to 5"; empty
+/// for other tensors.
 static std::string rangeOf(const TensorView &Input, const TensorSpec &Spec) {
   std::string Range;
   (void)detail::withNumber(Spec.Type, [&](auto Zero) {
@@ -228,8 +227,8 @@ static std::string rangeOf(const TensorView &Input, const TensorSpec &Spec) {
   return Range;
 }
 
-/// The model does not say which feature it was, so all that it may have been
-/// are named.
+/// Lists all features that may be the index, since the model does not report
+/// which feature was out of range.
 Error AOTCursor::badIndex(Span<const TensorView> NewInputs) const {
   std::string Found;
   for (std::size_t I = 0; I < NewInputs.size(); ++I)
@@ -238,12 +237,12 @@ Error AOTCursor::badIndex(Span<const TensorView> NewInputs) const {
       Found += (Found.empty() ? ": " : ", ") + Range;
   return {ErrorCode::Model,
           M->name() +
-              ": a feature that chooses a row of one of the model's "
-              "tables has a number that is beyond the table's end" +
+              ": a feature selects a row of one of the model's tables that is "
+              "beyond the table's end" +
               Found};
 }
 
-/// Whether one of the extents has changed.
+/// Copies the free extents of an input. Returns true if one has changed.
 bool AOTCursor::takeExtents(const TensorSpec &Spec, const TensorView &Input) {
   bool Changed = false;
   for (std::size_t D = 0; D < Spec.Dims.rank(); ++D) {
@@ -275,7 +274,7 @@ AOTCursor::run(Span<const TensorView> NewInputs) {
 }
 
 //===----------------------------------------------------------------------===//
-// From a descriptor to a model
+// Opening a model
 //===----------------------------------------------------------------------===//
 
 static Expected<std::shared_ptr<const Model>>
@@ -309,7 +308,7 @@ MLBridge::loadAOTModel(const std::string &File, std::string_view CPU) {
       Library->find(MLBRIDGE_AOT_SYMBOL));
   if (!Symbol || !*Symbol)
     return Error(ErrorCode::Malformed,
-                 Name + ": expected a library that `mlbridge compile` made, "
-                        "found one without the symbol " MLBRIDGE_AOT_SYMBOL);
+                 Name + ": expected a library made by `mlbridge compile`, "
+                        "found no symbol " MLBRIDGE_AOT_SYMBOL);
   return makeModel(**Symbol, std::move(Name), CPU, std::move(*Library));
 }

@@ -1,5 +1,4 @@
-//===- Advice.cpp - Named tensors that C reads
-//------------------------------===//
+//===- Advice.cpp - Tensors that C reads ----------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,7 +15,7 @@
 using namespace MLBridge;
 using namespace MLBridge::C;
 
-/// Hands the tensor \p Name to \p Do.
+/// Calls \p Do with the tensor \p Name.
 template <typename Function>
 static MLBridgeStatus readBy(MLBridgeAdviceRef Advice, const char *Name,
                              Function &&Do) {
@@ -56,8 +55,9 @@ MLBridgeStatus mlbridgeGetTensorAt(MLBridgeAdviceRef Advice, size_t Index,
       return isNull("Tensor");
     if (Index >= Advice->Tensors.size())
       return {ErrorCode::InvalidArgument,
-              "there are " + std::to_string(Advice->Tensors.size()) +
-                  " tensors, and none at index " + std::to_string(Index)};
+              "expected an index below " +
+                  std::to_string(Advice->Tensors.size()) + ", found " +
+                  std::to_string(Index)};
     describe(Advice->Tensors.tensors()[Index], Advice->Copies, *Tensor);
     return Error::success();
   });
@@ -83,7 +83,7 @@ MLBridgeStatus mlbridgeGetScalar(MLBridgeAdviceRef Advice, const char *Name,
       return isNull("Value");
     if (Found.Type == ElementType::String || Found.numElements() != 1)
       return detail::adviceMismatch(Found, elementTypeName(*Wanted));
-    // A conversion that fails may have written something.
+    // A failed conversion may have written something.
     alignas(8) std::byte Converted[8];
     if (Error E = detail::convertElements(Found, *Wanted, Converted))
       return E;
@@ -93,8 +93,8 @@ MLBridgeStatus mlbridgeGetScalar(MLBridgeAdviceRef Advice, const char *Name,
   });
 }
 
-/// The elements of \p Found where they lie, if they can be read there as \p
-/// Type. A bool has to be looked at first.
+/// The elements of \p Found in place, if they can be read there as \p Type.
+/// Bools must be checked first.
 static const void *inPlace(const TensorView &Found, ElementType Type) {
   const bool IsAligned =
       reinterpret_cast<std::uintptr_t>(Found.Data) % elementSize(Type) == 0;

@@ -1,5 +1,4 @@
-//===- AdviceCopies.cpp - Advice in the forms of C
-//--------------------------===//
+//===- AdviceCopies.cpp - Advice converted for C --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -27,7 +26,7 @@ void *AdviceCopies::make(const TensorView &Of, Form Is, ElementType Type,
   if (Used == Made.size())
     Made.emplace_back();
   Copy &New = Made[Used];
-  // At least one, so that there is a pointer to nothing, too.
+  // At least one unit, so that the pointer is not null.
   std::size_t Units = NumBytes / sizeof(std::max_align_t) + 1;
   if (New.Memory.size() < Units)
     New.Memory.resize(Units);
@@ -64,7 +63,7 @@ const char *const *AdviceCopies::texts(const TensorView &Tensor) {
   const Span<const std::uint64_t> Lengths =
       Tensor.isStringList() ? Tensor.Lengths : Span(&Whole, 1);
   const std::size_t Count = Lengths.size();
-  // The pointers first, then what they point at.
+  // The pointers come first, followed by the text.
   auto **Texts = static_cast<const char **>(
       make(Tensor, Form::Texts, ElementType::String,
            Count * sizeof(char *) + Tensor.NumBytes + Count));

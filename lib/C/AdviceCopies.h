@@ -1,4 +1,4 @@
-//===- AdviceCopies.h - Advice in the forms of C ----------------*- C++ -*-===//
+//===- AdviceCopies.h - Advice converted for C ------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AdviceCopies: what C reads of an advice but is not there as C wants it, such
-/// as names that end with a NUL. Each is made once for an advice, and its
-/// memory is there for the next one.
+/// AdviceCopies: parts of advice in a form that C can read, such as names that
+/// end with a NUL. Each is made once for an advice, and its memory is reused
+/// for the next advice.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,17 +25,17 @@ namespace MLBridge::C {
 
 class AdviceCopies {
 public:
-  /// The name, ended by a NUL.
+  /// The name, ending with a NUL.
   const char *name(const TensorView &Tensor);
-  /// The text of a string, ended by a NUL.
+  /// The text of a string, ending with a NUL.
   const char *text(const TensorView &Tensor);
-  /// The strings of a list, each ended by a NUL. They must fit into the
+  /// The strings of a list, each ending with a NUL. They must fit into the
   /// tensor's bytes.
   const char *const *texts(const TensorView &Tensor);
   /// The elements, converted to \p Type, which is a number or Bool.
   Expected<const void *> elements(const TensorView &Tensor, ElementType Type);
 
-  /// Forgets them all, and keeps their memory.
+  /// Forgets all copies but keeps their memory.
   void clear() { Used = 0; }
 
 private:
@@ -44,13 +44,13 @@ private:
     const TensorView *Of = nullptr;
     Form Is = Form::Name;
     ElementType Type = ElementType::String;
-    /// As aligned as any number needs.
+    /// Aligned for any number.
     std::vector<std::max_align_t> Memory;
   };
 
-  /// The copy of that kind, if it has been made.
+  /// The copy in that form, or null.
   void *find(const TensorView &Of, Form Is, ElementType Type) const;
-  /// Memory for one, which counts as made.
+  /// Allocates a copy in that form and records it.
   void *make(const TensorView &Of, Form Is, ElementType Type,
              std::size_t NumBytes);
   const char *terminated(const TensorView &Of, Form Is, std::string_view Text);

@@ -1,5 +1,4 @@
-//===- Call.cpp - Statuses and messages
-//-------------------------------------===//
+//===- Call.cpp - Statuses and messages -----------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -40,7 +39,7 @@ const char *C::lastMessage() noexcept {
 void C::setLastMessage(const char *Message) noexcept {
   LastMessage &Last = ofThisThread();
   try {
-    // What is copied may be the text itself.
+    // Message may point into Text.
     Last.Text = std::string(Message ? Message : "");
     Last.NoMemory = false;
   } catch (...) {
@@ -78,7 +77,7 @@ Error C::checkSize(std::size_t Found, std::size_t Known) {
     return Error::success();
   return {Found < Known ? ErrorCode::InvalidArgument : ErrorCode::Unsupported,
           "expected Callbacks->Size to be " + std::to_string(Known) +
-              ", as sizeof says in this library's header, found " +
+              " (sizeof in this library's header), found " +
               std::to_string(Found)};
 }
 
@@ -89,7 +88,7 @@ Error C::checkSize(std::size_t Found, std::size_t Known) {
 const char *mlbridgeGetVersion(void) { return MLBRIDGE_VERSION; }
 
 const char *mlbridgeGetStatusName(MLBridgeStatus Status) {
-  // They are string literals.
+  // The names are string literals, so they end with a NUL.
   return errorCodeName(static_cast<ErrorCode>(Status)).data();
 }
 

@@ -1,4 +1,4 @@
-//===- Call.h - From C into the library and back ----------------*- C++ -*-===//
+//===- Call.h - Calls between C and the library -----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What every function of the C API does around its own work: an Error becomes
-/// a status and the thread's last message, and memory that has run out an
-/// Error.
+/// Shared by all functions of the C API: converts an Error to a status and the
+/// thread's last message, and exhausted memory to an Error.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,37 +24,38 @@
 
 namespace MLBridge::C {
 
-/// The sentence to the last failure on this thread, "" where there is none.
+/// The last error message of this thread, or "".
 const char *lastMessage() noexcept;
-/// Null forgets it.
+/// Sets the last error message; null clears it.
 void setLastMessage(const char *Message) noexcept;
 
-/// Which is in Text unless there was no memory for it.
+/// The message is Text, unless there was no memory for it.
 struct LastMessage {
   std::string Text;
   bool NoMemory = false;
 };
-/// Takes this thread's, so that it has none.
+/// Removes and returns this thread's message.
 LastMessage takeLastMessage() noexcept;
-/// Gives it back, unless there is a later one.
+/// Restores a message, unless a later one exists.
 void giveBack(LastMessage Earlier) noexcept;
-/// Keeps the sentence of \p E, unless it is success, and returns the code.
+/// Stores the message of \p E, unless it is success, and returns the code.
 MLBridgeStatus report(const Error &E) noexcept;
-/// The same for memory that has run out.
+/// The same for exhausted memory.
 MLBridgeStatus reportNoMemory() noexcept;
 
 /// "'Spec' is null".
 Error isNull(const char *Parameter);
 
-/// Whether a struct of callbacks that says it has \p Found bytes is the one
-/// that this library knows.
+/// Checks that a struct of callbacks with \p Found bytes is the one that this
+/// library knows, which has \p Known bytes.
 Error checkSize(std::size_t Found, std::size_t Known);
 
-/// Runs \p Do, which returns an Error, for a caller that knows of nothing but a
-/// status.
+/// Runs \p Do, which returns an Error, and converts the result to a status.
 ///
-/// The one part of the library that catches exceptions, for the one that
-/// operator new throws: a tool written in C is to be told and not ended. What
+/// Together with the Python bindings, the only part of the library that catches
+/// exceptions, because operator new throws: a tool written in C must get an
+/// error and not be ended. The code in between releases its resources and
+/// throws nothing itself.
 /// is between gives back what it holds, and throws none itself.
 template <typename Function> MLBridgeStatus call(Function &&Do) noexcept {
   try {
@@ -63,17 +63,19 @@ template <typename Function> MLBridgeStatus call(Function &&Do) noexcept {
   } catch (const std::bad_alloc &) {
     return reportNoMemory();
   } catch (...) {
-    // Such as std::length_error, for sizes that no memory could have.
+    // For example std::length_error, for sizes that no memory could have.
     return report(Error(ErrorCode::InvalidArgument, "a size is out of range"));
   }
 }
 
-/// What a callback of the user's has said, as an Error. \p Ask calls it.
-template <typename Function> Error askUser(const char *What, Function &&Ask) {
-  // What it does not set must not be taken from an older failure, which stays
-  // the last one if this is none.
+/// Calls a user's callback through \p Callback and converts its status to an
+/// Error.
+template <typename Function>
+Error callUser(const char *What, Function &&Callback) {
+  // Hide an older message, which must not count as the callback's. If the
+  // callback succeeds, that message remains the last one.
   LastMessage Earlier = takeLastMessage();
-  const MLBridgeStatus Status = std::forward<Function>(Ask)();
+  const MLBridgeStatus Status = std::forward<Function>(Callback)();
   if (Status == MLBridgeStatusSuccess) {
     giveBack(std::move(Earlier));
     return Error::success();
@@ -81,12 +83,12 @@ template <typename Function> Error askUser(const char *What, Function &&Ask) {
   if (Status < MLBridgeStatusSuccess || Status > MLBridgeStatusDeferred)
     return {ErrorCode::InvalidArgument, std::string(What) + " returned " +
                                             std::to_string(int(Status)) +
-                                            ", which is no MLBridgeStatus"};
+                                            ", which is not an MLBridgeStatus"};
   const char *Message = lastMessage();
   return {static_cast<ErrorCode>(Status),
           *Message ? std::string(Message)
-                   : std::string(What) + " failed and did not say why "
-                                         "(mlbridgeFail() does)"};
+                   : std::string(What) +
+                         " failed without a message (see mlbridgeFail())"};
 }
 
 } // namespace MLBridge::C

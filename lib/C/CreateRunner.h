@@ -1,4 +1,4 @@
-//===- CreateRunner.h - From a spec to a handle ---------------*- C++ -*-===//
+//===- CreateRunner.h - Creates runner handles from specs -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What making runners has in common, with a factory and without.
+/// Shared by functions that create runners, with and without a factory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,12 +19,11 @@
 
 namespace MLBridge::C {
 
-/// Makes the runner that \p Spec names; either pointer may be null, which is
-/// an error.
+/// Creates the runner for \p Spec. It is an error if either pointer is null.
 Error createRunner(const RunnerFactory &Factory, const char *Spec,
                    MLBridgeModelRunnerRef *Out);
 
-/// Of a time that was given as \p Nanoseconds.
+/// Converts \p Nanoseconds, which must not be negative.
 inline Error negativeTime(int64_t Nanoseconds) {
   return {ErrorCode::InvalidArgument,
           "expected a time of 0 ns or more, found " +

@@ -1,5 +1,4 @@
-//===- Elements.cpp - The element types of the C API
-//------------------------===//
+//===- Elements.cpp - Element types of the C API --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -23,10 +22,10 @@ static_assert(int(ElementType::Int8) == MLBridgeElementInt8 &&
               int(ElementType::Double) == MLBridgeElementDouble &&
               int(ElementType::Bool) == MLBridgeElementBool &&
               int(ElementType::String) == MLBridgeElementString);
-static_assert(sizeof(bool) == 1, "C's bool is a tensor's");
+static_assert(sizeof(bool) == 1, "C's bool is a tensor element");
 
 Expected<ElementType> C::elementType(MLBridgeElementType Type) {
-  // A caller in C may give any number.
+  // A caller in C may pass any number.
   const int Number = static_cast<int>(Type);
   if (Number < MLBridgeElementInt8 || Number > MLBridgeElementString)
     return Error(ErrorCode::InvalidArgument,
@@ -38,7 +37,7 @@ Expected<ElementType> C::elementType(MLBridgeElementType Type) {
 Expected<ElementType> C::numberType(MLBridgeElementType Type) {
   if (Type == MLBridgeElementString)
     return Error(ErrorCode::InvalidArgument,
-                 "strings have functions of their own, such as "
+                 "strings have separate functions, such as "
                  "mlbridgeSetString() and mlbridgeGetString()");
   return elementType(Type);
 }

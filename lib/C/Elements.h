@@ -1,4 +1,4 @@
-//===- Elements.h - The element types of the C API --------------*- C++ -*-===//
+//===- Elements.h - Element types of the C API ------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From a number that C gives for an element type to an ElementType.
+/// Converts the C API's number of an element type to an ElementType.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace MLBridge::C {
 
 /// Any element type.
 Expected<ElementType> elementType(MLBridgeElementType Type);
-/// Any but String, which has functions of its own.
+/// Any type except String, which has separate functions.
 Expected<ElementType> numberType(MLBridgeElementType Type);
 
 } // namespace MLBridge::C

@@ -1,5 +1,4 @@
-//===- Environment.cpp - Environments written in C
-//--------------------------===//
+//===- Environment.cpp - Environments written in C ------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -27,14 +26,14 @@ struct MLBridgeOpaqueEnvironment final : Environment {
   Error reset(FeatureSet &Observation) override {
     MLBridgeOpaqueFeatureSet Out{Observation, {}};
     Error E =
-        askUser("Reset", [&] { return Callbacks.Reset(User, this, &Out); });
+        callUser("Reset", [&] { return Callbacks.Reset(User, this, &Out); });
     return E ? E : Out.Misuse;
   }
 
   Error step(const Advice &TheAction, FeatureSet &Observation) override {
     MLBridgeOpaqueFeatureSet Out{Observation, {}};
     Action.reset(TheAction);
-    Error E = askUser(
+    Error E = callUser(
         "Step", [&] { return Callbacks.Step(User, this, &Action, &Out); });
     return E ? E : Out.Misuse;
   }
@@ -73,7 +72,7 @@ void mlbridgeDisposeEnvironment(MLBridgeEnvironmentRef Environment) {
 }
 
 //===----------------------------------------------------------------------===//
-// What it says of an episode
+// The state of an episode
 //===----------------------------------------------------------------------===//
 
 MLBridgeStatus mlbridgeSetDone(MLBridgeEnvironmentRef Environment) {
@@ -163,10 +162,10 @@ MLBridgeStatus mlbridgeGetOptions(MLBridgeEnvironmentRef Environment,
 }
 
 //===----------------------------------------------------------------------===//
-// Driving it
+// Driving environments
 //===----------------------------------------------------------------------===//
 
-/// By label; \p Storage owns them.
+/// The agents by label; \p Storage owns them.
 static Expected<AgentMap> agentMap(Span<const MLBridgeAgent> Agents,
                                    std::vector<RunnerAgent> &Storage) {
   AgentMap Map;
@@ -189,7 +188,7 @@ static Expected<double> play(Environment &Env, Span<const MLBridgeAgent> Agents,
                    "the runner of agent '" +
                        std::string(Given.Label ? Given.Label : "") +
                        "' is null");
-    // The views in its last answer end here.
+    // The views in the runner's last advice become invalid.
     Given.Runner->Reply.reset();
   }
   if (Agents.size() == 1 && !Agents[0].Label)

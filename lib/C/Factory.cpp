@@ -1,5 +1,4 @@
-//===- Factory.cpp - Factories, and runners written in C
-//--------------------===//
+//===- Factory.cpp - Factories, and runners written in C ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -36,11 +35,12 @@ public:
       Callbacks.Dispose(Self);
   }
 
-  /// Once it is there: nothing that fails later may leave what is opened open.
+  /// Called on the complete object, so that ~CallbackModelRunner() disposes of
+  /// the user's runner after any later failure.
   Error open(const ModelSpec &Spec) {
     if (Callbacks.Create) {
       void *User = Self;
-      Error E = askUser("Create", [&] {
+      Error E = callUser("Create", [&] {
         return Callbacks.Create(User, Spec.Path.c_str(), &Self);
       });
       if (E)
@@ -58,7 +58,7 @@ protected:
                                    Deadline Until) override {
     Request.reset(Advice(Features.tensors()));
     Reply.clear();
-    Error E = askUser("Evaluate", [&] {
+    Error E = callUser("Evaluate", [&] {
       return Callbacks.Evaluate(Self, &Request, Until.remaining().count(),
                                 &Reply);
     });
@@ -79,7 +79,7 @@ private:
   MLBridgeOpaqueFeatureSet Reply{ReplySet, {}};
 };
 
-/// The scheme of such runners.
+/// The scheme of runners with these callbacks.
 struct CallbackScheme {
   MLBridgeRunnerCallbacks Callbacks;
   void *User;
@@ -103,7 +103,7 @@ struct CallbackScheme {
 
 } // namespace
 
-/// Whether \p Name can stand in front of a spec's colon.
+/// True if \p Name can precede the colon of a spec.
 static bool isSchemeName(std::string_view Name) {
   Expected<ModelSpec> Spec = ModelSpec::parse(Name);
   return Spec && !Name.empty() && Spec->Scheme == Name;
@@ -126,7 +126,7 @@ MLBridgeStatus mlbridgeAddScheme(MLBridgeRunnerFactoryRef Factory,
       return isNull("Callbacks->Evaluate");
     if (!isSchemeName(Name))
       return {ErrorCode::InvalidArgument,
-              "'" + std::string(Name) + "' is no name for a scheme"};
+              "'" + std::string(Name) + "' is not a valid scheme name"};
     const CallbackScheme Scheme{*Callbacks, User};
     Factory->Factory.add(
         {Name, Help ? Help : "",
@@ -170,8 +170,8 @@ MLBridgeStatus mlbridgeGetSchemeAt(MLBridgeRunnerFactoryRef Factory,
         Factory->Factory.schemes();
     if (Index >= Schemes.size())
       return {ErrorCode::InvalidArgument,
-              "there are " + std::to_string(Schemes.size()) +
-                  " schemes, and none at index " + std::to_string(Index)};
+              "expected an index below " + std::to_string(Schemes.size()) +
+                  ", found " + std::to_string(Index)};
     if (Name)
       *Name = Schemes[Index].Name.c_str();
     if (Help)

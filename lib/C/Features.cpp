@@ -1,5 +1,4 @@
-//===- Features.cpp - Named tensors that C writes
-//---------------------------===//
+//===- Features.cpp - Tensors that C writes -------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -18,7 +17,7 @@
 using namespace MLBridge;
 using namespace MLBridge::C;
 
-/// Sets one feature by \p Do, which gets the set, and keeps what goes wrong.
+/// Sets one feature: calls \p Do with the set, and records its error.
 template <typename Function>
 static MLBridgeStatus setBy(MLBridgeFeatureSetRef Features, const char *Name,
                             Function &&Do) {
@@ -34,7 +33,7 @@ static MLBridgeStatus setBy(MLBridgeFeatureSetRef Features, const char *Name,
         Features->Misuse = E;
       return E;
     } catch (...) {
-      // A set that memory ran out on is in no state to be asked about.
+      // A set whose memory ran out must not be sent.
       Features->Set.clear();
       Features->Misuse = Error(ErrorCode::System, "no memory");
       throw;
@@ -42,7 +41,7 @@ static MLBridgeStatus setBy(MLBridgeFeatureSetRef Features, const char *Name,
   });
 }
 
-/// The tensor that the arguments describe, in the caller's memory.
+/// A view of the tensor that the arguments describe, in the caller's memory.
 static Expected<TensorView> viewOf(MLBridgeElementType Type, const void *Data,
                                    const int64_t *Extents, size_t Rank) {
   Expected<ElementType> Element = numberType(Type);
@@ -117,7 +116,7 @@ MLBridgeStatus mlbridgeSetStringWithLength(MLBridgeFeatureSetRef Features,
 }
 
 namespace {
-/// C's list of strings as FeatureSet::set() wants one.
+/// Adapts C's list of strings to FeatureSet::set().
 struct StringList {
   struct Iterator {
     const StringList &List;

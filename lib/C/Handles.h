@@ -1,4 +1,4 @@
-//===- Handles.h - What the handles of the C API point at -------*- C++ -*-===//
+//===- Handles.h - The objects behind the handles of the C API --*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The handles for tensors, which the callbacks of environments and of runners
-/// lend to C as well as the runners do.
+/// The handles of tensors, which runners and the callbacks of environments and
+/// runners lend to C.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,11 +23,11 @@
 #include <memory>
 #include <string>
 
-/// A FeatureSet of somebody's, for C to write to.
+/// A FeatureSet for C to write; does not own it.
 struct MLBridgeOpaqueFeatureSet {
   MLBridge::FeatureSet &Set;
-  /// The first failure since the set was cleared, which the request is to
-  /// fail with where nobody looked at the status.
+  /// The first failure since the set was cleared. The request fails with it if
+  /// the caller ignored the status.
   MLBridge::Error Misuse;
 
   void clear() {
@@ -36,10 +36,10 @@ struct MLBridgeOpaqueFeatureSet {
   }
 };
 
-/// Tensors of somebody's, for C to read.
+/// Tensors for C to read; does not own them.
 struct MLBridgeOpaqueAdvice {
   MLBridge::Advice Tensors;
-  /// In the forms that C wants: ended by a NUL, or converted.
+  /// The tensors in forms for C: ending with a NUL, or converted.
   MLBridge::C::AdviceCopies Copies;
 
   void reset(MLBridge::Advice New = {}) {

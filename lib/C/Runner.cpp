@@ -1,5 +1,4 @@
-//===- Runner.cpp - Model runners for C
-//-------------------------------------===//
+//===- Runner.cpp - Model runners for C -----------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,7 +18,7 @@ using namespace MLBridge::C;
 static_assert(MLBRIDGE_FOREVER == Duration::max().count());
 
 //===----------------------------------------------------------------------===//
-// Making them
+// Creating runners
 //===----------------------------------------------------------------------===//
 
 Error C::createRunner(const RunnerFactory &Factory, const char *Spec,
@@ -40,7 +39,7 @@ MLBridgeStatus mlbridgeCreateModelRunner(const char *Spec,
   return call([&] { return createRunner(makeRunnerFactory(), Spec, Runner); });
 }
 
-/// \p Path as a spec has it.
+/// \p Path, percent-encoded for a spec.
 static std::string encoded(std::string_view Path) {
   std::string Text;
   for (char C : Path) {
@@ -86,14 +85,14 @@ void mlbridgeDisposeModelRunner(MLBridgeModelRunnerRef Runner) {
 }
 
 //===----------------------------------------------------------------------===//
-// Asking them
+// Requests
 //===----------------------------------------------------------------------===//
 
 MLBridgeFeatureSetRef mlbridgeGetFeatures(MLBridgeModelRunnerRef Runner) {
   return Runner ? &Runner->Request : nullptr;
 }
 
-/// The runner's answer to what it was given.
+/// The runner's reply to its features.
 static Expected<Advice> ask(MLBridgeOpaqueModelRunner &Runner,
                             const AdviceSpec &Wanted) {
   if (Runner.Request.Misuse)
@@ -102,22 +101,22 @@ static Expected<Advice> ask(MLBridgeOpaqueModelRunner &Runner,
 }
 
 namespace {
-/// Whatever comes of a request, its features are no part of the next one.
-struct ClearsQuestion {
+/// Clears the features after a request, whatever its result.
+struct ClearRequest {
   MLBridgeOpaqueModelRunner &Runner;
-  ~ClearsQuestion() { Runner.Request.clear(); }
+  ~ClearRequest() { Runner.Request.clear(); }
 };
 } // namespace
 
-/// \p Want gives an Expected<AdviceSpec>.
+/// \p Want returns an Expected<AdviceSpec>.
 template <typename Function>
 static MLBridgeStatus evaluate(MLBridgeModelRunnerRef Runner, Function &&Want,
                                MLBridgeAdviceRef *Reply) {
   return call([&]() -> Error {
     if (!Runner)
       return isNull("Runner");
-    ClearsQuestion Clear{*Runner};
-    // The views in the last answer end here.
+    ClearRequest Clear{*Runner};
+    // The views in the last advice become invalid.
     Runner->Reply.reset();
     if (!Reply)
       return isNull("Advice");
@@ -180,7 +179,7 @@ MLBridgeStatus mlbridgeGetTimeout(MLBridgeModelRunnerRef Runner,
 }
 
 //===----------------------------------------------------------------------===//
-// Telling them
+// Outcomes and contexts
 //===----------------------------------------------------------------------===//
 
 MLBridgeFeatureSetRef mlbridgeGetDecision(MLBridgeModelRunnerRef Runner) {

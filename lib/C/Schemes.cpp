@@ -1,5 +1,4 @@
-//===- Schemes.cpp - What specs may name in C
-//-------------------------------===//
+//===- Schemes.cpp - The schemes of the C library -------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,8 +15,7 @@
 using namespace MLBridge;
 
 RunnerFactory C::makeRunnerFactory() {
-  // A line for each component that brings no dependency of its own; the others
-  // are modules.
+  // One line for each component without dependencies; the others are modules.
   RunnerFactory Factory;
 #ifdef MLBRIDGE_HAS_ONNX
   addONNX(Factory);

@@ -1,4 +1,4 @@
-//===- Schemes.h - What specs may name in C -------------------*- C++ -*-===//
+//===- Schemes.h - The schemes of the C library -----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The runners and trainers of this build, for the C library.
+/// The schemes for runners and trainers in the C library.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@
 
 namespace MLBridge::C {
 
-/// Knows what is linked into the library; what is not comes from modules
-/// (RunnerModule.h).
+/// Has the schemes that are linked into the library; the others come from
+/// modules (RunnerModule.h).
 RunnerFactory makeRunnerFactory();
 EnvironmentServer makeEnvironmentServer();
 

@@ -18,7 +18,7 @@ using namespace MLBridge;
 RunnerFactory::Scheme MLBridge::aotScheme() {
   return modelScheme(
       {.Scheme = "aot",
-       .Help = "aot:FILE.so: a model that `mlbridge compile` made",
+       .Help = "aot:FILE.so: a model compiled by `mlbridge compile`",
        .Load =
            [](const std::string &File, const ModelSpec &Spec) {
              return loadAOTModel(File, Spec.option("cpu", {}));
@@ -28,7 +28,7 @@ RunnerFactory::Scheme MLBridge::aotScheme() {
 
 RunnerFactory::Scheme
 MLBridge::builtinScheme(std::vector<const MLBridgeAOTModel *> Models) {
-  // A model without a name cannot be asked for: skip it.
+  // A model without a name cannot be requested.
   std::erase_if(Models, [](const MLBridgeAOTModel *Descriptor) {
     return !Descriptor || !Descriptor->name;
   });
@@ -45,19 +45,18 @@ MLBridge::builtinScheme(std::vector<const MLBridgeAOTModel *> Models) {
                             Spec.option("cpu", {}));
     return Error(ErrorCode::InvalidArgument,
                  "builtin:" + printable(Name) +
-                     ": there is no model of that name in "
-                     "this program, which has " +
-                     (Names.empty() ? "none" : Names));
+                     ": unknown model; this program contains " +
+                     (Names.empty() ? "no models" : Names));
   };
-  // One that stands alone is looked up before anything is asked.
+  // A single model is looked up before the first request.
   auto Check = [Load](const ModelSpec &Spec) {
     return Spec.Path.find('=') == std::string::npos
                ? Load(Spec.Path, Spec).takeError()
                : Error::success();
   };
   return modelScheme({.Scheme = "builtin",
-                      .Help = "builtin:NAME: a model that is a part of "
-                              "this program: " +
+                      .Help = "builtin:NAME: a model contained in this "
+                              "program: " +
                               Names,
                       .Load = Load,
                       .Options = {"cpu"},

@@ -1,4 +1,4 @@
-//===- ComponentSchemes.h - What components bring ---------------*- C++ -*-===//
+//===- ComponentSchemes.h - Schemes of optional components ------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Names that factories know without having them. The table of those that each
-/// factory has is in Schemes.cpp.
+/// Schemes that a factory may lack although this project provides them.
+/// Schemes.cpp lists those that every factory has.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,12 +21,12 @@
 
 namespace MLBridge {
 
-/// Those that components of this project bring: that one is not there says
-/// something of the installation and not of the spec.
+/// Schemes that components of this project provide. If one is missing, the
+/// installation is incomplete but the spec may be correct.
 inline constexpr std::string_view ComponentSchemes[] = {
     "aot", "aoti", "builtin", "grpc", "grpc+unix", "onnx", "tf", "tvm"};
 
-/// Whether \p Scheme is one of those.
+/// True if a component of this project provides \p Scheme.
 inline bool isComponentScheme(std::string_view Scheme) {
   return std::ranges::find(ComponentSchemes, Scheme) !=
          std::end(ComponentSchemes);

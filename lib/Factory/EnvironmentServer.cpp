@@ -1,4 +1,4 @@
-//===- EnvironmentServer.cpp - Trainers by spec ---------------------------===//
+//===- EnvironmentServer.cpp - Serves an environment at a spec ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -62,7 +62,7 @@ EnvironmentServer::find(std::string_view Name) const {
   return nullptr;
 }
 
-/// Where \p Found is all that says where the trainer is.
+/// For a missing or empty spec: says how to start such a program.
 static Error noTrainer(const char *Found) {
   return {
       ErrorCode::InvalidArgument,
@@ -86,7 +86,7 @@ Error EnvironmentServer::serve(Environment &Env, std::string_view Text) const {
   if (!Spec)
     return Spec.takeError();
   if (!Spec->Inner.empty())
-    return invalidSpec(Text, "a trainer stands alone, found '|" +
+    return invalidSpec(Text, "expected only a trainer, found '|" +
                                  printable(Spec->Inner) + "'");
   if (const Scheme *Found = find(Spec->Scheme))
     return Found->Serve(Env, Text, Formats);
@@ -102,13 +102,11 @@ Error EnvironmentServer::serve(Environment &Env, std::string_view Text) const {
   std::string Known;
   for (const Scheme &S : Schemes)
     Known += (Known.empty() ? "" : ", ") + S.Name;
-  const bool IsMissing = !*Module && isComponentScheme(Spec->Scheme);
-  Error NotMet =
-      invalidSpec(Text, "a trainer is met by " + Known + ", not by '" +
+  Error Unknown =
+      invalidSpec(Text, "expected a trainer at " + Known + ", found '" +
                             printable(Spec->Scheme) + "'");
-  if (!IsMissing)
-    return NotMet;
-  return {ErrorCode::Unsupported, std::string(NotMet.message()) +
-                                      "; there is no module " +
-                                      modules::moduleFileFor(Spec->Scheme)};
+  if (*Module || !isComponentScheme(Spec->Scheme))
+    return Unknown;
+  return {ErrorCode::Unsupported, std::string(Unknown.message()) + "; found " +
+                                      modules::describeMissing(Spec->Scheme)};
 }

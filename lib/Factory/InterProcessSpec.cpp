@@ -21,7 +21,7 @@ static constexpr InterProcessScheme Schemes[] = {
      createPipeTransport},
     {"shm",
      "shm:NAME?serdes=bitstream&connect=30s&max-message=1GiB: "
-     "the same, through shared memory",
+     "a model in another process, through shared memory",
      createSharedMemoryTransport},
 };
 
@@ -34,7 +34,7 @@ Error MLBridge::checkInterProcess(const ModelSpec &Spec) {
                                                "max-message"};
   if (Spec.Path.empty())
     return invalidSpec(Spec, "expected the name at which the model listens "
-                             "behind '" +
+                             "after '" +
                                  Spec.Scheme + ":'");
   if (Error E = Spec.checkOptions(Known))
     return E;
@@ -58,5 +58,5 @@ MLBridge::makeInterProcess(const ModelSpec &Spec, const SerDesFactory &Formats,
       return InterProcessParts{Scheme.Make(Spec.Path, *Options),
                                std::move(*Codec), *Options};
   return Error(ErrorCode::InvalidArgument,
-               "no transport is called '" + Spec.Scheme + "'");
+               "unknown transport '" + Spec.Scheme + "'");
 }

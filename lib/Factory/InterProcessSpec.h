@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From `pipe:NAME?serdes=json` to a transport and a SerDes, for all that talk
-/// through them: runners, and environments. A new transport is one line of the
-/// table in InterProcessSpec.cpp.
+/// Creates the transport and SerDes for specs such as `pipe:NAME?serdes=json`,
+/// for runners and environments. A new transport is one line of the table in
+/// InterProcessSpec.cpp.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,24 +29,23 @@ namespace MLBridge {
 
 struct InterProcessScheme {
   std::string_view Name;
-  /// For RunnerFactory::Scheme.
+  /// See RunnerFactory::Scheme.
   std::string_view Help;
   std::unique_ptr<Transport> (*Make)(std::string Path, TransportOptions);
 };
 Span<const InterProcessScheme> interProcessSchemes();
 
-/// What is wrong with a spec of one of these schemes, found without opening
-/// anything.
+/// Checks a spec of one of these schemes without opening anything.
 Error checkInterProcess(const ModelSpec &Spec);
 
-/// What such a spec names.
+/// The transport and SerDes that a spec names.
 struct InterProcessParts {
   std::unique_ptr<Transport> Channel;
   std::unique_ptr<BaseSerDes> Codec;
   TransportOptions Options;
 };
-/// Connects nothing yet. The spec's `serdes` is one of \p Formats; \p
-/// ConnectTimeout holds where the spec has none.
+/// Does not connect yet. The spec's `serdes` is one of \p Formats. \p
+/// ConnectTimeout applies if the spec lacks `connect`.
 Expected<InterProcessParts>
 makeInterProcess(const ModelSpec &Spec, const SerDesFactory &Formats,
                  Duration ConnectTimeout = TransportOptions().ConnectTimeout);

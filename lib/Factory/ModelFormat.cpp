@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From `onnx:node=a.onnx,colour=b.onnx?decide=argmax` to a runner of models
-/// that a factory and its copies share.
+/// Turns specs such as `onnx:node=a.onnx,colour=b.onnx?decide=argmax` into
+/// runners whose models a factory and its copies share.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,8 @@ using namespace MLBridge::inprocess;
 
 using FileMap = std::map<std::string, std::string>;
 
-/// The length of the label at the beginning of \p Text, if `LABEL=` is there.
+/// The length of the label at the start of \p Text; empty unless `LABEL=` is
+/// there.
 static std::optional<std::size_t> labelLength(std::string_view Text) {
   std::size_t End = Text.find_first_of("=,/");
   if (End == 0 || End == std::string_view::npos || Text[End] != '=')
@@ -38,13 +39,13 @@ static std::optional<std::size_t> labelLength(std::string_view Text) {
   return End;
 }
 
-/// `FILE`, or `LABEL=FILE,LABEL=FILE`: a comma that is not followed by a label
-/// is part of a file's name.
+/// Parses `FILE`, or `LABEL=FILE,LABEL=FILE`. A comma without a label after it
+/// belongs to a file name.
 static Expected<FileMap> parseFiles(const ModelSpec &Spec) {
   std::string_view Left = Spec.Path;
   if (Left.empty())
     return invalidSpec(Spec,
-                       "expected a file, or label=FILE,label=FILE, behind '" +
+                       "expected a file, or label=FILE,label=FILE, after '" +
                            Spec.Scheme + ":'");
   FileMap Files;
   std::optional<std::size_t> Length = labelLength(Left);
@@ -53,7 +54,7 @@ static Expected<FileMap> parseFiles(const ModelSpec &Spec) {
   while (Length) {
     std::string Label(Left.substr(0, *Length));
     Left.remove_prefix(*Length + 1);
-    // As far as the comma that a label follows.
+    // Up to a comma that a label follows.
     std::size_t End = Left.find(',');
     Length.reset();
     while (End != std::string_view::npos &&
@@ -62,7 +63,7 @@ static Expected<FileMap> parseFiles(const ModelSpec &Spec) {
     std::string File(Left.substr(0, End));
     if (File.empty())
       return invalidSpec(Spec,
-                         "expected a file behind '" + printable(Label) + "='");
+                         "expected a file after '" + printable(Label) + "='");
     if (!Files.try_emplace(Label, std::move(File)).second)
       return invalidSpec(Spec, "expected each label once, found '" +
                                    printable(Label) + "' again");
@@ -89,14 +90,14 @@ static Error checkSpec(const ModelFormat &Format, const ModelSpec &Spec) {
   return Format.Check ? Format.Check(Spec) : Error::success();
 }
 
-/// What a model in \p File is kept by: two specs that differ in decisions only
-/// share it.
+/// The key under which the model in \p File is stored. Specs that differ only
+/// in decisions share a model.
 static std::string storeKey(const ModelFormat &Format, const std::string &File,
                             const ModelSpec &Spec) {
   std::string Key = File;
   for (std::string_view Option : Format.Options)
     if (std::string_view Value = Spec.option(Option, {}); Value.data()) {
-      Key += '\0'; // Which no file's name and no value has.
+      Key += '\0'; // Occurs in no file name and no value.
       Key.append(Option) += '=';
       Key += Value;
     }

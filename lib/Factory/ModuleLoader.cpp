@@ -1,4 +1,4 @@
-//===- ModuleLoader.cpp - Schemes out of MLBridge-NAME.so -----------------===//
+//===- ModuleLoader.cpp - Loads MLBridge-NAME.so --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,6 +9,7 @@
 #include "Factory/ModuleLoader.h"
 
 #include "MLCompilerBridge/Extend/LibraryCheck.h"
+#include "Support/LibraryFolders.h"
 #include "Support/OpenLibrary.h"
 #include "Support/PrintableText.h"
 
@@ -21,10 +22,10 @@ using namespace MLBridge;
 using namespace MLBridge::modules;
 
 //===----------------------------------------------------------------------===//
-// Finding
+// Searching
 //===----------------------------------------------------------------------===//
 
-/// A scheme is part of a file's name only if nothing else can be meant by it.
+/// True if a scheme's name is safe to use in a file name.
 static bool isPlain(std::string_view Name) {
   return !Name.empty() && std::ranges::all_of(Name, [](char C) {
     return (C >= 'a' && C <= 'z') || (C >= '0' && C <= '9') || C == '-' ||
@@ -36,16 +37,31 @@ std::string modules::moduleFileFor(std::string_view Scheme) {
   return "MLBridge-" + std::string(Scheme.substr(0, Scheme.find('+'))) + ".so";
 }
 
-/// The module's path, or the file's name alone where only the dynamic linker
-/// may know it.
-static std::string pathOf(const std::string &File) {
+/// The value of MLBRIDGE_MODULES, or an empty string.
+static std::string namedFolder() {
   const char *Named = std::getenv("MLBRIDGE_MODULES");
-  std::string Folder = Named ? Named : "";
-  if (!Folder.empty())
-    Folder += '/';
-  for (const std::string &In : {Folder, ownFolder()})
-    if (std::string Path = In + File;
-        !In.empty() && ::access(Path.c_str(), F_OK) == 0)
+  return Named ? Named : "";
+}
+
+std::string modules::describeMissing(std::string_view Scheme) {
+  const std::string Named = namedFolder();
+  std::string Text = "no module " + moduleFileFor(Scheme) +
+                     " in MLBRIDGE_MODULES" +
+                     (Named.empty() ? std::string(" (not set)")
+                                    : "=" + printable(Named, 5 * MostPrinted));
+  for (const std::string &Folder : libraryFolders())
+    Text += ", " + printable(Folder, 5 * MostPrinted);
+  return Text + " or the folders of the dynamic linker";
+}
+
+/// The module's path, or only the file name if the dynamic linker must search.
+static std::string pathOf(const std::string &File) {
+  std::vector<std::string> Folders = libraryFolders();
+  if (std::string Named = namedFolder(); !Named.empty())
+    Folders.insert(Folders.begin(), std::move(Named));
+  for (const std::string &Folder : Folders)
+    if (std::string Path = Folder + "/" + File;
+        ::access(Path.c_str(), F_OK) == 0)
       return Path;
   return File;
 }
@@ -67,8 +83,8 @@ Expected<const RunnerModule *> modules::loadModule(std::string_view Scheme) {
   Expected<void *> Library =
       openLibrary(Path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!Library) {
-    // The linker says the same of a file that is not there and of one whose own
-    // libraries are not, but for the name in front.
+    // The linker reports a missing file and a file with missing dependencies in
+    // the same words, except for the name at the start.
     if (Path == File && Library.message().starts_with(File))
       return nullptr;
     return Unusable(std::string(Library.message()), Library.code());

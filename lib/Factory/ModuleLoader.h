@@ -1,4 +1,4 @@
-//===- ModuleLoader.h - Schemes out of MLBridge-NAME.so ---------*- C++ -*-===//
+//===- ModuleLoader.h - Loads MLBridge-NAME.so ------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Finds and loads the module for a scheme that is not built in.
-/// RunnerModule.h says where it is looked for.
+/// Finds and loads the module for a scheme that is not built in. RunnerModule.h
+/// lists the folders that are searched.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,10 +26,14 @@ namespace MLBridge::modules {
 /// "MLBridge-grpc.so" for `grpc` and for `grpc+unix`.
 std::string moduleFileFor(std::string_view Scheme);
 
-/// The module for \p Scheme, which stays loaded for good: who knows where its
-/// code is in use. Null where there is none; Unsupported where there is one
-/// that cannot be used.
+/// Loads the module for \p Scheme. A module is never unloaded, since its code
+/// may be in use anywhere. Null if no module is found; Unsupported if it cannot
+/// be used.
 Expected<const RunnerModule *> loadModule(std::string_view Scheme);
+
+/// "no module MLBridge-grpc.so in MLBRIDGE_MODULES (not set), /usr/bin, ...",
+/// for messages.
+std::string describeMissing(std::string_view Scheme);
 
 } // namespace MLBridge::modules
 

@@ -1,4 +1,4 @@
-//===- ModuleSchemes.cpp - What modules add to a factory ------------------===//
+//===- ModuleSchemes.cpp - Schemes that modules add -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -24,7 +24,7 @@ modules::ModuleSchemes::find(std::string_view Name) {
   if (Known == Loaded.end()) {
     RunnerFactory Added{RunnerFactory::NoSchemes()};
     (*Module)->AddRunners(Added);
-    // All at once, or not at all: memory may run out in between.
+    // All schemes or none: memory may run out in between.
     Known = Loaded.try_emplace(*Module, std::move(Added.Schemes)).first;
   }
   for (const RunnerFactory::Scheme &S : Known->second)

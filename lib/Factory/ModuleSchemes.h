@@ -1,4 +1,4 @@
-//===- ModuleSchemes.h - What modules add to a factory ----------*- C++ -*-===//
+//===- ModuleSchemes.h - Schemes that modules add ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,16 +19,16 @@
 
 namespace MLBridge {
 
-/// The schemes of modules for one factory and its copies, which so share what
-/// the schemes share. Used by any number of threads at a time.
+/// The schemes of modules for one factory and its copies, which share the
+/// schemes' state. Any number of threads can use it at the same time.
 class modules::ModuleSchemes {
 public:
-  /// The scheme of that name, or null. Valid as long as this is.
+  /// The scheme of that name, or null. Valid as long as this object.
   Expected<const RunnerFactory::Scheme *> find(std::string_view Name);
 
 private:
   std::mutex Mutex;
-  /// By module, all that it has. Never removed.
+  /// All schemes of each module. Never removed.
   std::map<const RunnerModule *, std::vector<RunnerFactory::Scheme>> Loaded;
 };
 

@@ -1,4 +1,4 @@
-//===- RunnerFactory.cpp - From a model spec to a runner ------------------===//
+//===- RunnerFactory.cpp - Creates runners from specs ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -27,7 +27,7 @@ void RunnerFactory::add(Scheme NewScheme) {
 
 Expected<std::pair<ModelSpec, const RunnerFactory::Scheme *>>
 RunnerFactory::resolve(std::string_view Text) const {
-  // Decorators are made from the inside out, by recursion.
+  // Decorators are created from the inside out, by recursion.
   constexpr auto MaxDecorators = 32;
   if (std::ranges::count(Text, '|') > MaxDecorators)
     return invalidSpec(Text, "more than " + std::to_string(MaxDecorators) +
@@ -52,20 +52,19 @@ RunnerFactory::resolve(std::string_view Text) const {
   }
   if (!Found) {
     Error E = invalidSpec(Text, "unknown scheme '" + printable(Spec->Scheme) +
-                                    "'; this build has " + Known +
-                                    ", and there is no module " +
-                                    modules::moduleFileFor(Spec->Scheme));
+                                    "'; this build has " + Known + "; found " +
+                                    modules::describeMissing(Spec->Scheme));
     return isComponentScheme(Spec->Scheme)
                ? Error(ErrorCode::Unsupported, E.message())
                : E;
   }
   if (Found->IsDecorator && Spec->Inner.empty())
     return invalidSpec(Text, "'" + Spec->Scheme +
-                                 "' stands before the spec of another model: "
-                                 "expected '|' and a spec behind it");
+                                 "' decorates another model: expected '|' and "
+                                 "a spec after it");
   if (!Found->IsDecorator && !Spec->Inner.empty())
     return invalidSpec(Text, "'" + Spec->Scheme +
-                                 "' stands before no other spec, found '|" +
+                                 "' is not a decorator, found '|" +
                                  printable(Spec->Inner) + "'");
   if (Error E = Spec->duration("timeout", Duration::zero()).takeError())
     return E;
@@ -109,7 +108,7 @@ RunnerOrError RunnerFactory::create(const char *Text) const {
   if (!Text)
     return Error(ErrorCode::InvalidArgument,
                  "the model spec is missing: expected one such as "
-                 "pipe:/tmp/advisor, found a null pointer; is a variable of "
-                 "the environment not set?");
+                 "pipe:/tmp/advisor, found a null pointer; is an environment "
+                 "variable not set?");
   return create(std::string_view(Text));
 }

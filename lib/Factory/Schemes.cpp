@@ -1,4 +1,4 @@
-//===- Schemes.cpp - The schemes that this library knows ------------------===//
+//===- Schemes.cpp - The built-in schemes ---------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Each scheme is one function that looks at a spec, one that makes a runner of
-/// it, and one line in RunnerFactory's constructor. A transport is one line of
-/// the table in InterProcessSpec.cpp, which EnvironmentServer has as well.
-/// This stands above RunnerFactory.cpp, which knows of no scheme.
+/// Each scheme is a function that checks a spec, a function that makes its
+/// runner, and one line in RunnerFactory's constructor. A transport is one line
+/// of the table in InterProcessSpec.cpp, which EnvironmentServer uses as well.
+/// RunnerFactory.cpp does not depend on any scheme.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ using namespace MLBridge;
 
 using RunnerOrError = Expected<std::unique_ptr<MLModelRunner>>;
 
-/// For a scheme that is complete without a path.
+/// For a scheme that needs no path.
 static Error checkNoPath(const ModelSpec &Spec) {
   if (Spec.Path.empty())
     return Error::success();
@@ -38,11 +38,11 @@ static Error checkNoPath(const ModelSpec &Spec) {
 static Error checkPath(const ModelSpec &Spec, std::string_view What) {
   if (!Spec.Path.empty())
     return Error::success();
-  return invalidSpec(Spec.Scheme, "expected " + std::string(What) +
-                                      " behind '" + Spec.Scheme + ":'");
+  return invalidSpec(Spec.Scheme, "expected " + std::string(What) + " after '" +
+                                      Spec.Scheme + ":'");
 }
 
-/// For a scheme that is complete by its name.
+/// For a scheme that needs neither a path nor options.
 static Error checkBare(const ModelSpec &Spec) {
   if (Error E = checkNoPath(Spec))
     return E;
@@ -69,7 +69,7 @@ static Error checkRecord(const ModelSpec &Spec) {
 
 static RunnerOrError makeRecord(const ModelSpec &Spec,
                                 const RunnerFactory &Factory) {
-  // Before the log is created: a wrong spec should not truncate an old one.
+  // Before creating the log: an invalid spec must not truncate an old log.
   RunnerOrError Inner = Factory.create(Spec.Inner);
   if (!Inner)
     return Inner;
@@ -96,11 +96,11 @@ RunnerFactory::RunnerFactory()
          makeInterProcessRunner, /*IsDecorator=*/false, checkInterProcess});
   add(aotScheme());
   add({"record",
-       "record:FILE|SPEC: writes what SPEC is asked and what was "
-       "decided to a log",
+       "record:FILE|SPEC: logs the features that SPEC receives and the "
+       "decisions",
        makeRecord, /*IsDecorator=*/true, checkRecord});
   add({"fallback",
-       "fallback|SPEC: once SPEC fails, leaves every decision to "
+       "fallback|SPEC: after SPEC fails, leaves every decision to "
        "the compiler",
        makeFallback, /*IsDecorator=*/true, checkBare});
 }

@@ -1,4 +1,4 @@
-//===- Decision.cpp - From a model's outputs to an advice -----------------===//
+//===- Decision.cpp - Turns a model's outputs into advice -----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,10 +20,10 @@ using namespace MLBridge;
 using namespace MLBridge::inprocess;
 
 //===----------------------------------------------------------------------===//
-// What is to be done
+// Choosing the output and the rule
 //===----------------------------------------------------------------------===//
 
-/// The index of the output \p Name, or of the only one.
+/// The index of the output \p Name; an empty name stands for the only output.
 static Expected<std::size_t> findOutput(const Model &M,
                                         const std::string &Name) {
   Span<const TensorSpec> Outputs = M.outputs();
@@ -36,10 +36,10 @@ static Expected<std::size_t> findOutput(const Model &M,
   }
   return Error(ErrorCode::SchemaMismatch,
                M.name() + ": expected an output " +
-                   (Name.empty() ? "to decide on; say which by ?output=NAME or "
+                   (Name.empty() ? "to decide on; name it by ?output=NAME or "
                                    "the metadata 'mlbridge.decide'"
                                  : "'" + printable(Name) + "'") +
-                   ", found " + (Known.empty() ? "none" : Known));
+                   ", found " + (Known.empty() ? "no outputs" : Known));
 }
 
 Expected<Decision> Decision::create(const Model &M,
@@ -47,14 +47,14 @@ Expected<Decision> Decision::create(const Model &M,
   Decision Made(M, Options);
   std::string Name = Options.Output;
   Made.Decide = Options.Decide.value_or(Rule::Outputs);
-  // What the model says is one thing: who asks for an output alone wants it as
-  // it is.
+  // The metadata's rule and output belong together. A caller that names an
+  // output only wants that output unchanged.
   if (Name.empty()) {
     Expected<DefaultDecision> Default = defaultDecision(M);
     if (!Default)
       return Default.takeError();
-    // The output that the model shows is none to choose from: a classifier's
-    // label is one number.
+    // The metadata's output cannot be chosen from if its rule is `outputs`: a
+    // classifier's label is a single number.
     const bool BothChoose =
         Made.Decide != Rule::Outputs && Default->Rule != Rule::Outputs;
     if (!Options.Decide)
@@ -66,8 +66,8 @@ Expected<Decision> Decision::create(const Model &M,
   if (Made.Decide == Rule::Outputs) {
     if (!Options.Mask.empty())
       return Error(ErrorCode::InvalidArgument,
-                   M.name() + ": a mask, here '" + Options.Mask +
-                       "', is for decisions: expected ?decide=argmax or "
+                   M.name() + ": the mask '" + Options.Mask +
+                       "' needs a decision: expected ?decide=argmax or "
                        "?decide=sample");
     if (Name.empty())
       return Made;
@@ -86,10 +86,10 @@ Expected<Decision> Decision::create(const Model &M,
 }
 
 //===----------------------------------------------------------------------===//
-// Doing it
+// Deciding
 //===----------------------------------------------------------------------===//
 
-/// Element \p I of \p Data, which may lie anywhere.
+/// Element \p I of \p Data, which may be unaligned.
 template <typename T> static T load(const void *Data, std::size_t I) {
   T Value;
   __builtin_memcpy(&Value, static_cast<const char *>(Data) + I * sizeof(T),
@@ -97,7 +97,7 @@ template <typename T> static T load(const void *Data, std::size_t I) {
   return Value;
 }
 
-/// Bools that are looked at as numbers.
+/// The type with which to read elements as numbers: bools are bytes.
 static ElementType numberType(ElementType Type) {
   return Type == ElementType::Bool ? ElementType::UInt8 : Type;
 }
@@ -126,7 +126,7 @@ Expected<Advice> Decision::decide(Span<const TensorView> Outputs,
   return Advice({&Choice, 1});
 }
 
-/// The extents of \p Dims from the first that is not 1.
+/// The extents of \p Dims without leading extents of 1.
 static Span<const std::int64_t> essential(const Shape &Dims) {
   const std::int64_t *First = Dims.begin();
   while (First != Dims.end() && *First == 1)
@@ -134,8 +134,8 @@ static Span<const std::int64_t> essential(const Shape &Dims) {
   return {First, std::size_t(Dims.end() - First)};
 }
 
-/// Whether a mask has the shape of its scores, or as many elements in another
-/// rank: a list for a table.
+/// True if a mask has the shape of its scores, or another rank and as many
+/// elements, such as a list for a table.
 static bool fitsScores(const Shape &Mask, const Shape &Scores) {
   Span<const std::int64_t> A = essential(Mask), B = essential(Scores);
   if (A.size() == B.size())
@@ -200,11 +200,11 @@ template <typename T> Error Decision::choose(const TensorView &Scores) {
 
 static Error noAction(bool IsMasked) {
   return {ErrorCode::SchemaMismatch,
-          IsMasked ? "the mask leaves no legal action to choose from"
-                   : "there is nothing to choose from"};
+          IsMasked ? "the mask leaves no legal action"
+                   : "there are no actions to choose from"};
 }
 
-/// For a score at \p I that no choice can be made with.
+/// For the score at \p I, which cannot be compared.
 static Error badScore(std::size_t I, const char *What) {
   return {ErrorCode::Model, "expected scores that can be compared, found " +
                                 std::string(What) + " at " + std::to_string(I)};
@@ -231,7 +231,7 @@ Expected<std::int64_t> Decision::argMax(Span<const T> Row,
 template <typename T>
 Expected<std::int64_t> Decision::sample(Span<const T> Row,
                                         const std::uint8_t *RowLegal) {
-  // The greatest becomes exp(0), so that nothing overflows.
+  // The greatest becomes exp(0), so nothing overflows.
   Expected<std::int64_t> Best = argMax(Row, RowLegal);
   if (!Best)
     return Best;
@@ -246,9 +246,9 @@ Expected<std::int64_t> Decision::sample(Span<const T> Row,
   double Total = 0;
   for (std::size_t I = 0; I < Row.size(); ++I)
     Total += Weight(I);
-  // 53 random bits, from 0 to just below 1.
+  // 53 random bits: a number from 0 to just below 1.
   double Left = static_cast<double>(Random() >> 11) * 0x1p-53 * Total;
-  // Where rounding leaves something over, the last that can be drawn is.
+  // If rounding leaves a remainder, the last action with a weight is drawn.
   std::int64_t Drawn = *Best;
   for (std::size_t I = 0; I < Row.size(); ++I) {
     const double W = Weight(I);

@@ -1,4 +1,4 @@
-//===- Decision.h - From a model's outputs to an advice ---------*- C++ -*-===//
+//===- Decision.h - Turns a model's outputs into advice ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Decision: what DecisionOptions and the model's metadata ask for, done to the
-/// outputs of one evaluation after another.
+/// Decision: applies DecisionOptions and the model's metadata to the outputs of
+/// each evaluation.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,20 +23,20 @@ namespace MLBridge::inprocess {
 
 class Decision {
 public:
-  /// What \p Options make of the outputs of \p M. Wrong names and rules that
-  /// do not fit the outputs are errors here, not at each request.
+  /// Checks \p Options against the outputs of \p M, so that wrong names and
+  /// unsuitable rules fail here and not at each request.
   static Expected<Decision> create(const Model &M,
                                    const DecisionOptions &Options);
 
-  /// The advice for \p Outputs, which are the model's; \p Features are those
-  /// of the request, with the mask if there is one. The views are valid until
-  /// the next call, or as long as \p Outputs are.
+  /// The advice for the model's \p Outputs. \p Features are those of the
+  /// request, including the mask if any. The advice's views are valid until the
+  /// next call, or as long as \p Outputs.
   Expected<Advice> decide(Span<const TensorView> Outputs,
                           Span<const TensorView> Features);
 
-  /// The output that is decided on, or shown; all of them where there is none.
+  /// The output to decide on or to return; empty if all outputs are returned.
   std::optional<std::size_t> output() const { return Output; }
-  /// Whether the advice is an index in that output, and not the output itself.
+  /// True if the advice is an index in that output rather than the output.
   bool chooses() const { return Decide != Rule::Outputs; }
 
 private:
@@ -59,10 +59,9 @@ private:
   Rule Decide = Rule::Outputs;
   std::string Mask;
   std::size_t MaskSlot = 0;
-  /// mt19937_64 and what is made of it are the same on every machine.
+  /// mt19937_64 and the numbers derived from it are the same on every machine.
   std::mt19937_64 Random;
-  /// A byte for each score, 0 where the action is illegal; empty where there
-  /// is no mask.
+  /// One byte for each score, 0 if the action is illegal. Empty without a mask.
   std::vector<std::uint8_t> Legal;
   std::vector<std::int64_t> Choices;
   TensorView Choice;

@@ -1,4 +1,4 @@
-//===- DecisionOptions.cpp - What a spec says of decisions ----------------===//
+//===- DecisionOptions.cpp - Parses a spec's decision options -------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

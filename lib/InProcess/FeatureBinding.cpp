@@ -1,4 +1,4 @@
-//===- FeatureBinding.cpp - A model's inputs among a compiler's features --===//
+//===- FeatureBinding.cpp - Matches features to a model's inputs ----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -17,7 +17,7 @@ using namespace MLBridge;
 using namespace MLBridge::inprocess;
 
 //===----------------------------------------------------------------------===//
-// Finding
+// Finding features
 //===----------------------------------------------------------------------===//
 
 const TensorView *inprocess::findFeature(Span<const TensorView> Features,
@@ -48,7 +48,7 @@ std::string inprocess::listFeatures(Span<const TensorView> Features) {
 }
 
 //===----------------------------------------------------------------------===//
-// Binding
+// Binding features to inputs
 //===----------------------------------------------------------------------===//
 
 FeatureBinding::FeatureBinding(std::shared_ptr<const Model> M,
@@ -78,7 +78,7 @@ FeatureBinding::bind(Span<const TensorView> Offered) {
     View.Data = Feature->Data;
     View.NumBytes = Feature->NumBytes;
     View.Lengths = Feature->Lengths;
-    // A string that stands for a list of one.
+    // A string stands for a list of one.
     if (View.isStringList() && !Feature->isStringList()) {
       W.Length = Feature->NumBytes;
       View.Lengths = {&W.Length, 1};
@@ -95,7 +95,7 @@ FeatureBinding::bind(Span<const TensorView> Offered) {
   return Span<const TensorView>(Views.data(), TheModel->inputs().size());
 }
 
-/// Sees whether a feature that is not as the last one fits.
+/// Checks a feature whose shape differs from the last request's.
 Error FeatureBinding::adopt(Wanted &W, TensorView &View,
                             const TensorView *Found,
                             Span<const TensorView> Offered) {
@@ -135,11 +135,11 @@ Error FeatureBinding::mismatch(const TensorSpec &Expected,
 }
 
 //===----------------------------------------------------------------------===//
-// What all of them are held to
+// Checks across features
 //===----------------------------------------------------------------------===//
 
-/// Holds extents that are one in the model to be one here: each to be what it
-/// is where the model has it first. Comes only where a shape is new.
+/// Checks that extents which the model declares equal are equal, by comparing
+/// each with the first. Called only after a shape has changed.
 Error FeatureBinding::checkSharedExtents() const {
   const std::size_t NumInputs = TheModel->inputs().size();
   for (std::size_t I = 0; I < NumInputs; ++I) {
@@ -159,7 +159,7 @@ Error FeatureBinding::checkSharedExtents() const {
   return Error::success();
 }
 
-/// The first input that has \p Extent, which one of them has, and where.
+/// The input and the dimension where \p Extent, which exists, occurs first.
 std::pair<std::size_t, std::size_t>
 FeatureBinding::firstPlace(std::int64_t Extent) const {
   for (std::size_t I = 0;; ++I) {
@@ -170,8 +170,8 @@ FeatureBinding::firstPlace(std::int64_t Extent) const {
   }
 }
 
-/// The index of the first NaN or infinity of the floating-point type T, whose
-/// bits are of type Bits, or nothing.
+/// The index of the first NaN or infinity among elements of the floating-point
+/// type T, whose bits have the type Bits; empty if all are finite.
 template <typename T, typename Bits>
 static std::optional<std::size_t> findNonFinite(const TensorView &View) {
   const Bits Exponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
@@ -182,7 +182,7 @@ static std::optional<std::size_t> findNonFinite(const TensorView &View) {
     __builtin_memcpy(&Value, Data + I * sizeof(T), sizeof(T));
     return Value;
   };
-  // Without a branch, so that it is done for many at a time.
+  // Branchless, so that the compiler vectorises it.
   Bits Found = 0;
   for (std::size_t I = 0; I < Count; ++I)
     Found |= Bits((Load(I) & Exponent) == Exponent);

@@ -1,5 +1,4 @@
-//===- FeatureBinding.h - A model's inputs among a compiler's features *- C++
-//-*-===//
+//===- FeatureBinding.h - Matches features to a model's inputs --*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FeatureBinding: which feature is which input, and whether it fits. Compilers
-/// ask with the same features again and again, so what was found and checked
-/// for one request is only compared for the next.
+/// FeatureBinding: finds the feature for each input and checks that it fits.
+/// Compilers send the same features repeatedly, so later requests only compare
+/// with the earlier result.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,36 +20,34 @@
 
 namespace MLBridge::inprocess {
 
-/// The feature \p Name, which was at \p Slot in the last request; it is looked
-/// for elsewhere if it is no longer there, and \p Slot says where. Null where
-/// there is none.
+/// Finds the feature \p Name, first at \p Slot, where the last request had it,
+/// and then elsewhere; updates \p Slot. Null if absent.
 const TensorView *findFeature(Span<const TensorView> Features,
                               std::string_view Name, std::size_t &Slot);
 
-/// "'a' int32_t, 'b' float[3]", for messages; "none" where there is none.
+/// "'a' int32_t, 'b' float[3]", for messages; "none" if empty.
 std::string listFeatures(Span<const TensorView> Features);
 
 class FeatureBinding {
 public:
-  /// \p Others are features which must be there and fit, but are no inputs.
+  /// \p Others are required features that are not inputs.
   FeatureBinding(std::shared_ptr<const Model> M, std::vector<TensorSpec> Others,
                  bool RefuseNonFinite);
   FeatureBinding(const FeatureBinding &) = delete;
   FeatureBinding &operator=(const FeatureBinding &) = delete;
 
-  /// The features as the model's inputs, in its order. They are valid as long
-  /// as \p Features is, until the next call. A SchemaMismatch where one is
+  /// Returns the features in the order of the model's inputs. They are valid as
+  /// long as \p Features, until the next call. SchemaMismatch if a feature is
   /// missing or does not fit.
   Expected<Span<const TensorView>> bind(Span<const TensorView> Features);
 
 private:
-  /// A feature that must be there, and what is known of it from the last
-  /// request.
+  /// A required feature, and what the last request revealed about it.
   struct Wanted {
-    /// The model's, or one of Others.
+    /// Belongs to the model or to Others.
     const TensorSpec *Spec;
     std::size_t Slot = 0;
-    /// The shape that was last found to fit, if any was.
+    /// The last shape that fitted, if any.
     std::optional<Shape> Fits;
     /// The length of a string that stands for a list of one.
     std::uint64_t Length = 0;
@@ -67,10 +64,10 @@ private:
   std::shared_ptr<const Model> TheModel;
   std::vector<TensorSpec> Others;
   bool RefuseNonFinite;
-  /// For the model's inputs, then for Others.
+  /// The features for the model's inputs, then for Others.
   std::vector<Wanted> Features;
   std::vector<TensorView> Views;
-  /// Whether the extents that must be equal are known to be.
+  /// True once the extents that must be equal have been checked.
   bool ExtentsAgree = false;
 };
 

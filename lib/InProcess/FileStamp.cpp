@@ -1,4 +1,4 @@
-//===- FileStamp.cpp - Whether a model's file has changed -----------------===//
+//===- FileStamp.cpp - Detects changes of a model's files -----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,8 +19,8 @@
 using namespace MLBridge;
 using namespace MLBridge::inprocess;
 
-/// A SavedModel has some ten files and as many folders; with its assets it may
-/// have hundreds. Looking at so many takes 20 ms.
+/// A SavedModel has about ten files and ten folders; with its assets it may
+/// have hundreds. Examining this many takes 20 ms.
 static constexpr std::size_t MostInFolder = 10'000;
 
 Expected<FileStamp> FileStamp::of(const std::string &Path, Folders Allowed) {

@@ -1,4 +1,4 @@
-//===- FileStamp.h - Whether a model's file has changed ---------*- C++ -*-===//
+//===- FileStamp.h - Detects changes of a model's files ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FileStamp: how a changed model file is noticed, without reading it.
+/// FileStamp: detects that a model file has changed without reading it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,21 +22,20 @@
 
 namespace MLBridge::inprocess {
 
-/// What tells one state of a file from another; of a folder, of all files in
-/// it.
+/// Identifies one state of a file, or of all files in a folder.
 class FileStamp {
 public:
-  /// Whether a folder can be a model.
+  /// Whether a model may be a folder.
   enum class Folders { Refused, Allowed };
 
-  /// System where there is no such file, InvalidArgument where it cannot be a
-  /// model: it is a folder where those are refused, a folder of more files than
-  /// any model has, or a FIFO, whose opening may wait for ever.
+  /// The stamp of \p Path. System if the file does not exist. InvalidArgument
+  /// if it cannot be a model: a folder where folders are refused, a folder with
+  /// too many files, or a FIFO, whose opening could block forever.
   static Expected<FileStamp> of(const std::string &Path,
                                 Folders Allowed = Folders::Refused);
 
-  /// Of several files, no folders; one that is not there is told from one that
-  /// is.
+  /// The stamp of several files, not folders. Missing files count: creating one
+  /// changes the stamp.
   static Expected<FileStamp> ofParts(const std::vector<std::string> &Paths);
 
   friend bool operator==(const FileStamp &, const FileStamp &) = default;
@@ -45,8 +44,7 @@ private:
   Error add(const std::string &Path, Folders Allowed);
   Error addFolder(const std::string &Path);
 
-  /// Device, inode, size, seconds and nanoseconds of each file, in the order
-  /// of their names.
+  /// Device, inode, size, seconds and nanoseconds of each file, sorted by name.
   std::vector<std::array<std::uint64_t, 5>> Files;
 };
 

@@ -1,4 +1,4 @@
-//===- InProcessModelRunner.cpp - Any model in this process ---------------===//
+//===- InProcessModelRunner.cpp - Models in this process ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The runner: whom to ask, loading at the first request, and the way from
+/// The runner: chooses a model, loads it at the first request, and passes
 /// features through a cursor to a decision.
 ///
 //===----------------------------------------------------------------------===//
@@ -25,7 +25,7 @@
 using namespace MLBridge;
 using namespace MLBridge::inprocess;
 
-/// One model by its label, and all that is there once it is loaded.
+/// A labelled model, and its state once loaded.
 struct InProcessModelRunner::Agent {
   Agent(std::string Label, Load LoadModel, DecisionOptions Options)
       : Label(std::move(Label)), LoadModel(std::move(LoadModel)),
@@ -88,9 +88,9 @@ InProcessModelRunner::~InProcessModelRunner() {
     abandonForked();
 }
 
-/// Leaves what the parent has loaded as it is: to destroy a runtime's session
-/// may be to wait for threads that this process does not have. What is asked
-/// from here on is loaded for this process.
+/// Leaks what the parent has loaded: destroying a runtime's session may wait
+/// for threads that do not exist in this process. Later requests load the
+/// models for this process.
 void InProcessModelRunner::abandonForked() {
   for (const std::unique_ptr<Agent> &A : Agents)
     abandon(std::move(A->Loaded));
@@ -123,8 +123,8 @@ std::string InProcessModelRunner::labels() const {
   return Text.empty() ? "no models" : Text;
 }
 
-/// \p E, whose message may be made of a runtime's and a model's own texts, as
-/// something to print.
+/// \p E with a printable, bounded message: runtimes and models supply parts of
+/// it.
 static Error bounded(const Error &E) {
   return {E.code(), printable(E.message(), 20 * MostPrinted)};
 }
@@ -149,9 +149,9 @@ InProcessModelRunner::metadata(std::string_view Key) {
   return Result;
 }
 
-/// The agent that \p Features name by `_agent`.
+/// The agent that the feature `_agent` names.
 Expected<InProcessModelRunner::Agent *>
-InProcessModelRunner::whomToAsk(Span<const TensorView> Features) {
+InProcessModelRunner::chooseAgent(Span<const TensorView> Features) {
   if (Agents.size() == 1 && Agents.front()->Label.empty())
     return agent({});
   const TensorView *Label =
@@ -159,9 +159,8 @@ InProcessModelRunner::whomToAsk(Span<const TensorView> Features) {
   if (!Label)
     return Error(ErrorCode::SchemaMismatch,
                  Name +
-                     ": expected the feature '_agent', a string, to name "
-                     "one of " +
-                     labels() + "; found no such feature among " +
+                     ": expected the string feature '_agent' to name one of " +
+                     labels() + ", found no feature of that name among " +
                      listFeatures(Features));
   if (Label->Type != ElementType::String || !Label->Dims.isScalar())
     return Error(ErrorCode::SchemaMismatch,
@@ -173,7 +172,7 @@ InProcessModelRunner::whomToAsk(Span<const TensorView> Features) {
 Expected<Advice>
 InProcessModelRunner::evaluateUntyped(const FeatureSet &Features,
                                       const AdviceSpec &, Deadline Until) {
-  Expected<Agent *> Asked = whomToAsk(Features.tensors());
+  Expected<Agent *> Asked = chooseAgent(Features.tensors());
   if (!Asked)
     return bounded(Asked.takeError());
   Agent::Ready &Ready = *(*Asked)->Loaded;

@@ -1,4 +1,4 @@
-//===- Model.cpp - A model that is loaded into this process ---------------===//
+//===- Model.cpp - A model loaded into this process -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -38,7 +38,7 @@ Model::Model(std::string Given, std::vector<TensorSpec> Inputs,
              std::vector<TensorSpec> Outputs, Metadata About)
     : Name(std::move(Given)), Inputs(std::move(Inputs)),
       Outputs(std::move(Outputs)), About(std::move(About)) {
-  // All messages have it.
+  // All messages contain it.
   Name = printable(Name, 2 * MostPrinted);
 }
 

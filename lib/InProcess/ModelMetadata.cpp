@@ -1,4 +1,4 @@
-//===- ModelMetadata.cpp - What a model's file says of itself -------------===//
+//===- ModelMetadata.cpp - Reads a model's metadata -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -28,7 +28,7 @@ static Error malformed(const Model &M, std::string_view Key,
 }
 
 //===----------------------------------------------------------------------===//
-// Words
+// Rules and flags
 //===----------------------------------------------------------------------===//
 
 std::optional<Rule> inprocess::parseRule(std::string_view Name) {
@@ -50,8 +50,8 @@ Expected<DefaultDecision> inprocess::defaultDecision(const Model &M) {
   std::optional<Rule> Found = parseRule(Text->substr(0, Colon));
   if (!Found)
     return malformed(M, Key,
-                     "expected outputs, argmax or sample, and perhaps a colon "
-                     "and an output's name, found '" +
+                     "expected outputs, argmax or sample, optionally followed "
+                     "by a colon and the name of an output, found '" +
                          printable(*Text) + "'");
   return DefaultDecision{
       *Found, Colon == Text->size() ? std::string() : Text->substr(Colon + 1)};

@@ -1,4 +1,4 @@
-//===- ModelMetadata.h - What a model's file says of itself -----*- C++ -*-===//
+//===- ModelMetadata.h - Reads a model's metadata ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The metadata that runners act on, read and checked; docs/model-metadata.md
-/// has all of it.
+/// Reads and checks the metadata that runners use. docs/model-metadata.md lists
+/// all metadata.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,25 +19,24 @@
 
 namespace MLBridge::inprocess {
 
-/// "mlbridge.decide": a rule, and behind a colon the output it is for.
+/// "mlbridge.decide": a rule, optionally followed by a colon and its output.
 struct DefaultDecision {
   DecisionOptions::Rule Rule = DecisionOptions::Rule::Outputs;
   std::string Output;
 };
 
-/// The rule of that name: outputs, argmax, sample.
+/// Parses the name of a rule: outputs, argmax, sample.
 std::optional<DecisionOptions::Rule> parseRule(std::string_view Name);
 
-/// What \p M wants to be made of its outputs. Malformed where it says something
-/// that is not known here.
+/// The decision that \p M specifies. Malformed if it is unknown.
 Expected<DefaultDecision> defaultDecision(const Model &M);
 
-/// Whether \p M refuses features that are not finite ("mlbridge.finite").
+/// True if \p M refuses features that are not finite ("mlbridge.finite").
 Expected<bool> refusesNonFinite(const Model &M);
 
-/// The features that \p M was made for ("mlbridge.features"), but not those
-/// that are its inputs: what those must be, the graph says. Malformed where
-/// this is no such list, or where it contradicts the graph.
+/// The features of "mlbridge.features" that are not inputs of \p M; the graph
+/// specifies its inputs. Malformed if the list is invalid or contradicts the
+/// graph.
 Expected<std::vector<TensorSpec>> otherFeatures(const Model &M);
 
 } // namespace MLBridge::inprocess

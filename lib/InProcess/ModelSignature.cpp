@@ -1,4 +1,4 @@
-//===- ModelSignature.cpp - What goes into a model and comes out ----------===//
+//===- ModelSignature.cpp - Parses a model's inputs and outputs -----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -34,7 +34,7 @@ static Error parseTensors(const dom::object &Root, std::string_view Key,
     for (const TensorSpec &Other : Specs)
       if (Other.Name == Spec->Name)
         return malformedSignature(std::string(Key) + ": '" +
-                                  printable(Spec->Name) + "' is there twice");
+                                  printable(Spec->Name) + "' appears twice");
     Specs.push_back(std::move(*Spec));
   }
   return Error::success();
@@ -82,6 +82,7 @@ ModelSignature::parseNumeric(std::string_view JSON, const std::string &Name,
       if (S.Type == ElementType::String)
         return Error(ErrorCode::Unsupported,
                      Name + ": '" + printable(S.Name) +
-                         "': " + std::string(RuntimeName) + " has no strings");
+                         "': " + std::string(RuntimeName) +
+                         " does not support strings");
   return Signature;
 }

@@ -1,4 +1,4 @@
-//===- ModelStore.cpp - Models that are loaded once -----------------------===//
+//===- ModelStore.cpp - Shares loaded models ------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,13 +20,13 @@ ModelStore::get(const std::string &Key, const Source &From,
     std::scoped_lock Lock(Known.Mutex);
     Found = &Known.Entries[Key];
   }
-  // Of this model only: another may be loaded meanwhile.
+  // Locks this model only: others may load at the same time.
   std::scoped_lock Lock(Found->Mutex);
-  // Before loading, so that a change in between is seen the next time.
+  // Taken before loading, so that a change during loading is noticed later.
   Expected<FileStamp> Stamp = FileStamp::of(From.File, From.Folders);
   if (!Stamp)
     return Stamp.takeError();
-  // What a file names stays the same as long as the file does.
+  // An unchanged file names the same parts.
   const bool IsSame = Found->Loaded && Found->Stamp == *Stamp;
   std::vector<std::string> Others;
   if (!IsSame && From.Parts)

@@ -1,4 +1,4 @@
-//===- ModelStore.h - Models that are loaded once ---------------*- C++ -*-===//
+//===- ModelStore.h - Shares loaded models ----------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -23,24 +23,24 @@
 
 namespace MLBridge::inprocess {
 
-/// Used by any number of threads at a time.
+/// Any number of threads can use it at the same time.
 ///
-/// A child of the process that made it begins with an empty store: models have
-/// locks, and may have threads, that fork(2) does not carry over.
+/// A forked child starts with an empty store: models have locks, and may have
+/// threads, that do not survive fork(2).
 class ModelStore {
 public:
-  /// A model's file, and what belongs to it.
+  /// The files of a model.
   struct Source {
     const std::string &File;
     FileStamp::Folders Folders;
-    /// The other files that belong to it, if any.
+    /// Lists the model's other files; may be empty.
     const std::function<std::vector<std::string>(const std::string &)> &Parts;
   };
 
-  /// The model of \p From, by whatever name it is kept (\p Key): the one that
-  /// is there if its files are as they were, else what \p Load gives. Threads
-  /// that ask for the same one at the same time wait for one of them to load
-  /// it; a failure is not kept.
+  /// The model of \p From, stored under \p Key: the loaded model if its files
+  /// have not changed, or else the result of \p Load. Threads that request the
+  /// same model at the same time wait for one of them to load it. Failures are
+  /// not stored.
   Expected<std::shared_ptr<const Model>>
   get(const std::string &Key, const Source &From,
       const InProcessModelRunner::Load &Load);
@@ -54,10 +54,10 @@ private:
     std::shared_ptr<const Model> Loaded;
   };
 
-  /// What one process has loaded.
+  /// The models loaded by one process.
   struct Models {
     std::mutex Mutex;
-    /// Entries stay where they are, and are never removed.
+    /// Entries are never moved or removed.
     std::map<std::string, Entry> Entries;
   };
 

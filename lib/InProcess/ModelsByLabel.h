@@ -1,4 +1,4 @@
-//===- ModelsByLabel.h - Files for the models of one runner -----*- C++ -*-===//
+//===- ModelsByLabel.h - Files by label for one runner ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What runners that are made of files by label have in common, whatever loads
+/// Shared by runners that are constructed from files by label, whatever loads
 /// the files.
 ///
 //===----------------------------------------------------------------------===//
@@ -32,7 +32,7 @@ inline std::string nameOf(std::string_view Scheme,
   return Name;
 }
 
-/// For each label, what calls \p LoadFile for its file.
+/// For each label, a function that calls \p LoadFile for its file.
 template <typename Function>
 InProcessModelRunner::LoadMap
 loadsOf(const std::map<std::string, std::string> &Files,

@@ -1,4 +1,4 @@
-//===- TensorSpecParser.cpp - TensorSpecs from JSON -----------------------===//
+//===- TensorSpecParser.cpp - Parses TensorSpecs from JSON ----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TensorSpecParser.h - TensorSpecs from JSON ---------------*- C++ -*-===//
+//===- TensorSpecParser.h - Parses TensorSpecs from JSON --------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// TensorSpecParser: {"name": "embedding", "type": "float", "shape": ["n",
-/// 300]}, as a model's metadata and signature have it.
+/// TensorSpecParser: parses {"name": "embedding", "type": "float", "shape":
+/// ["n", 300]}, as found in a model's metadata and signature.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +21,10 @@
 
 namespace MLBridge::inprocess {
 
-/// Extents with one name, in all that one parser reads, are one negative
-/// number.
+/// One parser maps equal extent names to the same negative number.
 class TensorSpecParser {
 public:
-  /// Malformed, with what is wrong and where.
+  /// Malformed, with the position and the reason.
   Expected<TensorSpec> parse(simdjson::dom::element Item);
 
 private:

@@ -1,4 +1,4 @@
-//===- Watchdog.cpp - Ends evaluations that are late ----------------------===//
+//===- Watchdog.cpp - Interrupts late evaluations -------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -23,12 +23,12 @@ using namespace MLBridge::inprocess;
 
 namespace MLBridge::inprocess {
 
-/// The thread, and whom it watches.
+/// The thread, and the Watches that it serves.
 class Watchdog {
 public:
   using Ticks = Watch::Ticks;
 
-  /// The one of this process, which is made where there is none.
+  /// The watchdog of this process, which is started if necessary.
   static Expected<std::shared_ptr<Watchdog>> ofProcess();
 
   Watchdog() = default;
@@ -38,19 +38,19 @@ public:
 
   void add(Watch &W);
   void remove(Watch &W);
-  /// Has the thread look no later than \p When.
+  /// Makes the thread examine the Watches at \p When or earlier.
   void lookBy(Ticks When);
-  /// Returns when no interrupt() is under way.
+  /// Returns when no call of interrupt() is in progress.
   void waitForInterrupts() { const std::scoped_lock Lock(Mutex); }
   bool isForked() const { return Fork.isForked(); }
 
-  /// When the thread looks next, which it does not wait for if it is Idle.
+  /// When the thread next examines the Watches; if Idle, it waits indefinitely.
   std::atomic<Ticks> NextLook = Watch::Idle;
 
 private:
   Error start();
   void watch();
-  /// Interrupts what is late; when the next evaluation is due.
+  /// Interrupts late evaluations and returns when the next one is due.
   Ticks look();
 
   const ForkDetector Fork;
@@ -70,9 +70,9 @@ private:
 
 namespace {
 
-/// Blocks all signals of the calling thread, and so of those that it starts: a
-/// handler of the compiler's is not to run in a thread that it knows nothing
-/// of.
+/// Blocks all signals of the calling thread, and of threads that it starts: the
+/// compiler's signal handlers must not run in a thread that the compiler does
+/// not know.
 class NoSignals {
 public:
   NoSignals() {
@@ -90,7 +90,7 @@ private:
 
 } // namespace
 
-/// By pthread_create(), since std::thread throws where there is none to be had.
+/// Uses pthread_create(), since std::thread throws if no thread is available.
 Error Watchdog::start() {
   constexpr std::size_t StackSize = std::size_t(256) << 10;
   pthread_attr_t Attributes;
@@ -105,8 +105,8 @@ Error Watchdog::start() {
   const int Why = ::pthread_create(&Thread, &Attributes, Main, this);
   ::pthread_attr_destroy(&Attributes);
   if (Why != 0)
-    return Error::fromErrno(Why, "cannot start the thread that ends late "
-                                 "evaluations, of which timeout=inf has none");
+    return Error::fromErrno(Why, "cannot start the thread that interrupts late "
+                                 "evaluations; timeout=inf needs no thread");
   ::pthread_setname_np(Thread, "mlbridge-watch");
   HasThread = true;
   return Error::success();
@@ -131,7 +131,7 @@ Watchdog::Ticks Watchdog::look() {
       continue;
     if (Due > Now)
       Next = std::min(Next, Due);
-    // If it is not done meanwhile.
+    // Unless the evaluation ends in the meantime.
     else if (W->Due.compare_exchange_strong(Due, Watch::Interrupted))
       W->Target.interrupt();
   }
@@ -142,8 +142,9 @@ void Watchdog::watch() {
   std::unique_lock Lock(Mutex);
   while (!Stopping) {
     Ticks Next = look();
-    // What begins from here on finds NextLook, and wakes this thread if it is
-    // due before; what began until here is found by another look.
+    // An evaluation that begins after this store reads NextLook and wakes this
+    // thread if it is due earlier; an evaluation that began before is found by
+    // the second look.
     for (;;) {
       NextLook.store(Next);
       const Ticks Again = look();
@@ -160,7 +161,7 @@ void Watchdog::watch() {
 }
 
 //===----------------------------------------------------------------------===//
-// Its Watches
+// Watches
 //===----------------------------------------------------------------------===//
 
 Expected<std::shared_ptr<Watchdog>> Watchdog::ofProcess() {
@@ -168,9 +169,9 @@ Expected<std::shared_ptr<Watchdog>> Watchdog::ofProcess() {
     std::mutex Mutex;
     std::weak_ptr<Watchdog> Dog;
   };
-  // A thread for each model, or for each runner, would be many in a compiler
-  // with parallel back ends. This is never destroyed: runners may outlive the
-  // static objects of a program.
+  // One thread for each process: one for each model or runner would be many in
+  // a compiler with parallel back ends. Never destroyed, since runners may
+  // outlive a program's static objects.
   static PerProcess<Known> &Shared = *new PerProcess<Known>();
   Known &Here = Shared.get();
   const std::scoped_lock Lock(Here.Mutex);
@@ -198,7 +199,7 @@ void Watchdog::lookBy(Ticks When) {
     const std::scoped_lock Lock(Mutex);
     if (When >= NextLook.load())
       return;
-    // Others that are due later need not wake it again.
+    // Evaluations that are due later need not wake the thread again.
     NextLook.store(When);
   }
   Changed.notify_one();
@@ -207,8 +208,8 @@ void Watchdog::lookBy(Ticks When) {
 Watch::~Watch() {
   if (!Dog)
     return;
-  // To end the parent's would be to wait for a thread that a child does not
-  // have.
+  // Destroying the parent's watchdog would wait for a thread that does not
+  // exist in the child.
   if (Dog->isForked())
     abandon(std::move(Dog));
   else

@@ -1,4 +1,4 @@
-//===- Watchdog.h - Ends evaluations that are late --------------*- C++ -*-===//
+//===- Watchdog.h - Interrupts late evaluations -----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,16 +7,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Watch: interrupts an evaluation that is not done by its deadline, for
-/// runtimes that can be interrupted by another thread only.
+/// Watch: interrupts an evaluation at its deadline, for runtimes that only
+/// another thread can interrupt.
 ///
-/// That thread is one for all Watches of a process. It starts with the first
-/// evaluation that has a deadline, and ends with the last Watch. Between it
-/// sleeps until the earliest deadline, so an evaluation costs two atomic
-/// exchanges and no system call: it says when it is due and when it is done.
-/// The thread is woken where an evaluation is due before it would look by
-/// itself; that is seldom, since deadlines that are equally far away come in
-/// order.
+/// All Watches of a process share that thread. It starts with the first
+/// evaluation that has a deadline and ends with the last Watch. It sleeps until
+/// the earliest deadline, so an evaluation costs two atomic exchanges and no
+/// system call: one exchange stores its deadline, the other marks its end. An
+/// evaluation wakes the thread only if it is due before the thread's next look.
+/// That is rare, since equal timeouts expire in order.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,13 +33,13 @@ namespace MLBridge::inprocess {
 
 class Watchdog;
 
-/// What can be interrupted.
+/// An evaluation that can be interrupted.
 class Interruptible {
 public:
-  /// Has the evaluation return soon. Called by another thread, while the
-  /// evaluation runs or just after; it must not wait.
+  /// Makes the evaluation return soon. Called by another thread during the
+  /// evaluation or just after it; must not block.
   virtual void interrupt() = 0;
-  /// Forgets the interruption, so that the next evaluation runs. Called by the
+  /// Clears the interruption, so that the next evaluation runs. Called by the
   /// evaluation's own thread.
   virtual void resume() = 0;
 
@@ -48,45 +47,45 @@ protected:
   ~Interruptible() = default;
 };
 
-/// The evaluations of one thread, one after another.
+/// Watches the evaluations of one thread, one after another.
 class Watch {
 public:
-  /// \p Target outlives it.
+  /// \p Target must outlive this.
   explicit Watch(Interruptible &Target) : Target(Target) {}
   ~Watch();
   Watch(const Watch &) = delete;
   Watch &operator=(const Watch &) = delete;
 
-  /// An evaluation is about to begin: it is interrupted at \p Until. System,
-  /// and nothing is watched, where there is no thread to be had.
+  /// Call before an evaluation, which is interrupted at \p Until. System if no
+  /// thread can be started; nothing is watched then.
   Error begin(Deadline Until) {
     const Ticks When = Until.time().time_since_epoch().count();
-    // Before the look at when the thread looks: it has stored that before its
-    // last look at this. So one of both sees the other's.
+    // Store Due before loading NextLook: the thread stores NextLook before its
+    // last look at Due. So at least one side sees the other's value.
     Due.store(When);
     if (When >= NextLook->load()) [[likely]]
       return Error::success();
     return alert(When);
   }
 
-  /// It has returned. Whether it was interrupted.
+  /// Call after an evaluation. Returns whether it was interrupted.
   bool end() { return Due.exchange(Idle) == Interrupted && acknowledge(); }
 
 private:
   friend class Watchdog;
   using Ticks = Deadline::Clock::rep;
 
-  /// Not between begin() and end().
+  /// The value outside begin() and end().
   static constexpr Ticks Idle = std::numeric_limits<Ticks>::max();
   static constexpr Ticks Interrupted = std::numeric_limits<Ticks>::min();
-  /// Where there is no thread.
+  /// Used while there is no thread.
   static constexpr std::atomic<Ticks> NoLook{Idle};
 
   Error alert(Ticks When);
   bool acknowledge();
 
   Interruptible &Target;
-  /// When the evaluation is due, Idle, or Interrupted.
+  /// When the evaluation is due, or Idle, or Interrupted.
   std::atomic<Ticks> Due = Idle;
   const std::atomic<Ticks> *NextLook = &NoLook;
   std::shared_ptr<Watchdog> Dog;

@@ -1,4 +1,4 @@
-//===- InputMerge.cpp - Many small inputs as one --------------------------===//
+//===- InputMerge.cpp - Merges a model's small inputs ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The graph is not taken apart and written anew: the bytes of the inputs and
-/// nodes that fall away are left out, and an input is added.
+/// The graph is not parsed and rewritten: the bytes of inputs and nodes that
+/// become unnecessary are omitted, and an input is added.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ struct Node {
   std::string Domain;
   std::vector<std::string> Inputs;
   std::vector<std::string> Outputs;
-  /// By the attributes' names; none for one that is no number.
+  /// By attribute name; empty for a value that is not an integer.
   std::map<std::string, std::optional<std::int64_t>> Attributes;
   Range Whole;
 
@@ -47,29 +47,29 @@ struct Node {
   }
 };
 
-/// A graph as far as it matters here.
+/// The parts of a graph that matter here.
 class Graph {
 public:
   explicit Graph(Window &File) : File(File) {}
 
-  /// False where it is none, or says something in a way unknown here.
+  /// False if it is not a graph or contains something unknown.
   bool read(Range Message) {
     return readGraph(Message, /*Depth=*/0) && IsUnderstood;
   }
 
-  /// Whether it is one input, or of one node, of the outermost graph. No name
-  /// stands for no value.
+  /// True if \p Value is exactly one input, or one node's output, of the
+  /// outermost graph. An empty name means no value.
   bool isMadeOnce(const std::string &Value) const {
     auto Found = Makers.find(Value);
     return Found != Makers.end() && Found->second == 1 && !Value.empty() &&
            !Constants.contains(Value);
   }
-  /// Whether one node of the outermost graph is all that reads \p Value.
+  /// True if exactly one node of the outermost graph reads \p Value.
   bool isReadOnce(const std::string &Value) const {
     auto Found = Uses.find(Value);
     return Found != Uses.end() && Found->second == 1;
   }
-  /// The number that \p Name always is, if it is a list of one int64.
+  /// The constant \p Name, if it is a list of one int64.
   std::optional<std::int64_t> onlyNumber(const std::string &Name) const;
 
   std::vector<FileInput> Inputs;
@@ -78,7 +78,7 @@ public:
   std::vector<Node> Nodes;
 
 private:
-  /// No more graphs are in each other than this.
+  /// The maximum nesting of graphs.
   static constexpr unsigned MaxDepth = 32;
 
   bool readGraph(Range Message, unsigned Depth);
@@ -89,7 +89,7 @@ private:
   bool readType(Range Message, FileInput &Input);
   std::string nameIn(Range Message, unsigned Number);
 
-  /// Hands each field of \p Message to \p Visit.
+  /// Calls \p Visit for each field of \p Message.
   template <typename Visitor> void forEachField(Range Message, Visitor Visit) {
     Fields F(File, Message);
     while (F.next())
@@ -99,7 +99,7 @@ private:
 
   Window &File;
   bool IsUnderstood = true;
-  /// Those whose number matters to nobody have an empty range.
+  /// The range is empty if the constant's value does not matter.
   std::map<std::string, Range> Constants;
   std::map<std::string, unsigned> Makers;
   std::map<std::string, unsigned> Uses;
@@ -117,7 +117,7 @@ std::string Graph::nameIn(Range Message, unsigned Number) {
 }
 
 void Graph::addConstant(const std::string &Name, Range Tensor) {
-  // Of several by one name nobody knows which it is.
+  // If several constants share a name, neither value is used.
   if (!Constants.try_emplace(Name, Tensor).second)
     Constants[Name] = Range();
 }
@@ -137,7 +137,7 @@ bool Graph::readGraph(Range Message, unsigned Depth) {
       addConstant(nameIn(F.content(), NameOfTensor),
                   Depth == 0 ? F.content() : Range());
     } else if (F.isBytes(SparseInitializer)) {
-      // It is called as the tensor of its values is. No number is read of it.
+      // Named after the tensor of its values. Its numbers are not read.
       forEachField(F.content(), [&](const Fields &S) {
         if (S.isBytes(ValuesOfSparse))
           addConstant(nameIn(S.content(), NameOfTensor), Range());
@@ -145,7 +145,7 @@ bool Graph::readGraph(Range Message, unsigned Depth) {
     } else if (F.isBytes(Input) && Depth == 0) {
       readInput(F.content(), F.whole());
     } else if (F.isBytes(Output)) {
-      // An output is not to lose its value.
+      // An output must keep its value.
       const std::string Name = nameIn(F.content(), NameOfValue);
       Uses[Name] += 2;
       Outputs.insert(Name);
@@ -163,7 +163,7 @@ bool Graph::readNode(Range Message, Range Whole, unsigned Depth) {
   while (F.next()) {
     if (F.isBytes(Input)) {
       Found.Inputs.push_back(F.text());
-      // What is read from within a branch or a loop stays as it is.
+      // Values read inside a branch or a loop stay unchanged.
       Uses[Found.Inputs.back()] += Depth == 0 ? 1 : 2;
     } else if (F.isBytes(Output)) {
       Found.Outputs.push_back(F.text());
@@ -196,7 +196,7 @@ bool Graph::readAttribute(Range Message, Node &Into, unsigned Depth) {
       if (!readGraph(F.content(), Depth + 1))
         return false;
   }
-  // Of two by one name nobody knows which it is.
+  // Two attributes of one name are ambiguous.
   if (!Into.Attributes.try_emplace(Name, Value).second)
     return false;
   return F.atEnd();
@@ -223,10 +223,11 @@ void Graph::readInput(Range Message, Range Whole) {
   Inputs.push_back(std::move(Input));
 }
 
-/// Of a small input; the sums of more than any graph's inputs fit an int64.
+/// The largest extent of a small input; sums of all inputs of a graph fit
+/// int64.
 static constexpr std::int64_t MostExtent = std::int64_t(1) << 31;
 
-/// Reads a tensor's type; false unless each extent is a number or has a name.
+/// Reads a tensor's type; false unless each extent is a number or a name.
 bool Graph::readType(Range Message, FileInput &Input) {
   constexpr unsigned Element = 1, Shape = 2, Dim = 1, Number = 1, Name = 2;
   bool HasShape = false, IsKnown = true;
@@ -257,13 +258,13 @@ bool Graph::readType(Range Message, FileInput &Input) {
 
 std::optional<std::int64_t> Graph::onlyNumber(const std::string &Name) const {
   constexpr unsigned Type = 2, Raw = 9, Int64 = 7;
-  // A constant that is an input as well is only what that is by default.
+  // A constant that is also an input is only that input's default.
   auto Found = Constants.find(Name);
   if (Found == Constants.end() || Makers.contains(Name))
     return std::nullopt;
   std::int64_t TypeFound = 0;
   std::string Bytes;
-  // Each constant was gone through to its end, for its name.
+  // Its fields are valid: readGraph() read the constant to the end.
   for (Fields F(File, Found->second); F.next();) {
     if (F.isVarint(Type))
       TypeFound = F.value();
@@ -278,12 +279,12 @@ std::optional<std::int64_t> Graph::onlyNumber(const std::string &Name) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Finding
+// Finding inputs to merge
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-/// What becomes of a graph.
+/// Collects the changes to a graph.
 class Merger {
 public:
   explicit Merger(const Graph &G) : G(G) {
@@ -301,9 +302,9 @@ public:
   }
 
   std::vector<MergedInput> Merged;
-  /// The merged inputs as messages.
+  /// The merged inputs as serialised messages.
   std::string Added;
-  /// What of the graph is left out.
+  /// The parts of the graph to omit.
   std::vector<Range> Removed;
 
 private:
@@ -318,8 +319,8 @@ private:
 
 } // namespace
 
-/// What \p Value has for extents, if it is an input, or a column of one; and
-/// what falls away with it.
+/// If \p Value is an input, or a column made from one: adds it to \p Into,
+/// writes its extents to \p Dims, and adds the parts to omit to \p Without.
 bool Merger::add(const std::string &Value, MergedInput &Into,
                  std::vector<FileExtent> &Dims,
                  std::vector<Range> &Without) const {
@@ -345,7 +346,7 @@ bool Merger::add(const std::string &Value, MergedInput &Into,
 }
 
 static bool isOfNumbers(const FileInput &Input) {
-  // Beyond those that we know of there is no value of the enumeration.
+  // Larger numbers are not values of the enumeration.
   if (Input.Type < 0 || Input.Type > ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16)
     return false;
   std::optional<ElementType> Type =
@@ -368,8 +369,8 @@ static std::string field(unsigned Number, const std::string &Value) {
   return varint(Number << 3 | 2) + varint(Value.size()) + Value;
 }
 
-/// Whether tensors of both extents can be put together along \p Axis: the other
-/// extents are the same.
+/// True if tensors with these extents can be concatenated along \p Axis: all
+/// other extents are equal.
 static bool isAlike(const std::vector<FileExtent> &A,
                     const std::vector<FileExtent> &B, std::size_t Axis) {
   if (A.size() != B.size())
@@ -407,11 +408,11 @@ void Merger::consider(const Node &Concat) {
       return;
     Sum.Number += Part[Found.Axis].Number;
   }
-  // What is to be a row is as long as any other.
+  // All rows must have the same length.
   for (std::size_t D = Found.Axis; D < Dims.size(); ++D)
     if (Dims[D].Number == 0)
       return;
-  // In the words of onnx.proto: a ValueInfoProto, which is the graph's input.
+  // In terms of onnx.proto: a ValueInfoProto as an input of the GraphProto.
   Found.Name = Concat.Outputs.front();
   std::string Shape;
   for (const FileExtent &E : Dims)
@@ -427,7 +428,7 @@ void Merger::consider(const Node &Concat) {
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// The messages \p Added, and all of \p Whole but \p Removed, which is in it.
+/// \p Added, followed by \p Whole without \p Removed, which lies in it.
 static std::optional<std::string> rewrite(const Window &File, Range Whole,
                                           std::vector<Range> Removed,
                                           const std::string &Added) {

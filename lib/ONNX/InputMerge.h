@@ -1,4 +1,4 @@
-//===- InputMerge.h - Many small inputs as one ------------------*- C++ -*-===//
+//===- InputMerge.h - Merges a model's small inputs -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// mergeInputs(): ONNX Runtime takes 0.2 us to be handed an input, however
-/// small, and compilers have dozens of numbers. Most graphs do nothing to them
-/// but put them in a row. Then the row can be the input, and who asks writes
-/// each feature to its place in it.
+/// mergeInputs(): ONNX Runtime takes 0.2 us to receive an input of any size,
+/// and compilers have dozens of numbers. Most graphs only concatenate them. The
+/// concatenated tensor then becomes the input, and ONNXCursor writes each
+/// feature to its place in it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@
 
 namespace MLBridge::onnx {
 
-/// An extent of an input: a number, or the name of one that is free.
+/// An extent of an input: a number, or the name of a free extent.
 struct FileExtent {
   std::int64_t Number = 0;
   std::string Name;
@@ -34,34 +34,35 @@ struct FileExtent {
   }
 };
 
-/// An input as the file says it.
+/// An input as the file describes it.
 struct FileInput {
   std::string Name;
-  /// Of TensorProto.DataType.
+  /// A value of TensorProto.DataType.
   std::int64_t Type = 0;
   std::vector<FileExtent> Dims;
 };
 
-/// An input that stands for several.
+/// An input that replaces several.
 struct MergedInput {
   std::string Name;
-  /// Those, in their order: they have the same first Axis extents, which are
-  /// this one's, and behind them fixed ones.
+  /// The replaced inputs, in their order. Their first Axis extents are equal
+  /// and belong to the merged input; the other extents are fixed.
   std::vector<FileInput> Parts;
   std::size_t Axis = 0;
 };
 
 struct MergedModel {
-  /// Of the model with the merged inputs, which else is the same.
+  /// The rewritten file, which differs only in the merged inputs.
   std::string Bytes;
   std::vector<MergedInput> Merged;
-  /// The names of all inputs that the file has, in its order.
+  /// The names of all inputs of the original file, in its order.
   std::vector<std::string> Inputs;
 };
 
-/// Merges the inputs that one Concat only reads, by itself or by an Unsqueeze
-/// that makes columns of scalars. Nothing where there are none, or where
-/// \p File is no model or changes meanwhile. It must have its weights in it.
+/// Merges inputs that only one Concat reads, directly or through an Unsqueeze
+/// that turns scalars into columns. Empty if there are no such inputs, if \p
+/// File is not a model, or if it changes during the call. The file must contain
+/// its weights.
 std::optional<MergedModel> mergeInputs(const std::string &File);
 
 } // namespace MLBridge::onnx

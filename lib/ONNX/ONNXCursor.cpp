@@ -1,4 +1,4 @@
-//===- ONNXCursor.cpp - One thread's way to run an ONNX model -------------===//
+//===- ONNXCursor.cpp - Evaluates an ONNX model for one thread ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,14 +16,14 @@
 using namespace MLBridge;
 using namespace MLBridge::onnx;
 
-/// Up to so many bytes, a copy takes less time than ONNX Runtime takes to make
-/// a tensor of other memory (0.07 us, and three allocations).
+/// Up to this size in bytes, copying is faster than creating a tensor around
+/// other memory, which takes ONNX Runtime 0.07 us and three allocations.
 static constexpr std::size_t MostCopied = std::size_t(16) << 10;
 
 Expected<std::unique_ptr<ModelCursor>>
 ONNXCursor::open(std::shared_ptr<const ONNXModel> M) {
   const Runtime &Library = M->runtime();
-  // Without any, each evaluation makes some.
+  // Without run options, each evaluation would create some.
   auto Options = Library.make<OrtRunOptions>(
       M->name(), ErrorCode::Model, [&](OrtRunOptions **Made) {
         return Library.api().CreateRunOptions(Made);
@@ -75,7 +75,7 @@ ONNXCursor::runUntil(Span<const TensorView> Features, Deadline When) {
       continue;
     }
     const TensorView &Feature = Features[What.Parts.front()];
-    // What nearly all requests are made of.
+    // The common case.
     if (In.Copy && In.Dims == Feature.Dims) {
       if (Feature.NumBytes != 0)
         std::memcpy(In.Copy, Feature.Data, Feature.NumBytes);
@@ -100,7 +100,7 @@ ONNXCursor::runUntil(Span<const TensorView> Features, Deadline When) {
 //===----------------------------------------------------------------------===//
 
 void ONNXCursor::interrupt() {
-  // Neither can fail; what they return is null.
+  // Neither call can fail; both return null.
   static_cast<void>(check(API.RunOptionsSetTerminate(Options.get())));
 }
 
@@ -113,7 +113,7 @@ void ONNXCursor::resume() {
 //===----------------------------------------------------------------------===//
 
 Error ONNXCursor::set(Input &In, const TensorView &Feature) {
-  // A tensor that failed to be made stays to be made.
+  // If creating the tensor fails, the next request tries again.
   if (!In.Value || In.Dims != Feature.Dims) {
     In.Value.reset();
     In.Copy = nullptr;
@@ -145,7 +145,7 @@ Error ONNXCursor::make(Input &In, const TensorView &Feature, const void *Data) {
   return Error::success();
 }
 
-/// Whether the first \p Count extents of both are the same: so many have rows.
+/// True if the first \p Count extents are equal, and so the number of rows.
 static bool haveSameRows(const Shape &A, const Shape &B, std::size_t Count) {
   return A.rank() >= Count && B.rank() >= Count &&
          std::equal(A.begin(), A.begin() + Count, B.begin());
@@ -173,7 +173,7 @@ Error ONNXCursor::merge(Input &In, const SessionInput &What,
     if (Error E = check(API.GetTensorMutableData(In.Value.get(), &In.Copy)))
       return E;
   }
-  // Of no rows there is no copy to point into.
+  // Null if there are no rows, which is never dereferenced.
   char *const Rows = static_cast<char *>(In.Copy);
   std::size_t Column = 0;
   for (std::size_t P = 0; P < What.Parts.size(); ++P) {
@@ -184,7 +184,7 @@ Error ONNXCursor::merge(Input &In, const SessionInput &What,
       return {ErrorCode::SchemaMismatch,
               M->name() + ": feature '" + printable(Part.Name) +
                   "': expected as many rows as '" + printable(First.Name) +
-                  "' " + First.typeStr() + " has, found " + Part.typeStr()};
+                  "' " + First.typeStr() + ", found " + Part.typeStr()};
     const char *From = static_cast<const char *>(Part.Data);
     for (std::size_t Row = 0; Row < NumRows; ++Row)
       std::memcpy(Rows + Row * RowBytes + Column, From + Row * Bytes, Bytes);
@@ -244,7 +244,7 @@ void ONNXCursor::forgetOutputs() {
 
 void ONNXCursor::handThrough(const TensorView &Feature, Output &Out,
                              TensorView &View) {
-  // At least one, so that it is somewhere.
+  // At least one unit, so that the pointer is not null.
   const std::size_t Units = Feature.NumBytes / sizeof(std::max_align_t) + 1;
   if (Out.Copy.size() < Units)
     Out.Copy.resize(Units);
@@ -272,11 +272,11 @@ Error ONNXCursor::run() {
     if (!WasLate)
       return Why;
   }
-  // All of them, before anything is said of one: that may fail.
+  // Take ownership of all outputs before checking any, since a check may fail.
   for (std::size_t I = 0; I < Computed.size(); ++I)
     if (Output &Out = Outputs[Computed[I]]; !Out.Value)
       Out.Value = Handle<OrtValue>(OutputValues[I], Release{&API});
-  // An answer that came all the same came too late.
+  // A result after an interruption is late.
   if (WasLate)
     return {ErrorCode::Timeout,
             M->name() + " did not answer before the deadline"};
@@ -284,15 +284,15 @@ Error ONNXCursor::run() {
 }
 
 Error ONNXCursor::evaluate() {
-  // ONNX Runtime makes the outputs of the first evaluation, and writes those of
-  // the next to the same memory.
+  // ONNX Runtime allocates the outputs of the first evaluation; later
+  // evaluations reuse that memory.
   if (ShapesChanged || !KeepOutputs)
     forgetOutputs();
   ShapesChanged = false;
   const bool HadOutputs = Outputs[Computed.front()].Value != nullptr;
   Error E = run();
   if (E && HadOutputs && E.code() != ErrorCode::Timeout) {
-    // Their shapes may depend on values; then this one goes well.
+    // Output shapes may depend on values: retry with new outputs.
     forgetOutputs();
     E = run();
     KeepOutputs &= bool(E);
@@ -359,7 +359,7 @@ Error ONNXCursor::readStrings(Output &Out, TensorView &View) {
   if (Error E =
           check(API.GetStringTensorDataLength(Out.Value.get(), &NumBytes)))
     return E;
-  // At least one, so that it is somewhere.
+  // At least one byte, so that the pointer is not null.
   Out.Text.resize(std::max<std::size_t>(NumBytes, 1));
   Out.Offsets.resize(Count);
   if (Error E = check(API.GetStringTensorContent(Out.Value.get(),

@@ -1,4 +1,4 @@
-//===- ONNXCursor.h - One thread's way to run an ONNX model -----*- C++ -*-===//
+//===- ONNXCursor.h - Evaluates an ONNX model for one thread ----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNXCursor: the tensors of ONNX Runtime that one thread's requests go
-/// through, made once and kept as long as the shapes stay.
+/// ONNXCursor: holds the ONNX Runtime tensors for one thread's requests and
+/// reuses them while the shapes stay the same.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,28 +33,28 @@ public:
                                             Deadline Until) override;
 
 private:
-  /// An input's tensor, and what it is a tensor of.
+  /// An input's tensor and its source.
   struct Input {
     Handle<OrtValue> Value;
-    /// Of the feature; of the first, where there are several.
+    /// The shape of the feature, or of the first feature if there are several.
     Shape Dims;
-    /// ONNX Runtime's own memory, into which each feature is copied; null where
-    /// the tensor is of the feature's memory, or of strings.
+    /// ONNX Runtime's own memory, to which each feature is copied. Null if the
+    /// tensor uses the feature's memory or holds strings.
     void *Copy = nullptr;
-    /// The feature's memory, where the tensor is of that.
+    /// The feature's memory, if the tensor uses it.
     const void *Borrowed = nullptr;
   };
-  /// An output's tensor, kept to be written to again.
+  /// An output's tensor, reused by the next evaluation.
   struct Output {
-    /// The input that it is, in a graph that hands one through. ONNX Runtime is
-    /// not asked for it: as such an output it gives the tensor of the request,
-    /// and writes to none that it is given.
+    /// The input that this output passes through unchanged, if it does. ONNX
+    /// Runtime is not asked for such outputs: it would return the request's own
+    /// tensor and ignore a given one.
     std::optional<std::size_t> From;
     std::vector<std::max_align_t> Copy;
     Handle<OrtValue> Value;
-    /// Whether its view is of Value.
+    /// True if the view describes Value.
     bool IsKnown = false;
-    /// Of a list of strings.
+    /// For a list of strings.
     std::vector<char> Text;
     std::vector<std::size_t> Offsets;
     std::vector<std::uint64_t> Lengths;
@@ -66,21 +66,21 @@ private:
   void resume() override;
 
   Error set(Input &In, const TensorView &Feature);
-  /// Puts several features into one tensor, row by row.
+  /// Copies several features into one tensor, row by row.
   Error merge(Input &In, const SessionInput &What,
               Span<const TensorView> Features);
   Error setNumbers(Input &In, const TensorView &Feature);
   Error setStrings(Input &In, const TensorView &Feature);
-  /// Makes the tensor anew: in memory of its own, or of \p Data.
+  /// Creates the tensor, in its own memory or around \p Data.
   Error make(Input &In, const TensorView &Feature, const void *Data);
   Error evaluate();
-  /// Runs the session, and owns what comes of it.
+  /// Runs the session and takes ownership of the outputs.
   Error run();
   void forgetOutputs();
-  /// Shows a copy of \p Feature, whose memory the caller may have back.
+  /// Returns a copy of \p Feature, whose memory the caller may reuse.
   static void handThrough(const TensorView &Feature, Output &Out,
                           TensorView &View);
-  /// Says in Views what \p Out, which is new, is.
+  /// Describes the new output \p Out in \p View.
   Error look(Output &Out, TensorView &View);
   Error readStrings(Output &Out, TensorView &View);
   Error check(OrtStatus *Status) const {
@@ -93,21 +93,21 @@ private:
 
   std::vector<Input> Inputs;
   std::vector<Output> Outputs;
-  /// The outputs as features' equals.
+  /// The outputs as views.
   std::vector<TensorView> Views;
-  /// The outputs that ONNX Runtime is asked for.
+  /// The outputs that ONNX Runtime computes.
   std::vector<std::size_t> Computed;
-  /// What Run takes.
+  /// The arguments of Run.
   std::vector<const char *> InputNames, OutputNames;
   std::vector<const OrtValue *> InputValues;
   std::vector<OrtValue *> OutputValues;
-  /// Whether an input has another shape than the outputs were made for.
+  /// True if an input's shape differs from the last evaluation.
   bool ShapesChanged = false;
-  /// Whether outputs depend on the inputs' shapes only, as far as is known.
+  /// False once outputs have turned out to depend on more than input shapes.
   bool KeepOutputs = true;
-  /// Of the evaluation under way.
+  /// The deadline of the current evaluation.
   Deadline Until = Deadline::never();
-  /// Last, so that nothing is interrupted any more when the rest goes.
+  /// Declared last, so that interruptions end before other members die.
   inprocess::Watch Clock{*this};
 };
 

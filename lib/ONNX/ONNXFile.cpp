@@ -1,4 +1,4 @@
-//===- ONNXFile.cpp - What ONNX Runtime does not tell of a file -----------===//
+//===- ONNXFile.cpp - Facts that ONNX Runtime does not report -------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The few messages of onnx.proto that matter here, by their field numbers.
-/// What is between them, weights above all, is not read.
+/// Reads the few messages of onnx.proto that matter here, by field number, and
+/// skips everything else, in particular weights.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,7 @@ public:
   FileSurvey Found;
 
 private:
-  /// No more graphs are in each other than this.
+  /// The maximum nesting of graphs.
   static constexpr unsigned MaxDepth = 32;
 
   void readGraph(Range Message, unsigned Depth) {

@@ -1,4 +1,4 @@
-//===- ONNXFile.h - What ONNX Runtime does not tell of a file ---*- C++ -*-===//
+//===- ONNXFile.h - Facts that ONNX Runtime does not report -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// survey(): a look at a model's file, past its weights.
+/// survey(): reads facts from a model's file without reading its weights.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,17 +21,16 @@
 namespace MLBridge::onnx {
 
 struct FileSurvey {
-  /// Inputs and outputs without a shape: ONNX Runtime shows them as scalars.
+  /// Inputs and outputs without a shape. ONNX Runtime reports them as scalars.
   std::set<std::string> InputsOfAnyRank, OutputsOfAnyRank;
-  /// Where tensors that are not in the file are, by paths from its folder.
+  /// The files of tensors outside this file, as paths relative to its folder.
   std::set<std::string> ExternalFiles;
 };
 
-/// Finds nothing where \p File is no ONNX model: what is wrong with it,
-/// ONNX Runtime says.
+/// Empty if \p File is not an ONNX model; ONNX Runtime reports the error.
 FileSurvey survey(const std::string &File);
 
-/// The paths of ExternalFiles, for \p File.
+/// The paths of the ExternalFiles of \p File.
 std::vector<std::string> partsOf(const std::string &File);
 
 } // namespace MLBridge::onnx

@@ -1,4 +1,4 @@
-//===- ONNXModel.cpp - One ONNX model, loaded -----------------------------===//
+//===- ONNXModel.cpp - A loaded ONNX model --------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -46,7 +46,7 @@ std::optional<ElementType> onnx::fromONNX(ONNXTensorElementDataType Type) {
 }
 
 //===----------------------------------------------------------------------===//
-// What a session says of itself
+// Reading a session's description
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -60,7 +60,7 @@ public:
         Name(std::move(Name)) {}
 
   Error read();
-  /// Has inputs that were merged be inputs again, each in its place.
+  /// Restores the original inputs from merged ones, in the original order.
   void unmerge(const MergedModel &Merged);
 
   std::vector<TensorSpec> Inputs;
@@ -69,7 +69,7 @@ public:
   Model::Metadata About;
 
 private:
-  /// Of the inputs or of the outputs.
+  /// For inputs or for outputs.
   using GetName = decltype(OrtApi::SessionGetInputName);
   using GetTypeInfo = decltype(OrtApi::SessionGetInputTypeInfo);
 
@@ -77,13 +77,13 @@ private:
   Error readOutputs();
   Error readMetadata();
   Expected<TensorSpec> readName(GetName Get, std::size_t I);
-  /// Reads the type of an input or output; an Unsupported error where no tensor
-  /// here can be one.
+  /// Reads the type of an input or output. Unsupported if no tensor of this
+  /// library can have that type.
   Error readType(GetTypeInfo Get, std::size_t I, TensorSpec &Spec);
   Error readDims(const OrtTensorTypeAndShapeInfo &Info, TensorSpec &Spec);
-  /// The extent that stands for a name, the same for the same name.
+  /// The extent for a name; equal names have equal extents.
   std::int64_t symbol(std::string_view Symbol);
-  /// A string that ONNX Runtime has made.
+  /// Converts and releases a string that ONNX Runtime allocated.
   std::string take(char *Text) const;
   Error check(OrtStatus *Status) const {
     return Library.check(Status, Name, ErrorCode::Model);
@@ -143,7 +143,7 @@ Error SessionReader::readType(GetTypeInfo Get, std::size_t I,
       [&](OrtTypeInfo **Made) { return Get(Session, I, Made); });
   if (!Type)
     return Type.takeError();
-  // Null, and no failure, where it is no tensor.
+  // Null without an error if the value is not a tensor.
   const OrtTensorTypeAndShapeInfo *Info = nullptr;
   if (Error E = check(API.CastTypeInfoToTensorInfo(Type->get(), &Info)))
     return E;
@@ -248,7 +248,7 @@ Error SessionReader::readOutputs() {
     else
       return E;
   }
-  // Classifiers have a map beside the label, of which nobody need know.
+  // Classifiers return a map besides the label, which callers rarely need.
   return Outputs.empty() ? Why : Error::success();
 }
 
@@ -292,9 +292,9 @@ Error SessionReader::read() {
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// A session that evaluates in the thread that asks, of the model in \p Bytes
-/// if there are any. Several threads of its own would wait for each other by
-/// spinning.
+/// Creates a session that evaluates in the calling thread, for the model in \p
+/// Bytes or, if that is empty, in \p File. Several threads of the session would
+/// wait for each other by spinning.
 static Expected<Handle<OrtSession>> createSession(const std::string &File,
                                                   const std::string &Bytes,
                                                   const std::string &Name,
@@ -331,7 +331,7 @@ ONNXModel::load(const std::string &File,
   Expected<Handle<OrtSession>> Session = createSession(
       File, Merged ? Merged->Bytes : std::string(), Name, *Library);
   if (!Session && Merged) {
-    // What is wrong, if anything is, is to be said of the file as it is.
+    // Load the original file, so that errors refer to it.
     Merged.reset();
     Session = createSession(File, {}, Name, *Library);
   }
@@ -346,11 +346,11 @@ ONNXModel::load(const std::string &File,
     Output.HasAnyRank = Facts.OutputsOfAnyRank.contains(Output.Name);
   for (const TensorSpec &Input : Reader.Inputs)
     if (Facts.InputsOfAnyRank.contains(Input.Name))
-      return Error(
-          ErrorCode::Unsupported,
-          Name + ": '" + printable(Input.Name) +
-              "': expected an input whose rank the graph says, found " +
-              std::string(elementTypeName(Input.Type)) + " of any rank");
+      return Error(ErrorCode::Unsupported,
+                   Name + ": '" + printable(Input.Name) +
+                       "': expected an input with a fixed rank, found " +
+                       std::string(elementTypeName(Input.Type)) +
+                       " of any rank");
   return std::shared_ptr<const Model>(
       new ONNXModel(Name, std::move(Reader.Inputs), std::move(Reader.Outputs),
                     std::move(Reader.About), std::move(Library),

@@ -1,4 +1,4 @@
-//===- ONNXModel.h - One ONNX model, loaded ---------------------*- C++ -*-===//
+//===- ONNXModel.h - A loaded ONNX model ------------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNXModel: a session of ONNX Runtime, which any number of threads run at a
-/// time, each by an ONNXCursor.
+/// ONNXModel: a session of ONNX Runtime, which any number of threads can run at
+/// the same time, each through its own ONNXCursor.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,18 +19,19 @@
 
 namespace MLBridge::onnx {
 
-/// An input of the session: one of the model's, or several that InputMerge.h
-/// has made one.
+/// An input of the session: an input of the model, or several inputs that
+/// InputMerge.h has merged.
 struct SessionInput {
   std::string Name;
-  /// The indices of the model's inputs that it is made of, in their order.
+  /// The indices of the model's inputs that it consists of, in order.
   std::vector<std::size_t> Parts;
-  /// Of several. The extent along which they are put together; those before it
-  /// are theirs, and this and those after it are fixed.
+  /// Only for merged inputs: the extent along which they are concatenated. The
+  /// extents before it come from the inputs; Dims has the fixed ones from it
+  /// on.
   std::size_t Axis = 0;
   Shape Dims;
-  /// How many bytes each part has of each row, which is what is in Dims from
-  /// Axis on.
+  /// The number of bytes of each part in one row. A row has the extents of Dims
+  /// from Axis on.
   std::vector<std::size_t> PartBytes;
 };
 
@@ -42,7 +43,7 @@ public:
   Expected<std::unique_ptr<ModelCursor>> open() const override;
 
   const Runtime &runtime() const { return *Library; }
-  /// ONNX Runtime's sessions are run by many threads, though not const.
+  /// Not const, but many threads can run a session at the same time.
   OrtSession *session() const { return Session.get(); }
   /// Each of inputs() is a part of one of these.
   Span<const SessionInput> sessionInputs() const { return SessionInputs; }
@@ -62,8 +63,8 @@ private:
   std::vector<SessionInput> SessionInputs;
 };
 
-/// ONNX Runtime's type for \p Type, and the other way round, where there is
-/// one.
+/// Conversions between element types; empty if ONNX Runtime's type has no
+/// equivalent.
 ONNXTensorElementDataType toONNX(ElementType Type);
 std::optional<ElementType> fromONNX(ONNXTensorElementDataType Type);
 

@@ -18,7 +18,7 @@ using namespace MLBridge::onnx;
 
 Expected<std::shared_ptr<const Model>>
 MLBridge::loadONNXModel(const std::string &File, const ONNXOptions &Options) {
-  // Before the library is loaded, and since it would wait for ever for a pipe.
+  // Check first: ONNX Runtime would wait forever for a FIFO.
   if (Error E = inprocess::FileStamp::of(File).takeError())
     return E;
   if (Error E = inprocess::FileStamp::ofParts(partsOf(File)).takeError())
@@ -29,7 +29,7 @@ MLBridge::loadONNXModel(const std::string &File, const ONNXOptions &Options) {
   return ONNXModel::load(File, std::move(*Library));
 }
 
-/// What loads a file later, with \p Options.
+/// A function that loads a file with \p Options.
 static auto loadWith(const ONNXOptions &Options) {
   return [Options](const std::string &File) {
     return loadONNXModel(File, Options);
@@ -55,7 +55,7 @@ void MLBridge::addONNX(RunnerFactory &Factory, const ONNXOptions &Options) {
       Factory,
       {"onnx",
        "onnx:FILE or onnx:LABEL=FILE,LABEL=FILE?decide=argmax&runtime=LIBRARY: "
-       "a model in this process, by ONNX Runtime",
+       "a model in this process, evaluated by ONNX Runtime",
        [Options](const std::string &File, const ModelSpec &Spec) {
          ONNXOptions Chosen;
          Chosen.Runtime = Spec.option("runtime", Options.Runtime);

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What brings the scheme `onnx` to a program that is linked without it.
+/// Adds the scheme `onnx` to programs that are linked without it.
 ///
 //===----------------------------------------------------------------------===//
 

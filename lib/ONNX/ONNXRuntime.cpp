@@ -1,4 +1,4 @@
-//===- ONNXRuntime.cpp - ONNX Runtime, found at run time ------------------===//
+//===- ONNXRuntime.cpp - Loads ONNX Runtime -------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,7 +9,7 @@
 #include "ONNX/ONNXRuntime.h"
 
 #include "MLCompilerBridge/Extend/LibraryCheck.h"
-#include "Support/OpenLibrary.h"
+#include "Support/LibraryFolders.h"
 #include "Support/PrintableText.h"
 
 #include <algorithm>
@@ -22,22 +22,23 @@ using namespace MLBridge::onnx;
 
 static constexpr const char *LibraryName = "libonnxruntime.so.1";
 
-/// The first that has all that is called here.
+/// The first version with all functions that are called here.
 static constexpr std::uint32_t LeastAPI = 15;
 
 //===----------------------------------------------------------------------===//
 // The library
 //===----------------------------------------------------------------------===//
 
-/// Where to look, in this order. What a user has named is the only place.
+/// The libraries to try, in this order. A library that the user names is the
+/// only candidate.
 static std::vector<std::string> candidates(const ONNXOptions &Options) {
   if (!Options.Runtime.empty())
     return {Options.Runtime};
   if (const char *Named = std::getenv("MLBRIDGE_ONNXRUNTIME"); Named && *Named)
     return {Named};
   std::vector<std::string> Paths;
-  if (std::string Folder = ownFolder(); !Folder.empty())
-    Paths.push_back(Folder + LibraryName);
+  for (const std::string &Folder : libraryFolders())
+    Paths.push_back(Folder + "/" + LibraryName);
   Paths.emplace_back(LibraryName);
   return Paths;
 }
@@ -46,18 +47,18 @@ static Error unsupported(const std::string &Why) {
   return {ErrorCode::Unsupported, "ONNX Runtime: " + Why};
 }
 
-/// Since 1.29, the library sends telemetry to Microsoft from a thread of its
-/// own, unless the environment says otherwise before it is loaded. A compiler
-/// is not to send anything anywhere. Nor would a child of it end: at its
-/// exit(3), the library waits for that thread, which only the parent has.
+/// Prevents telemetry. From version 1.29 on, a thread of the library sends
+/// telemetry to Microsoft unless an environment variable is set before loading.
+/// Compilers must not send data. Also, a forked child would hang in exit(3),
+/// where the library waits for that thread, which exists only in the parent.
 static void refuseTelemetry() {
-  // Once, since others may read the environment meanwhile.
+  // Only once, since other threads may read the environment later.
   [[maybe_unused]] static const int Refused =
       ::setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/0);
 }
 
-/// The library's table of functions. It stays loaded for good: what it has
-/// started or registered would else lead into nothing.
+/// Loads the library and returns its function table. The library is never
+/// unloaded: it may have started threads or registered callbacks.
 static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
   refuseTelemetry();
   std::string Reasons;
@@ -74,7 +75,7 @@ static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
     if (Get)
       return Get();
     Reasons += (Reasons.empty() ? "" : "; ") +
-               (Library ? printable(Path) + ": it has no OrtGetApiBase"
+               (Library ? printable(Path) + ": it lacks OrtGetApiBase"
                         : std::string(Library.message()));
   }
   return unsupported(
@@ -82,15 +83,15 @@ static Expected<const OrtApiBase *> load(const ONNXOptions &Options) {
       "); install it by `python3 -m pip install onnxruntime` (mlbridge's "
       "extra onnx, `pip install '.[onnx]'`), and "
       "name the file libonnxruntime.so.1... by ?runtime=PATH or by the "
-      "environment's MLBRIDGE_ONNXRUNTIME=PATH");
+      "environment variable MLBRIDGE_ONNXRUNTIME=PATH");
 }
 
-/// The interface of the library, in the newest version that both sides have.
-/// Asked for one that it lacks, the library would print that.
+/// The newest interface that both the library and these headers have. If asked
+/// for a newer one, the library would print a message.
 static const OrtApi *interfaceOf(const OrtApiBase &Base) {
   std::string_view Text = Base.GetVersionString();
   Text.remove_prefix(std::min(Text.find('.') + 1, Text.size()));
-  std::uint32_t Has = 0; // 1.N has the interfaces up to N.
+  std::uint32_t Has = 0; // Version 1.N has the interfaces up to N.
   std::from_chars(Text.data(), Text.data() + Text.size(), Has);
   if (Has < LeastAPI)
     return nullptr;
@@ -113,8 +114,8 @@ Runtime::open(const ONNXOptions &Options) {
 }
 
 Error Runtime::initialize() {
-  // The library has one environment a process, and counts who uses it. What
-  // fails comes back as a status; it is not for the compiler's stderr as well.
+  // The library has one reference-counted environment per process. Failures are
+  // returned as a status and must not be logged to the compiler's stderr too.
   auto Env =
       make<OrtEnv>("ONNX Runtime", ErrorCode::Unsupported, [&](OrtEnv **Made) {
         return API->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "MLBridge", Made);
@@ -138,7 +139,7 @@ Error Runtime::initialize() {
 // Errors
 //===----------------------------------------------------------------------===//
 
-/// ONNX Runtime has no code for it.
+/// ONNX Runtime has no error code for this.
 static bool saysOutOfMemory(std::string_view Message) {
   return Message.find("bad_alloc") != std::string_view::npos ||
          Message.find("Failed to allocate memory") != std::string_view::npos;
@@ -164,7 +165,7 @@ Error Runtime::describe(OrtStatus *Status, std::string_view What,
   std::string_view Message = API->GetErrorMessage(Status);
   Code = saysOutOfMemory(Message) ? ErrorCode::System
                                   : codeOf(API->GetErrorCode(Status), Code);
-  // It may end with a newline, and quote all of a model's own text.
+  // It may end with a newline, and quote arbitrary text of a model.
   while (!Message.empty() && Message.back() == '\n')
     Message.remove_suffix(1);
   return {Code, std::string(What) + ": " + printable(Message, 5 * MostPrinted)};

@@ -1,4 +1,4 @@
-//===- ONNXRuntime.h - ONNX Runtime, found at run time ----------*- C++ -*-===//
+//===- ONNXRuntime.h - Loads ONNX Runtime -----------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The library of ONNX Runtime, its C API, and the handles of what it makes.
+/// The library of ONNX Runtime, its C API, and handles for its objects.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 namespace MLBridge::onnx {
 
-/// Gives back what ONNX Runtime made.
+/// Releases objects of ONNX Runtime.
 struct Release {
   const OrtApi *API = nullptr;
 
@@ -40,22 +40,22 @@ struct Release {
 
 template <typename T> using Handle = std::unique_ptr<T, Release>;
 
-/// The library, loaded, and its environment. Used by any number of threads.
+/// The loaded library and its environment. Any number of threads can use it.
 class Runtime {
 public:
-  /// Unsupported where there is none, or too old a one.
+  /// Unsupported if the library is not found or is too old.
   static Expected<std::shared_ptr<const Runtime>>
   open(const ONNXOptions &Options);
 
   const OrtApi &api() const { return *API; }
   OrtEnv *environment() const { return Environment.get(); }
-  /// Of plain memory.
+  /// Describes plain memory.
   const OrtMemoryInfo *memory() const { return Memory.get(); }
-  /// Lives as long as the library.
+  /// Valid as long as the library.
   OrtAllocator *allocator() const { return Allocator; }
 
-  /// A handle for what \p Make, a function that takes a T** and gives a
-  /// status, makes.
+  /// Returns a handle for the object that \p Make creates; \p Make takes a T**
+  /// and returns a status.
   template <typename T, typename Function>
   Expected<Handle<T>> make(std::string_view What, ErrorCode Code,
                            Function Make) const {
@@ -65,8 +65,8 @@ public:
     return Handle<T>(Made, Release{API});
   }
 
-  /// What \p Status, which this takes, says: "<What>: <its message>". A code
-  /// that says more than \p Code has its own.
+  /// Converts and releases \p Status: "<What>: <its message>". A status code
+  /// that is more precise than \p Code replaces it.
   Error check(OrtStatus *Status, std::string_view What, ErrorCode Code) const {
     return Status ? describe(Status, What, Code) : Error::success();
   }

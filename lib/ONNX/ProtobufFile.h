@@ -1,4 +1,4 @@
-//===- ProtobufFile.h - The fields of a file's messages ---------*- C++ -*-===//
+//===- ProtobufFile.h - Reads Protobuf messages in files --------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Fields: goes through a message of Protobuf's that lies in a file, by the
-/// numbers of its fields. Of what is passed over, weights above all, not a byte
-/// is read. Reading what is no message ends early, and does no harm.
+/// Fields: iterates over a Protobuf message in a file, by field number. Skipped
+/// fields, such as weights, are not read. Invalid messages end the iteration
+/// early and do no harm.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,13 +24,13 @@
 
 namespace MLBridge::onnx {
 
-/// A message, or a string: some bytes of the file.
+/// The bytes of a message or a string in the file.
 struct Range {
   std::uint64_t Begin = 0;
   std::uint64_t End = 0;
 };
 
-/// The bytes of a file, a window at a time.
+/// Reads a file through a small buffer.
 class Window {
 public:
   explicit Window(int FD) : FD(FD) {}
@@ -45,7 +45,7 @@ public:
     return Bytes[Offset - Start];
   }
 
-  /// Adds the bytes of \p From to \p Text; false where the file has fewer.
+  /// Appends the bytes of \p From to \p Text; false if the file is too short.
   bool copy(Range From, std::string &Text) const {
     std::size_t At = Text.size();
     Text.resize(At + (From.End - From.Begin));
@@ -72,12 +72,12 @@ private:
   std::array<std::uint8_t, 4096> Bytes;
 };
 
-/// Goes through the fields of one message; ends early where it is none.
+/// Iterates over the fields of one message; ends early if it is invalid.
 class Fields {
 public:
   Fields(Window &File, Range In) : File(File), At(In.Begin), End(In.End) {}
 
-  /// Moves to the next field that has bytes or is a varint.
+  /// Moves to the next field that is a varint or has bytes.
   bool next() {
     while (At < End) {
       Whole.Begin = At;
@@ -110,24 +110,24 @@ public:
     return false;
   }
 
-  /// Whether it is of that number and has bytes: a message or a string. One of
-  /// another kind than its number's says nothing to those who know the number.
+  /// True for the field number \p Wanted with bytes: a message or string. A
+  /// field of another kind than its number implies is ignored.
   bool isBytes(std::uint64_t Wanted) const {
     return Number == Wanted && !HasNumber;
   }
   bool isVarint(std::uint64_t Wanted) const {
     return Number == Wanted && HasNumber;
   }
-  /// What has bytes; empty for a varint.
+  /// The bytes of the field; empty for a varint.
   Range content() const { return Content; }
-  /// With its number, and how long it is.
+  /// The whole field, including its number and length.
   Range whole() const { return Whole; }
-  /// Of a varint.
+  /// The value of a varint.
   std::int64_t value() const { return static_cast<std::int64_t>(Value); }
-  /// Whether all of the message was gone through.
+  /// True if the whole message has been read.
   bool atEnd() const { return At == End; }
   std::string text() const {
-    // No path and no name is longer.
+    // Longer than any path or name.
     constexpr std::uint64_t Most = 1 << 16;
     std::string Text;
     for (std::uint64_t I = Content.Begin; I < Content.End && Text.size() < Most;

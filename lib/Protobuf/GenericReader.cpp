@@ -1,4 +1,4 @@
-//===- GenericReader.cpp - A generic message to tensors -------------------===//
+//===- GenericReader.cpp - Reads tensors from generic messages ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -42,7 +42,7 @@ static Error addExtents(const WireField &Field, Shape &Dims,
   while (Packed.CurrentPosition() != static_cast<int>(Field.Bytes.size())) {
     std::uint64_t Extent = 0;
     if (!Packed.ReadVarint64(&Extent))
-      return featureError(ErrorCode::Malformed, Name, "its shape is broken");
+      return featureError(ErrorCode::Malformed, Name, "its shape is invalid");
     if (Error E = Push(Extent))
       return E;
   }
@@ -101,7 +101,7 @@ GenericReader::readParts(std::string_view Bytes) {
   }
   if (Step == FieldReader::Step::Broken)
     return featureError(ErrorCode::Malformed, P.Name,
-                        "broken off or no Protobuf at byte " +
+                        "cut short or not Protobuf at byte " +
                             std::to_string(Reader.position()) + " of " +
                             std::to_string(Bytes.size()));
   if (P.hasData() + P.hasStrings() + (P.Typed != 0) > 1)
@@ -114,8 +114,8 @@ GenericReader::readParts(std::string_view Bytes) {
 // Elements
 //===----------------------------------------------------------------------===//
 
-/// Gives \p View its shape: the one that was sent, which must fit, or that of
-/// \p Count elements.
+/// Sets the shape of \p View: the transmitted shape, which must fit, or else a
+/// vector of \p Count elements.
 static Error applyShape(const Shape &Sent, bool HasShape, std::size_t Count,
                         TensorView &View) {
   if (HasShape)
@@ -127,8 +127,8 @@ static Error applyShape(const Shape &Sent, bool HasShape, std::size_t Count,
                      : featureError(ErrorCode::Malformed, View.Name, Why);
 }
 
-/// One string stays where it is. Those of a list are not next to each other in
-/// a message, so they are copied.
+/// One string is read in place. Strings of a list are not adjacent in a
+/// message, so they are copied.
 Error GenericReader::takeStrings(std::string_view Bytes, const Parts &P,
                                  Slot &Out) {
   if (Error E = applyShape(P.Dims, P.HasShape, P.NumStrings, Out.View))
@@ -177,7 +177,7 @@ Error GenericReader::takeData(const Parts &P, Slot &Out) {
   return Error::success();
 }
 
-/// What the elements in the typed field \p Number are.
+/// The element type of the typed field \p Number.
 static Format::FieldType typeOfField(int Number) {
   switch (Number) {
   case GenericFields::UInts:
@@ -213,7 +213,7 @@ Error GenericReader::takeTyped(std::string_view Bytes, const Parts &P,
   while (Reader.next(Field) == FieldReader::Step::Field)
     if (Field.Number == P.Typed && !readNumbers(Field, Encoding, Into))
       return featureError(ErrorCode::Malformed, P.Name,
-                          "its elements are broken");
+                          "its elements are invalid");
   const std::size_t Count = (Into.size() - Start) / elementSize(From);
   if (Error E = applyShape(P.Dims, P.HasShape, Count, Out.View))
     return E;
@@ -230,7 +230,7 @@ Error GenericReader::takeTyped(std::string_view Bytes, const Parts &P,
   Converted.resize(Count);
   if (detail::convertElements(Read, To, Converted.data()))
     return featureError(ErrorCode::Malformed, P.Name,
-                        "an element of it is no " +
+                        "an element does not fit " +
                             std::string(elementTypeName(To)));
   Out.Offset = Store.align(serdes::ElementStore::Alignment);
   Store.push(Converted.data(), Out.View.NumBytes);
@@ -260,8 +260,7 @@ Error GenericReader::add(std::string_view Bytes) {
     std::optional<ElementType> Sent = GenericFields::typeOf(*P->Type);
     if (!Sent)
       return featureError(ErrorCode::Malformed, P->Name,
-                          "there is no type of number " +
-                              std::to_string(*P->Type));
+                          "unknown type number " + std::to_string(*P->Type));
     bool IsText = *Sent == ElementType::String;
     if (IsText ? P->hasData() || P->Typed != 0 : P->hasStrings())
       return featureError(ErrorCode::Malformed, P->Name,
@@ -304,7 +303,7 @@ Error GenericReader::readMessage(std::string_view Message) {
       if (Error E = add(Field.Bytes))
         return E;
   if (Step == FieldReader::Step::Broken)
-    return malformed("broken off or no Protobuf at byte " +
+    return malformed("cut short or not Protobuf at byte " +
                      std::to_string(Reader.position()) + " of " +
                      std::to_string(Message.size()));
   if (Error E = Tracker.update(views(), Message))

@@ -1,4 +1,4 @@
-//===- GenericReader.h - A generic message to tensors -----------*- C++ -*-===//
+//===- GenericReader.h - Reads tensors from generic messages ----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The reading half of ProtobufSerDes with the messages of
-/// mlcompilerbridge.proto.
+/// Reads the messages of mlcompilerbridge.proto for ProtobufSerDes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,18 +21,18 @@
 
 namespace MLBridge::protobuf {
 
-/// The tensors of one message after another: views into it where their data is
-/// aligned there, copies of the elements where it is not, or where they are
-/// encoded one by one.
+/// Reads the tensors of one message after another. Views point into the message
+/// if its data is aligned; otherwise, and if elements are encoded one by one,
+/// elements are copied.
 class GenericReader {
 public:
   /// The tensors of \p Message, an Observation or an Advice.
   Expected<Span<const TensorView>> read(std::string_view Message);
 
-  // The same for the tensors in a field of another message: clear(), add() for
-  // each, then views().
+  // For tensors in a field of another message: call clear(), add() for each
+  // tensor, and views().
   void clear();
-  /// Adds the Tensor that \p Bytes encode.
+  /// Adds the Tensor encoded in \p Bytes.
   Error add(std::string_view Bytes);
   Span<const TensorView> views();
 
@@ -41,23 +40,24 @@ public:
   std::shared_ptr<const void> memory() const { return Store.memory(); }
 
 private:
-  /// A Tensor's fields, as they were found.
+  /// The fields of a Tensor as transmitted.
   struct Parts {
     std::string_view Name;
     std::optional<std::uint64_t> Type;
     Shape Dims;
     bool HasShape = false;
     std::string_view Data;
-    /// Of the fields from Ints to Bools, the one that is there; 0 for none.
+    /// The number of the present field among Ints to Bools; 0 if all are
+    /// absent.
     int Typed = 0;
     std::size_t NumStrings = 0;
-    /// The last of them.
+    /// The last string.
     std::string_view String;
 
     bool hasData() const { return !Data.empty(); }
     bool hasStrings() const { return NumStrings != 0; }
   };
-  /// A tensor, whose elements may still move if they are in the store.
+  /// A tensor. If its elements are in the store, they may still move.
   struct Slot {
     TensorView View;
     bool IsStored = false;
@@ -74,7 +74,7 @@ private:
 
   std::vector<Slot> Slots;
   serdes::ElementStore Store;
-  /// Typed elements, before they are what the tensor's type says.
+  /// Typed elements before their conversion to the tensor's type.
   serdes::ElementStore Scratch;
   std::vector<std::uint64_t> Converted;
   std::vector<TensorView> Views;

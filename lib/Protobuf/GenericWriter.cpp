@@ -1,4 +1,4 @@
-//===- GenericWriter.cpp - Tensors to a generic message -------------------===//
+//===- GenericWriter.cpp - Writes tensors to generic messages -------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -28,7 +28,7 @@ static void appendTag(std::string &To, int Field, Format::WireType Type) {
   appendVarint(To, Format::MakeTag(Field, Type));
 }
 
-/// The tag and the length of \p NumBytes that follow.
+/// Appends a tag and the length of the \p NumBytes that follow.
 static void appendLength(std::string &To, int Field, std::size_t NumBytes) {
   appendTag(To, Field, Format::WIRETYPE_LENGTH_DELIMITED);
   appendVarint(To, NumBytes);
@@ -45,14 +45,14 @@ static void appendShape(std::string &To, const Shape &Dims) {
     appendVarint(To, static_cast<std::uint64_t>(Extent));
 }
 
-/// The bytes of a string of \p Length in Tensor.strings, with its tag.
+/// The size of a string of \p Length in Tensor.strings, including its tag.
 static std::size_t sizeOfString(std::uint64_t Length) {
   return 1 + CodedOutputStream::VarintSize64(Length) + Length;
 }
 
-/// Zeros before a tensor whose elements would be \p Offset bytes behind a
-/// 64-byte boundary, so that they are aligned: for vector instructions where
-/// there are many.
+/// Appends zeros so that the elements of \p Tensor, which would start \p Offset
+/// bytes after a 64-byte boundary, are aligned; large tensors are aligned for
+/// vector instructions.
 static void appendPadding(std::string &To, const TensorView &Tensor,
                           std::size_t Offset) {
   constexpr std::size_t VectorAlignment = 64;
@@ -60,7 +60,7 @@ static void appendPadding(std::string &To, const TensorView &Tensor,
   if (Alignment > 1 && Tensor.NumBytes >= VectorAlignment)
     Alignment = VectorAlignment;
   std::size_t Gap = -Offset & (Alignment - 1);
-  // An empty field has two bytes already: its tag and its length.
+  // Even an empty field takes two bytes: its tag and its length.
   constexpr std::size_t Least = 2;
   if (Gap == 0)
     return;
@@ -173,7 +173,7 @@ std::uint8_t *GenericWriter::write(Span<const TensorView> Features,
 
 Span<const Span<const std::byte>>
 GenericWriter::pieces(Span<const TensorView> Features) {
-  // Copying that much takes as long as telling the kernel of another piece.
+  // Copying this many bytes takes as long as one more piece in a system call.
   constexpr std::size_t WorthAPiece = 2048;
   if (NumElementBytes < WorthAPiece * (2 * Insertions.size() + 1))
     return {};

@@ -1,4 +1,4 @@
-//===- GenericWriter.h - Tensors to a generic message -----------*- C++ -*-===//
+//===- GenericWriter.h - Writes tensors to generic messages -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The writing half of ProtobufSerDes with the messages of
-/// mlcompilerbridge.proto.
+/// Writes the messages of mlcompilerbridge.proto for ProtobufSerDes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +19,8 @@
 
 namespace MLBridge::protobuf {
 
-/// The fields of mlcompilerbridge.proto. tests/unit/ProtobufSerDesTest.cpp
-/// holds them against protoc's.
+/// The field numbers of mlcompilerbridge.proto.
+/// tests/unit/ProtobufSerDesTest.cpp compares them with protoc's.
 struct GenericFields {
   // Observation and Advice.
   static constexpr int Tensors = 1;
@@ -38,7 +37,7 @@ struct GenericFields {
   static constexpr int Doubles = 9;
   static constexpr int Bools = 10;
 
-  /// The number of \p Type in Tensor.Type, and back.
+  /// Conversions between \p Type and its number in Tensor.Type.
   static int numberOf(ElementType Type) { return static_cast<int>(Type) + 1; }
   static std::optional<ElementType> typeOf(std::uint64_t Number) {
     if (Number < 1 || Number > std::uint64_t(numberOf(ElementType::String)))
@@ -47,26 +46,27 @@ struct GenericFields {
   }
 };
 
-/// Writes a message as elements between pieces of a skeleton: the tags, names,
-/// types, shapes and lengths, which stay the same while the schema does.
+/// Writes a message as elements between pieces of a skeleton. The skeleton
+/// holds the tags, names, types, shapes and lengths, which do not change while
+/// the schema stays the same.
 class GenericWriter {
 public:
-  /// Tensors as an Observation or an Advice, with their data aligned.
+  /// Writes tensors as an Observation or Advice, with aligned data.
   GenericWriter() = default;
-  /// Tensors as elements of the field \p Number of another message.
+  /// Writes tensors as elements of the field \p Number of another message.
   explicit GenericWriter(int Number) : Number(Number), IsWhole(false) {}
 
-  /// Checks \p Features, and makes their skeleton if it is not the last one.
+  /// Checks \p Features, and updates the skeleton if the schema has changed.
   /// Returns the size of their message.
   Expected<std::size_t> prepare(Span<const TensorView> Features);
   /// Writes the message of the last prepare() to \p Out; returns its end.
   std::uint8_t *write(Span<const TensorView> Features, std::uint8_t *Out) const;
-  /// The message of the last prepare() in pieces; none if it is too small or
-  /// has too many to be worth it.
+  /// The message of the last prepare() in pieces. Empty if pieces are not
+  /// worthwhile because they are too small or too many.
   Span<const Span<const std::byte>> pieces(Span<const TensorView> Features);
 
 private:
-  /// Elements, and where in the skeleton they belong.
+  /// Elements and their position in the skeleton.
   struct Insertion {
     std::size_t Before;
     std::size_t Feature;
@@ -76,7 +76,7 @@ private:
 
   void addTensor(Span<const TensorView> Features, std::size_t Index);
   void addStrings(const TensorView &Tensor, std::size_t Index);
-  /// Notes that elements of \p Feature belong here.
+  /// Records that elements of \p Feature belong here.
   void insert(std::size_t Feature, std::size_t Offset, std::size_t NumBytes);
   /// Calls \p Put with each part of the message in order.
   template <typename F>
@@ -88,11 +88,11 @@ private:
   bool IsMade = false;
   std::string Skeleton;
   std::vector<Insertion> Insertions;
-  /// Of all insertions.
+  /// The total over all insertions.
   std::size_t NumElementBytes = 0;
-  /// One tensor's fields up to its elements, while it is added.
+  /// The fields of the current tensor up to its elements.
   std::string Body;
-  /// For pieces(): kept for its memory.
+  /// Reused by pieces().
   std::vector<Span<const std::byte>> Pieces;
 };
 

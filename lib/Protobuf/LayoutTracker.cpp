@@ -1,4 +1,4 @@
-//===- LayoutTracker.cpp - Whether views may be reused --------------------===//
+//===- LayoutTracker.cpp - Detects whether views can be reused ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- LayoutTracker.h - Whether views may be reused ------------*- C++ -*-===//
+//===- LayoutTracker.h - Detects whether views can be reused ----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// LayoutTracker: what the readers say in BaseSerDes::layout().
+/// LayoutTracker: implements BaseSerDes::layout() for the readers.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -18,19 +18,19 @@
 
 namespace MLBridge::protobuf {
 
-/// Compares each message's views with the last one's.
+/// Compares each message's views with those of the last message.
 class LayoutTracker {
 public:
-  /// Takes over \p Views, of which some may point into \p Message. Malformed
-  /// when they are no message: a name that is empty or there twice.
+  /// Records \p Views, some of which may point into \p Message. Malformed if a
+  /// name is empty or occurs twice.
   Error update(Span<const TensorView> Views, std::string_view Message);
-  /// Forgets the last views: the message was none.
+  /// Forgets the last views after an invalid message.
   void reset() { Places.clear(); }
   std::uint64_t layout() const { return Layout; }
 
 private:
-  /// Where a view's elements are: in the message, whose own address does not
-  /// count, or somewhere else.
+  /// The position of a view's elements: relative to the message if they are in
+  /// it, or else absolute.
   struct Place {
     bool IsInMessage;
     std::uintptr_t Where;

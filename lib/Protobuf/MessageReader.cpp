@@ -1,4 +1,4 @@
-//===- MessageReader.cpp - A message of the user's to tensors -------------===//
+//===- MessageReader.cpp - Reads tensors from user-defined messages -------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -34,7 +34,7 @@ serdes::ElementStore &MessageReader::State::store() {
 // Fields
 //===----------------------------------------------------------------------===//
 
-/// Takes over one occurrence of the field of index \p Index.
+/// Records one occurrence of the field with the index \p Index.
 Error MessageReader::take(const WireField &Wire, std::size_t Index) {
   const MessageType::Field &Field = Type->fields()[Index];
   State &F = Found[Index];
@@ -57,7 +57,7 @@ Error MessageReader::take(const WireField &Wire, std::size_t Index) {
   }
   const std::size_t Size = elementSize(Field.elementType());
   if (!Field.IsRepeated) {
-    // The last of several counts.
+    // If a field occurs several times, the last one counts.
     F.Count = 1;
     Scratch.clear();
     if (Wire.hasBytes() || !readNumbers(Wire, Field.Type, Scratch))
@@ -86,7 +86,7 @@ Error MessageReader::addView(std::size_t Index) {
   if (F.Count == 0 && Field.IsRequired)
     return featureError(ErrorCode::Malformed, Field.Name,
                         "message " + Type->name() +
-                            " comes without it, and it is required");
+                            " lacks this required field");
   if (F.Count == 0 && Field.IsOptional)
     return Error::success();
   TensorView View;
@@ -99,7 +99,7 @@ Error MessageReader::addView(std::size_t Index) {
   if (!IsAligned)
     F.store().push(F.InPlace.data(), F.InPlace.size());
   if (!Field.IsRepeated && !IsText && !Field.isBytes()) {
-    // What is not sent is zero.
+    // A missing field is zero.
     View.Data =
         F.Count == 0 ? &Zero : &Numbers[static_cast<std::ptrdiff_t>(Index)];
     View.NumBytes = Size;
@@ -144,16 +144,15 @@ Error MessageReader::readMessage(std::string_view Message) {
     std::size_t Index = Type->find(Field.Number);
     if (Index == Found.size())
       return {ErrorCode::SchemaMismatch,
-              "message " + Type->name() + " came with a field of number " +
+              "message " + Type->name() + " has the unknown field number " +
                   std::to_string(Field.Number) +
-                  ", which it does not have here: the two sides have "
-                  "different versions of its .proto"};
+                  ": the two sides have different versions of its .proto"};
     if (Error E = take(Field, Index))
       return E;
   }
   if (Step == FieldReader::Step::Broken)
     return {ErrorCode::Malformed, "message " + Type->name() +
-                                      ": broken off or no Protobuf at byte " +
+                                      ": cut short or not Protobuf at byte " +
                                       std::to_string(Reader.position()) +
                                       " of " + std::to_string(Message.size())};
   if (Error E = addViews())
@@ -171,11 +170,11 @@ Error MessageReader::addViews() {
   for (const TensorView &Tensor : Reserved.views()) {
     if (!Tensor.Name.starts_with('_'))
       return featureError(ErrorCode::Malformed, Tensor.Name,
-                          "it is among the protocol's own tensors of message " +
-                              Type->name() +
-                              ", whose names begin with an underscore");
+                          "expected a name with an underscore at its start "
+                          "among the protocol's own tensors of message " +
+                              Type->name());
     Views.push_back(Tensor);
-    // Of a reply that is no advice the fields say nothing.
+    // The fields of a reply that is not advice have no meaning.
     if (Tensor.Name == ReplyNames::Error || Tensor.Name == ReplyNames::Deferred)
       return Error::success();
   }

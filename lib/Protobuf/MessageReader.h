@@ -1,4 +1,5 @@
-//===- MessageReader.h - A message of the user's to tensors -----*- C++ -*-===//
+//===- MessageReader.h - Reads tensors from user-defined messages -*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The reading half of ProtobufSerDes with messages of the user's own.
+/// Reads user-defined messages for ProtobufSerDes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +22,8 @@
 
 namespace MLBridge::protobuf {
 
-/// The fields of one message after another: views into it where they are
-/// strings, or packed and aligned there; else copies of the elements.
+/// Reads the fields of one message after another. Views point into the message
+/// for strings and for packed, aligned elements; other elements are copied.
 class MessageReader {
 public:
   explicit MessageReader(std::shared_ptr<const MessageType> Type);
@@ -32,17 +33,17 @@ public:
   std::shared_ptr<const void> memory() const;
 
 private:
-  /// What was found of a field.
+  /// The contents of a field.
   struct State {
-    /// The elements of a repeated field, which may come in many parts. Made
-    /// when it is first needed.
+    /// The elements of a repeated field, which may arrive in several parts.
+    /// Allocated on first use.
     std::unique_ptr<serdes::ElementStore> Elements;
-    /// Bytes that can stay where they are: of a string, or of a repeated
-    /// field's first part, if that is the only one.
+    /// Bytes that are read in place: those of a string, or of a repeated field
+    /// with one part.
     std::string_view InPlace;
     std::size_t Count = 0;
 
-    /// The store, without what is from the last message.
+    /// The store, cleared if it holds the last message's elements.
     serdes::ElementStore &store();
     bool IsStored = false;
   };
@@ -54,7 +55,7 @@ private:
 
   std::shared_ptr<const MessageType> Type;
   std::vector<State> Found;
-  /// The value of each field that is a single number.
+  /// The values of fields with a single number.
   std::shared_ptr<std::uint64_t[]> Numbers;
   serdes::ElementStore Scratch;
   GenericReader Reserved;

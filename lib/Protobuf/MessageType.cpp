@@ -1,4 +1,4 @@
-//===- MessageType.cpp - A message of the user's, field by field ----------===//
+//===- MessageType.cpp - The fields of a user-defined message -------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -25,7 +25,7 @@ std::string MessageType::Field::typeStr() const {
          FieldDescriptor::TypeName(static_cast<FieldDescriptor::Type>(Type));
 }
 
-/// Why no tensor can be in \p Field, or nothing.
+/// Why \p Field cannot hold a tensor; empty if it can.
 static std::string obstacle(const FieldDescriptor &Field) {
   if (Field.number() == MessageType::ReservedNumber)
     return "its number is reserved for the protocol's own tensors";

@@ -1,4 +1,4 @@
-//===- MessageType.h - A message of the user's, field by field --*- C++ -*-===//
+//===- MessageType.h - The fields of a user-defined message -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// MessageType: what MessageWriter and MessageReader know of a message of the
-/// user's own .proto.
+/// MessageType: describes a user-defined message for MessageWriter and
+/// MessageReader.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,9 +31,9 @@ namespace MLBridge::protobuf {
 /// Immutable; shared by all sessions that use the message.
 class MessageType {
 public:
-  /// The tensors whose names are the protocol's own, and which the message has
-  /// no field for, are `repeated mlcompilerbridge.Tensor` in the field of this
-  /// number, the last that there is. Who does not know it skips it.
+  /// The field number of `repeated mlcompilerbridge.Tensor`, which holds the
+  /// protocol's own tensors unless the message has fields for them. It is the
+  /// largest valid number; other readers skip it.
   static constexpr int ReservedNumber = (1 << 29) - 1;
 
   struct Field {
@@ -42,26 +42,26 @@ public:
     Format::FieldType Type;
     bool IsRepeated;
     bool IsPacked;
-    /// Declared `optional`: there may be no feature for it.
+    /// Declared `optional`: its feature may be missing.
     bool IsOptional;
     bool IsRequired;
 
     ElementType elementType() const { return elementTypeOf(Type); }
     bool isBytes() const { return Type == Format::TYPE_BYTES; }
-    /// As it is declared: "repeated float".
+    /// The declared type: "repeated float".
     std::string typeStr() const;
   };
 
-  /// Takes what it needs of \p Message.
+  /// Reads the fields of \p Message.
   explicit MessageType(const google::protobuf::Descriptor &Message);
 
-  /// With its package: "my.Features".
+  /// The full name: "my.Features".
   const std::string &name() const { return Name; }
-  /// Unsupported when a field is of a kind that no tensor has.
+  /// Unsupported if a field cannot hold a tensor.
   const Error &error() const { return FirstError; }
-  /// By rising numbers.
+  /// Sorted by number.
   const std::vector<Field> &fields() const { return Fields; }
-  /// The index of the field of that name or number, or fields().size().
+  /// The index of the field with that name or number, or fields().size().
   std::size_t find(std::string_view FieldName) const;
   std::size_t find(int Number) const;
   /// "a, b, c", for messages.

@@ -1,4 +1,4 @@
-//===- MessageWriter.cpp - Tensors to a message of the user's -------------===//
+//===- MessageWriter.cpp - Writes tensors to user-defined messages --------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -18,11 +18,11 @@ using serdes::featureError;
 using serdes::quoted;
 
 //===----------------------------------------------------------------------===//
-// Which feature goes where
+// Pairing fields with features
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What a type is like; a field takes features of its own kind.
+/// The kind of a type; a field accepts features of its own kind.
 enum class Kind : std::uint8_t { Integer, Floating, Bool, Text };
 } // namespace
 
@@ -56,8 +56,9 @@ Error MessageWriter::mismatch(const MessageType::Field &Field,
                           Found);
 }
 
-/// Whether every field has its feature. A reply that is no advice needs none.
-Error MessageWriter::checkAllThere(Span<const TensorView> Features) const {
+/// Checks that every field has a feature. A reply that is not advice needs
+/// none.
+Error MessageWriter::checkComplete(Span<const TensorView> Features) const {
   for (const TensorView &Feature : Features)
     if (Feature.Name == ReplyNames::Error ||
         Feature.Name == ReplyNames::Deferred)
@@ -74,9 +75,9 @@ Error MessageWriter::checkAllThere(Span<const TensorView> Features) const {
       Names += (Names.empty() ? "" : ", ") + quoted(Feature.Name);
     return {ErrorCode::SchemaMismatch,
             "field " + quoted(Field.Name) + " of message " + Type->name() +
-                " has no feature of its name; the features are: " +
+                " has no feature of this name; the features are: " +
                 (Names.empty() ? "none" : Names) +
-                ". Set it, or declare the field optional"};
+                "; set it, or declare the field optional"};
   }
   return Error::success();
 }
@@ -91,7 +92,7 @@ Error MessageWriter::pair(Span<const TensorView> Features) {
       if (!Feature.Name.starts_with('_'))
         return featureError(ErrorCode::SchemaMismatch, Feature.Name,
                             "message " + Type->name() +
-                                " has no field of its name; its fields are: " +
+                                " has no field of this name; its fields are: " +
                                 Type->fieldNames());
       ReservedFeatures.push_back(I);
       continue;
@@ -101,14 +102,15 @@ Error MessageWriter::pair(Span<const TensorView> Features) {
       return mismatch(Field, Feature, Feature.typeStr());
     Pairs.push_back({Found, I});
   }
-  return checkAllThere(Features);
+  return checkComplete(Features);
 }
 
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
 
-/// Puts the elements of \p Feature into the store, as the field's type.
+/// Copies the elements of \p Feature to the store, converted to the field's
+/// type.
 Error MessageWriter::convert(const TensorView &Feature, Pair &P) {
   const MessageType::Field &Field = Type->fields()[P.Field];
   const ElementType To = Field.elementType();
@@ -117,7 +119,7 @@ Error MessageWriter::convert(const TensorView &Feature, Pair &P) {
   void *Out = Converted.extend(NumBytes);
   if (Error E = detail::convertElements(Feature, To, Out))
     return mismatch(Field, Feature,
-                    Feature.typeStr() + " with a value that is none");
+                    Feature.typeStr() + " with a value that does not fit");
   P.IsConverted = true;
   return Error::success();
 }
@@ -135,7 +137,7 @@ static std::size_t tagSize(const MessageType::Field &Field) {
   return Format::TagSize(Field.Number, Field.Type);
 }
 
-/// The bytes of the field, tags and all.
+/// The size of the field including its tags.
 std::size_t MessageWriter::sizeOf(const MessageType::Field &Field,
                                   const TensorView &Feature, Pair &P,
                                   Span<const TensorView> Features) const {

@@ -1,4 +1,5 @@
-//===- MessageWriter.h - Tensors to a message of the user's -----*- C++ -*-===//
+//===- MessageWriter.h - Writes tensors to user-defined messages -*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The writing half of ProtobufSerDes with messages of the user's own.
+/// Writes user-defined messages for ProtobufSerDes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,27 +27,27 @@ public:
   explicit MessageWriter(std::shared_ptr<const MessageType> Type)
       : Type(std::move(Type)) {}
 
-  /// Checks \p Features against the fields, and converts those that are of
-  /// another width. Returns the size of their message.
+  /// Checks \p Features against the fields, and converts those of another
+  /// width. Returns the size of their message.
   Expected<std::size_t> prepare(Span<const TensorView> Features);
   /// Writes the message of the last prepare() to \p Out; returns its end.
   std::uint8_t *write(Span<const TensorView> Features, std::uint8_t *Out) const;
 
 private:
-  /// A field and the feature that goes into it.
+  /// A field and its feature.
   struct Pair {
     std::size_t Field;
     std::size_t Feature;
-    /// Of its elements as the field's type; in the store where they are not
-    /// those of the feature.
+    /// The offset in the store of the elements in the field's type, if they
+    /// were converted.
     std::size_t Offset = 0;
     bool IsConverted = false;
-    /// Bytes of a packed or single value without tag and length.
+    /// The bytes of a packed or single value without tag and length.
     std::size_t Size = 0;
   };
 
   Error pair(Span<const TensorView> Features);
-  Error checkAllThere(Span<const TensorView> Features) const;
+  Error checkComplete(Span<const TensorView> Features) const;
   Error convert(const TensorView &Feature, Pair &P);
   Error mismatch(const MessageType::Field &Field, const TensorView &Feature,
                  const std::string &Found) const;
@@ -59,7 +60,7 @@ private:
   bool IsPaired = false;
   std::vector<Pair> Pairs;
   serdes::ElementStore Converted;
-  /// The features whose names are the protocol's own.
+  /// The features with the protocol's own names.
   std::vector<TensorView> Reserved;
   std::vector<std::size_t> ReservedFeatures;
   GenericWriter ReservedWriter{MessageType::ReservedNumber};

@@ -1,4 +1,4 @@
-//===- ProtobufForm.h - Which messages, and which fields --------*- C++ -*-===//
+//===- ProtobufForm.h - Generic and user-defined messages -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes::Form: how tensors become a message and back. There are two,
-/// the generic messages and the user's own.
+/// ProtobufSerDes::Form: converts tensors to messages and back, for either
+/// generic or user-defined messages.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ class ProtobufSerDes::Form {
 public:
   virtual ~Form() = default;
 
-  /// Checks \p Features; an upper bound of the size of their message.
+  /// Checks \p Features. Returns an upper bound of the size of their message.
   virtual Expected<std::size_t> prepare(Span<const TensorView> Features) = 0;
   /// Writes the message of the last prepare() to \p Out; returns its size.
   virtual std::size_t write(Span<const TensorView> Features,
@@ -64,7 +64,7 @@ private:
   protobuf::GenericReader In;
 };
 
-/// Two messages of the user's.
+/// Two user-defined messages.
 class ProtobufSerDes::MessageForm final : public Form {
 public:
   MessageForm(std::shared_ptr<const protobuf::MessageType> Written,

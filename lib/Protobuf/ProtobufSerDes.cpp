@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes is one of two forms of message; this is where it is chosen.
+/// ProtobufSerDes: chooses between the two forms of messages.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -92,10 +92,10 @@ ElementType elementTypeOf(Format::FieldType Type) {
 
 namespace {
 
-/// How an element in memory, a T, and a varint's 64 bits are each other.
+/// Converts an element T to the 64 bits of a varint and back.
 template <typename T> struct Plain {
   using Element = T;
-  // A negative int32 has ten bytes: it is sign-extended.
+  // A negative int32 takes ten bytes: it is sign-extended.
   static std::uint64_t toBits(T Value) {
     return static_cast<std::uint64_t>(Value);
   }

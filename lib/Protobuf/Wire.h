@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Protobuf's encoding, field by field, over the library's own coded streams.
-/// Messages are read and written in place rather than through message objects:
-/// that saves a copy of each tensor and all allocations, and keeps bytes from
-/// other processes away from a parser that prints what it does not like.
+/// Encodes and decodes Protobuf fields with the library's coded streams.
+/// Messages are read and written in place rather than through message objects.
+/// This avoids a copy of each tensor and all allocations, and keeps untrusted
+/// bytes away from a parser that prints errors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,34 +32,34 @@ using Format = google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 
-/// Protobuf's own limit; its lengths are ints.
+/// Protobuf's own limit: lengths are ints.
 inline constexpr std::size_t MaxMessage = std::numeric_limits<int>::max();
 
-/// A field as it is on the wire.
+/// An encoded field.
 struct WireField {
   int Number = 0;
   Format::WireType Type = Format::WIRETYPE_VARINT;
-  /// Of a varint or a fixed number.
+  /// The value of a varint or a fixed-width number.
   std::uint64_t Bits = 0;
-  /// Of what has a length.
+  /// The contents of a field with a length.
   std::string_view Bytes;
 
   bool hasBytes() const { return Type == Format::WIRETYPE_LENGTH_DELIMITED; }
 };
 
-/// Takes a message apart. Whatever the bytes are, it ends within them.
+/// Iterates over the fields of a message; never reads beyond its bytes.
 class FieldReader {
 public:
-  /// At most MaxMessage bytes.
+  /// \p Bytes has at most MaxMessage bytes.
   explicit FieldReader(std::string_view Message)
       : Message(Message),
         Input(reinterpret_cast<const std::uint8_t *>(Message.data()),
               static_cast<int>(Message.size())) {}
 
   enum class Step { Field, End, Broken };
-  /// The next field that is no group; groups are skipped.
+  /// Reads the next field; groups are skipped.
   Step next(WireField &Field);
-  /// Where in the message the reader is.
+  /// The reader's position in the message.
   std::size_t position() const {
     return static_cast<std::size_t>(Input.CurrentPosition());
   }
@@ -69,19 +69,19 @@ private:
   CodedInputStream Input;
 };
 
-/// The element type that a field of \p Type holds. Bytes are UInt8.
+/// The element type for a field of \p Type. Bytes are UInt8.
 ElementType elementTypeOf(Format::FieldType Type);
 
-/// Appends the elements in \p Field, one or packed, of a field of number type
-/// \p Type. False where they are broken, or encoded for another type.
+/// Appends the elements in \p Field, one or packed, whose type is the numeric
+/// \p Type. False if they are invalid or encoded for another type.
 bool readNumbers(const WireField &Field, Format::FieldType Type,
                  serdes::ElementStore &Out);
 
-/// The bytes of \p Count elements at \p Elements, which are of
+/// The size of \p Count encoded elements at \p Elements, which have the type
 /// elementTypeOf(\p Type), without tag or length.
 std::size_t numbersSize(Format::FieldType Type, const void *Elements,
                         std::size_t Count);
-/// Writes them; returns the end.
+/// Writes the elements and returns the end.
 std::uint8_t *writeNumbers(Format::FieldType Type, const void *Elements,
                            std::size_t Count, std::uint8_t *Out);
 

@@ -1,4 +1,4 @@
-//===- SignatureReader.cpp - What a SavedModel takes and gives ------------===//
+//===- SignatureReader.cpp - Reads the signature of a SavedModel ----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -60,7 +60,7 @@ struct Field {
   std::uint64_t Value = 0;
   std::string_view Bytes;
 
-  // A field of another type than its number has is unknown, and skipped.
+  // A field whose type does not fit its number is skipped as unknown.
   bool isNumber(std::uint64_t Wanted) const {
     return Number == Wanted && Kind == Type::Varint;
   }
@@ -69,12 +69,12 @@ struct Field {
   }
 };
 
-/// Takes a message apart; whatever its bytes are, it ends within them.
+/// Iterates over the fields of a message; never reads beyond its bytes.
 class Fields {
 public:
   explicit Fields(std::string_view Message) : Rest(Message) {}
 
-  /// The next field; false at the end, and where the message is broken.
+  /// Reads the next field; false at the end, or if the message is invalid.
   bool next(Field &Out);
   bool isBroken() const { return Broken; }
 
@@ -129,7 +129,7 @@ bool Fields::next(Field &Out) {
   case Field::Type::Fixed32:
     Broken |= !take(4, Out.Bytes);
     break;
-  default: // No message of TensorFlow's has groups.
+  default: // TensorFlow's messages have no groups.
     Broken = true;
   }
   return !Broken;
@@ -159,7 +159,7 @@ private:
   Error setPlace(std::string_view Name, SignatureTensor &Out);
 
   Error malformed(const char *Where) const {
-    return {ErrorCode::Malformed, What + ": " + Where + " is broken"};
+    return {ErrorCode::Malformed, What + ": " + Where + " is invalid"};
   }
   Error unsupported(const SignatureTensor &Of, const char *Found) const {
     return {ErrorCode::Unsupported,
@@ -173,7 +173,7 @@ private:
 
 } // namespace
 
-/// The key and the value of a map's entry.
+/// Reads the key and the value of a map's entry.
 static bool readMapEntry(std::string_view Message, std::string_view &Key,
                          std::string_view &Value) {
   Fields Parts(Message);
@@ -197,7 +197,7 @@ Expected<Signature> Reader::readMetaGraph(std::string_view Message,
       return malformed("its signature_def");
     if (Name == Wanted)
       return readSignature(Found);
-    // TensorFlow's own, without inputs.
+    // Internal to TensorFlow, and without inputs.
     if (!Name.starts_with("__"))
       Names += (Names.empty() ? "" : ", ") + printable(Name);
   }
@@ -231,7 +231,7 @@ Expected<Signature> Reader::readSignature(std::string_view Message) {
     return OfOutputs ? std::move(OfOutputs)
                      : Error(ErrorCode::Unsupported,
                              What + ": its signature has no outputs");
-  // A map has no order of its own.
+  // The map is unordered.
   auto ByName = [](const SignatureTensor &A, const SignatureTensor &B) {
     return A.Spec.Name < B.Spec.Name;
   };
@@ -268,14 +268,14 @@ Error Reader::readInfo(std::string_view Message, SignatureTensor &Out) {
     } else if (F.isBytes(3)) { // tensor_shape
       E = readShape(F.Bytes, Out);
     } else if (F.isBytes(4) || F.isBytes(5)) { // coo_sparse, composite_tensor
-      return unsupported(Out, "a sparse or composite one");
+      return unsupported(Out, "a sparse or composite tensor");
     }
     if (E)
       return E;
   }
   if (Parts.isBroken())
     return malformed("a TensorInfo");
-  // Protobuf leaves out what is empty or 0, which is the invalid type.
+  // Protobuf omits empty fields and zeros; type 0 is invalid.
   if (Out.Operation.empty())
     return malformed("the name of a tensor");
   return HasType ? Error::success() : unsupported(Out, OtherType);
@@ -285,7 +285,7 @@ Error Reader::readShape(std::string_view Message, SignatureTensor &Out) {
   Fields Parts(Message);
   for (Field F; Parts.next(F);) {
     if (F.isNumber(3) && F.Value != 0) // unknown_rank
-      return unsupported(Out, "one of any rank");
+      return unsupported(Out, "a tensor of any rank");
     if (!F.isBytes(2)) // dim
       continue;
     if (Error E = readExtent(F.Bytes, Out))
@@ -303,7 +303,7 @@ Error Reader::readExtent(std::string_view Message, SignatureTensor &Out) {
   if (Parts.isBroken())
     return malformed("a TensorShapeProto");
   if (!Out.Spec.Dims.push(std::max(Extent, TensorSpec::AnyExtent)))
-    return unsupported(Out, "one of a higher rank than 8");
+    return unsupported(Out, "a tensor of rank above 8");
   return Error::success();
 }
 

@@ -1,4 +1,4 @@
-//===- SignatureReader.h - What a SavedModel takes and gives ----*- C++ -*-===//
+//===- SignatureReader.h - Reads the signature of a SavedModel --*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The signature of a SavedModel: which tensors of its graph are the inputs and
-/// outputs, by which names. TensorFlow's C API hands it out as a serialised
-/// MetaGraphDef (tensorflow/core/protobuf/meta_graph.proto); the few fields
-/// that matter are read here, so that no second Protobuf comes into a process
-/// that TensorFlow's own is in.
+/// The signature of a SavedModel names the inputs and outputs among the tensors
+/// of its graph. TensorFlow's C API returns it as a serialised MetaGraphDef
+/// (tensorflow/core/protobuf/meta_graph.proto). This reads the few fields that
+/// matter, so that a process with TensorFlow's Protobuf gets no second
+/// Protobuf.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,30 +25,30 @@ namespace MLBridge::tf {
 /// An input or output of a signature.
 struct SignatureTensor {
   TensorSpec Spec;
-  /// The operation whose output it is, and which of its outputs.
+  /// The operation, and the index of its output.
   std::string Operation;
   int Index = 0;
 };
 
 struct Signature {
-  /// By name, in the order of the names.
+  /// Sorted by name.
   std::vector<SignatureTensor> Inputs;
   std::vector<SignatureTensor> Outputs;
 };
 
-/// Reads the signature \p Name of a serialised MetaGraphDef. \p What is for
-/// messages.
+/// Reads the signature \p Name of a serialised MetaGraphDef. Messages begin
+/// with \p What.
 ///
-/// InvalidArgument: there is none of that name; the text lists those there are.
-/// Unsupported: an input is no dense tensor of numbers or bools. Outputs of
-/// which that is true are left out, unless there are no others. Malformed: the
-/// bytes are no MetaGraphDef.
+/// Errors: InvalidArgument: the signature does not exist; the message lists the
+/// existing ones. Unsupported: an input is not a dense tensor of numbers or
+/// bools; such outputs are omitted, but it is an error if all are. Malformed:
+/// the bytes are not a MetaGraphDef.
 Expected<Signature> readSignature(std::string_view MetaGraph,
                                   std::string_view Name,
                                   const std::string &What);
 
-/// TensorFlow's number for the type of an element, and the other way round,
-/// where there is one.
+/// Conversions between element types and TensorFlow's numbers; empty if there
+/// is no equivalent.
 int toTF(ElementType Type);
 std::optional<ElementType> fromTF(int Type);
 

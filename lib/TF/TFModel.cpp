@@ -1,4 +1,4 @@
-//===- TFModel.cpp - One SavedModel, loaded -------------------------------===//
+//===- TFModel.cpp - A loaded SavedModel ----------------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,9 +16,9 @@
 using namespace MLBridge;
 using namespace MLBridge::tf;
 
-/// A serialised tensorflow.ConfigProto: intra_op_parallelism_threads (2) is 1,
-/// inter_op_parallelism_threads (5) is -1. So a model is run by the thread that
-/// asks; a pool would take ten times as long to wake up (50 us).
+/// A serialised tensorflow.ConfigProto: intra_op_parallelism_threads (2) is 1
+/// and inter_op_parallelism_threads (5) is -1, so the calling thread runs the
+/// model. Waking a thread pool would take ten times as long (50 us).
 static constexpr std::uint8_t InCallersThread[] = {0x10, 0x01, 0x28, 0xff, 0xff,
                                                    0xff, 0xff, 0xff, 0xff, 0xff,
                                                    0xff, 0xff, 0x01};
@@ -47,7 +47,7 @@ static Error find(const std::vector<SignatureTensor> &Tensors, TF_Graph *Graph,
       return {ErrorCode::Malformed,
               Name + ": '" + printable(T.Spec.Name) + "' is an output of '" +
                   printable(T.Operation) +
-                  "', and the graph has no such operation"};
+                  "', but the graph lacks that operation"};
     Places.push_back({Operation, T.Index});
   }
   return Error::success();
@@ -81,12 +81,12 @@ openFolder(const std::string &Folder, const TFOptions &Options,
       Options.Signature, Name);
   if (!Found)
     return Found.takeError();
-  Opened->Said = std::move(*Found);
-  if (Error E = find(Opened->Said.Inputs, Opened->Graph.get(), API, Name,
-                     Opened->InputPlaces))
+  Opened->TheSignature = std::move(*Found);
+  if (Error E = find(Opened->TheSignature.Inputs, Opened->Graph.get(), API,
+                     Name, Opened->InputPlaces))
     return E;
-  if (Error E = find(Opened->Said.Outputs, Opened->Graph.get(), API, Name,
-                     Opened->OutputPlaces))
+  if (Error E = find(Opened->TheSignature.Outputs, Opened->Graph.get(), API,
+                     Name, Opened->OutputPlaces))
     return E;
   return Opened;
 }
@@ -94,8 +94,8 @@ openFolder(const std::string &Folder, const TFOptions &Options,
 TFModel::TFModel(std::string Name, std::string Folder, TFOptions Options,
                  std::shared_ptr<const Runtime> Library,
                  std::shared_ptr<OpenModel> Opened)
-    : Model(std::move(Name), specsOf(Opened->Said.Inputs),
-            specsOf(Opened->Said.Outputs), {}),
+    : Model(std::move(Name), specsOf(Opened->TheSignature.Inputs),
+            specsOf(Opened->TheSignature.Outputs), {}),
       Folder(std::move(Folder)), Options(std::move(Options)),
       Library(std::move(Library)), Current(std::move(Opened)) {}
 
@@ -111,7 +111,7 @@ TFModel::load(const std::string &Folder, const TFOptions &Options,
       Name, Folder, Options, std::move(Library), std::move(*Opened)));
 }
 
-/// Whether \p Specs are those that a model has said before.
+/// True if \p Specs, those of the loaded model, equal the new ones.
 static bool areSame(const std::vector<SignatureTensor> &Tensors,
                     Span<const TensorSpec> Specs) {
   return std::ranges::equal(
@@ -129,12 +129,11 @@ Expected<std::shared_ptr<OpenModel>> TFModel::opened() const {
       openFolder(Folder, Options, *Library, name());
   if (!Again)
     return Again;
-  if (!areSame((*Again)->Said.Inputs, inputs()) ||
-      !areSame((*Again)->Said.Outputs, outputs()))
+  if (!areSame((*Again)->TheSignature.Inputs, inputs()) ||
+      !areSame((*Again)->TheSignature.Outputs, outputs()))
     return Error(ErrorCode::SchemaMismatch,
-                 name() + ": the folder has a model with other inputs or "
-                          "outputs than when it was loaded; a new runner has "
-                          "that one");
+                 name() + ": the folder now contains a model with other inputs "
+                          "or outputs; create a new runner for it");
   Current = std::move(*Again);
   return Current;
 }
@@ -180,7 +179,7 @@ Error TFCursor::set(std::size_t I, const TensorView &Feature) {
     if (!In.Value || API.TensorByteSize(In.Value.get()) != Feature.NumBytes) {
       In.Value.reset();
       return {ErrorCode::System, M->name() + ": '" + printable(Feature.Name) +
-                                     "': no memory for a tensor of " +
+                                     "': out of memory for a tensor of " +
                                      std::to_string(Feature.NumBytes) +
                                      " bytes"};
     }
@@ -213,7 +212,7 @@ TFCursor::runUntil(Span<const TensorView> Features, Deadline Until) {
 }
 
 Error TFCursor::evaluate(Deadline Until) {
-  // A late request of one thread interrupts the requests of all threads.
+  // A late request in one thread interrupts the requests of all threads.
   constexpr int MostTries = 8;
   Error Failure;
   for (int Tries = 0; Tries < MostTries; ++Tries) {

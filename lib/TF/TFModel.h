@@ -1,4 +1,4 @@
-//===- TFModel.h - One SavedModel, loaded -----------------------*- C++ -*-===//
+//===- TFModel.h - A loaded SavedModel --------------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// TFModel: a session of TensorFlow, which any number of threads run at a time,
-/// each by a TFCursor.
+/// TFModel: a session of TensorFlow, which any number of threads can run at the
+/// same time, each through its own TFCursor.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,17 +24,18 @@
 
 namespace MLBridge::tf {
 
-/// A SavedModel, open.
+/// An open SavedModel.
 struct OpenModel {
   Handle<TF_Graph> Graph;
-  /// Of the graph, which it must not outlive. TensorFlow's sessions are run by
-  /// many threads, though not const.
+  /// A session of the graph, which must outlive it. Not const, but many threads
+  /// can run it at the same time.
   Handle<TF_Session> Session;
-  Signature Said;
-  /// In the order of Said.Inputs and Said.Outputs.
+  Signature TheSignature;
+  /// In the order of TheSignature.Inputs and TheSignature.Outputs.
   std::vector<TF_Output> InputPlaces, OutputPlaces;
-  /// Whether the session was closed, which is how an evaluation is interrupted:
-  /// TensorFlow's C API has no other way. It ends those of other threads, too.
+  /// True once the session has been closed. Closing is the only way of
+  /// TensorFlow's C API to interrupt an evaluation; it also ends the
+  /// evaluations of other threads.
   std::atomic<bool> IsClosed = false;
 };
 
@@ -47,8 +48,8 @@ public:
   Expected<std::unique_ptr<ModelCursor>> open() const override;
 
   const Runtime &runtime() const { return *Library; }
-  /// The model with an open session: the one that is there, or where that was
-  /// closed another of the same folder.
+  /// The model with an open session. If the session has been closed, opens the
+  /// folder again.
   Expected<std::shared_ptr<OpenModel>> opened() const;
 
 private:
@@ -63,8 +64,8 @@ private:
   mutable std::shared_ptr<OpenModel> Current;
 };
 
-/// The tensors of one thread's requests: inputs that are kept as long as their
-/// shapes stay, and the outputs of the last one.
+/// The tensors of one thread's requests: inputs, which are reused while their
+/// shapes stay the same, and the outputs of the last request.
 class TFCursor final : public ModelCursor, inprocess::Interruptible {
 public:
   TFCursor(std::shared_ptr<const TFModel> M, std::shared_ptr<OpenModel> Opened);
@@ -84,27 +85,27 @@ private:
   void resume() override {}
 
   Error set(std::size_t I, const TensorView &Feature);
-  /// Evaluates until there is an answer that no other thread has interrupted.
+  /// Evaluates, and tries again if another thread's deadline interrupts.
   Error evaluate(Deadline Until);
-  /// Runs the session, and owns what comes of it. Says in \p WasLate whether
-  /// the deadline was first.
+  /// Runs the session and takes ownership of the outputs. Sets \p WasLate if
+  /// the deadline passed first.
   Error runSession(Deadline Until, bool &WasLate);
-  /// Says in Views what the output is.
+  /// Describes output \p I in Views.
   Error look(std::size_t I);
 
   const std::shared_ptr<const TFModel> M;
   const Runtime &API;
-  /// The second is for the thread that interrupts.
+  /// ClosingStatus is for the interrupting thread.
   const Handle<TF_Status> Status, ClosingStatus;
   std::shared_ptr<OpenModel> Opened;
 
   std::vector<Input> Inputs;
   std::vector<Handle<TF_Tensor>> Outputs;
-  /// The outputs as features' equals.
+  /// The outputs as views.
   std::vector<TensorView> Views;
-  /// What TF_SessionRun takes.
+  /// The arguments of TF_SessionRun.
   std::vector<TF_Tensor *> InputValues, OutputValues;
-  /// Last, so that nothing is interrupted any more when the rest goes.
+  /// Declared last, so that interruptions end before other members die.
   inprocess::Watch Clock{*this};
 };
 

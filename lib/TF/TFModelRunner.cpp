@@ -18,7 +18,7 @@
 using namespace MLBridge;
 using namespace MLBridge::tf;
 
-/// Before the library is loaded, which takes its time.
+/// Checks the folder before loading the library, which takes long.
 static Error checkFolder(const std::string &Folder) {
   if (::access(Folder.c_str(), F_OK) != 0)
     return Error::fromErrno(errno, "model folder '" + printable(Folder) + "'");
@@ -27,7 +27,7 @@ static Error checkFolder(const std::string &Folder) {
       return Error::success();
   return {ErrorCode::Malformed,
           "model folder '" + printable(Folder) +
-              "': expected a SavedModel, found no saved_model.pb in it"};
+              "': expected a SavedModel, found no saved_model.pb"};
 }
 
 Expected<std::shared_ptr<const Model>>
@@ -40,7 +40,7 @@ MLBridge::loadTFModel(const std::string &Folder, const TFOptions &Options) {
   return TFModel::load(Folder, Options, std::move(*Library));
 }
 
-/// What loads a folder later, with \p Options.
+/// A function that loads a folder with \p Options.
 static auto loadWith(const TFOptions &Options) {
   return [Options](const std::string &Folder) {
     return loadTFModel(Folder, Options);
@@ -63,20 +63,20 @@ TFModelRunner::TFModelRunner(const std::map<std::string, std::string> &Folders,
 
 void MLBridge::addTF(RunnerFactory &Factory, const TFOptions &Options) {
   addModelFormat(
-      Factory,
-      {"tf",
-       "tf:FOLDER or tf:LABEL=FOLDER,LABEL=FOLDER?decide=argmax&"
-       "signature=NAME&runtime=LIBRARY: a SavedModel in this process, by "
-       "TensorFlow",
-       [Options](const std::string &Folder, const ModelSpec &Spec) {
-         TFOptions Chosen;
-         Chosen.Runtime = Spec.option("runtime", Options.Runtime);
-         Chosen.Signature = Spec.option("signature", Options.Signature);
-         return loadTFModel(Folder, Chosen);
-       },
-       {"runtime", "signature"},
-       /*Check=*/nullptr,
-       /*IsFile=*/true,
-       /*Parts=*/nullptr,
-       /*MayBeFolder=*/true});
+      Factory, {"tf",
+                "tf:FOLDER or tf:LABEL=FOLDER,LABEL=FOLDER?decide=argmax&"
+                "signature=NAME&runtime=LIBRARY: a SavedModel in this process, "
+                "evaluated by TensorFlow",
+                [Options](const std::string &Folder, const ModelSpec &Spec) {
+                  TFOptions Chosen;
+                  Chosen.Runtime = Spec.option("runtime", Options.Runtime);
+                  Chosen.Signature =
+                      Spec.option("signature", Options.Signature);
+                  return loadTFModel(Folder, Chosen);
+                },
+                {"runtime", "signature"},
+                /*Check=*/nullptr,
+                /*IsFile=*/true,
+                /*Parts=*/nullptr,
+                /*MayBeFolder=*/true});
 }

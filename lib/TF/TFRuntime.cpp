@@ -1,4 +1,4 @@
-//===- TFRuntime.cpp - TensorFlow's C API, found at run time --------------===//
+//===- TFRuntime.cpp - Loads TensorFlow's C API ---------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -18,10 +18,11 @@
 using namespace MLBridge;
 using namespace MLBridge::tf;
 
-/// It stays: threads and registries of its own would outlive it. It has an LLVM
-/// of its own, too, under the names of the compiler's: it must find that one
-/// first, or both register the same options and LLVM ends the process. (ASan
-/// allows no such thing, and so gets no TensorFlow in a compiler with LLVM.)
+/// The library is never unloaded: its threads and registries would outlive it.
+/// It contains its own LLVM with the same symbol names as the compiler's. It
+/// must bind to its own LLVM first: otherwise both register the same options,
+/// and LLVM ends the process. (ASan forbids this flag, so under ASan TensorFlow
+/// cannot run in a compiler that uses LLVM.)
 #if defined(__SANITIZE_ADDRESS__)
 #define MLBRIDGE_TF_OWN_SYMBOLS 0
 #elif defined(__has_feature)
@@ -35,7 +36,8 @@ using namespace MLBridge::tf;
 static constexpr int HowToOpen =
     RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | MLBRIDGE_TF_OWN_SYMBOLS;
 
-/// Where to look, in this order. What a user has named is the only place.
+/// The libraries to try, in this order. A library that the user names is the
+/// only candidate.
 static std::vector<std::string> candidates(const TFOptions &Options) {
   if (!Options.Runtime.empty())
     return {Options.Runtime};
@@ -66,7 +68,7 @@ Runtime::open(const TFOptions &Options) {
       reinterpret_cast<decltype(&TF_##NAME)>(::dlsym(*Library, "TF_" #NAME));  \
   if (!Opened->NAME)                                                           \
     return unsupported(printable(Path) +                                       \
-                       " has no function TF_" #NAME                            \
+                       " lacks the function TF_" #NAME                         \
                        "; expected TensorFlow 2, the library with its "        \
                        "C API");
     MLBRIDGE_TF_FUNCTIONS(MLBRIDGE_TF_LOOK_UP)
@@ -79,9 +81,9 @@ Runtime::open(const TFOptions &Options) {
   }
   return unsupported(
       "its library cannot be loaded (" + Reasons +
-      "). Install it, such as by `python3 -m pip install tensorflow-cpu`, and "
+      "); install it, such as by `python3 -m pip install tensorflow-cpu`, and "
       "name the file libtensorflow_cc.so.2 of that package by ?runtime=PATH or "
-      "by the environment's MLBRIDGE_TENSORFLOW=PATH");
+      "by the environment variable MLBRIDGE_TENSORFLOW=PATH");
 }
 
 static ErrorCode codeOf(TF_Code Code, ErrorCode Default) {
@@ -100,7 +102,7 @@ Error Runtime::check(const TF_Status *Status, const std::string &What,
   TF_Code Found = GetCode(Status);
   if (Found == TF_OK)
     return Error::success();
-  // It may quote all of a model's own text, over several lines.
+  // The message may quote arbitrary text of a model, over several lines.
   return {codeOf(Found, Code),
           What + ": " + printable(Message(Status), 5 * MostPrinted)};
 }

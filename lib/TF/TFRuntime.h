@@ -1,4 +1,4 @@
-//===- TFRuntime.h - TensorFlow's C API, found at run time ------*- C++ -*-===//
+//===- TFRuntime.h - Loads TensorFlow's C API -------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The library of TensorFlow, the functions of its C API that are called here,
-/// and the handles of what they make.
+/// The library of TensorFlow, the functions of its C API that are used here,
+/// and handles for its objects.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 
 namespace MLBridge::tf {
 
-// All functions that are looked for, by their names without "TF_".
+// All functions that are used, by their names without "TF_".
 #define MLBRIDGE_TF_FUNCTIONS(X)                                               \
   X(AllocateTensor)                                                            \
   X(CloseSession)                                                              \
@@ -48,10 +48,11 @@ namespace MLBridge::tf {
   X(TensorType)                                                                \
   X(Version)
 
-/// The library, loaded for good. Used by any number of threads.
+/// The loaded library, which is never unloaded. Any number of threads can use
+/// it.
 class Runtime {
 public:
-  /// Unsupported where there is none, or one without these functions.
+  /// Unsupported if the library is not found or lacks these functions.
   static Expected<std::shared_ptr<const Runtime>>
   open(const TFOptions &Options);
 
@@ -59,13 +60,13 @@ public:
   MLBRIDGE_TF_FUNCTIONS(MLBRIDGE_TF_MEMBER)
 #undef MLBRIDGE_TF_MEMBER
 
-  /// What \p Status says: "<What>: <its message>". A code that says more than
-  /// \p Code has its own.
+  /// Converts \p Status: "<What>: <its message>". A status code that is more
+  /// precise than \p Code replaces it.
   Error check(const TF_Status *Status, const std::string &What,
               ErrorCode Code) const;
 };
 
-/// Gives back what TensorFlow made.
+/// Releases objects of TensorFlow.
 struct Release {
   const Runtime *API = nullptr;
 

@@ -1,4 +1,4 @@
-//===- Agent.cpp - Agents that play an environment ------------------------===//
+//===- Agent.cpp - Runs agents in an environment --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// runEpisode(): the loop of reinforcement learning where environment and
-/// agents are in one process.
+/// runEpisode(): the reinforcement learning loop with the environment and its
+/// agents in one process.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,17 +31,17 @@ static Expected<Agent *> nextAgent(const Environment &Env,
   for (const auto &[Label, TheAgent] : Agents)
     if (TheAgent)
       Known += (Known.empty() ? "'" : ", '") + Label + "'";
-  return Error(ErrorCode::InvalidArgument,
-               "the environment asks for agent '" + Env.getNextAgent() +
-                   "', but there is " +
-                   (Known.empty() ? "none" : "only " + Known));
+  return Error(
+      ErrorCode::InvalidArgument,
+      "the environment asks for agent '" + Env.getNextAgent() + "', but " +
+          (Known.empty() ? "there is no agent" : "there is only " + Known));
 }
 
-/// One episode, in which \p Act makes an action of an observation.
+/// Runs one episode. \p Act computes the action for an observation.
 template <typename Actor>
 static Expected<double> play(Environment &Env, std::size_t MaxSteps,
                              Actor Act) {
-  // Two, because an action may view the observation that it is for.
+  // Two, because an action may view the observation that it belongs to.
   FeatureSet Observation, Next;
   Env.beginEpisode();
   if (Error E = Env.reset(Observation))

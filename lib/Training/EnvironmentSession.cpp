@@ -1,4 +1,4 @@
-//===- EnvironmentSession.cpp - Messages to an environment ----------------===//
+//===- EnvironmentSession.cpp - Executes training messages ----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From a command to a call of the environment, and from what it did to a
-/// message. A command that makes no sense changes nothing; a call that fails
-/// ends the episode.
+/// Turns a command into a call of the environment, and the result into a
+/// message. An invalid command changes nothing; a failed call ends the episode.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +30,7 @@ static Error invalid(std::string Why) {
   return {ErrorCode::InvalidArgument, std::move(Why)};
 }
 
-/// The text of the tensor \p Name, or nothing where there is none.
+/// The text of the tensor \p Name; empty if the message lacks that tensor.
 static Expected<std::optional<std::string_view>>
 findText(Span<const TensorView> Message, std::string_view Name) {
   const TensorView *Tensor = find(Message, Name);
@@ -52,7 +51,7 @@ Span<const TensorView> EnvironmentSession::greet() {
 Span<const TensorView>
 EnvironmentSession::answer(Span<const TensorView> Message) {
   Reply.clear();
-  if (Error E = obey(Message)) {
+  if (Error E = execute(Message)) {
     Reply.clear();
     Reply.set(ReservedNames::Error, std::string_view(E.message()));
     Reply.set(ReservedNames::Code, errorCodeName(E.code()));
@@ -60,14 +59,14 @@ EnvironmentSession::answer(Span<const TensorView> Message) {
   return Reply.tensors();
 }
 
-Error EnvironmentSession::obey(Span<const TensorView> Message) {
+Error EnvironmentSession::execute(Span<const TensorView> Message) {
   Expected<std::optional<std::string_view>> Command =
       findText(Message, ReservedNames::Command);
   if (!Command)
     return Command.takeError();
   if (!*Command)
-    return invalid("expected a command: reset, step or close in the string "
-                   "'_command'; found no such tensor");
+    return invalid("expected the string '_command' with reset, step or close, "
+                   "found no tensor of that name");
   if (**Command == "step")
     return step(Message);
   if (**Command == "reset")
@@ -103,15 +102,15 @@ Error EnvironmentSession::reset(Span<const TensorView> Message) {
 Error EnvironmentSession::step(Span<const TensorView> Message) {
   if (State != Episode::Running)
     return invalid(State == Episode::Over
-                       ? "a step after the end of the episode; reset first"
-                       : "a step outside an episode; reset first");
+                       ? "step after the end of the episode; reset first"
+                       : "step outside an episode; reset first");
   Action.clear();
   for (const TensorView &Tensor : Message)
     if (!Tensor.Name.starts_with('_'))
       Action.push_back(Tensor);
   if (Action.empty())
-    return invalid("a step without an action: expected the tensor 'action', or "
-                   "several by other names");
+    return invalid("step without an action: expected the tensor 'action', or "
+                   "several tensors with other names");
 
   State = Episode::None;
   Env.beginStep();
@@ -120,7 +119,7 @@ Error EnvironmentSession::step(Span<const TensorView> Message) {
   return observe(Env.reward());
 }
 
-/// Completes the observation that the environment has written.
+/// Adds the reserved tensors to the environment's observation.
 Error EnvironmentSession::observe(double Reward) {
   if (Reply.error())
     return Reply.error();

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Training over the transports of inference. There the compiler asks and the
-/// model answers; here each observation is the request and the next command
-/// its answer, behind one request more that says that the compiler is ready.
-/// So everything that a session promises holds here too.
+/// Training over the transports of inference. In inference the compiler sends
+/// requests and the model replies. Here each observation is a request and the
+/// next command its reply; a first request says that the compiler is ready. All
+/// guarantees of a session therefore hold here too.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,7 @@ using namespace MLBridge;
 
 namespace {
 
-/// Ends the conversation however serving it ends: the trainer, who may be
-/// waiting, is to know.
+/// Closes the channel on every return, so that a waiting trainer notices.
 struct CloseAtExit {
   Transport &Channel;
   ~CloseAtExit() { Channel.close(); }
@@ -33,8 +32,8 @@ struct CloseAtExit {
 
 } // namespace
 
-/// A trainer that has left is done.
-static Error unlessLeft(Error E) {
+/// Turns the disconnection of a trainer into success.
+static Error unlessDisconnected(Error E) {
   return E.code() == ErrorCode::PeerClosed ? Error::success() : std::move(E);
 }
 
@@ -51,8 +50,8 @@ Error MLBridge::serveEnvironment(Environment &Env, Transport &Channel,
     return Terms.takeError();
   if (Terms->Bare)
     return {ErrorCode::Unsupported,
-            Channel.describe() + ": training takes messages of several "
-                                 "tensors, which bare pipes do not carry; "
+            Channel.describe() + ": bare pipes cannot carry the messages of "
+                                 "training, which hold several tensors; "
                                  "expected a trainer with this library"};
   Codec.setDialect(BaseSerDes::Dialect::Native);
 
@@ -60,13 +59,13 @@ Error MLBridge::serveEnvironment(Environment &Env, Transport &Channel,
   PrivateCopy Copy;
   Span<const TensorView> Next = Session.greet();
   for (;;) {
-    // One deadline for both: a trainer reads what it has asked for at once.
+    // One deadline for both: a trainer reads immediately what it has requested.
     Deadline Until = Deadline::in(Options.CommandTimeout);
     if (Error E = sendMessage(Codec, Channel, Next, Until))
-      return unlessLeft(std::move(E));
+      return unlessDisconnected(std::move(E));
     Expected<Span<const std::byte>> Message = Channel.receive(Until);
     if (!Message)
-      return unlessLeft(Message.takeError());
+      return unlessDisconnected(Message.takeError());
     Message = Copy.copyIfShared(*Message, Channel, Codec);
     if (!Message)
       return Message.takeError();

@@ -292,7 +292,7 @@ TEST(AOTModel, AFailureToAllocateIsReportedAndGotOver) {
     for (std::int64_t N : {std::int64_t(1) << 20, std::int64_t(1) << 30})
       if (Error E = Run(N, nullptr);
           E.code() != ErrorCode::System ||
-          E.message().find("no memory") == std::string::npos)
+          E.message().find("out of memory") == std::string::npos)
         return 4;
     if (Error E = Run(std::int64_t(1) << 40, nullptr);
         E.code() != ErrorCode::SchemaMismatch)
@@ -443,7 +443,7 @@ TEST(AOTModel, ALibraryThatWasCutShort) {
 TEST(AOTModel, ALibraryThatIsNoneOfOurs) {
   Error E = failureOf(MLBRIDGE_FOREIGN);
   EXPECT_EQ(E.code(), ErrorCode::Malformed);
-  EXPECT_THAT(E.message(), HasSubstr("without the symbol mlbridge_aot_model"));
+  EXPECT_THAT(E.message(), HasSubstr("found no symbol mlbridge_aot_model"));
 }
 
 TEST(AOTModel, ALibraryOfAnotherABI) {

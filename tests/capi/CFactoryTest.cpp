@@ -236,7 +236,7 @@ TEST_F(CFactoryTest, ASchemeMustBeComplete) {
   EXPECT_EQ(add(""), MLBridgeStatusInvalidArgument);
   EXPECT_EQ(add("a:b"), MLBridgeStatusInvalidArgument);
   EXPECT_EQ(add("a|b"), MLBridgeStatusInvalidArgument);
-  EXPECT_THAT(lastMessage(), HasSubstr("'a|b' is no name"));
+  EXPECT_THAT(lastMessage(), HasSubstr("'a|b' is not a valid scheme name"));
   Callbacks.Size -= 1;
   EXPECT_EQ(add("mine"), MLBridgeStatusInvalidArgument);
   Callbacks.Size = sizeof(Callbacks) + 8;

@@ -317,7 +317,7 @@ TEST_F(CAdviceTest, OutputsByNameAndTheOnlyOne) {
   MLBridgeTensor Tensor;
   EXPECT_EQ(mlbridgeGetTensorAt(Advice, 2, &Tensor),
             MLBridgeStatusInvalidArgument);
-  EXPECT_THAT(lastMessage(), HasSubstr("there are 2 tensors"));
+  EXPECT_THAT(lastMessage(), HasSubstr("expected an index below 2"));
 }
 
 TEST_F(CAdviceTest, SetCopiesAndBorrowRefers) {

@@ -253,8 +253,8 @@ TEST_F(ONNXDeadlineTest, AnUnstartableWatchdogIsAnError) {
     Error E = ask(*Runner, 1, 3).takeError();
     if (E.code() != ErrorCode::System ||
         !E.message().starts_with("onnx:" + path("loop.onnx") +
-                                 ": cannot start the thread that ends late "
-                                 "evaluations"))
+                                 ": cannot start the thread that "
+                                 "interrupts late evaluations"))
       return 3;
     Runner->setTimeout(Duration::max());
     Expected<float> Reply = ask(*Runner, 1, 3);

@@ -52,8 +52,8 @@ TEST(ActionSpace, ReadsJSON) {
   ASSERT_EQ(Space.size(), 2U);
   EXPECT_EQ(Space[0].Name, "a");
   EXPECT_EQ(Space[0].Pipeline, "globaldce");
-  EXPECT_TRUE(Space.doesAs(smallSpace()));
-  EXPECT_FALSE(Space.doesAs(*ActionSpace::load("oz")));
+  EXPECT_TRUE(Space.isEquivalentTo(smallSpace()));
+  EXPECT_FALSE(Space.isEquivalentTo(*ActionSpace::load("oz")));
 }
 
 TEST(ActionSpace, HasThreeBuiltIn) {

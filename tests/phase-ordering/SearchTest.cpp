@@ -273,7 +273,7 @@ TEST_F(SearchTest, RepliesAreChecked) {
   EXPECT_EQ(Values->Action, 1U);
   EXPECT_THAT(Values->Values, ElementsAre(1, 4, 4, 2));
   EXPECT_THAT(Ask("x", std::int64_t(4)).takeError().str(),
-              HasSubstr("expected an action of 0 to 3, found 4"));
+              HasSubstr("expected an action from 0 to 3, found 4"));
   EXPECT_THAT(Ask("x", std::int64_t(-1)).takeError().str(),
               HasSubstr("found -1"));
   EXPECT_EQ(Ask("x", 0.5F).code(), ErrorCode::SchemaMismatch);

@@ -210,7 +210,7 @@ def test_own_messages_are_those_of_protoc(pb2: Any) -> None:
     [
         ({"callee_size": "big"}, r"feature 'callee_size': field 'callee_size' of "
          r"message test\.Features is int32, found string"),
-        ({"callee_size": 2**31}, "int32, found int64_t with a value that is none"),
+        ({"callee_size": 2**31}, "int32, found int64_t with a value that does not fit"),
         ({"embedding": np.ones((2, 2), np.float32)}, r"found float\[2,2\]"),
         ({"colour": 1}, "feature 'colour': message test.Features has no field"),
         ({"hot": None}, "field 'hot' of message test.Features has no feature"),

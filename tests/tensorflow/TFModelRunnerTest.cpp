@@ -363,7 +363,7 @@ TEST_F(TFModelRunnerTest, NoTensorFlow) {
 
   Other.Runtime = "libm.so.6";
   TFModelRunner OfMath(model("linear"), {}, Other);
-  EXPECT_THAT(failureOf(OfMath), HasSubstr("libm.so.6 has no function TF_"));
+  EXPECT_THAT(failureOf(OfMath), HasSubstr("libm.so.6 lacks the function TF_"));
 }
 
 namespace {

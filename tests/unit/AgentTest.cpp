@@ -148,7 +148,7 @@ TEST(AgentTest, AnUnknownAgentIsNamed) {
   EXPECT_EQ(Return.message(), "the environment asks for agent 'odd', but there "
                               "is only 'even'");
   EXPECT_EQ(runEpisode(Env, {}).message(),
-            "the environment asks for agent 'even', but there is none");
+            "the environment asks for agent 'even', but there is no agent");
 }
 
 namespace {

@@ -297,7 +297,8 @@ TEST(InProcessModelRunnerTest, InvalidMetadataIsAnError) {
   EXPECT_EQ(
       Failure("mlbridge.decide", "best"),
       "echo:m: its metadata 'mlbridge.decide': expected outputs, argmax "
-      "or sample, and perhaps a colon and an output's name, found 'best'");
+      "or sample, optionally followed by a colon and the name of an output, "
+      "found 'best'");
   EXPECT_THAT(Failure("mlbridge.finite", "1"),
               HasSubstr("expected true or false, found '1'"));
   auto Features = [&](const char *Text) {
@@ -439,7 +440,7 @@ TEST(DecisionTest, IllegalActionsAreNeverChosen) {
   auto None = decide(Masked, Scores, {0, 0, 0, 0, 0, 0});
   EXPECT_EQ(None.code(), ErrorCode::SchemaMismatch);
   EXPECT_EQ(None.message(), "echo:m: output 'logits' float[6], row 0: the mask "
-                            "leaves no legal action to choose from");
+                            "leaves no legal action");
   auto Short = decide(Masked, Scores, {1, 1});
   EXPECT_EQ(Short.message(),
             "echo:m: the mask 'mask': expected a number or bool for each of 6 "
@@ -503,7 +504,8 @@ TEST(DecisionTest, InvalidScoresAreAFailureOfTheModel) {
                 HasSubstr("expected scores that can be compared, found NaN at "
                           "1"));
     auto Empty = decide(rule(R), std::vector<float>{});
-    EXPECT_THAT(std::string(Empty.message()), HasSubstr("nothing to choose"));
+    EXPECT_THAT(std::string(Empty.message()),
+                HasSubstr("no actions to choose from"));
   }
   EXPECT_EQ(decide(rule(Rule::Sample), std::vector<float>{1, HUGE_VALF}).code(),
             ErrorCode::Model);
@@ -526,7 +528,7 @@ TEST(DecisionTest, RulesThatDoNotFitTheOutputsAreRefused) {
   Unknown.Output.clear();
   EXPECT_THAT(
       std::string(decide(Unknown, std::vector<float>{1}).message()),
-      HasSubstr("an output to decide on; say which by ?output=NAME or the "
+      HasSubstr("an output to decide on; name it by ?output=NAME or the "
                 "metadata 'mlbridge.decide', found"));
   DecisionOptions Mask = rule(Rule::Outputs, "mask");
   EXPECT_EQ(decide(Mask, std::vector<float>{1}).code(),
@@ -565,7 +567,7 @@ TEST(DecisionTest, AnOutputOfTheMetadataIsNotItsScores) {
       EXPECT_THAT(
           std::string(decide(Options, Scores, {}, {{"mlbridge.decide", Shown}})
                           .message()),
-          HasSubstr("expected an output to decide on; say which by "
+          HasSubstr("expected an output to decide on; name it by "
                     "?output=NAME or the metadata 'mlbridge.decide', found "
                     "'logits' int64_t[?], 'value' float"));
     Options.Output = "logits";
@@ -640,9 +642,9 @@ TEST(InProcessModelRunnerTest, TheAgentMustHaveAModel) {
   Loads["even"] = Loads["odd"] = [] { return constantModel(1); };
   InProcessModelRunner Runner("constant:even=a,odd=b", std::move(Loads));
   EXPECT_EQ(failure(Runner, ErrorCode::SchemaMismatch, std::pair{"sum", 1}),
-            "constant:even=a,odd=b: expected the feature '_agent', a string, "
-            "to name one of the models 'even', 'odd'; found no such feature "
-            "among 'sum' int32_t");
+            "constant:even=a,odd=b: expected the string feature '_agent' to "
+            "name one of the models 'even', 'odd', found no feature of that "
+            "name among 'sum' int32_t");
   EXPECT_EQ(failure(Runner, ErrorCode::SchemaMismatch, std::pair{"_agent", 1}),
             "constant:even=a,odd=b: feature '_agent': expected a string, found "
             "int32_t");

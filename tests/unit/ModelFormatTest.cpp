@@ -338,8 +338,8 @@ TEST_F(ModelFormatTest, LabelsNameFiles) {
 TEST_F(ModelFormatTest, WrongSpecsAreFoundWithoutLoading) {
   EXPECT_THAT(checkFailure("add"),
               HasSubstr("expected a file, or label=FILE,label=FILE"));
-  EXPECT_THAT(checkFailure("add:a="), HasSubstr("expected a file behind 'a='"));
-  EXPECT_THAT(checkFailure("add:a=x,b="), HasSubstr("behind 'b='"));
+  EXPECT_THAT(checkFailure("add:a="), HasSubstr("expected a file after 'a='"));
+  EXPECT_THAT(checkFailure("add:a=x,b="), HasSubstr("after 'b='"));
   EXPECT_THAT(checkFailure("add:a=x,a=y"),
               HasSubstr("each label once, found 'a' again"));
   EXPECT_THAT(checkFailure("add:m?x=1"),

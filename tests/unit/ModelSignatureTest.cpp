@@ -55,7 +55,7 @@ TEST(ModelSignatureTest, ErrorsSayWhatIsWrong) {
       {R"({"inputs": [{"name": "x", "type": "float", "shape": []},
                       {"name": "x", "type": "float", "shape": []}],
            "outputs": []})",
-       "inputs: 'x' is there twice"},
+       "inputs: 'x' appears twice"},
       {R"({"inputs": [], "outputs": [], "metadata": {"a": 1}})",
        "metadata 'a': expected a string"},
       {R"({"inputs": [], "outputs": [], "metadata": 1})",
@@ -83,5 +83,5 @@ TEST(ModelSignatureTest, ForARuntimeWithoutStrings) {
           "outputs": [{"name": "y", "type": "string", "shape": []}]})",
       "tvm:m.so", "TVM");
   EXPECT_EQ(Text.code(), ErrorCode::Unsupported);
-  EXPECT_EQ(Text.message(), "tvm:m.so: 'y': TVM has no strings");
+  EXPECT_EQ(Text.message(), "tvm:m.so: 'y': TVM does not support strings");
 }

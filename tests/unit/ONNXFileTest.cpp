@@ -115,7 +115,7 @@ TEST_F(ONNXFileTest, AnInputOfAnyRankIsRefusedAndAScalarIsNot) {
   EXPECT_EQ(Loaded.code(), ErrorCode::Unsupported);
   EXPECT_EQ(Loaded.message(),
             "onnx:" + path("m.onnx") +
-                ": 'x': expected an input whose rank the graph says, found "
+                ": 'x': expected an input with a fixed rank, found "
                 "float of any rank");
   EXPECT_EQ(*ask("onnx:" + write(add(1))), 2);
 }
@@ -160,6 +160,6 @@ TEST_F(ONNXFileTest, AnInvalidLibraryIsRefusedBeforeLoading) {
   ONNXOptions Another;
   Another.Runtime = MLBRIDGE_TEST_MODULES "/MLBridge-onnx.so";
   EXPECT_THAT(std::string(loadONNXModel(File, Another).message()),
-              HasSubstr("it has no OrtGetApiBase"));
+              HasSubstr("it lacks OrtGetApiBase"));
 }
 #endif

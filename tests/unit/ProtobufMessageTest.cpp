@@ -188,12 +188,12 @@ TEST(ProtobufMessage, MismatchesNameFeatureFieldAndMessage) {
   FeatureSet Set = features();
   Set.set("callee_syze", 1);
   expectMismatch(Set, "feature 'callee_syze': message test.Features has no "
-                      "field of its name; its fields are: callee_size, count");
+                      "field of this name; its fields are: callee_size, count");
 
   Set.clear();
   Set.set("count", 1);
   expectMismatch(Set, "field 'callee_size' of message test.Features has no "
-                      "feature of its name; the features are: 'count'");
+                      "feature of this name; the features are: 'count'");
 
   Set = features();
   Set.set("callee_size", "twelve");
@@ -207,10 +207,11 @@ TEST(ProtobufMessage, MismatchesNameFeatureFieldAndMessage) {
   expectMismatch(Set, "is bool, found int32_t");
   Set = features();
   Set.set("callee_size", std::int64_t(1) << 31);
-  expectMismatch(Set, "is int32, found int64_t with a value that is none");
+  expectMismatch(Set, "is int32, found int64_t with a value that does not fit");
   Set = features();
   Set.set("hash", -1);
-  expectMismatch(Set, "is uint64, found int32_t with a value that is none");
+  expectMismatch(Set,
+                 "is uint64, found int32_t with a value that does not fit");
   Set = features();
   Set.set("embedding", 0.5f);
   expectMismatch(Set, "is repeated float, found float");
@@ -232,10 +233,11 @@ TEST(ProtobufMessage, ReadersRefuseUnknownFields) {
   Message M(New.SerializeAsString());
   auto Tensors = codec(SerDes::Side::Model)->deserialize(M.bytes());
   EXPECT_EQ(Tensors.code(), ErrorCode::SchemaMismatch);
-  EXPECT_THAT(std::string(Tensors.message()),
-              HasSubstr("message test.Features came with a field of number 14, "
-                        "which it does not have here: the two sides have "
-                        "different versions of its .proto"));
+  EXPECT_THAT(
+      std::string(Tensors.message()),
+      HasSubstr("message test.Features has the unknown field number 14: "
+                "the two sides have different versions of its "
+                ".proto"));
 }
 
 TEST(ProtobufMessage, RefusesOtherEncodings) {
@@ -251,7 +253,7 @@ TEST(ProtobufMessage, RefusesOtherEncodings) {
   // Field 23, floats, of 3 bytes.
   Refused("\xba\x01\x03xyz", "feature 'embedding': expected repeated float");
   Refused("\x42\x01\xff", "feature 'callee': expected UTF-8");
-  Refused("\x42\x7fx", "broken off");
+  Refused("\x42\x7fx", "cut short");
 }
 
 TEST(ProtobufMessage, ErrorsAndDeferralsNeedNoFields) {

@@ -323,7 +323,7 @@ TEST(ProtobufSerDes, RefusesWrongLengths) {
   expectRefused("\x0a\xff\xff\xff\xff\x0f"s, ErrorCode::Malformed, "at byte");
   // A length of 2^32 + 1.
   expectRefused("\x0a\x81\x80\x80\x80\x10x"s, ErrorCode::Malformed, "at byte");
-  expectRefused("\x0a\x04\x0a\x7fxy"s, ErrorCode::Malformed, "broken off");
+  expectRefused("\x0a\x04\x0a\x7fxy"s, ErrorCode::Malformed, "cut short");
   expectRefused("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s,
                 ErrorCode::Malformed, "at byte");
   expectRefused("\x00"s, ErrorCode::Malformed, "at byte 1 of 1");
@@ -371,10 +371,10 @@ TEST(ProtobufSerDes, RefusesElementsOfAnotherType) {
   Filled F("x");
   expectRefused(F, ErrorCode::Malformed, "feature 'x': it has no type");
   F->set_type(static_cast<Tensor::Type>(13));
-  expectRefused(F, ErrorCode::Malformed, "there is no type of number 13");
+  expectRefused(F, ErrorCode::Malformed, "unknown type number 13");
   F->set_type(Tensor::INT8);
   F->add_ints(128);
-  expectRefused(F, ErrorCode::Malformed, "an element of it is no int8_t");
+  expectRefused(F, ErrorCode::Malformed, "an element does not fit int8_t");
   F->set_type(Tensor::FLOAT);
   expectRefused(F, ErrorCode::Malformed,
                 "its type is float, its elements are int64_t");

@@ -27,6 +27,7 @@
 using namespace MLBridge;
 using namespace MLBridge::test;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 static std::string createError(const RunnerFactory &Factory,
                                std::string_view Spec) {
@@ -77,10 +78,11 @@ TEST(RunnerFactoryTest, HelpTextsBeginWithTheirScheme) {
 }
 
 TEST(RunnerFactoryTest, UnknownSchemesAreAnsweredWithTheKnownOnes) {
-  EXPECT_EQ(createError("onxx:model.onnx"),
-            "model spec 'onxx:model.onnx': unknown scheme 'onxx'; this build "
-            "has none, pipe, shm, aot, record, fallback, and there is no "
-            "module MLBridge-onxx.so");
+  EXPECT_THAT(createError("onxx:model.onnx"),
+              StartsWith("model spec 'onxx:model.onnx': unknown scheme 'onxx'; "
+                         "this build has none, pipe, shm, aot, record, "
+                         "fallback; found no module MLBridge-onxx.so in "
+                         "MLBRIDGE_MODULES"));
   EXPECT_THAT(createError("fallback|onxx:x"), HasSubstr("'onxx'"));
   EXPECT_THAT(createError("no scheme"), HasSubstr("at position 2"));
 }
@@ -90,7 +92,7 @@ TEST(RunnerFactoryTest, DecoratorsNeedASpecAndTheOthersTakeNone) {
   EXPECT_THAT(createError("record:x"), HasSubstr("expected '|' and a spec"));
   EXPECT_THAT(createError("fallback|"), HasSubstr("after '|'"));
   EXPECT_THAT(createError("none|none"),
-              HasSubstr("'none' stands before no other spec, found '|none'"));
+              HasSubstr("'none' is not a decorator, found '|none'"));
   EXPECT_THAT(createError("pipe:x|none"), HasSubstr("found '|none'"));
   std::string Deep;
   for (int I = 0; I < 100'000; ++I)
@@ -278,7 +280,7 @@ TEST(RunnerFactoryTest, TakesAdditionalSchemes) {
   EXPECT_FALSE((*Runner)->evaluate<bool>());
 
   EXPECT_THAT(createError(Copy, "threshold:5|none"),
-              HasSubstr("stands before"));
+              HasSubstr("'threshold' is not a decorator"));
   EXPECT_THAT(createError("threshold:5"), HasSubstr("unknown scheme"))
       << "other factories do not know it";
 

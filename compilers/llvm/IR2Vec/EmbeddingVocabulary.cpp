@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From LLVM's JSON form of a vocabulary to a matrix and a hash, and from a
+/// Converts LLVM's JSON format of a vocabulary to a matrix and a hash, and a
 /// histogram to an embedding. LLVM's own reader is not used: its analysis reads
-/// one file a process, by a global option, and some of its mistakes in a file
-/// are assertions.
+/// one file per process, named by a global option, and asserts on some invalid
+/// files.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +48,7 @@ StringRef normalizationName(Normalization How) {
   return "logarithmic";
 }
 
-/// As in LLVM's options of that name, whose values are of type float.
+/// The defaults of LLVM's options of that name, which are floats.
 static double weightOf(EntitySection Section) {
   switch (Section) {
   case EntitySection::Opcodes:
@@ -63,7 +63,7 @@ static double weightOf(EntitySection Section) {
 
 namespace {
 
-/// What the hash is made of; see docs/ir2vec.md.
+/// The input of the hash; see docs/ir2vec.md.
 class CanonicalForm {
 public:
   explicit CanonicalForm(unsigned Dimension) {
@@ -71,12 +71,12 @@ public:
   }
 
   void add(EntitySection Section, StringRef Name, ArrayRef<double> Vector) {
-    // No vector and a zero one are the same.
+    // A missing vector equals a zero vector.
     if (all_of(Vector, [](double Element) { return Element == 0; }))
       return;
     add((entitySectionName(Section) + ("/" + Name) + "\n").str());
     for (double Element : Vector) {
-      // Nor is there a difference between the two zeros.
+      // The hash does not distinguish the two zeros.
       const double Value = Element == 0 ? 0.0 : Element;
       std::uint8_t Bytes[sizeof(double)];
       support::endian::write64le(Bytes, bit_cast<std::uint64_t>(Value));
@@ -113,7 +113,7 @@ public:
   }
 
   unsigned dimension() const { return Dimension; }
-  /// The vector of that name; nothing if the file has none.
+  /// The vector of that name; empty if the file lacks it.
   std::optional<ArrayRef<double>> find(EntitySection Section,
                                        StringRef Key) const {
     const auto &Found = Vectors[static_cast<unsigned>(Section)];
@@ -121,7 +121,7 @@ public:
       return ArrayRef(It->second);
     return std::nullopt;
   }
-  /// All names of a section, in the order of their bytes.
+  /// All names of a section, sorted by their bytes.
   std::vector<StringRef> names(EntitySection Section) const {
     auto Keys = Vectors[static_cast<unsigned>(Section)].keys();
     std::vector<StringRef> Names(Keys.begin(), Keys.end());
@@ -190,7 +190,7 @@ private:
       Dimension = Elements.size();
     if (Elements.size() != Dimension)
       return malformed(Where + ": expected dimension " + Twine(Dimension) +
-                       ", as of the vectors before it, found " +
+                       ", as in the vectors before it, found " +
                        Twine(Elements.size()));
     Vector.reserve(Dimension);
     for (const json::Value &Element : Elements) {
@@ -308,7 +308,7 @@ void EmbeddingVocabulary::embed(const EntityHistogram &Histogram,
       How == Normalization::PerInstruction && Histogram.instructions() != 0
           ? 1.0 / double(Histogram.instructions())
           : 1.0;
-  // In blocks whose sums stay in registers and in the first cache.
+  // In blocks whose sums fit in registers and the first-level cache.
   constexpr unsigned BlockSize = 64;
   for (unsigned Begin = 0; Begin < Dimension; Begin += BlockSize) {
     const unsigned Size = std::min(BlockSize, Dimension - Begin);

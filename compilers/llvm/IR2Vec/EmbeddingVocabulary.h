@@ -8,8 +8,8 @@
 ///
 /// \file
 /// EmbeddingVocabulary: an IR2Vec vocabulary as a matrix, read from LLVM's JSON
-/// form of it, and the hash by which models say which one they were trained
-/// with. docs/ir2vec.md has the form and the definition of the hash.
+/// format, and its hash, by which models identify the vocabulary that they were
+/// trained with. docs/ir2vec.md defines the format and the hash.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,63 +29,64 @@
 
 namespace MLBridge {
 
-/// What becomes of the sum over all instructions, which grows with the program.
+/// The scaling of the sum over all instructions, which grows with the program.
 enum class Normalization : std::uint8_t {
-  /// Nothing.
+  /// No scaling.
   None,
-  /// Divided by the number of instructions: what a program is like, whatever
-  /// its size. Of no instruction: zero.
+  /// Divides by the number of instructions, so that embeddings do not depend on
+  /// program size. Zero if there are no instructions.
   PerInstruction,
-  /// sign(x) * log(1 + |x|) of each element: size stays visible, in numbers
-  /// that a network can take.
+  /// sign(x) * log(1 + |x|) of each element: keeps program size visible, in
+  /// numbers that suit a network.
   Logarithmic,
 };
 
 /// "none", "per-instruction" or "logarithmic".
 llvm::StringRef normalizationName(Normalization How);
 
-/// Immutable; a value that many threads may use at once.
+/// Immutable; any number of threads can use it at the same time.
 class EmbeddingVocabulary {
 public:
-  /// A file past this is not read.
+  /// Larger files are refused.
   static constexpr std::uint64_t MaxFileSize = std::uint64_t(1) << 28;
 
-  /// Reads the file at \p Path. Errors: System, when it cannot be read;
-  /// Malformed, when it is no JSON, too large, or its vectors are not all of
-  /// one dimension; SchemaMismatch, when it is another kind of JSON.
+  /// Reads the file at \p Path. Errors: System: the file cannot be read.
+  /// Malformed: it is not JSON, is too large, or its vectors differ in
+  /// dimension. SchemaMismatch: it contains other JSON.
   static Expected<EmbeddingVocabulary> load(llvm::StringRef Path);
-  /// The same of the file's text. \p Name is its name in errors and metadata.
+  /// The same for the text of a file. Errors and metadata contain \p Name.
   static Expected<EmbeddingVocabulary> parse(llvm::StringRef Text,
                                              llvm::StringRef Name);
 
-  /// How many numbers an embedding is made of.
+  /// The number of elements of an embedding.
   unsigned dimension() const { return Dimension; }
-  /// The file's name, without its folder.
+  /// The file name without its folder.
   const std::string &name() const { return Name; }
-  /// "sha256:..." of what it means: however it is spelt, and whichever entities
-  /// this LLVM knows.
+  /// "sha256:...": depends on the contents, but neither on their spelling nor
+  /// on the entities of this LLVM.
   const std::string &hash() const { return Hash; }
-  /// The entities that the file has no vector for, by name; theirs is zero.
+  /// The names of entities without a vector in the file; their vectors are
+  /// zero.
   const std::vector<std::string> &missing() const { return Missing; }
-  /// The names in the file that are none of this LLVM's, and without effect.
+  /// The names in the file that this LLVM does not have; they are ignored.
   const std::vector<std::string> &unknown() const { return Unknown; }
 
-  /// What a model's file says of it, as the value of `mlbridge.vocabulary`.
+  /// The metadata `mlbridge.vocabulary` for models trained with it.
   std::string metadata() const;
-  /// Whether a model, here called \p Model, that says \p Metadata of its
-  /// vocabulary was trained with this one; SchemaMismatch if with another, and
-  /// Malformed if \p Metadata is no such value.
+  /// Checks that the model \p Model, whose metadata `mlbridge.vocabulary` is \p
+  /// Metadata, was trained with this vocabulary. SchemaMismatch if it was
+  /// trained with another one; Malformed if \p Metadata is invalid.
   Error check(llvm::StringRef Metadata, llvm::StringRef Model) const;
 
-  /// The vector of \p Entity: the file's, times the weight that IR2Vec gives
-  /// its section.
+  /// The vector of \p Entity: the file's vector, multiplied by IR2Vec's weight
+  /// of its section.
   llvm::ArrayRef<double> operator[](unsigned Entity) const {
     return llvm::ArrayRef(Matrix).slice(std::size_t(Entity) * Dimension,
                                         Dimension);
   }
 
-  /// The histogram times the vocabulary. \p Into has the vocabulary's
-  /// dimension. Sums are made in double.
+  /// Multiplies the histogram by the vocabulary. \p Into has the vocabulary's
+  /// dimension. Sums in double precision.
   void embed(const EntityHistogram &Histogram, Normalization How,
              llvm::MutableArrayRef<float> Into) const;
 
@@ -95,7 +96,7 @@ private:
   std::string Name;
   std::string Hash;
   unsigned Dimension = 0;
-  /// A row an entity.
+  /// One row for each entity.
   std::vector<double> Matrix;
   std::vector<std::string> Missing, Unknown;
 };

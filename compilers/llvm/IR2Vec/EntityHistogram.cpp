@@ -1,4 +1,4 @@
-//===- EntityHistogram.cpp - How often each IR entity occurs --------------===//
+//===- EntityHistogram.cpp - Counts of IR entities ------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Counting. Which blocks and which operands count is what LLVM's own Embedder
-/// does; tests/ir2vec holds one against the other.
+/// Counts the same blocks and operands as LLVM's Embedder; tests/ir2vec
+/// compares the two.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ StringRef embeddingKindName(EmbeddingKind Kind) {
   return "llvm-flow-aware";
 }
 
-/// Counts as they are made.
+/// Counts during the traversal.
 using Tally = std::array<std::uint32_t, NumIREntities>;
 
 static void count(const Instruction &I, Tally &Counts) {
@@ -59,12 +59,14 @@ static void count(const Instruction &I, Tally &Counts) {
 
 namespace {
 
-/// Counts a function of whose blocks all can be reached, as nearly always.
+/// Counts a function whose blocks are all reachable, which is nearly always the
+/// case.
 ///
-/// After some passes, the instructions of a block lie all over the memory, and
-/// a walk along it waits for each of them. So this walks along several blocks
-/// at a time, a step on each in turn, and asks for what the next steps will
-/// need. That takes half the time there, and half as much again where a module
+/// After some passes, a block's instructions are scattered over memory, and a
+/// traversal waits for each one. Therefore this traverses several blocks
+/// alternately, one step each, and prefetches what the next steps need. This
+/// takes half the time in that case, and two thirds in a module that has just
+/// been read, whose instructions are contiguous.
 /// has just been read, whose instructions lie one after the other.
 class BlockCounter {
 public:
@@ -72,7 +74,7 @@ public:
       : Next(F.begin()), End(F.end()), Counts(Counts),
         Places(F.getMaxBlockNumber()) {}
 
-  /// The number of instructions; nothing if some block may be unreachable.
+  /// Returns the number of instructions; empty if a block may be unreachable.
   std::optional<std::uint64_t> count() {
     while (InFlight != MaxInFlight && Next != End)
       Walks[InFlight++] = start();
@@ -89,11 +91,11 @@ public:
   }
 
 private:
-  /// Enough that memory is always busy; more does not help.
+  /// Enough to keep memory busy; more does not help.
   static constexpr unsigned MaxInFlight = 8;
 
-  /// Where a block is in the function, counted from one, as far as that is
-  /// known, and whether one of its predecessors is before it.
+  /// The position of a block in the function, from 1 on, or 0 if unknown; and
+  /// whether one of its predecessors precedes it.
   struct Place {
     unsigned Order = 0;
     bool Proven = false;
@@ -110,8 +112,8 @@ private:
       __builtin_prefetch(Operand.get());
   }
 
-  /// Counts where \p Walk is and goes on. False when it has ended and another
-  /// one is in its place.
+  /// Counts the instruction of \p Walk and advances. Returns false if \p Walk
+  /// has ended and was replaced by another walk.
   bool step(const Instruction *&Walk) {
     if (!isWithoutEntities(*Walk)) {
       MLBridge::count(*Walk, Counts);
@@ -129,15 +131,15 @@ private:
       }
       Walk = start();
     }
-    // Its operands lie in front of it.
+    // The operands precede the instruction in memory.
     constexpr std::size_t CacheLine = 64;
     __builtin_prefetch(Walk);
     __builtin_prefetch(reinterpret_cast<const char *>(Walk) - CacheLine);
     return true;
   }
 
-  /// Where each block but the entry has a predecessor before it, all can be
-  /// reached.
+  /// All blocks are reachable if each block except the entry has a predecessor
+  /// that precedes it.
   void finish(const BasicBlock &Block) {
     const unsigned Order = Places[Block.getNumber()].Order;
     for (const BasicBlock *Successor : successors(&Block)) {
@@ -160,11 +162,11 @@ private:
   unsigned InFlight = 0;
 };
 
-/// A function's embedding with flow is a sum over its instructions, each with a
-/// weight: 1, and what it weighs in each of those that use it. An operand
-/// stands for the instruction that defines it if that one comes before its
-/// user, depth first; so backwards all users of an instruction come before it,
-/// and one pass is enough. Nothing but the weights is in it that could grow.
+/// A function's embedding with flow is a weighted sum over its instructions.
+/// The weight is 1 plus the instruction's share in the weight of each user. An
+/// operand stands for its defining instruction if that one precedes the user in
+/// depth-first order. In reverse order, all users therefore come first, and one
+/// pass suffices. Only the weights can grow large.
 class FlowCounter {
 public:
   explicit FlowCounter(EmbeddingKind Kind) : Kind(Kind) {}

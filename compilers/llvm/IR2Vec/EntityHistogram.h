@@ -1,4 +1,4 @@
-//===- EntityHistogram.h - How often each IR entity occurs ------*- C++ -*-===//
+//===- EntityHistogram.h - Counts of IR entities ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// EntityHistogram: all that an IR2Vec embedding knows of a piece of IR. The
-/// embedding is linear in it (EmbeddingVocabulary::embed), whichever way flow
-/// is taken into account, so the IR is walked once, with no vector in sight.
+/// EntityHistogram: the counts of IR entities from which an IR2Vec embedding is
+/// computed. The embedding is linear in the counts
+/// (EmbeddingVocabulary::embed), with or without flow, so the IR is traversed
+/// once and without vectors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,18 +33,18 @@ class Module;
 namespace MLBridge {
 
 enum class EmbeddingKind : std::uint8_t {
-  /// An instruction is its opcode, its type, its operands' kinds and its
+  /// Counts an instruction's opcode, its type, its operands' kinds and its
   /// predicate: LLVM's symbolic embedding.
   Symbolic,
-  /// An operand that an instruction defines stands for that instruction, with
-  /// all that this one stands for. It weighs as much as the paper gives an
-  /// operand, but all operands of an instruction together at most half of it:
-  /// so the instructions of a function together never weigh more than twice
+  /// An operand that an instruction defines contributes that instruction,
+  /// including its own operands, with the paper's weight of operands. All
+  /// operands of an instruction together weigh at most half of it, so the total
+  /// weight of a function is at most twice its number of instructions.
   /// their number.
   FlowAware,
-  /// LLVM's flow-aware embedding, in which such an operand has its full weight.
-  /// That doubles with each `x = x + x`: no input for a network. A weight is
-  /// cut off at MaxFlowWeight, where LLVM's goes on to infinity.
+  /// LLVM's flow-aware embedding, in which such operands have full weight. The
+  /// weight doubles with each `x = x + x`, which is unsuitable for networks.
+  /// Weights are limited to MaxFlowWeight, where LLVM's grow to infinity.
   LLVMFlowAware,
 };
 
@@ -52,26 +53,26 @@ llvm::StringRef embeddingKindName(EmbeddingKind Kind);
 
 class EntityHistogram {
 public:
-  /// Past this, an instruction's weight in an LLVMFlowAware embedding stays.
+  /// The maximum weight of an instruction in an LLVMFlowAware embedding.
   static constexpr double MaxFlowWeight = 18446744073709551616.0; // 2^64
 
-  /// Of nothing.
+  /// An empty histogram.
   EntityHistogram() = default;
-  /// Of one instruction by itself, which is Symbolic.
+  /// The histogram of one instruction without flow: Symbolic.
   static EntityHistogram of(const llvm::Instruction &I);
-  /// Of all blocks that can be reached from the entry; of nothing, if \p F has
-  /// no body here.
+  /// The histogram of all blocks that are reachable from the entry; empty if \p
+  /// F has no body.
   static EntityHistogram of(const llvm::Function &F,
                             EmbeddingKind Kind = EmbeddingKind::Symbolic);
-  /// Of all functions with a body. See ModuleEmbedder for many times the same
-  /// module.
+  /// The histogram of all functions with a body. For repeated use on a changing
+  /// module, see ModuleEmbedder.
   static EntityHistogram of(const llvm::Module &M,
                             EmbeddingKind Kind = EmbeddingKind::Symbolic);
 
-  /// How often each entity occurs; a weighted sum, where flow counts.
+  /// The count of each entity; a weighted sum with flow.
   llvm::ArrayRef<double> counts() const { return Counts; }
   double operator[](unsigned Entity) const { return Counts[Entity]; }
-  /// How many instructions were counted.
+  /// The number of counted instructions.
   std::uint64_t instructions() const { return Instructions; }
 
   EntityHistogram &operator+=(const EntityHistogram &Other);
@@ -84,9 +85,9 @@ private:
 
 class KeptHistograms;
 
-/// The histogram of a function, for as long as the passes that run say that
-/// they leave the function as it is, and of one that is kept no other is
-/// counted. Registered like any analysis:
+/// The histogram of a function, cached while passes preserve the function. Uses
+/// kept histograms (KeptHistograms) instead of counting. Registered like any
+/// analysis:
 /// \code
 ///   FAM.registerPass([] { return EntityHistogramAnalysis(Kind); });
 /// \endcode

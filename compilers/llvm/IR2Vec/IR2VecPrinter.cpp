@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The passes, and where the analysis is registered.
+/// The passes and the registration of their analysis.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ namespace MLBridge {
 static void print(raw_ostream &OS, ArrayRef<float> Embedding) {
   OS << " [";
   for (float Element : Embedding)
-    // Nine digits tell any two floats from each other.
+    // Nine digits distinguish any two floats.
     OS << ' ' << format("%.9g", Element);
   OS << " ]\n";
 }
@@ -44,7 +44,7 @@ public:
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
     if (ir2vecVocabulary().empty()) {
-      emitError(M, "no vocabulary; -mlbridge-ir2vec-vocabulary=FILE names one");
+      emitError(M, "no vocabulary; use -mlbridge-ir2vec-vocabulary=FILE");
       return PreservedAnalyses::all();
     }
     Expected<EmbeddingVocabulary> Vocabulary =
@@ -55,7 +55,7 @@ public:
     }
     FunctionAnalysisManager &FAM =
         MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
-    // In one piece, since other back ends may print at the same time.
+    // In one write, since other back ends may print at the same time.
     SmallString<0> Text;
     raw_svector_ostream OS(Text);
     print(OS, M, FAM, *Vocabulary);

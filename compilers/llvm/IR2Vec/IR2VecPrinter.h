@@ -7,16 +7,16 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The passes that print what a model would be given of a module:
+/// Passes that print the embeddings of a module:
 /// \code
 ///   opt -load-pass-plugin=MLBridgeLLVM.so
 ///       -mlbridge-ir2vec-vocabulary=ir2vec-300d.json
 ///       -passes='print<mlbridge-ir2vec>' -disable-output a.ll
 /// \endcode
-/// `print<mlbridge-ir2vec>` prints to stderr the vocabulary, then an embedding
-/// for each function and one for the module;
-/// `print<mlbridge-ir2vec;instructions>` also one for each instruction. Numbers
-/// have as many digits as a float needs.
+/// `print<mlbridge-ir2vec>` prints the vocabulary to stderr, followed by an
+/// embedding for each function and for the module.
+/// `print<mlbridge-ir2vec;instructions>` also prints one for each instruction.
+/// Numbers have enough digits to reproduce each float.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ class PassBuilder;
 
 namespace MLBridge {
 
-/// Registers the passes with \p PB, and the analysis by which they count. It
-/// does nothing unless it is asked for.
+/// Registers the passes, and the analysis that they use, with \p PB. They run
+/// only when requested.
 void registerIR2Vec(llvm::PassBuilder &PB);
 
 } // namespace MLBridge

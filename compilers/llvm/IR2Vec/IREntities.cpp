@@ -1,4 +1,4 @@
-//===- IREntities.cpp - What IR2Vec counts --------------------------------===//
+//===- IREntities.cpp - The entities of IR that IR2Vec counts -------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -37,7 +37,7 @@ EntitySection sectionOfEntity(unsigned Entity) {
 }
 
 std::string entityName(unsigned Entity) {
-  // Those before the predicates are constants, and safe in any thread.
+  // Names of other entities are constants and therefore thread-safe.
   if (Entity < FirstPredicateEntity)
     return ir2vec::Vocabulary::getStringKey(Entity).str();
   unsigned Local = Entity - FirstPredicateEntity;

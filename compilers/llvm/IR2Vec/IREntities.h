@@ -1,4 +1,4 @@
-//===- IREntities.h - What IR2Vec counts ------------------------*- C++ -*-===//
+//===- IREntities.h - The entities of IR that IR2Vec counts -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The entities of LLVM's IR that have a vector in an IR2Vec vocabulary: each
-/// opcode, each kind of type, four kinds of operands and each predicate of a
-/// comparison. They are numbered as LLVM's own ir2vec::Vocabulary numbers them.
+/// The entities of LLVM IR with a vector in IR2Vec vocabularies: each opcode,
+/// each kind of type, four kinds of operands and each comparison predicate.
+/// Their numbers are those of LLVM's ir2vec::Vocabulary.
 ///
-/// This is LLVM's numbering once more because every operand of a module goes
-/// through it: LLVM's is a call into another library each time, and makes its
-/// names in a static buffer that two threads must not use at once.
+/// LLVM's numbering is duplicated here because it is needed for every operand
+/// of a module: LLVM's functions are calls into another library, and return
+/// names in a static buffer, which is not thread-safe.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@
 
 namespace MLBridge {
 
-/// How many there are; an entity is a number below it.
+/// The number of entities; entities are smaller numbers.
 inline constexpr unsigned NumIREntities =
     llvm::ir2vec::Vocabulary::getCanonicalSize();
 
@@ -38,16 +38,16 @@ inline constexpr unsigned FirstOperandEntity =
 inline constexpr unsigned FirstPredicateEntity =
     FirstOperandEntity + llvm::ir2vec::Vocabulary::MaxOperandKinds;
 
-/// The parts of a vocabulary file, each a JSON object of names and vectors.
+/// The sections of a vocabulary file, each a JSON object of names and vectors.
 enum class EntitySection { Opcodes, Types, Arguments };
 inline constexpr EntitySection EntitySections[] = {
     EntitySection::Opcodes, EntitySection::Types, EntitySection::Arguments};
 
 /// "Opcodes", "Types" or "Arguments".
 const char *entitySectionName(EntitySection Section);
-/// The section that \p Entity is in.
+/// The section of \p Entity.
 EntitySection sectionOfEntity(unsigned Entity);
-/// What a vocabulary file calls it: "GetElementPtr", "IntegerTy", "Variable",
+/// The name in a vocabulary file: "GetElementPtr", "IntegerTy", "Variable",
 /// "ICMP_slt".
 std::string entityName(unsigned Entity);
 
@@ -59,8 +59,8 @@ inline unsigned entityOfType(const llvm::Type &Type) {
   return llvm::ir2vec::Vocabulary::getIndex(Type.getTypeID());
 }
 
-/// A function is one, else a pointer is one, else a constant, else a variable.
-/// Without branches, since these would be mispredicted all the time.
+/// Function, or else pointer, or else constant, or else variable. Branchless,
+/// since branches would often be mispredicted.
 inline unsigned entityOfOperand(const llvm::Value &Operand) {
   using Kind = llvm::ir2vec::Vocabulary::OperandKind;
   unsigned Found = static_cast<unsigned>(
@@ -84,8 +84,8 @@ inline unsigned entityOfPredicate(llvm::CmpInst::Predicate Predicate) {
                     CmpInst::FIRST_FCMP_PREDICATE + 1);
 }
 
-/// Whether \p I is no part of the program, and is not counted: LLVM's debug
-/// intrinsics and pseudo probes, all of which are calls.
+/// True if \p I is not counted because it is not part of the program: LLVM's
+/// debug intrinsics and pseudo probes, all of which are calls.
 inline bool isWithoutEntities(const llvm::Instruction &I) {
   return I.getOpcode() == llvm::Instruction::Call && I.isDebugOrPseudoInst();
 }

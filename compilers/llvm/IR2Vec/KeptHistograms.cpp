@@ -1,4 +1,4 @@
-//===- KeptHistograms.cpp - What passes of attributes leave ---------------===//
+//===- KeptHistograms.cpp - Keeps histograms across attribute passes ------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Which passes these are is LLVM 22's: each sets attributes of functions only,
-/// and says after that that it has preserved nothing.
+/// These passes of LLVM 22 only set attributes of functions but report that
+/// they preserve nothing.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ KeptHistograms::follow(PassInstrumentationCallbacks &Callbacks,
 
 void KeptHistograms::take(const Module &M, FunctionAnalysisManager &FAM) {
   for (const Function &F : M)
-    // The analysis manager takes what may be changed, and changes nothing.
+    // getCachedResult() takes a non-const function but does not change it.
     if (const auto *Known = FAM.getCachedResult<EntityHistogramAnalysis>(
             const_cast<Function &>(F)))
       Histograms[&F] = *Known;

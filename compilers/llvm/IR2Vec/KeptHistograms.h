@@ -1,4 +1,5 @@
-//===- KeptHistograms.h - What passes of attributes leave -------*- C++ -*-===//
+//===- KeptHistograms.h - Keeps histograms across attribute passes -*- C++
+//-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +8,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// KeptHistograms: of functions, over those passes of a module that change
-/// nothing but attributes and do not say so. LLVM's pass manager forgets all
-/// analyses of all functions there; a histogram has no attributes in it.
+/// KeptHistograms: keeps the histograms of functions across module passes that
+/// change only attributes without reporting it. LLVM's pass manager then drops
+/// all function analyses, although attributes do not affect histograms.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,18 +30,18 @@ class PassInstrumentationCallbacks;
 
 namespace MLBridge {
 
-/// Whatever else runs then makes it empty, so what it has is of functions as
-/// they are. Only one who changes a function in between without a pass has to
-/// call forget(). Used by one thread at a time.
+/// Any other pass clears the histograms, so entries always describe the current
+/// IR. Call forget() after changing a function outside of a pass. Used by one
+/// thread at a time.
 class KeptHistograms {
 public:
-  /// Takes what \p FAM knows before each such pass of \p Callbacks, which are
-  /// those of the passes. \p FAM outlives them.
+  /// Before each such pass that runs with \p Callbacks, copies the histograms
+  /// that \p FAM has. \p FAM must outlive the callbacks.
   static std::shared_ptr<KeptHistograms>
   follow(llvm::PassInstrumentationCallbacks &Callbacks,
          llvm::FunctionAnalysisManager &FAM);
 
-  /// Null, if it has none of \p F.
+  /// The histogram of \p F, or null.
   const EntityHistogram *find(const llvm::Function &F) const;
   void forget() { Histograms.clear(); }
 

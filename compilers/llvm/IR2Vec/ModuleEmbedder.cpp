@@ -1,4 +1,4 @@
-//===- ModuleEmbedder.cpp - A module as a vector, time and again ----------===//
+//===- ModuleEmbedder.cpp - Embeddings of a changing module ---------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A module's histogram is summed anew each time, in the order of its
-/// functions, rather than kept up to date by differences: the sum takes a small
-/// part of what counting takes, and with flow its terms are fractions, of which
-/// differences would not add up to the same number.
+/// The histogram of a module is summed again each time, in the order of its
+/// functions, instead of being updated by differences. Summing is much faster
+/// than counting, and with flow the terms are fractions, whose differences
+/// would accumulate rounding errors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,7 @@ void ModuleEmbedder::distrustInstCombine(
           return;
         PreservedAnalyses Others = PreservedAnalyses::all();
         Others.abandon<EntityHistogramAnalysis>();
-        // The analysis manager takes what may be changed, and changes nothing.
+        // invalidate() takes a non-const function but does not change it.
         FAM.invalidate(const_cast<Function &>(**F), Others);
       });
 }
@@ -88,8 +88,8 @@ Error ModuleEmbedder::verify(Module &M, FunctionAnalysisManager &FAM) const {
     if (Known && *Known != EntityHistogram::of(F, Options.Kind))
       return {ErrorCode::Malformed,
               ("function '" + F.getName() +
-               "': expected the histogram of its IR, found that of an earlier "
-               "state: a pass changed it and said that it did not")
+               "': expected the histogram of the current IR, found an outdated "
+               "one: a pass changed the function but reported no change")
                   .str()};
   }
   return Error::success();

@@ -1,4 +1,4 @@
-//===- ModuleEmbedder.h - A module as a vector, time and again --*- C++ -*-===//
+//===- ModuleEmbedder.h - Embeddings of a changing module -------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,12 +8,12 @@
 ///
 /// \file
 /// ModuleEmbedder: IR2Vec embeddings of a module and its functions while passes
-/// change it. What was counted of a function is an analysis of LLVM's pass
-/// manager (EntityHistogramAnalysis), so it is that which says what is to be
-/// counted again, as it does for every analysis that a compiler relies on.
+/// change it. The counts of a function are an LLVM analysis
+/// (EntityHistogramAnalysis), so the pass manager decides what must be counted
+/// again.
 /// \code
 ///   ModuleEmbedder Embedder(*Vocabulary, {});
-///   Embedder.registerAnalyses(FAM, PIC);  // of the passes that are to be run
+///   Embedder.registerAnalyses(FAM, PIC);  // those of the passes
 ///   for (...) {
 ///     MPM.run(M, MAM);
 ///     Embedder.embed(M, FAM, Observation);
@@ -41,55 +41,56 @@ struct EmbeddingOptions {
   Normalization Normalize = Normalization::PerInstruction;
 };
 
-/// Used by one thread at a time; embedders of several threads may share a
+/// Used by one thread at a time. Embedders of several threads may share a
 /// vocabulary.
 class ModuleEmbedder {
 public:
-  /// \p Vocabulary must outlive it.
+  /// \p Vocabulary must outlive this object.
   ModuleEmbedder(const EmbeddingVocabulary &Vocabulary,
                  EmbeddingOptions Options)
       : Vocabulary(Vocabulary), Options(Options) {}
 
-  /// Makes \p FAM know the histograms of this kind of embedding. False if it
-  /// knew some already: there is one kind to a manager.
+  /// Registers the histograms of this kind of embedding with \p FAM. False if
+  /// \p FAM already has histograms, since a manager supports one kind.
   bool registerAnalyses(llvm::FunctionAnalysisManager &FAM);
-  /// The same; and functions are not counted again after a pass that sets
-  /// attributes only. \p Callbacks are those of the passes; see KeptHistograms.
+  /// The same, and keeps histograms across passes that only set attributes
+  /// (KeptHistograms). \p Callbacks are those of the passes.
   bool registerAnalyses(llvm::FunctionAnalysisManager &FAM,
                         llvm::PassInstrumentationCallbacks &Callbacks);
 
-  /// Counts a function again whenever InstCombine has run on it, whatever that
-  /// said: LLVM 22's at times puts a constant for a variable and reports no
-  /// change (one function of sqlite3 under -Oz; no other pass of -Oz is known
-  /// to do so). Without this, such an operand is counted as what it was until
-  /// the function is changed again; with it, a run of InstCombine costs a count
-  /// of all functions. \p Callbacks are those of the passes; both outlive them.
+  /// Makes functions be counted again after each run of InstCombine, whatever
+  /// it reports: LLVM 22's InstCombine sometimes replaces a variable by a
+  /// constant and reports no change (one function of sqlite3 under -Oz; no
+  /// other pass of -Oz is known to do so). Without this, the old operand is
+  /// counted until the function changes again; with it, each run of InstCombine
+  /// costs a count of all functions. \p Callbacks are those of the passes; both
+  /// arguments must outlive the passes.
   static void distrustInstCombine(llvm::PassInstrumentationCallbacks &Callbacks,
                                   llvm::FunctionAnalysisManager &FAM);
 
-  /// The sum over the functions of \p M. Only those are counted of which \p FAM
-  /// has no histogram any more.
+  /// The sum over the functions of \p M. Counts only functions without a
+  /// histogram in \p FAM.
   EntityHistogram histogram(llvm::Module &M,
                             llvm::FunctionAnalysisManager &FAM);
   const EntityHistogram &histogram(llvm::Function &F,
                                    llvm::FunctionAnalysisManager &FAM);
 
-  /// Embeddings; \p Into has the vocabulary's dimension.
+  /// Write embeddings to \p Into, which has the vocabulary's dimension.
   void embed(llvm::Module &M, llvm::FunctionAnalysisManager &FAM,
              llvm::MutableArrayRef<float> Into);
   void embed(llvm::Function &F, llvm::FunctionAnalysisManager &FAM,
              llvm::MutableArrayRef<float> Into);
-  /// Of an instruction by itself: Symbolic, and not normalised.
+  /// The embedding of one instruction: Symbolic, and not normalized.
   void embed(const llvm::Instruction &I,
              llvm::MutableArrayRef<float> Into) const;
 
-  /// How many functions were counted so far.
+  /// The number of functions counted so far.
   std::size_t functionsCounted() const { return FunctionsCounted; }
 
-  /// Counts every function of \p M anew and compares: an Error that names the
-  /// first of which \p FAM has an outdated histogram, because a pass changed it
-  /// and said otherwise. For debugging passes, since it takes the time that the
-  /// analysis saves.
+  /// Counts every function of \p M again and compares. The Error names the
+  /// first function with an outdated histogram in \p FAM, because a pass
+  /// changed the function but reported no change. For debugging passes; takes
+  /// the time that the analysis saves.
   Error verify(llvm::Module &M, llvm::FunctionAnalysisManager &FAM) const;
 
   const EmbeddingVocabulary &vocabulary() const { return Vocabulary; }

@@ -1,4 +1,4 @@
-//===- Inliner.cpp - What is inlined, decided by a model ------------------===//
+//===- Inliner.cpp - Lets a model decide what to inline -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The request is asked in ModelInlineAdvisor::getAdviceFromModel; the rest is
-/// how an advisor comes to be in LLVM's pipelines.
+/// ModelInlineAdvisor::getAdviceFromModel sends the request; the rest adds an
+/// advisor to LLVM's pipelines.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,8 +38,8 @@ namespace {
 // The advisor
 //===----------------------------------------------------------------------===//
 
-/// What the inliner keeps for a module, from its first run to the last: LLVM
-/// makes an advisor for each run.
+/// The inliner's state for a module across all its runs; LLVM creates an
+/// advisor for each run.
 struct InlinerState {
   InlinerState(std::unique_ptr<ModelSession> Session, const Module &M)
       : Session(std::move(Session)), Statistics(M.getModuleIdentifier()) {}
@@ -76,27 +76,27 @@ private:
   }
   /// LLVM's own decision at this state.
   bool heuristicInlines(CallBase &CB);
-  /// Whether \p CB calls the function it is in, and is not dead code.
+  /// True if \p CB calls the function that contains it, and is reachable.
   bool isSelfCall(CallBase &CB);
-  /// Whether nothing is left for a model to decide, so that the stock advisor
-  /// takes over and MLInlineAdvisor's bookkeeping ends: after a failure, and
-  /// where the heuristic alone, having been deferred to each time, has run into
-  /// the limit that is meant for models.
+  /// True if nothing is left for a model to decide, so the stock advisor takes
+  /// over and MLInlineAdvisor's bookkeeping ends: after a failure, or if the
+  /// model deferred every time and the heuristic reached the size limit, which
+  /// is meant for models.
   bool heuristicTakesOver() const {
     return State.Session->hasFailed() || (isForcedToStop() && !ModelHasDecided);
   }
 
   InlinerState &State;
   DefaultInlineAdvisor Heuristic;
-  /// The position of the feature `inlining_default`, if it is wanted.
+  /// The index of the feature `inlining_default`, if requested.
   std::optional<std::size_t> DefaultFeature;
   bool ModelHasDecided = false;
 };
 
 } // namespace
 
-/// The tensors of a request: LLVM's, and its decision where that is wanted.
-/// (LLVM's own -inliner-interactive-include-default puts it there already.)
+/// The tensors of a request: LLVM's features, and LLVM's decision if requested.
+/// (LLVM's own -inliner-interactive-include-default has already added it.)
 static std::vector<TensorSpec> inputsFor(std::vector<TensorSpec> FeatureMap) {
   if (inlinerIncludesDefault() &&
       FeatureMap.back().name() != DefaultDecisionName)
@@ -123,8 +123,8 @@ ModelInlineAdvisor::ModelInlineAdvisor(Module &M, ModuleAnalysisManager &MAM,
     DefaultFeature = Inputs.size() - 1;
 }
 
-/// LLVM destroys an advisor when the inliner has run, and the state of the
-/// module only when the module has been written.
+/// Flushes here, since LLVM destroys an advisor after each run of the inliner,
+/// but the state only after writing the module.
 ModelInlineAdvisor::~ModelInlineAdvisor() { State.Session->flush(); }
 
 bool ModelInlineAdvisor::heuristicInlines(CallBase &CB) {
@@ -168,8 +168,8 @@ std::unique_ptr<InlineAdvice> ModelInlineAdvisor::getAdviceImpl(CallBase &CB) {
   if (heuristicTakesOver())
     return Heuristic.getAdvice(CB);
   // MLInlineAdvisor never inlines a function into itself; the stock inliner
-  // does, now and then. (MLInlineAdvice then counts the new calls twice, so
-  // that the feature edge_count is a little high from here on.)
+  // sometimes does. (MLInlineAdvice then counts the new calls twice, so the
+  // feature edge_count is slightly too high from here on.)
   if (isSelfCall(CB) && !isForcedToStop())
     return std::make_unique<MLInlineAdvice>(this, CB, getCallerORE(CB),
                                             heuristicInlines(CB));
@@ -177,7 +177,7 @@ std::unique_ptr<InlineAdvice> ModelInlineAdvisor::getAdviceImpl(CallBase &CB) {
 }
 
 bool ModelInlineAdvisor::isSelfCall(CallBase &CB) {
-  // MLInlineAdvice cannot follow what happens in unreachable code.
+  // MLInlineAdvice cannot handle changes in unreachable code.
   return CB.getCaller() == CB.getCalledFunction() &&
          FAM.getResult<DominatorTreeAnalysis>(*CB.getCaller())
              .isReachableFromEntry(CB.getParent());
@@ -189,9 +189,9 @@ ModelInlineAdvisor::getMandatoryAdvice(CallBase &CB, bool Advice) {
                               : MLInlineAdvisor::getMandatoryAdvice(CB, Advice);
 }
 
-/// Once the heuristic has taken over, what it deletes is no longer recorded, so
-/// the call graph nodes that MLInlineAdvisor remembers may be dead. Without an
-/// SCC it looks at none of them.
+/// Once the heuristic has taken over, deletions are no longer recorded, so the
+/// call graph nodes that MLInlineAdvisor stores may be dead. Without an SCC, it
+/// ignores them.
 void ModelInlineAdvisor::onPassEntry(LazyCallGraph::SCC *SCC) {
   MLInlineAdvisor::onPassEntry(heuristicTakesOver() ? nullptr : SCC);
 }
@@ -200,24 +200,25 @@ void ModelInlineAdvisor::onPassExit(LazyCallGraph::SCC *SCC) {
 }
 
 //===----------------------------------------------------------------------===//
-// Its way into the pipelines
+// Registration in pipelines
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-/// The module and the analyses of a pass that runs passes of its own; none
-/// where there is no such pass.
+/// The module and the analyses of a pass that runs other passes; null if there
+/// is no such pass.
 struct OuterPipeline {
   Module *M = nullptr;
   ModuleAnalysisManager *MAM = nullptr;
 };
 
-/// The inliner's state for a module: made once, never invalidated, shared by
-/// all runs of the inliner in one pipeline, and in those inside it.
+/// The inliner's state for a module: created once, never invalidated, and
+/// shared by all runs of the inliner in one pipeline and in pipelines inside
+/// it.
 class InlinerStateAnalysis : public AnalysisInfoMixin<InlinerStateAnalysis> {
 public:
   struct Result {
-    /// Null after an error, which has been reported.
+    /// Null after a reported error.
     std::shared_ptr<InlinerState> State;
     bool invalidate(Module &, const PreservedAnalyses &,
                     ModuleAnalysisManager::Invalidator &) {
@@ -242,9 +243,9 @@ private:
   OuterPipeline Outer;
 };
 
-/// Leads from the function analyses to the module analyses beside them. LLVM
-/// hands the former only to the factory of an advisor, a plain function pointer
-/// that can bring nothing along.
+/// Gives access to the module analyses from the function analyses. LLVM passes
+/// only the latter to the factory of an advisor, which is a plain function
+/// pointer without a context.
 class ModuleManagerAnalysis : public AnalysisInfoMixin<ModuleManagerAnalysis> {
 public:
   struct Result {
@@ -255,8 +256,8 @@ public:
     }
   };
 
-  /// \p Slot is filled when the pass builder registers the module analyses,
-  /// which may be later than the function analyses.
+  /// \p Slot is set when the pass builder registers the module analyses,
+  /// possibly after the function analyses.
   explicit ModuleManagerAnalysis(std::shared_ptr<ModuleAnalysisManager *> Slot)
       : Slot(std::move(Slot)) {}
   Result run(Function &, FunctionAnalysisManager &) { return {**Slot}; }
@@ -271,15 +272,15 @@ private:
 AnalysisKey InlinerStateAnalysis::Key;
 AnalysisKey ModuleManagerAnalysis::Key;
 
-/// Whether the user gave LLVM a vocabulary for embeddings.
+/// True if the user gave LLVM a vocabulary for embeddings.
 static bool wantsEmbeddings() {
   const cl::Option *Vocabulary =
       cl::getRegisteredOptions().lookup("ir2vec-vocab-path");
   return Vocabulary && Vocabulary->getNumOccurrences() > 0;
 }
 
-/// The inliner's AdvisorFactory. Null means that the compile fails; why has
-/// been reported.
+/// The inliner's AdvisorFactory. Null fails the compile; the error has been
+/// reported.
 static InlineAdvisor *createAdvisor(Module &M, FunctionAnalysisManager &FAM,
                                     InlineParams Params, InlineContext IC) {
   auto Defined =

@@ -1,4 +1,4 @@
-//===- InlinerStatistics.cpp - What the model did in a module -------------===//
+//===- InlinerStatistics.cpp - Statistics of a model in a module ----------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Counting, and the line that says it.
+/// Counts decisions and prints the line.
 ///
 //===----------------------------------------------------------------------===//
 

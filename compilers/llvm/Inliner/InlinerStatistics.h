@@ -1,4 +1,4 @@
-//===- InlinerStatistics.h - What the model did in a module -----*- C++ -*-===//
+//===- InlinerStatistics.h - Statistics of a model in a module --*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,16 +7,16 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The counts behind -mlbridge-print-statistics, one line a module:
+/// Statistics for -mlbridge-print-statistics, one line for each module:
 /// \code
 ///   mlbridge-inliner: a.c: asked=204 inlined=62 deferred=0 failed=0
 ///     compared=204 default_inlined=60 both_inlined=58 agreement=97.06%
 ///     first_us=412.0 mean_us=8.3 total_us=2096.9
 /// \endcode
-/// The second line's (it is one line) are there when the model was told LLVM's
-/// decision; with them one has the whole confusion matrix. The times are those
-/// of asking the model: the first request, which also meets it; the mean of
-/// the others; all.
+/// The counts from compared= on (all on one line) are present if the model was
+/// given LLVM's decision; they determine the confusion matrix. The times are
+/// those of requests to the model: the first request, which includes
+/// connecting; the mean of the others; the total.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -47,9 +47,10 @@ public:
   /// One call site.
   struct Decision {
     bool Inline = false;
-    /// Success: the model's decision. Else the heuristic's, and why.
+    /// Success: the model decided. Otherwise the heuristic did, for this
+    /// reason.
     ErrorCode By = ErrorCode::Success;
-    /// LLVM's own decision, where the model was told it.
+    /// LLVM's own decision, if the model was given it.
     std::optional<bool> Default;
     Clock::duration Time{};
   };
@@ -58,7 +59,7 @@ public:
       : ModuleName(std::move(ModuleName)) {}
 
   void add(const Decision &Made);
-  /// The line, without its end.
+  /// The line, without a newline.
   std::string str() const;
 
 private:

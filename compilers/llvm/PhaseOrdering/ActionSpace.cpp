@@ -1,4 +1,4 @@
-//===- ActionSpace.cpp - What phase ordering may do -----------------------===//
+//===- ActionSpace.cpp - The actions of phase ordering --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The files of actions/ are in the plug-in as text, and read as any other is.
+/// Built-in spaces are the text of their files and are parsed like other files.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -39,9 +39,7 @@ Expected<ActionSpace> ActionSpace::load(StringRef NameOrFile) {
     Error E = File.takeError();
     return Error(E.code(),
                  ("action space '" + NameOrFile +
-                  "': it is none of oz, odg and passes, and no file that can "
-                  "be read: " +
-                  E.message())
+                  "': expected oz, odg, passes or a file: " + E.message())
                      .str());
   }
   return parse((*File)->getBuffer(), NameOrFile);
@@ -85,7 +83,7 @@ Error ActionSpace::checkPipelines(StringRef Source) const {
   PassBuilder PB;
   auto Check = [&](const Twine &What, StringRef Pipeline) {
     ModulePassManager Passes;
-    // LLVM takes no pipeline for a mistake; here it is an action as any other.
+    // LLVM rejects an empty pipeline; here it is a valid action.
     if (Pipeline.empty())
       return Error::success();
     if (llvm::Error E = PB.parsePassPipeline(Passes, Pipeline))

@@ -1,4 +1,4 @@
-//===- ActionSpace.h - What phase ordering may do ---------------*- C++ -*-===//
+//===- ActionSpace.h - The actions of phase ordering ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ActionSpace: the actions of phase ordering, each a pipeline of LLVM passes
-/// by a name. They are data: three spaces are part of the plug-in (actions/,
-/// with how they were derived), others come from files.
+/// ActionSpace: the actions of phase ordering, each a named pipeline of LLVM
+/// passes. Action spaces are data: three are built into the plug-in
+/// (optimizations/phase_ordering/action_spaces); others come from files.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,39 +29,38 @@ class PassBuilder;
 
 namespace MLBridge {
 
-/// A value that nobody changes once it is made; copies are independent.
+/// Immutable once created; copies are independent.
 class ActionSpace {
 public:
   struct Action {
     std::string Name;
-    /// As for `opt -passes=`; for a module.
+    /// A module pipeline, as for `opt -passes=`.
     std::string Pipeline;
     bool operator==(const Action &) const = default;
   };
-  /// What an action is, as a number: few enough for a table of each.
+  /// The maximum number of actions, so that tables of all actions stay small.
   static constexpr std::size_t MaxActions = 65535;
 
-  /// The space of that name in the plug-in (`oz`, `odg`, `passes`), or else the
-  /// one in the file of that name. Errors: System where there is neither; those
-  /// of parse().
+  /// Loads the built-in space of that name (`oz`, `odg`, `passes`), or else the
+  /// file of that name. Errors: System if neither exists; those of parse().
   static Expected<ActionSpace> load(llvm::StringRef NameOrFile);
-  /// Reads the JSON `{"name": ..., "description": ..., "prologue": PIPELINE,
-  /// "actions": [{"name": ..., "pipeline": PIPELINE}, ...]}`, and has LLVM read
-  /// every pipeline. \p Source is its name in errors. Malformed where it is no
-  /// such JSON; InvalidArgument where LLVM refuses a pipeline.
+  /// Parses the JSON `{"name": ..., "description": ..., "prologue": PIPELINE,
+  /// "actions": [{"name": ..., "pipeline": PIPELINE}, ...]}` and checks every
+  /// pipeline with LLVM. Errors contain \p Source. Malformed if the JSON has
+  /// another form; InvalidArgument if LLVM rejects a pipeline.
   static Expected<ActionSpace> parse(llvm::StringRef Text,
                                      llvm::StringRef Source);
 
   const std::string &name() const { return Name; }
   const std::string &description() const { return Description; }
-  /// What is run before the first action, whatever is decided later: passes
-  /// without which a program would not be what its source demands.
+  /// The pipeline that always runs before the first action: passes that
+  /// implement what the source demands.
   const std::string &prologue() const { return Prologue; }
   std::size_t size() const { return Actions.size(); }
   const Action &operator[](std::size_t Index) const { return Actions[Index]; }
 
-  /// Whether the same numbers mean the same passes.
-  bool doesAs(const ActionSpace &Other) const {
+  /// True if equal action numbers run equal passes.
+  bool isEquivalentTo(const ActionSpace &Other) const {
     return Prologue == Other.Prologue && Actions == Other.Actions;
   }
 

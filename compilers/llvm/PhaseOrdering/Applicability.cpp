@@ -1,4 +1,4 @@
-//===- Applicability.cpp - Where phase ordering is in place ---------------===//
+//===- Applicability.cpp - When phase ordering applies --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// By what the module and the compiler's options say.
+/// Examines the module and the compiler's options.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ namespace MLBridge {
 bool isMostlyForSize(const Module &M) {
   std::uint64_t Small = 0, All = 0;
   for (const Function &F : M) {
-    // No code is made of what was imported to be inlined.
+    // No code is generated for functions imported for inlining.
     if (F.isDeclarationForLinker())
       continue;
     const std::uint64_t Size = F.getInstructionCount();
@@ -37,13 +37,13 @@ bool isMostlyForSize(const Module &M) {
 
 StringRef whyNotReplaced(PassBuilder &PB) {
   static constexpr std::pair<StringLiteral, StringLiteral> Passes[] = {
-      {"PGOInstrumentationGen", "a profile is to be written"},
-      {"SampleProfileProbePass", "there are to be pseudo probes"},
-      {"PGOInstrumentationUse", "a profile is to be used"},
-      {"SampleProfileLoaderPass", "a profile is to be used"},
-      {"MemProfUsePass", "a profile is to be used"},
+      {"PGOInstrumentationGen", "a profile is generated"},
+      {"SampleProfileProbePass", "pseudo probes are inserted"},
+      {"PGOInstrumentationUse", "a profile is used"},
+      {"SampleProfileLoaderPass", "a profile is used"},
+      {"MemProfUsePass", "a profile is used"},
   };
-  // PassBuilder keeps its PGOOptions to itself, and builds by them.
+  // PGOOptions are private to PassBuilder, but show in the pipelines it builds.
   std::string Pipeline;
   raw_string_ostream OS(Pipeline);
   PB.buildPerModuleDefaultPipeline(OptimizationLevel::Oz)
@@ -55,12 +55,12 @@ StringRef whyNotReplaced(PassBuilder &PB) {
 }
 
 StringRef whyNotReplaced(const Module &M) {
-  // These calls are put in before functions are inlined.
+  // These calls are inserted before inlining.
   if (any_of(M, [](const Function &F) {
         return F.hasFnAttribute("instrument-function-entry") ||
                F.hasFnAttribute("instrument-function-exit");
       }))
-    return "functions are to say that they are called";
+    return "function calls are instrumented";
   return "";
 }
 
@@ -81,10 +81,10 @@ StringRef whyNotMeasured(const Module &M) {
                  return F.hasFnAttribute(Kind);
                });
       }))
-    return "sanitizers add code behind it";
+    return "sanitizers add code later";
   if (M.getFunction("llvm.instrprof.increment") ||
       M.getNamedMetadata("llvm.gcov"))
-    return "counters are added behind it";
+    return "counters are added later";
   return "";
 }
 

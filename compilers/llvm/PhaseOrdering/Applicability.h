@@ -1,4 +1,4 @@
-//===- Applicability.h - Where phase ordering is in place -------*- C++ -*-===//
+//===- Applicability.h - When phase ordering applies ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Which modules a model may decide on. A pipeline of LLVM's does more than to
-/// optimise: what is left out with it must not be missed.
+/// Decides for which modules a model may replace LLVM's pipeline. LLVM's
+/// pipelines do more than optimise, and none of that may be lost.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,19 +24,19 @@ class PassBuilder;
 
 namespace MLBridge {
 
-/// Whether most of the code that \p M will be, by instructions, is to be small:
-/// of functions marked `optsize` or `minsize`.
+/// True if functions marked `optsize` or `minsize` make up most of the code
+/// generated from \p M, counted in instructions.
 bool isMostlyForSize(const llvm::Module &M);
 
-/// Why the pipelines that \p PB builds stay as they are, empty where they need
-/// not: profiles are of the code as it is at one place in a pipeline, and so
-/// are the passes that write and read them.
+/// Why the pipelines that \p PB builds must stay; empty if they can be
+/// replaced. Profiles describe the code at one position in a pipeline, and so
+/// the passes that write and read profiles depend on that position.
 llvm::StringRef whyNotReplaced(llvm::PassBuilder &PB);
-/// The same of a pipeline for \p M.
+/// The same for a pipeline for \p M.
 llvm::StringRef whyNotReplaced(const llvm::Module &M);
 
-/// Why the code that a search would measure is not the code that is made of
-/// \p M; empty where it is, as far as a module shows it.
+/// Why the code that a search would measure differs from the final code of \p
+/// M; empty if it does not, as far as the module shows.
 llvm::StringRef whyNotMeasured(const llvm::Module &M);
 
 } // namespace MLBridge

@@ -1,4 +1,4 @@
-//===- EnvironmentPass.cpp - A compiler that is driven by a trainer -------===//
+//===- EnvironmentPass.cpp - Lets a trainer drive opt ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The pass, and its name.
+/// The pass and its registration.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -45,8 +45,8 @@ private:
     const std::string Spec = environmentSpec();
     if (Spec.empty())
       return {ErrorCode::InvalidArgument,
-              "no trainer; -mlbridge-environment=SPEC or the variable "
-              "MLBRIDGE_SPEC says where it is"};
+              "no trainer; use -mlbridge-environment=SPEC or the environment "
+              "variable MLBRIDGE_SPEC"};
     Expected<PhaseOrderingSetup> Setup = PhaseOrderingSetup::fromOptions();
     if (!Setup)
       return Setup.takeError();

@@ -1,5 +1,4 @@
-//===- EnvironmentPass.h - A compiler that is driven by a trainer -*- C++
-//-*-===//
+//===- EnvironmentPass.h - Lets a trainer drive opt -------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The pass `mlbridge-phase-ordering-environment`, in which opt serves a
-/// PhaseOrderingEnvironment until its trainer is done:
+/// The pass `mlbridge-phase-ordering-environment`: opt serves a
+/// PhaseOrderingEnvironment until its trainer has finished:
 /// \code
 ///   opt -load-pass-plugin=MLBridgeLLVM.so -mlbridge-environment=shm:trainer
 ///       -passes=mlbridge-phase-ordering-environment -disable-output /dev/null
 /// \endcode
-/// The module that opt was given stays as it is; each episode names its own.
+/// The module given to opt does not change; each episode names its own module.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +24,8 @@
 
 namespace MLBridge {
 
-/// Programs are optimised with what \p Register adds.
+/// Registers the pass. Programs are optimised with the additions of \p
+/// Register.
 void registerPhaseOrderingEnvironment(llvm::PassBuilder &PB,
                                       RegisterInsideOf Register);
 

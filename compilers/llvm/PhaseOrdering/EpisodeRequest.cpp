@@ -1,4 +1,4 @@
-//===- EpisodeRequest.cpp - What a trainer asks of an episode -------------===//
+//===- EpisodeRequest.cpp - A trainer's options for an episode ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads it, key by key.
+/// Parses the options key by key.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,7 @@ static Error readSequence(const json::Value &Value, const ActionSpace &Actions,
     std::optional<std::int64_t> Action = Item.getAsInteger();
     if (!Action || *Action < 0 ||
         static_cast<std::uint64_t>(*Action) >= Actions.size())
-      return invalidOptions("'sequence': expected actions of 0 to " +
+      return invalidOptions("'sequence': expected actions from 0 to " +
                             Twine(Actions.size() - 1));
     Into.push_back(static_cast<std::uint16_t>(*Action));
   }

@@ -1,4 +1,4 @@
-//===- EpisodeRequest.h - What a trainer asks of an episode -----*- C++ -*-===//
+//===- EpisodeRequest.h - A trainer's options for an episode ----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -23,26 +23,25 @@
 namespace MLBridge {
 
 struct EpisodeRequest {
-  /// Which state is the result of an episode.
+  /// The state that is the result of an episode.
   enum class Final : std::uint8_t {
-    Last, ///< The one it ends in.
-    Best, ///< The first of those with the highest value on the way.
+    Last, ///< The final state.
+    Best, ///< The first state with the highest value.
   };
 
   /// The file of the program.
   std::string Module;
-  /// Actions that have been taken when the episode begins.
+  /// Actions to apply before the episode starts.
   ActionSequence Sequence;
   Final Result = Final::Last;
-  /// How many actions it may have, if not the usual number.
+  /// The maximum number of actions, if not the default.
   std::optional<unsigned> Steps;
-  /// Where the result is written when the episode is over; may be empty.
+  /// The file to write the result to at the end of the episode; may be empty.
   std::string Output;
 
-  /// Reads `{"module": FILE, "sequence": [0, ...], "final": "last" or "best",
-  /// "steps": N, "output": FILE}`, any of which may be missing, and an empty
-  /// text, which is none of them. InvalidArgument for anything else, so that no
-  /// typing error goes unnoticed.
+  /// Parses `{"module": FILE, "sequence": [0, ...], "final": "last" or "best",
+  /// "steps": N, "output": FILE}`, where every key is optional, or an empty
+  /// text. InvalidArgument for anything else, so that typos are reported.
   static Expected<EpisodeRequest> parse(llvm::StringRef JSON,
                                         const ActionSpace &Actions);
 };

@@ -1,4 +1,4 @@
-//===- ErrorCollector.h - What passes complain of ---------------*- C++ -*-===//
+//===- ErrorCollector.h - Collects the errors of passes ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Passes tell a context what is wrong. Where their work is tried only, nobody
-/// else is to hear of it.
+/// Passes report errors to a context. If their work is only tried, nobody else
+/// should see the errors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,8 @@
 
 namespace MLBridge {
 
-/// Keeps errors, which would end the process, and drops all else.
+/// Stores errors, which would otherwise end the process, and drops other
+/// diagnostics.
 class ErrorCollector final : public llvm::DiagnosticHandler {
 public:
   bool handleDiagnostics(const llvm::DiagnosticInfo &Diagnostic) override {
@@ -46,7 +47,7 @@ private:
   std::string Text;
 };
 
-/// Collects the errors of somebody else's context, for as long as it lives.
+/// Collects the errors of another context during its lifetime.
 class ErrorScope {
 public:
   explicit ErrorScope(llvm::LLVMContext &Context)
@@ -57,8 +58,8 @@ public:
   }
   ErrorScope(const ErrorScope &) = delete;
   ErrorScope &operator=(const ErrorScope &) = delete;
-  /// Whether filters were respected, a context does not tell; clang's handler
-  /// filters the same once more.
+  /// A context does not reveal whether it respected filters. Filtering twice is
+  /// harmless: clang's handler filters as well.
   ~ErrorScope() {
     Context.setDiagnosticHandler(std::move(Before), /*RespectFilters=*/true);
   }
@@ -67,7 +68,7 @@ public:
 private:
   llvm::LLVMContext &Context;
   std::unique_ptr<llvm::DiagnosticHandler> Before;
-  /// The context's.
+  /// Owned by the context.
   ErrorCollector *Errors;
 };
 

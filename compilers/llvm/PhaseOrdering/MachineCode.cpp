@@ -1,4 +1,4 @@
-//===- MachineCode.cpp - What a module becomes ----------------------------===//
+//===- MachineCode.cpp - Generates and measures machine code --------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The code generator, set up as clang does it.
+/// Sets up the code generator like clang.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,8 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// Whether LLVM can make code for \p Target by this model. Where it cannot, it
-/// ends the process.
+/// True if LLVM can generate code for \p Target with this code model. Otherwise
+/// LLVM would end the process.
 static bool hasCodeModel(const Triple &Target, CodeModel::Model Model) {
   const bool HasMediumAndMore = Target.isX86() || Target.isPPC() ||
                                 Target.isRISCV() || Target.isLoongArch() ||
@@ -45,7 +45,7 @@ static bool hasCodeModel(const Triple &Target, CodeModel::Model Model) {
   case CodeModel::Large:
     return HasMediumAndMore || Target.isAArch64();
   }
-  // The number is the module's.
+  // The number comes from the module.
   return false;
 }
 
@@ -63,8 +63,8 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
     return Unsupported(Why);
   if (std::optional<CodeModel::Model> Model = M.getCodeModel())
     if (!hasCodeModel(Target, *Model))
-      return Unsupported("LLVM has no code model of number " + Twine(*Model) +
-                         " for it");
+      return Unsupported("LLVM does not support its code model, number " +
+                         Twine(*Model));
   TargetOptions Options;
   Options.UseInitArray = true;
   std::unique_ptr<TargetMachine> TM(Found->createTargetMachine(
@@ -72,7 +72,7 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
       M.getPICLevel() == PICLevel::NotPIC ? Reloc::Static : Reloc::PIC_,
       M.getCodeModel(), CodeGenOptLevel::Default));
   if (!TM)
-    return Unsupported("LLVM has no code generator for it");
+    return Unsupported("LLVM has no code generator for this target");
   if (!M.getDataLayoutStr().empty() &&
       !TM->isCompatibleDataLayout(M.getDataLayout()))
     return Unsupported("expected the data layout '" +
@@ -83,8 +83,8 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Module &M) {
 }
 
 Expected<ObjectCode> emitObject(Module &M) {
-  // One of its own: a target machine keeps pointers to globals of the module
-  // that it made last, and may take another module's for them.
+  // Create a new target machine each time: it keeps pointers to globals of its
+  // last module, and might confuse them with another module's.
   Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
   if (!TM)
     return TM.takeError();
@@ -98,9 +98,10 @@ Expected<ObjectCode> emitObject(Module &M) {
   if ((*TM)->addPassesToEmitFile(Passes, OS, /*DwoOut=*/nullptr,
                                  CodeGenFileType::ObjectFile,
                                  /*DisableVerify=*/true))
-    return Error(ErrorCode::Unsupported,
-                 M.getModuleIdentifier() + ": target '" +
-                     M.getTargetTriple().str() + "' has no object files");
+    return Error(ErrorCode::Unsupported, M.getModuleIdentifier() +
+                                             ": target '" +
+                                             M.getTargetTriple().str() +
+                                             "' does not support object files");
   Passes.run(M);
   return Object;
 }

@@ -1,4 +1,4 @@
-//===- MachineCode.h - What a module becomes --------------------*- C++ -*-===//
+//===- MachineCode.h - Generates and measures machine code ------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From a module to the machine code that clang would make of it, in memory,
-/// and what is measured of that.
+/// Generates the machine code that clang would generate for a module, in
+/// memory, and measures it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,31 +31,31 @@ class Triple;
 
 namespace MLBridge {
 
-/// The target machine for \p M: its triple, its code model, position
-/// independent if it says so, and the code generator's settings of -Os and -Oz.
-/// (CPU and features are attributes of functions.) Unsupported where this LLVM
-/// has no such target, or not this code model for it, or where \p M has another
-/// data layout than it.
+/// Creates the target machine for \p M: with its triple, its code model,
+/// position-independent code if the module requires it, and the code
+/// generator's settings of -Os and -Oz. (CPU and features are attributes of
+/// functions.) Unsupported if this LLVM lacks the target or does not support
+/// the code model for it, or if \p M has another data layout.
 Expected<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(const llvm::Module &M);
 
 /// An object file.
 using ObjectCode = llvm::SmallVector<char, 0>;
 
-/// Makes the object of \p M, of which the code generator leaves something else.
-/// (It goes by the order of uses, so what it is given in the place of a module
-/// is no clone, but what was written and read with that order.) What it reports
-/// goes to the module's context. Errors: those of createTargetMachine();
-/// Unsupported where the target has no object files.
+/// Generates the object file of \p M. The code generator modifies \p M. (Its
+/// results depend on the order of uses, so pass a module that was written and
+/// read with that order, not a clone.) Diagnostics go to the module's context.
+/// Errors: those of createTargetMachine(); Unsupported if the target does not
+/// support object files.
 Expected<ObjectCode> emitObject(llvm::Module &M);
 
-/// The size of all sections that hold code, in bytes.
+/// The total size of all code sections, in bytes.
 Expected<std::uint64_t> textSize(const ObjectCode &Object);
 
-/// How many cycles llvm-mca gives the code of all functions, one after the
-/// other and straight through: it knows no loops and no branches, and each call
-/// is charged 10. \p CPU as for -mcpu. A proxy for time, with all that this
-/// means. Unsupported where LLVM has no scheduling model of the CPU.
+/// The sum of llvm-mca's cycles over all functions, each executed once from
+/// start to end: llvm-mca knows neither loops nor branches. Each call costs 10
+/// cycles. \p CPU is as for -mcpu. Only a proxy for execution time. Unsupported
+/// if LLVM has no scheduling model for the CPU.
 Expected<double> machineCycles(const ObjectCode &Object,
                                const llvm::Triple &Target, llvm::StringRef CPU);
 

@@ -1,4 +1,4 @@
-//===- MachineCycles.cpp - What llvm-mca says of an object ----------------===//
+//===- MachineCycles.cpp - Measures cycles with llvm-mca ------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Each function's code is disassembled and put through llvm-mca's simulated
-/// pipeline once.
+/// Disassembles each function and runs it once through llvm-mca's simulated
+/// pipeline.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,17 +40,18 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// llvm-mca cannot know what is called, and warns on stderr of each call.
+/// llvm-mca does not know the callee, and warns about each call on stderr.
 static constexpr double CyclesOfCall = 10;
 
 namespace {
 
-/// What LLVM knows of a target's machine code. Its parts refer to each other.
+/// LLVM's description of a target's machine code. Its parts refer to each
+/// other.
 class Simulator {
 public:
   static Expected<std::unique_ptr<Simulator>> create(const Triple &Machine,
                                                      StringRef CPU);
-  /// The cycles of this code by itself.
+  /// The cycles of \p Code on its own.
   Expected<double> cycles(ArrayRef<std::uint8_t> Code);
 
 private:
@@ -99,12 +100,12 @@ Expected<std::unique_ptr<Simulator>> Simulator::create(const Triple &Machine,
   S->Instructions.reset(Found->createMCInstrInfo());
   S->Subtarget.reset(Found->createMCSubtargetInfo(Machine, CPU, ""));
   if (!S->Registers || !S->Assembly || !S->Instructions || !S->Subtarget)
-    return Unsupported("LLVM does not know its machine code");
-  // Else LLVM says so on stderr, and goes on with another.
+    return Unsupported("LLVM has no description of its machine code");
+  // Otherwise LLVM warns on stderr and uses another CPU.
   if (!S->Subtarget->isCPUStringValid(CPU) ||
       !S->Subtarget->getSchedModel().hasInstrSchedModel())
-    return Unsupported("LLVM has no scheduling model of it; "
-                       "-mlbridge-phase-ordering-mca-cpu names another");
+    return Unsupported("LLVM has no scheduling model for it; choose another "
+                       "CPU with -mlbridge-phase-ordering-mca-cpu");
   S->Analysis.reset(Found->createMCInstrAnalysis(S->Instructions.get()));
   S->Context = std::make_unique<MCContext>(
       Machine, S->Assembly.get(), S->Registers.get(), S->Subtarget.get());
@@ -117,7 +118,7 @@ Expected<std::unique_ptr<Simulator>> Simulator::create(const Triple &Machine,
 
 Expected<double> Simulator::cycles(ArrayRef<std::uint8_t> Code) {
   mca::InstrumentManager Instruments(*Subtarget, *Instructions);
-  constexpr unsigned CallLatency = 100; // Of no effect, as calls are left out.
+  constexpr unsigned CallLatency = 100; // Unused, since calls are left out.
   mca::InstrBuilder Builder(*Subtarget, *Instructions, *Registers,
                             Analysis.get(), Instruments, CallLatency);
   const SmallVector<mca::Instrument *> None;
@@ -140,7 +141,7 @@ Expected<double> Simulator::cycles(ArrayRef<std::uint8_t> Code) {
     auto Simulated = Builder.createInstruction(Instruction, None);
     if (Simulated)
       Straight.push_back(std::move(*Simulated));
-    else // One that the model says nothing of costs nothing.
+    else // Instructions without a scheduling model cost nothing.
       handleAllErrors(Simulated.takeError(), [](const ErrorInfoBase &) {});
   }
   const double OfCalls = CyclesOfCall * Calls;
@@ -178,7 +179,7 @@ Expected<double> machineCycles(const ObjectCode &Object, const Triple &Target,
     return Machine.takeError();
 
   double Sum = 0;
-  // Sections and offsets: a function may have several names.
+  // By section and offset, since a function may have several names.
   std::set<std::pair<std::uint64_t, std::uint64_t>> Counted;
   for (const object::ELFSymbolRef Symbol : ELF->symbols()) {
     auto Type = expectedToOptional(Symbol.getType());

@@ -1,4 +1,4 @@
-//===- ModuleContents.cpp - One module in the place of another ------------===//
+//===- ModuleContents.cpp - Replaces the contents of a module -------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,7 +19,7 @@ namespace MLBridge {
 static void clear(Module &M) {
   for (NamedMDNode &Node : make_early_inc_range(M.named_metadata()))
     Node.eraseFromParent();
-  // They refer to each other.
+  // Globals may refer to each other.
   M.dropAllReferences();
   for (GlobalAlias &Alias : make_early_inc_range(M.aliases()))
     Alias.eraseFromParent();
@@ -31,7 +31,7 @@ static void clear(Module &M) {
     Variable.eraseFromParent();
 }
 
-/// A comdat belongs to its module.
+/// Moves a comdat to its new module.
 static void adopt(GlobalObject &Moved, Module &M) {
   const Comdat *Theirs = Moved.getComdat();
   if (!Theirs)

@@ -1,4 +1,4 @@
-//===- ModuleContents.h - One module in the place of another ----*- C++ -*-===//
+//===- ModuleContents.h - Replaces the contents of a module -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Who has a compiler's module has the object itself, and cannot be given
-/// another: what is in it is.
+/// A pass cannot replace the compiler's module object, only its contents.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +20,9 @@ class Module;
 
 namespace MLBridge {
 
-/// Has \p M be what \p From is, a changed copy of it in the same context, which
-/// is empty then. Whatever pointed to functions, variables and metadata of \p M
-/// points to nothing: analyses of them are to be forgotten.
+/// Moves the contents of \p From, a changed copy of \p M in the same context,
+/// into \p M, and leaves \p From empty. Pointers to functions, variables and
+/// metadata of \p M become invalid: invalidate their analyses.
 void replaceContents(llvm::Module &M, llvm::Module &From);
 
 } // namespace MLBridge

@@ -1,4 +1,4 @@
-//===- ModuleCounts.cpp - What a module is made of, in numbers ------------===//
+//===- ModuleCounts.cpp - Counts the parts of a module --------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Everything is counted anew each time, in one walk: that takes a small part
-/// of what any pass over the module takes.
+/// Counts everything again each time, in one traversal, which is much faster
+/// than any pass over the module.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ namespace MLBridge {
 
 using Counters = std::array<std::uint64_t, ModuleCounts::NumKinds>;
 
-/// Nothing of inline assembly, which calls nothing.
+/// Empty for inline assembly, which calls nothing.
 static std::optional<ModuleCounts::Kind> kindOfCall(const CallBase &Call) {
   if (Call.isInlineAsm())
     return std::nullopt;

@@ -1,4 +1,4 @@
-//===- ModuleCounts.h - What a module is made of, in numbers ----*- C++ -*-===//
+//===- ModuleCounts.h - Counts the parts of a module ------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModuleCounts: what a histogram of instructions does not tell of a module.
+/// ModuleCounts: facts about a module that a histogram of instructions lacks.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,19 +24,19 @@ class Module;
 namespace MLBridge {
 
 struct ModuleCounts {
-  /// What is counted, in the order of values(). Blocks, and all that is in
-  /// them, are those that can be reached; debug intrinsics do not count.
+  /// The counts, in the order of values(). Only reachable blocks and their
+  /// contents are counted; debug intrinsics are not.
   enum Kind : unsigned {
     Functions,         ///< With a body.
-    InternalFunctions, ///< Of those, the ones that only this module can call.
+    InternalFunctions, ///< With a body, and called only in this module.
     Blocks,
     Joins,            ///< Blocks with more than one predecessor.
     Branches,         ///< Blocks with more than one successor.
     ConstantIntegers, ///< Operands of instructions.
     IndirectCalls,
     IntrinsicCalls,
-    InternalCalls, ///< Of functions with a body here.
-    ExternalCalls, ///< Of other functions.
+    InternalCalls, ///< Calls of functions with a body in this module.
+    ExternalCalls, ///< Calls of other functions.
     Instructions,
     Globals, ///< Variables with an initializer.
   };

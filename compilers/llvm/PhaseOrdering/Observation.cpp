@@ -1,4 +1,4 @@
-//===- Observation.cpp - What a model sees of an episode ------------------===//
+//===- Observation.cpp - The features of an episode -----------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From what is known of an episode to tensors.
+/// Converts the state of an episode to tensors.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -51,8 +51,8 @@ Expected<Observation> Observation::create(StringRef Features,
   if (Embedding) {
     if (VocabularyFile.empty())
       return Error(ErrorCode::InvalidArgument,
-                   "observation 'embedding': expected a vocabulary, which "
-                   "-mlbridge-ir2vec-vocabulary=FILE names; found none");
+                   "observation 'embedding': expected a vocabulary "
+                   "(-mlbridge-ir2vec-vocabulary=FILE), found none");
     Expected<EmbeddingVocabulary> Loaded =
         EmbeddingVocabulary::load(VocabularyFile);
     if (!Loaded)

@@ -1,4 +1,4 @@
-//===- Observation.h - What a model sees of an episode ----------*- C++ -*-===//
+//===- Observation.h - The features of an episode ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,17 +7,17 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Observation: the features of phase ordering, chosen by name; the same in
-/// training as where a trained model decides.
+/// Observation: the features of phase ordering, selected by name; the same in
+/// training and inference.
 ///
 /// | name | | |
 /// | --- | --- | --- |
-/// | `histogram` | float[110] | how often each IR entity occurs (IR2Vec) |
+/// | `histogram` | float[110] | count of each IR entity (IR2Vec) |
 /// | `embedding` | float[n] | the IR2Vec embedding, by its options |
 /// | `counts` | float[12] | ModuleCounts |
-/// | `step` | float[1] | how many actions were taken |
-/// | `actions` | float[2a] | how often each of the a actions was; then 1 at
-/// the last one |
+/// | `step` | float[1] | number of actions taken |
+/// | `actions` | float[2a] | how often each of the a actions was taken, |
+/// | | | then 1 at the last action |
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,10 +35,10 @@
 
 namespace MLBridge {
 
-/// Numbers of actions, in the order in which they were taken.
+/// Action numbers, in the order in which the actions were taken.
 using ActionSequence = std::vector<std::uint16_t>;
 
-/// What can be seen of a module's IR.
+/// The observable facts about a module's IR.
 struct ModuleView {
   EntityHistogram Histogram;
   ModuleCounts Counts;
@@ -48,23 +48,23 @@ struct ModuleView {
 class Observation {
 public:
   /// \p Features is a list of names, such as "histogram,step"; \p
-  /// VocabularyFile what `embedding` is made with. InvalidArgument for other
-  /// names, and for embeddings without a vocabulary; and the vocabulary's own
-  /// errors.
+  /// VocabularyFile is the vocabulary for `embedding`. Errors: InvalidArgument
+  /// for unknown names, and for embeddings without a vocabulary; those of the
+  /// vocabulary.
   static Expected<Observation> create(llvm::StringRef Features,
                                       std::size_t NumActions,
                                       llvm::StringRef VocabularyFile,
                                       EmbeddingOptions Options);
 
-  /// Whether histograms are looked at; else they need not be made.
+  /// True if histograms are needed.
   bool needsHistogram() const { return Histogram || Vocabulary; }
   EmbeddingKind kind() const { return Options.Kind; }
   const EmbeddingVocabulary *vocabulary() const {
     return Vocabulary ? &*Vocabulary : nullptr;
   }
 
-  /// Sets the features of a module that \p Taken has led to; they borrow
-  /// memory of this object, until the next call.
+  /// Sets the features of a module after the actions \p Taken. They borrow
+  /// memory of this object until the next call.
   void write(const ModuleView &Module, llvm::ArrayRef<std::uint16_t> Taken,
              FeatureSet &Into);
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The managers are set up as clang and opt do it.
+/// Sets up the managers like clang and opt.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,11 +25,11 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// Those of clang and lld.
+/// The options of clang and lld.
 static PipelineTuningOptions tuning(OptimizationLevel Level) {
   PipelineTuningOptions Options;
   Options.SLPVectorization = true;
-  // At -Oz only where the source says so.
+  // At -Oz, only loops marked in the source are vectorised.
   Options.LoopVectorization = Level != OptimizationLevel::Oz;
   return Options;
 }
@@ -44,8 +44,8 @@ PassRunner::PassRunner(Module &M, TargetMachine &TM, EmbeddingKind Kind,
   FAM.registerPass([Kind, Kept = KeptHistograms::follow(Callbacks, FAM)] {
     return EntityHistogramAnalysis(Kind, Kept);
   });
-  // The same sequence is to look the same however it was come to: step by
-  // step, or from a cached state on.
+  // A sequence must give the same observation, whether its actions run step by
+  // step or start from a cached state.
   ModuleEmbedder::distrustInstCombine(Callbacks, FAM);
   if (Register)
     Register(Builder);
@@ -71,7 +71,7 @@ Error PassRunner::run(StringRef Pipeline) {
   return Error::success();
 }
 
-/// What walks the call graph, and has inliners in it.
+/// The adaptor that walks the call graph and contains inliners.
 static constexpr StringLiteral Walk = "ModuleToPostOrderCGSCCPassAdaptor";
 
 void PassRunner::provideAdvisor() {
@@ -85,17 +85,18 @@ void PassRunner::provideAdvisor() {
         if (Pass != Walk || !MayInlineAlone)
           return;
         auto &Advisors = MAM.getResult<InlineAdvisorAnalysis>(M);
-        // Inside a wrapper there is one.
+        // Inside a wrapper, an advisor exists.
         if (Advisors.getAdvisor())
           return;
         HasProvided = Advisors.tryCreate(
             getInlineParams(), InliningAdvisorMode::Default, {},
             {ThinOrFullLTOPhase::None, InlinePass::CGSCCInliner});
-        // Why has been reported. The inliner goes on without.
+        // The error has been reported. The inliner continues without an
+        // advisor.
         if (!HasProvided)
           Drop();
       });
-  // It knows the call graph, which other passes change.
+  // The advisor caches the call graph, which other passes change.
   Callbacks.registerAfterPassCallback(
       [this, Drop](StringRef Pass, const Any &, const PreservedAnalyses &) {
         if (Pass == Walk && std::exchange(HasProvided, false))
@@ -107,7 +108,7 @@ void PassRunner::run(const StockPipeline &Stock) {
   PassBuilder Stocked(&TM, tuning(Stock.Level), std::nullopt, &Callbacks);
   ModulePassManager Passes =
       Stock.Phase == ThinOrFullLTOPhase::ThinLTOPostLink
-          // What goes by the summary has been done where this begins.
+          // Without a summary: passes that use it have already run here.
           ? Stocked.buildThinLTODefaultPipeline(Stock.Level, nullptr)
           : Stocked.buildPerModuleDefaultPipeline(Stock.Level);
   Passes.run(M, MAM);

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PassRunner: LLVM's pass and analysis managers for one module, which run one
-/// pipeline after another as `opt -passes=ONE,ANOTHER` does: what was found out
-/// of the module stays known for as long as it holds.
+/// PassRunner: LLVM's pass and analysis managers for one module. They run one
+/// pipeline after another like `opt -passes=ONE,ANOTHER`: analyses are cached
+/// for as long as they are valid.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,34 +38,35 @@ namespace MLBridge {
 /// Used by one thread at a time.
 class PassRunner {
 public:
-  /// \p M and \p TM outlive it. \p Kind is that of the histograms.
+  /// \p M and \p TM must outlive this object. \p Kind is that of histograms.
   PassRunner(llvm::Module &M, llvm::TargetMachine &TM, EmbeddingKind Kind,
              const RegisterInside &Register);
   PassRunner(const PassRunner &) = delete;
   PassRunner &operator=(const PassRunner &) = delete;
 
-  /// InvalidArgument where LLVM cannot read \p Pipeline; an empty one is none.
+  /// InvalidArgument if LLVM cannot parse \p Pipeline. An empty one does
+  /// nothing.
   Error run(llvm::StringRef Pipeline);
-  /// What LLVM would run by itself.
+  /// Runs LLVM's own pipeline.
   void run(const StockPipeline &Stock);
 
-  /// The histogram of the module as it is. Only functions are counted that have
+  /// The histogram of the current module. Counts only functions that have
   /// changed since the last call.
   EntityHistogram histogram();
 
 private:
-  /// Makes a plug-in's inline advisor known to an inliner that stands alone, as
-  /// in `cgscc(inline)`: only LLVM's wrapper of inliners looks for one.
+  /// Provides a plug-in's inline advisor to an inliner without a wrapper, as in
+  /// `cgscc(inline)`: only LLVM's wrapper of inliners looks for one.
   void provideAdvisor();
 
   llvm::Module &M;
   llvm::TargetMachine &TM;
   llvm::TargetLibraryInfoImpl LibraryInfo;
   llvm::PassInstrumentationCallbacks Callbacks;
-  /// Leaves functions alone that are marked `optnone`.
+  /// Skips functions that are marked `optnone`.
   llvm::OptNoneInstrumentation OptNone;
   llvm::PassBuilder Builder;
-  // In this order, which is that of their proxies.
+  // In this order, since their proxies depend on it.
   llvm::LoopAnalysisManager LAM;
   llvm::FunctionAnalysisManager FAM;
   llvm::CGSCCAnalysisManager CGAM;

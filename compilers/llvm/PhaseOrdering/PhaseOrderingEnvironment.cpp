@@ -1,4 +1,4 @@
-//===- PhaseOrderingEnvironment.cpp - Learning in which order passes run --===//
+//===- PhaseOrderingEnvironment.cpp - The environment of phase ordering ---===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What an episode is; what actions do is Program's.
+/// Defines an episode; Program implements the actions.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,14 +38,13 @@ Error PhaseOrderingEnvironment::reset(FeatureSet &Into) {
     return invalid("the options of reset: expected {\"module\": FILE, ...}, "
                    "found no module");
   if (Request.Result == EpisodeRequest::Final::Best && Reward.isNone())
-    return invalid("the options of reset: 'final': without a reward no state "
-                   "is the best");
+    return invalid("the options of reset: 'final': \"best\" needs a reward, "
+                   "found none");
   const std::size_t Limit = Request.Steps.value_or(Settings.Steps);
   if (Request.Sequence.size() > Limit)
     return invalid("the options of reset: 'sequence': expected at most " +
                    Twine(Limit) +
-                   " actions, which are the steps of this "
-                   "episode, found " +
+                   " actions, the steps of this episode, found " +
                    Twine(Request.Sequence.size()));
   Expected<Program *> Found = Programs.get(Request.Module);
   if (!Found)
@@ -88,10 +87,10 @@ Error PhaseOrderingEnvironment::check(
   const std::size_t Count =
       Settings.Programs.Actions.size() + (Settings.WithStop ? 1 : 0);
   if (Numbers.empty())
-    return invalid("action: expected one at least, found none");
+    return invalid("action: expected at least one action, found none");
   for (std::int64_t Number : Numbers)
     if (Number < 0 || static_cast<std::uint64_t>(Number) >= Count)
-      return invalid("action: expected 0 to " + Twine(Count - 1) +
+      return invalid("action: expected a number from 0 to " + Twine(Count - 1) +
                      " of the action space '" +
                      Settings.Programs.Actions.name() + "', found " +
                      Twine(Number));
@@ -115,7 +114,7 @@ Error PhaseOrderingEnvironment::step(const Advice &Action, FeatureSet &Into) {
       setDone();
     else if (Error E = take(static_cast<std::uint16_t>(Number)))
       return E;
-    // The limit is a part of the task: who decides alone ends there, too.
+    // The limit is part of the task: inference stops there, too.
     if (Taken.size() >= Limit)
       setDone();
     if (checkDone())
@@ -124,7 +123,7 @@ Error PhaseOrderingEnvironment::step(const Advice &Action, FeatureSet &Into) {
   return finish(Into);
 }
 
-/// One action: what it does, and what that is worth.
+/// Applies one action and computes its reward.
 Error PhaseOrderingEnvironment::take(std::uint16_t Action) {
   Taken.push_back(Action);
   Expected<Point> Next = look();
@@ -158,7 +157,7 @@ Expected<PhaseOrderingEnvironment::Point> PhaseOrderingEnvironment::look() {
   return Point{*Found, Value};
 }
 
-/// Says what is seen, and at the end keeps what was asked for.
+/// Writes the observation, and at the end of the episode the requested result.
 Error PhaseOrderingEnvironment::finish(FeatureSet &Into) {
   json::Object About = describe();
   if (checkDone()) {

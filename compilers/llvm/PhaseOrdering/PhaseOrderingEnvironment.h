@@ -1,4 +1,4 @@
-//===- PhaseOrderingEnvironment.h - Learning in which order passes run -*- C++
+//===- PhaseOrderingEnvironment.h - The environment of phase ordering -*- C++
 //-*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
@@ -9,9 +9,9 @@
 ///
 /// \file
 /// PhaseOrderingEnvironment: the POSET-RL environment. An episode is a program,
-/// an action runs a few passes on it, and the reward is how much smaller (or
-/// faster) that made its machine code. docs/phase-ordering.md says what a
-/// trainer sees of it.
+/// an action runs a few passes on it, and the reward is the relative decrease
+/// in the size (or time) of its machine code. docs/phase-ordering.md describes
+/// the trainer's view.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,15 +35,15 @@ public:
         Programs(this->Settings.Programs, this->Settings.KeptPrograms),
         Features(std::move(Features)) {}
 
-  /// The options are those of EpisodeRequest.
+  /// The options of the episode are those of EpisodeRequest.
   Error reset(FeatureSet &Into) override;
-  /// \p Action is the number of an action, or several, which are taken one
-  /// after the other.
+  /// \p Action is the number of an action, or several numbers, whose actions
+  /// are applied in order.
   Error step(const Advice &Action, FeatureSet &Into) override;
   double reward() const override { return LastReward; }
 
 private:
-  /// What is known of a state of this episode.
+  /// A state of this episode and its value.
   struct Point {
     Program::State State;
     double Value = 0;
@@ -52,7 +52,7 @@ private:
   Error check(const std::vector<std::int64_t> &Numbers) const;
   Error take(std::uint16_t Action);
   Error finish(FeatureSet &Into);
-  /// Looks at the state that Taken leads to.
+  /// Evaluates the state after the actions in Taken.
   Expected<Point> look();
   llvm::json::Object describe();
 
@@ -67,13 +67,13 @@ private:
   ActionSequence Taken;
   Point Last;
   bool HasChanged = false;
-  /// The value of the best state so far, its size, and how many actions led to
-  /// it.
+  /// The value of the best state so far, its measurements, and the number of
+  /// actions that led to it.
   double BestValue = 0;
   Measurements Best;
   std::size_t BestStep = 0;
   double LastReward = 0;
-  /// Of each action of the last step.
+  /// One entry for each action of the last step.
   llvm::json::Array Rewards, TextSizes, InstructionCounts;
 };
 

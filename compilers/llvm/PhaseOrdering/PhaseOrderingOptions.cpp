@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The options themselves.
+/// Defines the options.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,77 +32,79 @@ namespace {
 
 cl::opt<std::string> EnvironmentOpt(
     "mlbridge-environment", cl::cat(optionCategory()), cl::value_desc("spec"),
-    cl::desc("Where the trainer is that drives an environment, such as "
-             "pipe:/tmp/trainer (default: the variable MLBRIDGE_SPEC)"));
+    cl::desc("The trainer that drives the environment, such as "
+             "pipe:/tmp/trainer (default: the environment variable "
+             "MLBRIDGE_SPEC)"));
 
 cl::opt<std::string, false, ModelSpecParser> PhaseOrderingOpt(
     "mlbridge-phase-ordering", cl::cat(optionCategory()),
     cl::value_desc("spec"),
-    cl::desc("Let the model that <spec> names decide which passes run, in the "
-             "place of the pipeline of -Os or -Oz"));
+    cl::desc("Let the model at <spec> decide which passes run, instead of the "
+             "pipeline of -Os or -Oz"));
 
 cl::opt<unsigned> SearchOpt(
     "mlbridge-search", cl::cat(optionCategory()), cl::value_desc("k"),
-    cl::desc("Try <k> sequences of passes as the model prefers them, and "
-             "LLVM's own pipeline, and keep the smallest code"));
+    cl::desc(
+        "Try <k> sequences of passes in the order of the model's "
+        "preference, and LLVM's own pipeline, and keep the smallest code"));
 
 cl::opt<unsigned>
     SearchBudgetOpt("mlbridge-search-budget", cl::cat(optionCategory()),
                     cl::value_desc("ms"),
-                    cl::desc("Begin no other sequence when this time is over"));
+                    cl::desc("Start no new sequence after this time"));
 
 cl::opt<unsigned>
     SearchSeedOpt("mlbridge-search-seed", cl::cat(optionCategory()),
                   cl::value_desc("n"),
-                  cl::desc("Where a search draws at random, begin with <n>"));
+                  cl::desc("Random seed of a search (default 0)"));
 
 cl::opt<std::string> ActionsOpt(
     "mlbridge-phase-ordering-actions", cl::cat(optionCategory()),
     cl::value_desc("name or file"), cl::init("oz"),
     cl::desc("The action space: oz (default), odg, passes, or a JSON file"));
 
-cl::opt<bool>
-    StopOpt("mlbridge-phase-ordering-stop", cl::cat(optionCategory()),
-            cl::desc("Have one action more, the last, which ends the episode"));
+cl::opt<bool> StopOpt("mlbridge-phase-ordering-stop", cl::cat(optionCategory()),
+                      cl::desc("Add a last action that ends the episode"));
 
 cl::opt<unsigned>
     StepsOpt("mlbridge-phase-ordering-steps", cl::cat(optionCategory()),
              cl::value_desc("n"), cl::init(15),
-             cl::desc("How many actions an episode may have (default 15)"));
+             cl::desc("Maximum number of actions in an episode (default 15)"));
 
 cl::opt<unsigned> LookaheadOpt(
     "mlbridge-phase-ordering-lookahead", cl::cat(optionCategory()),
     cl::value_desc("n"),
-    cl::desc("Where an episode is one action: try the first <n> without "
-             "machine code, and take the one whose outcome the model values "
-             "most (default 0: it chooses before)"));
+    cl::desc("If an episode is one action: try the first <n> actions without "
+             "machine code, and take the one whose result the model values "
+             "most (default 0: the model chooses without trying)"));
 
 cl::opt<std::string> ObservationOpt(
     "mlbridge-phase-ordering-observation", cl::cat(optionCategory()),
     cl::value_desc("features"), cl::init("histogram,counts,step,actions"),
-    cl::desc("What a model sees: a list of histogram, embedding, counts, step "
-             "and actions (default: all but embedding, which needs "
-             "-mlbridge-ir2vec-vocabulary)"));
+    cl::desc("The features of an observation: a list of histogram, embedding, "
+             "counts, step and actions (default: all but embedding, which "
+             "needs -mlbridge-ir2vec-vocabulary)"));
 
 cl::opt<std::string> RewardOpt(
     "mlbridge-phase-ordering-reward", cl::cat(optionCategory()),
     cl::value_desc("measure:weight,..."), cl::init("text-size:10"),
-    cl::desc("What an action is worth: measures with weights, of text-size, "
-             "instructions and mca-cycles, or none (default text-size:10)"));
+    cl::desc("The reward: a list of the measures text-size, instructions and "
+             "mca-cycles with weights, or none (default text-size:10)"));
 
 enum class Relative { Oz, Initial };
-cl::opt<Relative> ReferenceOpt(
-    "mlbridge-phase-ordering-reference", cl::cat(optionCategory()),
-    cl::init(Relative::Oz), cl::desc("What changes are relative to:"),
-    cl::values(clEnumValN(Relative::Oz, "oz",
-                          "what -Oz makes of the program (default)"),
-               clEnumValN(Relative::Initial, "initial",
-                          "the program before the first action")));
+cl::opt<Relative>
+    ReferenceOpt("mlbridge-phase-ordering-reference", cl::cat(optionCategory()),
+                 cl::init(Relative::Oz),
+                 cl::desc("Reference for relative changes:"),
+                 cl::values(clEnumValN(Relative::Oz, "oz",
+                                       "the program after -Oz (default)"),
+                            clEnumValN(Relative::Initial, "initial",
+                                       "the program before the first action")));
 
 cl::opt<std::string>
     CPUOpt("mlbridge-phase-ordering-mca-cpu", cl::cat(optionCategory()),
            cl::value_desc("cpu"),
-           cl::desc("The CPU of mca-cycles (default: what the code is for)"));
+           cl::desc("The CPU of mca-cycles (default: the code's target CPU)"));
 
 cl::opt<bool> VerifyOpt(
     "mlbridge-phase-ordering-verify", cl::cat(optionCategory()),
@@ -113,15 +115,15 @@ cl::opt<bool> VerifyOpt(
 #endif
     cl::desc("Verify the module after each action (default in debug builds)"));
 
-cl::opt<unsigned> CacheOpt(
-    "mlbridge-phase-ordering-cache", cl::cat(optionCategory()),
-    cl::value_desc("n"), cl::init(16384),
-    cl::desc("How many states are remembered of a program (default 16384)"));
+cl::opt<unsigned>
+    CacheOpt("mlbridge-phase-ordering-cache", cl::cat(optionCategory()),
+             cl::value_desc("n"), cl::init(16384),
+             cl::desc("Number of cached states of a program (default 16384)"));
 
 cl::opt<unsigned>
     ProgramsOpt("mlbridge-phase-ordering-programs", cl::cat(optionCategory()),
                 cl::value_desc("n"), cl::init(16),
-                cl::desc("How many programs are kept in memory (default 16)"));
+                cl::desc("Number of programs kept in memory (default 16)"));
 
 } // namespace
 
@@ -143,7 +145,7 @@ static Error readActions(const json::Value &Value, StringRef Model,
   return Error::success();
 }
 
-/// One of \p Values by the name that \p NameOf gives it.
+/// Finds the value in \p Values whose name according to \p NameOf is given.
 template <typename T>
 static Error readName(const json::Object &Object, StringRef Key,
                       std::initializer_list<T> Values, StringRef (*NameOf)(T),
@@ -204,7 +206,7 @@ static Error readEntry(StringRef Key, const json::Value &Value, StringRef Model,
       return malformed(Model, "'observation': expected a list of names");
     Into.Observation = Text->str();
   }
-  // What a later version adds is no reason to fail.
+  // Ignore keys of later versions.
   return Error::success();
 }
 
@@ -236,97 +238,100 @@ PhaseOrderingContract::of(MLModelRunner &Runner) {
   return Result;
 }
 
-static Error otherwise(StringRef Option, const Twine &Given, const Twine &Said,
-                       StringRef Model) {
+static Error conflict(StringRef Option, const Twine &Given,
+                      const Twine &Trained, StringRef Model) {
   return {ErrorCode::SchemaMismatch,
-          ("-" + Option + ": expected " + Said + ", with which " + Model +
+          ("-" + Option + ": expected " + Trained + ", with which " + Model +
            " was trained, found " + Given)
               .str()};
 }
 
-/// The option's value, or what the model says where it was not given.
+/// The option's value, or the trained value if the option was not given.
 template <typename T, typename Opt>
-static Expected<T> settle(const Opt &Option, const std::optional<T> &Said,
-                          StringRef Model) {
+static Expected<T> resolve(const Opt &Option, const std::optional<T> &Trained,
+                           StringRef Model) {
   const T &Given = Option.getValue();
-  if (!Said || Given == *Said)
+  if (!Trained || Given == *Trained)
     return Given;
   if (Option.getNumOccurrences() == 0)
-    return *Said;
-  return otherwise(Option.ArgStr, Twine(Given), Twine(*Said), Model);
+    return *Trained;
+  return conflict(Option.ArgStr, Twine(Given), Twine(*Trained), Model);
 }
 
-static Expected<ActionSpace> settleActions(const PhaseOrderingContract &Said) {
-  if (Said.Actions && ActionsOpt.getNumOccurrences() == 0)
-    return *Said.Actions;
+static Expected<ActionSpace>
+resolveActions(const PhaseOrderingContract &Trained) {
+  if (Trained.Actions && ActionsOpt.getNumOccurrences() == 0)
+    return *Trained.Actions;
   Expected<ActionSpace> Given = ActionSpace::load(ActionsOpt);
-  if (Given && Said.Actions && !Given->doesAs(*Said.Actions))
-    return otherwise(ActionsOpt.ArgStr, Twine(Given->name()),
-                     "the space '" + Said.Actions->name() + "'", Said.Model);
+  if (Given && Trained.Actions && !Given->isEquivalentTo(*Trained.Actions))
+    return conflict(ActionsOpt.ArgStr, Twine(Given->name()),
+                    "the space '" + Trained.Actions->name() + "'",
+                    Trained.Model);
   return Given;
 }
 
 static Expected<EmbeddingOptions>
-settleEmbedding(const PhaseOrderingContract &Said) {
+resolveEmbedding(const PhaseOrderingContract &Trained) {
   EmbeddingOptions Result = ir2vecOptions();
   const IR2VecOptionsGiven IsGiven = ir2vecOptionsGiven();
-  if (IsGiven.Kind && Said.Kind && Result.Kind != *Said.Kind)
-    return otherwise("mlbridge-ir2vec-kind", embeddingKindName(Result.Kind),
-                     embeddingKindName(*Said.Kind), Said.Model);
-  if (IsGiven.Normalization && Said.Normalize &&
-      Result.Normalize != *Said.Normalize)
-    return otherwise("mlbridge-ir2vec-normalization",
-                     normalizationName(Result.Normalize),
-                     normalizationName(*Said.Normalize), Said.Model);
-  Result.Kind = Said.Kind.value_or(Result.Kind);
-  Result.Normalize = Said.Normalize.value_or(Result.Normalize);
+  if (IsGiven.Kind && Trained.Kind && Result.Kind != *Trained.Kind)
+    return conflict("mlbridge-ir2vec-kind", embeddingKindName(Result.Kind),
+                    embeddingKindName(*Trained.Kind), Trained.Model);
+  if (IsGiven.Normalization && Trained.Normalize &&
+      Result.Normalize != *Trained.Normalize)
+    return conflict("mlbridge-ir2vec-normalization",
+                    normalizationName(Result.Normalize),
+                    normalizationName(*Trained.Normalize), Trained.Model);
+  Result.Kind = Trained.Kind.value_or(Result.Kind);
+  Result.Normalize = Trained.Normalize.value_or(Result.Normalize);
   return Result;
 }
 
 Expected<PhaseOrderingSetup>
-PhaseOrderingSetup::fromOptions(const PhaseOrderingContract &Said) {
-  Expected<ActionSpace> Actions = settleActions(Said);
+PhaseOrderingSetup::fromOptions(const PhaseOrderingContract &Trained) {
+  Expected<ActionSpace> Actions = resolveActions(Trained);
   if (!Actions)
     return Actions.takeError();
-  Expected<bool> Stop = settle(StopOpt, Said.Stop, Said.Model);
+  Expected<bool> Stop = resolve(StopOpt, Trained.Stop, Trained.Model);
   if (!Stop)
     return Stop.takeError();
-  Expected<unsigned> Steps = settle(StepsOpt, Said.Steps, Said.Model);
+  Expected<unsigned> Steps = resolve(StepsOpt, Trained.Steps, Trained.Model);
   if (!Steps)
     return Steps.takeError();
   Expected<unsigned> Lookahead =
-      settle(LookaheadOpt, Said.Lookahead, Said.Model);
+      resolve(LookaheadOpt, Trained.Lookahead, Trained.Model);
   if (!Lookahead)
     return Lookahead.takeError();
   if (*Lookahead != 0 && (std::max(1U, *Steps) != 1 || *Stop))
     return Error(ErrorCode::InvalidArgument,
-                 "looking ahead: expected episodes of one action, which "
-                 "-mlbridge-phase-ordering-steps=1 asks for, and none to stop; "
+                 "lookahead: expected episodes of one action "
+                 "(-mlbridge-phase-ordering-steps=1) without a stop action, "
                  "found " +
-                     std::to_string(*Steps) +
-                     (*Stop ? " and one to stop" : ""));
+                     std::to_string(*Steps) + " actions" +
+                     (*Stop ? " and a stop action" : ""));
   if (*Lookahead > Actions->size())
     return Error(ErrorCode::InvalidArgument,
-                 "looking ahead: expected at most the " +
+                 "lookahead: expected at most the " +
                      std::to_string(Actions->size()) +
                      " actions of the space '" + Actions->name() + "', found " +
                      std::to_string(*Lookahead));
   Expected<std::string> Names =
-      settle(ObservationOpt, Said.Observation, Said.Model);
+      resolve(ObservationOpt, Trained.Observation, Trained.Model);
   if (!Names)
     return Names.takeError();
   Expected<RewardFunction> Reward = RewardFunction::parse(RewardOpt);
   if (!Reward)
     return Reward.takeError();
-  Expected<EmbeddingOptions> Embedding = settleEmbedding(Said);
+  Expected<EmbeddingOptions> Embedding = resolveEmbedding(Trained);
   if (!Embedding)
     return Embedding.takeError();
   Expected<Observation> Features = Observation::create(
       *Names, Actions->size(), ir2vecVocabulary(), *Embedding);
   if (!Features)
     return Features.takeError();
-  if (Said.Vocabulary && Features->vocabulary())
-    if (Error E = Features->vocabulary()->check(*Said.Vocabulary, Said.Model))
+  if (Trained.Vocabulary && Features->vocabulary())
+    if (Error E =
+            Features->vocabulary()->check(*Trained.Vocabulary, Trained.Model))
       return E;
 
   std::optional<EmbeddingKind> Histograms;

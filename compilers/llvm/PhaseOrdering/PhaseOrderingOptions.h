@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The options of phase ordering, as what they mean.
+/// The options of phase ordering, converted to settings.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,10 +20,10 @@
 
 namespace MLBridge {
 
-/// What a model's file says of how it was trained: the entry
+/// How a model was trained, according to its metadata: the entry
 /// `mlbridge.phase-ordering`, `{"actions": NAME or SPACE, "steps": N, "stop":
 /// BOOL, "observation": "histogram,step", "embedding": {"kind": "symbolic",
-/// "normalization": "none"}}`, all of which may be missing, and
+/// "normalization": "none"}}`, where every key is optional, and
 /// `mlbridge.vocabulary`.
 struct PhaseOrderingContract {
   std::optional<ActionSpace> Actions;
@@ -34,44 +34,44 @@ struct PhaseOrderingContract {
   std::optional<EmbeddingKind> Kind;
   std::optional<Normalization> Normalize;
   std::optional<std::string> Vocabulary;
-  /// The model, for messages.
+  /// The model's name, for messages.
   std::string Model;
 
-  /// Malformed where the entry is something else; the errors of ActionSpace,
-  /// and of a model that cannot be loaded.
+  /// Reads the metadata. Errors: Malformed if the entry has another form; those
+  /// of ActionSpace, and of a model that cannot be loaded.
   static Expected<PhaseOrderingContract> of(MLModelRunner &Runner);
 };
 
-/// What an environment is made with, and what its observations are.
+/// The settings of an environment and its observations.
 struct PhaseOrderingSetup {
   PhaseOrderingSettings Settings;
   Observation Features;
 
-  /// By the options, and where these were not given as \p Said. SchemaMismatch
-  /// where they were given otherwise than the model was trained; else the
-  /// errors of ActionSpace, RewardFunction and Observation.
+  /// Uses the options; options that were not given are taken from \p Trained.
+  /// Errors: SchemaMismatch if an option contradicts the model's training;
+  /// those of ActionSpace, RewardFunction and Observation.
   static Expected<PhaseOrderingSetup>
-  fromOptions(const PhaseOrderingContract &Said = {});
+  fromOptions(const PhaseOrderingContract &Trained = {});
 };
 
-/// `-mlbridge-phase-ordering=SPEC`: the model that decides; empty where LLVM's
-/// pipeline is to be left alone.
+/// `-mlbridge-phase-ordering=SPEC`: the model that decides. Empty: LLVM's
+/// pipeline stays.
 llvm::StringRef phaseOrderingSpec();
 
-/// `-mlbridge-search=K` and what belongs to it.
+/// `-mlbridge-search=K` and related options.
 struct SearchOptions {
-  /// How many sequences are tried beside LLVM's own pipeline; 0: none, one is
-  /// decided on.
+  /// The number of sequences to try besides LLVM's own pipeline. 0: no search;
+  /// the model decides on one sequence.
   unsigned Rollouts = 0;
-  /// When no other is begun, in milliseconds; 0: never.
+  /// When to stop starting new sequences, in milliseconds; 0: no limit.
   unsigned Budget = 0;
-  /// Of what is drawn at random.
+  /// The random seed.
   unsigned Seed = 0;
 };
 SearchOptions searchOptions();
 
-/// `-mlbridge-environment=SPEC`: where the trainer is; else the variable
-/// MLBRIDGE_SPEC. Empty where neither says so.
+/// `-mlbridge-environment=SPEC`, or else the environment variable
+/// MLBRIDGE_SPEC: the address of the trainer. Empty if neither is set.
 std::string environmentSpec();
 
 } // namespace MLBridge

@@ -1,4 +1,4 @@
-//===- PhaseOrderingPass.cpp - A pipeline that a model decides on ---------===//
+//===- PhaseOrderingPass.cpp - Lets a model choose the passes -------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// An episode on the compiler's own module, and its way into the pipelines.
+/// Runs an episode on the compiler's module, and adds it to pipelines.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -51,27 +51,28 @@ public:
                Setup.Settings.Programs.Actions.size() +
                    (Setup.Settings.WithStop ? 1 : 0)) {}
 
-  /// Does it. False where the module is left to LLVM's own pipeline.
+  /// Runs the episode. Returns false if LLVM's own pipeline should run.
   Expected<bool> run(const SearchOptions &How) {
     if (How.Rollouts != 0)
       return searchFor(How);
     return Setup.Settings.Lookahead != 0 ? decideByOutcome() : decide();
   }
-  /// What was done, in a line.
+  /// A one-line summary of the episode.
   std::string describe() const;
 
 private:
   Expected<bool> decide();
   Expected<bool> decideByOutcome();
-  /// What an action makes of a copy of the module, which it leaves in \p Copy.
+  /// Runs an action on a copy of the module, which it stores in \p Copy.
   Expected<ModuleView> tryOnCopy(std::uint16_t Action, TargetMachine &TM,
                                  std::unique_ptr<Module> &Copy) const;
   Expected<bool> searchFor(const SearchOptions &How);
   Error apply(PassRunner &Passes, std::uint16_t Action);
-  /// Does all that was decided on, on the module itself.
+  /// Applies the chosen sequence to the module itself.
   Error apply(const ActionSequence &Sequence);
   ModuleView look(PassRunner &Passes, const Module &Of) const;
-  /// Asks about the module behind the prologue, which is run on a copy.
+  /// Sends the first request, for the module after the prologue. The prologue
+  /// runs on a copy.
   Expected<PhaseOrderingPolicy::Reply> askFirst(TargetMachine &TM);
   EmbeddingKind kind() const {
     return Setup.Settings.Programs.Histograms.value_or(EmbeddingKind::Symbolic);
@@ -124,8 +125,8 @@ Expected<bool> Episode::decide() {
   Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
   if (!TM)
     return TM.takeError();
-  // Most failures come with the first request, so until there is an answer
-  // the module stays as it is, for the pipeline that it was meant for.
+  // Most failures occur at the first request. Until its reply, the module stays
+  // unchanged for LLVM's pipeline.
   Expected<PhaseOrderingPolicy::Reply> Given = askFirst(**TM);
   PassRunner Passes(M, **TM, kind(), Setup.Settings.Programs.Register);
   bool IsFirst = true;
@@ -169,7 +170,7 @@ Expected<bool> Episode::searchFor(const SearchOptions &How) {
   return true;
 }
 
-/// Whether anybody is to hear what passes have done, and not.
+/// True if remarks of passes are enabled.
 static bool hasRemarks(LLVMContext &Context) {
   return Context.getDiagHandlerPtr()->isAnyRemarkEnabled() ||
          Context.getLLVMRemarkStreamer();
@@ -179,7 +180,7 @@ Expected<bool> Episode::decideByOutcome() {
   Expected<std::unique_ptr<TargetMachine>> TM = createTargetMachine(M);
   if (!TM)
     return TM.takeError();
-  // Until it is clear which is taken, the module stays as it is.
+  // Leave the module unchanged until an action has been chosen.
   std::vector<std::unique_ptr<Module>> Made(Setup.Settings.Lookahead);
   Expected<std::uint16_t> Action = lookAhead(
       [&](std::uint16_t Number) {
@@ -193,7 +194,7 @@ Expected<bool> Episode::decideByOutcome() {
   if (Error E = Policy.tell(*Action))
     return E;
   if (hasRemarks(M.getContext())) {
-    // They are made where passes run, and only for what is taken.
+    // Passes emit remarks when they run, so run only the chosen action here.
     if (Error E = apply({*Action}))
       return E;
     return true;
@@ -244,35 +245,35 @@ std::string Episode::describe() const {
   return Text;
 }
 
-/// Says in one line what was not done to \p M as the options ask, and what is
-/// done instead. It is no failure of the model's.
+/// Prints in one line what the plug-in did not do to \p M and what happens
+/// instead. This is not a failure of the model.
 static void remark(const Module &M, const Twine &Text) {
   if (phaseOrderingSpec() != "none")
     printLine("remark: " + PassName + ": " + M.getModuleIdentifier() + ": " +
               Text);
 }
 
-/// Without a search where the code that it would measure is not what is made.
+/// Disables the search if the code that it would measure is not the final code.
 static SearchOptions searchOptionsFor(const Module &M,
                                       const StockPipeline &Stock) {
   const SearchOptions How = searchOptions();
   if (How.Rollouts == 0)
     return How;
-  const StringRef Why =
-      Stock.isBeforeLink() ? "the code is made in the link" : whyNotMeasured(M);
+  const StringRef Why = Stock.isBeforeLink() ? "the linker generates the code"
+                                             : whyNotMeasured(M);
   if (Why.empty())
     return How;
-  remark(M, "a search cannot measure what is made: " + Why +
+  remark(M, "a search cannot measure the final code: " + Why +
                 "; the model decides alone");
   return {};
 }
 
-/// Whether an episode, with what \p Register adds, has optimised \p M in the
-/// place of \p Stock, unless \p WhyNot says why it cannot. A failure has been
-/// reported.
+/// Runs an episode with the additions of \p Register unless \p WhyNot has a
+/// reason against it. Returns true if the episode has replaced \p Stock.
+/// Failures have been reported.
 static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot,
                      const RegisterInside &Register) {
-  // What has no code needs no model.
+  // A module without code needs no model.
   if (all_of(M, [](const Function &F) { return F.isDeclaration(); }))
     return false;
   if (WhyNot.empty())
@@ -289,11 +290,12 @@ static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot,
   Session->runner().switchContext(
       (PassName + ":" + M.getModuleIdentifier()).str());
   auto Run = [&]() -> Expected<bool> {
-    Expected<PhaseOrderingContract> Said =
+    Expected<PhaseOrderingContract> Trained =
         PhaseOrderingContract::of(Session->runner());
-    if (!Said)
-      return Said.takeError();
-    Expected<PhaseOrderingSetup> Setup = PhaseOrderingSetup::fromOptions(*Said);
+    if (!Trained)
+      return Trained.takeError();
+    Expected<PhaseOrderingSetup> Setup =
+        PhaseOrderingSetup::fromOptions(*Trained);
     if (!Setup)
       return Setup.takeError();
     Setup->Settings.Programs.Stock = Stock;
@@ -320,33 +322,33 @@ static bool optimize(Module &M, const StockPipeline &Stock, StringRef WhyNot,
 
 namespace {
 
-/// What is known of the pipeline that a PassBuilder builds.
+/// The state of the pipeline that a PassBuilder builds.
 struct Pipeline {
-  /// Why it stays as it is; empty where it need not.
+  /// Why it must stay; empty if it can be replaced.
   StringRef WhyNot;
-  /// Where a pipeline begins, nobody says so; it is known when it runs.
+  /// Not known when a pipeline is built, only when it runs.
   ThinOrFullLTOPhase Phase = ThinOrFullLTOPhase::None;
-  /// Whether LLVM's passes behind the episode are to be left out.
+  /// True if LLVM's passes after the episode are skipped.
   bool IsReplaced = false;
-  /// How many passes of plug-ins are running, one inside the other: LLVM's
-  /// passes that they run are theirs.
+  /// The number of nested plug-in passes that are running. LLVM's passes inside
+  /// them belong to them and are not skipped.
   unsigned Added = 0;
 };
 
-/// Where an episode stands in one of LLVM's pipelines.
+/// An episode inside one of LLVM's pipelines.
 class EpisodePass : public PassInfoMixin<EpisodePass> {
 public:
   EpisodePass(OptimizationLevel Level, std::shared_ptr<Pipeline> Around,
               RegisterInsideOf Register)
       : Level(Level), Around(std::move(Around)), Register(Register) {}
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
-    // The linker has levels of its own: -Os and -Oz are said by functions.
+    // The linker has its own levels: functions are marked for -Os and -Oz.
     if (Around->Phase == ThinOrFullLTOPhase::ThinLTOPostLink &&
         !isMostlyForSize(M))
       return PreservedAnalyses::all();
     Around->IsReplaced = optimize(M, {Level, Around->Phase}, Around->WhyNot,
                                   registerInside(Register, M, MAM));
-    // A model that failed may have been at work before.
+    // A failed model may have changed the module.
     return PreservedAnalyses::none();
   }
   static bool isRequired() { return true; }
@@ -357,7 +359,7 @@ private:
   RegisterInsideOf Register;
 };
 
-/// An episode by itself.
+/// An episode as a separate pass.
 class PhaseOrderingPass : public PassInfoMixin<PhaseOrderingPass> {
 public:
   explicit PhaseOrderingPass(RegisterInsideOf Register) : Register(Register) {}
@@ -365,7 +367,7 @@ public:
     const RegisterInside Inside = registerInside(Register, M, MAM);
     if (phaseOrderingSpec().empty())
       M.getContext().diagnose(DiagnosticInfoGeneric(
-          PassName + ": no model; -mlbridge-phase-ordering=SPEC names one",
+          PassName + ": no model; use -mlbridge-phase-ordering=SPEC",
           DS_Error));
     else if (!optimize(M, {}, /*WhyNot=*/"", Inside))
       runOz(M, Inside);
@@ -388,9 +390,9 @@ private:
 
 } // namespace
 
-/// Passes that LLVM would leave out, and that what comes behind relies on: of
-/// LTO, of instrumentation, and such as are made of others, among which may be
-/// some that must run. (Of an adaptor LLVM says so itself.)
+/// Optional passes of LLVM on which later stages rely: passes of LTO and of
+/// instrumentation, and passes that contain other, possibly required, passes.
+/// (LLVM marks adaptors as required.)
 static bool isNeeded(StringRef Pass) {
   static constexpr StringLiteral Names[] = {
       "ModuleInlinerWrapperPass", "DevirtSCCRepeatedPass",
@@ -401,9 +403,9 @@ static bool isNeeded(StringRef Pass) {
   return is_contained(Names, Pass);
 }
 
-/// Whether \p Pass, a class, is none of LLVM's own, which all have names for
-/// -passes, but one that a plug-in has put in. Those that only run others, and
-/// those that only drop an analysis, have none.
+/// True if the class \p Pass is not LLVM's but added by a plug-in: LLVM's
+/// passes have names for -passes, except passes that only run others or only
+/// drop an analysis.
 static bool isAdded(PassInstrumentationCallbacks &Callbacks, StringRef Pass) {
   return Callbacks.getPassNameForClassName(Pass).empty() &&
          !isSpecialPass(Pass,

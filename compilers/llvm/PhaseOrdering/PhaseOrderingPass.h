@@ -1,4 +1,4 @@
-//===- PhaseOrderingPass.h - A pipeline that a model decides on -*- C++ -*-===//
+//===- PhaseOrderingPass.h - Lets a model choose the passes -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,7 +8,7 @@
 ///
 /// \file
 /// Phase ordering in a compiler: with -mlbridge-phase-ordering=SPEC, an episode
-/// takes the place of the optimisation pipeline.
+/// replaces the optimisation pipeline.
 /// \code
 ///   clang -Oz -fpass-plugin=MLBridgeLLVM.so
 ///         -mllvm -mlbridge-phase-ordering=onnx:policy.onnx -c a.c
@@ -17,21 +17,20 @@
 ///         -passes=mlbridge-phase-ordering a.bc
 /// \endcode
 ///
-/// **Where.** At the start of the pipelines of -Os and -Oz, LTO's before the
-/// link among them, and of what ThinLTO does in the link with modules that are
-/// mostly of functions marked `optsize` or `minsize`. When an episode is
-/// done, the passes behind it that LLVM may leave out are left out; those that
-/// it may not (sanitizers, writers) run as ever, and so do those that other
-/// plug-ins have put in. At other levels nothing happens. Nor does it, but for
-/// a remark, where a profile is written or used, and where functions say that
-/// they are called (-finstrument-functions). As a pass of its own, an episode
-/// runs where it stands.
+/// **Where.** At the start of the pipelines of -Os and -Oz, including LTO's
+/// pre-link pipelines, and of ThinLTO's post-link pipeline for modules that
+/// consist mostly of functions marked `optsize` or `minsize`. After an episode,
+/// the following optional passes of LLVM are skipped. Required passes
+/// (sanitizers, writers) and passes of other plug-ins still run. At other
+/// levels nothing happens. If a profile is written or used, or functions are
+/// instrumented (-finstrument-functions), LLVM's pipeline runs, with a remark.
+/// As a separate pass, an episode runs at its position.
 ///
-/// **When the model fails** (-mlbridge-on-error=fallback), or defers, or a
-/// search finds nothing better than that pipeline, it goes on as if this were
-/// not there: the object is the stock compiler's. Only where a model fails
-/// after its first answer has that been done by then. The pass by itself runs
-/// -Oz instead.
+/// **Failures.** If the model fails (with -mlbridge-on-error=fallback) or
+/// defers, or a search finds nothing better than LLVM's pipeline, that pipeline
+/// runs unchanged: the object is the stock compiler's. Only a model that fails
+/// after its first reply has already changed the module. As a separate pass, it
+/// runs -Oz instead.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,9 +41,9 @@
 
 namespace MLBridge {
 
-/// Registers the pass `mlbridge-phase-ordering`, and where
-/// -mlbridge-phase-ordering was given its places in the pipelines. Episodes run
-/// with what \p Register adds.
+/// Registers the pass `mlbridge-phase-ordering` and, if
+/// -mlbridge-phase-ordering was given, its positions in the pipelines. Episodes
+/// run with the additions of \p Register.
 void registerPhaseOrdering(llvm::PassBuilder &PB, RegisterInsideOf Register);
 
 } // namespace MLBridge

@@ -1,4 +1,4 @@
-//===- PhaseOrderingSettings.h - What an episode is made with ---*- C++ -*-===//
+//===- PhaseOrderingSettings.h - The rules of an episode --------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What training and inference share: the rules of an episode.
+/// The rules of an episode, shared by training and inference.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -22,18 +22,19 @@ namespace MLBridge {
 
 struct PhaseOrderingSettings {
   ProgramSettings Programs;
-  /// Whether the last action, after those of the space, is to stop.
+  /// True if a last action, after those of the space, ends the episode.
   bool WithStop = false;
-  /// How many actions an episode may have.
+  /// The maximum number of actions in an episode.
   unsigned Steps = 15;
-  /// So many of the first actions are tried without machine code, and the one
-  /// taken whose state the model values most; 0: it is asked before. Only where
-  /// an episode is one action.
+  /// If not 0, this many of the first actions are tried without generating
+  /// machine code, and the action whose resulting state the model values most
+  /// is taken. If 0, the model chooses without trying. Requires episodes of one
+  /// action.
   unsigned Lookahead = 0;
-  /// Whether a measure's share is that in the program before the first action;
-  /// else it is that in what -Oz makes of the program.
+  /// True: measures are relative to the program before the first action. False:
+  /// to the program after -Oz.
   bool RelativeToInitial = false;
-  /// How many programs are kept in memory.
+  /// The number of programs kept in memory.
   std::size_t KeptPrograms = 16;
 };
 

@@ -1,4 +1,4 @@
-//===- Policy.cpp - What a model makes of an observation ------------------===//
+//===- Policy.cpp - Requests the next action from a model -----------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From features to a request, and from an answer to an action.
+/// Converts features to a request and a reply to an action.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +53,7 @@ Expected<float> PhaseOrderingPolicy::value(const ModuleView &Module,
   const std::string Name = "output '" + std::string(Output.Name) + "'";
   if (Output.Type == ElementType::String || Output.numElements() != 1)
     return mismatch(Name +
-                    ": expected one number, what a state is worth, "
+                    ": expected one number, the value of a state, "
                     "found " +
                     Output.typeStr());
   Expected<float> Value = Runner.convert<float>(Advice({&Output, 1}));
@@ -83,7 +83,7 @@ PhaseOrderingPolicy::read(const TensorView &Output) const {
     if (!Action)
       return Action.takeError();
     if (*Action < 0 || static_cast<std::uint64_t>(*Action) >= NumChoices)
-      return mismatch(Name + ": expected an action of 0 to " +
+      return mismatch(Name + ": expected an action from 0 to " +
                       std::to_string(NumChoices - 1) + ", found " +
                       std::to_string(*Action));
     Result.Action = static_cast<std::size_t>(*Action);

@@ -1,4 +1,4 @@
-//===- Policy.h - What a model makes of an observation ----------*- C++ -*-===//
+//===- Policy.h - Requests the next action from a model ---------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// PhaseOrderingPolicy: asks a model for the next action.
+/// PhaseOrderingPolicy: requests the next action from a model.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,39 +24,39 @@ namespace MLBridge {
 class PhaseOrderingPolicy {
 public:
   struct Reply {
-    /// The best action, of equals the first. One past the last of the action
-    /// space's is to stop.
+    /// The best action; the first of equals. The number after the last action
+    /// of the space ends the episode.
     std::size_t Action = 0;
-    /// What the model thinks of each; empty where it has decided itself.
+    /// The model's value of each action; empty if the model chose an action.
     std::vector<float> Values;
   };
 
-  /// \p NumChoices is the number of actions, to stop among them. All of these
-  /// outlive it.
+  /// \p NumChoices is the number of actions, including the stop action if any.
+  /// All arguments must outlive this object.
   PhaseOrderingPolicy(MLModelRunner &Runner, Observation &Features,
                       std::size_t NumChoices)
       : Runner(Runner), Features(Features), NumChoices(NumChoices) {}
 
-  /// Asks about a module that \p Taken has led to. The answer is an integer, or
-  /// numbers, one a choice: the only output, or the one called `action`,
-  /// `logits` or `values`. SchemaMismatch for anything else; Deferred, where
-  /// the rest is left to LLVM.
+  /// Requests an action for a module after the actions \p Taken. The reply is
+  /// an integer, or one number for each choice: the only output, or the output
+  /// `action`, `logits` or `values`. SchemaMismatch for anything else; Deferred
+  /// to leave the rest to LLVM.
   Expected<Reply> ask(const ModuleView &Module,
                       llvm::ArrayRef<std::uint16_t> Taken);
-  /// Asks what the state that \p Taken has led to is worth; the answer is one
-  /// number, the only output or the one called `value`. Errors as of ask().
+  /// Requests the value of the state after the actions \p Taken. The reply is
+  /// one number: the only output, or the output `value`. Errors as for ask().
   Expected<float> value(const ModuleView &Module,
                         llvm::ArrayRef<std::uint16_t> Taken);
-  /// Tells the runner what was done in the end.
+  /// Tells the runner which action was taken.
   Error tell(std::size_t Action);
 
-  /// How often it was asked.
+  /// The number of requests.
   unsigned asked() const { return Asked; }
 
 private:
   Error mismatch(const std::string &Why) const;
-  /// What the model says of a state: the output of the first of these names, or
-  /// the only one. It lives until the next request.
+  /// Sends a request for a state and returns the first output among these
+  /// names, or the only output. Valid until the next request.
   Expected<const TensorView *> consult(const ModuleView &Module,
                                        llvm::ArrayRef<std::uint16_t> Taken,
                                        llvm::ArrayRef<const char *> Names);

@@ -1,4 +1,4 @@
-//===- Program.cpp - A module, and what actions make of it ----------------===//
+//===- Program.cpp - A module and the results of actions on it ------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// States are made lazily: a sequence whose state is known runs no pass, and
-/// the passes of several actions run when a state behind them is not known.
+/// Computes states lazily: a sequence with a known state runs no passes;
+/// otherwise the passes of all missing actions run.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,7 @@ using namespace llvm;
 namespace MLBridge {
 namespace {
 
-/// Adds the time of its scope to a sum.
+/// Adds the duration of its scope to a sum.
 class Stopwatch {
 public:
   explicit Stopwatch(double &Milliseconds) : Into(Milliseconds) {}
@@ -64,7 +64,7 @@ struct Program::Work {
       : Diagnostics(*Collector) {
     Context.setDiagnosticHandler(std::move(Collector));
   }
-  /// What the context was told since the last call, as an error.
+  /// The errors reported to the context since the last call.
   Error takeDiagnostics() {
     std::string Text = Diagnostics.take();
     if (Text.empty())
@@ -73,16 +73,16 @@ struct Program::Work {
   }
 
   LLVMContext Context;
-  /// The context's.
+  /// Owned by the context.
   ErrorCollector &Diagnostics;
   std::unique_ptr<Module> M;
   std::unique_ptr<PassRunner> Passes;
-  /// What has been done to it.
+  /// The actions that have been applied.
   ActionSequence Done;
 };
 
-/// With the order of uses: what is read of it is the same module, to passes and
-/// to the code generator.
+/// Writes bitcode with the use order, so that reading it yields a module that
+/// passes and the code generator treat the same.
 static std::string bitcodeOf(const Module &M) {
   std::string Bitcode;
   raw_string_ostream OS(Bitcode);
@@ -97,7 +97,7 @@ Program::Program(std::unique_ptr<MemoryBuffer> IR,
 
 Program::~Program() = default;
 
-/// What the code is compiled for, by the first function that says so.
+/// The target CPU of the first function that has one.
 static StringRef targetCPU(const Module &M) {
   for (const Function &F : M)
     if (F.hasFnAttribute("target-cpu"))
@@ -107,7 +107,7 @@ static StringRef targetCPU(const Module &M) {
 
 Expected<std::unique_ptr<Program>>
 Program::load(StringRef Path, const ProgramSettings &Settings) {
-  // More than a compiler could have in memory.
+  // More than fits into a compiler's memory.
   constexpr std::uint64_t MaxBytes = std::uint64_t(4) << 30;
   auto File = readFile(Path, MaxBytes);
   if (!File) {
@@ -220,7 +220,7 @@ Error Program::check(Work &At, const Twine &Culprit) const {
   if (verifyModule(*At.M, &OS))
     return {ErrorCode::Malformed,
             (Twine(Name) + ": " + Culprit +
-             ": LLVM's verifier refuses what its passes made: " +
+             ": LLVM's verifier rejects the result of its passes: " +
              StringRef(Problem).trim())
                 .str()};
   if (Settings.Histograms &&
@@ -228,8 +228,8 @@ Error Program::check(Work &At, const Twine &Culprit) const {
           EntityHistogram::of(*At.M, *Settings.Histograms))
     return {ErrorCode::Malformed,
             (Twine(Name) + ": " + Culprit +
-             ": expected the histogram of the IR, found that of an earlier "
-             "state: a pass changed a function and said that it did not")
+             ": expected the histogram of the current IR, found an outdated "
+             "one: a pass changed a function but reported no change")
                 .str()};
   return Error::success();
 }
@@ -268,7 +268,7 @@ Expected<Program::State> Program::state(const ActionSequence &Sequence) {
   }
 
   if (Settings.CachedStates != 0) {
-    // A cache that is full starts anew: simple, and rare.
+    // A full cache is cleared, which is simple and rare.
     if (States.size() >= Settings.CachedStates) {
       States.clear();
       ByHash.clear();

@@ -1,4 +1,4 @@
-//===- Program.h - A module, and what actions make of it --------*- C++ -*-===//
+//===- Program.h - A module and the results of actions on it ----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Program: one module and the states that sequences of actions lead it to.
-/// Making machine code dominates the time of a step, so a state that was
-/// measured is not measured again: neither when the same sequence comes back,
-/// nor when another one has led to the same IR.
+/// Program: one module, and the states that sequences of actions lead to.
+/// Generating machine code dominates the time of a step, so a measured state is
+/// not measured again, neither for the same sequence nor for another one that
+/// leads to the same IR.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,22 +36,22 @@ class TargetMachine;
 
 namespace MLBridge {
 
-/// What all programs have in common.
+/// Settings shared by all programs.
 struct ProgramSettings {
   ActionSpace Actions;
   RewardFunction Reward;
-  /// Of histograms; none where nobody looks at them.
+  /// The kind of histograms; empty if they are not needed.
   std::optional<EmbeddingKind> Histograms;
-  /// Whether LLVM's verifier sees each state, and histograms are counted from
-  /// nothing to compare.
+  /// True to run LLVM's verifier on each state, and to compare histograms with
+  /// complete counts.
   bool Verify = false;
-  /// How many states a program remembers; 0: none.
+  /// The number of states that a program caches; 0: no cache.
   std::size_t CachedStates = 0;
-  /// For mca-cycles; empty: what the functions were compiled for.
+  /// For mca-cycles; empty: the target CPU of the functions.
   std::string CPU;
-  /// What LLVM would do instead.
+  /// The pipeline of LLVM that is replaced.
   StockPipeline Stock = {};
-  /// What takes part in pipelines.
+  /// Adds other optimisations to pipelines.
   RegisterInside Register = nullptr;
 };
 
@@ -61,38 +61,38 @@ public:
   struct State {
     ModuleView View;
     Measurements Sizes;
-    /// Of the IR; where machine code was wanted.
+    /// The hash of the IR, if machine code was needed.
     std::optional<std::uint64_t> Hash;
   };
   /// Milliseconds.
   struct Times {
-    double Passes = 0;   ///< In the passes of actions.
-    double Emission = 0; ///< In making machine code and measuring it.
+    double Passes = 0;   ///< For the passes of actions.
+    double Emission = 0; ///< For generating and measuring machine code.
   };
 
-  /// Reads a module, as bitcode or text, into a context of its own, without its
-  /// debug information, which is no part of what is decided. \p Settings
-  /// outlive it. Errors: System where there is no such file; Malformed where it
-  /// is no valid module; those of createTargetMachine().
+  /// Reads a module, as bitcode or text, into its own context, and drops its
+  /// debug information, which does not influence decisions. \p Settings must
+  /// outlive the program. Errors: System if the file does not exist; Malformed
+  /// if it is not a valid module; those of createTargetMachine().
   static Expected<std::unique_ptr<Program>>
   load(llvm::StringRef Path, const ProgramSettings &Settings);
-  /// The same of a copy of \p M.
+  /// The same for a copy of \p M.
   static Expected<std::unique_ptr<Program>>
   create(const llvm::Module &M, const ProgramSettings &Settings);
   ~Program();
 
-  /// The state that \p Sequence leads to. Errors: Malformed where the verifier
-  /// refuses what a pass made; those of machine code.
+  /// The state after \p Sequence. Errors: Malformed if the verifier rejects the
+  /// result of a pass; those of machine code.
   Expected<State> state(const ActionSequence &Sequence);
-  /// The IR that \p Sequence leads to; nothing is measured.
+  /// The observable facts after \p Sequence; measures nothing.
   Expected<ModuleView> view(const ActionSequence &Sequence);
-  /// What LLVM's own pipeline makes of the module; computed once.
+  /// The measurements after LLVM's own pipeline; computed once.
   Expected<Measurements> stock();
-  /// Writes what \p Sequence leads to: an object if the name ends in ".o", else
-  /// bitcode.
+  /// Writes the result of \p Sequence: an object file if the name ends in ".o",
+  /// or else bitcode.
   Error write(const ActionSequence &Sequence, llvm::StringRef Path);
 
-  /// The time since it was taken the last time.
+  /// The time since the last call of takeTimes().
   Times takeTimes();
 
 private:
@@ -103,27 +103,27 @@ private:
   static Expected<std::unique_ptr<Program>>
   create(std::unique_ptr<llvm::MemoryBuffer> IR,
          const ProgramSettings &Settings);
-  /// Reads the module, for passes to run on it.
+  /// Reads the module, ready to run passes.
   Expected<std::unique_ptr<Work>> start(EmbeddingKind Kind);
-  /// The same, behind the prologue.
+  /// The same, and runs the prologue.
   Expected<std::unique_ptr<Work>> startEpisode();
-  /// Of the IR where the work stands.
+  /// Observes the current IR.
   ModuleView look();
-  /// Makes the work stand where \p Sequence leads.
+  /// Brings the current module to the state after \p Sequence.
   Error advance(const ActionSequence &Sequence);
   Error check(Work &At, const llvm::Twine &Culprit) const;
-  /// Of \p M, whose instructions were counted.
+  /// Measures a module whose instructions have been counted.
   Error measure(llvm::StringRef Bitcode, Measurements &Into);
-  /// The object of a module that was written with the order of its uses.
+  /// Generates the object file of a module that was written with its use order.
   Expected<llvm::SmallVector<char, 0>> emit(llvm::StringRef Bitcode);
 
   const ProgramSettings &Settings;
-  /// What was in the file. It is read anew for each episode, into a context of
-  /// its own: a clone has its uses in another order, which passes go by, and in
-  /// a context that is shared types get other names.
+  /// The contents of the file. Read again for each episode, into a new context:
+  /// a clone has another order of uses, on which passes depend, and in a shared
+  /// context types get other names.
   const std::unique_ptr<llvm::MemoryBuffer> IR;
   std::string Name, CPU;
-  /// What passes ask of the target. It makes no code.
+  /// Answers the passes' queries about the target; generates no code.
   std::unique_ptr<llvm::TargetMachine> TM;
   std::unique_ptr<Work> Now;
   std::optional<Measurements> Stock;

@@ -1,4 +1,4 @@
-//===- ProgramCache.cpp - The programs of the last episodes ---------------===//
+//===- ProgramCache.cpp - Caches recently used programs -------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// They are few, so they are looked for one after the other.
+/// Searches linearly, since the programs are few.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ Expected<Program *> ProgramCache::get(StringRef Path) {
   }
   if (Known != Entries.end())
     Entries.erase(Known);
-  // Before the next one is read, which may take as much memory.
+  // Before reading the next program, which may need as much memory.
   while (!Entries.empty() && Entries.size() >= Limit)
     Entries.pop_back();
   Expected<std::unique_ptr<Program>> Loaded = Program::load(Path, Settings);

@@ -1,4 +1,4 @@
-//===- ProgramCache.h - The programs of the last episodes -------*- C++ -*-===//
+//===- ProgramCache.h - Caches recently used programs -----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProgramCache: programs by the names of their files, the ones that were used
-/// last.
+/// ProgramCache: the most recently used programs, by file name.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,25 +22,26 @@ namespace MLBridge {
 
 class ProgramCache {
 public:
-  /// Keeps \p Limit programs, and 1 at least. \p Settings outlive it.
+  /// Keeps at most \p Limit programs, and at least 1. \p Settings must outlive
+  /// this object.
   ProgramCache(const ProgramSettings &Settings, std::size_t Limit)
       : Settings(Settings), Limit(Limit) {}
 
-  /// The program in the file at \p Path; read again if that has changed. Valid
-  /// until the next call. Errors: those of Program::load().
+  /// The program in the file at \p Path, which is read again if it has changed.
+  /// Valid until the next call. Errors: those of Program::load().
   Expected<Program *> get(llvm::StringRef Path);
 
 private:
   struct Entry {
     std::string Path;
-    /// The file's last change and size.
+    /// The file's modification time and size.
     std::pair<std::int64_t, std::uint64_t> Stamp;
     std::unique_ptr<Program> Loaded;
   };
 
   const ProgramSettings &Settings;
   const std::size_t Limit;
-  /// The one that was used last is the first.
+  /// Most recently used first.
   std::list<Entry> Entries;
 };
 

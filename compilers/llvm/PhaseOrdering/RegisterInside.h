@@ -1,4 +1,4 @@
-//===- RegisterInside.h - What else takes part in an episode ----*- C++ -*-===//
+//===- RegisterInside.h - Other optimisations in an episode -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RegisterInside: how other optimisations of the plug-in take part in an
-/// episode, whose passes are built by a PassBuilder of its own. Phase ordering
-/// includes none of them; Plugin.cpp hands it the function.
+/// RegisterInside: adds other optimisations of the plug-in to an episode, whose
+/// passes are built by a separate PassBuilder. Phase ordering does not depend
+/// on those optimisations; Plugin.cpp passes the function.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,13 +27,13 @@ class PassBuilder;
 
 namespace MLBridge {
 
-/// Registers with \p Inner, which builds what a pass runs on its own module
-/// \p M or on copies of it. \p Outer has the analyses around that pass. All of
-/// them outlive what \p Inner builds.
+/// Registers with \p Inner, which builds the passes that another pass runs on
+/// its module \p M or on copies of it. \p Outer has the analyses of that pass.
+/// All arguments must outlive what \p Inner builds.
 using RegisterInsideOf = void (*)(llvm::PassBuilder &Inner, llvm::Module &M,
                                   llvm::ModuleAnalysisManager &Outer);
 
-/// The same inside one pass. It may be empty.
+/// The same for one pass. May be empty.
 using RegisterInside = std::function<void(llvm::PassBuilder &Inner)>;
 
 inline RegisterInside registerInside(RegisterInsideOf Register, llvm::Module &M,

@@ -1,4 +1,4 @@
-//===- Reward.cpp - What phase ordering is for ----------------------------===//
+//===- Reward.cpp - The reward of phase ordering --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The names of the measures, and their sum.
+/// Parses the measures and computes their sum.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -78,7 +78,7 @@ double RewardFunction::value(const Measurements &State,
                              const Measurements &Reference) const {
   double Sum = 0;
   for (const Term &T : Terms)
-    // A module without code has nothing to gain, and no share in nothing.
+    // A module without code has a measure of 0; avoid division by it.
     Sum -= T.Weight * valueOf(T.What, State) /
            std::max(valueOf(T.What, Reference), 1.0);
   return Sum;

@@ -1,4 +1,4 @@
-//===- Reward.h - What phase ordering is for --------------------*- C++ -*-===//
+//===- Reward.h - The reward of phase ordering ------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// RewardFunction: what is measured of a module, and what a step is worth by
-/// it: a weighted sum of relative changes, as in the POSET-RL paper.
+/// RewardFunction: selects the measures of a module and computes the reward of
+/// a step from them: a weighted sum of relative changes, as in the POSET-RL
+/// paper.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,7 @@
 
 namespace MLBridge {
 
-/// What is known of a module; the smaller, the better.
+/// Measures of a module; smaller is better.
 struct Measurements {
   std::uint64_t Instructions = 0;
   std::optional<std::uint64_t> TextSize;
@@ -36,22 +37,22 @@ class RewardFunction {
 public:
   enum class Measure : std::uint8_t { TextSize, Instructions, Cycles };
 
-  /// Reads `text-size:10,mca-cycles:5`: the measures text-size, instructions
-  /// and mca-cycles, each with its weight (1 unless given; 0: it is measured
-  /// and is worth nothing), or `none`. InvalidArgument for anything else.
+  /// Parses `text-size:10,mca-cycles:5`: the measures text-size, instructions
+  /// and mca-cycles, each with its weight (default 1; 0: measured but without
+  /// reward), or `none`. InvalidArgument for anything else.
   static Expected<RewardFunction> parse(llvm::StringRef Text);
 
   bool isNone() const { return Terms.empty(); }
-  /// Whether \p What has to be measured.
+  /// True if \p What has to be measured.
   bool needs(Measure What) const;
-  /// Whether machine code has to be made.
+  /// True if machine code has to be generated.
   bool needsObject() const {
     return needs(Measure::TextSize) || needs(Measure::Cycles);
   }
 
-  /// How good \p State is: minus the weighted sum of each measure's share in
-  /// that of \p Reference. A step is worth the difference that it made. All
-  /// that is needed has been measured of both.
+  /// The value of \p State: minus the weighted sum of its measures relative to
+  /// those of \p Reference. The reward of a step is the change in value. Both
+  /// arguments must contain the required measures.
   double value(const Measurements &State, const Measurements &Reference) const;
 
 private:

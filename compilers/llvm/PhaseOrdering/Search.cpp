@@ -1,4 +1,4 @@
-//===- Search.cpp - The best of several sequences -------------------------===//
+//===- Search.cpp - Searches for the best sequence ------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Rollouts, one after the other.
+/// Runs rollouts one after another.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,14 +26,14 @@ using namespace llvm;
 
 namespace MLBridge {
 
-/// An index, drawn with the probabilities softmax(\p Values). Not by a
-/// distribution of the standard library, which may differ from one to another.
+/// Draws an index with the probabilities softmax(\p Values). Not from a
+/// distribution of the standard library, since implementations differ.
 static std::size_t draw(ArrayRef<float> Values, std::mt19937_64 &Random) {
   const double Max = *max_element(Values);
   std::vector<double> Weights;
   double Sum = 0;
   for (float Value : Values) {
-    // An infinity is above all others, or below.
+    // For infinities, whose difference is NaN.
     Weights.push_back(Value == Max ? 1 : std::exp(Value - Max));
     Sum += Weights.back();
   }
@@ -54,7 +54,7 @@ Expected<std::uint16_t> lookAhead(Outcome Of, unsigned Count,
   float BestValue = 0;
   Error FirstFailure;
   for (unsigned Number = 0; Number < Count; ++Number) {
-    // Action spaces have no more.
+    // Action spaces have no more actions than this type holds.
     const auto Action = static_cast<std::uint16_t>(Number);
     Expected<ModuleView> Made = Of(Action);
     if (!Made) {
@@ -90,10 +90,10 @@ public:
 private:
   Error trySteps();
   Error tryFirstChoices();
-  /// The actions as they are to be tried, the best first.
+  /// The actions in the order to try them, best first.
   Expected<std::vector<std::size_t>> firstChoices();
-  /// An episode; \p AtRandom, or as the policy decides. Nothing where it has
-  /// led to an error of the program's, which has been noted.
+  /// Runs an episode, \p AtRandom or by the policy's choices. Empty if the
+  /// program failed; the failure is recorded.
   Expected<std::optional<ActionSequence>> rollOut(bool AtRandom);
   void consider(const ActionSequence &Candidate);
   void noteFailure(Error E);

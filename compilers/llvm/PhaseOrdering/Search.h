@@ -1,4 +1,4 @@
-//===- Search.h - The best of several sequences -----------------*- C++ -*-===//
+//===- Search.h - Searches for the best sequence ----------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A search over sequences of actions, guided by a policy: what is best is
-/// known only when the code has been made.
+/// A search over sequences of actions, guided by a policy: the best sequence is
+/// known only after generating code.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,35 +23,35 @@
 namespace MLBridge {
 
 struct SearchResult {
-  /// With the smallest code; nothing where that is LLVM's own.
+  /// The sequence with the smallest code; empty if LLVM's own pipeline is best.
   std::optional<ActionSequence> Sequence;
   std::uint64_t TextSize = 0;
   std::uint64_t StockTextSize = 0;
-  /// How many sequences were tried.
+  /// The number of sequences tried.
   unsigned Rollouts = 0;
-  /// Of how many there is no code: what a pass made is wrong, or cannot be
-  /// compiled.
+  /// The number of sequences without code, because a pass produced invalid IR
+  /// or the IR cannot be compiled.
   unsigned Failures = 0;
 };
 
-/// What an action makes of a module, by itself.
+/// The result of an action on a module.
 using Outcome = llvm::function_ref<Expected<ModuleView>(std::uint16_t)>;
 
-/// Looks at what each of the first \p Count actions makes, and returns the one
-/// whose outcome the policy values most, of equals the first. An action that
-/// fails is none to take. Errors: the model's; that of the first action where
-/// all have failed.
+/// Tries the first \p Count actions and returns the one whose result the policy
+/// values most; the first of equals. Failed actions are skipped. Errors: the
+/// model's, or that of the first action if all have failed.
 Expected<std::uint16_t> lookAhead(Outcome Of, unsigned Count,
                                   PhaseOrderingPolicy &Policy);
 
-/// Tries up to \p How.Rollouts sequences on \p Of, whose reward has the text
-/// size, and LLVM's own pipeline. Where an episode is one action, these are the
-/// ones that the policy values most, or the one found by looking ahead and then
-/// the space's in their order; else the first is as it decides, and the others
-/// are drawn from the softmax of its values. A policy that gives no
-/// values has one sequence. Of equals the first is kept, and LLVM's is before
-/// all. Errors: the model's; those of LLVM's own pipeline; that of the first
-/// sequence where all have failed.
+/// Tries up to \p How.Rollouts sequences on \p Of, whose reward must include
+/// the text size, and LLVM's own pipeline. If an episode is one action, the
+/// sequences are those that the policy values most, or with lookahead the
+/// action found that way, followed by the space's actions in order. Otherwise
+/// the first sequence is the policy's choice, and the others are sampled from
+/// the softmax of its values; a policy without values yields one sequence. Of
+/// equal results, the first is kept, and LLVM's pipeline precedes all. Errors:
+/// the model's; those of LLVM's own pipeline; that of the first sequence if all
+/// have failed.
 Expected<SearchResult> search(Program &Of, PhaseOrderingPolicy &Policy,
                               const PhaseOrderingSettings &Settings,
                               const SearchOptions &How);

@@ -1,4 +1,4 @@
-//===- StockPipeline.h - What LLVM would run by itself ----------*- C++ -*-===//
+//===- StockPipeline.h - LLVM's own pipeline --------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// StockPipeline: which of LLVM's own pipelines a sequence of actions takes the
-/// place of, and is compared with.
+/// StockPipeline: the pipeline of LLVM that a sequence of actions replaces and
+/// is compared with.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 namespace MLBridge {
 
-/// As clang and lld have it; that of clang -Oz unless it is said otherwise.
+/// As in clang and lld; default: that of clang -Oz.
 struct StockPipeline {
   llvm::OptimizationLevel Level = llvm::OptimizationLevel::Oz;
   llvm::ThinOrFullLTOPhase Phase = llvm::ThinOrFullLTOPhase::None;

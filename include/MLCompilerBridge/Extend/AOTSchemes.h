@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The schemes `aot:` and `builtin:` of models that `mlbridge compile` made.
-/// docs/compile.md goes from an .onnx file to either.
+/// The schemes `aot:` and `builtin:` for models compiled by `mlbridge compile`.
+/// docs/compile.md shows how to compile an .onnx file for either.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,12 +25,12 @@ namespace MLBridge {
 
 /// The scheme `aot:FILE`.
 RunnerFactory::Scheme aotScheme();
-/// The scheme `builtin:NAME`, which knows \p Models by their names. The
-/// descriptors outlive the factory that has it, and its runners.
+/// The scheme `builtin:NAME`, which finds \p Models by their names. The
+/// descriptors must outlive the factory and its runners.
 RunnerFactory::Scheme
 builtinScheme(std::vector<const MLBridgeAOTModel *> Models);
 
-/// Adds `aot:FILE`. RunnerFactory() has it already.
+/// Adds `aot:FILE`, which RunnerFactory() already has.
 inline void addAOT(RunnerFactory &Factory) { Factory.add(aotScheme()); }
 
 /// Adds `builtin:NAME`.

@@ -1,4 +1,4 @@
-//===- Model.h - A model that is loaded into this process ------*- C++ -*-===//
+//===- Model.h - A model loaded into this process ---------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,10 +8,9 @@
 ///
 /// \file
 /// Model and ModelCursor: what a runtime (ONNX Runtime, generated C,
-/// TensorFlow, ...) has to provide so that a compiler can ask its models
-/// without leaving the process. InProcessModelRunner does the rest: it finds
-/// the features that a model takes, checks them, and makes decisions of what
-/// comes out.
+/// TensorFlow, ...) implements so that a compiler can evaluate its models in
+/// process. InProcessModelRunner does the rest: it selects and checks the
+/// features, and turns outputs into decisions.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,16 +28,17 @@
 
 namespace MLBridge {
 
-/// What a model says of an input or an output.
+/// An input or output of a model.
 struct TensorSpec {
   std::string Name;
   ElementType Type = ElementType::Float;
-  /// An extent below 0 is free. AnyExtent is free by itself; another negative
-  /// number is the same extent wherever it stands in a model (the n of "n nodes
-  /// and an n x n matrix").
+  /// A negative extent is free. AnyExtent is independent of all others; another
+  /// negative number is the same extent everywhere in the model, such as n in
+  /// "n nodes and an n x n matrix".
   Shape Dims;
 
-  /// Of an output whose rank shows only when it is computed; Dims says nothing.
+  /// True for an output whose rank is only known after evaluation. Dims is
+  /// meaningless then.
   bool HasAnyRank = false;
 
   static constexpr std::int64_t AnyExtent = -1;
@@ -47,31 +47,30 @@ struct TensorSpec {
   std::string typeStr() const;
 };
 
-/// One thread's way to ask a Model: it owns what an evaluation writes to.
-/// Keeps its model alive.
+/// Evaluates a Model for one thread and owns the memory of the outputs. Keeps
+/// its model alive.
 class ModelCursor {
 public:
   virtual ~ModelCursor();
 
   /// Evaluates the model. \p Inputs are in the order of Model::inputs(), with
-  /// the names, types and ranks that it says, and extents that fit; their data
-  /// is borrowed for this call. The outputs are in the order of
-  /// Model::outputs(), their views valid until the next call.
+  /// its names, types and ranks, and with matching extents; their data is
+  /// borrowed for this call. The outputs are in the order of Model::outputs();
+  /// their views are valid until the next call.
   ///
-  /// ErrorCode::Model: the runtime failed; where memory ran out,
-  /// ErrorCode::System.
+  /// Errors: Model: the runtime failed. System: memory ran out.
   virtual Expected<Span<const TensorView>>
   run(Span<const TensorView> Inputs) = 0;
 
-  /// As run(), but where the runtime can be interrupted, an evaluation that is
-  /// not done by \p Until is given up: ErrorCode::Timeout. The cursor can be
-  /// asked again. The default calls run(), however long that takes.
+  /// Like run(), but interrupts an evaluation that has not finished by \p
+  /// Until, if the runtime can be interrupted: ErrorCode::Timeout. The cursor
+  /// remains usable. The default calls run() and ignores \p Until.
   virtual Expected<Span<const TensorView>>
   runUntil(Span<const TensorView> Inputs, Deadline Until);
 };
 
-/// A loaded model: immutable, and used by any number of threads at a time, each
-/// through a cursor of its own.
+/// A loaded model. Immutable; any number of threads can use it at the same
+/// time, each through its own cursor.
 class Model : public std::enable_shared_from_this<Model> {
 public:
   using Metadata = std::vector<std::pair<std::string, std::string>>;
@@ -80,16 +79,16 @@ public:
   Model(const Model &) = delete;
   Model &operator=(const Model &) = delete;
 
-  /// For messages: the spec that names it, "onnx:policy.onnx".
+  /// For messages: the spec of the model, "onnx:policy.onnx".
   const std::string &name() const { return Name; }
   Span<const TensorSpec> inputs() const { return Inputs; }
   Span<const TensorSpec> outputs() const { return Outputs; }
-  /// What the model's file says of itself, such as "mlbridge.features": see
-  /// docs/model-metadata.md. Null where it does not.
+  /// The metadata in the model's file, such as "mlbridge.features"
+  /// (docs/model-metadata.md). Null if the file lacks \p Key.
   const std::string *metadata(std::string_view Key) const;
 
-  /// A cursor for the calling thread, with all the memory that it needs where
-  /// the model's extents are fixed.
+  /// Opens a cursor for the calling thread. If the model's extents are fixed,
+  /// all memory is allocated here.
   virtual Expected<std::unique_ptr<ModelCursor>> open() const = 0;
 
 protected:

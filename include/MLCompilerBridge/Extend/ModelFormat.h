@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelFormat: all that a runtime says of its model files, so that specs can
-/// name them. InProcessModelRunner does the rest.
+/// ModelFormat: how a runtime loads its model files, so that specs can name
+/// them. InProcessModelRunner does the rest.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,37 +32,37 @@ struct ModelFormat {
   std::string Scheme;
   /// One line for --help and `mlbridge doctor`.
   std::string Help;
-  /// Loads the file. \p Spec has the options.
+  /// Loads the file. \p Spec contains the options.
   std::function<Expected<std::shared_ptr<const Model>>(const std::string &File,
                                                        const ModelSpec &Spec)>
       Load;
-  /// The options that it has besides DecisionOptions'.
-  // Initialized, so that compilers do not warn where it is left out.
+  /// The options besides those of DecisionOptions.
+  // Initialized, so that compilers do not warn if it is omitted.
   // NOLINTNEXTLINE(readability-redundant-member-init)
   std::vector<std::string_view> Options = {};
-  /// What is wrong with those, if anything; called before Load.
+  /// Checks these options; called before Load.
   RunnerFactory::Inspect Check = nullptr;
-  /// Whether FILE is one. Else it is some other name, and Load is called by
-  /// each runner.
+  /// True if FILE is a file. Otherwise it is some other name, and each runner
+  /// calls Load.
   bool IsFile = true;
-  /// The other files that FILE names, such as those of its weights: when one of
-  /// them has changed, so has the model.
+  /// The other files that FILE names, such as weights. A change in one of them
+  /// changes the model.
   std::function<std::vector<std::string>(const std::string &File)> Parts =
       nullptr;
-  /// Whether FILE may be a folder, such as a SavedModel; then the model changes
-  /// with any file in it. Else a folder is refused.
+  /// True if FILE may be a folder, such as a SavedModel. The model then changes
+  /// with any file in it. Otherwise folders are refused.
   bool MayBeFolder = false;
 };
 
-/// The scheme of such files. A file is loaded once, whatever number of runners
-/// the factory that has the scheme and its copies make in whatever threads, and
-/// again for the runners that ask first after it has changed. It stays loaded
-/// as long as one of these factories or their runners is there.
+/// Makes a scheme for such files. The factory with the scheme and its copies
+/// load a file once for all their runners in all threads, and once more after
+/// it has changed, for runners whose first request comes later. The model stays
+/// loaded while one of these factories or runners exists.
 ///
-/// A label is anything without `/`, `,` and `=`; so `./a=b.onnx` is a file.
+/// A label cannot contain `/`, `,` or `=`, so `./a=b.onnx` is a file.
 RunnerFactory::Scheme modelScheme(ModelFormat Format);
 
-/// Adds it to \p Factory.
+/// Adds the scheme of \p Format to \p Factory.
 inline void addModelFormat(RunnerFactory &Factory, ModelFormat Format) {
   Factory.add(modelScheme(std::move(Format)));
 }

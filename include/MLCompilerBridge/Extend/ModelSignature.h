@@ -1,4 +1,4 @@
-//===- ModelSignature.h - What goes into a model and comes out --*- C++ -*-===//
+//===- ModelSignature.h - A model's inputs and outputs as JSON --*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ModelSignature: for runtimes whose files do not say the names and types of
-/// their inputs and outputs. Whoever writes such a file puts this into it, as
-/// JSON; docs/model-metadata.md has the form.
+/// ModelSignature: for runtimes whose files lack the names and types of inputs
+/// and outputs. The exporter stores the signature in the file as JSON;
+/// docs/model-metadata.md describes the format.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,15 +25,15 @@ struct ModelSignature {
   std::vector<TensorSpec> Outputs;
   Model::Metadata About;
 
-  /// From `{"inputs": [{"name": "x", "type": "float", "shape": ["n", 300]}],
-  /// "outputs": [...], "metadata": {"mlbridge.decide": "argmax"}}`. An extent
-  /// that is null or negative is free; one that is a name is free, and the same
-  /// wherever the name is. Malformed where it is anything else.
+  /// Parses `{"inputs": [{"name": "x", "type": "float", "shape": ["n", 300]}],
+  /// "outputs": [...], "metadata": {"mlbridge.decide": "argmax"}}`. A null or
+  /// negative extent is free. A string is a free extent that is equal wherever
+  /// its name occurs. Everything else is Malformed.
   static Expected<ModelSignature> parse(std::string_view JSON);
 
-  /// The same for the model \p Name of a runtime, \p RuntimeName, that has no
-  /// strings. Errors begin with the model's name; Unsupported where an input or
-  /// output is a string.
+  /// The same for the model \p Name of a runtime, \p RuntimeName, without
+  /// strings. Errors begin with \p Name. Unsupported if an input or output is a
+  /// string.
   static Expected<ModelSignature> parseNumeric(std::string_view JSON,
                                                const std::string &Name,
                                                std::string_view RuntimeName);

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Models that `mlbridge compile` made: opened as a shared library
-/// (`aot:libpolicy.so`), or linked into this program (`builtin:policy`).
-/// docs/compile.md goes from an .onnx file to either.
+/// Models compiled by `mlbridge compile`: opened as a shared library
+/// (`aot:libpolicy.so`) or linked into this program (`builtin:policy`).
+/// docs/compile.md shows how to compile an .onnx file to either.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,22 +25,23 @@
 
 namespace MLBridge {
 
-/// Opens a library that `mlbridge compile` made. \p CPU names the variant to
-/// run ("x86-64-v3", "baseline"); where it is empty, the widest that this CPU
-/// can run.
+/// Opens a library made by `mlbridge compile`. \p CPU names the variant to run
+/// ("x86-64-v3", "baseline"); if it is empty, the widest variant that this CPU
+/// supports runs.
 ///
 /// The file may be replaced while it is open, as linkers and package managers
-/// do it; whoever overwrites it in place changes a running program.
+/// do. Overwriting it in place changes the running program.
 ///
-/// ErrorCode::System: it cannot be opened. Malformed: it is no library, cut
-/// short, or none that `mlbridge compile` made. Unsupported: it is of another
-/// ABI version, or has no such variant for this CPU.
+/// Errors: System: the file cannot be opened. Malformed: the file is not a
+/// shared library, is cut short, or was not made by `mlbridge compile`.
+/// Unsupported: the file has another ABI version or lacks such a variant for
+/// this CPU.
 Expected<std::shared_ptr<const Model>> loadAOTModel(const std::string &File,
                                                     std::string_view CPU = {});
 
-/// The same of a model that is linked into this program, or that the caller
-/// found by other means; \p Descriptor outlives the model. \p Name is for
-/// messages.
+/// The same for a model that is linked into this program or that the caller has
+/// found otherwise. \p Descriptor must outlive the model. Messages contain \p
+/// Name.
 Expected<std::shared_ptr<const Model>>
 wrapAOTModel(const MLBridgeAOTModel &Descriptor, std::string Name,
              std::string_view CPU = {});

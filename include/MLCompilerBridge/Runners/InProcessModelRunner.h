@@ -1,4 +1,4 @@
-//===- InProcessModelRunner.h - Any model in this process ------*- C++ -*-===//
+//===- InProcessModelRunner.h - Models in this process ----------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// InProcessModelRunner: asks Models of any runtime, one or several by label
-/// (`onnx:policy.onnx`, `aot:node=libnode.so,colour=libcolour.so`). A new
-/// runtime needs no runner of its own: it gives addModelFormat()
-/// (ModelFormat.h) a function that loads a file.
+/// InProcessModelRunner: evaluates Models of any runtime, one or several by
+/// label (`onnx:policy.onnx`, `aot:node=libnode.so,colour=libcolour.so`). A new
+/// runtime needs no runner class: pass a function that loads a file to
+/// addModelFormat() (ModelFormat.h).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,78 +29,78 @@ namespace MLBridge {
 
 class ForkDetector;
 
-/// What is made of a model's outputs (`?decide=...`).
+/// How a model's outputs become advice (`?decide=...`).
 struct DecisionOptions {
   enum class Rule : std::uint8_t {
-    /// The outputs as they are.
+    /// The outputs, unchanged.
     Outputs,
-    /// The index, an int64, of the greatest along the innermost extent; of
-    /// equals the first.
+    /// The index (int64) of the greatest score along the innermost extent; the
+    /// first of equals.
     ArgMax,
-    /// An index, an int64, drawn from softmax(output) along the innermost
-    /// extent.
+    /// An index (int64) drawn from softmax(output) along the innermost extent.
     Sample,
   };
-  /// Where neither this nor Output says anything, the model's metadata does
-  /// ("mlbridge.decide": a rule, or rule:output); else the outputs.
+  /// If neither this nor Output is set, the model's metadata decides
+  /// ("mlbridge.decide": a rule, or rule:output); default: Outputs.
   std::optional<Rule> Decide;
-  /// The output that is decided on; where it is empty that of the metadata's
-  /// rule, if that chooses, or the only one. Without a rule, the only output
-  /// that the caller sees.
+  /// The output to decide on. If empty: the output of the metadata's rule, if
+  /// that rule chooses, or else the model's only output. Without a rule, the
+  /// only output that the caller sees.
   std::string Output;
-  /// The feature, a number or bool for each element of the output, whose zeros
-  /// are the illegal actions: they are never chosen. It has the output's shape,
-  /// but for extents of 1 in front, or another rank and as many elements. Empty
-  /// where all are legal.
+  /// The feature that masks illegal actions: a number or bool for each element
+  /// of the output, zero if the action is illegal. Illegal actions are never
+  /// chosen. The mask has the output's shape, apart from leading extents of 1,
+  /// or another rank and the same number of elements. Empty: all actions are
+  /// legal.
   std::string Mask;
-  /// Of the random numbers of Rule::Sample.
+  /// Random seed for Rule::Sample.
   std::uint64_t Seed = 0;
-  /// Whether a NaN or an infinity among the model's features is a
-  /// SchemaMismatch. Where nobody says, the model's metadata does
-  /// ("mlbridge.finite"); else it is none.
+  /// True: a NaN or an infinity in the model's features is a SchemaMismatch. If
+  /// unset, the model's metadata decides ("mlbridge.finite"); default: false.
   std::optional<bool> RefuseNonFinite;
 
   /// The names of these options in a spec: `decide`, `output`, `mask`, `seed`,
   /// `finite`.
   static Span<const std::string_view> names();
-  /// Those options of \p Spec.
+  /// Reads these options from \p Spec.
   static Expected<DecisionOptions> parse(const ModelSpec &Spec);
 };
 
-/// Asks models in this process.
+/// Evaluates models in this process.
 ///
-/// **Which features a model gets.** Those with the names of its inputs, in any
-/// order; others are left alone, since a compiler offers what it has and a
-/// model takes what it knows. A missing feature, and one of another type, is a
-/// SchemaMismatch. A feature of a lower rank than the input has extents of 1 in
-/// front of its own: a scalar fits float[1], a vector float[1,300]. Where the
-/// model's metadata lists its features ("mlbridge.features"), those that the
-/// graph does not take must be there as well.
+/// **Which features a model gets.** The features with the names of its inputs,
+/// in any order. Other features are ignored, so a compiler can offer more than
+/// a model takes. A missing feature, or one of another type, is a
+/// SchemaMismatch. A feature of a lower rank than the input gets leading
+/// extents of 1: a scalar fits float[1], a vector float[1,300]. If the model's
+/// metadata lists its features ("mlbridge.features"), the listed features that
+/// the graph does not take are required as well.
 ///
-/// **Several models.** The feature `_agent`, a string, names the one that is
-/// asked; a runner of one unlabelled model takes no notice of it.
+/// **Several models.** The feature `_agent`, a string, names the model to
+/// evaluate. A runner with one unlabelled model ignores it.
 ///
-/// Nothing is loaded before the first request. Once a model has been asked
-/// with the same features, no request allocates.
+/// Models are loaded at the first request. A model that has already been
+/// evaluated with the same features allocates nothing in a request.
 ///
-/// **fork().** A runtime's threads and locks do not survive it: a child that
-/// asks a runner of its parent's loads the models for itself.
+/// **fork().** A runtime's threads and locks do not survive a fork. A child
+/// that uses its parent's runner loads the models again.
 class InProcessModelRunner : public MLModelRunner {
 public:
   using Load = std::function<Expected<std::shared_ptr<const Model>>()>;
-  /// By label; the label "" for a model that has none.
+  /// By label; the label is "" for a model without one.
   using LoadMap = std::map<std::string, Load, std::less<>>;
 
-  /// \p Name is for messages, such as the spec. What is wrong with \p Models or
-  /// \p Options is said by the first request.
+  /// Messages contain \p Name, such as the spec. Errors in \p Models or \p
+  /// Options appear at the first request.
   InProcessModelRunner(std::string Name, LoadMap Models,
                        const DecisionOptions &Options = {});
   ~InProcessModelRunner() override;
 
-  /// The model of that label, loaded if it is not yet.
+  /// The model with \p Label, which is loaded if necessary.
   Expected<const Model *> model(std::string_view Label = {});
   std::string describe() const override;
-  /// Of the model without a label; nothing where they have labels.
+  /// The metadata of the model without a label; empty if the models have
+  /// labels.
   Expected<std::optional<std::string>> metadata(std::string_view Key) override;
 
 protected:
@@ -113,13 +113,13 @@ private:
 
   Expected<Agent *> agent(std::string_view Label);
   void abandonForked();
-  Expected<Agent *> whomToAsk(Span<const TensorView> Features);
+  Expected<Agent *> chooseAgent(Span<const TensorView> Features);
   std::string labels() const;
 
   std::string Name;
   std::unique_ptr<ForkDetector> Fork;
   std::vector<std::unique_ptr<Agent>> Agents;
-  /// Where the last request had `_agent`.
+  /// The index of `_agent` among the last request's features.
   std::size_t LabelSlot = 0;
 };
 

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ONNX models by ONNX Runtime: `onnx:policy.onnx`, or one for each agent of an
-/// environment, `onnx:node=node.onnx,colour=colour.onnx` (paper, section 3.4).
+/// ONNX models, evaluated by ONNX Runtime in this process (paper, section
+/// 3.1.2): `onnx:policy.onnx`, or one model for each agent of an environment,
+/// `onnx:node=node.onnx,colour=colour.onnx`.
 /// \code
 ///   ONNXModelRunner Runner("policy.onnx");
 ///   Runner.populateFeatures(std::pair{"callee_size", 12});
@@ -17,8 +18,8 @@
 ///   ONNXModelRunner Players({{"node", "node.onnx"}, {"colour", "c.onnx"}});
 ///   Expected<double> Return = runEpisode(Env, Players);
 /// \endcode
-/// Nothing here links ONNX Runtime: its library is looked for when a model is
-/// first asked. docs/in-process.md says where.
+/// Nothing here links ONNX Runtime; its library is loaded at the first request.
+/// docs/in-process.md lists where it is searched for.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,42 +34,44 @@
 namespace MLBridge {
 
 struct ONNXOptions {
-  /// The library of ONNX Runtime, 1.15 or later: a path, or a name that the
-  /// loader finds. Where it is empty: what the environment's
-  /// MLBRIDGE_ONNXRUNTIME says, then libonnxruntime.so.1 in the folder of the
-  /// program or plug-in that this code is in, then wherever the loader has it.
+  /// The library of ONNX Runtime, 1.15 or later: a path, or a name for the
+  /// dynamic linker. If empty: the environment variable MLBRIDGE_ONNXRUNTIME,
+  /// or else libonnxruntime.so.1 in the folder of the program or plug-in that
+  /// contains this code, in the installation's library folder, or wherever the
+  /// dynamic linker finds it.
   std::string Runtime;
 };
 
-/// Loads the model in \p File, for as many threads and runners as there are:
-/// an InProcessModelRunner::Load may give it to each of them.
+/// Loads the model in \p File. Any number of threads and runners can share it:
+/// an InProcessModelRunner::Load may return it to each.
 ///
-/// It evaluates in the thread that asks, without threads of its own. An output
-/// of a type that no advice has (a map, a sequence, float16) is left out.
+/// The model evaluates in the calling thread and starts no threads. Outputs of
+/// types that advice cannot hold (maps, sequences, float16) are omitted.
 ///
-/// Unsupported: there is no ONNX Runtime, or the model has inputs of a type
-/// that no feature has, or of any rank. System: there is no such file.
-/// Malformed: it is no model. Model: ONNX Runtime cannot run it, and says why.
+/// Errors: Unsupported: ONNX Runtime was not found, or an input has any rank or
+/// a type that features cannot have. System: the file does not exist.
+/// Malformed: the file is not an ONNX model. Model: ONNX Runtime cannot run the
+/// model; the message says why.
 Expected<std::shared_ptr<const Model>>
 loadONNXModel(const std::string &File, const ONNXOptions &Options = {});
 
-/// Asks one ONNX model, or several by label; see InProcessModelRunner for which
-/// features a model gets and what is made of its outputs. Each file is loaded
-/// at the first request that is for it, by this runner alone; runners that one
-/// RunnerFactory and its copies make share it.
+/// Evaluates one ONNX model, or several by label. InProcessModelRunner
+/// documents which features a model gets and how its outputs become advice.
+/// Each file is loaded at its first request, for this runner alone; runners
+/// made by one RunnerFactory and its copies share the model.
 class ONNXModelRunner final : public InProcessModelRunner {
 public:
   explicit ONNXModelRunner(const std::string &File,
                            const DecisionOptions &Decisions = {},
                            const ONNXOptions &Options = {});
-  /// The files by label: for the agents of an environment, see runEpisode().
+  /// Files by label, one for each agent of an environment: see runEpisode().
   explicit ONNXModelRunner(const std::map<std::string, std::string> &Files,
                            const DecisionOptions &Decisions = {},
                            const ONNXOptions &Options = {});
 };
 
-/// Adds the scheme `onnx`, with the option `runtime` for ONNXOptions::Runtime;
-/// where a spec has none, \p Options say.
+/// Adds the scheme `onnx`, with the option `runtime` for ONNXOptions::Runtime.
+/// \p Options are the defaults.
 void addONNX(RunnerFactory &Factory, const ONNXOptions &Options = {});
 
 } // namespace MLBridge

@@ -1,4 +1,4 @@
-//===- Agent.h - Who acts in an environment ---------------------*- C++ -*-===//
+//===- Agent.h - Agents of an environment -----------------------*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Agent: chooses an action for an observation (paper, section 3.4), and
-/// runEpisode(), which lets agents play an Environment to its end.
+/// Agent: chooses an action for an observation (paper, section 3.1.2), and
+/// runEpisode(), in which agents act in an Environment until the episode ends.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,8 @@ public:
   virtual Expected<Advice> computeAction(const FeatureSet &Observation) = 0;
 };
 
-/// An agent that asks a model runner, which it does not own.
+/// An agent that sends each observation to a model runner, which it does not
+/// own.
 class RunnerAgent final : public Agent {
 public:
   explicit RunnerAgent(MLModelRunner &Runner) : Runner(Runner) {}
@@ -42,17 +43,21 @@ private:
   MLModelRunner &Runner;
 };
 
-/// The agents by label; the label "" for an environment with one agent.
+/// The agents by label; the label is "" if the environment has one agent.
 using AgentMap = std::map<std::string, Agent *, std::less<>>;
 
-/// Plays one episode: reset, then each named agent in turn until checkDone().
-/// Returns the sum of the rewards. An unknown agent is an InvalidArgument; an
-/// episode of more than \p MaxSteps steps is a Timeout.
+/// Runs one episode: reset, then one step by the agent whose turn it is, until
+/// checkDone(). Returns the sum of the rewards.
+///
+/// Errors: InvalidArgument if \p Agents lacks the next agent; Timeout if the
+/// episode exceeds \p MaxSteps steps; otherwise the error of the environment or
+/// agent.
 Expected<double> runEpisode(Environment &Env, const AgentMap &Agents,
                             std::size_t MaxSteps = 1'000'000);
-/// The same with one runner for all agents, which is told by the feature
-/// `_agent` whose turn it is, where the environment says: a runner of several
-/// models by label, or a model that tells its agents apart.
+/// The same with one runner for all agents. If the environment names the next
+/// agent, the runner gets its label as the feature `_agent`: a runner of
+/// several labelled models picks the model by it, and a single model may take
+/// it as an input.
 Expected<double> runEpisode(Environment &Env, MLModelRunner &Runner,
                             std::size_t MaxSteps = 1'000'000);
 

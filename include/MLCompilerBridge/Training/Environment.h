@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Environment: what a compiler looks like to reinforcement learning (paper,
-/// section 3.4): it is reset, takes actions and shows observations until it is
-/// done. In-process runners drive it with Agents; a trainer in another process
-/// drives it over a transport.
+/// Environment: a compiler as a reinforcement learning environment (paper,
+/// section 3.1.2). It is reset, takes actions and returns observations until
+/// the episode ends. Agents drive it in this process; a trainer in another
+/// process drives it over a transport.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,48 +30,47 @@ class Environment {
 public:
   virtual ~Environment();
 
-  /// Starts an episode and writes its first observation to \p Observation
-  /// (which comes empty). Call setNextAgent() where there are several agents.
+  /// Starts an episode and writes its first observation to the empty \p
+  /// Observation. Call setNextAgent() if there are several agents.
   virtual Error reset(FeatureSet &Observation) = 0;
-  /// Does \p Action and writes what is seen then. Call setDone() at the end of
-  /// the episode.
+  /// Applies \p Action and writes the next observation to the empty \p
+  /// Observation. Call setDone() at the end of the episode.
   ///
-  /// What \p Observation borrows must stay as it is until the next call of
-  /// reset() or step(). An error ends the episode, not the conversation.
+  /// What \p Observation borrows must stay unchanged until the next call of
+  /// reset() or step(). An error ends the episode, not the session.
   virtual Error step(const Advice &Action, FeatureSet &Observation) = 0;
-  /// The reward of the last step; where there are several agents, of the one
-  /// that has acted.
+  /// The reward of the last step; with several agents, of the agent that acted.
   virtual double reward() const { return 0; }
 
-  /// Says that the episode has come to its own end.
+  /// Marks the episode as terminated: it reached its own end.
   void setDone(bool IsDone = true) { Done = IsDone; }
-  /// Says that the episode is cut short by a limit that is no part of the task,
-  /// such as of steps or of time. Learners tell the two apart, since what would
-  /// have come next still has a value.
+  /// Marks the episode as truncated by a limit outside the task, such as a
+  /// number of steps or a time. Learners distinguish the two: a truncated
+  /// episode's future still has a value.
   void setTruncated() { Truncated = true; }
-  /// Whether the episode is over, for either reason.
+  /// True if the episode is over, for either reason.
   bool checkDone() const { return Done || Truncated; }
   bool isTerminated() const { return Done; }
   bool isTruncated() const { return Truncated; }
 
-  /// The label of the agent that the last observation is for; empty where
-  /// there is one agent only.
+  /// The label of the agent that the last observation is for; empty if there is
+  /// only one agent.
   const std::string &getNextAgent() const { return NextAgent; }
   void setNextAgent(std::string Label) { NextAgent = std::move(Label); }
 
-  /// What else is worth knowing about the last observation, as a JSON object
-  /// without the keys "error" and "episode", which mean something to trainers:
-  /// for logs, not for learning. Empty unless it is set for this observation.
+  /// More about the last observation, for logs rather than learning: a JSON
+  /// object without the keys "error" and "episode", which trainers reserve.
+  /// Empty unless set for this observation.
   const std::string &info() const { return InfoText; }
   void setInfo(std::string JSON) { InfoText = std::move(JSON); }
 
-  /// What this episode should take its random numbers from, if anybody cares;
-  /// for reset() to look at.
+  /// The seed of this episode's random numbers, if the caller gave one; reset()
+  /// reads it.
   std::optional<std::int64_t> seed() const { return EpisodeSeed; }
-  /// What else was asked of this episode, as a JSON object, or empty.
+  /// The caller's further options for this episode: a JSON object, or empty.
   const std::string &options() const { return EpisodeOptions; }
 
-  /// Whoever drives the environment calls this before reset()...
+  /// Call this before reset(). runEpisode() and EnvironmentSession do.
   void beginEpisode(std::optional<std::int64_t> Seed = std::nullopt,
                     std::string_view Options = {}) {
     Done = Truncated = false;
@@ -79,7 +78,7 @@ public:
     EpisodeOptions = Options;
     InfoText.clear();
   }
-  /// ... and this before step().
+  /// Call this before step(). runEpisode() and EnvironmentSession do.
   void beginStep() { InfoText.clear(); }
 
 private:

@@ -1,4 +1,4 @@
-//===- EnvironmentServer.h - Trainers by spec -------------------*- C++ -*-===//
+//===- EnvironmentServer.h - Serves an environment at a spec ----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// From the spec that a trainer gives to the conversation with it. All that a
-/// compiler needs beside its Environment:
+/// Connects to the trainer that a spec names and serves an Environment to it. A
+/// compiler needs this and its Environment:
 /// \code
 ///   if (Error E = serveEnvironment(Env, std::getenv("MLBRIDGE_SPEC")))
 ///     return fail(E);
 /// \endcode
-/// The other side is `mlbridge.envs.CompilerEnv` (docs/training.md).
+/// The trainer uses `mlbridge.envs.CompilerEnv` (docs/training.md).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,41 +31,42 @@
 
 namespace MLBridge {
 
-/// Meets the trainer that \p Spec names and does what it says, until it says
-/// `close`, ends or dies: these are success. What \p Env fails at is told to
-/// the trainer, and ends the episode only.
+/// Connects to the trainer that \p Spec names and executes its commands.
+/// Succeeds when the trainer sends `close`, disconnects or dies. Errors of \p
+/// Env are sent to the trainer and end only the episode.
 ///
-/// Specs are those of the runners, `pipe:NAME?serdes=json` or `shm:NAME`; the
-/// option `timeout` is how long the trainer may take to say something, for ever
-/// unless given. Errors: Timeout when the trainer did not appear or has not
-/// spoken in time; InvalidArgument for the spec; Malformed and others when the
-/// two sides do not understand each other.
+/// Specs are those of the runners, such as `pipe:NAME?serdes=json` or
+/// `shm:NAME`. The option `timeout` limits the wait for each command; default:
+/// no limit.
+///
+/// Errors: Timeout if the trainer did not connect, or sent no command, in time;
+/// InvalidArgument for a bad spec; Malformed and others if a message cannot be
+/// understood.
 Error serveEnvironment(Environment &Env, std::string_view Spec);
-/// The same for the value of an environment variable, which the trainer sets:
-/// where \p Spec is null, the InvalidArgument says how such a program is
-/// started.
+/// The same for the value of an environment variable, which the trainer sets.
+/// If \p Spec is null, the InvalidArgument says how to start such a program.
 Error serveEnvironment(Environment &Env, const char *Spec);
 
-/// Serves environments by spec. A value, as RunnerFactory is: a compiler that
-/// links more transports, or has one of its own, adds their schemes to it.
+/// Serves environments by spec. A value, like RunnerFactory: a compiler adds
+/// its own or further transports as schemes.
 class EnvironmentServer {
 public:
   struct Scheme {
     std::string Name;
-    /// Serves at a spec until the trainer is done. The spec is a well-formed
-    /// one of this scheme; its `serdes` is one of \p Formats.
+    /// Serves at \p Spec until the trainer has finished. \p Spec is a
+    /// well-formed spec of this scheme; its `serdes` is one of \p Formats.
     std::function<Error(Environment &, std::string_view Spec,
                         const SerDesFactory &Formats)>
         Serve;
   };
 
-  /// Knows the schemes that are built in; others are looked for in modules
+  /// Knows the built-in schemes; serve() loads modules for others
   /// (RunnerModule.h).
   EnvironmentServer();
 
-  /// Adds a scheme, or replaces the one of the same name.
+  /// Adds a scheme, or replaces the scheme of the same name.
   void add(Scheme NewScheme);
-  /// The SerDes that specs may name; others may be added.
+  /// The SerDes that specs may name. More can be added.
   SerDesFactory &formats() { return Formats; }
   /// serveEnvironment() with these schemes.
   Error serve(Environment &Env, std::string_view Spec) const;

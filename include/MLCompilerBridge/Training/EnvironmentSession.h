@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// EnvironmentSession: what the messages of training mean, whoever listens and
-/// whatever carries them. serveEnvironment() is this class at the end of a
-/// transport; a server of another kind (a gRPC service) calls it once for each
-/// message.
+/// EnvironmentSession: executes training messages, independent of transport and
+/// role. serveEnvironment() connects it to a transport; another kind of server,
+/// such as a gRPC service, calls it once for each message.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,39 +23,40 @@
 
 namespace MLBridge {
 
-/// The same by its old name, until 1.0.
+/// The former name, until 1.0.
 using TrainingNames = ReservedNames;
 
 /// One trainer and the environment that it drives. Used by one thread at a
-/// time. Once warm, it allocates nothing of its own.
+/// time. Once warm, it allocates nothing itself.
 class EnvironmentSession {
 public:
   /// \p Env must outlive this.
   explicit EnvironmentSession(Environment &Env) : Env(Env) {}
 
-  /// The tensors of the first message, where the compiler speaks first.
+  /// The tensors of the first message, for transports where the compiler sends
+  /// first.
   Span<const TensorView> greet();
 
-  /// Does what the message \p Command says, and returns the tensors of the
-  /// message to be sent back: an observation, or `_error` and `_code`. They are
-  /// valid until the next call; what the environment borrowed for them, for as
-  /// long as the environment says. Nothing is sent back to a `close`.
+  /// Executes the message \p Command and returns the tensors of the reply: an
+  /// observation, or `_error` and `_code`. The tensors are valid until the next
+  /// call; data that the environment lent, as long as the environment promises.
+  /// Send no reply to a `close`.
   Span<const TensorView> answer(Span<const TensorView> Command);
 
-  /// Whether the trainer has said `close`.
+  /// True if the trainer has sent `close`.
   bool isClosed() const { return Closed; }
 
 private:
-  Error obey(Span<const TensorView> Message);
+  Error execute(Span<const TensorView> Message);
   Error reset(Span<const TensorView> Message);
   Error step(Span<const TensorView> Message);
   Error observe(double Reward);
 
   Environment &Env;
   FeatureSet Reply;
-  /// The action's tensors among those of the message.
+  /// The action's tensors, which view the message.
   std::vector<TensorView> Action;
-  /// Between a reset and the end of its episode.
+  /// Running from a reset to the end of its episode.
   enum class Episode { None, Running, Over } State = Episode::None;
   bool Closed = false;
 };

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// serveEnvironment() over a transport and a SerDes of your own: the training
-/// direction, in which the model asks and the compiler answers. The other side
-/// is `mlbridge.envs.CompilerEnv` (docs/training.md).
+/// serveEnvironment() over your own transport and SerDes: the training
+/// direction, in which the model sends requests and the compiler replies. The
+/// trainer uses `mlbridge.envs.CompilerEnv` (docs/training.md).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,19 +26,20 @@ namespace MLBridge {
 
 /// How long a compiler waits for its trainer.
 struct EnvironmentOptions {
-  /// For it to appear.
+  /// For the connection.
   Duration ConnectTimeout = TransportOptions().ConnectTimeout;
-  /// For its next command: a trainer may think for as long as it is alive.
+  /// For the next command. By default a live trainer may take any time.
   Duration CommandTimeout = Duration::max();
 };
 
-/// Meets the trainer at the other end of \p Channel and does what it says,
-/// until it says `close`, ends or dies: these are success. What \p Env fails at
-/// is told to the trainer, and ends the episode only. Errors: Timeout when the
-/// trainer did not appear or has not spoken in time; Malformed and others when
-/// the two sides do not understand each other.
+/// Connects to the trainer at the other end of \p Channel and executes its
+/// commands. Succeeds when the trainer sends `close`, disconnects or dies.
+/// Errors of \p Env are sent to the trainer and end only the episode.
 ///
-/// EnvironmentServer.h has the same for a spec.
+/// Errors: Timeout if the trainer did not connect, or sent no command, in time;
+/// Malformed and others if a message cannot be understood.
+///
+/// EnvironmentServer.h does the same for a spec.
 Error serveEnvironment(Environment &Env, Transport &Channel, BaseSerDes &Codec,
                        const EnvironmentOptions &Options = {});
 

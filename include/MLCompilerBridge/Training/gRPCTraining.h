@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Training through gRPC (paper, section 3.3): the compiler is the server, at
-/// an address that a trainer, on this machine or another, connects to. Both
-/// ends are Transports. In the component MLCompilerBridge::gRPC.
+/// Training through gRPC (paper, section 3.1.1). The compiler is the server; a
+/// trainer on this machine or another connects to its address. Both ends are
+/// Transports. In the component MLCompilerBridge::gRPC.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,20 +21,21 @@
 
 namespace MLBridge {
 
-/// The compiler's end: listens at \p Spec from now on, and connect() waits for
-/// a trainer. One at a time; others are refused in words. The spec is
-/// `grpc://HOST:PORT`, where no HOST is this machine's loopback and PORT 0 one
-/// that is free, or `grpc+unix:PATH`; the options are those of
-/// openGRPCListener() and `announce=FILE`, to which the spec for the trainer is
-/// written once it may connect. describe() says it as well.
+/// The compiler's end. Listens at \p Spec from now on; connect() waits for a
+/// trainer. It serves one trainer at a time and refuses others with a message.
+///
+/// The spec is `grpc://HOST:PORT` or `grpc+unix:PATH`. Without HOST it listens
+/// on loopback; PORT 0 picks a free port. The options are those of
+/// openGRPCListener(), and `announce=FILE`: once a trainer can connect, the
+/// spec for the trainer is written to FILE. describe() contains that spec too.
 Expected<std::unique_ptr<Transport>> listenForTrainer(std::string_view Spec);
 
-/// Adds the schemes `grpc` and `grpc+unix` to \p Server, whose serve() then
-/// listens for a trainer at such a spec. Its option `connect` is how long that
-/// may take to come, `timeout` how long it may take to say something.
+/// Adds the schemes `grpc` and `grpc+unix` to \p Server: serve() then listens
+/// for a trainer at such a spec. The option `connect` limits the wait for a
+/// trainer, `timeout` the wait for each command.
 void addGRPC(EnvironmentServer &Server);
 
-/// The trainer's end. A stream begins with a message of the compiler's.
+/// The trainer's end. The compiler sends the first message of a stream.
 std::unique_ptr<Transport> createGRPCTrainerTransport(std::string Address,
                                                       gRPCOptions Options = {});
 

@@ -1,4 +1,4 @@
-//===- Run.cpp - Calls what TensorFlow's compiler made --------------------===//
+//===- Run.cpp - Calls functions compiled by XLA --------------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What XlaCompiledCpuFunction::Run does, without the object, which would
+/// Does what XlaCompiledCpuFunction::Run does, without that object, which would
 /// allocate buffers for each thread.
 ///
 //===----------------------------------------------------------------------===//
@@ -19,9 +19,9 @@
 
 void mlbridge_xla_run(MLBridgeXLAFunction *function, void *result,
                       void **buffers) {
-  // Without a thread pool, all is done in this thread.
+  // Without a thread pool, everything runs in this thread.
   const xla::ExecutableRunOptions Options;
-  // For custom calls to say that they failed; none is linked.
+  // Custom calls would report failures here; none are linked.
   XlaCustomCallStatus Status;
   function(result, &Options, /*arguments=*/nullptr, buffers, &Status,
            /*counters=*/nullptr);

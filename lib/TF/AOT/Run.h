@@ -8,7 +8,7 @@
 
 /*!
  * \file
- * Between the C that compile.py writes and the two C++ objects that XLA's
+ * Connects the C code that compile.py writes to the two C++ objects that XLA's
  * functions take.
  */
 
@@ -26,9 +26,9 @@ typedef void MLBridgeXLAFunction(void *result, const void *run_options,
                                  const void **arguments, void **buffers,
                                  void *status, int64_t *counters);
 
-/*! Evaluates \p function in the calling thread. \p result is the one of \p
- * buffers that gets the results' addresses. Buffers are aligned to 64 bytes;
- * those that the function has itself are null. */
+/*! Evaluates \p function in the calling thread. \p result is the element of
+ * \p buffers that receives the addresses of the results. Buffers are aligned to
+ * 64 bytes; those that the function owns are null. */
 void mlbridge_xla_run(MLBridgeXLAFunction *function, void *result,
                       void **buffers);
 

@@ -1,16 +1,16 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A SavedModel as an object file, and the C that makes a descriptor of it.
+"""Compiles a SavedModel to an object file, and writes the C of its descriptor.
 
 compile.py SAVED_MODEL FOLDER NAME [SIGNATURE [CPU]]
 
-Run by mlbridge_add_tf_aot_model() in CMake, by a Python that has TensorFlow 2.15.
-Writes FOLDER/NAME.o, by TensorFlow's compiler, and FOLDER/NAME.c and NAME.h, in which
-``mlbridge_aot_model_NAME`` is of include/MLCompilerBridge-C/AOTModel.h. The C says what
-the header says that TensorFlow writes beside the object: which buffers the function
-wants, and where in them its inputs and outputs are. With CPU there is also
-FOLDER/NAME_wide.o, which is for that one and runs where the machine can.
+mlbridge_add_tf_aot_model() in CMake runs this with a Python that has TensorFlow 2.15.
+Writes FOLDER/NAME.o with TensorFlow's compiler, and FOLDER/NAME.c and NAME.h with the
+descriptor ``mlbridge_aot_model_NAME`` (include/MLCompilerBridge-C/AOTModel.h). The C
+follows the header that TensorFlow writes with the object: which buffers the function
+needs, and which of them hold its inputs and outputs. With CPU, also writes
+FOLDER/NAME_wide.o for that CPU, which runs on machines that support it.
 """
 
 import json
@@ -25,7 +25,7 @@ from pathlib import Path
 
 ALIGNMENT = 64
 
-# XLA's names of element types: C's, the descriptor's, and their sizes.
+# XLA's element types: the descriptor's names, and their sizes in bytes.
 TYPES = {
     "pred": ("BOOL", 1),
     "s8": ("INT8", 1),
@@ -42,8 +42,8 @@ TYPES = {
 
 CONSTANT, TEMPORARY, PARAMETER, ON_STACK = range(4)
 
-# The CPUs that can be compiled for, by LLVM's names, and the level of x86-64 that has
-# all instructions which LLVM chooses for them by itself.
+# The supported CPUs by LLVM's names, and for each the level of x86-64 that includes all
+# instructions which LLVM uses for it.
 LEVELS = {
     "x86-64-v3": "x86-64-v3",
     "haswell": "x86-64-v3",
@@ -55,12 +55,12 @@ LEVELS = {
 
 
 class Failure(Exception):
-    """What is wrong, in words."""
+    """An error message for the user."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or output, and the buffer that it is in."""
+    """An input or output, and its buffer."""
 
     name: str
     kind: str
@@ -69,17 +69,17 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Of all elements."""
+        """The size of all elements in bytes."""
         return prod(self.extents) * TYPES[self.kind][1]
 
 
 @dataclass(frozen=True)
 class Function:
-    """What the header says of the compiled function."""
+    """The header's description of the compiled function."""
 
     symbol: str
     buffers: list[tuple[int, int]]
-    """The kind and the bytes of each."""
+    """The kind and the size in bytes of each buffer."""
     result: int
     inputs: list[Tensor]
     outputs: list[Tensor]
@@ -92,11 +92,11 @@ class Variant:
     cpu: str
     function: Function
     level: str | None = None
-    """Of x86-64, that a machine must have; None for any."""
+    """The required level of x86-64; None if any machine will do."""
 
 
 def find(pattern: str, header: str, what: str) -> str:
-    """What the pattern's group matches; `what` it is, for the message."""
+    """The match of the pattern's group; `what` describes it for the message."""
     match = re.search(pattern, header, re.DOTALL)
     if not match:
         raise Failure(f"expected {what} in the header that TensorFlow wrote")
@@ -104,7 +104,7 @@ def find(pattern: str, header: str, what: str) -> str:
 
 
 def numbers(pattern: str, header: str, what: str) -> list[int]:
-    """The integers in what the pattern's group matches."""
+    """The integers in the match of the pattern's group."""
     return [int(word) for word in re.findall(r"\d+", find(pattern, header, what))]
 
 
@@ -117,7 +117,7 @@ def names(function: str, prefix: str, header: str) -> list[str]:
 
 
 def types(listed: str) -> list[tuple[str, tuple[int, ...]]]:
-    """Of ``s64[1,1], f32[1,2]``."""
+    """Parses ``s64[1,1], f32[1,2]``."""
     return [
         (kind, tuple(int(extent) for extent in extents.split(",") if extent))
         for kind, extents in re.findall(r"(\w+)\[([\d,]*)\]", listed)
@@ -129,19 +129,19 @@ def tensors(
     found_types: list[tuple[str, tuple[int, ...]]],
     places: list[int],
 ) -> list[Tensor]:
-    """What three lists say of the same inputs or outputs."""
+    """Combines three lists about the same inputs or outputs."""
     result = []
     for name, (kind, extents), place in zip(
         found_names, found_types, places, strict=True
     ):
         if kind not in TYPES:
-            raise Failure(f"'{name}' is {kind}, and no feature has this type")
+            raise Failure(f"'{name}' has type {kind}, which features cannot have")
         result.append(Tensor(name, kind, extents, place))
     return result
 
 
 def read(header: str) -> Function:
-    """What the header says."""
+    """Parses the header."""
     signature = r"The logical function signature is:\n//\s+\((.*?)\) -> "
     arguments = types(find(signature, header, "the function's signature"))
     results = types(find(signature[:-1].replace("(.*?)", ".*?") + r" (.*?)\n", header,
@@ -169,21 +169,21 @@ def read(header: str) -> Function:
 
 
 def check(function: Function, variables: int) -> None:
-    """Ends where the function has what the C below does not provide for."""
+    """Raises Failure if the C below does not support the function."""
     if variables:
-        raise Failure("expected all variables to be constants, found some that are not")
+        raise Failure("expected all variables to be constants, found others")
     for tensor in function.inputs:
         kind, size = function.buffers[tensor.buffer]
         if kind != PARAMETER or size != tensor.nbytes:
-            raise Failure(f"input '{tensor.name}' is in no buffer of its size")
+            raise Failure(f"input '{tensor.name}' has no buffer of its size")
     for tensor in function.outputs:
         kind, size = function.buffers[tensor.buffer]
         if kind not in (PARAMETER, TEMPORARY) or size < tensor.nbytes:
-            raise Failure(f"output '{tensor.name}' is in no buffer of its size")
+            raise Failure(f"output '{tensor.name}' has no buffer of its size")
 
 
 def quoted(text: str) -> str:
-    """As a literal of C."""
+    """The text as a C literal."""
     return json.dumps(text)
 
 
@@ -206,7 +206,7 @@ def table(kind: str, found: list[Tensor]) -> str:
 
 
 def places(function: Function) -> tuple[list[str], int]:
-    """An expression for the address of each buffer, and the bytes of all of them."""
+    """An expression for the address of each buffer, and their total size in bytes."""
     addresses, size = [], 0
     for kind, nbytes in function.buffers:
         if kind in (CONSTANT, ON_STACK):
@@ -253,7 +253,7 @@ static int run_{number}(const int64_t *free_extents, const void *const *inputs,
 
 
 def write(variants: list[Variant], name: str) -> str:
-    """The C of the model, whose last variant runs everywhere."""
+    """The C of the model; the last variant must run everywhere."""
     function = variants[-1].function
     size = max(places(variant.function)[1] for variant in variants)
     properties = {"mlbridge.framework": f"tensorflow {version('tensorflow-cpu')}"}
@@ -321,13 +321,13 @@ const MLBridgeAOTModel mlbridge_aot_model_{name};
 def compile_model(
     model: Path, folder: Path, name: str, signature: str, cpu: str
 ) -> Function:
-    """TensorFlow's own part: NAME.o, and what is in it."""
+    """Runs TensorFlow's compiler: writes NAME.o and parses its header."""
     command = [
         str(Path(sys.executable).with_name("saved_model_cli")),
         "aot_compile_cpu",
         *("--dir", str(model.resolve()), "--tag_set", "serve"),
         *("--signature_def_key", signature),
-        # Relative, since it becomes a part of the function's symbol.
+        # A relative path, since it becomes part of the function's symbol.
         *("--output_prefix", name, "--cpp_class", f"mlbridge::{name}"),
         *(["--target_cpu", cpu] if cpu else []),
     ]
@@ -340,7 +340,7 @@ def compile_model(
         check=False,
     )
     if done.returncode != 0:
-        # Nothing at all where a signal ended it.
+        # Empty if a signal ended the compiler.
         said = done.stderr.strip().splitlines()
         status = f"saved_model_cli ended with status {done.returncode}"
         raise Failure(said[-1] if said else status)
@@ -353,7 +353,7 @@ def compile_model(
 def compile_variants(
     model: Path, folder: Path, name: str, signature: str, cpu: str
 ) -> list[Variant]:
-    """For any CPU, and before that for the one that is asked for."""
+    """The variants: for the given CPU, if any, and then for any CPU."""
     if cpu and cpu not in LEVELS:
         raise Failure(f"CPU: expected one of {', '.join(LEVELS)}, found '{cpu}'")
     found = [Variant("baseline", compile_model(model, folder, name, signature, ""))]
