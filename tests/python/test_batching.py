@@ -214,7 +214,7 @@ def test_places_that_contradict_each_other(name: str) -> None:
         open_listeners([f"pipe:{name}?serdes=json", f"pipe:{name}"])
     with pytest.raises(InvalidArgument, match="contradicts another place"):
         open_listeners([f"pipe:{name}", f"shm:{name}?max-message=1MiB"])
-    with pytest.raises(InvalidArgument, match="needs a place"):
+    with pytest.raises(InvalidArgument, match="expected an address"):
         serve(lambda f: 1, [])
 
 
