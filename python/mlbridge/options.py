@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Options of a command that are the fields of dataclasses, and commands made late."""
+"""Makes commands whose options are the fields of dataclasses."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -19,19 +19,19 @@ def with_options(
     text: str = "",
     defaults: Mapping[str, Any] | None = None,
 ) -> Callable[..., None]:
-    """A function for ``typer.Typer.command`` whose options are those of dataclasses.
+    """Returns a function for ``typer.Typer.command`` with the options of dataclasses.
 
-    A field is an option, or with ``typer.Argument`` an argument, as its ``Annotated``
-    type says; its default is the option's.
+    The ``Annotated`` type of a field makes it an option, or with ``typer.Argument`` an
+    argument. The field's default is the option's.
 
     Args:
-        handler: is called with the context, and an instance of each dataclass.
-        kinds: the dataclasses. No two have a field of one name.
-        text: the help of the command, if not the handler's docstring.
-        defaults: of options, instead of the fields' own.
+        handler: called with the context and an instance of each dataclass.
+        kinds: the dataclasses.
+        text: the command's help; by default the handler's docstring.
+        defaults: defaults of options, instead of the fields' defaults.
 
     Raises:
-        InvalidArgument: one is no dataclass, or two have a field of one name.
+        InvalidArgument: a kind is no dataclass, or two have a field of the same name.
     """
     owners: dict[str, type] = {}
     for kind in kinds:
@@ -46,11 +46,10 @@ def with_options(
                 )
 
     def command(context: typer.Context, **values: Any) -> None:
-        said = {
-            kind: {n: v for n, v in values.items() if owners[n] is kind}
-            for kind in kinds
-        }
-        handler(context, *(kind(**said[kind]) for kind in kinds))
+        def made(kind: type) -> Any:
+            return kind(**{n: v for n, v in values.items() if owners[n] is kind})
+
+        handler(context, *map(made, kinds))
 
     annotations: dict[str, Any] = {"context": typer.Context}
     parameters = [_parameter("context", typer.Context)]
@@ -68,13 +67,13 @@ def with_options(
 
 
 def is_said(context: typer.Context, name: str) -> bool:
-    """Whether an option was given, rather than left at its default."""
+    """True if an option was given on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
 
 
 def as_click(name: str, command: Callable[..., None]) -> Any:
-    """The command of a function, for a group that makes its commands when asked."""
+    """Makes a command of a function, for a group that makes its commands lazily."""
     app = typer.Typer(
         add_completion=False,
         rich_markup_mode="markdown",

@@ -1,21 +1,25 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Ending a server by Ctrl-C or a service manager, without cutting anybody off."""
+"""Ends a server in order after Ctrl-C or a service manager's SIGTERM."""
 
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 _Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
+_DEFAULTS: dict[int, _Handler] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+}
 
 
 class _OwnHandler:
-    """A handler of this module; its function is not called in a forked child."""
+    """A handler of this module; a forked child does not call its function."""
 
     def __init__(self, function: Callable[[int], None]) -> None:
         self._function = function
@@ -28,22 +32,31 @@ class _OwnHandler:
 
 
 @contextmanager
-def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
-    """Lets the first SIGINT or SIGTERM call a function, and a second one interrupt.
+def _handling(numbers: Iterable[int], handle: Callable[[int], None]) -> Iterator[None]:
+    """Handles those signals that have Python's default handlers.
 
-    What the body does after the first is its own affair; it should come to its end
-    soon. Then KeyboardInterrupt is raised for SIGINT, and SystemExit for SIGTERM, with
-    the status that shells expect. Signals that the program handles by itself, or that
-    a thread other than the main one could not hear, are left as they are.
+    Does nothing in a thread other than the main one, which gets no signals.
     """
-    defaults: dict[int, _Handler] = {
-        signal.SIGINT: signal.default_int_handler,
-        signal.SIGTERM: signal.SIG_DFL,
-    }
-    if threading.current_thread() is not threading.main_thread():
+    is_main = threading.current_thread() is threading.main_thread()
+    ours = [n for n in numbers if is_main and signal.getsignal(n) == _DEFAULTS[n]]
+    for number in ours:
+        signal.signal(number, _OwnHandler(handle))
+    try:
         yield
-        return
-    ours = [n for n, default in defaults.items() if signal.getsignal(n) == default]
+    finally:
+        for number in ours:
+            signal.signal(number, _DEFAULTS[number])
+
+
+@contextmanager
+def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
+    """Calls a function at the first SIGINT or SIGTERM, and interrupts at the second.
+
+    The body should end soon after the function was called. Then KeyboardInterrupt is
+    raised for SIGINT, and SystemExit with the status that shells expect for SIGTERM.
+    Signals that the program handles itself are left alone, and so are all signals in a
+    thread other than the main one.
+    """
     caught: list[int] = []
 
     def handle(number: int) -> None:
@@ -52,44 +65,29 @@ def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
             raise _exception_for(number)
         stop()
 
-    for number in ours:
-        signal.signal(number, _OwnHandler(handle))
-    try:
+    with _handling(_DEFAULTS, handle):
         yield
         if caught:
             raise _exception_for(caught[0])
-    finally:
-        for number in ours:
-            signal.signal(number, defaults[number])
 
 
 @contextmanager
 def sigterm_exits() -> Iterator[None]:
-    """Lets SIGTERM raise SystemExit, where it would end the process on the spot.
+    """Makes SIGTERM raise SystemExit, so that the body cleans up before it ends.
 
-    So what the body has under way is ended in order. A SIGTERM that the program handles
-    by itself, or that another thread than the main one could not hear, is left alone.
+    Left alone are a SIGTERM that the program handles itself, and threads other than
+    the main one.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield
-        return
 
     def handle(number: int) -> None:
         raise _exception_for(number)
 
-    signal.signal(signal.SIGTERM, _OwnHandler(handle))
-    try:
+    with _handling([signal.SIGTERM], handle):
         yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _default(number: int) -> None:
-    """Ends a forked child as a signal does that nobody handles.
-
-    It must not run its parent's clean-up.
-    """
+    """Ends a forked child without its parent's clean-up."""
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     signal.signal(number, signal.SIG_DFL)
@@ -103,10 +101,10 @@ def _exception_for(number: int) -> BaseException:
 
 
 class _Fork(threading.local):
-    """Blocks the signals of _OwnHandler while a thread forks.
+    """Blocks the signals of `_OwnHandler` while a thread forks.
 
-    Python forgets what a child receives before it has run Python code: a SIGTERM sent
-    at once, as by multiprocessing.Pool.terminate(), would be lost.
+    Python drops signals that a child receives before it runs Python code, such as the
+    SIGTERM of multiprocessing.Pool.terminate().
     """
 
     mask: set[signal.Signals] | None = None

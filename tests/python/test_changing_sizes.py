@@ -230,5 +230,5 @@ def test_padding_must_not_count(
 
 
 def test_a_space_without_names_for_its_parts() -> None:
-    with pytest.raises(TypeError, match="no form as tensors"):
+    with pytest.raises(TypeError, match="cannot be represented as tensors"):
         Padded(Dict({"a": spaces.OneOf([Discrete(2)])}), {})

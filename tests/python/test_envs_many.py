@@ -253,7 +253,7 @@ def test_agents_that_nobody_knows() -> None:
     env = MultiAgentCompilerEnv(
         [*SPILLS, "--classes=2"], observation_spaces=some, action_spaces=some
     )
-    with pytest.raises(mlbridge.SchemaMismatch, match="there are vector"):
+    with pytest.raises(mlbridge.SchemaMismatch, match="the agents are vector"):
         env.reset()
     env.close()
     with pytest.raises(mlbridge.InvalidArgument, match="each agent"):

@@ -256,7 +256,7 @@ def test_modules_by_name(sources: Path) -> None:
     assert info["module"] == paths[0]
     with pytest.raises(mlbridge.InvalidArgument, match="nothing to decide"):
         env.reset(options={"module": paths[1]})
-    with pytest.raises(mlbridge.InvalidArgument, match="none of the modules"):
+    with pytest.raises(mlbridge.InvalidArgument, match="not one of the modules"):
         env.reset(options={"module": "other.c"})
     with pytest.raises(mlbridge.InvalidArgument, match="nothing to decide"):
         MLGOInliner([paths[1]]).reset()

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`compile_with_policy`: a stock compile whose decisions are a function's."""
+"""Runs a stock compile with the decisions of functions."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -29,7 +29,7 @@ def compile_with_policy(
 ) -> CompileResult:
     """Runs a stock clang, opt or llc whose decisions are made by functions.
 
-    Such as::
+    Example::
 
         compile_with_policy(
             ["llc-22", "-O2", "-filetype=obj", "x.bc", "-o", "x.o"],
@@ -37,34 +37,33 @@ def compile_with_policy(
             priority=lambda features: features["li_size"],
         )
 
-    Whatever ends this call, be it an exception of a policy, Ctrl-C or SIGTERM, ends the
-    compiler first; also kill -9 of this process does, within milliseconds.
+    The compiler ends before this call does, also after an exception of a policy, Ctrl-C
+    or SIGTERM; after kill -9 of this process it ends within milliseconds.
 
     Args:
         command: as for `InteractiveCompilerInterface`.
-        inliner: decides whether to inline a call: returns 0, 1 or a bool; returning
-            None or raising `Deferred` leaves it to LLVM.
-        eviction: decides whose register is taken: returns an index at which
+        inliner: decides whether to inline a call: returns 0, 1 or a bool. None or
+            raising `Deferred` leaves the decision to LLVM.
+        eviction: decides which live range loses its register: returns an index where
             ``features["mask"][0]`` is 1.
-        priority: decides when a live range is given a register: returns a number from
-            0 to 4294967040; the highest is first.
-        tool: as for `InteractiveCompilerInterface`, as all that follow.
-        timeout: seconds for all of it.
+        priority: decides when a live range gets a register: returns a number from 0 to
+            4294967040; the highest is first.
+        tool: as for `InteractiveCompilerInterface`, like the following arguments.
+        timeout: seconds for the whole compile.
         decision_timeout: seconds between two requests.
-        include_default: whether there is an ``inlining_default``.
-        check: whether a compiler that ends with an error is a `CompilerFailed` here;
-            else it is a result.
-        cwd: where to run.
-        env: the whole environment.
+        include_default: add LLVM's decision, ``inlining_default``, to the features.
+        check: raise `CompilerFailed` if the compiler fails, or else return its result.
+        cwd: the working directory.
+        env: all environment variables.
 
     Raises:
         CompilerFailed: the compiler ended with an error, or by a signal.
-        Timeout: it took too long, and has been killed.
-        SchemaMismatch, Unsupported: a policy gave an answer that LLVM must not get.
-        Malformed: this is not LLVM.
-        InvalidArgument: a wrong argument.
-        OSFailure: there is no such tool.
-        Exception: what a policy raised.
+        Timeout: the compile exceeded a timeout, and was killed.
+        SchemaMismatch, Unsupported: a policy returned illegal advice.
+        Malformed: the compiler does not follow LLVM's protocol.
+        InvalidArgument: an argument is invalid.
+        OSFailure: the command cannot be run.
+        Exception: an exception of a policy.
     """
     given: dict[AdvisorName, Policy | None] = {
         "inliner": inliner,
