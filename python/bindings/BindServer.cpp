@@ -24,17 +24,16 @@ namespace nb = nanobind;
 namespace MLBridge::Python {
 
 void bindServer(nb::module_ &M) {
-  nb::class_<Server>(M, "Server",
-                     "Serves any number of sessions. Used by one thread at a "
-                     "time, except stop() and latencies().")
+  nb::class_<Server>(
+      M, "Server",
+      "Serves compilers. One thread at a time, except stop() and latencies().")
       .def(nb::init<const nb::sequence &, nb::object>(), nb::arg("listeners"),
            nb::kw_only(), nb::arg("on_warning").none(),
            nb::sig("def __init__(self, listeners: "
                    "collections.abc.Sequence[Listener], *, on_warning: "
                    "collections.abc.Callable[[str, Exception], object] | None) "
                    "-> None"),
-           "Takes over the listeners. Calls on_warning with what happened and "
-           "why when a session fails or a compiler is refused.")
+           "Takes over the listeners; failures and refusals go to on_warning.")
       .def(
           "exchange", &Server::exchange, nb::arg("timeout").none() = nb::none(),
           nb::sig("def exchange(self, timeout: float | None = None) -> "
@@ -84,10 +83,9 @@ void bindServer(nb::module_ &M) {
           "The request's session, counted from 1; 0 without a request.")
       .def_prop_ro("pid", &Server::pid,
                    "The compiler's process ID; 0 for a bare compiler.")
-      .def_prop_ro(
-          "advice_type", &Server::adviceType,
-          "The element type that the session's first request wants, as "
-          "TensorSpec spells it; empty if unknown.")
+      .def_prop_ro("advice_type", &Server::adviceType,
+                   "The TensorSpec type that the session wanted first; empty "
+                   "if unknown.")
       .def_prop_ro("bare", &Server::bare,
                    "True if the compiler uses bare pipes.")
       .def_prop_ro("sessions", &Server::sessions, "Sessions so far.")

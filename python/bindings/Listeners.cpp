@@ -79,8 +79,7 @@ void bindListeners(nb::module_ &M) {
       nb::sig("def local_listener(name: str, *, bare_format: str, max_message: "
               "int, max_sessions: int, peer_timeout: float, formats: "
               "collections.abc.Sequence[Format] = ()) -> Listener"),
-      "Listens at NAME.sock and, if bare_format is not empty, at the FIFOs "
-      "NAME.in and NAME.out.");
+      "Listens at NAME.sock and, with a bare_format, at NAME.in and NAME.out.");
 }
 
 } // namespace MLBridge::Python

@@ -32,9 +32,7 @@ class Format:
 
     @property
     def help(self) -> str:
-        """
-        One line of help. Raises ImportError if the format's library is missing.
-        """
+        """One line of help; raises ImportError if its library is missing."""
 
     def __repr__(self) -> str: ...
 
@@ -50,19 +48,13 @@ class Listener:
     """Accepts compilers at one address. Belongs to one Server."""
 
 def local_listener(name: str, *, bare_format: str, max_message: int, max_sessions: int, peer_timeout: float, formats: Sequence[Format] = ()) -> Listener:
-    """
-    Listens at NAME.sock and, if bare_format is not empty, at the FIFOs NAME.in and NAME.out.
-    """
+    """Listens at NAME.sock and, with a bare_format, at NAME.in and NAME.out."""
 
 class Server:
-    """
-    Serves any number of sessions. Used by one thread at a time, except stop() and latencies().
-    """
+    """Serves compilers. One thread at a time, except stop() and latencies()."""
 
     def __init__(self, listeners: Sequence[Listener], *, on_warning: Callable[[str, Exception], object] | None) -> None:
-        """
-        Takes over the listeners. Calls on_warning with what happened and why when a session fails or a compiler is refused.
-        """
+        """Takes over the listeners; failures and refusals go to on_warning."""
 
     def exchange(self, timeout: float | None = None) -> dict[str, Any] | None:
         """
@@ -116,9 +108,7 @@ class Server:
 
     @property
     def advice_type(self) -> str:
-        """
-        The element type that the session's first request wants, as TensorSpec spells it; empty if unknown.
-        """
+        """The TensorSpec type that the session wanted first; empty if unknown."""
 
     @property
     def bare(self) -> bool:

@@ -49,23 +49,19 @@ def batched(policy: BatchPolicy) -> Batched:
 
 
 def stack(requests: Sequence[Features]) -> dict[str, Any]:
-    """Stacks the features of n requests.
+    """Stacks the features of n requests, whose names and shapes must be the same.
 
-    An array of shape (a, b) becomes one of shape (n, a, b); a str or a list of str
-    becomes a list of n.
-
-    Raises:
-        SchemaMismatch: the requests differ in the names or shapes of their features.
+    An array of shape (a, b) becomes one of shape (n, a, b), any other feature a list.
+    Raises SchemaMismatch if the requests differ.
     """
     first = requests[0]
-    stacked: dict[str, Any] = {}
     for features in requests:
-        if features.keys() != first.keys():
-            only = sorted(features.keys() ^ first.keys())
+        if only := sorted(features.keys() ^ first.keys()):
             raise SchemaMismatch(
                 f"requests with different features cannot be stacked: {only} "
                 "are not in all of them"
             )
+    stacked: dict[str, Any] = {}
     for name, example in first.items():
         rows = stacked[name] = [features[name] for features in requests]
         if not isinstance(example, np.ndarray):

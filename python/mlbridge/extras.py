@@ -17,34 +17,24 @@ DISTRIBUTION = "ml-compiler-bridge"
 
 
 def pip_install(what: str) -> str:
-    """The command that installs packages for this interpreter.
-
-    Plain ``pip`` may belong to another one, or refuse to install, as Debian's does.
-    """
+    """The command that installs packages for this interpreter, whatever ``pip`` is."""
     return f"{shlex.quote(sys.executable)} -m pip install {what}"
 
 
 def how_to_install(extra: str = "", folder: str = ".") -> str:
-    """The command that installs a distribution of the checkout.
+    """The command that installs the distribution in a folder of the checkout.
 
-    Args:
-        extra: an extra of the distribution, or several separated by commas.
-        folder: the distribution's folder in the checkout.
+    ``extra`` is one of its extras, or several separated by commas.
     """
     what = f"'{folder}[{extra}]'" if extra else folder
     return f"{pip_install(what)} in the folder of ML-Compiler-Bridge's checkout"
 
 
 def need(what: str, packages: tuple[str, ...], how: str) -> None:
-    """Checks before hours of work that packages are installed, without importing them.
+    """Raises Unsupported before hours of work if a package is not installed.
 
-    Args:
-        what: the part that needs them, for the message.
-        packages: the names to import.
-        how: the command that installs them.
-
-    Raises:
-        Unsupported: a package is not installed.
+    ``what`` names the part that needs the packages, and ``how`` is the command that
+    installs them. Does not import them.
     """
     missing = [name for name in packages if find_spec(name) is None]
     if missing:

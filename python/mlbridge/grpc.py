@@ -53,11 +53,7 @@ def _module() -> ModuleType:
 
 
 def schemes() -> list[_core.Scheme]:
-    """The schemes of model specs that gRPC adds.
-
-    Raises:
-        Unsupported: this build has no gRPC, or its library is missing.
-    """
+    """The schemes of model specs that gRPC adds; raises Unsupported without gRPC."""
     added: list[_core.Scheme] = _module().schemes()
     return added
 
@@ -82,9 +78,7 @@ def pick(spec: str, worker: int) -> str:
     """Picks a worker's port from a spec with several; workers count from 0.
 
     Worker 1 of ``grpc://host:50051,50060-50063`` connects to ``grpc://host:50060``.
-
-    Raises:
-        InvalidArgument: the spec has too few ports.
+    Raises InvalidArgument if the spec has too few ports.
     """
     address, question_mark, options = spec.partition("?")
     head, colon, ports = address.rpartition(":")
@@ -110,20 +104,18 @@ def pick(spec: str, worker: int) -> str:
 
 
 class TrainingChannel:
-    """A session with a compiler that serves an environment over gRPC.
+    """An ``mlbridge.envs.channel.EnvironmentChannel`` over gRPC.
 
-    The compiler is the server: it listens at the spec, and this end connects to it. See
-    ``mlbridge.envs.channel.EnvironmentChannel``.
+    The compiler is the server: it listens at the spec, and this end connects to it.
     """
 
     def __init__(self, spec: str) -> None:
         """Prepares a session; does not connect yet.
 
-        Args:
-            spec: ``grpc://HOST:PORT`` or ``grpc+unix:PATH`` with the options of a model
-                spec, as the compiler takes it. ``grpc`` alone makes a private socket,
-                whose name is removed after the handshake, and uses the bitstream unless
-                ``serdes`` names another format.
+        The spec is ``grpc://HOST:PORT`` or ``grpc+unix:PATH`` with the options of a
+        model spec, as the compiler takes it. ``grpc`` alone makes a private socket,
+        whose name is removed after the handshake, and uses the bitstream unless
+        ``serdes`` names another format.
         """
         address, _, options = spec.partition("?")
         self._own = ExitStack()
@@ -146,13 +138,7 @@ class TrainingChannel:
         return self._spec
 
     def connect(self, timeout: float | None, alive: Callable[[], bool]) -> None:
-        """Connects to the compiler and receives its greeting.
-
-        Raises:
-            Timeout: the compiler did not listen in time.
-            PeerClosed: the compiler ended before.
-            SchemaMismatch: the compiler serves no environment.
-        """
+        """Connects to the compiler. See ``EnvironmentChannel``."""
         with self._own:
             self._connect(timeout, alive)
 
@@ -188,19 +174,11 @@ class TrainingChannel:
             )
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends a command and its action."""
+        """Sends a message. See ``EnvironmentChannel``."""
         self._trainer.send(dict(message))
 
     def receive(self, timeout: float | None, alive: Callable[[], bool]) -> Features:
-        """Waits for the compiler's reply to the last message.
-
-        Returns:
-            All tensors by name, with the reserved ones, in new arrays.
-
-        Raises:
-            Timeout: no reply in time.
-            PeerClosed: the compiler ended or closed the session.
-        """
+        """Waits for a message, in new arrays. See ``EnvironmentChannel``."""
         left = math.inf if timeout is None else timeout
         while True:
             was_alive = alive()

@@ -39,11 +39,7 @@ class BaseCompilerInterface(ABC):
 
     @abstractmethod
     def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
-        """Sends the stored reply and waits for the next request.
-
-        Args:
-            mode: ``"exit"`` sends the reply and returns None without waiting.
-        """
+        """Sends the stored reply, and without ``mode="exit"`` waits for a request."""
 
     @abstractmethod
     def populate_buffer(self, advice: Any) -> None:
@@ -177,10 +173,7 @@ class PipeCompilerInterface(BaseCompilerInterface):
         self._server.set_reply(advice)
 
     def populate_error(self, message: str) -> None:
-        """Stores the reply that the model failed, with a message.
-
-        A bare compiler cannot be told; its session ends.
-        """
+        """Stores the reply that the model failed; ends a bare compiler's session."""
         self._server.set_error(message)
 
     def close(self) -> None:
@@ -241,10 +234,7 @@ class SharedMemoryCompilerInterface(PipeCompilerInterface):
 
 
 class GRPCCompilerInterface(PipeCompilerInterface):
-    """Serves compilers of this and other machines over gRPC.
-
-    Like `PipeCompilerInterface` without bare compilers.
-    """
+    """A `PipeCompilerInterface` over gRPC, without bare compilers."""
 
     def __init__(
         self,

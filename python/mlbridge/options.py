@@ -5,7 +5,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
 
 import typer
@@ -33,17 +33,31 @@ def with_options(
     Raises:
         InvalidArgument: a kind is no dataclass, or two have a field of the same name.
     """
+    keyword, empty = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
     owners: dict[str, type] = {}
+    parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
     for kind in kinds:
         if not is_dataclass(kind):
             raise InvalidArgument(f"expected a dataclass of options, found {kind!r}")
+        hints = get_type_hints(kind, include_extras=True)
         for field in fields(kind):
-            if owners.setdefault(field.name, kind) is not kind:
-                first = owners[field.name].__name__
+            name, default = field.name, field.default
+            if owners.setdefault(name, kind) is not kind:
+                first = owners[name].__name__
                 raise InvalidArgument(
-                    f"{kind.__name__}.{field.name}: {first} has an option of that name:"
+                    f"{kind.__name__}.{name}: {first} has an option of that name:"
                     " rename the field"
                 )
+            if field.default_factory is not MISSING:
+                default = field.default_factory()
+            default = (defaults or {}).get(
+                name, empty if default is MISSING else default
+            )
+            parameters.append(
+                inspect.Parameter(
+                    name, keyword, default=default, annotation=hints[name]
+                )
+            )
 
     def command(context: typer.Context, **values: Any) -> None:
         def made(kind: type) -> Any:
@@ -51,15 +65,7 @@ def with_options(
 
         handler(context, *map(made, kinds))
 
-    annotations: dict[str, Any] = {"context": typer.Context}
-    parameters = [_parameter("context", typer.Context)]
-    for kind in kinds:
-        hints = get_type_hints(kind, include_extras=True)
-        for field in fields(kind):
-            annotations[field.name] = hints[field.name]
-            default = (defaults or {}).get(field.name, _default(field))
-            parameters.append(_parameter(field.name, hints[field.name], default))
-    command.__annotations__ = annotations
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__name__ = handler.__name__.strip("_")
     command.__doc__ = text or handler.__doc__
@@ -81,19 +87,3 @@ def as_click(name: str, command: Callable[..., None]) -> Any:
     )
     app.command(name)(command)
     return typer.main.get_command(app)
-
-
-def _default(field: "Field[Any]") -> Any:
-    if field.default is not MISSING:
-        return field.default
-    if field.default_factory is not MISSING:
-        return field.default_factory()
-    return inspect.Parameter.empty
-
-
-def _parameter(
-    name: str, kind: Any, default: Any = inspect.Parameter.empty
-) -> inspect.Parameter:
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
-    )

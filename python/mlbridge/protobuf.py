@@ -29,11 +29,7 @@ from mlbridge.errors import Unsupported
 
 
 def messages(request: Any, reply: Any) -> Format:
-    """The format of two generated message classes.
-
-    Args:
-        request: the message of the compiler, whose fields are the features.
-        reply: the message of the model, whose fields are the advice.
+    """The format of two generated message classes, with features and advice as fields.
 
     Raises:
         Unsupported: a field is a message, a map or in a oneof; or this build has no
@@ -54,16 +50,11 @@ def messages(request: Any, reply: Any) -> Format:
 def messages_from(
     descriptors: bytes | str | PathLike[str], request: str, reply: str
 ) -> Format:
-    """The format of two messages, without Python's protobuf package.
+    """The format of two messages by full name, without Python's protobuf package.
 
-    Args:
-        descriptors: the output of ``protoc --include_imports --descriptor_set_out``, or
-            the path of a file with it.
-        request: the full name of the compiler's message.
-        reply: the full name of the model's message.
-
-    Raises:
-        Unsupported, InvalidArgument: as `messages`; also if a message is unknown.
+    ``descriptors`` is the output of ``protoc --include_imports --descriptor_set_out``,
+    or the path of a file with it. Raises the errors of `messages`, and InvalidArgument
+    for an unknown message.
     """
     if not isinstance(descriptors, bytes):
         descriptors = Path(descriptors).read_bytes()

@@ -72,8 +72,7 @@ class ModelRunner:
         Raises:
             Deferred: the model leaves the decision to the compiler.
             ModelError: the model failed.
-            SchemaMismatch: a feature is no tensor, or the conversion would change the
-                advice.
+            SchemaMismatch: a feature is no tensor, or converting changes the advice.
             Timeout: no reply, or no model, before the deadline.
             PeerClosed: the model disconnected.
         """
@@ -104,18 +103,13 @@ class ModelRunner:
         self._runner.timeout = seconds
 
     def flush(self) -> None:
-        """Writes the buffered records of a recording runner.
-
-        Raises:
-            OSFailure: the log cannot be written, for example because the disk is full.
-        """
+        """Writes a recording runner's buffer; raises OSFailure if it cannot."""
         self._runner.flush()
 
     def close(self) -> None:
         """Flushes and ends the session, even if flushing raises.
 
-        A runner that is not closed flushes when it is garbage-collected, when a failure
-        can only be printed.
+        Garbage collection also flushes, but can only print a failure.
         """
         self._runner.close()
 
@@ -140,13 +134,8 @@ def create_model_runner(
 ) -> ModelRunner:
     """Makes the runner of a spec, such as ``pipe:/tmp/advisor?serdes=json``.
 
-    Args:
-        spec: see docs/model-specs.md.
-        formats: more formats for the spec's option ``serdes``, such as those of
-            `mlbridge.protobuf.messages`.
-
-    Raises:
-        InvalidArgument: the spec is invalid.
-        Unsupported: this build has no such runner.
+    docs/model-specs.md defines specs. ``formats`` are more formats for the option
+    ``serdes``, such as those of `mlbridge.protobuf.messages`. Raises InvalidArgument
+    for an invalid spec, Unsupported if this build has no such runner.
     """
     return ModelRunner(spec, formats=formats)

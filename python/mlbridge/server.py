@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from mlbridge import _core, ending
 from mlbridge.batching import Batched, BatchPolicy
@@ -25,10 +25,7 @@ logger = logging.getLogger("mlbridge")
 
 
 def _bound_traceback(record: logging.LogRecord) -> bool:
-    """Makes a record's traceback short and printable for every formatter.
-
-    It ends with the exception's text, which may quote everything that a compiler sent.
-    """
+    """Makes a traceback short and printable: its text may quote a compiler's bytes."""
     if record.exc_info and not record.exc_text:
         record.exc_text = lines(logging.Formatter().formatException(record.exc_info))
     return True
@@ -103,9 +100,6 @@ class Statistics:
 class _FailureLog(RareLog):
     """Logs the failures of a policy: the first of each kind with its traceback."""
 
-    def __init__(self) -> None:
-        super().__init__(_log_more_failures)
-
     def note(self, failure: Exception, session: int, pid: int) -> None:
         """Counts a failure, and logs it unless another of its kind was logged."""
         what = (
@@ -155,8 +149,8 @@ class _PolicyServer:
         self._warnings = Warnings()
         self.server = open_server(open_listeners(addresses, formats), self._warnings)
         self.statistics = statistics or Statistics()
-        self._policy = policy
-        self._is_batched = isinstance(policy, Batched)
+        self._batched = policy if isinstance(policy, Batched) else None
+        self._policy = _single(policy) if isinstance(policy, Batched) else policy
         self._max_batch = max_batch
         self._max_delay = max_delay
         self._raises = on_error == "raise"
@@ -167,7 +161,7 @@ class _PolicyServer:
         self._stopping = False
         self._is_replying = False
         self._failed: list[tuple[Exception, int, int]] = []
-        self._failures = _FailureLog()
+        self._failures = _FailureLog(_log_more_failures)
 
     def stop(self) -> None:
         """Makes run() return soon. May be called by any thread."""
@@ -223,7 +217,7 @@ class _PolicyServer:
                 )
 
     def _next(self, wait: float | None) -> list[Features] | None:
-        if self._is_batched:
+        if self._batched is not None:
             return self.server.exchange_batch(self._max_batch, self._max_delay, wait)
         features = self.server.exchange(wait)
         return None if features is None else [features]
@@ -250,29 +244,26 @@ class _PolicyServer:
     def _reply(self, requests: list[Features]) -> None:
         started = time.perf_counter()
         self._is_replying = True
-        if self._is_batched:
-            self._reply_to_batch(cast("Batched", self._policy), requests)
-        else:
-            self._reply_to_one(cast("Policy", self._policy), requests[0], 0)
+        if not self._reply_together(requests):
+            for index, features in enumerate(requests):
+                self._reply_to_one(self._policy, features, index)
         self._is_replying = False
         self.statistics.policy_seconds += time.perf_counter() - started
 
-    def _reply_to_batch(self, policy: Batched, requests: list[Features]) -> None:
-        if len(requests) > 1:
-            try:
-                replies = _replies_of(policy, requests)
-            except Exception:
-                # Ask for each request alone below, so that one compiler's bad request
-                # does not fail the others.
-                pass
-            else:
-                for index, reply in enumerate(replies):
-                    self._reply_to_one(lambda it: it, reply, index)
-                return
-        for index, features in enumerate(requests):
-            self._reply_to_one(
-                lambda one: _replies_of(policy, [one])[0], features, index
-            )
+    def _reply_together(self, requests: list[Features]) -> bool:
+        """Calls a batched policy once, if it succeeds for all requests together.
+
+        Otherwise each request is asked alone, so that only those at fault fail.
+        """
+        if self._batched is None or len(requests) == 1:
+            return False
+        try:
+            replies = _replies_of(self._batched, requests)
+        except Exception:
+            return False
+        for index, reply in enumerate(replies):
+            self._reply_to_one(lambda it: it, reply, index)
+        return True
 
     def _reply_to_one(
         self, policy: Callable[[Any], Any], features: Any, index: int
@@ -291,10 +282,7 @@ class _PolicyServer:
                 self._report_failures()
 
     def _report_failures(self) -> None:
-        """Sends the replies, then reports the failures among them.
-
-        In this order since logging may be slow while the compilers wait.
-        """
+        """Sends the replies, then logs the failures, which may be slow."""
         failed, self._failed = self._failed, []
         if failed and not self._raises:
             self._send()
@@ -343,6 +331,10 @@ def _replies_of(policy: BatchPolicy, requests: list[Features]) -> list[Any]:
             f"the policy gave {len(replies)} replies to {len(requests)} requests"
         )
     return list(replies)
+
+
+def _single(policy: BatchPolicy) -> Policy:
+    return lambda features: _replies_of(policy, [features])[0]
 
 
 def _origin_of(failure: Exception) -> tuple[str, int]:
@@ -476,10 +468,8 @@ class Serving:
         self._thread.start()
 
     def finish(self) -> None:
-        """Stops serving, cleans up, and raises the thread's exception, if any.
-
-        Does nothing in a forked child, which does not have the thread.
-        """
+        """Stops serving, cleans up, and raises the thread's exception, if any."""
+        # A forked child does not have the thread.
         if os.getpid() != self._process:
             return
         self._loop.stop()
@@ -507,12 +497,8 @@ def serving(
             subprocess.run(["clang", ...], check=True)
         print(served.statistics)
 
-    The arguments are those of `serve`. With ``on_error="raise"`` the exception is
-    raised at the end of the ``with``.
-
-    Raises:
-        InvalidArgument: a spec is invalid.
-        OSFailure: a live server uses the name, or it is not writable.
+    The arguments and errors are those of `serve`. With ``on_error="raise"`` the
+    exception is raised at the end of the ``with``.
     """
     served = Serving(
         _PolicyServer(

@@ -33,10 +33,7 @@ class _OwnHandler:
 
 @contextmanager
 def _handling(numbers: Iterable[int], handle: Callable[[int], None]) -> Iterator[None]:
-    """Handles those signals that have Python's default handlers.
-
-    Does nothing in a thread other than the main one, which gets no signals.
-    """
+    """Handles the signals with Python's default handlers, in the main thread only."""
     is_main = threading.current_thread() is threading.main_thread()
     ours = [n for n in numbers if is_main and signal.getsignal(n) == _DEFAULTS[n]]
     for number in ours:
@@ -52,10 +49,9 @@ def _handling(numbers: Iterable[int], handle: Callable[[int], None]) -> Iterator
 def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
     """Calls a function at the first SIGINT or SIGTERM, and interrupts at the second.
 
-    The body should end soon after the function was called. Then KeyboardInterrupt is
-    raised for SIGINT, and SystemExit with the status that shells expect for SIGTERM.
-    Signals that the program handles itself are left alone, and so are all signals in a
-    thread other than the main one.
+    The body should end soon after the call. At its end this raises KeyboardInterrupt
+    for SIGINT, and SystemExit with the status that shells expect for SIGTERM. Leaves
+    alone the signals that the program handles, and threads other than the main one.
     """
     caught: list[int] = []
 
@@ -75,8 +71,7 @@ def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
 def sigterm_exits() -> Iterator[None]:
     """Makes SIGTERM raise SystemExit, so that the body cleans up before it ends.
 
-    Left alone are a SIGTERM that the program handles itself, and threads other than
-    the main one.
+    Does nothing if the program handles SIGTERM, or in a thread other than the main one.
     """
 
     def handle(number: int) -> None:

@@ -53,10 +53,7 @@ def element_type_name(dtype: Any) -> str:
     Args:
         dtype: such a name (``"float"``, ``"int64_t"``, ``"bool"``, ``"string"``), a
             Python type (bool, int, float, str) or anything that ``numpy.dtype``
-            accepts. ``"float"`` means C's type of 32 bits, not NumPy's of 64.
-
-    Raises:
-        TypeError: NumPy or the bridge does not support the type.
+            accepts, or else a TypeError is raised. ``"float"`` has 32 bits, as in C.
     """
     if dtype in _NAMES:
         return _NAMES[dtype]

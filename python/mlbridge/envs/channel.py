@@ -67,16 +67,11 @@ class EnvironmentChannel(Protocol):
 
 
 def open_channel(spec: str) -> EnvironmentChannel:
-    """Opens a channel for one compiler.
+    """Opens a channel for one compiler; raises InvalidArgument for an invalid spec.
 
-    Args:
-        spec: a model spec as the compiler takes it, such as
-            ``shm:/tmp/trainer?serdes=json``. Without a name (``pipe``,
-            ``shm:?serdes=json``) the channel has a private one, which is removed after
-            the handshake.
-
-    Raises:
-        InvalidArgument: the spec is invalid.
+    The spec is a model spec as the compiler takes it: ``shm:/tmp/trainer?serdes=json``.
+    Without a name (``pipe``, ``shm:?serdes=json``) the channel has a private one, which
+    is removed after the handshake.
     """
     scheme = spec.partition(":")[0].partition("?")[0]
     if scheme in ("pipe", "shm"):

@@ -13,17 +13,10 @@ from mlbridge.errors import Malformed
 
 
 def text_size(code: bytes, name: str) -> int:
-    """Returns the bytes of machine code in an object file.
+    """Returns the bytes of machine code in an ELF file, or else raises Malformed.
 
     Counts all sections that are loaded and executed: ``.text``, ``.text.unlikely``, one
-    for each function with ``-ffunction-sections``.
-
-    Args:
-        code: the ELF file.
-        name: its name in errors.
-
-    Raises:
-        Malformed: the code is no ELF file.
+    for each function with ``-ffunction-sections``. ``name`` is for the error.
     """
     flags = SH_FLAGS.SHF_ALLOC | SH_FLAGS.SHF_EXECINSTR
     try:

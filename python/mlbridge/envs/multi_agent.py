@@ -41,11 +41,8 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
     ) -> None:
         """Stores the settings; the first reset starts the compiler.
 
-        The spaces are given by the labels of the same agents. Other arguments are those
-        of `CompilerEnv`.
-
-        Raises:
-            InvalidArgument: the spaces are not those of the same agents.
+        The spaces are given by the labels of the agents; InvalidArgument is raised
+        unless both have the same. Other arguments are those of `CompilerEnv`.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         if not observation_spaces or set(observation_spaces) != set(action_spaces):
@@ -83,11 +80,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        """Starts an episode; see `CompilerEnv.reset`.
-
-        Returns:
-            The observation and the info of the agent that acts first.
-        """
+        """Starts an episode, like `CompilerEnv.reset`, of the agent that acts first."""
         if seed is not None:
             self._np_random, _ = seeding.np_random(seed)
         elif self._np_random is not None and self._session.fresh:

@@ -24,15 +24,9 @@ class CompilerProcess:
         variables: Mapping[str, str],
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Starts the process.
+        """Starts a program in a folder; raises InvalidArgument if one does not exist.
 
-        Args:
-            command: the program and its arguments.
-            variables: added to the environment variables of this process.
-            folder: the working directory; by default that of this process.
-
-        Raises:
-            InvalidArgument: the program or the folder does not exist.
+        ``variables`` are added to the environment variables of this process.
         """
         self.command = list(command)
         try:

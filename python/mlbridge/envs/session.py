@@ -207,11 +207,7 @@ class CompilerSession:
             running.process.kill()
 
     def launch(self) -> None:
-        """Starts a compiler unless one runs; does not wait for it.
-
-        Raises:
-            OSFailure: `interrupt` was called.
-        """
+        """Starts a compiler unless one runs; raises OSFailure after `interrupt`."""
         if self._interrupted.is_set():
             raise OSFailure("the compiler was interrupted and is not started again")
         running = self._slot.own()
@@ -230,16 +226,9 @@ class CompilerSession:
         *,
         timeout: float | None = None,
     ) -> Outcome:
-        """Starts an episode, and a compiler unless one runs.
+        """Starts an episode, like `CompilerEnv.reset`, and a compiler unless one runs.
 
-        Args:
-            seed: for ``Environment::seed()``.
-            options: for ``Environment::options()``.
-            timeout: seconds, instead of the settings' ``reset_timeout``.
-
-        Raises:
-            Timeout, PeerClosed: every compiler that was started failed.
-            Error: the compiler could not begin this episode.
+        ``timeout`` is in seconds, instead of the settings' ``reset_timeout``.
         """
         self._over = None
         message: dict[str, Any] = {"_command": "reset"}
@@ -287,14 +276,11 @@ class CompilerSession:
             self._stepping = self._fail(error)
 
     def receive_step(self, timeout: float | None = None) -> Outcome:
-        """Waits for the result of the action. If the step failed, it has an ``error``.
+        """Waits for the result of the action; if the step failed, it has an ``error``.
 
-        Args:
-            timeout: seconds, instead of the settings'.
-
-        Raises:
-            SchemaMismatch, InvalidArgument: the compiler does not accept the action.
-            PeerClosed, Timeout: more than ``max_restarts`` failures in a row.
+        ``timeout`` is in seconds, instead of the settings'. Raises SchemaMismatch or
+        InvalidArgument if the compiler does not accept the action, PeerClosed or
+        Timeout after more than ``max_restarts`` failures in a row.
         """
         over, self._over = self._over, None
         if over is not None:
@@ -376,10 +362,8 @@ def _left(until: float | None) -> float | None:
 def _outcome(message: Features) -> Outcome:
     """Decodes a message.
 
-    Raises:
-        KeyError, TypeError, ValueError: a reserved tensor is missing or has a wrong
-            type.
-        RecursionError: the info is nested too deeply.
+    Raises KeyError, TypeError or ValueError if a reserved tensor is missing or invalid,
+    RecursionError if the info is nested too deeply.
     """
     if "_error" in message:
         # The episode failed, but the compiler runs. A code such as Timeout concerns the

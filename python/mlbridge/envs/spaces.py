@@ -76,11 +76,7 @@ def leaves(
 def named_parts(
     space: spaces.Space[Any], value: Any, name: str = ""
 ) -> Iterator[tuple[str, spaces.Space[Any], Any]]:
-    """Yields the name, space and value of each tensor of a space's value.
-
-    Raises:
-        SchemaMismatch: a part is missing.
-    """
+    """Yields each tensor's name, space and value; SchemaMismatch if one is missing."""
     parts = parts_of(space)
     if parts is None:
         yield name, space, value
@@ -99,10 +95,7 @@ def named_parts(
 
 
 def extents_of(space: spaces.Space[Any]) -> dict[str, str]:
-    """The name of the first extent of each tensor of changing size.
-
-    It is the name of the tensor, except that ``edge_links`` has the extent ``edges``.
-    """
+    """The first extent of each tensor of changing size; see `Padded.extents`."""
     if isinstance(space, Padded):
         return space.extents
     found = [name or "observation" for name, leaf in leaves(space) if is_sequence(leaf)]
@@ -135,15 +128,12 @@ class Padded(spaces.Dict):
         limits: Mapping[str, int],
         extents: Mapping[str, str] | None = None,
     ) -> None:
-        """Pads a space.
+        """Pads a space; raises InvalidArgument unless each extent has a limit.
 
         Args:
             space: the space of the compiler's observations.
             limits: the maximum rows of each extent; more raise SchemaMismatch.
             extents: for tensors with as many rows as another, that one's name.
-
-        Raises:
-            InvalidArgument: an extent without a limit, or a limit without an extent.
         """
         tensors = {name or "observation": leaf for name, leaf in leaves(space)}
         found = extents_of(space)
@@ -176,9 +166,8 @@ class Padded(spaces.Dict):
     def pad(self, observation: Any) -> dict[str, Any]:
         """Converts an observation of `space` to one of this space.
 
-        Raises:
-            SchemaMismatch: a tensor has too many rows, or not as many as another with
-                the same extent.
+        Raises SchemaMismatch if a tensor has too many rows, or a number of rows other
+        than that of a tensor with the same extent.
         """
         named = named_parts(self.space, observation)
         tensors = {name or "observation": value for name, _, value in named}
@@ -340,8 +329,7 @@ class ObservationReader:
 def _converted(action: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
     """Converts an action to an array of a dtype; only floats may be rounded.
 
-    Raises:
-        TypeError, ValueError, OverflowError: the dtype cannot represent the action.
+    Raises TypeError, ValueError or OverflowError if the dtype cannot represent it.
     """
     found = np.asarray(action)
     if found.dtype == dtype:
@@ -369,11 +357,7 @@ class ActionWriter:
         self._alone = parts_of(space) is None
 
     def __call__(self, action: Any) -> dict[str, Any]:
-        """Returns the tensors by name.
-
-        Raises:
-            SchemaMismatch: the action does not fit the space.
-        """
+        """Returns the tensors by name; raises SchemaMismatch if one does not fit."""
         tensors: dict[str, Any] = {}
         start = "action" if self._alone else ""
         for name, space, value in named_parts(self._space, action, start):

@@ -64,9 +64,8 @@ class CompilerVectorEnv(VectorEnv[Any, Any, Any]):
             for env, s in zip(self.envs, seed, strict=True)
         ]
         self._is_over[:] = False
-        return self._batch(
-            [observation for observation, _ in results], [info for _, info in results]
-        )
+        observations, infos = zip(*results, strict=True)
+        return self._batch(observations, infos)
 
     def step(
         self, actions: Any
@@ -78,24 +77,17 @@ class CompilerVectorEnv(VectorEnv[Any, Any, Any]):
             if not is_reset:
                 env.send(action)
         begun = {int(i): self.envs[i].reset() for i in np.flatnonzero(resets)}
-
-        rewards = np.zeros(self.num_envs, np.float64)
-        terminated = np.zeros(self.num_envs, bool)
-        truncated = np.zeros(self.num_envs, bool)
-        observations: list[Any] = []
-        infos: list[dict[str, Any]] = []
-        for i, env in enumerate(self.envs):
-            if i in begun:
-                observation, info = begun[i]
-            else:
-                (observation, rewards[i], terminated[i], truncated[i], info) = (
-                    env.receive()
-                )
-            observations.append(observation)
-            infos.append(info)
+        results = [
+            (begun[i][0], 0.0, False, False, begun[i][1])
+            if i in begun
+            else env.receive()
+            for i, env in enumerate(self.envs)
+        ]
+        observations, rewards, *over, infos = map(list, zip(*results, strict=True))
+        terminated, truncated = np.array(over, bool)
         self._is_over = terminated | truncated
         batch, info = self._batch(observations, infos)
-        return batch, rewards, terminated, truncated, info
+        return batch, np.array(rewards, np.float64), terminated, truncated, info
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends all compilers."""
@@ -103,7 +95,7 @@ class CompilerVectorEnv(VectorEnv[Any, Any, Any]):
             env.close()
 
     def _batch(
-        self, observations: list[Any], infos: list[dict[str, Any]]
+        self, observations: Sequence[Any], infos: Sequence[dict[str, Any]]
     ) -> tuple[Any, dict[str, Any]]:
         out = create_empty_array(self.single_observation_space, self.num_envs)
         merged: dict[str, Any] = {}
@@ -117,12 +109,8 @@ def make_vec(
 ) -> CompilerVectorEnv:
     """Makes a Gymnasium vector environment of several compilers.
 
-    Args:
-        num_envs: the number of compilers.
-        command: as for `CompilerEnv`; ``{worker}`` counts from 0.
-        spec: as for `CompilerEnv`.
-        settings: the other arguments of `CompilerEnv`; ``observation_space`` and
-            ``action_space`` are those of one compiler.
+    The arguments are those of `CompilerEnv`; ``{worker}`` in the command counts from 0,
+    and ``observation_space`` and ``action_space`` are those of one compiler.
     """
     return CompilerVectorEnv(make_envs(num_envs, command, spec, **settings))
 

@@ -20,11 +20,11 @@ exited, and reads past the end of an array for an illegal index.
 """
 
 from mlbridge.interactive.advisors import AdvisorName
-from mlbridge.interactive.compile import compile_with_policy
 from mlbridge.interactive.interface import (
     CompileResult,
     Conversation,
     InteractiveCompilerInterface,
+    compile_with_policy,
 )
 
 __all__ = [

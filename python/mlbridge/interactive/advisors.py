@@ -27,11 +27,7 @@ _TOOL = re.compile(r"(?:.*-)?(clang|opt|llc)(?:\+\+)?(?:-\d+)?")
 
 
 def tool_of(program: str) -> Tool:
-    """Returns which LLVM tool a program is, by its name.
-
-    Raises:
-        InvalidArgument: the program has no interactive advisors.
-    """
+    """The LLVM tool of a program's name; raises InvalidArgument for other programs."""
     match = _TOOL.fullmatch(Path(program).name)
     if match is None:
         raise InvalidArgument(
@@ -70,11 +66,7 @@ class Advisor(ABC):
         """
 
     def check(self, header: Header) -> None:
-        """Checks that a header is this advisor's.
-
-        Raises:
-            SchemaMismatch: the header belongs to another advisor or LLVM version.
-        """
+        """Raises SchemaMismatch for a header of another advisor or LLVM version."""
         expect_spec(self.peer, self.advice, header.advice)
 
     @property
@@ -224,11 +216,7 @@ def _find(header: Header, name: str) -> TensorSpec | None:
 def advisors(
     names: AdvisorName | Sequence[AdvisorName], tool: Tool, include_default: bool
 ) -> list[Advisor]:
-    """Returns the advisors of these names.
-
-    Raises:
-        InvalidArgument: a name is unknown or repeated, or the tool has no such advisor.
-    """
+    """The advisors of these names; raises InvalidArgument if the tool has none such."""
     known: dict[str, Advisor] = {
         advisor.name: advisor
         for advisor in (Inliner(include_default), Eviction(), Priority())

@@ -86,11 +86,7 @@ class Decoder:
         self._tensors = memoryview(bytearray())
 
     def receive(self) -> bool:
-        """Reads available bytes into the buffer. Returns true if there were any.
-
-        Raises:
-            OSError: the FIFO cannot be read.
-        """
+        """Reads available bytes into the buffer. Returns true if there were any."""
         if self._end == len(self._buffer):
             self._make_room()
         try:
@@ -112,7 +108,7 @@ class Decoder:
             newline = self._buffer.find(b"\n", start, self._end)
             if newline < 0:
                 if self._end - start >= MAX_LINE:
-                    raise self._malformed("a line of JSON", "no end of it", start)
+                    raise self._malformed("a line of JSON", "no end of it")
                 return False
             if self._buffer.startswith(_OBSERVATION, start):
                 # Only the number differs between such lines.
@@ -134,15 +130,14 @@ class Decoder:
 
     def _take_request(self, start: int, index: int) -> bool:
         if self.header is None:
-            raise self._malformed("a header", "an observation", self._start)
+            raise self._malformed("a header", "an observation")
         stop = start + self._size
         if stop >= self._end:
             return False
         if self._buffer[stop] != _NEWLINE:
             found = bytes(self._buffer[stop : min(stop + 20, self._end)])
-            raise self._malformed(
-                f"a newline after {self._size} bytes of tensors", repr(found), stop
-            )
+            expected = f"a newline after {self._size} bytes of tensors"
+            raise self._malformed(expected, repr(found), stop)
         self._tensors[:] = self._view[start:stop]
         self.index = index
         self._consume(stop + 1)
@@ -157,7 +152,7 @@ class Decoder:
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            raise self._malformed("a line of JSON", repr(line), self._start) from None
+            raise self._malformed("a line of JSON", repr(line)) from None
         match value:
             case {"context": str(name)} if is_text(name):
                 self.context = name
@@ -168,7 +163,7 @@ class Decoder:
                 self._set_header(line, features, advice)
             case _:
                 expected = "a header, a context or an observation"
-                raise self._malformed(expected, repr(line), self._start)
+                raise self._malformed(expected, repr(line))
         self._consume(newline + 1)
         return None
 
@@ -194,17 +189,17 @@ class Decoder:
             spec = self._parse_spec(value)
             if specs.setdefault(spec.name, spec) is not spec:
                 expected = "features of different names"
-                raise self._malformed(expected, f"{spec.name!r} again", self._start)
+                raise self._malformed(expected, f"{spec.name!r} again")
         header = Header(tuple(specs.values()), self._parse_spec(advice))
         if not 0 < header.nbytes <= MAX_OBSERVATION:
             expected = f"a request of 1 to {MAX_OBSERVATION} bytes"
-            raise self._malformed(expected, f"{header.nbytes}", self._start)
+            raise self._malformed(expected, f"{header.nbytes}")
         return header
 
     def _parse_spec(self, value: Any) -> TensorSpec:
         if spec := parse_tensor_spec(value):
             return spec
-        raise self._malformed("a tensor in the header", repr(value), self._start)
+        raise self._malformed("a tensor in the header", repr(value))
 
     def _consume(self, stop: int) -> None:
         self._start = stop
@@ -221,20 +216,17 @@ class Decoder:
         self._buffer, self._view = buffer, memoryview(buffer)
         self._start, self._end = 0, rest
 
-    def _malformed(self, expected: str, found: str, offset: int) -> Malformed:
+    def _malformed(self, expected: str, found: str, stop: int = 0) -> Malformed:
+        """The error at a buffer offset, by default that of the message."""
         where = f"context {self.context!r:.200}, " if self.contexts else ""
         return Malformed(
-            f"{self._peer}: {where}byte {offset - self._start} of the message:"
+            f"{self._peer}: {where}byte {max(0, stop - self._start)} of the message:"
             f" expected {expected}, found {found:.200}"
         )
 
 
 def expect_spec(peer: str, expected: TensorSpec, found: TensorSpec | None) -> None:
-    """Checks one tensor of a header.
-
-    Raises:
-        SchemaMismatch: it is missing, or has another name, type or shape.
-    """
+    """Raises SchemaMismatch unless a header's tensor has this name, type and shape."""
     if found != expected:
         other = f"{found} {found.name!r:.200}" if found else "none of that name"
         raise SchemaMismatch(

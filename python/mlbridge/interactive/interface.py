@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The paper's loop around a stock LLVM tool."""
+"""Runs a stock LLVM tool and replies to its requests, by a loop or by functions."""
 
 import contextlib
 import os
@@ -18,6 +18,7 @@ from typing import Any, Literal, overload
 
 from mlbridge.errors import (
     CompilerFailed,
+    Deferred,
     InvalidArgument,
     Malformed,
     PeerClosed,
@@ -27,7 +28,8 @@ from mlbridge.interactive.advisors import Advisor, AdvisorName, Tool, advisors, 
 from mlbridge.interactive.channel import Decoder, Header
 from mlbridge.interactive.process import GuardedProcess
 from mlbridge.interface import BaseCompilerInterface
-from mlbridge.types import Features
+from mlbridge.signals import sigterm_exits
+from mlbridge.types import Features, Policy
 
 # Seconds by which the guard's timeout is longer, so that this process reports it first.
 _GUARD_PATIENCE = 0.25
@@ -134,7 +136,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
         Args:
             command: clang, opt or llc with its arguments, without those that open the
-                channels. clang may compile several files, one process after the other.
+                channels. clang may compile several files in several processes.
             advisor: the advisors that ask: ``"inliner"`` (clang, opt), ``"eviction"``
                 or ``"priority"`` (clang, llc), or several of these.
             tool: the tool that the command runs, if its name does not tell.
@@ -203,8 +205,8 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
     def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
         """Sends the stored reply and returns the next request's features.
 
-        Any exception means that the compile has ended and was cleaned up, except
-        `result`. Iteration (`__iter__`) stops at the end of the compile.
+        After any exception except InvalidArgument the compile has ended, and only
+        `result` is left of it. Iteration (`__iter__`) stops at its end.
 
         Args:
             mode: ``"exit"`` sends the reply and returns None without waiting.
@@ -436,3 +438,80 @@ def _remove(folder: Path) -> None:
         for path in list(folder.iterdir()):
             path.unlink(missing_ok=True)
         folder.rmdir()
+
+
+def compile_with_policy(
+    command: Sequence[str | PathLike[str]],
+    *,
+    inliner: Policy | None = None,
+    eviction: Policy | None = None,
+    priority: Policy | None = None,
+    tool: Tool | None = None,
+    timeout: float = 300.0,
+    decision_timeout: float | None = None,
+    include_default: bool = True,
+    check: bool = True,
+    cwd: str | PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+) -> CompileResult:
+    """Runs a stock clang, opt or llc whose decisions are made by functions.
+
+    Example::
+
+        compile_with_policy(
+            ["llc-22", "-O2", "-filetype=obj", "x.bc", "-o", "x.o"],
+            eviction=lambda features: features["mask"].argmax(),
+            priority=lambda features: features["li_size"],
+        )
+
+    The compiler ends before this call does, also after an exception of a policy, Ctrl-C
+    or SIGTERM; after kill -9 of this process it ends within milliseconds.
+
+    ``inliner`` returns 0, 1 or a bool; None or raising `Deferred` leaves the decision
+    to LLVM. ``eviction`` returns an index where ``features["mask"][0]`` is 1: the live
+    range that loses its register. ``priority`` returns a number from 0 to 4294967040;
+    the highest gets a register first. With ``check=False`` a failed compile is a result
+    and no `CompilerFailed`. Other arguments are those of `InteractiveCompilerInterface`.
+
+    Raises:
+        CompilerFailed: the compiler ended with an error, or by a signal.
+        Timeout: the compile exceeded a timeout, and was killed.
+        SchemaMismatch, Unsupported: a policy returned illegal advice.
+        Malformed: the compiler does not follow LLVM's protocol.
+        InvalidArgument: an argument is invalid.
+        OSFailure: the command cannot be run.
+        Exception: an exception of a policy.
+    """
+    given: dict[AdvisorName, Policy | None] = {
+        "inliner": inliner,
+        "eviction": eviction,
+        "priority": priority,
+    }
+    policies = {name: policy for name, policy in given.items() if policy is not None}
+    if not policies:
+        raise InvalidArgument(f"expected a policy for one of {', '.join(given)}")
+    with (
+        sigterm_exits(),
+        InteractiveCompilerInterface(
+            command,
+            list(policies),
+            tool=tool,
+            timeout=timeout,
+            decision_timeout=decision_timeout,
+            include_default=include_default,
+            cwd=cwd,
+            env=env,
+        ) as compiler,
+    ):
+        try:
+            for features in compiler:
+                assert compiler.advisor is not None
+                try:
+                    advice = policies[compiler.advisor](features)
+                except Deferred:
+                    advice = None
+                compiler.populate_buffer(advice)
+        except CompilerFailed:
+            if check:
+                raise
+        return compiler.result

@@ -49,13 +49,10 @@ class GuardedProcess:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """Starts the command with an empty stdin.
+        """Starts the command with an empty stdin; raises OSFailure if that fails.
 
         Takes ownership of the folder, which must contain only files. The guard kills
         the command after ``limit`` seconds, which may be inf.
-
-        Raises:
-            OSFailure: the guard cannot be started.
         """
         # More than thirty years are no limit.
         milliseconds = math.ceil(limit * 1000) if limit < 1e9 else -1
@@ -94,11 +91,8 @@ class GuardedProcess:
     def finish(self) -> tuple[int, bytes, str]:
         """Cleans up after a command that has ended, and kills its child processes.
 
-        Returns:
-            The exit status (minus the signal if one ended it), stdout and stderr.
-
-        Raises:
-            OSFailure: the command could not be run.
+        Returns the exit status (minus the signal if one ended it), stdout and stderr.
+        Raises OSFailure if the command could not be run.
         """
         _end(self._process, self._alive)
         status = self._process.returncode
