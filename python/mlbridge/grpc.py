@@ -63,10 +63,8 @@ def listener(
 ) -> _core.Listener:
     """Listens at ``grpc://HOST:PORT`` or ``grpc+unix:PATH``; see docs/grpc.md.
 
-    Raises:
-        InvalidArgument: the spec is invalid, or a live server uses the socket.
-        OSFailure: the port is in use, or a certificate cannot be read.
-        Unsupported: this build has no gRPC.
+    Raises InvalidArgument for an invalid spec or a socket in use, OSFailure for a port
+    in use or an unreadable certificate, and Unsupported without gRPC.
     """
     opened: _core.Listener = _module().listener(
         spec, peer_timeout=peer_timeout, formats=[*_core.formats(), *formats]
@@ -129,13 +127,8 @@ class TrainingChannel:
             if "serdes=" not in options:
                 options += f"{'&' if options else ''}serdes=bitstream"
             spec = f"{spec_of('grpc+unix', self._socket)}?{options}"
-        self._spec = spec
+        self.spec = spec
         self._trainer = _module().Trainer(spec, _core.formats())
-
-    @property
-    def spec(self) -> str:
-        """The spec to give to the compiler."""
-        return self._spec
 
     def connect(self, timeout: float | None, alive: Callable[[], bool]) -> None:
         """Connects to the compiler. See ``EnvironmentChannel``."""
@@ -159,7 +152,7 @@ class TrainingChannel:
             except Timeout:
                 if not was_alive:
                     raise PeerClosed(
-                        f"the compiler at {self._spec} disconnected"
+                        f"the compiler at {self.spec} disconnected"
                     ) from None
                 if left <= _CONNECT_SLICE:
                     raise
@@ -169,7 +162,7 @@ class TrainingChannel:
         greeting = self.receive(timeout, alive)
         if "_ready" not in greeting:
             raise SchemaMismatch(
-                f"the compiler at {self._spec} sent {names(greeting) or 'nothing'};"
+                f"the compiler at {self.spec} sent {names(greeting) or 'nothing'};"
                 " expected an environment, which it serves with serveEnvironment"
             )
 
@@ -187,10 +180,10 @@ class TrainingChannel:
                 return message
             left -= _SLICE
             if not was_alive:
-                raise PeerClosed(f"the compiler at {self._spec} disconnected")
+                raise PeerClosed(f"the compiler at {self.spec} disconnected")
             if left <= 0:
                 raise Timeout(
-                    f"the compiler at {self._spec} sent nothing within {timeout} s"
+                    f"the compiler at {self.spec} sent nothing within {timeout} s"
                 )
 
     def close(self) -> None:

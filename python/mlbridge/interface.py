@@ -104,7 +104,7 @@ class PipeCompilerInterface(BaseCompilerInterface):
         self.timeout = timeout
         listener = local_listener(
             fspath(name),
-            serdes if bare else None,
+            bare_format=serdes if bare else "",
             max_message=max_message,
             peer_timeout=peer_timeout,
             formats=formats,

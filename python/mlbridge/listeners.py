@@ -6,6 +6,7 @@
 import logging
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from os import PathLike
 
 from mlbridge import _core, grpc
@@ -27,24 +28,13 @@ Address = str | PathLike[str]
 """Where to serve: a model spec such as ``pipe:/tmp/advisor``, or a path."""
 
 
-def local_listener(
-    name: str,
-    serdes: str | None,
-    *,
-    max_message: int = MAX_MESSAGE,
-    max_sessions: int = MAX_SESSIONS,
-    peer_timeout: float = PEER_TIMEOUT,
-    formats: Sequence[_core.Format] = (),
-) -> _core.Listener:
-    """Listens at NAME.sock and, with a SerDes for bare compilers, at its FIFOs."""
-    return _core.local_listener(
-        name,
-        bare_format=serdes or "",
-        max_message=max_message,
-        max_sessions=max_sessions,
-        peer_timeout=peer_timeout,
-        formats=formats,
-    )
+local_listener = partial(
+    _core.local_listener,
+    max_message=MAX_MESSAGE,
+    max_sessions=MAX_SESSIONS,
+    peer_timeout=PEER_TIMEOUT,
+)
+"""Listens at NAME.sock and, if ``bare_format`` names a SerDes, at NAME's FIFOs."""
 
 
 def open_listeners(
@@ -52,12 +42,11 @@ def open_listeners(
 ) -> list[_core.Listener]:
     """Opens a listener for each address; ``pipe:NAME`` and ``shm:NAME`` share one.
 
-    Raises:
-        InvalidArgument: a spec is invalid, or two contradict each other.
-        OSFailure: a live server uses a name, or it is not writable.
+    Raises InvalidArgument if a spec is invalid or two contradict each other, OSFailure
+    if a live server uses a name or it is not writable.
     """
-    # By local name: the SerDes of bare compilers, max_message and max_sessions.
-    local: dict[str, tuple[str | None, int, int]] = {}
+    # By local name: the SerDes of bare compilers or "", max_message and max_sessions.
+    local: dict[str, tuple[str, int, int]] = {}
     remote: list[str] = []
     for address in addresses:
         spec = address if isinstance(address, str) else spec_of("pipe", address)
@@ -65,10 +54,10 @@ def open_listeners(
             remote.append(spec)
             continue
         name, serdes, bare, max_message, max_sessions = _core.server_spec(spec)
-        wanted = (serdes if bare else None, max_message, max_sessions)
+        wanted = (serdes if bare else "", max_message, max_sessions)
         known = local.get(name, wanted)
         # An address without bare compilers, such as shm:NAME, fits any SerDes.
-        if known[1:] != wanted[1:] or (known[0] and wanted[0] not in (known[0], None)):
+        if known[1:] != wanted[1:] or (known[0] and wanted[0] not in (known[0], "")):
             raise InvalidArgument(
                 f"'{spec}' contradicts another address of the same name; give both the "
                 f"same options"
@@ -77,12 +66,12 @@ def open_listeners(
     return [
         local_listener(
             name,
-            bare_serdes,
+            bare_format=bare_format,
             max_message=max_message,
             max_sessions=max_sessions,
             formats=formats,
         )
-        for name, (bare_serdes, max_message, max_sessions) in local.items()
+        for name, (bare_format, max_message, max_sessions) in local.items()
     ] + [
         grpc.listener(spec, peer_timeout=PEER_TIMEOUT, formats=formats)
         for spec in remote

@@ -442,16 +442,13 @@ class Serving:
 
     def __init__(self, loop: _PolicyServer) -> None:
         self._loop = loop
+        self.statistics = loop.statistics
+        """The counts so far."""
         self._failure: BaseException | None = None
         self._process = os.getpid()
         self._thread = threading.Thread(
             target=self._run, name=f"mlbridge {loop.server.name}", daemon=True
         )
-
-    @property
-    def statistics(self) -> Statistics:
-        """The counts so far."""
-        return self._loop.statistics
 
     def _run(self) -> None:
         try:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 _Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
 _DEFAULTS: dict[int, _Handler] = {
@@ -27,7 +27,11 @@ class _OwnHandler:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if os.getpid() != self._process:
-            _default(number)
+            # A forked child ends without its parent's clean-up.
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
         self._function(number)
 
 
@@ -58,13 +62,13 @@ def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
     def handle(number: int) -> None:
         caught.append(number)
         if len(caught) > 1:
-            raise _exception_for(number)
+            _interrupt(number)
         stop()
 
     with _handling(_DEFAULTS, handle):
         yield
         if caught:
-            raise _exception_for(caught[0])
+            _interrupt(caught[0])
 
 
 @contextmanager
@@ -73,26 +77,13 @@ def sigterm_exits() -> Iterator[None]:
 
     Does nothing if the program handles SIGTERM, or in a thread other than the main one.
     """
-
-    def handle(number: int) -> None:
-        raise _exception_for(number)
-
-    with _handling([signal.SIGTERM], handle):
+    with _handling([signal.SIGTERM], _interrupt):
         yield
 
 
-def _default(number: int) -> None:
-    """Ends a forked child without its parent's clean-up."""
-    if number == signal.SIGINT:
-        raise KeyboardInterrupt
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-
-
-def _exception_for(number: int) -> BaseException:
-    if number == signal.SIGINT:
-        return KeyboardInterrupt()
-    return SystemExit(128 + number)
+def _interrupt(number: int) -> NoReturn:
+    """Raises the exception that stands for a signal."""
+    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
 
 class _Fork(threading.local):

@@ -35,6 +35,7 @@ the compiler.
 
 _NAMES: dict[Any, str] = {
     bool: "bool",
+    "bool": "bool",
     int: "int64_t",
     float: "double",
     str: "string",
@@ -60,6 +61,6 @@ def element_type_name(dtype: Any) -> str:
     if isinstance(dtype, str) and dtype in _NAMES.values():
         return dtype
     name = np.dtype(dtype).name
-    if name not in _NAMES and name != "bool":
+    if name not in _NAMES:
         raise TypeError(f"the bridge does not support tensors of dtype {name}")
-    return _NAMES.get(name, "bool")
+    return _NAMES[name]

@@ -315,7 +315,7 @@ def test_counts_of_an_environment_that_is_forgotten(
 
 def test_a_forked_child_reports_nothing(caplog: pytest.LogCaptureFixture) -> None:
     env = Env[int, int]()
-    check = ValueCheck(env, check=True, command=["other"], worker=0)
+    check = ValueCheck(env, "other (worker 0)", check=True)
     check.reward(float("nan"))
     child = os.fork()
     if child == 0:

@@ -99,7 +99,7 @@ class LocalChannel:
         if not name:
             folder = self._own.enter_context(OwnFolder("mlbridge-"))
             address = spec_of(scheme, folder.path / "env")
-        self._spec = f"{address}{question_mark}{options}"
+        self.spec = f"{address}{question_mark}{options}"
         # The server must not refer to this object, which owns it.
         warnings: deque[Exception] = deque(maxlen=1)
         self._warnings = warnings
@@ -110,17 +110,12 @@ class LocalChannel:
                 "?".join([address, *ours[:1]])
             )
             self._server = _core.Server(
-                [local_listener(path, None, max_message=max_message)],
+                [local_listener(path, bare_format="", max_message=max_message)],
                 on_warning=lambda _, why: warnings.append(why),
             )
         except BaseException:
             self._own.close()
             raise
-
-    @property
-    def spec(self) -> str:
-        """The spec to give to the compiler."""
-        return self._spec
 
     def connect(self, timeout: float | None, alive: Alive) -> None:
         """Waits for the compiler's first message. See `EnvironmentChannel`."""
@@ -129,7 +124,7 @@ class LocalChannel:
             greeting = self.receive(timeout, alive)
         if "_ready" not in greeting:
             raise SchemaMismatch(
-                f"process {self._server.pid} at {self._spec} asked for advice about"
+                f"process {self._server.pid} at {self.spec} asked for advice about"
                 f" {names(greeting) or 'nothing'}; expected an environment, which"
                 " a compiler serves with serveEnvironment"
             )
@@ -151,11 +146,11 @@ class LocalChannel:
                 return message
             if not was_alive or (server.sessions and not server.open):
                 why = f": {self._warnings[0]}" if self._warnings else ""
-                raise PeerClosed(f"the compiler at {self._spec} disconnected{why}")
+                raise PeerClosed(f"the compiler at {self.spec} disconnected{why}")
             if left == 0:
                 did = "sent nothing" if server.sessions else "did not connect"
                 raise Timeout(
-                    f"the compiler at {self._spec} {did} within {timeout:.3g} s"
+                    f"the compiler at {self.spec} {did} within {timeout:.3g} s"
                 )
             # Receive once more after the process has ended: it may have sent a message.
             was_alive = alive()

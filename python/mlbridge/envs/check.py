@@ -11,8 +11,7 @@ import logging
 import math
 import os
 import weakref
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -35,13 +34,10 @@ class ValueCheck:
         non_finite: how many of these were NaN or infinite.
     """
 
-    def __init__(
-        self, owner: object, *, check: bool, command: Sequence[str], worker: int
-    ) -> None:
-        """Takes an environment and its arguments; checks nothing unless ``check``."""
+    def __init__(self, owner: object, name: str, *, check: bool) -> None:
+        """Takes an environment and its name in the log; off unless ``check``."""
         self.observations = self.outside = self.rewards = self.non_finite = 0
-        program = Path(command[0]).name if command else "compiler"
-        self._owner = f"{program} (worker {worker})"
+        self._owner = name
         self._is_on = check
         self._process = os.getpid()
         self._reported = (0, 0)

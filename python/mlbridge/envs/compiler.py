@@ -86,9 +86,7 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         self._write = ActionWriter(action_space)
         settings = CompilerSettings(command, spec, **options)
         self._session = CompilerSession(settings)
-        self.check = ValueCheck(
-            self, check=check, command=command, worker=settings.worker
-        )
+        self.check = ValueCheck(self, str(settings), check=check)
         """The counts of the argument ``check``."""
         self._is_seeded = False
         self._last: Any = None

@@ -65,9 +65,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         }
         settings = CompilerSettings(command, spec, **options)
         self._session = CompilerSession(settings)
-        self.check = ValueCheck(
-            self, check=check, command=command, worker=settings.worker
-        )
+        self.check = ValueCheck(self, str(settings), check=check)
         """The counts of the argument ``check``."""
         self._turn: str | None = None
         self._last: Any = None
@@ -103,8 +101,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
 
         Returns:
             The observation of the next agent, the reward of the agent that has acted,
-            whether the episode is terminated and truncated (``"__all__"``), and the
-            info.
+            terminated and truncated (``"__all__"``), and the info.
 
         Raises:
             InvalidArgument: it is another agent's turn, no episode has begun, or it has

@@ -41,6 +41,8 @@ class CompilerProcess:
             raise InvalidArgument(
                 f"cannot start the compiler {self.command[0]!r}: {error}"
             ) from error
+        self.pid = self._process.pid
+        """The ID of the process and of its process group."""
         self._parent = os.getpid()
         self._exit = os.pidfd_open(self._process.pid)
         self._ended = False
@@ -50,11 +52,6 @@ class CompilerProcess:
     def is_ours(self) -> bool:
         """False in a fork of the process that started it."""
         return os.getpid() == self._parent
-
-    @property
-    def pid(self) -> int:
-        """The ID of the process and of its process group."""
-        return self._process.pid
 
     def alive(self) -> bool:
         """True if the process still runs."""

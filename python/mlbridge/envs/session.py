@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self, TypedDict
 
 import numpy as np
@@ -75,6 +76,9 @@ class CompilerSettings:
     folder: str | PathLike[str] | None = None
     worker: int = 0
 
+    def __str__(self) -> str:
+        return f"{Path(self.command[0]).name} (worker {self.worker})"
+
 
 @dataclass
 class Outcome:
@@ -107,15 +111,11 @@ class _Running:
     def __init__(self, settings: CompilerSettings) -> None:
         self.channel: EnvironmentChannel = open_channel(settings.spec)
         spec, worker = self.channel.spec, str(settings.worker)
+        words = [part.replace("{spec}", spec) for part in settings.command]
+        words = [part.replace("{worker}", worker) for part in words]
+        variables = {**(settings.variables or {}), "MLBRIDGE_SPEC": spec}
         try:
-            self.process = CompilerProcess(
-                [
-                    part.replace("{spec}", spec).replace("{worker}", worker)
-                    for part in settings.command
-                ],
-                {**(settings.variables or {}), "MLBRIDGE_SPEC": spec},
-                settings.folder,
-            )
+            self.process = CompilerProcess(words, variables, settings.folder)
         except BaseException:
             self.channel.close()
             raise

@@ -64,9 +64,7 @@ def leaves(
     parts = parts_of(space)
     if parts is None:
         if name.startswith("_"):
-            raise ValueError(
-                f"{name!r}: names that begin with an underscore are reserved"
-            )
+            raise ValueError(f"{name!r}: a leading underscore marks reserved names")
         yield name, space
         return
     for key, part in parts:
@@ -83,15 +81,12 @@ def named_parts(
         return
     if isinstance(value, spaces.GraphInstance):
         value = value._asdict()
-    by_key: Mapping[str, Any] = (
-        value
-        if isinstance(value, Mapping)
-        else {str(i): part for i, part in enumerate(value)}
-    )
+    if not isinstance(value, Mapping):
+        value = {str(i): part for i, part in enumerate(value)}
     for key, part in parts:
-        if key not in by_key:
+        if key not in value:
             raise SchemaMismatch(f"action: expected {key!r}, found only {value!r}")
-        yield from named_parts(part, by_key[key], f"{name}.{key}" if name else key)
+        yield from named_parts(part, value[key], f"{name}.{key}" if name else key)
 
 
 def extents_of(space: spaces.Space[Any]) -> dict[str, str]:
@@ -135,7 +130,7 @@ class Padded(spaces.Dict):
             limits: the maximum rows of each extent; more raise SchemaMismatch.
             extents: for tensors with as many rows as another, that one's name.
         """
-        tensors = {name or "observation": leaf for name, leaf in leaves(space)}
+        padded = {name or "observation": leaf for name, leaf in leaves(space)}
         found = extents_of(space)
         self.space = space
         self.extents = found | dict(extents or {})
@@ -147,21 +142,15 @@ class Padded(spaces.Dict):
                 f" found {dict(limits)}; tensors of changing size are"
                 f" {', '.join(found) or 'none'}"
             )
-        padded = {
-            name: _padded(leaf, self.limits[self.extents[name]])
-            if name in self.extents
-            else leaf
-            for name, leaf in tensors.items()
-        }
         for name, leaf in padded.items():
+            if name in self.extents:
+                padded[name] = leaf = _padded(leaf, self.limits[self.extents[name]])
             if nodes := nodes_of(name, self.extents):
                 most = self.limits[nodes] - 1
                 padded[name] = spaces.Box(0, most, leaf.shape, np.int64)
-        masks = {
-            mask_of(extent): spaces.Box(0, 1, (limit,), np.float32)
-            for extent, limit in self.limits.items()
-        }
-        super().__init__({**padded, **masks})
+        for extent, limit in self.limits.items():
+            padded[mask_of(extent)] = spaces.Box(0, 1, (limit,), np.float32)
+        super().__init__(padded)
 
     def pad(self, observation: Any) -> dict[str, Any]:
         """Converts an observation of `space` to one of this space.

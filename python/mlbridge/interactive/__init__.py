@@ -4,19 +4,10 @@
 """Connects to stock LLVM tools (opt, clang, llc) without a plug-in.
 
 Through a pair of FIFOs LLVM can ask another process for inlining decisions and for two
-decisions of its register allocator. `InteractiveCompilerInterface` runs such a compile
-and replies to its requests; `compile_with_policy` does so with functions::
-
-    from mlbridge.interactive import compile_with_policy
-
-    result = compile_with_policy(
-        ["clang-22", "-Oz", "-c", "x.c", "-o", "x.o"],
-        inliner=lambda features: features["callee_basic_block_count"] < 4,
-    )
-    print(result.decisions)
-
-This package checks what LLVM does not: LLVM would wait forever for a host that has
-exited, and reads past the end of an array for an illegal index.
+decisions of its register allocator. `compile_with_policy` runs such a compile and
+replies by functions, `InteractiveCompilerInterface` by the paper's loop. This package
+checks what LLVM does not: LLVM would wait forever for a host that has exited, and reads
+past the end of an array for an illegal index.
 """
 
 from mlbridge.interactive.advisors import AdvisorName

@@ -60,9 +60,8 @@ class Advisor(ABC):
     def encode(self, value: Any, features: Features) -> bytes:
         """Encodes the advice for a request.
 
-        Raises:
-            SchemaMismatch: the advice is illegal.
-            Unsupported: the advice defers, but LLVM has no decision of its own.
+        Raises SchemaMismatch for illegal advice, and Unsupported for a deferral unless
+        LLVM has a decision of its own.
         """
 
     def check(self, header: Header) -> None:
@@ -85,9 +84,7 @@ class Advisor(ABC):
     def scalar(self, value: Any, expected: str) -> bool | int | float:
         """Returns the number in the advice: a scalar, or wrapped in a dict or array.
 
-        Raises:
-            SchemaMismatch: the advice is not one number.
-            Unsupported: the advice is None.
+        Raises SchemaMismatch unless it is one number, Unsupported for None.
         """
         if isinstance(value, bool | int | float):
             return value
@@ -217,10 +214,8 @@ def advisors(
     names: AdvisorName | Sequence[AdvisorName], tool: Tool, include_default: bool
 ) -> list[Advisor]:
     """The advisors of these names; raises InvalidArgument if the tool has none such."""
-    known: dict[str, Advisor] = {
-        advisor.name: advisor
-        for advisor in (Inliner(include_default), Eviction(), Priority())
-    }
+    every = Inliner(include_default), Eviction(), Priority()
+    known: dict[str, Advisor] = {advisor.name: advisor for advisor in every}
     wanted: Sequence[str] = [names] if isinstance(names, str) else names
     if not wanted or len(set(wanted)) < len(wanted):
         raise InvalidArgument(f"expected different advisors, found {list(wanted)}")

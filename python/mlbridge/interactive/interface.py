@@ -6,6 +6,7 @@
 import contextlib
 import os
 import select
+import shutil
 import tempfile
 import time
 import weakref
@@ -160,6 +161,8 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             if limit is not None and not limit > 0:
                 raise InvalidArgument(f"expected a time limit above 0, found {limit} s")
         chosen = advisors(advisor, kind := tool or tool_of(words[0]), include_default)
+        self.name = words[0]
+        """The name of this compile in errors."""
         self.timeout = timeout
         self.decision_timeout = decision_timeout
         self._owner = os.getpid()
@@ -168,7 +171,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         self._reply: bytes | None = None
         with ExitStack() as stack:
             folder = Path(tempfile.mkdtemp(prefix="mlbridge-llvm-"))
-            stack.callback(_remove, folder)
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
             self._channels = [
                 _Channel(each, folder / each.name, stack) for each in chosen
             ]
@@ -179,13 +182,10 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             words += ["-fno-crash-diagnostics"] if kind == "clang" else []
             self._command = tuple(words)
             self._start = self._asked = time.monotonic()
-            self._process = GuardedProcess(
-                words,
-                folder,
-                timeout + _GUARD_PATIENCE,
-                cwd=None if cwd is None else Path(cwd),
-                env=env,
-            )
+            limit = timeout + _GUARD_PATIENCE
+            self._process = GuardedProcess(words, folder, limit, cwd=cwd, env=env)
+            self.pid = self._process.pid
+            """The ID of the compile's process group."""
             stack.callback(self._process.kill)
             self._poll = select.poll()
             for channel in self._channels:
@@ -268,16 +268,6 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         self._finalizer()
 
     @property
-    def name(self) -> str:
-        """The name of this compile in errors."""
-        return " ".join(self._command[:1])
-
-    @property
-    def pid(self) -> int:
-        """The ID of the compile's process group."""
-        return self._process.pid
-
-    @property
     def advisor(self) -> AdvisorName | None:
         """The advisor of the current request."""
         return self._asking.advisor.name if self._asking else None
@@ -298,11 +288,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
     @property
     def result(self) -> CompileResult:
-        """The result of the compile.
-
-        Raises:
-            InvalidArgument: the compile still runs, or was killed.
-        """
+        """The result; raises InvalidArgument if the compile runs, or was killed."""
         if self._result is None:
             raise InvalidArgument(f"{self.name} has no result: it runs, or was killed")
         return self._result
@@ -432,14 +418,6 @@ def _release(resources: ExitStack, owner: int) -> None:
         resources.close()
 
 
-def _remove(folder: Path) -> None:
-    """Removes a folder of FIFOs that no `GuardedProcess` owns yet."""
-    with contextlib.suppress(FileNotFoundError):
-        for path in list(folder.iterdir()):
-            path.unlink(missing_ok=True)
-        folder.rmdir()
-
-
 def compile_with_policy(
     command: Sequence[str | PathLike[str]],
     *,
@@ -470,8 +448,8 @@ def compile_with_policy(
     ``inliner`` returns 0, 1 or a bool; None or raising `Deferred` leaves the decision
     to LLVM. ``eviction`` returns an index where ``features["mask"][0]`` is 1: the live
     range that loses its register. ``priority`` returns a number from 0 to 4294967040;
-    the highest gets a register first. With ``check=False`` a failed compile is a result
-    and no `CompilerFailed`. Other arguments are those of `InteractiveCompilerInterface`.
+    the highest gets a register first. With ``check=False`` a failed compile returns a
+    result. The other arguments are those of `InteractiveCompilerInterface`.
 
     Raises:
         CompilerFailed: the compiler ended with an error, or by a signal.

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from os import PathLike
 from pathlib import Path
 from typing import IO
 
@@ -46,7 +47,7 @@ class GuardedProcess:
         folder: Path,
         limit: float,
         *,
-        cwd: Path | None = None,
+        cwd: str | PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
         """Starts the command with an empty stdin; raises OSFailure if that fails.
