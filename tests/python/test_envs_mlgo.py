@@ -77,6 +77,15 @@ def finish(env: Any, info: dict[str, Any]) -> tuple[float, dict[str, Any]]:
     return total, info
 
 
+def test_an_id_with_its_module_needs_no_import() -> None:
+    code = (
+        "import gymnasium\n"
+        "gymnasium.make('mlbridge.envs:mlbridge/MLGOInliner-v0', modules=[])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "InvalidArgument: expected modules to compile" in done.stderr
+
+
 def test_they_are_environments(env: Any) -> None:
     check_env(env.unwrapped)
 
