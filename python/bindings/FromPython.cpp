@@ -202,8 +202,7 @@ void TensorsFromPython::addArray(const Entry &E, nb::object Array) {
   }
   refuseMasked(E, Array);
   if (!PyArray_ISCARRAY_RO(asArray(Array))) {
-    // NumPy copies an array that is strided, unaligned or in foreign byte
-    // order.
+    // NumPy copies an array that is strided, unaligned or byte-swapped.
     PyArray_Descr *Native =
         PyArray_DescrNewByteorder(PyArray_DESCR(asArray(Array)), NPY_NATIVE);
     PyObject *Plain =

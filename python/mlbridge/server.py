@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from mlbridge import _core, ending
 from mlbridge.batching import Batched, BatchPolicy
@@ -149,8 +149,9 @@ class _PolicyServer:
         self._warnings = Warnings()
         self.server = open_server(open_listeners(addresses, formats), self._warnings)
         self.statistics = statistics or Statistics()
-        self._batched = policy if isinstance(policy, Batched) else None
-        self._policy = _single(policy) if isinstance(policy, Batched) else policy
+        self._batched: Batched | None = policy if isinstance(policy, Batched) else None
+        alone = _single(self._batched) if self._batched is not None else policy
+        self._policy = cast("Policy", alone)
         self._max_batch = max_batch
         self._max_delay = max_delay
         self._raises = on_error == "raise"
@@ -173,7 +174,7 @@ class _PolicyServer:
         self.stop()
         if self._is_replying:
             logger.warning(
-                "ending after the request at hand; Ctrl-C again ends at once"
+                "ending after the current request; Ctrl-C again ends at once"
             )
 
     def run(self, sessions: int | None = None, timeout: float | None = None) -> None:
@@ -323,7 +324,7 @@ def _replies_of(policy: BatchPolicy, requests: list[Features]) -> list[Any]:
     replies = policy(requests)
     if isinstance(replies, str | Mapping):
         raise TypeError(
-            "a batched policy returns a list or an array, one answer a request; "
+            "a batched policy returns a list or an array, one reply per request; "
             f"found {type(replies).__name__}"
         )
     if len(replies) != len(requests):
@@ -333,7 +334,8 @@ def _replies_of(policy: BatchPolicy, requests: list[Features]) -> list[Any]:
     return list(replies)
 
 
-def _single(policy: BatchPolicy) -> Policy:
+def _single(policy: Batched) -> Policy:
+    """A policy for one request at a time."""
     return lambda features: _replies_of(policy, [features])[0]
 
 

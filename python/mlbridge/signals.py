@@ -83,7 +83,7 @@ def sigterm_exits() -> Iterator[None]:
 
 def _interrupt(number: int) -> NoReturn:
     """Raises the exception that stands for a signal."""
-    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+    raise KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
 
 
 class _Fork(threading.local):

@@ -26,16 +26,13 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mlbridge.envs.channel import EnvironmentChannel as EnvironmentChannel
-    from mlbridge.envs.compiler import CompilerEnv as CompilerEnv
-    from mlbridge.envs.mlgo import MLGOEviction as MLGOEviction
-    from mlbridge.envs.mlgo import MLGOInliner as MLGOInliner
-    from mlbridge.envs.mlgo import MLGOPriority as MLGOPriority
-    from mlbridge.envs.multi_agent import MultiAgentCompilerEnv as MultiAgentCompilerEnv
-    from mlbridge.envs.sb3 import CompilerVecEnv as CompilerVecEnv
-    from mlbridge.envs.spaces import Padded as Padded
-    from mlbridge.envs.vector import CompilerVectorEnv as CompilerVectorEnv
-    from mlbridge.envs.vector import make_vec as make_vec
+    from mlbridge.envs.channel import EnvironmentChannel
+    from mlbridge.envs.compiler import CompilerEnv
+    from mlbridge.envs.mlgo import MLGOEviction, MLGOInliner, MLGOPriority
+    from mlbridge.envs.multi_agent import MultiAgentCompilerEnv
+    from mlbridge.envs.sb3 import CompilerVecEnv
+    from mlbridge.envs.spaces import Padded
+    from mlbridge.envs.vector import CompilerVectorEnv, make_vec
 
 # The module of each name, which is imported when the name is first used.
 _HOMES = {
@@ -51,7 +48,18 @@ _HOMES = {
     "make_vec": "mlbridge.envs.vector",
 }
 
-__all__ = [*_HOMES]
+__all__ = [
+    "CompilerEnv",
+    "CompilerVecEnv",
+    "CompilerVectorEnv",
+    "EnvironmentChannel",
+    "MLGOEviction",
+    "MLGOInliner",
+    "MLGOPriority",
+    "MultiAgentCompilerEnv",
+    "Padded",
+    "make_vec",
+]
 
 
 def __getattr__(name: str) -> Any:

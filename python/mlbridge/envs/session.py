@@ -111,11 +111,11 @@ class _Running:
     def __init__(self, settings: CompilerSettings) -> None:
         self.channel: EnvironmentChannel = open_channel(settings.spec)
         spec, worker = self.channel.spec, str(settings.worker)
-        words = [part.replace("{spec}", spec) for part in settings.command]
-        words = [part.replace("{worker}", worker) for part in words]
+        command = [part.replace("{spec}", spec) for part in settings.command]
+        command = [part.replace("{worker}", worker) for part in command]
         variables = {**(settings.variables or {}), "MLBRIDGE_SPEC": spec}
         try:
-            self.process = CompilerProcess(words, variables, settings.folder)
+            self.process = CompilerProcess(command, variables, settings.folder)
         except BaseException:
             self.channel.close()
             raise

@@ -399,7 +399,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             how = f"status {status}" if status > 0 else f"signal {-status}"
             failure = CompilerFailed(
                 f"{self.name} ended with {how} after {result.decisions} decisions:"
-                f" {stderr[-_STDERR_TAIL:].strip() or 'it said nothing'}"
+                f" {stderr[-_STDERR_TAIL:].strip() or 'stderr is empty'}"
             )
             failure.returncode, failure.stderr = status, stderr
             raise failure
