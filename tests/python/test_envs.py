@@ -360,7 +360,7 @@ def test_a_reset_that_fails(what: str, kind: type[Exception]) -> None:
     [
         ([PROGRAM, "--start=crash"], mlbridge.PeerClosed, "SIGSEGV"),
         ([PROGRAM, "--start=exit"], mlbridge.PeerClosed, "exited with 3"),
-        ([PROGRAM, "--start=hang"], mlbridge.Timeout, "did not come within"),
+        ([PROGRAM, "--start=hang"], mlbridge.Timeout, "did not connect within"),
         ([PROGRAM, "pipe:/tmp/x?colour=red"], mlbridge.PeerClosed, "exited with 1"),
         (["/no/such/compiler"], mlbridge.InvalidArgument, "/no/such/compiler"),
         ([], mlbridge.InvalidArgument, "command"),

@@ -111,7 +111,7 @@ def test_a_code_that_names_a_failure_of_this_end(code: str) -> None:
         ({"_error": ["a", "b"]}, "_error is a string"),
         ({"_info": np.zeros(2)}, "_info is a string"),
         ({"_info": "[]"}, "_info is a JSON object"),
-        ({"_info": '{"error": "none"}'}, "'error' is a key of the trainer's own"),
+        ({"_info": '{"error": "none"}'}, "key 'error' is reserved"),
         ({"_agent": np.zeros(2)}, "_agent is a string"),
         ({"_reward": "1.5"}, "_reward is one number"),
         ({"_reward": True}, "_reward is one number"),
@@ -279,7 +279,7 @@ def test_counts_of_a_forgotten_environment(caplog: pytest.LogCaptureFixture) -> 
 
 def test_a_forked_child_reports_nothing(caplog: pytest.LogCaptureFixture) -> None:
     env = Env[int, int]()
-    check = ValueCheck(env, check=True, command=["other"], worker=0)
+    check = ValueCheck(env, "other (worker 0)", check=True)
     check.reward(float("nan"))
     child = os.fork()
     if child == 0:

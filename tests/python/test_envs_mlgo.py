@@ -59,6 +59,15 @@ def finish(env: Any, info: dict[str, Any]) -> tuple[float, dict[str, Any]]:
     return total, info
 
 
+def test_an_id_with_its_module_needs_no_import() -> None:
+    code = (
+        "import gymnasium\n"
+        "gymnasium.make('mlbridge.envs:mlbridge/MLGOInliner-v0', modules=[])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "InvalidArgument: expected modules to compile" in done.stderr
+
+
 def test_they_are_environments(env: Any) -> None:
     check_env(env.unwrapped)
 
@@ -225,7 +234,7 @@ def test_modules_by_name(sources: Path) -> None:
     assert info["module"] == paths[0]
     with pytest.raises(mlbridge.InvalidArgument, match="nothing to decide"):
         env.reset(options={"module": paths[1]})
-    with pytest.raises(mlbridge.InvalidArgument, match="none of the modules"):
+    with pytest.raises(mlbridge.InvalidArgument, match="not one of the modules"):
         env.reset(options={"module": "other.c"})
     with pytest.raises(mlbridge.InvalidArgument, match="nothing to decide"):
         MLGOInliner([paths[1]]).reset()
