@@ -206,15 +206,9 @@ def test_padding_must_not_count(tmp_path: Path) -> None:
     assert run(path, {"rows": seen})["logits"].shape == (1, 2)
 
 
-<<<<<<< HEAD
 def scoring(**options: bool) -> PPO:
     settings = {
         "features_extractor_class": OwnNetwork,
         "features_extractor_kwargs": {"make": lambda: Scores(**options)},
     }
     return PPO(OwnPolicy, Drawn(), policy_kwargs=settings, device="cpu")
-=======
-def test_a_space_without_names_for_its_parts() -> None:
-    with pytest.raises(TypeError, match="cannot be represented as tensors"):
-        Padded(Dict({"a": spaces.OneOf([Discrete(2)])}), {})
->>>>>>> pyc

@@ -215,19 +215,8 @@ def test_an_episode_of_agents_that_is_over_at_once() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_agents_that_nobody_knows() -> None:
-<<<<<<< HEAD
     env = multi_agent([*SPILLS, "--classes=2"], ["vector"], SPILLS_SPACES)
-    with pytest.raises(mlbridge.SchemaMismatch, match="there are vector"):
-=======
-    pytest.importorskip("ray", reason="needs scripts/make-venv train")
-    from mlbridge.envs import MultiAgentCompilerEnv
-
-    some: dict[str, Any] = {"vector": spaces.Discrete(2)}
-    env = MultiAgentCompilerEnv(
-        [*SPILLS, "--classes=2"], observation_spaces=some, action_spaces=some
-    )
     with pytest.raises(mlbridge.SchemaMismatch, match="the agents are vector"):
->>>>>>> pyc
         env.reset()
     env.close()
     some = {"vector": spaces.Discrete(2)}
