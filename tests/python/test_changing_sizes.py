@@ -88,7 +88,7 @@ def test_padded() -> None:
         Dict({"a": ROWS, "b": Sequence(Discrete(2), stack=True)}), {"a": 8}, {"b": "a"}
     )
     assert list(both.spaces) == ["a", "a_mask", "b"]
-    with pytest.raises(TypeError, match="no form as tensors"):
+    with pytest.raises(TypeError, match="cannot be represented as tensors"):
         Padded(Dict({"a": spaces.OneOf([Discrete(2)])}), {})
 
 
