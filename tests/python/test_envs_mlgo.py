@@ -21,7 +21,7 @@ import mlbridge.envs
 from mlbridge.envs import MLGOEviction, MLGOInliner, MLGOPriority
 from mlbridge.envs.machine_code import text_size
 from mlbridge.interactive.advisors import Priority
-from programs import run_program
+from programs import run_program, run_python
 from stock_llvm import CLANG, LLC, assert_gone, compiler_of, needs_llvm
 
 pytestmark = [needs_llvm, pytest.mark.usefixtures("leaves_nothing")]
@@ -60,11 +60,10 @@ def finish(env: Any, info: dict[str, Any]) -> tuple[float, dict[str, Any]]:
 
 
 def test_an_id_with_its_module_needs_no_import() -> None:
-    code = (
+    done = run_python(
         "import gymnasium\n"
         "gymnasium.make('mlbridge.envs:mlbridge/MLGOInliner-v0', modules=[])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "InvalidArgument: expected modules to compile" in done.stderr
 
 
