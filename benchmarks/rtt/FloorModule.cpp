@@ -28,7 +28,7 @@ using namespace MLBridge::bench;
 static void servePipe(int Read, int Write) {
   nb::gil_scoped_release Release;
   FloorPipe Pipe(Read, Write);
-  FloorQuestion Request;
+  FloorRequest Request;
   std::byte Reply[FloorFrames::ReplySize];
   FloorFrames::setLength(Reply, sizeof(Reply));
   while (std::size_t Size = Pipe.receive(Request.region())) {

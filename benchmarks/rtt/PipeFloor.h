@@ -117,9 +117,9 @@ struct FloorFrames {
 };
 
 /// Room for any request, page-aligned, and in memory before it is timed.
-class FloorQuestion {
+class FloorRequest {
 public:
-  FloorQuestion()
+  FloorRequest()
       : Memory(static_cast<std::byte *>(::operator new(Size, Alignment))) {
     std::memset(Memory.get(), 0, Size);
   }

@@ -95,7 +95,7 @@ static RoundTrip makeFloorTrip(Span<const std::size_t> Ends,
   if (Ends.size() != 2)
     fail("a pipe has two ends");
   FloorPipe Pipe(static_cast<int>(Ends[0]), static_cast<int>(Ends[1]));
-  auto Request = std::make_shared<FloorQuestion>();
+  auto Request = std::make_shared<FloorRequest>();
   std::byte *Features = Request->data() + FloorFrames::HeaderSize;
   auto Ask = [Pipe, Send, Request](std::size_t Length) {
     std::size_t Size = FloorFrames::requestSize(Length);

@@ -118,10 +118,10 @@ void UnrollPass::decide(function *Function, class loop &Loop) {
   Function->has_unroll = true;
 }
 
-/// Warns once that gcc decides.
+/// Says once that gcc decides: a note, which -Werror does not make an error.
 void UnrollPass::fallBack(const char *Status, const char *Why) {
   if (!HasFallenBack)
-    warning_at(UNKNOWN_LOCATION, 0, "unroll: %s: %s; gcc decides", Status, Why);
+    inform(UNKNOWN_LOCATION, "unroll: %s: %s; gcc decides", Status, Why);
   HasFallenBack = true;
 }
 

@@ -1,4 +1,4 @@
-//===- Arguments.cpp - What calls from Python have in common --------------===//
+//===- Arguments.cpp - Arguments of calls from Python ---------------------===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -18,7 +18,7 @@
 using namespace MLBridge;
 using namespace MLBridge::Python;
 
-/// Of this process, and of none that it was forked from.
+/// A number that differs between this process and those it was forked from.
 static std::uint64_t processNumber() {
   static ForkDetector Fork;
   static std::uint64_t Number = 1;
@@ -29,9 +29,9 @@ static std::uint64_t processNumber() {
   return Number;
 }
 
-/// Whether the caller is the thread that has forked: the only one that a child
-/// has from its parent, with the calls that it was in. A later thread may have
-/// the identifier of one that was not copied.
+/// True in a child's main thread: the thread that forked, and the only one that
+/// the child inherits, with the calls it was in. A thread started later may
+/// have the identifier of one of the parent's threads.
 static bool hasForked() { return ::gettid() == ::getpid(); }
 
 ExclusiveUse::ExclusiveUse(UseMark &Mark, std::string_view What) : Mark(Mark) {
@@ -54,9 +54,10 @@ Duration Python::durationOf(std::optional<double> Seconds) {
   if (!Seconds)
     return Duration::max();
   if (std::isnan(*Seconds))
-    raise({ErrorCode::InvalidArgument, "a time-out of nan seconds"});
+    raise({ErrorCode::InvalidArgument,
+           "expected a timeout in seconds, found nan"});
   std::chrono::duration<double> Wait(std::max(0.0, *Seconds));
-  // Half of what 64 bits hold is 146 years, and safe to convert.
+  // Durations up to half the maximum, 146 years, are safe to convert.
   if (Wait > std::chrono::duration<double>(Duration::max() / 2))
     return Duration::max();
   return std::chrono::duration_cast<Duration>(Wait);
@@ -69,6 +70,6 @@ AdviceSpec Python::adviceSpecOf(std::optional<std::string_view> Type,
   std::optional<ElementType> Element = parseElementType(*Type);
   if (!Element)
     raise({ErrorCode::InvalidArgument,
-           "no element type is called '" + std::string(*Type) + "'"});
+           "'" + std::string(*Type) + "' is not an element type"});
   return {Many ? AdviceSpec::Form::List : AdviceSpec::Form::Scalar, *Element};
 }

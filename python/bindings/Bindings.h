@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// mlbridge._core, part by part: one function a file.
+/// What the files of mlbridge._core share. Each file has one bind function.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,26 +33,27 @@ void bindRunner(nanobind::module_ &M);
 void bindInProcess(nanobind::module_ &M);
 void bindServer(nanobind::module_ &M);
 
-/// A listener on its way to a server, in Python mlbridge._core.Listener.
-/// Optional parts make theirs in modules of their own.
+/// mlbridge._core.Listener: owns a listener until a server takes it. Modules of
+/// optional parts, such as mlbridge._grpc, make them too.
 struct ListenerInPython {
-  /// Null once a server has it.
+  /// Null after a server has taken it.
   std::unique_ptr<Listener> Opened;
 };
 
-/// Who uses an object; nobody at first. Read and written with the GIL.
+/// The thread that uses an object. Read and written with the GIL.
 struct UseMark {
-  /// 0 for nobody. A forked child has another number, and the threads of its
-  /// parent, which do not exist there, use nothing.
+  /// The number of the thread's process; 0 while the object is not in use. A
+  /// forked child has another number, so the threads of its parent, which do
+  /// not exist in the child, do not count.
   std::uint64_t Process = 0;
   unsigned long Thread = 0;
 };
 
-/// Says that an object is in use while it lets go of the GIL, or runs Python
-/// code that may, so that a second thread gets an error and not a race.
+/// Marks an object as in use while a call releases the GIL, or runs Python code
+/// that may release it. A second thread then gets an error instead of a race.
 class ExclusiveUse {
 public:
-  /// \p What is the object, for the message.
+  /// \p What names the object in the error message.
   ExclusiveUse(UseMark &Mark, std::string_view What);
   ~ExclusiveUse() { Mark = {}; }
   ExclusiveUse(const ExclusiveUse &) = delete;
@@ -62,12 +63,13 @@ private:
   UseMark &Mark;
 };
 
-/// Seconds as Python writes them; none and inf are for ever, and what is below
-/// zero is zero.
+/// Converts a timeout in seconds. None and inf mean no limit; a negative number
+/// means zero. Raises InvalidArgument for NaN.
 Duration durationOf(std::optional<double> Seconds);
 
-/// What an answer is to be: anything, or one element (or \p Many) of the type
-/// of that name.
+/// The advice that a caller wants: one element of the type named \p Type, a
+/// list if \p Many, or anything without a type. Raises InvalidArgument for an
+/// unknown name.
 AdviceSpec adviceSpecOf(std::optional<std::string_view> Type, bool Many);
 
 } // namespace MLBridge::Python

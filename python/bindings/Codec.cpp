@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// One message to bytes and back, for tests and tools: the same classes that a
-/// session uses.
+/// Converts one message to bytes and back, for tests and tools, by the same
+/// classes that a session uses.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ namespace MLBridge::Python {
 
 namespace {
 
-/// Memory for one message where a transport would put it: behind a 64-byte
-/// boundary by the length of its prefix, and with padding behind it.
+/// Memory for one message, laid out as in a transport: MessageOffset bytes
+/// after a 64-byte boundary, and followed by padding.
 class MessageBuffer {
 public:
   explicit MessageBuffer(std::size_t Size)
@@ -52,15 +52,15 @@ private:
   std::size_t Size;
 };
 
-/// What a message is and who has it in hand.
-struct Place {
+/// The format of a message and the side that writes or reads it.
+struct MessageKind {
   std::string_view Format;
   std::string_view Side;
   bool IsBare;
   nb::handle Formats;
 };
 
-/// A message and the codec that its views may point into.
+/// A message and its SerDes. Decoded tensors view the memory of either.
 struct Decoded {
   MessageBuffer Buffer;
   std::unique_ptr<BaseSerDes> Codec;
@@ -68,17 +68,17 @@ struct Decoded {
 
 } // namespace
 
-static std::unique_ptr<BaseSerDes> makeCodec(const Place &At) {
-  const bool IsModel = At.Side == "model";
-  if (!IsModel && At.Side != "compiler")
+static std::unique_ptr<BaseSerDes> makeCodec(const MessageKind &Kind) {
+  const bool IsModel = Kind.Side == "model";
+  if (!IsModel && Kind.Side != "compiler")
     raise({ErrorCode::InvalidArgument,
-           "a side is 'model' or 'compiler', found '" + std::string(At.Side) +
-               "'"});
+           "side: expected 'model' or 'compiler', found '" +
+               std::string(Kind.Side) + "'"});
   std::unique_ptr<BaseSerDes> Codec =
-      valueOrRaise(formatsWith(At.Formats)
-                       .create(At.Format, IsModel ? SerDes::Side::Model
-                                                  : SerDes::Side::Compiler));
-  if (At.IsBare)
+      valueOrRaise(formatsWith(Kind.Formats)
+                       .create(Kind.Format, IsModel ? SerDes::Side::Model
+                                                    : SerDes::Side::Compiler));
+  if (Kind.IsBare)
     Codec->setDialect(IsModel ? BaseSerDes::Dialect::BareModel
                               : BaseSerDes::Dialect::BareCompiler);
   return Codec;
@@ -130,7 +130,7 @@ void bindCodec(nb::module_ &M) {
         nb::sig("def serialize(tensors: dict[str, typing.Any], serdes: str, "
                 "side: str, bare: bool = False, formats: "
                 "collections.abc.Sequence[Format] = ()) -> bytes"),
-        "One message with these tensors, as the side writes it.");
+        "Encodes these tensors as one message of the side that writes it.");
   M.def("deserialize", deserialize, nb::arg("message"), nb::arg("serdes"),
         nb::arg("side"), nb::arg("bare") = false,
         nb::arg("formats") = nb::tuple(), nb::arg("type").none() = nb::none(),
@@ -139,7 +139,7 @@ void bindCodec(nb::module_ &M) {
                 "bool = False, formats: collections.abc.Sequence[Format] = (), "
                 "type: str | None = None, many: bool = False) -> dict[str, "
                 "typing.Any]"),
-        "The tensors of one message, as the side reads it.");
+        "Decodes the tensors of one message for the side that reads it.");
 }
 
 } // namespace MLBridge::Python

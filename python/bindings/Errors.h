@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Failures cross into Python as the exceptions of mlbridge/errors.py, one for
-/// each ErrorCode.
+/// Converts an Error to an exception of mlbridge/errors.py, which has one class
+/// for each ErrorCode.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +21,14 @@
 
 namespace MLBridge::Python {
 
-/// The exception object for \p E, not raised.
+/// The exception for \p E; does not raise it.
 nanobind::object exceptionFor(const Error &E);
 
-/// Raises \p Exception, or that for \p E.
+/// Raises \p Exception, or the exception for \p E.
 [[noreturn]] void raise(const nanobind::object &Exception);
 [[noreturn]] void raise(const Error &E);
 
-/// The value, or raises the error.
+/// Returns the value, or raises the error.
 template <typename T> T valueOrRaise(Expected<T> Result) {
   if (!Result)
     raise(Result.takeError());

@@ -38,8 +38,8 @@ FeatureViews::viewsOf(const ModelServer::Request &Request) {
     return *Last;
   auto Found = Sessions.find(Request.Session);
   if (Found == Sessions.end()) {
-    // A new compiler is the occasion to let go of those that have left: nobody
-    // but us holds their memory any more.
+    // When a compiler connects, forget the sessions that have ended: only this
+    // cache still holds their memory.
     std::erase_if(Sessions, [](const auto &Entry) {
       return Entry.second.Memory.use_count() <= 1;
     });
@@ -52,7 +52,7 @@ FeatureViews::viewsOf(const ModelServer::Request &Request) {
 
 nb::dict FeatureViews::dictFor(const ModelServer::Request &Request) {
   SessionViews &Views = viewsOf(Request);
-  // They count from 1, so those of a new session are other ones, too.
+  // IDs start at 1, so a new session never matches.
   if (Views.MemoryId != Request.Layout.Memory) {
     Views.forgetLayouts();
     Views.Owner = ownerOf(Request.Memory);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// FeatureViews: makes the dict that a policy gets, and makes the arrays in it
-/// once rather than once a request.
+/// FeatureViews: makes the dict of features that a policy gets, and caches the
+/// arrays in it across requests.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,26 +23,26 @@
 
 namespace MLBridge::Python {
 
-/// The arrays of each session's layouts. Most compilers ask about the same few
-/// sets of features again and again, in the same place: then a request costs
-/// one copy of a small dict.
+/// The arrays of each session's layouts. Most compilers send the same few sets
+/// of features at the same addresses; such a request costs one copy of a small
+/// dict.
 class FeatureViews {
 public:
   /// The features by name. The arrays show the request until the next one is
-  /// received; their memory lives as long as they do.
+  /// received, and keep their memory alive.
   nanobind::dict dictFor(const ModelServer::Request &Request);
-  /// Lets go of all memory.
+  /// Releases all memory.
   void clear() {
     Sessions.clear();
     Last = nullptr;
   }
 
 private:
-  /// What is shown of a layout.
+  /// The Python objects of a layout.
   struct LayoutViews {
-    /// Every name in order: with its array, or None for a text.
+    /// The array of each name in order; None for a string.
     nanobind::dict Arrays;
-    /// The texts, which have to be made each time.
+    /// The strings, which are converted for each request.
     struct Text {
       std::size_t Index;
       nanobind::object Name;
@@ -51,14 +51,14 @@ private:
   };
   struct SessionViews {
     std::uint64_t Session = 0;
-    /// The arrays' owner, and what it owns.
+    /// The owner of the arrays, and the memory it keeps alive.
     nanobind::object Owner;
     std::weak_ptr<const void> Memory;
     std::uint64_t MemoryId = 0;
-    /// By the schema.
+    /// By schema.
     std::unordered_map<std::uint64_t, LayoutViews> Layouts;
-    /// Of all of them together. A peer says how many features there are, so
-    /// that no number of layouts would be a bound.
+    /// In all layouts. A bound on the number of layouts would not do: a peer
+    /// chooses how many features each has.
     std::size_t NumFeatures = 0;
     static constexpr std::size_t MaxFeatures = 4096;
 
@@ -72,9 +72,9 @@ private:
   static LayoutViews make(const ModelServer::Request &Request,
                           const nanobind::object &Owner);
 
-  /// By number.
+  /// By session number.
   std::unordered_map<std::uint64_t, SessionViews> Sessions;
-  /// That of the last request.
+  /// The session of the last request.
   SessionViews *Last = nullptr;
 };
 

@@ -19,22 +19,22 @@ namespace MLBridge::Python {
 
 using Format = SerDesFactory::Format;
 
-/// Those that are modules of their own, by python/CMakeLists.txt.
+/// The formats with modules of their own, from python/CMakeLists.txt.
 static constexpr std::array<std::string_view, MLBRIDGE_NUM_FORMAT_MODULES>
     Modules{MLBRIDGE_FORMAT_MODULES};
 
-/// The format of the module of that name, which is imported. The GIL is held.
+/// Imports a format's module. Needs the GIL.
 static Format load(std::string_view Name) {
   std::string Module = "mlbridge._format_" + std::string(Name);
   return nb::cast<Format>(nb::module_::import_(Module.c_str()).attr("FORMAT"));
 }
 
-/// Stands for the format of that name until it is used.
+/// A format whose module is imported when it makes its first SerDes.
 static Format deferred(std::string_view Name) {
   auto Make =
       [Name](SerDes::Side Our) -> Expected<std::unique_ptr<BaseSerDes>> {
     nb::gil_scoped_acquire Acquire;
-    // The caller is built without exceptions.
+    // The caller catches no exceptions.
     try {
       return load(Name).Make(Our);
     } catch (const std::exception &E) {
@@ -63,7 +63,7 @@ static nb::list formats() {
   return All;
 }
 
-/// The line of a format that may be in a module yet to be imported.
+/// The help of a format, whose module may have to be imported.
 static std::string helpOf(const Format &F) {
   bool IsDeferred = std::ranges::find(Modules, F.Name) != Modules.end();
   return IsDeferred ? load(F.Name).Help : F.Help;
@@ -71,14 +71,13 @@ static std::string helpOf(const Format &F) {
 
 void bindFormats(nb::module_ &M) {
   nb::class_<Format>(M, "Format",
-                     "A SerDes by its name; for serving, asking and "
-                     "mlbridge.codec.")
+                     "A SerDes, for servers, runners and mlbridge.codec.")
       .def_prop_ro(
           "name", [](const Format &F) { return F.Name; },
-          "What a spec's option 'serdes' calls it.")
-      .def_prop_ro("help", helpOf,
-                   "One line about it. Raises ImportError where its library "
-                   "is missing.")
+          "The format's name in the option 'serdes' of a spec.")
+      .def_prop_ro(
+          "help", helpOf,
+          "One line of help; raises ImportError if its library is missing.")
       .def("__repr__",
            [](const Format &F) { return "<Format " + F.Name + ">"; });
   M.def("formats", formats, nb::sig("def formats() -> list[Format]"),

@@ -7,11 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The formats of this build. One that needs a library of its own is an
-/// extension module of its own, mlbridge._format_NAME, whose FORMAT is a
-/// SerDesFactory::Format. It is imported when the format is first used: until
-/// then its library is not in the process, where others (TensorFlow, ray) may
-/// have brought one of the same name.
+/// The SerDes formats of this build. A format that needs a library has its own
+/// extension module, mlbridge._format_NAME, whose FORMAT is a
+/// SerDesFactory::Format. The module is imported when the format is first used:
+/// TensorFlow or Ray may have loaded another version of the same library.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +23,7 @@
 
 namespace MLBridge::Python {
 
-/// The formats of this build, and those in \p More, a sequence of Format.
+/// The formats of this build and those in \p More, a sequence of Format.
 SerDesFactory formatsWith(nanobind::handle More);
 
 } // namespace MLBridge::Python

@@ -20,7 +20,7 @@ namespace nb = nanobind;
 namespace MLBridge::Python {
 
 //===----------------------------------------------------------------------===//
-// What Python objects are
+// Python objects
 //===----------------------------------------------------------------------===//
 
 static std::string textOf(nb::handle Value) { return nb::str(Value).c_str(); }
@@ -75,8 +75,7 @@ std::string toString(const nb::str &Str) {
   return std::string(toText(Str, Backing));
 }
 
-/// Whether an array says that some of its elements are not there. What stands
-/// in their places is no value.
+/// True if an array has masked elements, whose contents are meaningless.
 static bool hasMaskedValues(nb::handle Array) {
   if (PyArray_CheckExact(Array.ptr()))
     return false;
@@ -103,7 +102,7 @@ void TensorsFromPython::mismatch(const Entry &E,
                                  const std::string &Found) const {
   std::string Expected =
       E.Wanted ? std::string(elementTypeName(*E.Wanted))
-               : std::string("a number, a str, a list of those or an array");
+               : std::string("a number, a str, a list of these or an array");
   raise({ErrorCode::SchemaMismatch,
          subject(E) + ": expected " + Expected + ", found " + Found});
 }
@@ -167,8 +166,7 @@ void TensorsFromPython::addInt(const Entry &E, nb::handle Value) {
   addScalar<std::uint64_t>(E, Unsigned, std::nullopt);
 }
 
-/// The other scalars of NumPy, without the detour by an array that it would
-/// make of them.
+/// Adds a NumPy scalar without converting it to an array first.
 void TensorsFromPython::addNumPyScalar(const Entry &E, nb::handle Value) {
   nb::object Descr = nb::steal(
       reinterpret_cast<PyObject *>(PyArray_DescrFromScalar(Value.ptr())));
@@ -191,8 +189,8 @@ void TensorsFromPython::addArray(const Entry &E, nb::object Array) {
   std::optional<ElementType> Type =
       elementTypeOfDtype(PyArray_DESCR(asArray(Array)));
   if (!Type) {
-    // An array of NumPy's fixed-width strings is a list of them, or one; it has
-    // a type even where it is empty.
+    // An array of NumPy's fixed-width strings is one string or a list of them.
+    // It has a type even if it is empty.
     if (PyArray_TYPE(asArray(Array)) == NPY_UNICODE &&
         PyArray_NDIM(asArray(Array)) <= 1) {
       refuseMasked(E, Array);
@@ -204,7 +202,7 @@ void TensorsFromPython::addArray(const Entry &E, nb::object Array) {
   }
   refuseMasked(E, Array);
   if (!PyArray_ISCARRAY_RO(asArray(Array))) {
-    // Some strides, another byte order, or unaligned: NumPy makes it plain.
+    // NumPy copies an array that is strided, unaligned or byte-swapped.
     PyArray_Descr *Native =
         PyArray_DescrNewByteorder(PyArray_DESCR(asArray(Array)), NPY_NATIVE);
     PyObject *Plain =
@@ -230,7 +228,7 @@ void TensorsFromPython::addArray(const Entry &E, nb::object Array) {
 // Lists
 //===----------------------------------------------------------------------===//
 
-/// Writes \p Int to \p Out, if a T can hold it.
+/// Writes \p Int to \p Out. Returns false if \p Out cannot hold it exactly.
 static bool exactInt(PyObject *Int, std::int64_t &Out) {
   int Overflow = 0;
   Out = PyLong_AsLongLongAndOverflow(Int, &Overflow);
@@ -253,7 +251,7 @@ static bool exactInt(PyObject *Int, double &Out) {
   return Out < 0x1p63 && static_cast<std::int64_t>(Out) == Value;
 }
 
-/// As above; a float as it is.
+/// Like exactInt(), but also accepts a float.
 static bool exactNumber(PyObject *Number, double &Out) {
   if (!PyFloat_CheckExact(Number))
     return exactInt(Number, Out);
@@ -261,8 +259,8 @@ static bool exactNumber(PyObject *Number, double &Out) {
   return true;
 }
 
-/// Makes \p Tensor a list of T, with \p Take for each item; false when a T
-/// cannot hold one of them.
+/// Makes \p Tensor a list of T, converting each item by \p Take. Returns false
+/// if a T cannot hold one of them.
 template <typename T>
 static bool takeItems(Span<PyObject *> Items, bool (*Take)(PyObject *, T &),
                       void *Memory, TensorView &Tensor) {
@@ -276,8 +274,8 @@ static bool takeItems(Span<PyObject *> Items, bool (*Take)(PyObject *, T &),
   return true;
 }
 
-/// A list whose items are all bool, all int, or int and float. False when it is
-/// something else, which is NumPy's affair.
+/// Adds a list whose items are all bool, all int, or int and float. Returns
+/// false for any other list, which NumPy converts.
 bool TensorsFromPython::addNumbers(const Entry &E, nb::handle Sequence) {
   Span<PyObject *> Items(
       PySequence_Fast_ITEMS(Sequence.ptr()),
@@ -315,7 +313,7 @@ bool TensorsFromPython::addNumbers(const Entry &E, nb::handle Sequence) {
   return true;
 }
 
-/// A list of str only; false when there is something else in it.
+/// Adds a list of str. Returns false if an item is not a str.
 bool TensorsFromPython::addStrings(const Entry &E, nb::handle Sequence) {
   PyObject **Items = PySequence_Fast_ITEMS(Sequence.ptr());
   Py_ssize_t Count = PySequence_Fast_GET_SIZE(Sequence.ptr());
@@ -334,7 +332,7 @@ bool TensorsFromPython::addStrings(const Entry &E, nb::handle Sequence) {
 
 void TensorsFromPython::addList(const Entry &E, nb::handle Sequence) {
   if (PySequence_Fast_GET_SIZE(Sequence.ptr()) == 0) {
-    // Nothing says its type but the one who asks.
+    // Only the caller knows the type of an empty list.
     if (E.Wanted == ElementType::String)
       Set.set(E.Name, std::vector<std::string_view>());
     else
@@ -344,7 +342,7 @@ void TensorsFromPython::addList(const Entry &E, nb::handle Sequence) {
   }
   if (addStrings(E, Sequence) || addNumbers(E, Sequence))
     return;
-  // Of arrays in a list, NumPy would take what is under the masks.
+  // NumPy would ignore the masks of arrays in a list.
   for (Py_ssize_t I = 0; I < PySequence_Fast_GET_SIZE(Sequence.ptr()); ++I)
     if (nb::handle Item = PySequence_Fast_GET_ITEM(Sequence.ptr(), I);
         PyArray_Check(Item.ptr()))
@@ -352,9 +350,9 @@ void TensorsFromPython::addList(const Entry &E, nb::handle Sequence) {
   // Nested lists, lists of NumPy scalars.
   nb::object Array = nb::steal(PyArray_FROM_O(Sequence.ptr()));
   if (!Array.is_valid())
-    mismatch(E,
-             "a list that is no array: " + textOf(nb::python_error().value()));
-  // NumPy would spell a number that is among strings.
+    mismatch(E, "a list that cannot be converted to an array: " +
+                    textOf(nb::python_error().value()));
+  // NumPy would convert the numbers among strings to strings.
   if (PyArray_TYPE(asArray(Array)) == NPY_UNICODE)
     mismatch(E, "a list of str and something else, or of lists of str");
   addArray(E, std::move(Array));
@@ -364,8 +362,8 @@ void TensorsFromPython::add(std::string_view Name, nb::handle Value,
                             std::optional<ElementType> Wanted) {
   Entry E{Name, Wanted};
   PyObject *Object = Value.ptr();
-  // An element of an array, and what argmax() returns: most policies answer
-  // with one of these, and their types alone tell them from anything else.
+  // Most policies return an element of an array or the result of argmax(), so
+  // test for these types first.
   if (Py_TYPE(Object) == &PyFloatArrType_Type)
     return addScalar<float>(E, PyArrayScalar_VAL(Object, Float), std::nullopt);
   if (Py_TYPE(Object) == &PyInt64ArrType_Type)
@@ -376,7 +374,7 @@ void TensorsFromPython::add(std::string_view Name, nb::handle Value,
   } else if (PyLong_Check(Object)) {
     addInt(E, Value);
   } else if (PyFloat_Check(Object)) {
-    // A NumPy float64 is a float too, but it has its type by itself.
+    // A NumPy float64 is also a Python float, but keeps its type.
     addScalar<double>(E, PyFloat_AS_DOUBLE(Object),
                       PyFloat_CheckExact(Object) ? std::optional(Numbers.Float)
                                                  : std::nullopt);

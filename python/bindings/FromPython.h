@@ -7,12 +7,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// TensorsFromPython: turns what a policy returns, or what a Python compiler
-/// asks about, into tensors.
+/// TensorsFromPython: converts the advice of a policy, or the features of a
+/// compiler written in Python, to tensors.
 ///
 /// A bool, int, float or str is a scalar; a list or tuple of them is a tensor
-/// of rank 1; a NumPy array or scalar has its own type and shape; anything else
-/// that NumPy takes for an array (a CPU torch.Tensor, array.array) is one.
+/// of rank 1; a NumPy array or scalar keeps its type and shape; anything else
+/// that NumPy can convert to an array (a CPU torch.Tensor, array.array) is
+/// converted.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,33 +31,34 @@
 
 namespace MLBridge::Python {
 
-/// A FeatureSet filled from Python objects, made to be refilled.
+/// A reusable FeatureSet filled from Python objects.
 ///
-/// Arrays are borrowed where they are dense and in native byte order, and the
-/// set keeps a reference to them until clear(); everything else is copied.
+/// Dense arrays in native byte order are borrowed: the set keeps a reference to
+/// them until clear(). Everything else is copied.
 class TensorsFromPython {
 public:
-  /// The types that Python's own numbers get when nobody asks for another.
+  /// The types of Python's int and float if the caller wants no other type.
   struct NumberTypes {
     ElementType Int = ElementType::Int64;
     ElementType Float = ElementType::Double;
   };
 
-  /// \p Noun is what messages call an entry: "feature", "reply".
+  /// \p Noun names an entry in messages: "feature", "reply".
   explicit TensorsFromPython(std::string_view Noun) : Noun(Noun) {}
 
   void clear();
   void setNumberTypes(NumberTypes New) { Numbers = New; }
 
-  /// Adds \p Value, as an element type of \p Wanted where that is set and the
-  /// conversion keeps the value. Raises SchemaMismatch, which is a TypeError.
+  /// Adds \p Value, converted to \p Wanted if that is set. Raises
+  /// SchemaMismatch, a TypeError, if \p Value is no tensor or the conversion
+  /// would change it.
   void add(std::string_view Name, nanobind::handle Value,
            std::optional<ElementType> Wanted = std::nullopt);
 
   const FeatureSet &features() const { return Set; }
 
 private:
-  /// What is being added; for the functions below.
+  /// The entry that is being added.
   struct Entry {
     std::string_view Name;
     std::optional<ElementType> Wanted;
@@ -81,19 +83,21 @@ private:
   std::string Noun;
   NumberTypes Numbers;
   FeatureSet Set;
-  /// Copies and conversions live here; the first few need no allocation.
+  /// The memory of copies and conversions. The first 2048 bytes need no
+  /// allocation.
   std::array<std::byte, 2048> FirstBlock;
   std::pmr::monotonic_buffer_resource Storage{FirstBlock.data(),
                                               FirstBlock.size()};
-  /// What the set borrows from.
+  /// The objects that the set borrows from.
   std::vector<nanobind::object> Borrowed;
 };
 
-/// The text of a str, with textObject()'s rule for what is no UTF-8; \p Backing
-/// holds it where Python has no UTF-8 form at hand.
+/// The UTF-8 text of a str; lone surrogates become the bytes they stand for, as
+/// in textObject(). \p Backing owns the text if Python does not.
 std::string_view toText(nanobind::handle Str, nanobind::object &Backing);
 
-/// The same as a string of its own: a spec, or a path, which need not be UTF-8.
+/// Like toText(), but returns a copy: a spec, or a path, which need not be
+/// UTF-8.
 std::string toString(const nanobind::str &Str);
 
 } // namespace MLBridge::Python

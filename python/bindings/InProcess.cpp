@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The schemes of models in this process, for mlbridge.inprocess; and what is
-/// made of a model's outputs, for models that Python runs.
+/// The schemes of in-process models, for mlbridge.inprocess, and Decision,
+/// which turns a model's outputs into advice, for models that Python runs.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ namespace MLBridge::Python {
 
 namespace {
 
-/// What a model that Python runs says of itself.
+/// The name, outputs and metadata of a model that Python runs.
 class DescribedModel : public Model {
 public:
   DescribedModel(std::string Name, std::vector<TensorSpec> Outputs,
@@ -65,7 +65,7 @@ public:
   nb::object choose(nb::handle Scores) {
     if (!Rules.chooses())
       raise({ErrorCode::InvalidArgument,
-             Described.name() + ": there is nothing to choose"});
+             Described.name() + ": the advice is an output, not a choice"});
     TensorsFromPython Given("output");
     Given.add(Described.outputs()[*Rules.output()].Name, Scores);
     Outputs[*Rules.output()] = Given.features().tensors().front();
@@ -100,13 +100,13 @@ private:
   DescribedModel Described;
   bool RefusesNonFinite;
   inprocess::Decision Rules;
-  /// Of which all but the one to choose from stay empty.
+  /// All are empty except the one to choose from.
   std::vector<TensorView> Outputs;
 };
 
 } // namespace
 
-/// Those that this build adds to a factory.
+/// The schemes that in-process models add to a factory.
 static nb::list inProcessSchemes([[maybe_unused]] std::string ONNXRuntime) {
   RunnerFactory Factory;
   const std::size_t NumOthers = Factory.schemes().size();
@@ -120,40 +120,39 @@ static nb::list inProcessSchemes([[maybe_unused]] std::string ONNXRuntime) {
 }
 
 void bindInProcess(nb::module_ &M) {
-  M.def("in_process_schemes", inProcessSchemes, nb::arg("onnxruntime") = "",
-        nb::sig("def in_process_schemes(onnxruntime: str = '') -> "
-                "list[Scheme]"),
-        "The schemes of models in this process. Runners that are made with "
-        "the same ones share their models. onnxruntime: its library, unless "
-        "a spec or the environment names one.");
+  M.def(
+      "in_process_schemes", inProcessSchemes, nb::arg("onnxruntime") = "",
+      nb::sig("def in_process_schemes(onnxruntime: str = '') -> "
+              "list[Scheme]"),
+      "The schemes of in-process models. Runners made with the same schemes "
+      "share their models. onnxruntime: the library to load, unless a spec or "
+      "the environment names one.");
   nb::class_<DecisionInPython>(
       M, "Decision",
-      "What a model's metadata want to be made of its outputs, as in the "
-      "compiler's process: docs/model-metadata.md. Used by one thread at a "
-      "time.")
+      "Turns a model's outputs into advice as its metadata say; see "
+      "docs/model-metadata.md. Used by one thread at a time.")
       .def(nb::init<const nb::str &, const nb::dict &, const nb::dict &,
                     std::uint64_t>(),
            nb::arg("model"), nb::arg("metadata"), nb::arg("outputs"),
            nb::arg("seed") = 0,
            nb::sig("def __init__(self, model: str, metadata: dict[str, str], "
                    "outputs: dict[str, str], seed: int = 0) -> None"),
-           "outputs: the element type of each, by name. Raises Malformed where "
-           "the metadata say what is not known, SchemaMismatch where they do "
-           "not fit the outputs.")
+           "outputs: the element type of each output by name. Raises Malformed "
+           "for unknown metadata, SchemaMismatch if they do not fit the "
+           "outputs.")
       .def_prop_ro("output", &DecisionInPython::output,
                    nb::sig("def output(self) -> str | None"),
-                   "The only output that is wanted; None for all of them.")
+                   "The only output that is used; None for all of them.")
       .def_prop_ro("chooses", &DecisionInPython::chooses,
-                   "Whether the answer is an index in it, and not the output "
-                   "itself.")
+                   "True if the advice is an index into the output.")
       .def_prop_ro("refuses_non_finite", &DecisionInPython::refusesNonFinite,
-                   "Whether features that are not finite are refused.")
+                   "True if NaN and infinite features are refused.")
       .def("choose", &DecisionInPython::choose, nb::arg("scores"),
            nb::sig("def choose(self, scores: numpy.ndarray) -> numpy.ndarray"),
-           "The index for each row of scores along the innermost extent, "
-           "int64. Raises SchemaMismatch where there is nothing to choose "
-           "from, ModelError where a score is NaN, or the greatest that is to "
-           "be drawn with is infinite.");
+           "The int64 index chosen for each row of scores along the innermost "
+           "extent. Raises SchemaMismatch for an empty row; ModelError if a "
+           "score "
+           "is NaN, or if the greatest is infinite and the index is drawn.");
 }
 
 } // namespace MLBridge::Python

@@ -1,5 +1,4 @@
-//===- Listeners.cpp - Places to serve at, in Python ----------------*- C++
-//-*-===//
+//===- Listeners.cpp - Listeners on this machine, in Python -----*- C++ -*-===//
 //
 // Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -30,7 +29,7 @@ static nb::tuple serverSpec(const nb::str &Given) {
     raise(
         {ErrorCode::Unsupported,
          "a model is served at pipe:NAME or shm:NAME, not at '" + Text + "'"});
-  // Foreign compilers, whom the first two are for, know pipes only.
+  // The first two concern bare compilers, which use pipes only.
   const std::string_view Known[] = {"serdes", "bare", "max-message",
                                     "max-sessions"};
   if (Error E = Spec.checkOptions(Span(Known).subspan(IsPipe ? 0 : 2)))
@@ -38,7 +37,8 @@ static nb::tuple serverSpec(const nb::str &Given) {
   std::string_view Bare = Spec.option("bare", IsPipe ? "yes" : "no");
   if (Bare != "yes" && Bare != "no")
     raise({ErrorCode::InvalidArgument,
-           "option 'bare' is yes or no, found '" + std::string(Bare) + "'"});
+           "option 'bare': expected yes or no, found '" + std::string(Bare) +
+               "'"});
   std::size_t MaxMessage =
       valueOrRaise(Spec.bytes("max-message", TransportOptions().MaxMessage));
   std::size_t MaxSessions =
@@ -48,10 +48,11 @@ static nb::tuple serverSpec(const nb::str &Given) {
                         Bare == "yes", MaxMessage, MaxSessions);
 }
 
-static ListenerInPython localDoor(const nb::str &Name, std::string BareFormat,
-                                  std::size_t MaxMessage,
-                                  std::size_t MaxSessions, double PeerTimeout,
-                                  nb::handle Formats) {
+static ListenerInPython localListener(const nb::str &Name,
+                                      std::string BareFormat,
+                                      std::size_t MaxMessage,
+                                      std::size_t MaxSessions,
+                                      double PeerTimeout, nb::handle Formats) {
   ListenerOptions Options;
   Options.Formats = formatsWith(Formats);
   Options.MaxMessage = MaxMessage;
@@ -65,22 +66,20 @@ void bindListeners(nb::module_ &M) {
   M.def("server_spec", serverSpec, nb::arg("spec"),
         nb::sig("def server_spec(spec: str) -> tuple[str, str, bool, int, "
                 "int]"),
-        "The spec of a place on this machine to serve at: name, SerDes of bare "
-        "compilers, whether those are welcome, longest message in bytes, most "
-        "sessions.");
+        "Parses a spec of an address on this machine. Returns the name, the "
+        "SerDes of bare compilers, whether they are accepted, the maximum "
+        "message size in bytes and the maximum number of sessions.");
   nb::class_<ListenerInPython> Bound(
       M, "Listener",
-      "A place where compilers come to a model, until a "
-      "server takes it.");
+      "Accepts compilers at one address. Belongs to one Server.");
   M.def(
-      "local_listener", localDoor, nb::arg("name"), nb::kw_only(),
+      "local_listener", localListener, nb::arg("name"), nb::kw_only(),
       nb::arg("bare_format"), nb::arg("max_message"), nb::arg("max_sessions"),
       nb::arg("peer_timeout"), nb::arg("formats") = nb::tuple(),
       nb::sig("def local_listener(name: str, *, bare_format: str, max_message: "
               "int, max_sessions: int, peer_timeout: float, formats: "
               "collections.abc.Sequence[Format] = ()) -> Listener"),
-      "Listens at NAME.sock and, with a SerDes for bare compilers, at "
-      "NAME.in and NAME.out.");
+      "Listens at NAME.sock and, with a bare_format, at NAME.in and NAME.out.");
 }
 
 } // namespace MLBridge::Python

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The module, and what it says of itself.
+/// Defines the module mlbridge._core.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ static nb::dict schemes() {
   return ByName;
 }
 
-/// A lone surrogate is spelt out (\udcff): it may be the rest of any character.
+/// printable(), with lone surrogates spelt out (\udcff).
 static nb::object printableText(const nb::str &Text, std::size_t Most) {
   nb::object Bytes = nb::steal(
       PyUnicode_AsEncodedString(Text.ptr(), "utf-8", "backslashreplace"));
@@ -49,22 +49,21 @@ static nb::object printableText(const nb::str &Text, std::size_t Most) {
 NB_MODULE(_core, M) {
   if (_import_array() < 0)
     throw nb::python_error();
-  M.doc() = "The C++ half of mlbridge: the codec and the server that compilers "
-            "link.";
+  M.doc() = "The C++ half of mlbridge: the library that compilers link.";
   M.attr("VERSION") = MLBRIDGE_VERSION;
   M.attr("COMPILER") = MLBRIDGE_COMPILER;
   M.attr("SIMDJSON_VERSION") = MLBRIDGE_SIMDJSON_VERSION;
-  M.def("schemes", schemes, nb::sig("def schemes() -> dict[str, str]"),
-        "The model specs that this build understands: a line of help by "
-        "scheme.");
+  M.def(
+      "schemes", schemes, nb::sig("def schemes() -> dict[str, str]"),
+      "The schemes of model specs in this build, with one line of help each.");
   M.def("set_leak_warnings", nb::set_leak_warnings, nb::arg("value"),
-        "Whether objects that are left when the interpreter ends are told of.");
+        "Turns reports of leaked objects at interpreter shutdown on or off.");
   M.def("printable", printableText, nb::arg("text"),
         nb::arg("most") = MostPrinted,
         nb::sig("def printable(text: str, most: int = 200) -> str"),
-        "Text from outside, for a message: one line of at most so many bytes "
-        "of UTF-8, without what a terminal would act on. Of a longer text, the "
-        "beginning and the end.");
+        "Escapes an external text for a message: one line without control "
+        "characters, of at most `most` bytes of UTF-8. A longer text keeps its "
+        "beginning and end.");
   bindFormats(M);
   bindListeners(M);
   bindServer(M);

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runner: any runner that createModelRunner() makes, asked from Python.
+/// Runner: an MLModelRunner made from a spec.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ private:
   MLModelRunner &open();
 
   std::unique_ptr<MLModelRunner> Impl;
-  /// Kept, so that a runner which is in use or closed can be shown.
+  /// Kept so that describe() works while the runner is in use or closed.
   std::string Description;
   TensorsFromPython Features{"feature"};
   UseMark InUse;
@@ -117,10 +117,10 @@ void Runner::close() {
 }
 
 //===----------------------------------------------------------------------===//
-// Answers
+// Advice
 //===----------------------------------------------------------------------===//
 
-/// A number as Python's own type; the caller asked for a scalar.
+/// A scalar as a Python bool, float or int.
 template <typename T> static nb::object numberObject(T Value) {
   if constexpr (std::is_same_v<T, bool>)
     return nb::bool_(Value);
@@ -157,7 +157,7 @@ static nb::object takeNumbers(const MLModelRunner &Runner, const Advice &Reply,
   return numberObject(valueOrRaise(Runner.convert<T>(Reply)));
 }
 
-/// The answer converted, by the same code as in C++.
+/// The advice converted by the same code as in C++.
 static nb::object takeAs(const MLModelRunner &Runner, const Advice &Reply,
                          ElementType Type, bool Many) {
   switch (Type) {
@@ -195,7 +195,7 @@ static nb::object takeAs(const MLModelRunner &Runner, const Advice &Reply,
   return Strings;
 }
 
-/// A tensor as it came.
+/// A tensor with its own type and shape.
 static nb::object objectOf(const TensorView &Tensor) {
   return Tensor.Type == ElementType::String ? textObject(Tensor)
                                             : copyArray(Tensor);
@@ -219,7 +219,7 @@ nb::object Runner::evaluate(const nb::dict &Named,
                             Deadline::in(Model.timeout()).unless(Heard)));
   }
   Features.clear();
-  // Whatever the runner made of it: a fallback has deferred, say.
+  // Also if the runner returned a reply, as a fallback does.
   Heard.rethrow();
   Advice Outputs = valueOrRaise(std::move(*Reply));
   if (Type)
@@ -252,14 +252,14 @@ void Runner::logOutcome(std::optional<nb::str> Name, nb::handle Value,
 void bindRunner(nb::module_ &M) {
   using Scheme = RunnerFactory::Scheme;
   nb::class_<Scheme>(M, "Scheme",
-                     "A way to reach a model, of an optional part of the "
+                     "A scheme of model specs from an optional part of the "
                      "library.")
       .def_prop_ro("name", [](const Scheme &S) { return S.Name; })
       .def_prop_ro(
-          "help", [](const Scheme &S) { return S.Help; }, "One line about it.");
+          "help", [](const Scheme &S) { return S.Help; }, "One line of help.");
   nb::class_<RunnerFactory>(M, "Factory",
-                            "Makes runners, which share the models in this "
-                            "process that they load.")
+                            "Makes runners, which share the in-process models "
+                            "that they load.")
       .def(
           "__init__",
           [](RunnerFactory *Self, nb::handle Schemes) {
@@ -272,8 +272,7 @@ void bindRunner(nb::module_ &M) {
           nb::sig("def __init__(self, schemes: "
                   "collections.abc.Sequence[Scheme] = ()) -> None"));
   nb::class_<Runner>(M, "Runner",
-                     "A request to a model, from Python. Used by one thread "
-                     "at a time.")
+                     "Asks a model for advice. Used by one thread at a time.")
       .def(nb::init<const nb::str &, nb::handle, const RunnerFactory &>(),
            nb::arg("spec"), nb::arg("formats"), nb::arg("factory"),
            nb::sig("def __init__(self, spec: str, formats: "
@@ -283,23 +282,25 @@ void bindRunner(nb::module_ &M) {
            nb::arg("type").none() = nb::none(), nb::arg("many") = false,
            nb::sig("def evaluate(self, features: dict[str, typing.Any], type: "
                    "str | None = None, many: bool = False) -> typing.Any"),
-           "Asks about the features. With a type: the only output, or the one "
-           "called 'out', converted to it; many for any number of elements. "
-           "Without: all outputs by name, as they came.")
+           "Returns the advice for these features. With a type: the only "
+           "output, "
+           "or the one called 'out', converted to one element of that type, or "
+           "to any number with many. Without a type: all outputs by name.")
       .def("log_outcome", &Runner::logOutcome, nb::arg("name").none(),
            nb::arg("value").none(), nb::arg("reward").none(),
            nb::sig("def log_outcome(self, name: str | None, value: object, "
                    "reward: float | None) -> None"),
-           "What was done in the end, and how good it was.")
+           "Logs the decision that was finally made, and its reward.")
       .def("switch_context", &Runner::switchContext, nb::arg("name"),
-           "Names what the next requests are about.")
-      .def("flush", &Runner::flush, "Writes what a recording runner holds.")
+           "Names the context of the next requests.")
+      .def("flush", &Runner::flush,
+           "Writes the buffered records of a recording runner.")
       .def("close", &Runner::close,
-           "Flushes, ends the session, and raises what flushing did.")
+           "Flushes and ends the session. Raises the errors of flushing.")
       .def("describe", &Runner::describe, nb::sig("def describe(self) -> str"))
       .def_prop_rw("timeout", &Runner::timeout, &Runner::setTimeout,
                    nb::arg("seconds").none(),
-                   "Seconds that one evaluate may take.");
+                   "The time limit of one evaluate in seconds.");
 }
 
 } // namespace MLBridge::Python

@@ -15,13 +15,13 @@ namespace nb = nanobind;
 
 namespace MLBridge::Python {
 
-/// State of the interpreter, which there is one of.
+/// The state of the process's only interpreter.
 namespace {
 struct {
-  /// The threads that have waited in this module, to be joined in the end.
+  /// The threads that have waited in this module; joined at shutdown.
   std::unordered_set<unsigned long> Users;
   unsigned long LastUser = 0;
-  /// The thread that ends the interpreter; 0 before.
+  /// The thread that shuts the interpreter down; 0 before shutdown.
   std::atomic<unsigned long> Ender = 0;
 } State;
 } // namespace
@@ -40,11 +40,11 @@ Signals::Signals() {
 }
 
 bool Signals::isRequested() {
-  // From then on, the GIL may never be had again.
+  // During shutdown a wait for the GIL may never return.
   if (Raised || isEnding())
     return true;
-  // A long message arrives in many pieces. The GIL is not taken for each:
-  // another thread may hold it for 5 ms every time.
+  // Do not take the GIL for each piece of a long message: another thread may
+  // hold it for 5 ms every time.
   const Deadline::Clock::time_point Now = Deadline::Clock::now();
   if (Now - LastLook < Interval / 2)
     return false;
@@ -65,7 +65,7 @@ void Signals::rethrow() {
   throw nb::python_error();
 }
 
-/// Ends the waits of all other threads, now and from now on.
+/// Ends the current and future waits of all other threads.
 static nb::list endWaits() {
   State.Ender = PyThread_get_thread_ident();
   nb::list Users;
@@ -76,8 +76,8 @@ static nb::list endWaits() {
 
 void bindSignals(nb::module_ &M) {
   M.def("end_waits", endWaits, nb::sig("def end_waits() -> list[int]"),
-        "The interpreter ends: a call that waits in another thread raises "
-        "SystemExit there. Returns the threads that have ever waited.");
+        "Makes waiting calls of all other threads raise SystemExit, for the "
+        "shutdown of the interpreter. Returns the threads that ever waited.");
 }
 
 } // namespace MLBridge::Python

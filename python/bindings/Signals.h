@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Signals: ends a wait of the library when a signal handler of Python raises
-/// an exception, or when the interpreter ends. Python runs its handlers in the
-/// main thread, which would otherwise be in the library; and a thread that is
-/// there when the interpreter ends keeps for ever what it uses.
+/// Signals: ends a wait of the library when a Python signal handler raises an
+/// exception, or when the interpreter shuts down. Python runs signal handlers
+/// in the main thread, which a wait would block. A thread that still waits when
+/// the interpreter shuts down would never free what it uses.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@
 
 namespace MLBridge::Python {
 
-/// For one call, made by a thread that has let go of the GIL:
+/// Interrupts one wait of a thread that has released the GIL:
 /// \code
 ///   Signals Heard;
 ///   {
@@ -35,11 +35,11 @@ namespace MLBridge::Python {
 /// \endcode
 class Signals final : public Interrupt {
 public:
-  /// With the GIL, as all but isRequested().
+  /// Needs the GIL, like all functions except isRequested().
   Signals();
   bool isRequested() override;
-  /// Raises what a handler has raised, if one has; SystemExit where the
-  /// interpreter ends, which ends this thread without a word.
+  /// Raises the exception of a signal handler, if any. While the interpreter
+  /// shuts down it raises SystemExit, which ends this thread silently.
   void rethrow();
 
 private:
@@ -47,7 +47,7 @@ private:
   std::optional<nanobind::python_error> Raised;
 };
 
-/// Binds end_waits(), for mlbridge.ending. Each module has its own.
+/// Binds end_waits(), for mlbridge.ending. Each extension module has its own.
 void bindSignals(nanobind::module_ &M);
 
 } // namespace MLBridge::Python

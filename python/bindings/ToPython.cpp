@@ -46,8 +46,8 @@ static int numpyType(ElementType Type) {
   return NPY_NOTYPE;
 }
 
-/// A new array of the tensor's type and shape, over \p Data or, where that is
-/// null, with memory of its own.
+/// A new array of the tensor's type and shape. It views \p Data, or owns new
+/// memory if \p Data is null.
 static nb::object makeArray(const TensorView &Tensor, void *Data, int Flags) {
   std::array<npy_intp, Shape::MaxRank> Extents{};
   std::ranges::copy(Tensor.Dims, Extents.begin());
@@ -69,10 +69,10 @@ nb::object ownerOf(std::shared_ptr<const void> Memory) {
 }
 
 nb::object viewArray(const TensorView &Tensor, nb::handle Owner) {
-  // NumPy takes null for "allocate": an empty tensor needs an address too.
+  // NumPy allocates if the address is null, so give empty tensors an address.
   static const std::uint64_t Nowhere = 0;
   const void *Data = Tensor.NumBytes == 0 ? &Nowhere : Tensor.Data;
-  // Without NPY_ARRAY_WRITEABLE, NumPy itself keeps the const.
+  // Without NPY_ARRAY_WRITEABLE the array is read-only, so the cast is safe.
   nb::object Array =
       makeArray(Tensor, const_cast<void *>(Data), NPY_ARRAY_C_CONTIGUOUS);
   if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject *>(Array.ptr()),

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a tensor is in Python: a NumPy array (0-d for a scalar), a str, or a
+/// Converts a tensor to Python: a NumPy array (0-d for a scalar), a str, or a
 /// list of str.
 ///
 //===----------------------------------------------------------------------===//
@@ -23,21 +23,21 @@
 
 namespace MLBridge::Python {
 
-/// A Python object that keeps \p Memory alive for as long as it lives itself.
+/// A Python object that keeps \p Memory alive.
 nanobind::object ownerOf(std::shared_ptr<const void> Memory);
 
-/// A read-only array over the tensor's elements in place, which keeps \p Owner
-/// alive. Not for strings.
+/// A read-only array that views the tensor's elements in place and keeps
+/// \p Owner alive. Not for strings.
 nanobind::object viewArray(const TensorView &Tensor, nanobind::handle Owner);
 
 /// A writable array with a copy of the elements. Not for strings.
 nanobind::object copyArray(const TensorView &Tensor);
 
-/// A str, or a list of str. Bytes that are no UTF-8 become lone surrogates, as
-/// in os.fsdecode, so that no symbol's name is ever lost or refused.
+/// A str, or a list of str. Bytes that are not UTF-8 become lone surrogates, as
+/// in os.fsdecode, so that any symbol name can be represented.
 nanobind::object textObject(const TensorView &Tensor);
 
-/// \p Text with the rule of textObject().
+/// A str, made like those of textObject().
 inline nanobind::object toStr(std::string_view Text) {
   PyObject *Str = PyUnicode_DecodeUTF8(
       Text.data(), static_cast<Py_ssize_t>(Text.size()), "surrogateescape");

@@ -7,20 +7,20 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Stands between mlbridge.interactive and the compiler that it runs:
+/// Runs a compiler for mlbridge.interactive:
 ///
 ///     mlbridge-guard HOST MILLISECONDS FOLDER COMMAND [ARGUMENT...]
 ///
-/// A stock compiler whose interactive channel ends spins for ever, so that
-/// somebody must see to its end when its host, the process HOST, cannot: after
-/// kill -9, or when a policy hangs. The guard runs COMMAND and ends as it ends.
-/// When HOST is gone, or after MILLISECONDS (-1: no limit), it kills its
-/// process group, which is the command, all that the command started, and
-/// itself. In each case the files in FOLDER and FOLDER itself are removed
-/// first.
+/// A stock compiler spins forever when its interactive channel closes. The
+/// guard ends the compiler when the process HOST cannot: after kill -9, or
+/// while a policy hangs. The guard runs COMMAND and exits with its status. When
+/// HOST exits, or after MILLISECONDS (-1: no limit), the guard kills its
+/// process group: COMMAND, all processes that COMMAND started, and the guard
+/// itself. In each case it first removes FOLDER and the files in it.
 ///
-/// PR_SET_PDEATHSIG in the compiler would not do: it follows the thread that
-/// started the child, not the process, and is not inherited by cc1 and linkers.
+/// PR_SET_PDEATHSIG in the compiler does not suffice: it watches the thread
+/// that started the child, not the process, and cc1 and linkers do not inherit
+/// it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +46,7 @@
 using Clock = std::chrono::steady_clock;
 
 static constexpr int BadUsage = 2;
-/// What a shell says of a command that cannot be run.
+/// The status of a shell for a command that cannot be run.
 static constexpr int CannotRun = 127;
 
 static int fail(const char *What, int Code) {
@@ -64,7 +64,7 @@ static int openProcess(pid_t Process) {
   return static_cast<int>(::syscall(SYS_pidfd_open, Process, 0));
 }
 
-/// Removes a folder of FIFOs; where that fails there is nobody to tell.
+/// Removes a folder of FIFOs. Ignores errors, which nobody could be told.
 static void removeFolder(const char *Path) {
   if (DIR *Folder = ::opendir(Path)) {
     while (const dirent *Entry = ::readdir(Folder))
@@ -74,7 +74,7 @@ static void removeFolder(const char *Path) {
   ::rmdir(Path);
 }
 
-/// Becomes the command, which does not outlive the guard either.
+/// Executes the command in this process, which dies when the guard does.
 [[noreturn]] static void runCommand(pid_t Guard, char **Command) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() == Guard) {
@@ -84,7 +84,7 @@ static void removeFolder(const char *Path) {
   ::_exit(CannotRun);
 }
 
-/// Waits until one of the processes has ended; false at the deadline.
+/// Waits until one of the processes has ended. Returns false at the deadline.
 static bool waitForEither(pollfd (&Processes)[2], long Milliseconds) {
   const auto End = Clock::now() + std::chrono::milliseconds(Milliseconds);
   while (true) {
@@ -104,11 +104,11 @@ static bool waitForEither(pollfd (&Processes)[2], long Milliseconds) {
   }
 }
 
-/// Ends this process as the command has ended.
+/// Ends this process with the command's status or signal.
 static int endAs(int Status) {
   if (WIFEXITED(Status))
     return WEXITSTATUS(Status);
-  // The command has left its core, if any is wanted.
+  // The command has already dumped core if that was wanted.
   const rlimit NoCore = {};
   ::setrlimit(RLIMIT_CORE, &NoCore);
   const int Signal = WTERMSIG(Status);
@@ -129,15 +129,17 @@ int main(int Count, char **Arguments) {
   const char *Folder = Arguments[3];
   const pid_t Guard = ::getpid();
   if (::getpgrp() != Guard) {
-    std::fputs("mlbridge-guard: it would kill others: not a group's leader\n",
-               stderr);
+    std::fputs(
+        "mlbridge-guard: not the leader of its process group, so it would "
+        "kill other processes\n",
+        stderr);
     return BadUsage;
   }
 
   pollfd Processes[2] = {};
   Processes[0].fd = openProcess(static_cast<pid_t>(Host));
   const int OpenError = errno;
-  // A process that is not the parent is a later one of the same number.
+  // If HOST is not the parent, the host has exited and its ID may be reused.
   if (::getppid() != Host) {
     removeFolder(Folder);
     return CannotRun;
@@ -159,7 +161,7 @@ int main(int Count, char **Arguments) {
                      waitForEither(Processes, Milliseconds) &&
                      Processes[1].revents != 0;
   removeFolder(Folder);
-  // With its host, also what the command may have left behind.
+  // If the host has exited, also kill what the command left running.
   if (!Ended || Processes[0].revents != 0)
     ::kill(0, SIGKILL);
   int Status = 0;

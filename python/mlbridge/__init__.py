@@ -1,20 +1,20 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""ML-Compiler-Bridge, the model's side: answer what any compiler asks.
+"""ML-Compiler-Bridge, the model's side: gives advice to any compiler.
 
-Such as::
+Example::
 
     from mlbridge import serve
 
     serve(lambda features: features["callee_size"] < 30, "pipe:/tmp/advisor")
 
-`serve` and `serving` run a function, and `batched` marks one that answers several
-compilers at once; `PipeCompilerInterface` is the paper's loop; `compile_with_policy`
-runs a stock LLVM compile by a function's decisions; `create_model_runner` asks, as a
-compiler does; `mlbridge.onnx` runs a model file, `mlbridge.log` reads what compilers
-recorded, and `mlbridge.codec` reads and writes single messages. On the command line:
-``mlbridge --help``.
+`serve` and `serving` serve a function; `batched` marks one that takes the requests of
+several compilers. `PipeCompilerInterface` is the paper's loop. `compile_with_policy`
+runs a stock LLVM compiler with a function's decisions. `create_model_runner` asks a
+model, as a compiler does. `mlbridge.onnx` runs a model file, `mlbridge.log` reads
+training logs, `mlbridge.codec` encodes and decodes single messages. The command line
+is ``mlbridge --help``.
 """
 
 from importlib import import_module
@@ -96,7 +96,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What runs stock compilers is loaded when it is used: few programs do."""
+    """Imports `mlbridge.interactive` when it is first used: few programs need it."""
     if name == "interactive":
         return import_module("mlbridge.interactive")
     if name in ("CompileResult", "InteractiveCompilerInterface", "compile_with_policy"):

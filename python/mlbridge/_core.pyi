@@ -1,6 +1,4 @@
-"""
-The C++ half of mlbridge: the codec and the server that compilers link.
-"""
+"""The C++ half of mlbridge: the library that compilers link."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,26 +13,26 @@ COMPILER: str = 'GNU 12.2.0'
 SIMDJSON_VERSION: str = '3.0.1'
 
 def schemes() -> dict[str, str]:
-    """The model specs that this build understands: a line of help by scheme."""
+    """The schemes of model specs in this build, with one line of help each."""
 
 def set_leak_warnings(value: bool) -> None:
-    """Whether objects that are left when the interpreter ends are told of."""
+    """Turns reports of leaked objects at interpreter shutdown on or off."""
 
 def printable(text: str, most: int = 200) -> str:
     """
-    Text from outside, for a message: one line of at most so many bytes of UTF-8, without what a terminal would act on. Of a longer text, the beginning and the end.
+    Escapes an external text for a message: one line without control characters, of at most `most` bytes of UTF-8. A longer text keeps its beginning and end.
     """
 
 class Format:
-    """A SerDes by its name; for serving, asking and mlbridge.codec."""
+    """A SerDes, for servers, runners and mlbridge.codec."""
 
     @property
     def name(self) -> str:
-        """What a spec's option 'serdes' calls it."""
+        """The format's name in the option 'serdes' of a spec."""
 
     @property
     def help(self) -> str:
-        """One line about it. Raises ImportError where its library is missing."""
+        """One line of help; raises ImportError if its library is missing."""
 
     def __repr__(self) -> str: ...
 
@@ -43,52 +41,44 @@ def formats() -> list[Format]:
 
 def server_spec(spec: str) -> tuple[str, str, bool, int, int]:
     """
-    The spec of a place on this machine to serve at: name, SerDes of bare compilers, whether those are welcome, longest message in bytes, most sessions.
+    Parses a spec of an address on this machine. Returns the name, the SerDes of bare compilers, whether they are accepted, the maximum message size in bytes and the maximum number of sessions.
     """
 
 class Listener:
-    """A place where compilers come to a model, until a server takes it."""
+    """Accepts compilers at one address. Belongs to one Server."""
 
 def local_listener(name: str, *, bare_format: str, max_message: int, max_sessions: int, peer_timeout: float, formats: Sequence[Format] = ()) -> Listener:
-    """
-    Listens at NAME.sock and, with a SerDes for bare compilers, at NAME.in and NAME.out.
-    """
+    """Listens at NAME.sock and, with a bare_format, at NAME.in and NAME.out."""
 
 class Server:
-    """
-    The model's end of any number of sessions. Used by one thread at a time, but for stop() and latencies().
-    """
+    """Serves compilers. One thread at a time, except stop() and latencies()."""
 
     def __init__(self, listeners: Sequence[Listener], *, on_warning: Callable[[str, Exception], object] | None) -> None:
-        """
-        Serves those who come to the listeners. What befell a compiler, and why, is told to on_warning.
-        """
+        """Takes over the listeners; failures and refusals go to on_warning."""
 
     def exchange(self, timeout: float | None = None) -> dict[str, Any] | None:
         """
-        Sends the replies that are set, if any, and waits for the next request. Returns its features by name, or None when timeout seconds have passed or stop() was called. An exception with a `session` is a reply that could not be sent; `others` has the rest of its batch.
+        Sends the replies that are set and waits for the next request. Returns its features by name, or None after timeout seconds or after stop(). Raises an exception with a `session` if a reply could not be sent; its `others` are the batch's other such exceptions.
         """
 
     def exchange_batch(self, max_size: int, max_delay: float, timeout: float | None = None) -> list[dict[str, Any]] | None:
         """
-        The same for the requests that wait at the same moment, at most one a compiler; the first of them may wait max_delay seconds for others.
+        Like exchange(), but returns all requests that wait at the same moment, at most one per compiler. The first of them may wait max_delay seconds for others.
         """
 
     def set_reply(self, value: object, index: int = 0) -> None:
         """
-        The answer to the request at hand, or to the one at that index of the batch; None defers. Arrays are not copied before they are sent.
+        Sets the reply to the request at this index of the batch. None defers. An array is not copied before it is sent.
         """
 
     def set_message(self, tensors: dict[str, Any]) -> None:
-        """
-        A message of training, in place of an answer: names may begin with an underscore.
-        """
+        """Sets a training message, whose names may be reserved ones."""
 
     def set_error(self, message: str, index: int = 0) -> None:
-        """The answer that the model failed."""
+        """Sets the reply that the model failed."""
 
     def set_deferred(self, why: str, index: int = 0) -> None:
-        """The answer that leaves the decision to the compiler."""
+        """Sets the reply that leaves the decision to the compiler."""
 
     def send(self) -> None:
         """Sends the replies that are set, without waiting for a request."""
@@ -106,33 +96,31 @@ class Server:
     def name(self) -> str: ...
 
     def client(self, index: int) -> tuple[int, int]:
-        """The session and the process behind a request of the batch."""
+        """The session and the process ID of a request of the batch."""
 
     @property
     def session(self) -> int:
-        """Which compiler asks, counted from 1; 0 when none does."""
+        """The request's session, counted from 1; 0 without a request."""
 
     @property
     def pid(self) -> int:
-        """Its process; 0 for a bare compiler."""
+        """The compiler's process ID; 0 for a bare compiler."""
 
     @property
     def advice_type(self) -> str:
-        """
-        The element type that its first request wants, as TensorSpec spells it; empty when it did not say.
-        """
+        """The TensorSpec type that the session wanted first; empty if unknown."""
 
     @property
     def bare(self) -> bool:
-        """Whether it is a foreign compiler on bare pipes."""
+        """True if the compiler uses bare pipes."""
 
     @property
     def sessions(self) -> int:
-        """Compilers met so far."""
+        """Sessions so far."""
 
     @property
     def open(self) -> int:
-        """Compilers that are here now."""
+        """Sessions that are open."""
 
     @property
     def requests(self) -> int:
@@ -140,7 +128,7 @@ class Server:
 
     @property
     def batches(self) -> int:
-        """In how many batches they came."""
+        """Batches of requests so far."""
 
     @property
     def refused_compilers(self) -> int:
@@ -148,107 +136,105 @@ class Server:
 
     @property
     def refused_requests(self) -> int:
-        """
-        Requests that have no form in Python, which were answered with an error.
-        """
+        """Requests refused because Python cannot represent them."""
 
     @property
     def mistyped(self) -> int:
-        """Answers of another type than their compilers' first requests want."""
+        """Replies whose type differs from the session's advice_type."""
 
     def measure_latencies(self) -> None:
-        """From now on, notes how long requests take."""
+        """Starts to measure how long requests take."""
 
     def latencies(self, quantiles: Sequence[float]) -> list[float]:
         """
-        Seconds from a request's arrival until its answer is on the way: the values below which each of the quantiles (0 to 1) lies. May be called by any thread.
+        The quantiles (0 to 1) of the seconds from the arrival of a request until its reply is sent. May be called by any thread.
         """
 
 def end_waits() -> list[int]:
     """
-    The interpreter ends: a call that waits in another thread raises SystemExit there. Returns the threads that have ever waited.
+    Makes waiting calls of all other threads raise SystemExit, for the shutdown of the interpreter. Returns the threads that ever waited.
     """
 
 class Scheme:
-    """A way to reach a model, of an optional part of the library."""
+    """A scheme of model specs from an optional part of the library."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def help(self) -> str:
-        """One line about it."""
+        """One line of help."""
 
 class Factory:
-    """Makes runners, which share the models in this process that they load."""
+    """Makes runners, which share the in-process models that they load."""
 
     def __init__(self, schemes: Sequence[Scheme] = ()) -> None: ...
 
 class Runner:
-    """A request to a model, from Python. Used by one thread at a time."""
+    """Asks a model for advice. Used by one thread at a time."""
 
     def __init__(self, spec: str, formats: Sequence[Format], factory: Factory) -> None: ...
 
     def evaluate(self, features: dict[str, Any], type: str | None = None, many: bool = False) -> Any:
         """
-        Asks about the features. With a type: the only output, or the one called 'out', converted to it; many for any number of elements. Without: all outputs by name, as they came.
+        Returns the advice for these features. With a type: the only output, or the one called 'out', converted to one element of that type, or to any number with many. Without a type: all outputs by name.
         """
 
     def log_outcome(self, name: str | None, value: object, reward: float | None) -> None:
-        """What was done in the end, and how good it was."""
+        """Logs the decision that was finally made, and its reward."""
 
     def switch_context(self, name: str) -> None:
-        """Names what the next requests are about."""
+        """Names the context of the next requests."""
 
     def flush(self) -> None:
-        """Writes what a recording runner holds."""
+        """Writes the buffered records of a recording runner."""
 
     def close(self) -> None:
-        """Flushes, ends the session, and raises what flushing did."""
+        """Flushes and ends the session. Raises the errors of flushing."""
 
     def describe(self) -> str: ...
 
     @property
     def timeout(self) -> float:
-        """Seconds that one evaluate may take."""
+        """The time limit of one evaluate in seconds."""
 
     @timeout.setter
     def timeout(self, seconds: float | None) -> None: ...
 
 def in_process_schemes(onnxruntime: str = '') -> list[Scheme]:
     """
-    The schemes of models in this process. Runners that are made with the same ones share their models. onnxruntime: its library, unless a spec or the environment names one.
+    The schemes of in-process models. Runners made with the same schemes share their models. onnxruntime: the library to load, unless a spec or the environment names one.
     """
 
 class Decision:
     """
-    What a model's metadata want to be made of its outputs, as in the compiler's process: docs/model-metadata.md. Used by one thread at a time.
+    Turns a model's outputs into advice as its metadata say; see docs/model-metadata.md. Used by one thread at a time.
     """
 
     def __init__(self, model: str, metadata: dict[str, str], outputs: dict[str, str], seed: int = 0) -> None:
         """
-        outputs: the element type of each, by name. Raises Malformed where the metadata say what is not known, SchemaMismatch where they do not fit the outputs.
+        outputs: the element type of each output by name. Raises Malformed for unknown metadata, SchemaMismatch if they do not fit the outputs.
         """
 
     @property
     def output(self) -> str | None:
-        """The only output that is wanted; None for all of them."""
+        """The only output that is used; None for all of them."""
 
     @property
     def chooses(self) -> bool:
-        """Whether the answer is an index in it, and not the output itself."""
+        """True if the advice is an index into the output."""
 
     @property
     def refuses_non_finite(self) -> bool:
-        """Whether features that are not finite are refused."""
+        """True if NaN and infinite features are refused."""
 
     def choose(self, scores: numpy.ndarray) -> numpy.ndarray:
         """
-        The index for each row of scores along the innermost extent, int64. Raises SchemaMismatch where there is nothing to choose from, ModelError where a score is NaN, or the greatest that is to be drawn with is infinite.
+        The int64 index chosen for each row of scores along the innermost extent. Raises SchemaMismatch for an empty row; ModelError if a score is NaN, or if the greatest is infinite and the index is drawn.
         """
 
 def serialize(tensors: dict[str, Any], serdes: str, side: str, bare: bool = False, formats: Sequence[Format] = ()) -> bytes:
-    """One message with these tensors, as the side writes it."""
+    """Encodes these tensors as one message of the side that writes it."""
 
 def deserialize(message: bytes, serdes: str, side: str, bare: bool = False, formats: Sequence[Format] = (), type: str | None = None, many: bool = False) -> dict[str, Any]:
-    """The tensors of one message, as the side reads it."""
+    """Decodes the tensors of one message for the side that reads it."""

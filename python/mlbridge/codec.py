@@ -1,9 +1,9 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Messages by hand: the codec of a session, without the session.
+"""Encodes and decodes single messages, for tests and tools.
 
-For tests and tools. A session uses the same C++ code by itself.
+A session uses the same C++ code.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from mlbridge.types import Features, element_type_name
 Side = Literal["compiler", "model"]
 
 Format = _core.Format
-"""A SerDes: what `formats` lists, and `mlbridge.protobuf.messages` makes."""
+"""A SerDes, from `formats` or `mlbridge.protobuf.messages`."""
 
 
 def formats() -> list[Format]:
-    """The formats of this build, whatever libraries they need."""
+    """The formats of this build, including those whose libraries are missing."""
     return _core.formats()
 
 
@@ -30,18 +30,18 @@ def serialize(
     side: Side = "compiler",
     bare: Side | None = None,
 ) -> bytes:
-    """One message with these tensors.
+    """Encodes tensors as one message.
 
     Args:
         tensors: values by name, as a policy may return them.
         serdes: a format, or the name of one of `formats`.
-        side: who writes: the compiler its features, the model its advice. Only for
-            messages of the user's own is this not the same.
-        bare: the side that writes, for the dialect of foreign peers.
+        side: the side that writes: the compiler its features, the model its advice.
+            The two differ only in the user's own Protobuf messages.
+        bare: the side that writes, in the dialect of bare pipes.
 
     Raises:
-        SchemaMismatch: a value is no tensor, or has no place in the message.
-        InvalidArgument: there is no such SerDes.
+        SchemaMismatch: a value is no tensor, or does not fit the message.
+        InvalidArgument: the SerDes is unknown.
     """
     name, more = _named(serdes)
     return _core.serialize(dict(tensors), name, bare or side, bare is not None, more)
@@ -56,22 +56,22 @@ def deserialize(
     dtype: Any = None,
     many: bool = False,
 ) -> Features:
-    """The tensors in one message, as read-only arrays and strings.
+    """Decodes one message to read-only arrays and strings by name.
 
     Args:
         message: the payload of a frame, without its length.
         serdes: a format, or the name of one of `formats`.
-        side: who reads: the model its features, the compiler its advice. Only for
-            messages of the user's own is this not the same.
-        bare: the side that reads, for the dialect of foreign peers.
-        dtype: the element type that is expected, for messages that do not say
-            theirs; see `element_type_name`.
-        many: with ``dtype``, whether any number of elements is expected.
+        side: the side that reads: the model its features, the compiler its advice.
+            The two differ only in the user's own Protobuf messages.
+        bare: the side that reads, in the dialect of bare pipes.
+        dtype: the expected element type, for messages that do not contain theirs; see
+            `element_type_name`.
+        many: with ``dtype``, expect any number of elements.
 
     Raises:
         Malformed: the bytes do not follow the format.
-        ModelError: it is a reply, and says that the model failed.
-        Deferred: it is a reply, and leaves the decision to the compiler.
+        ModelError: the message is a reply that the model failed.
+        Deferred: the message is a reply that leaves the decision to the compiler.
     """
     name, more = _named(serdes)
     wanted = None if dtype is None else element_type_name(dtype)

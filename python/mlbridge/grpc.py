@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""gRPC: models and trainers that reach compilers on other machines.
+"""gRPC connects models and trainers to compilers on other machines.
 
-Specs with the schemes ``grpc`` and ``grpc+unix`` are understood by all that takes a
-spec; nothing of this module has to be called for that.
+Everything that takes a spec understands the schemes ``grpc`` and ``grpc+unix`` without
+a call of this module.
 """
 
 import importlib
@@ -12,6 +12,8 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -30,32 +32,28 @@ from mlbridge.types import Features
 _SCHEME = re.compile(r"(?:^|\|)grpc(?:\+unix)?(?=[:?|]|$)")
 
 _SLICE = 0.1
+"""Seconds after which a wait checks that the compiler is alive."""
 _CONNECT_SLICE = 1.0
-"""Seconds after which a wait looks whether the compiler is alive; a connection to
-another machine takes longer than a message."""
-_LOOK = 0.01
-"""Seconds after which it is looked for a socket again."""
+"""The same while connecting, which takes longer than a message."""
+_POLL_INTERVAL = 0.01
+"""Seconds between two checks for a socket."""
 
 
 def is_named_in(spec: str) -> bool:
-    """Whether a spec, or one that it decorates, is for gRPC."""
+    """True if a spec, or one that it decorates, uses gRPC."""
     return _SCHEME.search(spec) is not None
 
 
 def _module() -> ModuleType:
     try:
-        # Its library is not loaded before it is needed.
+        # Load its library only when it is needed.
         return importlib.import_module("mlbridge._grpc")
     except ImportError as error:
         raise Unsupported(f"this build of mlbridge has no gRPC: {error}") from error
 
 
 def schemes() -> list[_core.Scheme]:
-    """The schemes of model specs that gRPC adds.
-
-    Raises:
-        Unsupported: this build has no gRPC, or its library is missing.
-    """
+    """The schemes of model specs that gRPC adds; raises Unsupported without gRPC."""
     added: list[_core.Scheme] = _module().schemes()
     return added
 
@@ -65,10 +63,8 @@ def listener(
 ) -> _core.Listener:
     """Listens at ``grpc://HOST:PORT`` or ``grpc+unix:PATH``; see docs/grpc.md.
 
-    Raises:
-        InvalidArgument: the spec has a mistake, or the socket's name is taken.
-        OSFailure: the port is taken, or a certificate cannot be read.
-        Unsupported: this build has no gRPC.
+    Raises InvalidArgument for an invalid spec or a socket in use, OSFailure for a port
+    in use or an unreadable certificate, and Unsupported without gRPC.
     """
     opened: _core.Listener = _module().listener(
         spec, peer_timeout=peer_timeout, formats=[*_core.formats(), *formats]
@@ -77,17 +73,16 @@ def listener(
 
 
 def pick(spec: str, worker: int) -> str:
-    """The spec of one of several compilers: that of a worker, counted from 0.
+    """Picks a worker's port from a spec with several; workers count from 0.
 
-    Ports may be a list and ranges: worker 1 of ``grpc://host:50051,50060-50063``
-    connects to ``grpc://host:50060``.
-
-    Raises:
-        InvalidArgument: there are fewer ports than that.
+    Worker 1 of ``grpc://host:50051,50060-50063`` connects to ``grpc://host:50060``.
+    Raises InvalidArgument if the spec has too few ports.
     """
-    place, question_mark, options = spec.partition("?")
-    head, colon, ports = place.rpartition(":")
-    if not place.startswith("grpc:") or not re.fullmatch(r"[\d,-]*[,-][\d,-]*", ports):
+    address, question_mark, options = spec.partition("?")
+    head, colon, ports = address.rpartition(":")
+    if not address.startswith("grpc:") or not re.fullmatch(
+        r"[\d,-]*[,-][\d,-]*", ports
+    ):
         return spec
     choice: list[int] = []
     for part in ports.split(","):
@@ -107,54 +102,47 @@ def pick(spec: str, worker: int) -> str:
 
 
 class TrainingChannel:
-    """A conversation with a compiler that serves an environment through gRPC.
+    """An ``mlbridge.envs.channel.EnvironmentChannel`` over gRPC.
 
-    The compiler is the server: it listens at the spec that it is told, and this end
-    connects to it. See ``mlbridge.envs.channel.EnvironmentChannel``.
+    The compiler is the server: it listens at the spec, and this end connects to it.
     """
 
     def __init__(self, spec: str) -> None:
-        """Nothing is connected yet.
+        """Prepares a session; does not connect yet.
 
-        Args:
-            spec: ``grpc://HOST:PORT`` or ``grpc+unix:PATH``, as the compiler takes it,
-                with the options of a model spec. Without an address (``grpc``), a
-                socket of its own, whose name is gone as soon as the two have met, and
-                the bitstream unless ``serdes`` says otherwise.
+        The spec is ``grpc://HOST:PORT`` or ``grpc+unix:PATH`` with the options of a
+        model spec, as the compiler takes it. ``grpc`` alone makes a private socket,
+        whose name is removed after the handshake, and uses the bitstream unless
+        ``serdes`` names another format.
         """
-        place, _, options = spec.partition("?")
-        self._folder: OwnFolder | None = None
-        if place.rstrip(":/") in ("grpc", "grpc+unix"):
-            self._folder = OwnFolder("mlbridge-")
-            # What a compiler speaks unless it is told may depend on what it links;
-            # this one is told, and every one has the bitstream.
+        address, _, options = spec.partition("?")
+        self._own = ExitStack()
+        """Removes the private socket's folder."""
+        self._socket: Path | None = None
+        if address.rstrip(":/") in ("grpc", "grpc+unix"):
+            folder = self._own.enter_context(OwnFolder("mlbridge-"))
+            self._socket = folder.path / "env"
+            # A compiler's default may depend on the libraries it links; every compiler
+            # has the bitstream.
             if "serdes=" not in options:
                 options += f"{'&' if options else ''}serdes=bitstream"
-            spec = f"{spec_of('grpc+unix', self._folder.path / 'env')}?{options}"
-        self._spec = spec
+            spec = f"{spec_of('grpc+unix', self._socket)}?{options}"
+        self.spec = spec
         self._trainer = _module().Trainer(spec, _core.formats())
 
-    @property
-    def spec(self) -> str:
-        """What the compiler is to be told."""
-        return self._spec
-
     def connect(self, timeout: float | None, alive: Callable[[], bool]) -> None:
-        """Meets the compiler, and takes its greeting.
-
-        Raises:
-            Timeout: it did not listen in time.
-            PeerClosed: it ended before.
-            SchemaMismatch: it is there, but serves no environment.
-        """
-        try:
+        """Connects to the compiler. See ``EnvironmentChannel``."""
+        with self._own:
             self._connect(timeout, alive)
-        finally:
-            self._forget_name()
 
     def _connect(self, timeout: float | None, alive: Callable[[], bool]) -> None:
         until = math.inf if timeout is None else time.monotonic() + timeout
-        self._await_socket(until, alive)
+        # Wait for the private socket first: a call that is abandoned just when the
+        # compiler begins to listen might reach it.
+        while self._socket is not None and not self._socket.exists():
+            if not alive() or time.monotonic() > until:
+                break
+            time.sleep(_POLL_INTERVAL)
         while True:
             was_alive = alive()
             left = max(0.0, until - time.monotonic())
@@ -163,45 +151,28 @@ class TrainingChannel:
                 break
             except Timeout:
                 if not was_alive:
-                    raise PeerClosed(f"the compiler at {self._spec} has left") from None
+                    raise PeerClosed(
+                        f"the compiler at {self.spec} disconnected"
+                    ) from None
                 if left <= _CONNECT_SLICE:
                     raise
-        # Who answers calls one by one has nothing to say yet.
+        # A compiler with unary calls sends no greeting.
         if self._trainer.unary:
             return
         greeting = self.receive(timeout, alive)
         if "_ready" not in greeting:
             raise SchemaMismatch(
-                f"the compiler at {self._spec} said {names(greeting) or 'nothing'};"
+                f"the compiler at {self.spec} sent {names(greeting) or 'nothing'};"
                 " expected an environment, which it serves with serveEnvironment"
             )
 
-    def _await_socket(self, until: float, alive: Callable[[], bool]) -> None:
-        """Waits until there is a socket, if it is one of this channel's own.
-
-        A call that is made just when the compiler begins to listen is not to be given
-        up in the same moment: the compiler may have taken it.
-        """
-        while self._folder is not None and not (self._folder.path / "env").exists():
-            if not alive() or time.monotonic() > until:
-                return
-            time.sleep(_LOOK)
-
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends a command and its action."""
+        """Sends a message. See ``EnvironmentChannel``."""
         self._trainer.send(dict(message))
 
     def receive(self, timeout: float | None, alive: Callable[[], bool]) -> Features:
-        """Waits for what the compiler has to say to the last message.
-
-        Returns:
-            All tensors by name, reserved ones included; each call makes new arrays.
-
-        Raises:
-            Timeout: it has not said it in time.
-            PeerClosed: it ended, or closed the conversation.
-        """
-        left = float("inf") if timeout is None else timeout
+        """Waits for a message, in new arrays. See ``EnvironmentChannel``."""
+        left = math.inf if timeout is None else timeout
         while True:
             was_alive = alive()
             message: Features | None = self._trainer.receive(min(_SLICE, left))
@@ -209,18 +180,13 @@ class TrainingChannel:
                 return message
             left -= _SLICE
             if not was_alive:
-                raise PeerClosed(f"the compiler at {self._spec} has left")
+                raise PeerClosed(f"the compiler at {self.spec} disconnected")
             if left <= 0:
                 raise Timeout(
-                    f"the compiler at {self._spec} said nothing within {timeout} s"
+                    f"the compiler at {self.spec} sent nothing within {timeout} s"
                 )
 
     def close(self) -> None:
-        """Ends the conversation."""
+        """Ends the session."""
         self._trainer.close()
-        self._forget_name()
-
-    def _forget_name(self) -> None:
-        if self._folder is not None:
-            self._folder.close()
-            self._folder = None
+        self._own.close()

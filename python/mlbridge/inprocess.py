@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models in this process: ``onnx:FILE``, as a compiler runs them.
+"""The specs of models in this process: ``onnx:FILE``, as a compiler runs them.
 
-Specs with these schemes are understood by `ModelRunner`; nothing of this module has to
-be called for that. A file is loaded once, whatever number of runners ask it.
+`ModelRunner` understands them without a call of this module. A file is loaded once for
+all runners that use it.
 """
 
 import functools
@@ -17,7 +17,7 @@ from mlbridge import _core
 
 @functools.cache
 def _wheel_library() -> Path | None:
-    """The library in the Python package onnxruntime, which is not imported."""
+    """The library of the Python package onnxruntime; does not import the package."""
     package = importlib.util.find_spec("onnxruntime")
     if package is None or package.origin is None:
         return None
@@ -26,10 +26,10 @@ def _wheel_library() -> Path | None:
 
 
 def onnxruntime() -> Path | None:
-    """The library of ONNX Runtime that `ModelRunner` uses unless a spec names one.
+    """The library of ONNX Runtime that `ModelRunner` uses if a spec names none.
 
-    The environment's MLBRIDGE_ONNXRUNTIME, else that of the Python package; None where
-    there is neither, and the loader has to know one.
+    The environment variable MLBRIDGE_ONNXRUNTIME or else the Python package
+    onnxruntime names it. None leaves the search to the dynamic loader.
     """
     if named := os.environ.get("MLBRIDGE_ONNXRUNTIME"):
         return Path(named)
@@ -38,7 +38,7 @@ def onnxruntime() -> Path | None:
 
 @functools.cache
 def _schemes(library: str, process: int) -> tuple[_core.Scheme, ...]:
-    """They hold what they have loaded, which a forked child cannot use."""
+    """Cached per process: a forked child cannot use the models they have loaded."""
     return tuple(_core.in_process_schemes(library))
 
 

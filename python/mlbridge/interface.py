@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The paper's loop: a model that receives requests and fills in answers."""
+"""The paper's loop: a model that receives requests and sets replies."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from mlbridge.types import Features
 
 
 class BaseCompilerInterface(ABC):
-    """The model's end of a conversation with compilers, over any transport.
+    """The model's end of sessions with compilers, over any transport.
 
     The paper's loop::
 
@@ -25,7 +25,7 @@ class BaseCompilerInterface(ABC):
                 interface.populate_buffer(decide(features))
                 features = interface.evaluate()
 
-    The same, shorter::
+    The same loop, shorter::
 
         for features in interface:
             interface.populate_buffer(decide(features))
@@ -39,22 +39,18 @@ class BaseCompilerInterface(ABC):
 
     @abstractmethod
     def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
-        """Sends the answer that was stored, and waits for the next request.
-
-        Args:
-            mode: ``"exit"`` sends the answer, waits for nothing and returns None.
-        """
+        """Sends the stored reply, and without ``mode="exit"`` waits for a request."""
 
     @abstractmethod
     def populate_buffer(self, advice: Any) -> None:
-        """Stores the answer to the request at hand."""
+        """Stores the reply to the current request."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends all conversations, and leaves nothing behind."""
+        """Ends all sessions and cleans up."""
 
     def __iter__(self) -> Iterator[Features]:
-        """The requests, one after another, until the caller leaves the loop."""
+        """Yields the requests until the caller leaves the loop."""
         while True:
             yield self.evaluate()
 
@@ -66,13 +62,13 @@ class BaseCompilerInterface(ABC):
 
 
 class PipeCompilerInterface(BaseCompilerInterface):
-    """Meets compilers at a name in the file system, through pipes.
+    """Serves compilers that connect to a name in the file system, over pipes.
 
-    Compilers with this library may as well choose shared memory, ``shm:NAME``.
+    Compilers with this library may also use shared memory, ``shm:NAME``.
 
-    Any number of compilers may come, one after another or at once; each has its own
-    session, and one that dies, stalls or sends nonsense ends its own only (which is
-    logged as a warning of the logger ``mlbridge``). Used by one thread at a time.
+    Any number of compilers may connect, also at the same time. Each has its own
+    session, and one that dies, stalls or sends invalid bytes ends only its own, which
+    the logger ``mlbridge`` reports as a warning. Used by one thread at a time.
     """
 
     def __init__(
@@ -89,28 +85,26 @@ class PipeCompilerInterface(BaseCompilerInterface):
         """Listens at NAME.sock and, for bare compilers, at NAME.in and NAME.out.
 
         Args:
-            name: a path; the compiler's spec is ``pipe:NAME``. Only this user's
-                compilers get in. What a dead server left there is taken over.
-            serdes: what foreign compilers speak, ``"bitstream"`` or ``"json"``:
-                those of the reference implementation, which know bare pipes only.
-                Compilers with this library choose theirs when they meet the model,
-                whatever is said here.
-            timeout: seconds that `evaluate` waits for a request; None is for ever.
-            bare: whether foreign compilers are served at all.
-            max_message: a compiler that announces a longer message, in bytes, is
-                refused.
-            peer_timeout: seconds that a compiler may take to accept an answer.
-            formats: what compilers may speak beside the formats of this build:
-                messages of your own, by `mlbridge.protobuf.messages`.
+            name: a path; the compiler's spec is ``pipe:NAME``. Only compilers of this
+                user can connect. Files of a dead server are replaced.
+            serdes: the SerDes of bare compilers, ``"bitstream"`` or ``"json"``. Bare
+                compilers are those of the reference implementation; compilers with this
+                library choose their SerDes in the handshake.
+            timeout: seconds that `evaluate` waits for a request; None has no limit.
+            bare: serve bare compilers.
+            max_message: the maximum size of a compiler's message in bytes.
+            peer_timeout: seconds that a compiler may take to accept a reply.
+            formats: more formats than this build has, such as those of
+                `mlbridge.protobuf.messages`.
 
         Raises:
-            InvalidArgument: there is no such SerDes, or the name is empty.
-            OSFailure: the name is taken by a live server, or not writable.
+            InvalidArgument: the SerDes is unknown, or the name is empty.
+            OSFailure: a live server uses the name, or it is not writable.
         """
         self.timeout = timeout
         listener = local_listener(
             fspath(name),
-            serdes if bare else None,
+            bare_format=serdes if bare else "",
             max_message=max_message,
             peer_timeout=peer_timeout,
             formats=formats,
@@ -124,30 +118,28 @@ class PipeCompilerInterface(BaseCompilerInterface):
     def evaluate(self, mode: Literal["exit"]) -> None: ...
 
     def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
-        """Sends the answer that was stored, and returns the next request's features.
+        """Sends the stored reply and returns the next request's features.
 
-        A request that got no answer before is answered with an error. Ctrl-C is
-        noticed within 0.1 s while waiting for a request.
+        A request without a stored reply gets an error. Ctrl-C interrupts the wait
+        within 0.1 s.
 
         Args:
-            mode: ``"exit"`` sends the answer, waits for nothing and returns None.
+            mode: ``"exit"`` sends the reply and returns None without waiting.
 
         Returns:
-            The features by name. Arrays are read-only views of the receive buffer:
-            they show this request until the next `evaluate`, and copying one keeps
-            it (``x.copy()``). Their memory stays valid for as long as they live,
-            whatever happens to the session.
+            The features by name. Arrays are read-only views of the receive buffer; they
+            show this request until the next `evaluate`. ``x.copy()`` keeps one. A view
+            keeps its memory valid even after the session ends.
 
         Raises:
-            Timeout: nobody asked in time.
-            SchemaMismatch, Unsupported, InvalidArgument, OSFailure: the answer cannot
-                be sent in this session's format, is longer than ``max_message``, or
-                there is no memory for it. Its compiler, whose session the exception's
-                ``session`` and ``pid`` name, has got an error of code ``Model``
-                instead, and may ask again; or, where it cannot be told, as a bare one
-                that speaks the bitstream, that session is over (``session_ended``).
-                The next call serves all that are open.
-            OSFailure, with a ``session`` of 0: this end is broken.
+            Timeout: no request within `timeout`.
+            SchemaMismatch, Unsupported, InvalidArgument, OSFailure: the reply does not
+                fit the session's format, exceeds ``max_message`` or needs too much
+                memory. The exception's ``session`` and ``pid`` name the compiler, which
+                gets an error of code ``Model`` instead and may ask again. If it cannot
+                be told, as a bare one with the bitstream, its session ends
+                (``session_ended``). Other sessions continue at the next call.
+            OSFailure, with a ``session`` of 0: the server itself failed.
         """
         if mode == "exit":
             self._server.send()
@@ -160,55 +152,52 @@ class PipeCompilerInterface(BaseCompilerInterface):
         return features
 
     def populate_buffer(self, advice: Any) -> None:
-        """Stores the answer to the request at hand, for `evaluate` to send.
+        """Stores the reply to the current request, which `evaluate` sends.
 
         Args:
-            advice: a bool, int, float or str, a list of one of those, a NumPy array
-                or scalar, or what NumPy makes an array of (a CPU ``torch.Tensor``);
-                a dict of several such outputs by name; None leaves the decision to
-                the compiler (but ends the session of a bare one that speaks the
-                bitstream). An array must not change before it is sent.
+            advice: a bool, int, float or str, a list of one of these, a NumPy array or
+                scalar, or what NumPy converts to an array (a CPU ``torch.Tensor``); a
+                dict of several such outputs by name; or None, which leaves the decision
+                to the compiler (and ends the session of a bare one with the bitstream).
+                An array must not change before it is sent.
 
-                Where the compiler said what it wants (`advice_type`), the value is
-                converted if that keeps it; rounding from double to float is the one
-                exception. Else an int is sent as int64 and a float as double, to
-                bare compilers as int32 and float; an array has its own dtype.
+                If the compiler wants a type (`advice_type`), the value is converted.
+                The conversion must not change it, except by rounding double to float.
+                Otherwise an int is sent as int64 and a float as double (to bare
+                compilers as int32 and float), and an array with its dtype.
 
         Raises:
-            SchemaMismatch: the value cannot be sent or converted; it is a TypeError.
-            InvalidArgument: there is no request at hand.
+            SchemaMismatch: the value cannot be sent or converted; a TypeError.
+            InvalidArgument: no request waits for a reply.
         """
         self._server.set_reply(advice)
 
     def populate_error(self, message: str) -> None:
-        """Stores the answer that the model failed, in its own words.
-
-        A bare compiler cannot be told; its session ends.
-        """
+        """Stores the reply that the model failed; ends a bare compiler's session."""
         self._server.set_error(message)
 
     def close(self) -> None:
-        """Ends all sessions, and removes the files at the name."""
+        """Ends all sessions and removes the server's files."""
         self._server.close()
 
     @property
     def name(self) -> str:
-        """Where compilers find this model."""
+        """The address at which compilers connect."""
         return self._server.name
 
     @property
     def session(self) -> int:
-        """Which compiler asks, counted from 1; 0 when there is no request."""
+        """The current request's session, counted from 1; 0 without a request."""
         return self._server.session
 
     @property
     def pid(self) -> int:
-        """The process of the compiler that asks; 0 for a bare one."""
+        """The process ID of the compiler that asks; 0 for a bare one."""
         return self._server.pid
 
     @property
     def advice_type(self) -> str:
-        """The element type that the compiler wants, or empty if it did not say."""
+        """The element type that the compiler wants; empty if unknown."""
         return self._server.advice_type
 
     def __repr__(self) -> str:
@@ -217,11 +206,11 @@ class PipeCompilerInterface(BaseCompilerInterface):
 
 
 class SharedMemoryCompilerInterface(PipeCompilerInterface):
-    """Meets compilers at a name in the file system, through shared memory.
+    """Serves compilers that connect to a name in the file system, over shared memory.
 
-    The features are views of the memory that the compiler writes to. Otherwise this is
-    `PipeCompilerInterface` without its pipes for foreign compilers: our own come either
-    way, ``shm:NAME`` or ``pipe:NAME``.
+    Like `PipeCompilerInterface` without bare compilers. The features are views of
+    memory that the compiler writes to. Compilers with this library may use
+    ``shm:NAME`` or ``pipe:NAME``.
     """
 
     def __init__(
@@ -245,10 +234,7 @@ class SharedMemoryCompilerInterface(PipeCompilerInterface):
 
 
 class GRPCCompilerInterface(PipeCompilerInterface):
-    """Meets compilers of this machine and others through gRPC.
-
-    Otherwise this is `PipeCompilerInterface`, without foreign compilers on pipes.
-    """
+    """A `PipeCompilerInterface` over gRPC, without bare compilers."""
 
     def __init__(
         self,
@@ -258,19 +244,15 @@ class GRPCCompilerInterface(PipeCompilerInterface):
         peer_timeout: float = PEER_TIMEOUT,
         formats: Sequence[_core.Format] = (),
     ) -> None:
-        """Listens at an address.
+        """Listens at ``grpc://HOST:PORT`` or ``grpc+unix:PATH``.
 
-        Args:
-            spec: ``grpc://HOST:PORT`` or ``grpc+unix:PATH``, with certificates and
-                limits as docs/grpc.md says. Without a HOST, only compilers of this
-                machine get in; `name` tells which port 0 became.
-            timeout: seconds that `evaluate` waits for a request; None is for ever.
-            peer_timeout: seconds that a compiler may take to accept an answer.
-            formats: as for `PipeCompilerInterface`.
+        The spec may have the certificates and limits of docs/grpc.md. Without a HOST,
+        only compilers of this machine can connect. With port 0, `name` contains the
+        port that was chosen. Other arguments are those of `PipeCompilerInterface`.
 
         Raises:
-            InvalidArgument: the spec has a mistake.
-            OSFailure: the address is taken.
+            InvalidArgument: the spec is invalid.
+            OSFailure: another server uses the address.
             Unsupported: this build has no gRPC.
         """
         self.timeout = timeout

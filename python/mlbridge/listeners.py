@@ -1,11 +1,12 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where compilers come to a model: from specs to a listening server."""
+"""Opens the listeners of specs, and servers that log warnings."""
 
 import logging
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from os import PathLike
 
 from mlbridge import _core, grpc
@@ -15,74 +16,62 @@ from mlbridge.files import spec_of
 logger = logging.getLogger("mlbridge")
 
 MAX_MESSAGE = 1 << 30
-"""The longest message in bytes that a compiler may announce, unless told otherwise."""
+"""The default limit of a compiler's message in bytes."""
 
 PEER_TIMEOUT = 10.0
-"""Seconds that a compiler may take to accept an answer, unless told otherwise."""
+"""The default time in seconds that a compiler may take to accept a reply."""
 
 MAX_SESSIONS = 4096
-"""How many compilers a server may have at a time, unless told otherwise."""
+"""The default limit of a server's open sessions."""
 
 Address = str | PathLike[str]
 """Where to serve: a model spec such as ``pipe:/tmp/advisor``, or a path."""
 
 
-def local_listener(
-    name: str,
-    serdes: str | None,
-    *,
-    max_message: int = MAX_MESSAGE,
-    max_sessions: int = MAX_SESSIONS,
-    peer_timeout: float = PEER_TIMEOUT,
-    formats: Sequence[_core.Format] = (),
-) -> _core.Listener:
-    """Listens at NAME.sock and, if bare compilers speak a SerDes, at its FIFOs."""
-    return _core.local_listener(
-        name,
-        bare_format=serdes or "",
-        max_message=max_message,
-        max_sessions=max_sessions,
-        peer_timeout=peer_timeout,
-        formats=formats,
-    )
+local_listener = partial(
+    _core.local_listener,
+    max_message=MAX_MESSAGE,
+    max_sessions=MAX_SESSIONS,
+    peer_timeout=PEER_TIMEOUT,
+)
+"""Listens at NAME.sock and, if ``bare_format`` names a SerDes, at NAME's FIFOs."""
 
 
 def open_listeners(
     addresses: Iterable[Address], formats: Sequence[_core.Format] = ()
 ) -> list[_core.Listener]:
-    """A listener for each place; ``pipe:NAME`` and ``shm:NAME`` share one.
+    """Opens a listener for each address; ``pipe:NAME`` and ``shm:NAME`` share one.
 
-    Raises:
-        InvalidArgument: a spec has a mistake, or two contradict each other.
-        OSFailure: a name is taken by a live server, or not writable.
+    Raises InvalidArgument if a spec is invalid or two contradict each other, OSFailure
+    if a live server uses a name or it is not writable.
     """
-    # By the local name: what bare compilers speak there, and the limits.
-    local: dict[str, tuple[str | None, tuple[int, int]]] = {}
+    # By local name: the SerDes of bare compilers or "", max_message and max_sessions.
+    local: dict[str, tuple[str, int, int]] = {}
     remote: list[str] = []
-    for place in addresses:
-        spec = place if isinstance(place, str) else spec_of("pipe", place)
+    for address in addresses:
+        spec = address if isinstance(address, str) else spec_of("pipe", address)
         if grpc.is_named_in(spec):
             remote.append(spec)
             continue
         name, serdes, bare, max_message, max_sessions = _core.server_spec(spec)
-        wanted = (serdes if bare else None, (max_message, max_sessions))
+        wanted = (serdes if bare else "", max_message, max_sessions)
         known = local.get(name, wanted)
-        # Whether bare compilers are welcome is for the pipe to say.
-        if known[1] != wanted[1] or (known[0] and wanted[0] not in (known[0], None)):
+        # An address without bare compilers, such as shm:NAME, fits any SerDes.
+        if known[1:] != wanted[1:] or (known[0] and wanted[0] not in (known[0], "")):
             raise InvalidArgument(
-                f"'{spec}' contradicts another place of the same name; give both the "
+                f"'{spec}' contradicts another address of the same name; give both the "
                 f"same options"
             )
-        local[name] = (known[0] or wanted[0], wanted[1])
+        local[name] = (known[0] or wanted[0], max_message, max_sessions)
     return [
         local_listener(
             name,
-            serdes,
+            bare_format=bare_format,
             max_message=max_message,
             max_sessions=max_sessions,
             formats=formats,
         )
-        for name, (serdes, (max_message, max_sessions)) in local.items()
+        for name, (bare_format, max_message, max_sessions) in local.items()
     ] + [
         grpc.listener(spec, peer_timeout=PEER_TIMEOUT, formats=formats)
         for spec in remote
@@ -90,26 +79,26 @@ def open_listeners(
 
 
 class RareLog:
-    """Tells of events without a line for each.
+    """Counts events, so that not each needs a line in the log.
 
-    The first of a kind is the caller's to tell of. The others are counted, and told
-    every few seconds at most, and in the end: how many there were since the last time,
-    how many in all, and what the last one was.
+    The caller logs the first event of a kind. The others are logged together every few
+    seconds and at the end, by ``log_more(new, total, last)``: the number since the last
+    line, the number in all and the last event.
     """
 
     _INTERVAL = 5.0
     _KINDS = 16
 
-    def __init__(self, tell_more: Callable[[int, int, str], None]) -> None:
+    def __init__(self, log_more: Callable[[int, int, str], None]) -> None:
         self.total = 0
-        self._tell_more = tell_more
+        self._log_more = log_more
         self._silent = 0
         self._kinds: set[Hashable] = set()
         self._next = 0.0
         self._last = ""
 
     def is_first(self, kind: Hashable, what: str) -> bool:
-        """Counts an event: whether it is the first of its kind, or kept for later."""
+        """Counts an event. Returns true if the caller is to log it."""
         self.total += 1
         self._last = what
         now = time.monotonic()
@@ -119,37 +108,32 @@ class RareLog:
             return True
         self._silent += 1
         if now >= self._next:
-            self.tell()
+            self.flush()
         return False
 
-    def tell(self) -> None:
-        """Tells how many there were since the last line, if any."""
+    def flush(self) -> None:
+        """Logs the events since the last line, if any."""
         if self._silent:
-            self._tell_more(self._silent, self.total, self._last)
+            self._log_more(self._silent, self.total, self._last)
         self._silent = 0
         self._next = time.monotonic() + self._INTERVAL
 
 
 class Warnings:
-    """Logs what befell compilers: broken sessions, and refusals without a line each."""
-
-    # The server's words for one.
-    _REFUSAL = "refused a compiler"
+    """Logs the warnings of a server: failed sessions, and refusals by a `RareLog`."""
 
     def __init__(self) -> None:
-        self._refusals = RareLog(_tell_more_refusals)
+        self._refusals = RareLog(_log_more_refusals)
+        self.flush = self._refusals.flush
 
     def __call__(self, what: str, why: Exception) -> None:
-        """Takes what a server warns of."""
-        if what != self._REFUSAL or self._refusals.is_first(str(why), str(why)):
+        """Takes a warning of the C++ server."""
+        is_refusal = what == "refused a compiler"
+        if not is_refusal or self._refusals.is_first(str(why), str(why)):
             logger.warning("%s: %s", what, why)
 
-    def tell(self) -> None:
-        """Tells how many were refused since the last line, if any."""
-        self._refusals.tell()
 
-
-def _tell_more_refusals(count: int, total: int, last: str) -> None:
+def _log_more_refusals(count: int, total: int, last: str) -> None:
     if count == 1:
         logger.warning("refused a compiler, %d in all: %s", total, last)
     else:
@@ -159,5 +143,5 @@ def _tell_more_refusals(count: int, total: int, last: str) -> None:
 def open_server(
     listeners: list[_core.Listener], warnings: Warnings | None = None
 ) -> _core.Server:
-    """A listening server that reports refusals and broken sessions to the log."""
+    """A server that logs refusals and failed sessions as warnings."""
     return _core.Server(listeners, on_warning=warnings or Warnings())

@@ -1,12 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compiler's side in Python: for tests, benchmarks and compilers in Python."""
+"""The compiler's side, for tests, benchmarks and compilers written in Python."""
 
 import functools
 import os
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from mlbridge import _core, grpc, inprocess
@@ -18,21 +17,20 @@ from mlbridge.types import element_type_name
 def _factory(
     onnxruntime: str, modules: str | None, with_grpc: bool, process: int
 ) -> _core.Factory:
-    """One for all runners, so that they share the models that they load.
+    """One factory for all runners, so that they share the models that they load.
 
-    What is looked up in the environment is that at the time of the first runner:
-    where it has changed, there is another factory. So there is in a forked child,
-    which has not the threads of its parent's models.
+    Another one after a change of the environment variables it reads, and in a forked
+    child, which does not have the threads of its parent's models.
     """
     schemes = inprocess.schemes()
     return _core.Factory(schemes + grpc.schemes() if with_grpc else schemes)
 
 
 class ModelRunner:
-    """Asks the model that a spec names; the C++ ``MLModelRunner`` in Python.
+    """Asks the model that a spec names; wraps the C++ class ``MLModelRunner``.
 
-    Used by one thread at a time. Each runner has a session of its own, which begins
-    with its first request::
+    Used by one thread at a time. Each runner has its own session, which begins with the
+    first request::
 
         with create_model_runner("pipe:/tmp/advisor") as runner:
             inline = runner.evaluate({"callee_size": 12}, bool)
@@ -50,36 +48,33 @@ class ModelRunner:
     def evaluate(
         self, features: Mapping[str, Any], dtype: Any = None, *, many: bool = False
     ) -> Any:
-        """Asks about the features, and returns the answer.
+        """Returns the model's advice for these features.
 
-        Other Python threads run meanwhile. Signal handlers run too, within 0.1 s, if
-        this is the main thread: what they raise, such as KeyboardInterrupt, gives the
-        request up. The model's answer to it is dropped, and the next request meets
-        the model in a new session. A model in this process (``onnx:``) computes to
-        its end first.
+        Other Python threads run during the wait. In the main thread signal handlers run
+        too, within 0.1 s; an exception of theirs, such as KeyboardInterrupt, abandons
+        the request: the reply is dropped, and the next request begins a new session. A
+        model in this process (``onnx:``) finishes its evaluation first.
 
         Args:
-            features: values by name: numbers, bools, strings, lists of those, or
-                arrays of any rank up to 8. Python's own int and float are int64 and
-                float64; an array or a NumPy scalar keeps its dtype.
-            dtype: the element type to convert the answer to; see
-                `element_type_name`.
-            many: with ``dtype``, whether any number of elements is expected.
+            features: values by name: numbers, bools, strings, lists of these, or
+                arrays of rank up to 8. Python's int and float become int64 and float64;
+                an array or a NumPy scalar keeps its dtype.
+            dtype: the element type to convert the advice to; see `element_type_name`.
+            many: with ``dtype``, accept any number of elements.
 
         Returns:
-            With a dtype, the model's only output, or the one called ``"out"``: a
-            Python scalar or, with ``many``, a 1-d array or a list of str. Without,
-            the output as it came: an array (0-d for a scalar), a str, a list of str,
-            or a dict of those when it is not the only one or has another name than
-            ``"out"``. Nothing in it changes afterwards.
+            With a dtype, the model's only output or the one called ``"out"``: a Python
+            scalar or, with ``many``, a 1-d array or a list of str. Without a dtype, the
+            unconverted output: an array (0-d for a scalar), a str, a list of str, or a
+            dict of these unless ``"out"`` is the only output. Later requests do not
+            change it.
 
         Raises:
             Deferred: the model leaves the decision to the compiler.
             ModelError: the model failed.
-            SchemaMismatch: a feature is no tensor, or the answer cannot be converted
-                without changing its value.
-            Timeout: there was no answer in time, or nobody to ask.
-            PeerClosed: the model went away.
+            SchemaMismatch: a feature is no tensor, or converting changes the advice.
+            Timeout: no reply, or no model, before the deadline.
+            PeerClosed: the model disconnected.
         """
         if dtype is not None:
             return self._runner.evaluate(dict(features), element_type_name(dtype), many)
@@ -87,20 +82,20 @@ class ModelRunner:
         return outputs["out"] if outputs.keys() == {"out"} else outputs
 
     def log_outcome(self, name: str, value: Any, reward: float | None = None) -> None:
-        """Says what was done in the end, for runners that record or learn."""
+        """Logs the decision that was finally made, for runners that record or learn."""
         self._runner.log_outcome(name, value, reward)
 
     def log_reward(self, reward: float) -> None:
-        """Says how good the model's own answer was."""
+        """Logs the reward of the model's advice."""
         self._runner.log_outcome(None, None, reward)
 
     def switch_context(self, name: str) -> None:
-        """Names what the next requests are about (a module, a function)."""
+        """Names the context of the next requests (a module, a function)."""
         self._runner.switch_context(name)
 
     @property
     def timeout(self) -> float:
-        """Seconds that one evaluate may take in all."""
+        """The time limit of one `evaluate` in seconds."""
         return self._runner.timeout
 
     @timeout.setter
@@ -108,36 +103,26 @@ class ModelRunner:
         self._runner.timeout = seconds
 
     def flush(self) -> None:
-        """Writes what a recording runner still holds.
-
-        Raises:
-            OSFailure: the log cannot be written, such as on a full disk.
-        """
+        """Writes a recording runner's buffer; raises OSFailure if it cannot."""
         self._runner.flush()
 
     def close(self) -> None:
-        """Flushes, and ends the session, also where flushing raises.
+        """Flushes and ends the session, even if flushing raises.
 
-        A runner that is not closed writes its log when it is collected, where a
-        failure can only be printed.
+        Garbage collection also flushes, but can only print a failure.
         """
         self._runner.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
         try:
             self.close()
         except Error as failure:
             if error is None:
                 raise
-            # What went wrong first matters more.
+            # The first error matters more.
             error.add_note(f"closing {self!r}: {failure}")
 
     def __repr__(self) -> str:
@@ -147,15 +132,10 @@ class ModelRunner:
 def create_model_runner(
     spec: str, *, formats: Sequence[_core.Format] = ()
 ) -> ModelRunner:
-    """The runner that a spec names, such as ``pipe:/tmp/advisor?serdes=json``.
+    """Makes the runner of a spec, such as ``pipe:/tmp/advisor?serdes=json``.
 
-    Args:
-        spec: see docs/model-specs.md.
-        formats: what its option ``serdes`` may name beside the formats of this build:
-            messages of your own, by `mlbridge.protobuf.messages`.
-
-    Raises:
-        InvalidArgument: the spec has a mistake.
-        Unsupported: this build has no such runner.
+    docs/model-specs.md defines specs. ``formats`` are more formats for the option
+    ``serdes``, such as those of `mlbridge.protobuf.messages`. Raises InvalidArgument
+    for an invalid spec, Unsupported if this build has no such runner.
     """
     return ModelRunner(spec, formats=formats)

@@ -1,13 +1,13 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Serving a policy: a function from features to a decision, and nothing else."""
+"""Serves a policy, a function from features to advice, to compilers."""
 
 import logging
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
@@ -25,10 +25,7 @@ logger = logging.getLogger("mlbridge")
 
 
 def _bound_traceback(record: logging.LogRecord) -> bool:
-    """Makes a record's traceback printable, whoever formats it.
-
-    It ends with the exception's text, which may quote all that a compiler has sent.
-    """
+    """Makes a traceback short and printable: its text may quote a compiler's bytes."""
     if record.exc_info and not record.exc_text:
         record.exc_text = lines(logging.Formatter().formatException(record.exc_info))
     return True
@@ -39,48 +36,47 @@ logger.addFilter(_bound_traceback)
 OnError = Literal["reply", "raise"]
 
 MAX_DELAY = 1.0
-"""The most seconds that a request may wait for others; Ctrl-C waits as long."""
+"""The maximum ``max_delay`` in seconds; Ctrl-C may have to wait as long."""
 
 LATENCY_INTERVAL = 0.25
-"""Seconds between two looks at the latencies."""
+"""Seconds between two updates of the latencies."""
 
 
 @dataclass
 class Statistics:
-    """What a server has done so far; it changes while the server runs."""
+    """The counts of a server, updated while it runs."""
 
     sessions: int = 0
-    """Compilers met."""
+    """Sessions so far."""
     open: int = 0
-    """Of these, still here."""
+    """Sessions that are open."""
     refused: int = 0
     """Compilers that got no session, such as those beyond ``max-sessions``."""
     requests: int = 0
-    """Requests asked."""
+    """Requests so far."""
     batches: int = 0
-    """Calls of the policy that they were answered by."""
+    """Calls of the policy."""
     deferred: int = 0
-    """Of these, left to the compiler."""
+    """Requests whose decision the policy left to the compiler."""
     errors: int = 0
-    """Of these, without an answer to use: the policy raised, or what it returned could
-    not be sent."""
+    """Requests that failed: the policy raised, or its advice could not be sent."""
     mistyped: int = 0
-    """Of these, answered in another type than the compiler's first request wanted.
-    Whether the compiler could use that is not known here."""
+    """Replies of another type than the compiler's first request wanted. The server
+    does not know whether the compiler could use them."""
     policy_seconds: float = 0.0
-    """Time spent in the policy."""
+    """Seconds spent in the policy."""
     latencies: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Seconds from a request's arrival to its answer's leaving: the median, and what
-    90 and 99 of 100 stay below; zeros where `serve` was not told to measure."""
+    """The median and the 90th and 99th percentile of the seconds from the arrival of a
+    request to the sending of its reply; zeros unless `serve` measures them."""
 
     @property
     def policy_microseconds(self) -> float:
-        """Mean time of the policy for one request."""
+        """The mean time of the policy per request in microseconds."""
         return 1e6 * self.policy_seconds / self.requests if self.requests else 0.0
 
     @property
     def batch_size(self) -> float:
-        """Mean number of requests that the policy was given at once."""
+        """The mean number of requests per call of the policy."""
         return self.requests / self.batches if self.batches else 0.0
 
     def __str__(self) -> str:
@@ -102,25 +98,22 @@ class Statistics:
 
 
 class _FailureLog(RareLog):
-    """Tells of a policy's failures: of the first of a kind with its traceback."""
-
-    def __init__(self) -> None:
-        super().__init__(_tell_more_failures)
+    """Logs the failures of a policy: the first of each kind with its traceback."""
 
     def note(self, failure: Exception, session: int, pid: int) -> None:
-        """Counts a failure, and tells of it or keeps it."""
+        """Counts a failure, and logs it unless another of its kind was logged."""
         what = (
             f"a request of session {session} (process {pid}): "
             f"{words(_description_of(failure))}"
         )
-        # An answer that could not be sent is the policy's, wherever that is noticed.
+        # Replies that cannot be sent are one kind, wherever the exception was raised.
         is_unsent = isinstance(failure, Error) and failure.session != 0
         kind = (type(failure), *(("", 0) if is_unsent else _origin_of(failure)))
         if self.is_first(kind, what):
             logger.error("the policy failed on %s", what, exc_info=failure)
 
 
-def _tell_more_failures(count: int, total: int, last: str) -> None:
+def _log_more_failures(count: int, total: int, last: str) -> None:
     logger.error(
         "the policy failed on %d more request%s, %d in all; the last was %s",
         count,
@@ -139,7 +132,7 @@ class _PolicyServer:
         at: Address | Sequence[Address],
         *,
         on_error: OnError,
-        statistics: Statistics,
+        statistics: Statistics | None = None,
         max_batch: int = 1,
         max_delay: float = 0.0,
         measure_latency: bool = False,
@@ -152,14 +145,14 @@ class _PolicyServer:
                 f"expected max_batch >= 1 and a max_delay from 0 to {MAX_DELAY} "
                 f"seconds, found {max_batch} and {max_delay}"
             )
-        places = [at] if isinstance(at, str | PathLike) else at
+        addresses = [at] if isinstance(at, str | PathLike) else at
         self._warnings = Warnings()
-        self.server = open_server(open_listeners(places, formats), self._warnings)
-        self.statistics = statistics
-        self._policy = policy
-        self._is_batched = isinstance(policy, Batched)
-        # A function of one request gains nothing from several.
-        self._max_batch = max_batch if self._is_batched else 1
+        self.server = open_server(open_listeners(addresses, formats), self._warnings)
+        self.statistics = statistics or Statistics()
+        self._batched: Batched | None = policy if isinstance(policy, Batched) else None
+        alone = _single(self._batched) if self._batched is not None else policy
+        self._policy = cast("Policy", alone)
+        self._max_batch = max_batch
         self._max_delay = max_delay
         self._raises = on_error == "raise"
         self._measures = measure_latency
@@ -169,31 +162,31 @@ class _PolicyServer:
         self._stopping = False
         self._is_replying = False
         self._failed: list[tuple[Exception, int, int]] = []
-        self._failures = _FailureLog()
+        self._failures = _FailureLog(_log_more_failures)
 
     def stop(self) -> None:
-        """Makes run() return soon; may be called by any thread."""
+        """Makes run() return soon. May be called by any thread."""
         self._stopping = True
         self.server.stop()
 
     def interrupt(self) -> None:
-        """What the first Ctrl-C does: stop(), and a word where that takes a while."""
+        """Handles the first Ctrl-C: stops after the current request."""
         self.stop()
         if self._is_replying:
             logger.warning(
-                "ending after the request at hand; Ctrl-C again ends at once"
+                "ending after the current request; Ctrl-C again ends at once"
             )
 
     def run(self, sessions: int | None = None, timeout: float | None = None) -> None:
-        """Answers until stopped, or as `serve` says."""
+        """Serves requests until stopped, or as the arguments of `serve` say."""
         try:
             self._run(sessions, timeout)
         finally:
-            self._failures.tell()
-            self._warnings.tell()
+            self._failures.flush()
+            self._warnings.flush()
 
     def _run(self, sessions: int | None, timeout: float | None) -> None:
-        # That a session has ended is noticed between two waits.
+        # The end of a session is noticed only between two waits.
         wait = timeout if sessions is None else min(0.05, timeout or 0.05)
         idle_since = time.monotonic()
         while True:
@@ -207,7 +200,7 @@ class _PolicyServer:
                 self._reply(requests)
                 # The wait for the next request may be long.
                 del requests
-                self._tell_failures()
+                self._report_failures()
                 if self._stopping:
                     self._send()
                     return
@@ -225,7 +218,7 @@ class _PolicyServer:
                 )
 
     def _next(self, wait: float | None) -> list[Features] | None:
-        if self._is_batched:
+        if self._batched is not None:
             return self.server.exchange_batch(self._max_batch, self._max_delay, wait)
         features = self.server.exchange(wait)
         return None if features is None else [features]
@@ -244,7 +237,7 @@ class _PolicyServer:
             self.note_latencies()
 
     def note_latencies(self) -> None:
-        """Takes the latencies so far to the statistics, if they are measured."""
+        """Updates the statistics' latencies, if they are measured."""
         if self._measures:
             median, p90, p99 = self.server.latencies([0.5, 0.9, 0.99])
             self.statistics.latencies = (median, p90, p99)
@@ -252,32 +245,30 @@ class _PolicyServer:
     def _reply(self, requests: list[Features]) -> None:
         started = time.perf_counter()
         self._is_replying = True
-        if self._is_batched:
-            self._reply_together(requests)
-        else:
-            self._reply_to_one(cast("Policy", self._policy), requests[0], 0)
+        if not self._reply_together(requests):
+            for index, features in enumerate(requests):
+                self._reply_to_one(self._policy, features, index)
         self._is_replying = False
         self.statistics.policy_seconds += time.perf_counter() - started
 
-    def _reply_together(self, requests: list[Features]) -> None:
-        policy = cast("Batched", self._policy)
-        try:
-            replies = _replies_of(policy, requests)
-        except Exception as failure:
-            if len(requests) == 1:
-                self._reply_to_one(_raising(failure), requests[0], 0)
-                return
-            # One compiler's nonsense is no reason to leave the others without an
-            # answer: each is asked about alone, and the failure is its own.
-            for index, features in enumerate(requests):
-                self._reply_to_one(
-                    lambda one: _replies_of(policy, [one])[0], features, index
-                )
-            return
-        for index, reply in enumerate(replies):
-            self._reply_to_one(_constant(reply), {}, index)
+    def _reply_together(self, requests: list[Features]) -> bool:
+        """Calls a batched policy once, if it succeeds for all requests together.
 
-    def _reply_to_one(self, policy: Policy, features: Features, index: int) -> None:
+        Otherwise each request is asked alone, so that only those at fault fail.
+        """
+        if self._batched is None or len(requests) == 1:
+            return False
+        try:
+            replies = _replies_of(self._batched, requests)
+        except Exception:
+            return False
+        for index, reply in enumerate(replies):
+            self._reply_to_one(lambda it: it, reply, index)
+        return True
+
+    def _reply_to_one(
+        self, policy: Callable[[Any], Any], features: Any, index: int
+    ) -> None:
         try:
             advice = policy(features)
             self.server.set_reply(advice, index)
@@ -289,13 +280,10 @@ class _PolicyServer:
             self.server.set_error(_description_of(failure), index)
             self._failed.append((failure, *self.server.client(index)))
             if self._raises:
-                self._tell_failures()
+                self._report_failures()
 
-    def _tell_failures(self) -> None:
-        """Sends the answers, and then tells of the failures among them.
-
-        Compilers wait, and a log may be slow.
-        """
+    def _report_failures(self) -> None:
+        """Sends the replies, then logs the failures, which may be slow."""
         failed, self._failed = self._failed, []
         if failed and not self._raises:
             self._send()
@@ -303,7 +291,7 @@ class _PolicyServer:
             self._fail(failure, session, pid)
 
     def _send(self) -> None:
-        """Sends the last answers."""
+        """Sends the last replies."""
         try:
             self.server.send()
         except Error as unsent:
@@ -311,8 +299,8 @@ class _PolicyServer:
         self._count()
 
     def _fail_unsent(self, unsent: Error) -> None:
-        """Counts the answers that could not be sent, of which there is one at least."""
-        # What names no session is the server's own failure.
+        """Counts the replies that could not be sent, one or more."""
+        # An error without a session is a failure of the server itself.
         if not unsent.session:
             raise unsent
         for one in (unsent, *unsent.others):
@@ -321,7 +309,7 @@ class _PolicyServer:
             self._fail(one, one.session, one.pid)
 
     def _fail(self, failure: Exception, session: int, pid: int) -> None:
-        """Raises the failure, or counts it and tells of it."""
+        """Raises the failure, or counts and logs it."""
         if self._raises:
             self._failures.total += 1
             try:
@@ -332,43 +320,37 @@ class _PolicyServer:
         self._failures.note(failure, session, pid)
 
 
-def _replies_of(policy: BatchPolicy, requests: list[Features]) -> Sequence[Any]:
+def _replies_of(policy: BatchPolicy, requests: list[Features]) -> list[Any]:
     replies = policy(requests)
     if isinstance(replies, str | Mapping):
         raise TypeError(
-            "a batched policy returns a list or an array, one answer a request; "
+            "a batched policy returns a list or an array, one reply per request; "
             f"found {type(replies).__name__}"
         )
     if len(replies) != len(requests):
         raise ValueError(
             f"the policy gave {len(replies)} replies to {len(requests)} requests"
         )
-    return replies
+    return list(replies)
 
 
-def _constant(reply: Any) -> Policy:
-    return lambda _: reply
-
-
-def _raising(failure: Exception) -> Policy:
-    def policy(_: Features) -> Any:
-        raise failure
-
-    return policy
+def _single(policy: Batched) -> Policy:
+    """A policy for one request at a time."""
+    return lambda features: _replies_of(policy, [features])[0]
 
 
 def _origin_of(failure: Exception) -> tuple[str, int]:
-    """The file and the line that have raised it."""
-    place = failure.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    if place is None:
+    """The file and the line that raised an exception."""
+    traceback = failure.__traceback__
+    if traceback is None:
         return "", 0
-    return place.tb_frame.f_code.co_filename, place.tb_lineno
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
 
 
 def _text_of(failure: Exception) -> str:
-    """The text of an exception, even of one that cannot make it."""
+    """The text of an exception, even if its ``__str__`` raises."""
     try:
         return str(failure)
     except Exception:
@@ -392,57 +374,54 @@ def serve(
     statistics: Statistics | None = None,
     formats: Sequence[_core.Format] = (),
 ) -> Statistics:
-    """Answers compilers with a policy, until Ctrl-C.
+    """Serves a policy to compilers until Ctrl-C.
 
-    Such as::
+    Example::
 
         serve(lambda features: features["callee_size"] < 30, "pipe:/tmp/advisor")
 
-    Any number of compilers may come, each in a session of its own: one that dies,
-    stalls or sends nonsense ends its own only. Ctrl-C and SIGTERM, unless the program
-    handles them otherwise, end it after the request at hand is answered (a second one
-    ends it at once); SIGTERM raises SystemExit here then.
+    Any number of compilers may connect. Each has its own session, and one that dies,
+    stalls or sends invalid bytes ends only its own. Ctrl-C or SIGTERM, unless the
+    program handles them, ends the server after the current request, a second one at
+    once; SIGTERM then raises SystemExit here.
 
     Args:
-        policy: called with the features of each request; see `Policy` for what it
-            may return. The arrays it gets show the request until it returns. One that
-            is marked as `batched` is called with a list of them.
-        at: where to serve, one place or several: ``pipe:NAME``, with the options
-            ``serdes`` (what bare compilers speak), ``bare=no``, ``max-message`` and
-            ``max-sessions`` (how many compilers the server has at a time: 4096);
-            ``shm:NAME``, which has no bare compilers; or a path. Our own compilers come
-            to each of them by pipe or by shm, as they like.
-        sessions: return when so many compilers have come and gone.
-        timeout: seconds without a request after which to give up.
-        on_error: what happens when the policy raises, or returns what cannot be
-            sent (a type that is no tensor, a bool of 2, text that is not UTF-8, more
-            than ``max-message`` bytes): ``"reply"`` goes on, and logs the first
-            exception of a kind, and how many more there are; ``"raise"`` raises it
-            here. The compiler decides by itself in either case. It sees the error
-            code ``Model`` with the exception's text, and its session goes on. Only a
-            bare compiler that speaks the bitstream cannot be told: its session ends
-            (as when it is deferred to).
-        max_batch: the most requests that a batched policy gets at once.
+        policy: called with the features of each request; `Policy` says what it may
+            return. Its arrays show the request until it returns. A policy marked as
+            `batched` is called with a list of requests.
+        at: the address to serve at, or several: ``pipe:NAME`` with the options
+            ``serdes`` (of bare compilers), ``bare=no``, ``max-message`` and
+            ``max-sessions`` (4096 by default); ``shm:NAME``, without bare compilers; or
+            a path. Compilers with this library may use pipe or shm at either.
+        sessions: return after so many compilers have connected and all have left.
+        timeout: give up after so many seconds without a request.
+        on_error: what to do if the policy raises or its advice cannot be sent (no
+            tensor, a bool of 2, text that is not UTF-8, more than ``max-message``
+            bytes). ``"reply"`` continues, and logs the first exception of each kind and
+            the number of the others; ``"raise"`` raises the exception here. In either
+            case the compiler gets an error of code ``Model`` with the exception's text,
+            decides itself, and keeps its session. A bare compiler with the bitstream
+            cannot be told: its session ends, as it does for a deferral.
+        max_batch: the maximum number of requests in a call of a batched policy.
         max_delay: seconds that a request may wait for others to join its batch.
-        measure_latency: whether the statistics tell how long requests took.
-        statistics: kept up to date while serving, for a thread that shows them.
-        formats: what compilers may speak beside the formats of this build: messages
-            of your own, by `mlbridge.protobuf.messages`.
+        measure_latency: measure the statistics' ``latencies``.
+        statistics: updated while serving, for a thread that shows them.
+        formats: more formats than this build has, such as those of
+            `mlbridge.protobuf.messages`.
 
     Returns:
-        What was done, when ``sessions`` have gone or Ctrl-C was pressed; the files at
-        the name are gone then.
+        The statistics, after ``sessions`` or Ctrl-C; the server's files are removed.
 
     Raises:
-        Timeout: nobody asked in time.
-        InvalidArgument: a spec has a mistake.
-        OSFailure: a name is taken by a live server, or not writable.
+        Timeout: no request for ``timeout`` seconds.
+        InvalidArgument: a spec is invalid.
+        OSFailure: a live server uses the name, or it is not writable.
     """
     loop = _PolicyServer(
         policy,
         at,
         on_error=on_error,
-        statistics=statistics or Statistics(),
+        statistics=statistics,
         max_batch=max_batch,
         max_delay=max_delay,
         measure_latency=measure_latency,
@@ -452,7 +431,7 @@ def serve(
         with stops_gracefully(loop.interrupt):
             loop.run(sessions, timeout)
     except KeyboardInterrupt:
-        # What was done is for the caller to tell.
+        # The caller reports the statistics.
         logger.info("interrupted")
     finally:
         loop.note_latencies()
@@ -461,40 +440,35 @@ def serve(
 
 
 class Serving:
-    """A policy that is being served by a thread; see `serving`."""
+    """A policy that a thread serves; see `serving`."""
 
     def __init__(self, loop: _PolicyServer) -> None:
         self._loop = loop
+        self.statistics = loop.statistics
+        """The counts so far."""
         self._failure: BaseException | None = None
         self._process = os.getpid()
         self._thread = threading.Thread(
             target=self._run, name=f"mlbridge {loop.server.name}", daemon=True
         )
 
-    @property
-    def statistics(self) -> Statistics:
-        """What has been done so far."""
-        return self._loop.statistics
-
     def _run(self) -> None:
         try:
             self._loop.run()
         except BaseException as failure:
-            # Raised again by finish(), which nobody waits for in the end.
+            # finish() raises it; no one calls finish() during interpreter shutdown.
             self._failure = None if ending.has_begun else failure
         finally:
-            # Who still asks is not to wait for the end of the `with`.
+            # Do not let compilers wait until the end of the `with`.
             self._loop.server.close()
 
     def start(self) -> None:
-        """Starts to answer."""
+        """Starts the thread."""
         self._thread.start()
 
     def finish(self) -> None:
-        """Stops answering, cleans up, and raises what the thread ended with.
-
-        Does nothing in a forked child, which has no such thread.
-        """
+        """Stops serving, cleans up, and raises the thread's exception, if any."""
+        # A forked child does not have the thread.
         if os.getpid() != self._process:
             return
         self._loop.stop()
@@ -516,25 +490,20 @@ def serving(
 ) -> Iterator[Serving]:
     """Serves a policy in a thread while the body of a ``with`` runs.
 
-    Such as::
+    Example::
 
         with serving(policy, "pipe:/tmp/advisor") as served:
             subprocess.run(["clang", ...], check=True)
         print(served.statistics)
 
-    The arguments are those of `serve`; with ``on_error="raise"`` the exception is
-    raised at the end of the ``with``.
-
-    Raises:
-        InvalidArgument: a spec has a mistake.
-        OSFailure: a name is taken by a live server, or not writable.
+    The arguments and errors are those of `serve`. With ``on_error="raise"`` the
+    exception is raised at the end of the ``with``.
     """
     served = Serving(
         _PolicyServer(
             policy,
             at,
             on_error=on_error,
-            statistics=Statistics(),
             max_batch=max_batch,
             max_delay=max_delay,
             formats=formats,

@@ -1,21 +1,25 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Ending a server by Ctrl-C or a service manager, without cutting anybody off."""
+"""Ends a server in order after Ctrl-C or a service manager's SIGTERM."""
 
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 _Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
+_DEFAULTS: dict[int, _Handler] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+}
 
 
 class _OwnHandler:
-    """A handler of this module; its function is not called in a forked child."""
+    """A handler of this module; a forked child does not call its function."""
 
     def __init__(self, function: Callable[[int], None]) -> None:
         self._function = function
@@ -23,90 +27,70 @@ class _OwnHandler:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if os.getpid() != self._process:
-            _default(number)
+            # A forked child ends without its parent's clean-up.
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
         self._function(number)
 
 
 @contextmanager
-def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
-    """Lets the first SIGINT or SIGTERM call a function, and a second one interrupt.
-
-    What the body does after the first is its own affair; it should come to its end
-    soon. Then KeyboardInterrupt is raised for SIGINT, and SystemExit for SIGTERM, with
-    the status that shells expect. Signals that the program handles by itself, or that
-    a thread other than the main one could not hear, are left as they are.
-    """
-    defaults: dict[int, _Handler] = {
-        signal.SIGINT: signal.default_int_handler,
-        signal.SIGTERM: signal.SIG_DFL,
-    }
-    if threading.current_thread() is not threading.main_thread():
+def _handling(numbers: Iterable[int], handle: Callable[[int], None]) -> Iterator[None]:
+    """Handles the signals with Python's default handlers, in the main thread only."""
+    is_main = threading.current_thread() is threading.main_thread()
+    ours = [n for n in numbers if is_main and signal.getsignal(n) == _DEFAULTS[n]]
+    for number in ours:
+        signal.signal(number, _OwnHandler(handle))
+    try:
         yield
-        return
-    ours = [n for n, default in defaults.items() if signal.getsignal(n) == default]
+    finally:
+        for number in ours:
+            signal.signal(number, _DEFAULTS[number])
+
+
+@contextmanager
+def stops_gracefully(stop: Callable[[], None]) -> Iterator[None]:
+    """Calls a function at the first SIGINT or SIGTERM, and interrupts at the second.
+
+    The body should end soon after the call. At its end this raises KeyboardInterrupt
+    for SIGINT, and SystemExit with the status that shells expect for SIGTERM. Leaves
+    alone the signals that the program handles, and threads other than the main one.
+    """
     caught: list[int] = []
 
     def handle(number: int) -> None:
         caught.append(number)
         if len(caught) > 1:
-            raise _exception_for(number)
+            _interrupt(number)
         stop()
 
-    for number in ours:
-        signal.signal(number, _OwnHandler(handle))
-    try:
+    with _handling(_DEFAULTS, handle):
         yield
         if caught:
-            raise _exception_for(caught[0])
-    finally:
-        for number in ours:
-            signal.signal(number, defaults[number])
+            _interrupt(caught[0])
 
 
 @contextmanager
 def sigterm_exits() -> Iterator[None]:
-    """Lets SIGTERM raise SystemExit, where it would end the process on the spot.
+    """Makes SIGTERM raise SystemExit, so that the body cleans up before it ends.
 
-    So what the body has under way is ended in order. A SIGTERM that the program handles
-    by itself, or that another thread than the main one could not hear, is left alone.
+    Does nothing if the program handles SIGTERM, or in a thread other than the main one.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+    with _handling([signal.SIGTERM], _interrupt):
         yield
-        return
-
-    def handle(number: int) -> None:
-        raise _exception_for(number)
-
-    signal.signal(signal.SIGTERM, _OwnHandler(handle))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _default(number: int) -> None:
-    """Ends a forked child as a signal does that nobody handles.
-
-    It must not run its parent's clean-up.
-    """
-    if number == signal.SIGINT:
-        raise KeyboardInterrupt
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-
-
-def _exception_for(number: int) -> BaseException:
-    if number == signal.SIGINT:
-        return KeyboardInterrupt()
-    return SystemExit(128 + number)
+def _interrupt(number: int) -> NoReturn:
+    """Raises the exception that stands for a signal."""
+    raise KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
 
 
 class _Fork(threading.local):
-    """Blocks the signals of _OwnHandler while a thread forks.
+    """Blocks the signals of `_OwnHandler` while a thread forks.
 
-    Python forgets what a child receives before it has run Python code: a SIGTERM sent
-    at once, as by multiprocessing.Pool.terminate(), would be lost.
+    Python drops signals that a child receives before it runs Python code, such as the
+    SIGTERM of multiprocessing.Pool.terminate().
     """
 
     mask: set[signal.Signals] | None = None

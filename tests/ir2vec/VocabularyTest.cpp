@@ -165,7 +165,7 @@ TEST(EmbeddingVocabulary, RefusesWhatIsNoVocabulary) {
   expectError(R"({"Opcodes":{"Add":[1e999]},"Types":{},"Arguments":{}})",
               Malformed, "");
   expectError(R"({"Opcodes":{"add":[1]},"Types":{},"Arguments":{}})", Mismatch,
-              "such as Opcodes.Ret, found none");
+              "such as Opcodes.Ret, found none of them");
   // LLVM's parser would recurse as deep and overflow the stack.
   expectError(std::string(10'000'000, '['), Malformed,
               "nested more than 16 deep");

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One ONNX model of each kind, for the tests of generated models.
 
-``python aot_models.py FOLDER`` writes them as FOLDER/NAME.onnx; the C++ tests are built
-from those.
+``python aot_models.py FOLDER`` writes them to FOLDER/NAME.onnx for the C++ tests.
 """
 
 import sys
@@ -19,6 +18,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 
+Ports = Sequence[tuple[str, int, Sequence[int | str | None]]]
+"""Inputs or outputs of a graph: names, element types and shapes."""
+
 
 def mlp(batch: int | str = 1, seed: int = 1) -> onnx.ModelProto:
     """x float[batch,300] -> 128 -> 64 -> logits float[batch,15]."""
@@ -29,9 +31,8 @@ def mlp(batch: int | str = 1, seed: int = 1) -> onnx.ModelProto:
         out = "logits" if last else f"h{i}"
         g.op("Gemm", [hidden, g.weight(n, m), g.weight(m)], out)
         hidden = out if last else g.op("Relu", [out], f"r{i}")
-    return g.model(
-        "mlp", [("x", FLOAT, [batch, 300])], [("logits", FLOAT, [batch, 15])]
-    )
+    outputs = [("logits", FLOAT, [batch, 15])]
+    return g.model("mlp", [("x", FLOAT, [batch, 300])], outputs)
 
 
 def lstm() -> onnx.ModelProto:
@@ -40,17 +41,9 @@ def lstm() -> onnx.ModelProto:
     vocabulary, width, hidden = 50, 16, 24
     g.op("Gather", [g.weight(vocabulary, width), "tokens"], "embedded")
     g.op("Unsqueeze", ["embedded", g.constant([1])], "sequence")
-    g.op(
-        "LSTM",
-        [
-            "sequence",
-            g.weight(1, 4 * hidden, width),
-            g.weight(1, 4 * hidden, hidden),
-            g.weight(1, 8 * hidden),
-        ],
-        ["", "last"],
-        hidden_size=hidden,
-    )
+    shapes = [(4 * hidden, width), (4 * hidden, hidden), (8 * hidden,)]
+    weights = [g.weight(1, *shape) for shape in shapes]
+    g.op("LSTM", ["sequence", *weights], ["", "last"], hidden_size=hidden)
     g.op("Squeeze", ["last", g.constant([0])], "flat")
     g.op("Concat", ["flat", "state"], "both", axis=1)
     g.op("Gemm", ["both", g.weight(hidden + 8, 5), g.weight(5)], "logits")
@@ -90,7 +83,7 @@ def ggnn() -> onnx.ModelProto:
 
 
 def several() -> onnx.ModelProto:
-    """Inputs of four types; outputs of four, one of them a scalar."""
+    """Inputs of four types, two of them scalars; a scalar output of each type."""
     g = GraphBuilder(4)
     g.op("Cast", ["count"], "count_f", to=FLOAT)
     g.op("Cast", ["flags"], "flags_f", to=FLOAT)
@@ -122,7 +115,7 @@ def several() -> onnx.ModelProto:
 def edges() -> onnx.ModelProto:
     """nodes float[n,4], from int64[e], to int64[e,1] -> heard float[n,4].
 
-    Each node gets the sum of those that have an edge to it.
+    Each node receives the sum over the nodes with an edge to it.
     """
     g = GraphBuilder(6)
     g.op("Gather", ["nodes", "from"], "sent", axis=0)
@@ -143,11 +136,11 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "several": several,
     "edges": edges,
 }
-"""By name, what makes each."""
+"""The function that makes each model, by the model's name."""
 
 
 def graph_inputs(n: int, random: np.random.Generator) -> dict[str, NDArray[Any]]:
-    """A graph of n nodes, each of which hears about three others."""
+    """A random graph of n nodes; each has about three neighbours."""
     adjacency = (random.random((n, n)) < 3 / n).astype(np.float32)
     adjacency /= np.maximum(1, adjacency.sum(1, keepdims=True))
     return {
@@ -157,38 +150,34 @@ def graph_inputs(n: int, random: np.random.Generator) -> dict[str, NDArray[Any]]
 
 
 def requests(name: str) -> Iterator[dict[str, NDArray[Any]]]:
-    """What each model is asked."""
+    """Random requests for a model, of several sizes where its inputs allow."""
     random = np.random.default_rng(9)
 
     def floats(*shape: int) -> NDArray[Any]:
         return random.normal(size=shape).astype(np.float32)
 
-    for n in (1, 2, 7, 16, 61):
-        if name == "mlp":
-            yield {"x": floats(1, 300)}
-        elif name == "batch":
-            yield {"x": floats(n, 300)}
-        elif name == "lstm":
-            yield {"tokens": random.integers(0, 50, 12), "state": floats(1, 8)}
-        elif name == "ggnn":
-            yield graph_inputs(n, random)
-        elif name == "edges":
-            yield {
-                "nodes": floats(n, 4),
-                "from": random.integers(-n, n, 2 * n),
-                "to": random.integers(0, n, (2 * n, 1)),
-            }
-        else:
-            yield {
-                "count": np.array(random.integers(-9, 9)),
-                "weight": np.array(random.normal()),
-                "sizes": floats(6),
-                "flags": random.integers(0, 2, 6).astype(bool),
-            }
+    draw: dict[str, Callable[[int], dict[str, NDArray[Any]]]] = {
+        "mlp": lambda _: {"x": floats(1, 300)},
+        "batch": lambda n: {"x": floats(n, 300)},
+        "lstm": lambda _: {"tokens": random.integers(0, 50, 12), "state": floats(1, 8)},
+        "ggnn": lambda n: graph_inputs(n, random),
+        "several": lambda _: {
+            "count": np.array(random.integers(-9, 9)),
+            "weight": np.array(random.normal()),
+            "sizes": floats(6),
+            "flags": random.integers(0, 2, 6).astype(bool),
+        },
+        "edges": lambda n: {
+            "nodes": floats(n, 4),
+            "from": random.integers(-n, n, 2 * n),
+            "to": random.integers(0, n, (2 * n, 1)),
+        },
+    }
+    return map(draw[name], (1, 2, 7, 16, 61))
 
 
 class GraphBuilder:
-    """Collects nodes and constants."""
+    """Collects the nodes and constants of a graph."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
@@ -214,33 +203,18 @@ class GraphBuilder:
         self._nodes.append(helper.make_node(kind, inputs, names, **kw))
         return names[0]
 
-    def model(
-        self,
-        name: str,
-        inputs: Sequence[tuple[str, int, Sequence[int | str]]],
-        outputs: Sequence[tuple[str, int, Sequence[int | str]]],
-    ) -> onnx.ModelProto:
-        graph = helper.make_graph(
-            self._nodes,
-            name,
-            [helper.make_tensor_value_info(*i) for i in inputs],
-            [helper.make_tensor_value_info(*o) for o in outputs],
-            self._constants,
+    def model(self, name: str, inputs: Ports, outputs: Ports) -> onnx.ModelProto:
+        values, results = (
+            [helper.make_tensor_value_info(*v) for v in p] for p in (inputs, outputs)
         )
+        graph = helper.make_graph(self._nodes, name, values, results, self._constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
         model.ir_version = 9
         helper.set_model_props(model, {"mlbridge.source": f"tests: {name}"})
         onnx.checker.check_model(model)
         return model
 
-    def save(
-        self,
-        path: Path,
-        inputs: Sequence[tuple[str, int, Sequence[int | str]]],
-        outputs: Sequence[tuple[str, int, Sequence[int | str]]],
-        **metadata: str,
-    ) -> Path:
-        """Writes the model to a file."""
+    def save(self, path: Path, inputs: Ports, outputs: Ports, **metadata: str) -> Path:
         model = self.model(path.stem, inputs, outputs)
         for key, value in metadata.items():
             model.metadata_props.add(key=key, value=value)

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the tests of the benchmarks share."""
+"""Helpers for the tests of the benchmarks."""
 
 import json
 import os
@@ -20,7 +20,7 @@ BUILD = os.environ.get("MLBRIDGE_BENCHMARKS")
 
 
 def build_or_skip() -> Path:
-    """Where rtt-client is, for the tests that need it."""
+    """The folder of rtt-client; skips the test if the client is not built."""
     try:
         return find_build(Path(BUILD) if BUILD else None)
     except OSFailure as missing:
@@ -28,29 +28,26 @@ def build_or_skip() -> Path:
 
 
 def run_bench(*arguments: object) -> str:
-    """What a benchmark prints; it is to succeed, and to leave no process."""
+    """The output of a benchmark, which must succeed and leave no process."""
     before = children()
-    words = [str(argument) for argument in arguments]
-    outcome = CliRunner().invoke(app, words, catch_exceptions=False)
+    outcome = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
     assert outcome.exit_code == 0, outcome.output
     assert children() == before
     return outcome.output
 
 
 def measured(
-    folder: Path, *arguments: object, plot: str | None = None
+    folder: Path, *arguments: object, plot: bool = False
 ) -> tuple[str, list[dict[str, Any]]]:
-    """What a benchmark prints, and its rows; with `plot` it makes that file, too."""
-    found, files = folder / "rows.json", ["--json", folder / "rows.json"]
-    if plot is not None:
-        files += ["--plot", folder / "plot.png"]
-    output = run_bench(*arguments, *files)
-    assert plot is None or (folder / plot).read_bytes().startswith(b"\x89PNG")
-    return output, json.loads(found.read_text())
+    """The output of a benchmark, and its rows; with `plot` it draws plot.png, too."""
+    rows, drawn = folder / "rows.json", folder / "plot.png"
+    output = run_bench(*arguments, "--json", rows, *(("--plot", drawn) if plot else ()))
+    assert not plot or drawn.read_bytes().startswith(b"\x89PNG")
+    return output, json.loads(rows.read_text())
 
 
 def refused(*arguments: str) -> str:
-    """What a benchmark says of options that it does not take, in one line."""
+    """The message, in one line, with which a benchmark refuses options."""
     outcome = CliRunner().invoke(app, arguments)
     assert outcome.exit_code == 2
     return " ".join(outcome.output.split())

@@ -1,10 +1,9 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What several tests need."""
+"""Fixtures and assertions that several test files share."""
 
 import contextlib
-import shutil
 import signal
 import tempfile
 from collections.abc import Generator, Iterator
@@ -20,22 +19,22 @@ from numpy.typing import NDArray
 import aot_models
 from mlbridge import ModelRunner
 from mlbridge.aot import compile_model
-from programs import IS_FULL
+from programs import BUILD, IS_FULL
+from stock_llvm import leaves_nothing, sources, tag
 
-MODULES = Path(__file__).parents[2] / "build/release/lib"
-"""Where the release build has its runner modules, MLBridge-NAME.so."""
+__all__ = ["leaves_nothing", "sources", "tag"]
+
+MODULES = BUILD / "lib"
+"""The runner modules of the release build, MLBridge-NAME.so."""
 TOLERANCE = 1e-5
 
-# The machine may be busy with other tests: time is no failure here.
+# Other tests may keep the machine busy, so slow examples must not fail.
 settings.register_profile("mlbridge", deadline=None)
 settings.load_profile("mlbridge")
 
 
 def pytest_configure() -> None:
-    """Let tests be interrupted, and what they start, also in the background.
-
-    A shell ignores SIGINT for what it starts there, and children inherit that.
-    """
+    """Restores SIGINT, which shells ignore in background jobs and children inherit."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -43,8 +42,7 @@ def pytest_configure() -> None:
 def pytest_runtest_makereport() -> Generator[
     None, pytest.TestReport, pytest.TestReport
 ]:
-    """Workers of pytest-xdist send reports as UTF-8: halves of characters, of
-    which some tests are, do not go into that."""
+    """Escapes lone surrogates, which pytest-xdist cannot send as UTF-8."""
     report = yield
     report.sections = [
         (title, text.encode(errors="backslashreplace").decode())
@@ -55,12 +53,10 @@ def pytest_runtest_makereport() -> Generator[
 
 @pytest.fixture
 def name() -> Iterator[str]:
-    """A name for a server, short enough for a socket; nothing may be left at it."""
-    folder = Path(tempfile.mkdtemp(prefix="mlb"))
-    yield str(folder / "model")
-    left = sorted(path.name for path in folder.iterdir())
-    shutil.rmtree(folder)
-    assert left == []
+    """A server's name, short enough for a socket; no file may be left beside it."""
+    with tempfile.TemporaryDirectory(prefix="mlb") as folder:
+        yield f"{folder}/model"
+        assert list(Path(folder).iterdir()) == []
 
 
 @pytest.fixture(scope="session")
@@ -75,7 +71,7 @@ def aot_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs of a corpus are tried with less to do, but for `make test-full`."""
+    """Runs bzip2 on a small input, except under `make test-full`."""
     runs = pytest.importorskip("mlbridge_optimizations.corpus.runs")
     if not IS_FULL:
         about = {**runs.PROGRAMS["bzip2"]["test"], "make": "text in 1"}
@@ -83,9 +79,9 @@ def quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def assert_same(found: Any, expected: Any) -> None:
-    """Same type, shape and value; all NaNs are equal, 0.0 and -0.0 are not.
+    """Asserts the same type, shape and value; NaN equals NaN, 0.0 differs from -0.0.
 
-    Of dictionaries, the same keys in any order, with the same values.
+    Dictionaries may order their keys differently.
     """
     if isinstance(expected, dict):
         assert found.keys() == expected.keys()
@@ -106,12 +102,12 @@ def assert_same(found: Any, expected: Any) -> None:
 
 
 def as_array(value: Any) -> Any:
-    """A feature as it comes back; texts are no arrays."""
+    """A feature as `deserialize` returns it: an array, a string or strings."""
     return value if isinstance(value, (str, list)) else np.asarray(value)
 
 
 def assert_close(found: NDArray[Any], expected: NDArray[Any]) -> None:
-    """Same shape and type; floats within 1e-5 and with the same argmax, else equal."""
+    """Asserts equality; floats within 1e-5, with the same argmax."""
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
     if expected.dtype.kind == "f":
         assert np.max(np.abs(found - expected)) <= TOLERANCE
@@ -121,7 +117,7 @@ def assert_close(found: NDArray[Any], expected: NDArray[Any]) -> None:
 
 
 def libraries_in(folder: Path) -> list[str]:
-    """The libraries in a folder that this process has loaded, each as often."""
+    """The libraries in a folder that this process has loaded, once for each load."""
     found = []
     for line in Path("/proc/self/maps").read_text().splitlines():
         _, _, offset, _, _, *path = line.split(maxsplit=5)
@@ -131,7 +127,7 @@ def libraries_in(folder: Path) -> list[str]:
 
 
 def assert_replies_alike(specs: list[str], features: dict[str, Any]) -> None:
-    """Of a runner each, which are all there at once."""
+    """Asserts that simultaneous runners, one for each spec, give the same reply."""
     with contextlib.ExitStack() as stack:
         runners = [stack.enter_context(ModelRunner(spec)) for spec in specs]
         replies = [runner.evaluate(features) for runner in runners]

@@ -1,14 +1,15 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports policies of a framework that has a virtual environment of its own.
+"""Exports policies of a framework that is installed in its own virtual environment.
 
-Run by its Python, with the folder for the files: each .onnx file gets an .npz file with
-requests (``in:NAME``) and the framework's own answers (``out:NAME``).
+``python export_elsewhere.py FRAMEWORK FOLDER`` writes .onnx files, and beside each an
+.npz file of requests (``in:NAME``) and of the framework's own replies (``out:NAME``).
 """
 
+import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,34 +24,33 @@ ROW = ["int64 size", "float[3] embedding", "int64[1] height"]
 NAMED = ["double[2] weights", "int64[1] size"]
 
 
-def draw() -> dict[str, Any]:
-    return {
+def save_row(path: Path, policy: Any, evaluate: Any, **options: Any) -> None:
+    """Exports a policy that takes its features in a row, float32[N, 5]."""
+    asked = {
         "size": RANDOM.integers(-50, 50, COUNT),
         "embedding": RANDOM.normal(size=(COUNT, 3)).astype(np.float32),
         "height": RANDOM.integers(0, 9, (COUNT, 1)),
     }
+    columns = [value.reshape(COUNT, -1) for value in asked.values()]
+    export(policy, path, features=ROW, **options)
+    replies = evaluate(np.concatenate(columns, axis=1, dtype=np.float32))
+    save(path, asked, {"output": replies})
 
 
-def in_a_row(asked: Mapping[str, Any]) -> Any:
-    return np.concatenate(
-        [v.reshape(COUNT, -1).astype(np.float32) for v in asked.values()], axis=1
-    )
-
-
-def draw_named() -> dict[str, Any]:
-    return {
+def save_named(path: Path, policy: Any, evaluate: Any, **options: Any) -> None:
+    """Exports a policy that takes its features by name."""
+    asked = {
         "size": RANDOM.integers(-50, 50, (COUNT, 1)),
         "weights": RANDOM.normal(size=(COUNT, 2)),
     }
+    export(policy, path, features=NAMED, decide="argmax:logits", **options)
+    single = {**asked, "weights": asked["weights"].astype(np.float32)}
+    save(path, asked, evaluate(single))
 
 
-def save(
-    path: Path, policy: Any, asked: Mapping[str, Any], replies: Any, **how: Any
-) -> None:
-    export(policy, path, **how)
-    found = replies if isinstance(replies, Mapping) else {"output": replies}
+def save(path: Path, asked: Mapping[str, Any], replies: Mapping[str, Any]) -> None:
     arrays = {f"in:{name}": value for name, value in asked.items()}
-    arrays |= {f"out:{name}": np.asarray(value) for name, value in found.items()}
+    arrays |= {f"out:{name}": np.asarray(value) for name, value in replies.items()}
     np.savez(path.with_suffix(".npz"), **arrays)
 
 
@@ -63,29 +63,16 @@ def jax(folder: Path) -> None:
     def network(row: Any) -> Any:
         return jnp.tanh(row @ table)
 
-    asked = draw()
-    save(
-        folder / "function.onnx",
-        network,
-        asked,
-        network(in_a_row(asked)),
-        features=ROW,
-        framework="jax",
-    )
+    save_row(folder / "function.onnx", network, network, framework="jax")
 
     def two(size: Any, weights: Any) -> Any:
         return {"value": weights.sum(axis=1), "logits": weights * jnp.sin(size)}
 
-    named = draw_named()
-    size = named["size"].astype(np.float32)
-    save(
+    save_named(
         folder / "named.onnx",
         two,
-        named,
-        two(size, named["weights"].astype(np.float32)),
-        features=NAMED,
+        lambda named: two(named["size"].astype(np.float32), named["weights"]),
         framework="jax",
-        decide="argmax:logits",
     )
 
     class Network(nnx.Module):  # type: ignore[misc]
@@ -98,8 +85,7 @@ def jax(folder: Path) -> None:
             return self.second(nnx.relu(self.first(row)))
 
     module = Network()
-    asked = draw()
-    save(folder / "flax.onnx", module, asked, module(in_a_row(asked)), features=ROW)
+    save_row(folder / "flax.onnx", module, module)
 
 
 def keras(folder: Path) -> None:
@@ -116,9 +102,8 @@ def keras(folder: Path) -> None:
             layers.Dense(3),
         ]
     )
-    asked = draw()
-    replies = model(in_a_row(asked), training=False)
-    save(folder / "sequential.onnx", model, asked, replies, features=ROW)
+    evaluate = functools.partial(model, training=False)
+    save_row(folder / "sequential.onnx", model, evaluate)
     model.save(folder / "sequential.keras")
 
     size = keras.Input((1,), name="size", dtype="int64")
@@ -127,19 +112,8 @@ def keras(folder: Path) -> None:
     hidden = layers.Dense(8, "relu")(joined)
     outputs = {"logits": layers.Dense(4)(hidden), "value": layers.Dense(1)(hidden)}
     functional = keras.Model({"size": size, "weights": weights}, outputs)
-    named = draw_named()
-    single = {**named, "weights": named["weights"].astype(np.float32)}
-    save(
-        folder / "functional.onnx",
-        functional,
-        named,
-        functional(single),
-        features=NAMED,
-        decide="argmax:logits",
-    )
+    save_named(folder / "functional.onnx", functional, functional)
 
-
-FRAMEWORKS: dict[str, Callable[[Path], None]] = {"jax": jax, "keras": keras}
 
 if __name__ == "__main__":
-    FRAMEWORKS[sys.argv[1]](Path(sys.argv[2]))
+    {"jax": jax, "keras": keras}[sys.argv[1]](Path(sys.argv[2]))

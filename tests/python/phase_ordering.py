@@ -1,11 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The phase-ordering environment for tests: opt with the plug-in, and programs."""
+"""Helpers for tests of phase ordering: opt with the plug-in, and a program."""
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,14 @@ from gymnasium import spaces
 
 from mlbridge.envs import CompilerEnv
 from mlbridge.envs.machine_code import text_size
-from programs import run_program
+from programs import BUILD, ROOT, run_program
 
-ROOT = Path(__file__).resolve().parents[2]
-PLUGIN = ROOT / "build/release/lib/MLBridgeLLVM.so"
+PLUGIN = BUILD / "lib/MLBridgeLLVM.so"
 PARTS = ROOT / "optimizations/phase_ordering"
+CLANG = ("clang-22", "-Oz", "-c")
+NO_PASSES = ("-Xclang", "-disable-llvm-passes")
 
-# Loops, a call to inline, one that must be inlined, a switch, memory, a recursion.
+# Has loops, calls that may and must be inlined, a switch, memory and a recursion.
 PROGRAM = """
 #include <stdint.h>
 typedef struct { uint32_t table[256]; uint8_t seen[32]; } State;
@@ -60,38 +61,34 @@ long longest(const int *next, int n) {
 
 
 def bitcode(folder: Path, source: str = PROGRAM, name: str = "program") -> str:
-    """The bitcode of a C program before any pass, as clang -Oz would begin with."""
+    """The bitcode of a C program before any pass of clang -Oz."""
     (folder / f"{name}.c").write_text(source)
-    path = folder / f"{name}.bc"
-    run(
-        *("clang-22", "-Oz", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c"),
-        *(str(folder / f"{name}.c"), "-o", str(path)),
-    )
-    return str(path)
+    path = str(folder / f"{name}.bc")
+    run(*CLANG, *NO_PASSES, "-emit-llvm", str(folder / f"{name}.c"), "-o", path)
+    return path
 
 
 def run(*command: str) -> str:
-    """What a command prints."""
     return run_program(command, check=True).stdout
 
 
 def actions(space: str = "oz") -> dict[str, Any]:
-    """An action space of the plug-in."""
-    found: dict[str, Any] = json.loads(
-        (PARTS / f"action_spaces/{space}.json").read_text()
-    )
-    return found
+    text = (PARTS / f"action_spaces/{space}.json").read_text()
+    return dict(json.loads(text))
 
 
 def code_of(module: str, folder: Path, pipeline: str | None = None) -> int:
-    """The text size of what stock opt and clang make of a module; None: of -Oz."""
-    made = module
-    if pipeline is not None:
-        made = str(folder / "stock.bc")
-        run("opt-22", f"-passes={pipeline}", module, "-o", made)
-    plain = [] if pipeline is None else ["-Xclang", "-disable-llvm-passes"]
+    """The text size, in bytes, of a module compiled by stock LLVM.
+
+    Runs a pipeline of opt, or clang's own -Oz if `pipeline` is None.
+    """
     target = folder / "stock.o"
-    run("clang-22", "-Oz", *plain, "-c", made, "-o", str(target))
+    if pipeline is None:
+        run(*CLANG, module, "-o", str(target))
+    else:
+        optimised = str(folder / "stock.bc")
+        run("opt-22", f"-passes={pipeline}", module, "-o", optimised)
+        run(*CLANG, *NO_PASSES, optimised, "-o", str(target))
     return text_size(target.read_bytes(), str(target))
 
 
@@ -103,8 +100,12 @@ def environment(
     features: Sequence[tuple[str, int]] = (("counts", 12),),
     **settings: Any,
 ) -> Iterator[CompilerEnv]:
-    """The environment, whose steps take so many actions at once; options as "-stop"."""
-    words = [f"-mlbridge-phase-ordering{option}" for option in options]
+    """The environment in opt; `count` actions a step, options such as "-stop"."""
+    command = [
+        *("opt-22", f"-load-pass-plugin={PLUGIN}", "-disable-output", "/dev/null"),
+        "-passes=mlbridge-phase-ordering-environment",
+        *(f"-mlbridge-phase-ordering{option}" for option in options),
+    ]
     settings = {
         "observation_space": spaces.Dict(
             {n: spaces.Box(-np.inf, np.inf, (k,), np.float32) for n, k in features}
@@ -112,23 +113,15 @@ def environment(
         "action_space": spaces.Box(-9, 999, (count,), np.int64),
         **settings,
     }
-    env = CompilerEnv(
-        [
-            *("opt-22", f"-load-pass-plugin={PLUGIN}"),
-            "-passes=mlbridge-phase-ordering-environment",
-            *("-disable-output", *words, "/dev/null"),
-        ],
-        spec,
-        **settings,
-    )
-    try:
+    with closing(CompilerEnv(command, spec, **settings)) as env:
         yield env
-    finally:
-        env.close()
 
 
 def take(env: CompilerEnv, module: str, *sequence: int, **request: Any) -> Any:
-    """One episode that takes these actions as one step: observation, reward, info."""
+    """Takes these actions in one step of a new episode.
+
+    Returns the observation, the reward and the info.
+    """
     env.reset(options={"module": module, **request})
     observation, reward, _, _, info = env.step(np.array(sequence))
     return observation, reward, info

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What tests start and run: programs, commands, served policies."""
+"""Helpers that run programs, commands and served policies."""
 
 import os
 import subprocess
@@ -17,24 +17,20 @@ from typing import IO, Any, TypeVar
 import pytest
 from typer.testing import CliRunner
 
-from mlbridge import (
-    Batched,
-    Features,
-    ModelRunner,
-    Policy,
-    Serving,
-    create_model_runner,
-    serving,
-)
+from mlbridge import Features, ModelRunner, Policy, Serving, serving
+from mlbridge.batching import Batched
 from mlbridge.cli import app
 
 T = TypeVar("T")
 
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build/release"
+
 PATIENCE = 20.0
-"""Seconds that anything may take, on a machine that others use too."""
+"""The longest wait for anything, in seconds; the machine may be busy."""
 
 IS_FULL = os.environ.get("MLBRIDGE_TEST_FULL") == "1"
-"""Whether the long tests are to run, too, and all of those that take a sample."""
+"""True if long tests run, and tests that otherwise sample their cases run them all."""
 FULL = pytest.mark.skipif(not IS_FULL, reason="takes long: MLBRIDGE_TEST_FULL=1")
 needs_grpc = pytest.mark.skipif(
     not find_spec("mlbridge._grpc"), reason="this build has no gRPC"
@@ -42,16 +38,16 @@ needs_grpc = pytest.mark.skipif(
 SCHEMES = ["pipe", "shm", pytest.param("grpc+unix", marks=needs_grpc)]
 
 TRANSPORTS = ["pipe:{}", "shm:{}"]
-"""Specs of all that there are, with the place for a name."""
+"""The spec of each transport in this build, with a placeholder for the name."""
 if find_spec("mlbridge._grpc"):
     TRANSPORTS += ["grpc+unix:{}", "grpc+unix:{}?call=unary"]
 
 CLI = "from mlbridge.cli import main; main()"
-"""The installed command `mlbridge`."""
+"""The program that the command `mlbridge` runs."""
 
 
 class Started(subprocess.Popen[str]):
-    """A program that runs beside the test; use it in a ``with`` statement."""
+    """A Python program that runs beside the test; use it in a ``with`` statement."""
 
     stdout: IO[str]
     stderr: IO[str]
@@ -63,38 +59,33 @@ class Started(subprocess.Popen[str]):
 
 
 def run_python(
-    program: str,
-    *arguments: str | Path,
-    check: bool = False,
-    timeout: float = 60,
-    **more: Any,
+    program: str, *arguments: str | Path, **more: Any
 ) -> subprocess.CompletedProcess[str]:
-    """What a program printed, and its exit status, which `check` says has to be 0."""
-    command = [sys.executable, "-c", program, *arguments]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=timeout, **more
-    )
+    """Runs a Python program as `run_program` does."""
+    return run_program([sys.executable, "-c", program, *arguments], **more)
+
+
+def run_program(
+    command: Sequence[str | Path], *, check: bool = False, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program and captures its text; `check` expects exit status 0.
+
+    The program may take a minute unless `timeout` gives other seconds.
+    """
+    options = {"capture_output": True, "text": True, "timeout": 60, **more}
+    done = subprocess.run(command, **options)
     assert not check or done.returncode == 0, done.stderr
     return done
 
 
 def shell_script(path: Path, text: str) -> Path:
-    """A program of a few lines."""
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return path
 
 
-def run_program(
-    command: Sequence[str | Path], **more: Any
-) -> subprocess.CompletedProcess[str]:
-    """What a program says, and its exit status; it has a minute, if not told more."""
-    options = {"capture_output": True, "text": True, "timeout": 60, **more}
-    return subprocess.run(command, **options)
-
-
 def at(spec: str, name: str, **options: str) -> str:
-    """The spec of a name, with more options."""
+    """The spec for a name, with additional options."""
     spec = spec.format(name)
     for key, value in options.items():
         spec += f"{'&' if '?' in spec else '?'}{key}={value}"
@@ -102,12 +93,12 @@ def at(spec: str, name: str, **options: str) -> str:
 
 
 def place(spec: str, name: str) -> str:
-    """Where the model is, which has none of the compiler's options."""
+    """The spec at which to serve a model: without the compiler's options."""
     return spec.format(name).partition("?")[0]
 
 
 def status_of(pid: int | str) -> list[str]:
-    """A process's program, state, parent and group; nothing if it is gone."""
+    """A process's program, state, parent and group; empty if it has been reaped."""
     try:
         program, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")
     except OSError:
@@ -116,7 +107,7 @@ def status_of(pid: int | str) -> list[str]:
 
 
 def in_threads(work: Callable[[int], object], count: int) -> None:
-    """Does so much work at the same time, each in a thread of its own."""
+    """Calls `work` with 0 to `count` - 1 at the same time, each in its own thread."""
     threads = [threading.Thread(target=work, args=(n,)) for n in range(count)]
     for thread in threads:
         thread.start()
@@ -125,23 +116,25 @@ def in_threads(work: Callable[[int], object], count: int) -> None:
 
 
 def reply_of(spec: str, *request: Any, **more: Any) -> Any:
-    """What a runner of its own answers to one request."""
-    with create_model_runner(spec) as runner:
+    """The reply to one request through a runner that is made for it."""
+    with ModelRunner(spec) as runner:
         return runner.evaluate(*request, **more)
 
 
 def run_cli(*arguments: object, status: int = 0) -> str:
-    """What `mlbridge` prints in this process; what it raises is raised."""
-    words = [str(argument) for argument in arguments]
-    columns = {"COLUMNS": "200"}
-    result = CliRunner().invoke(app, words, catch_exceptions=False, env=columns)
+    """The output of `mlbridge`, run in this process; its exceptions propagate."""
+    result = CliRunner().invoke(
+        app, list(map(str, arguments)), catch_exceptions=False, env={"COLUMNS": "200"}
+    )
     assert result.exit_code == status, result.output
     return result.output
 
 
-def until(attempt: Callable[[], T | None], what: str = "it has not come about") -> T:
-    """What the attempt gives, as soon as that is true."""
-    deadline = time.monotonic() + PATIENCE
+def until(
+    attempt: Callable[[], T | None], what: str = "timed out", seconds: float = PATIENCE
+) -> T:
+    """The first true value that `attempt` returns."""
+    deadline = time.monotonic() + seconds
     while not (result := attempt()):
         assert time.monotonic() < deadline, what
         time.sleep(0.001)
@@ -152,16 +145,16 @@ def until(attempt: Callable[[], T | None], what: str = "it has not come about") 
 def asked(
     policy: Policy | Batched, name: str, query: str = "", **options: Any
 ) -> Iterator[tuple[Serving, ModelRunner]]:
-    """A policy that is served at ``pipe:NAME``, and a runner that asks it."""
+    """Serves a policy at ``pipe:NAME``; yields the server and a runner for it."""
     with (
         serving(policy, f"pipe:{name}{query}", **options) as served,
-        create_model_runner(f"pipe:{name}?timeout=20s") as runner,
+        ModelRunner(f"pipe:{name}?timeout=20s") as runner,
     ):
         yield served, runner
 
 
 def raising(error: Callable[[Features], BaseException]) -> Policy:
-    """A policy that fails so on each request."""
+    """A policy that raises this error on every request."""
 
     def policy(features: Features) -> Any:
         raise error(features)

@@ -1,9 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small C files, processes and files left behind, for the tests of stock compilers."""
+"""C files for stock compilers, and checks that tests leave no process and no file."""
 
 import contextlib
+import os
 import shutil
 import tempfile
 import time
@@ -14,6 +15,8 @@ import pytest
 
 from programs import status_of
 
+TAG = "MLBRIDGE_TEST_TAG"
+
 CLANG, OPT, LLC = "clang-22", "opt-22", "llc-22"
 
 needs_llvm = pytest.mark.skipif(
@@ -21,7 +24,7 @@ needs_llvm = pytest.mark.skipif(
     reason=f"{CLANG}, {OPT} and {LLC} are not all installed",
 )
 
-# Two calls to inline or not, each of which LLVM asks about.
+# LLVM asks an inliner about both calls.
 CALLS = """
 static int sum(int *p, int n) {
   int s = 0;
@@ -32,7 +35,7 @@ int first(int *p) { return sum(p, 30) ^ 0x55; }
 int other(int *p) { return sum(p + 3, 20) * p[2] + p[1]; }
 """
 
-# More values than registers, so that some are evicted.
+# More values than registers, which makes LLVM evict some.
 PRESSURE = """
 int use(int);
 int pressure(const int *p, int n) {
@@ -62,7 +65,7 @@ def sources(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder for temporary files: nothing may be left there, and no child."""
+    """A folder for temporary files; no file there, and no child, may remain."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -73,11 +76,43 @@ def leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     assert list(folder.iterdir()) == []
 
 
+@pytest.fixture
+def tag(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Marks the processes that a test starts; none, and no file, may remain."""
+    value = f"{os.getpid()}-{time.monotonic_ns()}"
+    monkeypatch.setenv(TAG, value)
+    with tempfile.TemporaryDirectory(prefix="mlb") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield value
+        assert wait_until_gone(value) == []
+        assert [pid for pid in children() if status_of(pid)[1:2] == ["Z"]] == []
+        assert list(Path(folder).iterdir()) == []
+
+
+def processes(tag: str) -> list[int]:
+    """The other processes with that tag in their environment."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        # A process may end, or belong to another user.
+        with contextlib.suppress(OSError):
+            if f"{TAG}={tag}\0".encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def wait_until_gone(tag: str, timeout: float = 5.0) -> list[int]:
+    """Waits for the processes with that tag to end; returns those that have not."""
+    until = time.monotonic() + timeout
+    while (left := processes(tag)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return left
+
+
 def children() -> set[int]:
-    """The processes that this one has started and not reaped."""
+    """The child processes that have not been reaped."""
     pids = set()
     for task in Path("/proc/self/task").iterdir():
-        # A thread that has been joined may be listed for a moment more.
+        # The kernel may still list a joined thread for a moment.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             pids |= {int(pid) for pid in (task / "children").read_text().split()}
     return pids
@@ -94,7 +129,7 @@ def group_members(group: int) -> dict[int, str]:
 
 
 def assert_gone(group: int) -> None:
-    """All have ended; the kernel may take a moment to say so."""
+    """Asserts that a group's processes have ended, at most 0.5 s later."""
     deadline = time.monotonic() + 0.5
     while members := group_members(group):
         assert time.monotonic() < deadline, members
@@ -102,7 +137,6 @@ def assert_gone(group: int) -> None:
 
 
 def compiler_of(group: int) -> int:
-    """The process of the compiler in a guarded group."""
-    compilers = [pid for pid in group_members(group) if pid != group]
-    assert len(compilers) == 1
-    return compilers[0]
+    """The compiler's process in a group that a guard leads."""
+    (compiler,) = group_members(group).keys() - {group}
+    return compiler

@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Foreign compilers, which know no meeting, only NAME.in and NAME.out.
+"""Foreign compilers, which skip the handshake and open NAME.in and NAME.out.
 
-The one here is written from docs/wire-format.md alone: the frames of the reference
-implementation, which is what its users have linked.
+The compiler here follows docs/wire-format.md alone: it sends the frames of the
+reference implementation.
 """
 
 import errno
@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -41,16 +41,13 @@ def open_writer(path: str) -> int | None:
 
 @contextmanager
 def compiler(name: str) -> Iterator[Peer]:
-    """The compiler's ends: what it reads from, and what it writes to."""
-    reader = os.open(f"{name}.in", os.O_RDONLY | os.O_NONBLOCK)
-    try:
+    """A compiler's connection: the descriptors that it reads from and writes to."""
+    with ExitStack() as stack:
+        reader = os.open(f"{name}.in", os.O_RDONLY | os.O_NONBLOCK)
+        stack.callback(os.close, reader)
         writer = until(lambda: open_writer(f"{name}.out"))
-        try:
-            yield reader, writer
-        finally:
-            os.close(writer)
-    finally:
-        os.close(reader)
+        stack.callback(os.close, writer)
+        yield reader, writer
 
 
 def read_some(reader: int, size: int) -> bytes | None:
@@ -67,18 +64,32 @@ def exactly(reader: int, size: int) -> bytes:
     return data
 
 
+def send(peer: Peer, message: bytes) -> None:
+    os.write(peer[1], struct.pack("<Q", len(message)) + message)
+
+
 def ask(peer: Peer, message: bytes) -> bytes:
-    reader, writer = peer
-    os.write(writer, struct.pack("<Q", len(message)) + message)
-    (size,) = struct.unpack("<Q", exactly(reader, 8))
-    return exactly(reader, size)
+    send(peer, message)
+    (size,) = struct.unpack("<Q", exactly(peer[0], 8))
+    return exactly(peer[0], size)
 
 
-def is_dropped(peer: Peer, message: bytes) -> bool:
-    """Whether the model ends the session instead of answering."""
-    reader, writer = peer
-    os.write(writer, struct.pack("<Q", len(message)) + message)
-    # Reading cannot tell a model that has left from one that is still to come.
+def ask_once(name: str, message: bytes) -> bytes:
+    with compiler(name) as peer:
+        return ask(peer, message)
+
+
+def is_dropped(name: str, message: bytes) -> bool:
+    """True if the model ends a new session instead of answering."""
+    with compiler(name) as peer:
+        return ends(peer, message)
+
+
+def ends(peer: Peer, message: bytes) -> bool:
+    """True if the model ends the session instead of answering."""
+    send(peer, message)
+    reader, _ = peer
+    # Reading cannot distinguish a model that left from a model yet to connect.
     poll = select.poll()
     poll.register(reader, select.POLLIN)
     return poll.poll(PATIENCE * 1000) == [(reader, select.POLLHUP)]
@@ -104,7 +115,7 @@ def of(x: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("reply", "expected"),
     [
         (7, struct.pack("<i", 7)),
         (-1, struct.pack("<i", -1)),
@@ -119,15 +130,15 @@ def of(x: int) -> bytes:
     ids=repr,
 )
 def test_answers_in_bytes(name: str, reply: Any, expected: bytes) -> None:
-    """Python's numbers are C's int and float there; an array has its own type."""
-    with mlbridge.serving(lambda _: reply, f"pipe:{name}"), compiler(name) as peer:
-        assert ask(peer, of(1)) == expected
+    """Python's numbers become C's int and float; an array keeps its type."""
+    with mlbridge.serving(lambda _: reply, f"pipe:{name}"):
+        assert ask_once(name, of(1)) == expected
 
 
 def test_features_in_bytes(name: str) -> None:
     sent: dict[str, np.ndarray[Any, Any]] = {
         "size": np.array([12], np.int64),
-        # The next one is not aligned: foreign compilers know no order by size.
+        # Leaves `weights` unaligned: foreign compilers do not sort by size.
         "flag": np.array([3], np.int8),
         "weights": np.arange(6, dtype=np.float32).reshape(2, 3),
     }
@@ -145,21 +156,16 @@ def test_features_in_bytes(name: str) -> None:
         assert_same(features, sent)
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"), [(7, 7), (0.5, 0.5), (True, True), ([1, 2], [1, 2])]
-)
-def test_json(name: str, reply: Any, expected: Any) -> None:
+@pytest.mark.parametrize("returned", [7, 0.5, True, [1, 2]])
+def test_json(name: str, returned: Any) -> None:
     def policy(features: mlbridge.Features) -> Any:
         assert features["size"] == 12
         assert_same(features["weights"], np.array([0.5, 1.5]))
-        return reply
+        return returned
 
-    with (
-        mlbridge.serving(policy, f"pipe:{name}?serdes=json", on_error="raise"),
-        compiler(name) as peer,
-    ):
-        reply = ask(peer, b'{"size": 12, "weights": [0.5, 1.5]}')
-        assert json.loads(reply) == {"out": expected}
+    with mlbridge.serving(policy, f"pipe:{name}?serdes=json", on_error="raise"):
+        reply = ask_once(name, b'{"size": 12, "weights": [0.5, 1.5]}')
+        assert json.loads(reply) == {"out": returned}
 
 
 def test_what_the_model_knows_of_them(name: str) -> None:
@@ -167,12 +173,8 @@ def test_what_the_model_knows_of_them(name: str) -> None:
         mlbridge.PipeCompilerInterface(name, timeout=20) as interface,
         ThreadPoolExecutor() as executor,
     ):
-
-        def foreign() -> bytes:
-            with compiler(name) as peer:
-                return ask(peer, bitstream(x=np.array([1.5], np.float32)))
-
-        reply = executor.submit(foreign)
+        message = bitstream(x=np.array([1.5], np.float32))
+        reply = executor.submit(ask_once, name, message)
         assert_same(interface.evaluate()["x"], np.array([1.5], np.float32))
         assert (interface.pid, interface.advice_type) == (0, "")
         with pytest.raises(mlbridge.SchemaMismatch, match="int32_t"):
@@ -192,25 +194,20 @@ def test_one_after_another_and_beside_our_own(name: str) -> None:
 
 
 def test_no_answer_reaches_the_next_compiler(name: str) -> None:
-    """One dies while the model thinks; what was meant for it is for nobody."""
-    asked, gone = threading.Event(), threading.Event()
+    """If a compiler dies while the model computes, its reply is discarded."""
+    begun, gone = threading.Event(), threading.Event()
 
     def policy(features: mlbridge.Features) -> Any:
-        asked.set()
+        begun.set()
         assert gone.wait(20)
         return features["x"]
 
     with mlbridge.serving(policy, f"pipe:{name}"):
-        with compiler(name) as (_, writer):
-            os.write(writer, struct.pack("<Q", len(of(1))) + of(1))
-            assert asked.wait(20)
+        with compiler(name) as peer:
+            send(peer, of(1))
+            assert begun.wait(20)
         with ThreadPoolExecutor() as executor:
-
-            def foreign() -> bytes:
-                with compiler(name) as peer:
-                    return ask(peer, of(2))
-
-            reply = executor.submit(foreign)
+            reply = executor.submit(ask_once, name, of(2))
             time.sleep(0.2)
             gone.set()
             assert reply.result(20) == struct.pack("<i", 2)
@@ -220,7 +217,7 @@ def fails(kind: type[Exception], text: str) -> mlbridge.Policy:
     return raising(lambda _: kind(text))
 
 
-# What no bare compiler can be told, and what the log says of it.
+# Policies whose results a bare compiler cannot receive, and the text in the log.
 DEFERRALS: dict[str, tuple[mlbridge.Policy, str]] = {
     "None": (lambda _: None, "answered None"),
     "Deferred": (fails(mlbridge.Deferred, "not \udcff me"), r"not \udcff me"),
@@ -239,7 +236,7 @@ FAILURES: dict[str, tuple[mlbridge.Policy, str]] = {
 def test_what_they_cannot_be_told(
     name: str, serves: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It ends their session, and nobody else's."""
+    """The failure ends the bare compiler's session and no other."""
     reply, says = (DEFERRALS | FAILURES)[serves]
 
     def policy(features: mlbridge.Features) -> Any:
@@ -249,15 +246,14 @@ def test_what_they_cannot_be_told(
         for session in (1, 3):
             with compiler(name) as peer:
                 assert ask(peer, of(1)) == struct.pack("<i", 7)
-                assert is_dropped(peer, of(0))
+                assert ends(peer, of(0))
             assert runner.evaluate({"x": 1}, int) == 7
-            told = [record.getMessage() for record in caplog.records]
-            # That the policy failed is one thing, and is told of once; that the
-            # session ended is another.
-            assert len(told) == (2 if serves in FAILURES and session == 1 else 1)
-            (ended,) = [text for text in told if text.startswith("a session ended: ")]
+            logged = [record.getMessage() for record in caplog.records]
+            # Each end of a session is logged, a policy's failure once.
+            assert len(logged) == (2 if serves in FAILURES and session == 1 else 1)
+            (ended,) = [text for text in logged if text.startswith("a session ended: ")]
             assert says.encode(errors="backslashreplace").decode() in ended
-            assert all(f"session {session}" in text for text in told)
+            assert all(f"session {session}" in text for text in logged)
             caplog.clear()
     assert served.statistics.deferred == (2 if serves in DEFERRALS else 0)
     assert served.statistics.errors == (2 if serves in FAILURES else 0)
@@ -268,8 +264,7 @@ def test_a_deferral_is_no_failure(name: str, serves: str) -> None:
     policy, _ = DEFERRALS[serves]
     with mlbridge.serving(policy, f"pipe:{name}", on_error="raise") as served:
         for _ in range(2):
-            with compiler(name) as peer:
-                assert is_dropped(peer, of(1))
+            assert is_dropped(name, of(1))
     assert served.statistics.deferred == 2
 
 
@@ -283,37 +278,31 @@ def test_a_deferral_is_no_failure(name: str, serves: str) -> None:
     ],
 )
 def test_a_failure_ends_serving(name: str, serves: str, kind: type[Exception]) -> None:
-    """What the policy raised is what is raised, whether or not it can be told."""
+    """`serving` raises the policy's error even if its text is not valid UTF-8."""
     policy, _ = FAILURES[serves]
     with (
         pytest.raises(kind) as caught,
         mlbridge.serving(policy, f"pipe:{name}", on_error="raise"),
-        compiler(name) as peer,
     ):
-        assert is_dropped(peer, of(1))
+        assert is_dropped(name, of(1))
     if serves == "two outputs":
         assert isinstance(caught.value, mlbridge.Error)
         assert (caught.value.session, caught.value.pid) == (1, 0)
 
 
 def test_a_failure_in_the_loop(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Only of an answer is its author told; for a reason there is the log."""
+    """An error for the compiler is logged; an impossible reply is raised."""
     with (
         mlbridge.PipeCompilerInterface(name, timeout=20) as interface,
         ThreadPoolExecutor() as executor,
     ):
-
-        def foreign() -> bool:
-            with compiler(name) as peer:
-                return is_dropped(peer, of(1))
-
-        dropped = executor.submit(foreign)
+        dropped = executor.submit(is_dropped, name, of(1))
         interface.evaluate()
         interface.populate_error("no \udcff")
         interface.evaluate(mode="exit")
         assert dropped.result(20)
         assert r"no \udcff" in caplog.text
-        dropped = executor.submit(foreign)
+        dropped = executor.submit(is_dropped, name, of(1))
         interface.evaluate()
         interface.populate_buffer({"a": 1, "b": 2})
         with pytest.raises(mlbridge.Unsupported, match="session 2") as caught:
@@ -324,17 +313,13 @@ def test_a_failure_in_the_loop(name: str, caplog: pytest.LogCaptureFixture) -> N
         assert len(caplog.records) == 1
 
 
-HUGE = (
-    b'{"features":[{"name":"x","port":0,"type":"double",'
-    b'"shape":[0,4611686018427387904]}]}\n\n'
-)
-
-
 def test_a_shape_that_is_too_large(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Without elements, but for NumPy still too large."""
+    """The shape has no elements, but NumPy cannot hold its other extents."""
+    message = bitstream(x=np.zeros((0, 4))).replace(
+        b"[0, 4]", b"[0, 4611686018427387904]"
+    )
     with asked(lambda _: 7, name) as (served, runner):
-        with compiler(name) as peer:
-            assert is_dropped(peer, HUGE)
+        assert is_dropped(name, message)
         assert runner.evaluate({"x": 1}, int) == 7
     assert "session 1" in caplog.text
     assert served.statistics.requests == 2

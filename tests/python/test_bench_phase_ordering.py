@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The benchmarks of phase ordering, but for times, which no test depends on."""
+"""The benchmarks of phase ordering; no test depends on their times."""
 
 import contextlib
 import os
@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="needs scripts/make-venv train")
 pytest.importorskip("onnxscript", reason="needs scripts/make-venv train")
 pytest.importorskip("emx_onnx_cgen", reason="needs the extra compile")
-
 
 import mlbridge
 from bench_build import measured
@@ -42,12 +42,12 @@ from mlbridge_optimizations.phase_ordering.environment.environment import (
     PhaseOrderingEnv,
 )
 from phase_ordering import PROGRAM, bitcode
-from programs import FULL, IS_FULL
+from programs import CLI, FULL, IS_FULL, Started, until
 from stock_llvm import children
 
 STEPS = 3
 COUNT = 2 if IS_FULL else 1
-"""Modules of each benchmark, and rounds."""
+"""The number of modules and of rounds of each benchmark."""
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +68,12 @@ def tools() -> None:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two modules of a program, large enough to be drawn."""
+    """A corpus of two modules, large enough for a sample."""
     folder = tmp_path_factory.mktemp("corpus")
     (folder / "demo").mkdir()
     modules = []
     for name, copies in (("small", 2), ("large", 3)):
-        # Each copy has functions of its own.
+        # Each copy renames its functions.
         own = re.compile(r"\b(mix|step|make|run|kind|depth|longest|State)\b")
         source = "".join(own.sub(rf"\g<1>{n}", PROGRAM) for n in range(copies))
         path = Path(bitcode(folder / "demo", source, name))
@@ -90,15 +90,13 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def policy(vocabulary: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The network of random weights that the benchmarks make."""
-    options = EpisodeOptions(
-        observation=SEEN, reward="none", steps=STEPS, vocabulary=vocabulary
-    )
+    """The network of random weights that the benchmarks use by default."""
+    options = EpisodeOptions("oz", SEEN, "none", STEPS, vocabulary=vocabulary)
     return prepare(tmp_path_factory.mktemp("policy"), None, options, seed=1).model
 
 
 def bench(folder: Path, *arguments: object) -> tuple[str, list[dict[str, Any]]]:
-    output, rows = measured(folder, *arguments, plot="plot.png")
+    output, rows = measured(folder, *arguments, plot=True)
     return " ".join(output.split()), rows
 
 
@@ -115,9 +113,9 @@ def test_whole_compiles(corpus: Path, policy: Path, tmp_path: Path) -> None:
     for row in rows:
         assert len(row["per_module"]) == COUNT
         assert min(row["seconds"], row["cpu_seconds"]) > 0
-        # A server is started, and so is the driver's model.
-        is_kept = row["flow"] in (compile_time.ORIGINAL, *compile_time.SERVED)
-        assert (row["start_seconds"] > 0) == is_kept
+        # Served flows start a server, the original flow its model.
+        starts = row["flow"] in (compile_time.ORIGINAL, *compile_time.SERVED)
+        assert (row["start_seconds"] > 0) == starts
     assert rows[0]["faster"] == {"total": 1, "geomean": 1, "total_cpu": 1}
 
 
@@ -128,10 +126,8 @@ def test_by_gymnasium_and_inside(corpus: Path, policy: Path, tmp_path: Path) -> 
         *("--corpus", corpus),
     )
     assert "the same actions in all flows" in output
-    assert [row["flow"] for row in rows] == [
-        *("Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"),
-        *("onnx", "aot", "clang -Oz"),
-    ]
+    flows = ["Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"]
+    assert [row["flow"] for row in rows] == [*flows, "onnx", "aot", "clang -Oz"]
     assert [row["other_objects"] for row in rows] == [0] * 6
     assert all(row["seconds"] > 0 for row in rows)
 
@@ -139,12 +135,11 @@ def test_by_gymnasium_and_inside(corpus: Path, policy: Path, tmp_path: Path) -> 
 def test_single_passes_by_a_network_of_random_weights(
     corpus: Path, vocabulary: Path, tmp_path: Path
 ) -> None:
-    """No pass twice before all once, as it is meant to be."""
+    """The policy repeats no pass before it has taken all."""
     output, _ = bench(
         tmp_path,
         *("gym", "--modules", "1", "--rounds", "1", "--steps", "4"),
-        *("--corpus", corpus, "--vocabulary", vocabulary),
-        *("--flow", "Gymnasium"),
+        *("--corpus", corpus, "--vocabulary", vocabulary, "--flow", "Gymnasium"),
     )
     assert "4 actions at most" in output
     options = EpisodeOptions("oz", SEEN, "none", 20, vocabulary=vocabulary)
@@ -166,17 +161,16 @@ def test_single_passes_by_a_network_of_random_weights(
 def test_a_service_managers_stop_ends_the_server(
     corpus: Path, policy: Path, tmp_path: Path
 ) -> None:
-    command: list[str | Path] = [
-        *(sys.executable, "-c", "from mlbridge.cli import main; main()"),
+    with Started(
+        CLI,
         *("bench", "compile-time", "--modules", "2", "--rounds", "1000"),
         *("--model", policy, "--corpus", corpus, "--flow", "shm"),
         *("--plot", tmp_path / "plot.png"),
-    ]
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=tmp_path
+        stdout=subprocess.DEVNULL,
+        cwd=tmp_path,
     ) as process:
         try:
-            server = wait_for_server(process)
+            server = until(lambda: asked_server_of(process), "no compiler connects", 60)
             process.terminate()
             status = process.wait(30)
         finally:
@@ -184,42 +178,31 @@ def test_a_service_managers_stop_ends_the_server(
         is_left = Path(f"/proc/{server}").exists()
         if is_left:
             os.kill(server, signal.SIGKILL)
-        assert process.stderr is not None
-        assert status == 128 + signal.SIGTERM, process.stderr.read().decode()
+        assert status == 128 + signal.SIGTERM, process.stderr.read()
     assert not is_left
 
 
-def wait_for_server(process: "subprocess.Popen[bytes]") -> int:
-    """The server of a benchmark, once it answers compilers."""
-    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    until = time.monotonic() + 60
-    while time.monotonic() < until and process.poll() is None:
-        commands = {}
-        for child in map(int, listed.read_text().split()):
-            with contextlib.suppress(OSError):
-                words = Path(f"/proc/{child}/cmdline").read_bytes()
-                commands[child] = words.split(b"\0")
-        servers = [child for child, words in commands.items() if b"serve" in words]
-        if servers and any(
-            words[0].startswith(b"clang") for words in commands.values()
-        ):
-            return servers[0]
-        time.sleep(0.01)
-    raise AssertionError("no compiler has come to a server")
+def asked_server_of(process: Started) -> int | None:
+    """The server of a benchmark if a compiler runs, too; else None."""
+    assert process.poll() is None
+    commands = {}
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    for child in map(int, listed.split()):
+        with contextlib.suppress(OSError):
+            commands[child] = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+    servers = [child for child, words in commands.items() if b"serve" in words]
+    compiles = any(words[0].startswith(b"clang") for words in commands.values())
+    return servers[0] if servers and compiles else None
 
 
-def test_a_hung_or_interrupted_compile_is_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_hung_or_interrupted_compile_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     before = children()
     command = ["sleep", "60"]
-    waiting = toolchain.wait_for
-    monkeypatch.setattr(
-        toolchain, "wait_for", lambda process, what, _: waiting(process, what, 0.1)
-    )
-    with pytest.raises(mlbridge.Timeout, match=r"sleep 60: no end"):
-        processes.timed(command)
-    monkeypatch.undo()
+    wait_for = toolchain.wait_for
+    with monkeypatch.context() as patch:
+        patch.setattr(toolchain, "wait_for", lambda *words: wait_for(*words[:2], 0.1))
+        with pytest.raises(mlbridge.Timeout, match=r"sleep 60: no end"):
+            processes.timed(command)
     main = threading.main_thread().ident
     assert main is not None
     timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
@@ -230,8 +213,8 @@ def test_a_hung_or_interrupted_compile_is_ended(
     assert children() == before
 
 
-def test_what_a_process_takes_is_all_of_its_threads(tmp_path: Path) -> None:
-    """Also of those that have ended."""
+def test_what_a_process_takes_is_all_of_its_threads() -> None:
+    """The CPU time includes threads that have ended."""
     script = (
         "import threading, time\n"
         "def work():\n"
@@ -256,30 +239,20 @@ def test_a_server_that_ends_says_why(tmp_path: Path) -> None:
         pass
 
 
-def test_a_worker_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody plays what is left."""
+def test_a_worker_that_fails_ends_the_others() -> None:
+    """The other workers start no further episodes."""
     played = []
 
-    class Fails:
-        def reset(self, options: dict[str, str]) -> None:
-            pass
+    def step(action: int) -> Any:
+        played.append(action)
+        if action == 0:
+            return None, 0.0, False, True, {"error": "it crashed"}
+        time.sleep(0.02)
+        return None, 0.0, False, False, {"text_size": 1}
 
-        def step(self, action: int) -> Any:
-            played.append(action)
-            if action == 0:
-                return None, 0.0, False, True, {"error": "it crashed"}
-            time.sleep(0.02)
-            return None, 0.0, False, False, {"text_size": 1}
-
-        def close(self) -> None:
-            pass
-
-    class Made:
-        def make(self, flow: str, modules: Any) -> Fails:
-            return Fails()
-
+    env = SimpleNamespace(reset=lambda **_: None, step=step, close=lambda: None)
+    setting: Any = SimpleNamespace(make=lambda flow, modules: env)
     wanted = [Episode(Path(f"{n}.bc"), (n,) * 5) for n in (1, 0, *range(2, 200))]
-    setting: Any = Made()
     with pytest.raises(mlbridge.ModelError, match="it crashed"):
         training.play(setting, "shm", 2, wanted)
     assert len(played) < 20
@@ -336,7 +309,7 @@ def test_training(corpus: Path, vocabulary: Path, tmp_path: Path) -> None:
 def test_the_stock_tools_see_what_the_plugin_sees(
     corpus: Path, vocabulary: Path, tmp_path: Path
 ) -> None:
-    """Else the same model would decide otherwise in the original flow."""
+    """The original flow asks the same model, so it needs the same features."""
     observation = ("histogram", "embedding", "step", "actions")
     module = corpus / "demo" / "large.bc"
     env = PhaseOrderingEnv(
@@ -345,7 +318,7 @@ def test_the_stock_tools_see_what_the_plugin_sees(
     options = EpisodeOptions("oz", observation, vocabulary=vocabulary)
     tools = OriginalTools(options, tmp_path)
     state, following = tmp_path / "a.bc", tmp_path / "b.bc"
-    try:
+    with contextlib.closing(env):
         seen: dict[str, Any] = env.reset()[0]
         tools.begin(module, state)
         taken: list[int] = []
@@ -354,20 +327,14 @@ def test_the_stock_tools_see_what_the_plugin_sees(
             assert list(found) == list(observation)
             for name in ("histogram", "step", "actions"):
                 np.testing.assert_array_equal(found[name], seen[name])
-            scale = np.abs(seen["embedding"]).max()
-            np.testing.assert_allclose(
-                found["embedding"], seen["embedding"], atol=1e-5 * scale
-            )
+            embedding = seen["embedding"]
+            atol = 1e-5 * np.abs(embedding).max()
+            np.testing.assert_allclose(found["embedding"], embedding, atol=atol)
             assert found["histogram"].sum() > 100
             taken.append(action)
             tools.act(action, state, following)
             state, following = following, state
             seen = env.step(action)[0]
-    finally:
-        env.close()
-
-
-def test_what_the_stock_tools_do_not_tell(tmp_path: Path) -> None:
     with pytest.raises(mlbridge.Unsupported, match="'counts'"):
         OriginalTools(EpisodeOptions(observation=("counts",)), tmp_path)
 
@@ -378,15 +345,13 @@ def test_a_sample_follows_from_its_seed(corpus: Path) -> None:
     assert both == Sample.draw(corpus, 2, 0)
     drawn = {Sample.draw(corpus, 1, seed).modules[0].name for seed in range(9)}
     assert drawn == {"large.bc", "small.bc"}
-    with pytest.raises(
-        mlbridge.InvalidArgument,
-        match="300 instructions or more and 6000 at most, fewer than 3",
-    ):
+    says = "300 instructions or more and 6000 at most, fewer than 3"
+    with pytest.raises(mlbridge.InvalidArgument, match=says):
         Sample.draw(corpus, 3, 0)
 
 
 class MadeUp(Flow):
-    """A flow that takes as long as it is told, and makes the object of such a C."""
+    """A flow that reports these times and actions; its object returns `result`."""
 
     def __init__(self, seconds: list[float], actions: str, result: int) -> None:
         self._left = [seconds[0], *seconds]

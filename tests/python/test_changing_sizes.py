@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Observations of another size in each step: spaces, padding, and exported models."""
+"""Observations whose size changes between steps: spaces, padding, exported models."""
 
 import pickle
 from pathlib import Path
@@ -55,9 +55,8 @@ def test_graphs_and_sequences_are_read() -> None:
         assert found.shape == (count, 3)
     no_edges = ObservationReader(Graph(Box(0, 1, (2,)), None))
     assert no_edges({"nodes": SENT["graph.nodes"]})[0].edges is None
-    with pytest.raises(
-        SchemaMismatch, match=r"float32\[\?, 3\], found float32\[2, 4\]"
-    ):
+    says = r"float32\[\?, 3\], found float32\[2, 4\]"
+    with pytest.raises(SchemaMismatch, match=says):
         alone({"observation": np.zeros((2, 4), np.float32)})
 
 
@@ -89,6 +88,8 @@ def test_padded() -> None:
         Dict({"a": ROWS, "b": Sequence(Discrete(2), stack=True)}), {"a": 8}, {"b": "a"}
     )
     assert list(both.spaces) == ["a", "a_mask", "b"]
+    with pytest.raises(TypeError, match="cannot be represented as tensors"):
+        Padded(Dict({"a": spaces.OneOf([Discrete(2)])}), {})
 
 
 @pytest.mark.parametrize(
@@ -114,16 +115,15 @@ def test_features_of_changing_size() -> None:
     ]
     assert found == {str(feature): feature for feature in features_of(SPACE)}
     links = found["int64_t[graph.edges,2] graph.edge_links"]
-    drawn = links.draw(
-        50, np.random.default_rng(1), {"graph.edges": 9, "graph.nodes": 3}
-    )
+    extents = {"graph.edges": 9, "graph.nodes": 3}
+    drawn = links.draw(50, np.random.default_rng(1), extents)
     assert drawn.shape == (50, 9, 2)
     assert set(drawn.ravel()) == {0, 1, 2}
     assert parse_feature("float[nodes, 3] x") == FeatureSpec("x", shape=("nodes", 3))
 
 
 class Sums(nn.Module):
-    """A score for each node, and one number for all."""
+    """A score for each node, and the sum of the scores."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -148,10 +148,10 @@ def test_a_module_by_the_names_of_its_features(tmp_path: Path) -> None:
         nodes = np.random.default_rng(count).random((1, count, 2), np.float32)
         links = np.zeros((1, 3, 2), np.int64)
         found = run(exported.path, {"nodes": nodes, "links": links})
-        both = module(torch.from_numpy(nodes), torch.from_numpy(links))
-        expected = {name: value.detach() for name, value in both.items()}
-        np.testing.assert_allclose(found["scores"], expected["scores"], rtol=1e-5)
-        np.testing.assert_allclose(found["sum"], expected["sum"], rtol=1e-5)
+        expected = module(torch.from_numpy(nodes), torch.from_numpy(links))
+        for name in ("scores", "sum"):
+            values = expected[name].detach()
+            np.testing.assert_allclose(found[name], values, rtol=1e-5)
 
 
 def test_other_frameworks_have_fixed_sizes(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_other_frameworks_have_fixed_sizes(tmp_path: Path) -> None:
 
 
 class Drawn(gymnasium.Env[Any, Any]):
-    """Any observation."""
+    """An environment with two rows of at most six; only its spaces matter."""
 
     observation_space = Padded(Dict({"rows": ROWS}), {"rows": 6})
     action_space = Discrete(6)
@@ -174,7 +174,7 @@ class Drawn(gymnasium.Env[Any, Any]):
 
 
 class Scores(nn.Module):
-    """A score for each row, whose padding counts where that is not hidden."""
+    """A score for each row; `hides` masks padding, `counts` depends on its extent."""
 
     def __init__(self, *, hides: bool, counts: bool) -> None:
         super().__init__()
@@ -192,43 +192,23 @@ class Scores(nn.Module):
         return scores, seen["rows"].sum((1, 2))[:, None]
 
 
-@pytest.mark.parametrize(
-    ("hides", "counts", "problem"),
-    [
-        (True, False, None),
-        (True, True, "output 'logits' differs"),
-        (False, False, "decides for padding"),
-    ],
-)
-def test_padding_must_not_count(
-    tmp_path: Path, hides: bool, counts: bool, problem: str | None
-) -> None:
-    model = PPO(
-        OwnPolicy,
-        Drawn(),
-        policy_kwargs={
-            "features_extractor_class": OwnNetwork,
-            "features_extractor_kwargs": {
-                "make": lambda: Scores(hides=hides, counts=counts)
-            },
-        },
-        device="cpu",
-    )
+def test_padding_must_not_count(tmp_path: Path) -> None:
     path = tmp_path / "scores.onnx"
-    if problem is not None:
-        with pytest.raises(ModelError, match=problem):
-            export(model, path)
-        return
-    export(model, path)
+    with pytest.raises(ModelError, match="output 'logits' differs"):
+        export(scoring(hides=True, counts=True), path)
+    with pytest.raises(ModelError, match="decides for padding"):
+        export(scoring(hides=False, counts=False), path)
+    export(scoring(hides=True, counts=False), path)
     (rows,) = onnx.load(path).graph.input
-    assert [d.dim_value or d.dim_param for d in rows.type.tensor_type.shape.dim] == [
-        *("N", "rows"),
-        3,
-    ]
+    shape = [d.dim_value or d.dim_param for d in rows.type.tensor_type.shape.dim]
+    assert shape == ["N", "rows", 3]
     seen = np.array([[[0, 0, 0], [1, 1, 1]]], np.float32)
     assert run(path, {"rows": seen})["logits"].shape == (1, 2)
 
 
-def test_a_space_without_names_for_its_parts() -> None:
-    with pytest.raises(TypeError, match="no form as tensors"):
-        Padded(Dict({"a": spaces.OneOf([Discrete(2)])}), {})
+def scoring(**options: bool) -> PPO:
+    settings = {
+        "features_extractor_class": OwnNetwork,
+        "features_extractor_kwargs": {"make": lambda: Scores(**options)},
+    }
+    return PPO(OwnPolicy, Drawn(), policy_kwargs=settings, device="cpu")

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command line, in this process and, where signals matter, in one of its own."""
+"""The command line, in this process or, for signals and exit codes, in another."""
 
 import csv
 import importlib.metadata
@@ -11,17 +11,17 @@ import os
 import re
 import signal
 import struct
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import onnx
 import pytest
 from typer.testing import CliRunner
 
 import mlbridge
+from aot_models import FLOAT, GraphBuilder
 from mlbridge import create_model_runner, doctor
 from mlbridge.cli import app
 from programs import CLI, Started, reply_of, run_cli, run_python
@@ -43,7 +43,7 @@ number = 3
 
 @pytest.fixture
 def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A module of policies in the current folder; its name."""
+    """Writes a module of policies to the current folder; returns its name."""
     module = f"policy_{tmp_path.name}"
     (tmp_path / f"{module}.py").write_text(POLICY)
     monkeypatch.chdir(tmp_path)
@@ -51,11 +51,12 @@ def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return module
 
 
-def run(
-    *arguments: str | Path, cwd: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    """The installed command."""
-    return run_python(CLI, *arguments, cwd=cwd)
+def errors_of(*arguments: str | Path, status: int = 1, cwd: Path | None = None) -> str:
+    """The errors of the command, which must fail without a traceback."""
+    result = run_python(CLI, *arguments, cwd=cwd)
+    assert result.returncode == status
+    assert "Traceback" not in result.stderr
+    return result.stderr
 
 
 def test_help_teaches() -> None:
@@ -67,27 +68,15 @@ def test_help_teaches() -> None:
     assert "def decide(features):" in run_cli("serve", "-h")
 
 
-def test_version() -> None:
+def test_version_and_wrong_use() -> None:
     assert run_cli("--version") == f"mlbridge {mlbridge.__version__}\n"
-
-
-def test_wrong_use_is_status_2() -> None:
-    result = run("frobnicate")
-    assert result.returncode == 2
-    assert "frobnicate" in result.stderr
-    assert "Traceback" not in result.stderr
-
-
-# doctor
-
-
-def test_doctor() -> None:
-    said = run_cli("doctor")
-    for word in ("core", "simdjson", "numpy", "pipe:", "clang-22", "pidfd", "KiB"):
-        assert word in said
+    assert "frobnicate" in errors_of("frobnicate", status=2)
 
 
 def test_what_doctor_finds() -> None:
+    printed = run_cli("doctor")
+    for word in ("core", "simdjson", "numpy", "pipe:", "clang-22", "pidfd", "KiB"):
+        assert word in printed
     found = {check.name: check for check in doctor.checks()}
     assert found["core"].found is not None
     assert found["core"].found.startswith(mlbridge.__version__)
@@ -105,35 +94,26 @@ def test_what_doctor_misses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert "missing" in lines["MLBridgeLLVM.so"]
 
 
-def test_the_plugin_is_found_where_it_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    plugin = tmp_path / "MLBridgeLLVM.so"
-    plugin.touch()
-    monkeypatch.setenv("MLBRIDGE_LLVM_PLUGIN", str(plugin))
-    assert doctor.find_llvm_plugin() == plugin
+def touched(path: Path) -> Path:
+    """Makes an empty file and its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
 
 
-def test_the_plugin_of_the_checkout_comes_first(
+def test_where_the_plugin_is_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     checkout = tmp_path / "checkout"
     (checkout / "compilers/llvm").mkdir(parents=True)
-    installed, built = (
-        folder / "lib/MLBridgeLLVM.so"
-        for folder in (tmp_path / "usr", checkout / "build/release")
-    )
-    for plugin in (installed, built):
-        plugin.parent.mkdir(parents=True)
-        plugin.touch()
+    installed = touched(tmp_path / "usr/lib/MLBridgeLLVM.so")
+    built = touched(checkout / "build/release/lib/MLBridgeLLVM.so")
     monkeypatch.delenv("MLBRIDGE_LLVM_PLUGIN", raising=False)
     monkeypatch.setattr(doctor, "PREFIXES", (str(tmp_path / "usr"),))
     monkeypatch.setattr(doctor, "__file__", str(checkout / "python/mlbridge/doctor.py"))
     assert doctor.find_llvm_plugin() == built
-    # The newest, but for one that stock compilers cannot load.
-    sanitized = checkout / "build/asan/lib/MLBridgeLLVM.so"
-    sanitized.parent.mkdir(parents=True)
-    sanitized.touch()
+    # The newest build wins unless it is sanitized: stock compilers cannot load that.
+    sanitized = touched(checkout / "build/asan/lib/MLBridgeLLVM.so")
     os.utime(sanitized, (time.time() + 60,) * 2)
     assert doctor.find_llvm_plugin() == sanitized
     cache = sanitized.parents[1] / "CMakeCache.txt"
@@ -141,10 +121,12 @@ def test_the_plugin_of_the_checkout_comes_first(
     assert doctor.find_llvm_plugin() == built
     built.unlink()
     assert doctor.find_llvm_plugin() == installed
+    monkeypatch.setenv("MLBRIDGE_LLVM_PLUGIN", str(sanitized))
+    assert doctor.find_llvm_plugin() == sanitized
 
 
 def test_what_doctor_prescribes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name on PyPI is somebody else's."""
+    """`mlbridge` on PyPI is another project."""
 
     def missing(name: str) -> str:
         raise importlib.metadata.PackageNotFoundError(name)
@@ -163,14 +145,9 @@ def test_doctor_fails_without_what_is_required(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("command", [["log"], ["inspect"], ["compile", "-o", "x.so"]])
 def test_a_fifo_is_no_file(command: list[str], tmp_path: Path) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    result = run(*command, str(fifo), cwd=tmp_path)
-    assert result.returncode == 1
-    assert "expected a regular file, found a FIFO" in " ".join(result.stderr.split())
-
-
-# serve
+    os.mkfifo(tmp_path / "fifo")
+    said = errors_of(*command, tmp_path / "fifo", cwd=tmp_path)
+    assert "expected a regular file, found a FIFO" in " ".join(said.split())
 
 
 def test_serve_a_fifo(tmp_path: Path) -> None:
@@ -180,28 +157,35 @@ def test_serve_a_fifo(tmp_path: Path) -> None:
     assert "found a FIFO" in " ".join(said.replace("│", "").split())
 
 
-def start(
-    spec: str, policy: str, *arguments: str, **environment: str
-) -> subprocess.Popen[str]:
-    told = {**os.environ, **environment}
-    return Started(CLI, "serve", policy, "--at", spec, *arguments, env=told)
+def serve_one(
+    name: str, policy: str, *options: str, status: int = 0, **environment: str
+) -> tuple[Any, str, str]:
+    """Sends a request to `mlbridge serve`; its reply or error, and the texts."""
+    command = ["serve", policy, "--at", f"pipe:{name}", *options]
+    process = Started(CLI, *command, env={**os.environ, **environment})
+    try:
+        reply = reply_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
+    except mlbridge.ModelError as error:
+        reply = error
+    output, errors = process.communicate(timeout=20)
+    assert process.returncode == status
+    return reply, output, errors
 
 
 @pytest.mark.parametrize(
-    ("function", "answer"), [("decide", 6), ("Nested.constant", 5)]
+    ("function", "expected"), [("decide", 6), ("Nested.constant", 5)]
 )
-def test_serve(name: str, policies: str, function: str, reply: int) -> None:
-    process = start(f"pipe:{name}", f"{policies}:{function}", "--sessions", "1")
-    assert reply_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int) == reply
-    output, errors = process.communicate(timeout=20)
-    assert process.returncode == 0
+def test_serve(name: str, policies: str, function: str, expected: int) -> None:
+    options = (name, f"{policies}:{function}", "--sessions", "1")
+    reply, output, errors = serve_one(*options)
+    assert reply == expected
     assert "1 requests of 1 compilers" in output
     assert "Traceback" not in errors
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_serve_until_a_signal(name: str, policies: str, number: signal.Signals) -> None:
-    process = start(f"pipe:{name}", f"{policies}:decide")
+    process = Started(CLI, "serve", f"{policies}:decide", "--at", f"pipe:{name}")
     with create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner:
         runner.evaluate({"x": 3}, int)
         process.send_signal(number)
@@ -210,39 +194,28 @@ def test_serve_until_a_signal(name: str, policies: str, number: signal.Signals) 
     assert "1 requests" in output
     assert "requests" not in errors
     assert "Traceback" not in errors
-    assert os.listdir(Path(name).parent) == []  # noqa: PTH208
 
 
 def test_serve_a_policy_that_fails(name: str, policies: str) -> None:
-    process = start(f"pipe:{name}", f"{policies}:fail", "--sessions", "1")
-    with pytest.raises(mlbridge.ModelError, match="no weights"):
-        reply_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
-    output, errors = process.communicate(timeout=20)
-    assert process.returncode == 0
+    options = (name, f"{policies}:fail", "--sessions", "1")
+    error, output, errors = serve_one(*options)
+    assert isinstance(error, mlbridge.ModelError)
+    assert "no weights" in str(error)
     assert "1 failed" in output
     assert "no weights" in errors
 
 
 def test_serve_colours_nothing_that_it_logs(name: str, policies: str) -> None:
-    """To find what to colour takes time, which compilers can make long."""
-    process = start(
-        *(f"pipe:{name}", f"{policies}:fail", "--sessions", "1"),
-        **{"FORCE_COLOR": "1", "COLUMNS": "300"},
-    )
-    with pytest.raises(mlbridge.ModelError):
-        reply_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
-    _, errors = process.communicate(timeout=20)
+    """Colouring would take time in proportion to what a compiler sends."""
+    options = (name, f"{policies}:fail", "--sessions", "1")
+    _, _, errors = serve_one(*options, FORCE_COLOR="1", COLUMNS="300")
     assert f"session 1 (process {os.getpid()})" in errors
     assert 'raise ValueError("no weights")' in errors
 
 
 def test_serve_strictly(name: str, policies: str) -> None:
-    process = start(f"pipe:{name}", f"{policies}:fail", "--strict")
-    with pytest.raises(mlbridge.ModelError):
-        reply_of(f"pipe:{name}?timeout=20s&connect=20s", {"x": 3}, int)
-    _, errors = process.communicate(timeout=20)
-    assert process.returncode == 1
-    # Here the traceback is the policy's, and what its author needs.
+    _, _, errors = serve_one(name, f"{policies}:fail", "--strict", status=1)
+    # The author of the policy needs its traceback.
     assert "no weights" in errors
 
 
@@ -267,22 +240,13 @@ def test_serve_errors_in_one_line(name: str, policies: str, tmp_path: Path) -> N
         (f"pipe:{name}?colour=red", "colour"),
         (f"pipe:{name}/not/there", "not/there"),
     ):
-        result = run("serve", f"{policies}:decide", "--at", spec, cwd=tmp_path)
-        assert result.returncode == 1
-        assert result.stderr.startswith("error: ")
-        assert says in result.stderr
-        assert "Traceback" not in result.stderr
+        said = errors_of("serve", f"{policies}:decide", "--at", spec, cwd=tmp_path)
+        assert said.startswith("error: ")
+        assert says in said
     started = time.monotonic()
-    spec = f"pipe:{name}"
-    result = run(
-        "serve", f"{policies}:decide", "--at", spec, "--timeout", "0.2", cwd=tmp_path
-    )
-    assert result.returncode == 1
-    assert "0.2 s" in result.stderr
+    command = ["serve", f"{policies}:decide", "--at", f"pipe:{name}"]
+    assert "0.2 s" in errors_of(*command, "--timeout", "0.2", cwd=tmp_path)
     assert time.monotonic() - started < 20
-
-
-# log
 
 
 def test_log(tmp_path: Path) -> None:
@@ -328,7 +292,6 @@ def test_log_shows_no_control_characters(tmp_path: Path) -> None:
     first = {"features": [tensor, word, advice], "advice": advice, "score": score}
     data = struct.pack("<q4sq", 5, b"\x1b[2J", 6)
     path = tmp_path / "evil\x1b[2J.log"
-    # As LLVM writes it.
     observed = b'{"observation":0}\n' + data + b"\n"
     named = json.dumps(first).encode() + b"\n" + context("f\x1b[2J\x07\u202e")
     path.write_bytes(named + observed + outcome(0, 1.0))
@@ -337,26 +300,22 @@ def test_log_shows_no_control_characters(tmp_path: Path) -> None:
         for text in (r"a\x1b[2J", r"out\x1b[31m", r"\u{9b}m"):
             assert text in said
         assert not set(said) & set("\x1b\x07\x9b\u202e")
-    # Programs read it, and are to find what the log has.
+    # CSV is for programs, so the text is not escaped.
     raw = run_cli("log", path, "--csv")
     assert next(csv.reader(io.StringIO(raw)))[2] == "a\x1b[2J"
 
 
 def test_inspect_shows_no_control_characters(tmp_path: Path) -> None:
-    make = onnx.helper.make_tensor_value_info
-    value = make("x\x1b[2J", onnx.TensorProto.FLOAT, ["n\x1b[2J"])
-    out = make("out", onnx.TensorProto.FLOAT, ["n\x1b[2J"])
-    node = onnx.helper.make_node("Identity", ["x\x1b[2J"], ["out"])
-    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [value], [out]))
     metadata = {
         "key\x1b[2J": "v",
         "mlbridge.description": "one\x1b[2J\ntwo\x07" + "x" * 2000,
         "object": '{"a": "\x1b[2J", "b": 2}'.replace("\x1b", r"\u001b"),
         "deep": "[" * 100_000,
     }
-    onnx.helper.set_model_props(model, metadata)
-    onnx.save(model, tmp_path / "m.onnx")
-    shown = run_cli("inspect", tmp_path / "m.onnx")
+    g, shape = GraphBuilder(1), ["n\x1b[2J"]
+    g.op("Identity", ["x\x1b[2J"], "out")
+    ports = ([("x\x1b[2J", FLOAT, shape)], [("out", FLOAT, shape)])
+    shown = run_cli("inspect", g.save(tmp_path / "m.onnx", *ports, **metadata))
     assert not set(shown) & set("\x1b\x07")
     for text in (r"x\x1b[2J", r"float[n\x1b[2J]", r"key\x1b[2J", r"a: \x1b[2J"):
         assert text in shown
@@ -367,10 +326,9 @@ def test_inspect_shows_no_control_characters(tmp_path: Path) -> None:
 def test_errors_show_no_control_characters(tmp_path: Path) -> None:
     path = tmp_path / "evil\x1b[2J.log"
     path.write_text("nonsense")
-    done = run("log", path.name, cwd=tmp_path)
-    assert done.returncode == 1
-    assert r"evil\x1b[2J.log" in done.stderr
-    assert "\x1b[2J" not in done.stderr
+    said = errors_of("log", path.name, cwd=tmp_path)
+    assert r"evil\x1b[2J.log" in said
+    assert "\x1b[2J" not in said
 
 
 @pytest.mark.parametrize("options", [(), ("--stats",), ("--csv",)])
@@ -394,7 +352,4 @@ def test_log_used_wrongly(
     whole = write_log(tmp_path / "zlib.log").read_bytes()
     (tmp_path / "cut.log").write_bytes(whole[:-3])
     (tmp_path / "broken.log").write_bytes(b"\0\1\2\n")
-    result = run("log", *arguments, cwd=tmp_path)
-    assert result.returncode == status
-    assert says in result.stderr
-    assert "Traceback" not in result.stderr
+    assert says in errors_of("log", *arguments, status=status, cwd=tmp_path)

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Real programs as bitcode: made from Debian's sources, run, and compared."""
+"""Bitcode of real programs: built from Debian's sources, run, and compared."""
 
 import json
 import os
@@ -18,24 +18,17 @@ import pytest
 from mlbridge.envs.machine_code import text_size
 from mlbridge.errors import InvalidArgument, SchemaMismatch
 from mlbridge_optimizations import corpus
-from mlbridge_optimizations.corpus import (
-    build,
-    csmith,
-    recipes,
-    runs,
-    sources,
-    toolchain,
-)
+from mlbridge_optimizations.corpus import csmith, recipes, runs, sources, toolchain
+from mlbridge_optimizations.corpus.build import compile_module
 from mlbridge_optimizations.corpus.manifest import Module, Program, sha256
-from programs import FULL, IS_FULL, run_cli, shell_script, status_of, until
+from programs import FULL, IS_FULL, ROOT, run_cli, shell_script, status_of, until
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("quick_runs")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus of bzip2 alone."""
+    """A corpus of one program, bzip2."""
     into = tmp_path_factory.mktemp("corpus")
     fetched = corpus.fetch(into, programs=["bzip2"])
     assert (fetched.failed, fetched.made) == ({}, ["bzip2"])
@@ -53,14 +46,14 @@ def test_bzip2_is_bitcode_file_by_file_and_linked(folder: Path) -> None:
 
 def test_every_function_is_to_be_small(folder: Path) -> None:
     linked = folder / corpus.load(folder).programs["bzip2"].linked.path
-    text, _ = toolchain.run(["llvm-dis-22", linked, "-o", "-"])
-    groups = set(re.findall(r"^define .*?(#\d+) ", text.decode(), re.MULTILINE))
+    printed, _ = toolchain.run(["llvm-dis-22", linked, "-o", "-"])
+    text = printed.decode()
+    attributes = dict(re.findall(r"^attributes (#\d+) = (.*)$", text, re.MULTILINE))
+    groups = set(re.findall(r"^define .*?(#\d+) ", text, re.MULTILINE))
     assert groups
     for group in groups:
-        found = re.search(rf"^attributes {group} = (.*)$", text.decode(), re.MULTILINE)
-        assert found is not None
-        assert {"minsize", "optsize"} <= set(found[1].split())
-        assert "optnone" not in found[1].split()
+        assert {"minsize", "optsize"} <= set(attributes[group].split())
+        assert "optnone" not in attributes[group].split()
 
 
 def test_clang_makes_of_it_the_same_object(folder: Path, tmp_path: Path) -> None:
@@ -80,18 +73,18 @@ def test_what_is_there_is_left_alone_and_what_is_not_is_made(folder: Path) -> No
     before = corpus.load(folder).programs["bzip2"]
     (folder / before.modules[3].path).unlink()
     assert corpus.fetch(folder, programs=["bzip2"]).made == ["bzip2"]
-    # The same bytes again.
+    # The digests in the manifest are the same.
     assert corpus.load(folder).programs["bzip2"] == before
 
 
-def test_a_package_that_is_not_to_be_had_is_told_of(
+def test_a_package_that_cannot_be_downloaded_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = recipes.Recipe("mlbridge-no-such-package", ("*.c",))
     monkeypatch.setitem(recipes.RECIPES, "missing", missing)
     fetched = corpus.fetch(tmp_path, programs=["missing"], packages=tmp_path / "p")
     assert list(fetched.failed) == ["missing"]
-    # In the script's own words.
+    # The script prints the reason.
     assert "status 1" in fetched.failed["missing"]
     assert "mlbridge-no-such-package" in fetched.failed["missing"]
     assert fetched.corpus.programs == {}
@@ -112,12 +105,12 @@ def test_a_script_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
 
 
 def has_ended(process: int) -> bool:
-    """Nobody may reap it here, so a zombie has ended, too."""
+    """True also for a zombie, since another process must reap it."""
     status = status_of(process)
     return not status or status[1] in "ZX"
 
 
-def test_a_program_that_does_not_compile_is_told_of(
+def test_a_program_that_does_not_compile_is_reported(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = recipes.Recipe("bzip2", ("bzip2.c",), flags=("-include", "not-there.h"))
@@ -130,6 +123,7 @@ def test_a_program_that_does_not_compile_is_told_of(
 def test_the_held_out_programs_are_no_training(tmp_path: Path) -> None:
     held_out = {n for n in corpus.RECIPES if corpus.split_of(n) == "held-out"}
     assert held_out == {"sqlite3", "gawk", "cadical", "zstd"}
+    assert set(runs.RUN_TESTS) == set(corpus.RECIPES)
     with pytest.raises(InvalidArgument, match="no program 'perl'"):
         corpus.fetch(tmp_path, programs=["perl"])
 
@@ -144,13 +138,13 @@ def test_what_a_held_out_program_has_too_is_not_trained_on() -> None:
     )
     found = corpus.Corpus(Path("c"), "clang", {"lz4": program})
     assert list(found.modules("training")) == [Path("c/lz4/lib/lz4.c.bc")]
-    # All of these are in the recipes.
+    # The recipes list every shared file.
     for name, shared in recipes.SHARED.items():
         patterns = recipes.RECIPES[name].sources
         assert all(any(fnmatch(s, p) for p in patterns) for s in shared)
 
 
-def test_programs_by_name_and_without_some(folder: Path) -> None:
+def test_programs_by_name_and_by_split(folder: Path) -> None:
     found = corpus.load(folder)
     assert [p.name for p in found.select("held-out", only=["bzip2"])] == ["bzip2"]
     with pytest.raises(InvalidArgument, match="split training but bzip2"):
@@ -158,18 +152,12 @@ def test_programs_by_name_and_without_some(folder: Path) -> None:
     for unknown in ({"only": ["perl"]}, {"without": ["perl"]}):
         with pytest.raises(InvalidArgument, match="no program 'perl'"):
             found.select(None, **unknown)
-
-
-def test_modules_of_a_split(folder: Path) -> None:
-    found = corpus.load(folder)
     small = list(found.modules("training", most=1000))
     assert 0 < len(small) < len(list(found.modules("training"))) <= 8
-    for split, problem in (
-        ("held-out", "no program of the split held-out"),
-        ("test", "no split 'test'"),
-    ):
-        with pytest.raises(InvalidArgument, match=problem):
-            list(found.modules(split))
+    with pytest.raises(InvalidArgument, match="no program of the split held-out"):
+        list(found.modules("held-out"))
+    with pytest.raises(InvalidArgument, match="no split 'test'"):
+        list(found.modules("test"))
 
 
 def test_a_manifest_of_another_form_is_refused(tmp_path: Path) -> None:
@@ -180,8 +168,12 @@ def test_a_manifest_of_another_form_is_refused(tmp_path: Path) -> None:
         corpus.load(tmp_path)
 
 
-def test_every_program_has_a_run_test() -> None:
-    assert set(runs.RUN_TESTS) == set(corpus.RECIPES)
+@pytest.fixture
+def ready(folder: Path) -> corpus.Corpus:
+    """The corpus of bzip2, with the outputs that its run test expects."""
+    found = corpus.load(folder)
+    runs.expected_outputs(found, found.programs["bzip2"])
+    return found
 
 
 def test_bzip2_does_what_it_did(folder: Path) -> None:
@@ -201,39 +193,35 @@ def test_bzip2_does_what_it_did(folder: Path) -> None:
     ],
 )
 def test_a_program_that_does_something_else_is_found_out(
-    folder: Path,
+    ready: corpus.Corpus,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     script: str,
     problem: str,
 ) -> None:
-    found = corpus.load(folder)
-    runs.expected_outputs(found, found.programs["bzip2"])
     monkeypatch.setattr(runs, "SECONDS", 2.0)
     monkeypatch.setattr(runs, "LARGEST", 32 << 20)
     wrong = shell_script(tmp_path / "bzip2", script)
-    (run,) = corpus.run_tests(found, {"bzip2": wrong})
+    (run,) = corpus.run_tests(ready, {"bzip2": wrong})
     assert not run.passed
     assert problem in run.problem
 
 
-def test_ctrl_c_ends_the_program(folder: Path, tmp_path: Path) -> None:
-    found = corpus.load(folder)
-    runs.expected_outputs(found, found.programs["bzip2"])
+def test_ctrl_c_ends_the_program(ready: corpus.Corpus, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     waits = f"echo $$ > {pid}.new\nmv {pid}.new {pid}\nsleep 60"
     program = shell_script(tmp_path / "bzip2", waits)
 
     def interrupt() -> None:
         until(pid.exists)
-        # While it runs, and not while it is started.
+        # The program must run, not merely start.
         time.sleep(1)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        corpus.run_tests(found, {"bzip2": program})
+        corpus.run_tests(ready, {"bzip2": program})
     thread.join()
     process = int(pid.read_text())
     until(lambda: has_ended(process))
@@ -242,16 +230,12 @@ def test_ctrl_c_ends_the_program(folder: Path, tmp_path: Path) -> None:
 def test_csmith_writes_the_same_programs_for_the_same_seed(tmp_path: Path) -> None:
     count = 2 if IS_FULL else 1
     first, second = (corpus.generate(tmp_path / into, count, 1) for into in "ab")
-    digests = [
-        {name: p.linked.sha256 for name, p in made.programs.items()}
-        for made in (first, second)
-    ]
-    assert digests[0] == digests[1]
-    assert len(digests[0]) == count
+    assert len(first.programs) == count == len(second.programs)
     for name, program in first.programs.items():
+        assert program.linked.sha256 == second.programs[name].linked.sha256
         assert program.split == "generated"
         assert corpus.run_stock(first, name, "-O2").passed
-    # Nothing to learn from.
+    # Generated programs are not for training.
     with pytest.raises(InvalidArgument):
         first.select()
 
@@ -262,7 +246,7 @@ def test_csmith_takes_another_seed_for_one_that_does_not_compile(
     def failing(name: str, *rest: Any) -> Module:
         if name == "csmith-2":
             rest = (rest[0], (*rest[1], "-include", "not-there.h"), *rest[2:])
-        return build.compile_module(name, *rest)
+        return compile_module(name, *rest)
 
     monkeypatch.setattr(csmith, "compile_module", failing)
     made = corpus.generate(tmp_path, 2, 1, jobs=1)

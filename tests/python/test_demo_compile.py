@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The demo around its model: compiling, measuring, comparing, judging."""
+"""The demo of inlining, without its model: compiling, measuring, comparing."""
 
 import json
 import shutil
@@ -41,22 +41,22 @@ needs_bzip2 = pytest.mark.skipif(not shutil.which("bzip2"), reason="no bzip2 her
 
 
 def nothing() -> None:
-    """Advances no progress bar."""
+    """Stands for a progress bar's `advance`."""
 
 
 def test_statistics() -> None:
     found = read_statistics("a.c:1:1: warning: asked=1\n" + LINE)
-    assert found.agreement == Agreement(
-        both_inline=58, only_llvm=2, only_model=4, neither=140
-    )
+    expected = Agreement(both_inline=58, only_llvm=2, only_model=4, neither=140)
+    assert found.agreement == expected
     assert f"{found.agreement.accuracy:.2%}" == "97.06%"
     assert found.mean_first_us == 412.0
     assert found.mean_us == pytest.approx((2096.9 - 412.0) / 203)
+    assert read_statistics("warning: something else\n") == Asked()
 
 
 def test_statistics_of_several_files() -> None:
-    nobody = "mlbridge-inliner: b.c: asked=0 inlined=0 deferred=0 failed=0 \n"
-    found = sum((read_statistics(text) for text in (LINE, nobody, LINE)), Asked())
+    none = "mlbridge-inliner: b.c: asked=0 inlined=0 deferred=0 failed=0 \n"
+    found = sum((read_statistics(text) for text in (LINE, none, LINE)), Asked())
     assert found.agreement.decisions == 408
     assert (found.sessions, found.mean_first_us) == (2, 412.0)
     assert found.mean_us == pytest.approx((2096.9 - 412.0) / 203)
@@ -69,10 +69,6 @@ def test_statistics_of_several_files() -> None:
 def test_statistics_of_others_decisions(was: str, is_: str) -> None:
     with pytest.raises(UnexpectedStatistics, match="not all decisions"):
         read_statistics(LINE.replace(was, is_))
-
-
-def test_a_compiler_that_prints_no_statistics() -> None:
-    assert read_statistics("warning: something else\n") == Asked()
 
 
 def write_log(path: Path, rows: list[tuple[int, int, int]], names: str = "ab") -> Unit:
@@ -117,12 +113,17 @@ def test_table_of_unlike_logs(tmp_path: Path) -> None:
         read_table([Unit("absent", tmp_path / "absent.log")])
 
 
+def written(folder: Path, texts: dict[str, str]) -> tuple[Path, ...]:
+    """Writes these files, and returns their paths."""
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return tuple(folder / name for name in texts)
+
+
 def program(folder: Path, **sources: str) -> SourceProgram:
-    paths = []
-    for name, text in sources.items():
-        paths.append(folder / f"{name}.c")
-        paths[-1].write_text(text)
-    return SourceProgram("it", "1-1", tuple(paths), ("-DANSWER=42",))
+    texts = {f"{name}.c": text for name, text in sources.items()}
+    return SourceProgram("it", "1-1", written(folder, texts), ("-DANSWER=42",))
 
 
 @needs_clang
@@ -160,20 +161,20 @@ def test_concatenated_sources(tmp_path: Path) -> None:
     assert text.read_text() == "one\ntwo\none\ntwo\n"
 
 
-def script(path: Path, text: str) -> Build:
-    return Build(shell_script(path, text), 1)
-
-
 @needs_bzip2
 def test_builds_are_compared(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("real data\n" * 50_000)
-    stock = script(tmp_path / "stock", 'exec bzip2 "$@"')
-    other = script(
-        tmp_path / "level", 'case $2 in -9) set -- -c -1;; esac; exec bzip2 "$@"'
+    scripts = (
+        'exec bzip2 "$@"',
+        'case $2 in -9) set -- -c -1;; esac; exec bzip2 "$@"',
+        'bzip2 "$@"; case $2 in -d) echo more;; esac',
+        "exit 3",
     )
-    no_trip = script(tmp_path / "trip", 'bzip2 "$@"; case $2 in -d) echo more;; esac')
-    broken = script(tmp_path / "broken", "exit 3")
+    stock, other, no_trip, broken = (
+        Build(shell_script(tmp_path / f"script{index}", script), 1)
+        for index, script in enumerate(scripts)
+    )
     assert compare_bzip2(stock, stock, [text], nothing) == []
     assert compare_bzip2(stock, other, [text], nothing) == ["text: compressed with -9"]
     assert compare_bzip2(stock, no_trip, [text], nothing) == [
@@ -200,29 +201,24 @@ def test_promises_are_judged() -> None:
     assert results(GOOD, 10_101, []) == [True, False, True]
     assert results(GOOD, 9_899, []) == [True, False, True]
     assert results(GOOD, 10_000, ["text: compressed with -1"]) == [True, True, False]
-    # Without a decision there is no agreement.
+    # Without decisions, the promise of agreement is broken.
     assert results(Agreement(), 10_000, []) == [False, True, True]
 
 
 def test_object_files_are_compared(tmp_path: Path) -> None:
     def built(way: str, *contents: str) -> Build:
-        objects = []
-        for index, text in enumerate(contents):
-            objects.append(tmp_path / way / f"{index}.o")
-            objects[-1].parent.mkdir(exist_ok=True)
-            objects[-1].write_text(text)
-        return Build(Path("bzip2"), 10_000, tuple(objects), way, Asked(GOOD))
+        texts = {f"{index}.o": text for index, text in enumerate(contents)}
+        objects = written(tmp_path / way, texts)
+        return Build(Path("bzip2"), 10_000, objects, way, Asked(GOOD))
 
     first = built("pipe", "one", "two")
     same, other = built("onnx", "one", "two"), built("aot", "one", "too")
     assert compare_objects(first, same) == []
     assert compare_objects(first, other) == ["1.o: not as by pipe"]
-    kept = report.promises(
-        Build(Path("bzip2"), 10_000),
-        [
-            replace(build, differences=tuple(compare_objects(first, build)))
-            for build in (first, same, other)
-        ],
-    )
+    compared = [
+        replace(build, differences=tuple(compare_objects(first, build)))
+        for build in (first, same, other)
+    ]
+    kept = report.promises(Build(Path("bzip2"), 10_000), compared)
     assert list(kept.values()) == [True, True, True, True, False]
     assert list(kept)[-1] == "by aot, the same object files: 1.o: not as by pipe"

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The demo's model: what it learns, and that it answers as it was trained."""
+"""The model of the inlining demo: training, and replies that match the training."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,22 +16,23 @@ from numpy.typing import NDArray
 pytest.importorskip("torch", reason="the demo's packages are not installed")
 pytest.importorskip("onnxscript", reason="the demo's packages are not installed")
 
-import onnxruntime
 import torch
 
+from exported import run
 from mlbridge_optimizations.inlining.agreement import Agreement
 from mlbridge_optimizations.inlining.export import write_onnx
 from mlbridge_optimizations.inlining.network import InliningNetwork
 from mlbridge_optimizations.inlining.policy import Policy
 from mlbridge_optimizations.inlining.record import Table
 from mlbridge_optimizations.inlining.train import Epoch, Settings, Training, train
+from programs import ROOT
 
 NAMES = ("callee_users", "cost_estimate", "constant", "threshold")
 counts = st.integers(0, 1000)
 
 
 def table(rows: int = 600, units: int = 12, seed: int = 0) -> Table:
-    """Made-up call sites, inlined where that is cheap."""
+    """Made-up call sites, inlined if their cost is below the threshold."""
     random = np.random.default_rng(seed)
     cost = random.integers(-50, 300, rows)
     threshold = random.choice([5, 45, 225], rows)
@@ -55,10 +56,14 @@ def training() -> Training:
     return trained(table())[0]
 
 
-def decisions(network: InliningNetwork, data: Table) -> NDArray[np.bool_]:
+def logits(network: InliningNetwork, rows: NDArray[np.int64]) -> NDArray[np.float32]:
     with torch.no_grad():
-        logits = network(torch.from_numpy(data.features).float())
-    return np.asarray(logits.numpy() > 0)
+        return np.asarray(network(torch.from_numpy(rows).float()))
+
+
+def agreement(training: Training, data: Table, rows: Any = ...) -> Agreement:
+    decisions = logits(training.network, data.features) > 0
+    return Agreement.of(decisions[rows], data.decisions[rows])
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1))
@@ -80,27 +85,24 @@ def test_agreements_add_up(a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 
 def test_always_the_same_answer_is_worth_half() -> None:
-    """However often LLVM gives it, too."""
+    """Balanced accuracy does not depend on how often LLVM gives that reply."""
     lazy = Agreement(both_inline=0, only_llvm=10, only_model=0, neither=990)
     assert lazy.accuracy == lazy.majority_rate == 0.99
     assert lazy.balanced_accuracy == 0.5
 
 
 def test_it_learns(training: Training) -> None:
-    fresh = table(seed=1)
-    found = Agreement.of(decisions(training.network, fresh), fresh.decisions)
+    found = agreement(training, table(seed=1))
     assert found.balanced_accuracy > 0.97
     assert found.majority_rate < 0.8
 
 
 def test_it_learns_from_what_llvm_decides_only() -> None:
-    """With shuffled decisions there is nothing to learn."""
+    """It learns nothing from shuffled decisions."""
     data = table()
     shuffled = np.random.default_rng(3).permutation(data.decisions)
     training, _ = trained(replace(data, decisions=shuffled), epochs=20)
-    fresh = table(seed=1)
-    found = Agreement.of(decisions(training.network, fresh), fresh.decisions)
-    assert found.balanced_accuracy < 0.7
+    assert agreement(training, table(seed=1)).balanced_accuracy < 0.7
 
 
 def test_a_seed_makes_the_network() -> None:
@@ -113,7 +115,7 @@ def test_a_seed_makes_the_network() -> None:
 
 
 def test_validation_files_are_not_learned_from() -> None:
-    """What is decided in them changes their losses, and not the network."""
+    """Decisions in validation files affect their losses and not the network."""
     data = table()
     before, _ = trained(data, epochs=2)
     names = before.validation_units
@@ -121,9 +123,8 @@ def test_validation_files_are_not_learned_from() -> None:
     aside = np.isin(data.units, [data.unit_names.index(name) for name in names])
     assert 0.05 < aside.mean() <= Settings.validation_share
     after, _ = trained(replace(data, decisions=data.decisions ^ aside), epochs=2)
-    assert [e.training_loss for e in after.curve] == [
-        e.training_loss for e in before.curve
-    ]
+    losses = [[e.training_loss for e in found.curve] for found in (before, after)]
+    assert losses[0] == losses[1]
     assert after.curve[0].validation_loss > before.curve[0].validation_loss
 
 
@@ -135,10 +136,7 @@ def test_the_best_epoch_is_kept() -> None:
     assert len(losses) in (200, training.best + 6)
     data = table()
     aside = np.isin([data.unit_names[u] for u in data.units], training.validation_units)
-    of_the_kept = Agreement.of(
-        decisions(training.network, data)[aside], data.decisions[aside]
-    )
-    assert of_the_kept == training.best_epoch.validation
+    assert agreement(training, data, aside) == training.best_epoch.validation
 
 
 @pytest.mark.parametrize(
@@ -155,35 +153,24 @@ def test_too_little_to_learn_from(data: Table) -> None:
 
 
 def test_constants_are_dropped(training: Training) -> None:
-    data = table(seed=1)
-    changed = data.features.copy()
+    rows = table(seed=1).features
+    changed = rows.copy()
     changed[:, NAMES.index("constant")] = 10_000
-    other = replace(data, features=changed)
-    np.testing.assert_array_equal(
-        decisions(training.network, data), decisions(training.network, other)
-    )
+    first, second = (logits(training.network, each) > 0 for each in (rows, changed))
+    np.testing.assert_array_equal(first, second)
 
 
 @given(st.lists(st.integers(-(2**20), 2**20), min_size=4, max_size=4))
 def test_policy_is_the_network(training: Training, row: list[int]) -> None:
     values = np.array(row, np.int64)
-    with torch.no_grad():
-        expected = float(training.network(torch.tensor([row]).float())[0])
+    (expected,) = logits(training.network, values[None])
     policy = Policy(training.network)
     found = policy.logit(values)
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
     features = {name: values[i : i + 1] for i, name in enumerate(NAMES)}
-    # In any order, beside others, LLVM's own decision among them.
+    # Features come in any order, with LLVM's own decision and unknown features.
     asked = dict(reversed(features.items()), inlining_default=np.array([1]), more="x")
     assert policy(asked) == int(found > 0)
-
-
-def test_policy_without_the_derived_input() -> None:
-    training, _ = trained(table(), derived=False, epochs=3)
-    row = table().features[0]
-    with torch.no_grad():
-        expected = float(training.network(torch.from_numpy(row[None]).float())[0])
-    assert Policy(training.network).logit(row) == pytest.approx(expected, abs=1e-5)
 
 
 def test_saved_and_loaded(training: Training, tmp_path: Path) -> None:
@@ -195,43 +182,46 @@ def test_saved_and_loaded(training: Training, tmp_path: Path) -> None:
     assert Policy(loaded).logit(row) == Policy(training.network).logit(row)
 
 
-def decided_by(path: Path, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """What the .onnx file says to call sites, int64[n, d] in the file's own order."""
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    names = [found.name for found in session.get_inputs()]
-    features = {name: rows[:, i, None] for i, name in enumerate(names)}
-    (decisions,) = session.run(["inlining_decision"], features)
-    assert decisions.dtype == np.int64
-    return np.asarray(decisions != 0)
+def assert_alike(
+    network: InliningNetwork, path: Path, rows: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Asserts that an .onnx file decides as the policy; returns its decisions.
+
+    Logits near 0 may round to either decision. `rows` is int64[n, d].
+    """
+    features = {name: rows[:, i, None] for i, name in enumerate(network.features)}
+    found = run(path, features)["inlining_decision"]
+    assert found.dtype == np.int64
+    logits = Policy(network).logit(rows)
+    sure = np.abs(logits) > 1e-5
+    np.testing.assert_array_equal(found[sure] != 0, (logits > 0)[sure])
+    assert sure.mean() > 0.99
+    return np.asarray(found != 0)
 
 
 @pytest.mark.parametrize("derived", [True, False])
 def test_the_file_decides_as_the_policy(tmp_path: Path, derived: bool) -> None:
     data = table()
     training, _ = trained(data, derived=derived, epochs=20)
+    row = data.features[0]
+    (expected,) = logits(training.network, row[None])
+    assert Policy(training.network).logit(row) == pytest.approx(expected, abs=1e-5)
     path = tmp_path / "inliner.onnx"
     done = write_onnx(training.network, path, data, seed=1)
     assert [(f.name, f.type, f.shape) for f in done.features] == [
         (name, "int64_t", (1,)) for name in NAMES
     ]
     rows = np.concatenate([table(seed=2).features, table(seed=3).features])
-    logits = Policy(training.network).logit(rows)
-    assert 0.1 < (logits > 0).mean() < 0.9
-    sure = np.abs(logits) > 1e-5
-    np.testing.assert_array_equal(decided_by(path, rows)[sure], (logits > 0)[sure])
-    assert sure.mean() > 0.99
+    assert 0.1 < assert_alike(training.network, path, rows).mean() < 0.9
 
 
 def test_the_files_of_the_repository_agree() -> None:
-    """models/inlining-imitation has the network twice."""
-    folder = Path(__file__).resolve().parents[2] / "models/inlining-imitation"
+    """models/inlining-imitation stores the network in two formats."""
+    folder = ROOT / "models/inlining-imitation"
     network = InliningNetwork.load(folder / "inliner.pt")
     random = np.random.default_rng(4)
     rows = random.integers(0, 60, (4000, len(network.features)))
     index = [network.features.index(n) for n in ("cost_estimate", "threshold")]
     rows[:, index] = random.integers(-50, 120, (4000, 2))
-    logits = Policy(network).logit(rows)
-    sure = np.abs(logits) > 1e-5
-    found = decided_by(folder / "inliner.onnx", rows)
+    found = assert_alike(network, folder / "inliner.onnx", rows)
     assert 0.05 < found.mean() < 0.95
-    np.testing.assert_array_equal(found[sure], (logits > 0)[sure])

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The demo of phase ordering around its training: what it says, and when it fails."""
+"""The demo of phase ordering, without its training: its output and its failures."""
 
 import json
 from pathlib import Path
@@ -44,10 +44,10 @@ def test_the_policy_of_the_plugin_is_found(
 def test_a_training_that_ends_no_episode_is_too_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = []
+    workers = []
 
     def train(experiment: Experiment, **_: Any) -> None:
-        told.append(experiment.settings.workers)
+        workers.append(experiment.settings.workers)
         Curve().write(experiment.settings.out, "none")
 
     monkeypatch.setattr(policy, "train", train)
@@ -62,13 +62,21 @@ def test_a_training_that_ends_no_episode_is_too_short(
         pytest.raises(mlbridge.InvalidArgument, match="more --actions"),
     ):
         demo.learn(found, tmp_path, 64, 3, step)
-    assert told == [3]
+    assert workers == [3]
 
 
 def test_what_was_learned_is_the_two_ends_of_the_curve() -> None:
     first, last = demo.first_and_last(CURVE)
     assert first == 1.5
     assert last == pytest.approx(1.055)
+
+
+def run_demo(status: int, *options: str | Path) -> str:
+    app = typer.Typer()
+    app.command()(demo.main)
+    result = CliRunner().invoke(app, list(map(str, options)))
+    assert result.exit_code == status
+    return result.output
 
 
 @pytest.mark.parametrize(("problem", "status"), [("", 0), ("not as expected: out", 1)])
@@ -81,27 +89,20 @@ def test_another_output_is_a_failure(
     }
     found = {"curve": CURVE, "is_built_in": False, "builds": builds}
     monkeypatch.setattr(demo, "demo", lambda *_: found)
-    app = typer.Typer()
-    app.command()(demo.main)
     figures = tmp_path / "figures.json"
-    result = CliRunner().invoke(app, ["--out", str(tmp_path), "--json", str(figures)])
-    assert result.exit_code == status
-    assert "began at 1.500 of -Oz's size, and ended at 1.055" in result.output
-    assert "no policy in this plug-in" in result.output
-    assert (problem or "yes") in result.output
+    output = run_demo(status, "--out", tmp_path, "--json", figures)
+    assert "began at 1.500 of -Oz's size, and ended at 1.055" in output
+    assert "no policy in this plug-in" in output
+    assert (problem or "yes") in output
     saved = json.loads(figures.read_text())
     assert saved["builds"]["by the policy"]["text_bytes"] == 900
 
 
-def test_a_package_that_is_not_to_be_had_ends_it(
+def test_a_package_that_cannot_be_downloaded_ends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fetch(folder: Path, **more: Any) -> build.Fetched:
         return build.Fetched(corpus.Corpus(folder, ""), failed={"zstd": "no archive"})
 
     monkeypatch.setattr(corpus, "fetch", fetch)
-    app = typer.Typer()
-    app.command()(demo.main)
-    result = CliRunner().invoke(app, ["--out", str(tmp_path)])
-    assert result.exit_code == 1
-    assert "zstd: no archive" in result.output
+    assert "zstd: no archive" in run_demo(1, "--out", tmp_path)

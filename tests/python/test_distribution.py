@@ -1,10 +1,9 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the package is called where it is installed, and the stubs that come with it.
+"""The name of the distribution, and the stubs that it contains.
 
-On PyPI, the name that one imports is another project's. Whoever is told to install that
-runs its code.
+`mlbridge` on PyPI is another project: a text that says to install it runs foreign code.
 """
 
 import importlib.metadata
@@ -18,25 +17,22 @@ import pytest
 
 import mlbridge
 from mlbridge import _core, extras
-from programs import run_program
+from programs import ROOT, run_program
 
-ROOT = Path(__file__).resolve().parents[2]
 OLD = ROOT / "tests/packaging/old_distribution.py"
 
 INSTALLS = re.compile(
     r"""\b(?:install|add|download|wheel)\b   # of pip, uv, pipx, conda, poetry, ...
         [^\n`]*?                             # options, other packages
-        [\s'"]mlbridge(?:\[[^\n\]]*\])?      # it, perhaps with extras
+        [\s'"]mlbridge(?:\[[^\n\]]*\])?      # the name, perhaps with extras
         (?=$|[\s'"`,;:.)=<>~!])(?!\.\w)""",
     re.VERBOSE | re.MULTILINE,
 )
 EXTRAS = re.compile(r"\bmlbridge\[[a-z]+(?:,[a-z]+)*\]")
 
-THESE = [Path(__file__), OLD]
-
 
 @pytest.mark.parametrize(
-    ("text", "is_told"),
+    ("text", "says_so"),
     [
         ("pip install mlbridge", True),
         ("`pip install 'mlbridge[compile]'`", True),
@@ -47,40 +43,26 @@ THESE = [Path(__file__), OLD]
         ("make install PREFIX=/opt/mlbridge", False),
     ],
 )
-def test_what_is_looked_for(text: str, is_told: bool) -> None:
-    assert bool(offers(text)) == is_told
+def test_what_is_looked_for(text: str, says_so: bool) -> None:
+    assert says_to_install(text) == says_so
 
 
-def offers(text: str) -> list[str]:
-    """The lines that tell to install a distribution `mlbridge`."""
-    return [
-        line
-        for line in text.splitlines()
-        if EXTRAS.search(line)
-        or (
-            ("pip" in line or "uv " in line or "conda" in line or "poetry" in line)
-            and INSTALLS.search(line.partition("]': ")[0])
-        )
-    ]
+def says_to_install(line: str) -> bool:
+    """True if a line says to install a distribution `mlbridge`."""
+    is_command = any(tool in line for tool in ("pip", "uv ", "conda", "poetry"))
+    installs = is_command and INSTALLS.search(line.partition("]': ")[0])
+    return bool(EXTRAS.search(line) or installs)
 
 
 def test_no_text_tells_to_install_it() -> None:
-    listed = run_program(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=ROOT,
-        check=True,
-    ).stdout
+    command = "git ls-files --cached --others --exclude-standard -z"
+    listed = run_program(command.split(), cwd=ROOT, check=True).stdout
     found = {}
-    for name in listed.split("\0"):
-        path = ROOT / name
-        if not name or path in THESE or not path.is_file():
-            continue
-        try:
-            text = path.read_text()
-        except UnicodeDecodeError:
-            continue
-        if lines := offers(text):
-            found[name] = lines
+    for path in {ROOT / name for name in listed.split("\0")} - {Path(__file__), OLD}:
+        if path.is_file():
+            text = path.read_text(errors="replace")
+            if lines := [*filter(says_to_install, text.splitlines())]:
+                found[path] = lines
     assert found == {}
 
 
@@ -98,39 +80,36 @@ def test_the_extras_that_messages_name(extra: str, folder: str) -> None:
     more = "" if folder == "." else "-optimizations"
     metadata = importlib.metadata.metadata(extras.DISTRIBUTION + more)
     assert extra in (metadata.get_all("Provides-Extra") or [])
-    # In the Python that complains, and not in the one that has `pip` on the PATH.
+    # The hint names the running Python, not the first `pip` on the PATH.
     install = f"{shlex.quote(sys.executable)} -m pip install '{folder}[{extra}]'"
     assert extras.how_to_install(extra, folder).startswith(install)
 
 
 def test_the_old_distribution_is_removed(tmp_path: Path) -> None:
-    """As scripts/install-python-package does before it installs the new one."""
+    """scripts/install-python-package removes it before it installs the new one."""
     venv.create(tmp_path / "venv", with_pip=True)
-    python = str(tmp_path / "venv/bin/python")
+    python = tmp_path / "venv/bin/python"
     install = ["-m", "pip", "install", "-q", "--no-index", "--no-deps"]
-    run(sys.executable, str(OLD), str(tmp_path / "wheels"))
+    run(sys.executable, OLD, tmp_path / "wheels")
     (wheel,) = (tmp_path / "wheels").iterdir()
-    run(python, *install, str(wheel))
+    run(python, *install, wheel)
     assert run(python, "-c", "import mlbridge; print(mlbridge.old)") == "True\n"
-    script = str(ROOT / "scripts/remove-old-distribution")
+    script = ROOT / "scripts/remove-old-distribution"
     assert "Removing the distribution mlbridge" in run(script, python)
     assert run(python, "-m", "pip", "list", "--format=freeze").count("mlbridge") == 0
     look = "from importlib.util import find_spec; print(find_spec('mlbridge'))"
     assert run(python, "-c", look) == "None\n"
-    assert run(script, python) == "", "there is nothing left to remove"
+    assert run(script, python) == "", "the distribution was removed before"
 
 
-def run(*command: str) -> str:
-    done = run_program(command, timeout=120, check=True)
-    return done.stdout
-
-
-STUB = Path(__file__).parents[2] / "python" / "mlbridge" / "_core.pyi"
+def run(*command: str | Path) -> str:
+    return run_program(command, timeout=120, check=True).stdout
 
 
 def test_stubs_are_up_to_date() -> None:
-    """Else: ``python -m nanobind.stubgen -m mlbridge._core -o <the file>``."""
+    """To update them: ``python -m nanobind.stubgen -m mlbridge._core -o FILE``."""
     stubgen = pytest.importorskip("nanobind.stubgen")
     generator = stubgen.StubGen(_core, quiet=True)
     generator.put(_core)
-    assert STUB.read_text() == generator.get()
+    stub = ROOT / "python/mlbridge/_core.pyi"
+    assert stub.read_text() == generator.get()

@@ -1,20 +1,17 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""An interpreter that ends while other threads of it are in the library."""
+"""An interpreter that exits while its threads are in the library."""
 
 import time
-from importlib.util import find_spec
 
 import pytest
 
 import mlbridge
 from mlbridge import serving
-from programs import run_python
+from programs import SCHEMES, run_python
 
-PLACES = ["pipe:{}"]
-if find_spec("mlbridge._grpc"):
-    PLACES.append("grpc+unix:{}")
+SERVE_SCHEMES = [SCHEMES[0], SCHEMES[-1]]
 
 PROGRAM = """
 import sys, threading, time
@@ -30,14 +27,15 @@ def in_thread(function):
 
 {body}
 """
-"""Ends at the end of its body."""
+"""The interpreter exits after the body."""
 
-SERVERS = {
-    "serve": """
+SERVE = """
 in_thread(lambda: mlbridge.serve(lambda f: f["x"], where))
 with mlbridge.create_model_runner(where) as runner:
     assert runner.evaluate({"x": 7}, int) == 7
-""",
+"""
+SERVERS = {
+    "serve": SERVE,
     "serving that is not ended": """
 context = mlbridge.serving(lambda f: f["x"], where)
 context.__enter__()
@@ -68,10 +66,8 @@ class Slow:
         sleep(0.5)
 
 slow, sleep = Slow(), time.sleep
-in_thread(lambda: mlbridge.serve(lambda f: f["x"], where))
-with mlbridge.create_model_runner(where) as runner:
-    assert runner.evaluate({"x": 7}, int) == 7
-""",
+"""
+    + SERVE,
 }
 
 COMPUTES = """
@@ -86,7 +82,7 @@ begun.wait()
 """
 
 RUNNERS = {
-    "while nobody is there": """
+    "while it waits for a server": """
 runner = mlbridge.create_model_runner(where + "no?connect=inf")
 in_thread(lambda: runner.evaluate({"x": 1}))
 time.sleep(0.3)
@@ -100,41 +96,41 @@ time.sleep(0.3)
 }
 
 
-def run(place: str, name: str, body: str, timeout: float = 20.0) -> float:
-    """The seconds that the program takes; it says nothing, and leaves nothing."""
+def run(scheme: str, name: str, body: str) -> float:
+    """The seconds that the program takes; it must print no errors."""
     started = time.monotonic()
     program = PROGRAM.replace("{body}", body)
-    done = run_python(program, place.format(name), name, timeout=timeout)
+    done = run_python(program, f"{scheme}:{name}", name, timeout=20)
     assert (done.stderr, done.returncode) == ("", 0)
     return time.monotonic() - started
 
 
 @pytest.mark.parametrize("what", SERVERS)
-@pytest.mark.parametrize("place", PLACES)
-def test_a_thread_that_serves(name: str, place: str, what: str) -> None:
-    """The fixture `name` sees that no file is left."""
-    assert run(place, name, SERVERS[what]) < 10
+@pytest.mark.parametrize("scheme", SERVE_SCHEMES)
+def test_a_thread_that_serves(name: str, scheme: str, what: str) -> None:
+    """The fixture `name` checks that no file is left."""
+    assert run(scheme, name, SERVERS[what]) < 10
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("scheme", SERVE_SCHEMES)
 def test_a_policy_that_computes(
-    tmp_path_factory: pytest.TempPathFactory, place: str
+    tmp_path_factory: pytest.TempPathFactory, scheme: str
 ) -> None:
-    """Nobody can end it: the interpreter ends all the same, soon."""
+    """The interpreter exits although the policy cannot be stopped."""
     name = str(tmp_path_factory.mktemp("m") / "model")
-    assert run(place, name, COMPUTES) < 10
+    assert run(scheme, name, COMPUTES) < 10
 
 
 @pytest.mark.parametrize("what", RUNNERS)
-@pytest.mark.parametrize("place", [*PLACES, "shm:{}"])
-def test_a_thread_that_asks(name: str, place: str, what: str) -> None:
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_thread_that_asks(name: str, scheme: str, what: str) -> None:
     def policy(features: mlbridge.Features) -> int:
         if features["slow"]:
             time.sleep(3)
         return 1
 
-    with serving(policy, place.format(name)):
-        assert run(place, name, RUNNERS[what]) < 10
+    with serving(policy, f"{scheme}:{name}"):
+        assert run(scheme, name, RUNNERS[what]) < 10
 
 
 @pytest.mark.parametrize(
@@ -146,14 +142,14 @@ def test_a_thread_that_asks(name: str, place: str, what: str) -> None:
     ],
 )
 def test_a_thread_that_is_not_in_the_library(name: str, start: str) -> None:
-    """It lives on in the end, and with it what it can reach."""
+    """The thread outlives the interpreter, and so do its objects."""
     body = "import _thread\nwait = lambda *_: (begun.set(), time.sleep(60))\n"
     body += f"runner = mlbridge.create_model_runner('none')\n{start}\nbegun.wait()\n"
-    assert run("none", name, body) < 10
+    assert run("pipe", name, body) < 10
 
 
-def test_a_leak_is_told_of() -> None:
-    """Else the other tests here would see none."""
+def test_a_leak_is_reported() -> None:
+    """Without reports, the tests above could not find leaks."""
     leak = (
         "import ctypes, mlbridge\n"
         "runner = mlbridge.create_model_runner('none')\n"

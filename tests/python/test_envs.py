@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""CompilerEnv: what an episode is, what becomes of failures, and what is left."""
+"""CompilerEnv: episodes, spaces, failures, and cleaning up."""
 
 import os
 import re
@@ -27,22 +27,18 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
 import mlbridge
-from compilers import (
-    BUILD,
-    PROGRAM,
-    TAG,
-    compiler_env,
-    processes,
-    wait_until_gone,
-    zombies,
-)
+from compilers import COUNT_SPACES, PROGRAM, SPILLS, SPILLS_SPACES, compiler_env
 from mlbridge.envs import CompilerEnv
 from mlbridge.envs.spaces import ActionWriter, ObservationReader
+from programs import BUILD, SCHEMES, Started, needs_grpc, run_python
+from stock_llvm import processes, wait_until_gone
+
+pytestmark = pytest.mark.usefixtures("tag")
 
 SPECS = ["pipe", "shm", "pipe:?serdes=json", "shm:?serdes=json&max-message=1MiB"]
 if find_spec("mlbridge._grpc"):
     SPECS += ["grpc:?serdes=bitstream", "grpc:?serdes=json&call=unary"]
-    # What gRPC itself opens, once, is there before anything is counted.
+    # gRPC opens descriptors on its first use; open them before tests count.
     FIRST = mlbridge.grpc.TrainingChannel("grpc://127.0.0.1:1?serdes=bitstream")
     with suppress(mlbridge.Timeout, mlbridge.PeerClosed):
         FIRST.connect(0.1, alive=lambda: False)
@@ -53,34 +49,21 @@ def names_in(folder: str | Path) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def tag(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Marks what this test starts; nothing of it may be left in the end."""
-    value = f"{os.getpid()}-{time.monotonic_ns()}"
-    monkeypatch.setenv(TAG, value)
-    with tempfile.TemporaryDirectory(prefix="mlb") as folder:
-        monkeypatch.setattr(tempfile, "tempdir", folder)
-        descriptors = len(names_in("/proc/self/fd"))
-        yield value
-        assert wait_until_gone(value) == []
-        assert zombies() == []
-        # What an earlier test has left to the garbage collector may be closed by now.
-        assert len(names_in("/proc/self/fd")) <= descriptors
-        assert names_in(folder) == []
+def _closes_descriptors() -> Iterator[None]:
+    """Checks that a test leaves no descriptor open; it may close older garbage."""
+    before = len(names_in("/proc/self/fd"))
+    yield
+    assert len(names_in("/proc/self/fd")) <= before
 
 
 def trouble(at: int, what: str) -> dict[str, Any]:
-    """The options of an episode that goes wrong."""
+    """The options of an episode in which `what` happens at step `at`."""
     return {"at": at, "do": what}
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_passes_the_checker(spec: str) -> None:
-    env = CompilerEnv(
-        [str(BUILD / "examples/environment/spills")],
-        spec,
-        observation_space=spaces.Box(0, 2, (15,), np.float32),
-        action_space=spaces.Discrete(5),
-    )
+    env = CompilerEnv(SPILLS, spec, **SPILLS_SPACES)
     check_env(env, skip_render_check=True)
     env.close()
 
@@ -146,8 +129,6 @@ def test_an_episode_that_is_over_at_once() -> None:
         assert env.step(1)[0] == {"count": 1}
 
 
-# Spaces
-
 EVERYTHING = spaces.Dict(
     {
         "floats": spaces.Box(-1, 1, (2, 3), np.float32),
@@ -167,7 +148,7 @@ EVERYTHING = spaces.Dict(
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_every_space_and_back(spec: str) -> None:
-    """test-environment shows the tensors of the action that it was given."""
+    """test-environment reports the tensors of its last action."""
     space = EVERYTHING
     with (
         compiler_env(spec, observation_space=space, action_space=space) as env,
@@ -191,9 +172,8 @@ def assert_equal(found: Any, expected: Any) -> None:
     assert type(found) is type(expected)
     if isinstance(expected, dict):
         assert list(found) == list(expected)
-        for key in expected:
-            assert_equal(found[key], expected[key])
-    elif isinstance(expected, tuple):
+        found, expected = tuple(found.values()), tuple(expected.values())
+    if isinstance(expected, tuple):
         for a, b in zip(found, expected, strict=True):
             assert_equal(a, b)
     else:
@@ -201,8 +181,7 @@ def assert_equal(found: Any, expected: Any) -> None:
 
 
 def test_observations_are_the_callers_own() -> None:
-    space = spaces.Dict({"action": spaces.Box(0, 9, (3,), np.float32)})
-    with compiler_env("shm", action_space=space["action"]) as env:
+    with compiler_env("shm", action_space=spaces.Box(0, 9, (3,), np.float32)) as env:
         env.reset()
         kept = [env.step(np.full(3, i, np.float32))[4]["action"] for i in range(5)]
         for i, array in enumerate(kept):
@@ -230,18 +209,12 @@ def test_another_space_than_the_compilers(space: spaces.Space[Any], says: str) -
 
 def test_spaces_without_a_form() -> None:
     either = spaces.OneOf([spaces.Discrete(2)])
-    wrongs: list[dict[str, Any]] = [
-        {"observation_space": either},
-        {"action_space": either},
-    ]
-    for wrong in wrongs:
-        with pytest.raises(TypeError, match="OneOf"), compiler_env(**wrong):
+    for name in COUNT_SPACES:
+        with pytest.raises(TypeError, match="OneOf"), compiler_env(**{name: either}):
             pass
-    with (
-        pytest.raises(ValueError, match="underscore"),
-        compiler_env(action_space=spaces.Dict({"_command": spaces.Discrete(2)})),
-    ):
-        pass
+    reserved = spaces.Dict({"_command": spaces.Discrete(2)})
+    with pytest.raises(ValueError, match="underscore"):
+        compiler_env(action_space=reserved).__enter__()
 
 
 @pytest.mark.parametrize(
@@ -265,10 +238,8 @@ def test_actions_of_another_form(action: Any) -> None:
         (np.float64, [1e300, 2**70], [2**5000]),
     ],
 )
-def test_an_action_is_not_changed(
-    dtype: Any, actions: list[Any], others: list[Any]
-) -> None:
-    """It is rounded where the space has fewer digits, and nothing else."""
+def test_an_action_is_not_changed(dtype: Any, actions: list[Any], others: Any) -> None:
+    """A space of fewer digits rounds it; nothing else changes it."""
     write = ActionWriter(spaces.Box(0, 1, (), dtype))
     for action in actions:
         written = write(action)["action"]
@@ -277,9 +248,6 @@ def test_an_action_is_not_changed(
     for action in others:
         with pytest.raises(mlbridge.SchemaMismatch, match="'action'"):
             write(action)
-
-
-# Failures of the compiler
 
 
 @pytest.mark.parametrize("spec", ["pipe", "shm"])
@@ -304,7 +272,7 @@ def test_a_step_that_fails(spec: str, what: str, error: str, tag: str) -> None:
         assert observation == {"count": 1}
         assert (reward, terminated, truncated) == (-5.0, False, True)
         assert re.search(error, info["error"]), info
-        assert wait_until_gone(tag) == [], "with all that it has started"
+        assert wait_until_gone(tag) == [], "its child processes end, too"
         assert env.reset()[0] == {"count": 0}
         assert env.pid != first
         assert env.starts == 2
@@ -314,7 +282,7 @@ def test_a_step_that_fails(spec: str, what: str, error: str, tag: str) -> None:
 @pytest.mark.skipif("grpc" not in SPECS[-1], reason="this build has no gRPC")
 @pytest.mark.parametrize("late", [0.9, 0.98, 1.0, 1.02])
 def test_a_compiler_that_listens_late(late: float) -> None:
-    """Whatever the trainer does just then, its call is not lost."""
+    """The trainer's first call reaches it."""
     command = ["sh", "-c", f'sleep {late}; exec "$0"', PROGRAM]
     with compiler_env(SPECS[-2], command=command) as env:
         assert env.reset()[0] == {"count": 0}
@@ -324,19 +292,17 @@ def test_a_compiler_that_listens_late(late: float) -> None:
 
 def test_the_seed_of_a_compiler_that_takes_anothers_place() -> None:
     def seeds() -> list[int]:
+        found, crash = [], trouble(1, "crash")
         with compiler_env() as env:
-            found = [env.reset(seed=3, options=trouble(1, "crash"))[1]["seed"]]
-            env.step(0)
-            found.append(env.reset(options=trouble(1, "crash"))[1]["seed"])
-            env.step(0)
-            found.append(env.reset()[1]["seed"])
-            found.append(env.reset()[1]["seed"])
-        return [int(seed) for seed in found]
+            for seed, options in ((3, crash), (None, crash), (None, None)):
+                found.append(int(env.reset(seed=seed, options=options)[1]["seed"]))
+                env.step(0)
+            return [*found, int(env.reset()[1]["seed"])]
 
     first = seeds()
     assert first == seeds()
     assert len(set(first)) == 3
-    assert first[2] == first[3], "it goes on with what it has"
+    assert first[2] == first[3], "without a crash, the compiler keeps its seed"
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -345,13 +311,10 @@ def test_a_failure_of_the_environment_itself(spec: str) -> None:
         env.reset(options=trouble(2, "fail"))
         pid = env.pid
         env.step(0)
-        assert env.step(0)[2:] == (
-            False,
-            True,
-            {"error": "Model: the pass has failed"},
-        )
+        error = {"error": "Model: the pass has failed"}
+        assert env.step(0)[2:] == (False, True, error)
         env.reset()
-        assert env.pid == pid, "it has failed at an episode, and lives"
+        assert env.pid == pid, "the compiler survives a failed episode"
         with pytest.raises(mlbridge.ModelError, match="the pass has failed"):
             env.reset(options=trouble(0, "fail"))
         env.reset()
@@ -368,9 +331,7 @@ def test_a_failure_of_the_environment_itself(spec: str) -> None:
     ],
 )
 @pytest.mark.parametrize("spec", SPECS)
-def test_mistakes_are_raised(
-    spec: str, what: str, kind: type[Exception], says: str
-) -> None:
+def test_mistakes_are_raised(spec: str, what: str, kind: Any, says: str) -> None:
     with compiler_env(spec) as env:
         env.reset(options=trouble(1, what))
         with pytest.raises(kind, match=says):
@@ -399,16 +360,14 @@ def test_a_reset_that_fails(what: str, kind: type[Exception]) -> None:
     [
         ([PROGRAM, "--start=crash"], mlbridge.PeerClosed, "SIGSEGV"),
         ([PROGRAM, "--start=exit"], mlbridge.PeerClosed, "exited with 3"),
-        ([PROGRAM, "--start=hang"], mlbridge.Timeout, "did not come within"),
+        ([PROGRAM, "--start=hang"], mlbridge.Timeout, "did not connect within"),
         ([PROGRAM, "pipe:/tmp/x?colour=red"], mlbridge.PeerClosed, "exited with 1"),
         (["/no/such/compiler"], mlbridge.InvalidArgument, "/no/such/compiler"),
         ([], mlbridge.InvalidArgument, "command"),
         ("clang", mlbridge.InvalidArgument, "clang"),
     ],
 )
-def test_compilers_that_do_not_come(
-    command: Any, kind: type[Exception], says: str
-) -> None:
+def test_compilers_that_do_not_come(command: Any, kind: Any, says: str) -> None:
     with (
         pytest.raises(kind, match=says),
         compiler_env(command=command, reset_timeout=1.0, max_restarts=0) as env,
@@ -423,10 +382,8 @@ def test_wrong_specs(spec: str) -> None:
 
 
 def test_a_compiler_that_asks_for_advice() -> None:
-    ask = (
-        "import os, mlbridge\n"
-        "mlbridge.create_model_runner(os.environ['MLBRIDGE_SPEC']).evaluate({'x': 1})"
-    )
+    ask = "import os, mlbridge\nspec = os.environ['MLBRIDGE_SPEC']\n"
+    ask += "mlbridge.create_model_runner(spec).evaluate({'x': 1})"
     with (
         compiler_env(command=[sys.executable, "-c", ask]) as env,
         pytest.raises(mlbridge.SchemaMismatch, match="asked for advice about x"),
@@ -445,7 +402,7 @@ def test_failing_for_ever_is_raised() -> None:
         for _ in range(4):
             env.reset(options=trouble(2, "crash"))
             env.step(0)
-            assert env.step(0)[3], "one good step, and it counts anew"
+            assert env.step(0)[3], "a good step resets the count"
 
 
 @pytest.mark.parametrize("spec", ["pipe", "shm"])
@@ -471,7 +428,30 @@ def test_ctrl_c(tag: str) -> None:
         assert env.reset()[0] == {"count": 0}
 
 
-# How it ends
+@pytest.mark.parametrize(
+    "scheme", [*SCHEMES[:2], pytest.param("grpc", marks=needs_grpc)]
+)
+def test_a_compiler_in_c(scheme: str) -> None:
+    """tests/capi/environment.c: episodes, and a failure of its own."""
+    settings = {
+        "command": [str(BUILD / "tests/capi/capi-environment")],
+        "observation_space": spaces.Dict({"left": spaces.Box(0, 3, (), np.int32)}),
+        "action_space": spaces.Discrete(5),
+    }
+    with compiler_env(scheme, **settings, timeout=30.0, reset_timeout=30.0) as env:
+        for _ in range(2):
+            assert env.reset()[0] == {"left": 3}
+            seen = [env.step(action)[:3] for action in (2, 4, 1)]
+            assert seen == [
+                ({"left": 2}, 2.0, False),
+                ({"left": 1}, 4.0, False),
+                ({"left": 0}, 1.0, True),
+            ]
+        env.reset()
+        *_, truncated, info = env.step(0)
+        assert truncated
+        assert info["error"] == "Model: no loop unrolls so far"
+
 
 SCRIPT = """
 import sys
@@ -486,25 +466,17 @@ print(env.pid, flush=True)
 """
 
 
-def run_script(spec: str, what: str, more: str) -> "subprocess.Popen[str]":
-    """Another Python, in the middle of an episode."""
-    tests = str(Path(__file__).parent)
-    folder = tempfile.gettempdir()
-    return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT + more, spec, what],
-        env={**os.environ, "PYTHONPATH": tests, "TMPDIR": folder},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def start_script(spec: str, what: str, more: str) -> Started:
+    """Starts an episode in another Python, which then runs `more`."""
+    env = {"PYTHONPATH": str(Path(__file__).parent), "TMPDIR": tempfile.gettempdir()}
+    return Started(SCRIPT + more, spec, what, env={**os.environ, **env})
 
 
 @pytest.mark.parametrize("spec", ["pipe", "shm"])
 @pytest.mark.parametrize("what", ["nothing", "nap"])
 def test_python_is_killed(spec: str, what: str, tag: str) -> None:
     then = "import time; time.sleep(60)" if what == "nothing" else "env.step(0)"
-    with run_script(spec, what, then) as python:
-        assert python.stdout is not None
+    with start_script(spec, what, then) as python:
         compiler = int(python.stdout.readline())
         assert sorted(processes(tag)) == sorted([python.pid, compiler])
         python.kill()
@@ -515,7 +487,7 @@ def test_python_is_killed(spec: str, what: str, tag: str) -> None:
 
 @pytest.mark.parametrize("how", ["", "del env", "env.close()", "1 / 0"])
 def test_python_ends(how: str, tag: str) -> None:
-    with run_script("shm", "nothing", how) as python:
+    with start_script("shm", "nothing", how) as python:
         _, errors = python.communicate(timeout=20)
     assert python.returncode == (how == "1 / 0")
     assert "leak" not in errors
@@ -535,10 +507,9 @@ def test_a_fork_does_not_end_its_parents_compiler() -> None:
 
 
 def test_what_needs_no_gymnasium() -> None:
-    code = (
-        "import sys; sys.modules['gymnasium'] = None; import mlbridge.envs;"
-        "mlbridge.envs.EnvironmentChannel"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    code = "import sys, mlbridge; assert not {'gymnasium', 'elftools'} & {*sys.modules}"
+    run_python(code, check=True)
+    code = "import sys; sys.modules['gymnasium'] = None; import mlbridge.envs\n"
+    run_python(code + "mlbridge.envs.EnvironmentChannel", check=True)
     with pytest.raises(AttributeError, match="CompilerEnvironment"):
         _ = mlbridge.envs.CompilerEnvironment

@@ -4,10 +4,7 @@
 """Several compilers at once, and several agents in one."""
 
 import os
-import tempfile
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,36 +15,16 @@ pytest.importorskip("gymnasium", reason="needs scripts/make-venv train")
 from gymnasium import spaces
 
 import mlbridge
-from compilers import BUILD, COUNT, PROGRAM, TAG, processes, wait_until_gone, zombies
+from compilers import COUNT_SPACES, PROGRAM, SPILLS, SPILLS_SPACES
 from mlbridge.envs import CompilerEnv, make_vec
+from stock_llvm import processes
 
-SPILLS = [str(BUILD / "examples/environment/spills")]
-SPILLS_SPACES: dict[str, Any] = {
-    "observation_space": spaces.Box(0, 2, (15,), np.float32),
-    "action_space": spaces.Discrete(5),
-}
-COUNT_SPACES: dict[str, Any] = {
-    "observation_space": COUNT,
-    "action_space": spaces.Discrete(3),
-}
-
-
-@pytest.fixture(autouse=True)
-def tag(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Marks what this test starts; nothing of it may be left in the end."""
-    value = f"{os.getpid()}-{time.monotonic_ns()}"
-    monkeypatch.setenv(TAG, value)
-    with tempfile.TemporaryDirectory(prefix="mlb") as folder:
-        monkeypatch.setattr(tempfile, "tempdir", folder)
-        yield value
-        assert wait_until_gone(value) == []
-        assert zombies() == []
-        assert list(Path(folder).iterdir()) == []
+pytestmark = pytest.mark.usefixtures("tag")
 
 
 @pytest.mark.parametrize("spec", ["pipe", "shm"])
 def test_many_are_as_each_alone(spec: str, tag: str) -> None:
-    """Same seeds and actions, same episodes."""
+    """The same seeds and actions give the same episodes."""
     many = make_vec(3, SPILLS, spec, **SPILLS_SPACES)
     alone = [CompilerEnv(SPILLS, spec, **SPILLS_SPACES) for _ in range(3)]
     observations, _ = many.reset(seed=11)
@@ -101,11 +78,8 @@ def test_one_of_many_fails() -> None:
     assert "SIGKILL" in infos["error"][1]
     observations = many.step(actions)[0]
     assert observations["count"].tolist() == [2, 0, 2]
-    assert [env.pid == pid for env, pid in zip(many.envs, pids, strict=True)] == [
-        True,
-        False,
-        True,
-    ]
+    kept = [env.pid == pid for env, pid in zip(many.envs, pids, strict=True)]
+    assert kept == [True, False, True]
     assert many.step(actions)[0]["count"].tolist() == [3, 1, 3]
     many.close()
 
@@ -141,24 +115,27 @@ def test_stable_baselines() -> None:
     many.close()
 
 
-def multi_agent(**settings: Any) -> Any:
+def multi_agent(
+    command: list[str], agents: list[str], each: dict[str, Any], **settings: Any
+) -> Any:
+    """An environment whose agents all have the same spaces."""
     pytest.importorskip("ray", reason="needs scripts/make-venv train")
     from mlbridge.envs import MultiAgentCompilerEnv
 
-    agents = ("int", "float")
-    observation, action = SPILLS_SPACES.values()
-    return MultiAgentCompilerEnv(
-        [*SPILLS, "--classes=2"],
-        "pipe",
-        observation_spaces=dict.fromkeys(agents, observation),
-        action_spaces=dict.fromkeys(agents, action),
-        **settings,
-    )
+    per_agent = {
+        f"{name}s": dict.fromkeys(agents, space) for name, space in each.items()
+    }
+    return MultiAgentCompilerEnv(command, "pipe", **per_agent, **settings)
+
+
+def spills(**settings: Any) -> Any:
+    command = [*SPILLS, "--classes=2"]
+    return multi_agent(command, ["int", "float"], SPILLS_SPACES, **settings)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_agents_take_turns() -> None:
-    env = multi_agent()
+    env = spills()
     observations, infos = env.reset(seed=2)
     turns, total = [], 0.0
     while True:
@@ -167,13 +144,13 @@ def test_agents_take_turns() -> None:
         assert observations[agent] in SPILLS_SPACES["observation_space"]
         turns.append(agent)
         observations, rewards, terminated, truncated, infos = env.step({agent: 2})
-        assert list(rewards) == [agent], "who has acted is rewarded"
+        assert list(rewards) == [agent], "only the agent that acted is rewarded"
         total += rewards[agent]
         assert truncated == {"__all__": False}
         if terminated["__all__"]:
             break
     assert set(turns) == {"int", "float"}
-    assert turns != sorted(turns), "in the order that the function demands"
+    assert turns != sorted(turns), "the function determines the order"
     assert total <= -1
     (last,) = infos.values()
     assert last["cost"] / last["optimum"] == pytest.approx(-total)
@@ -184,7 +161,7 @@ def test_agents_take_turns() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_values_of_agents_are_checked(caplog: pytest.LogCaptureFixture) -> None:
-    env = multi_agent(check=True)
+    env = spills(check=True)
     observations, _ = env.reset(seed=2)
     (agent,) = observations
     env.step({agent: 2})
@@ -196,7 +173,7 @@ def test_values_of_agents_are_checked(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_whose_turn_it_is() -> None:
-    env = multi_agent()
+    env = spills()
     with pytest.raises(mlbridge.InvalidArgument, match="no episode has begun"):
         env.step({"int": 0})
     ((agent, _),) = env.reset(seed=2)[0].items()
@@ -218,16 +195,8 @@ def test_whose_turn_it_is() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_an_episode_of_agents_that_is_over_at_once() -> None:
-    """The compiler names no agent then; the first may end it."""
-    pytest.importorskip("ray", reason="needs scripts/make-venv train")
-    from mlbridge.envs import MultiAgentCompilerEnv
-
-    agents = ("first", "second")
-    env = MultiAgentCompilerEnv(
-        [PROGRAM],
-        observation_spaces=dict.fromkeys(agents, COUNT),
-        action_spaces=dict.fromkeys(agents, spaces.Discrete(3)),
-    )
+    """The compiler then names no agent; the first agent may end the episode."""
+    env = multi_agent([PROGRAM], ["first", "second"], COUNT_SPACES)
     for _ in range(2):
         observations, _ = env.reset(options={"at": 0, "do": "done"})
         assert observations == {"first": {"count": 0}}
@@ -246,15 +215,10 @@ def test_an_episode_of_agents_that_is_over_at_once() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_agents_that_nobody_knows() -> None:
-    pytest.importorskip("ray", reason="needs scripts/make-venv train")
-    from mlbridge.envs import MultiAgentCompilerEnv
-
-    some: dict[str, Any] = {"vector": spaces.Discrete(2)}
-    env = MultiAgentCompilerEnv(
-        [*SPILLS, "--classes=2"], observation_spaces=some, action_spaces=some
-    )
-    with pytest.raises(mlbridge.SchemaMismatch, match="there are vector"):
+    env = multi_agent([*SPILLS, "--classes=2"], ["vector"], SPILLS_SPACES)
+    with pytest.raises(mlbridge.SchemaMismatch, match="the agents are vector"):
         env.reset()
     env.close()
+    some = {"vector": spaces.Discrete(2)}
     with pytest.raises(mlbridge.InvalidArgument, match="each agent"):
-        MultiAgentCompilerEnv(SPILLS, observation_spaces=some, action_spaces={})
+        type(env)(SPILLS, observation_spaces=some, action_spaces={})

@@ -1,16 +1,14 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""CompilerEnv against compilers whose messages this library would not write."""
+"""CompilerEnv and compilers whose messages this library would not write."""
 
 import gc
 import logging
 import os
 import re
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ import mlbridge
 from mlbridge.envs import CompilerEnv, make_vec
 from mlbridge.envs.check import ValueCheck
 from mlbridge.errors import error_for
+from programs import run_python
 
 SPEAKER = """
 import os, sys
@@ -39,59 +38,40 @@ try:
 except mlbridge.PeerClosed:
     pass
 """
-"""A compiler that says one message after another, whatever it is told."""
+"""A compiler that sends one message after another and ignores the replies."""
 
 GOOD = {"x": 1.0, "_reward": 0.5, "_terminated": False, "_truncated": False}
 
 
-class Spelt:
-    """An expression of the SPEAKER's, where its value is too long for a command."""
+class Expression:
+    """An expression that SPEAKER evaluates; the value is too long for a command."""
 
-    def __init__(self, expression: str) -> None:
-        self._expression = expression
+    def __init__(self, text: str) -> None:
+        self._text = text
 
     def __repr__(self) -> str:
-        return self._expression
+        return self._text
 
 
-def make_speaker(*messages: dict[str, Any] | Spelt, **settings: Any) -> CompilerEnv:
-    """An environment whose compiler is a `SPEAKER`; the text of a value is NumPy's."""
-    settings = {"timeout": 20.0, "reset_timeout": 20.0, "max_restarts": 0, **settings}
-    return CompilerEnv(
-        [sys.executable, "-c", SPEAKER, f"[{', '.join(map(_spelt, messages))}]"],
-        observation_space=settings.pop(
-            "observation_space", spaces.Box(0, 9, (), np.float64)
-        ),
-        action_space=spaces.Discrete(2),
-        **settings,
-    )
+def speaking(*messages: dict[str, Any] | Expression) -> list[str]:
+    """The command of a `SPEAKER`."""
+    # np.array's repr lacks the prefix `np.`; nan and inf are names in SPEAKER.
+    text = re.sub(r"\barray\(|(?<=dtype=)", r"np.\g<0>", repr(list(messages)))
+    return [sys.executable, "-c", SPEAKER, text]
 
 
-@contextmanager
-def speaker(
-    *messages: dict[str, Any] | Spelt, **settings: Any
-) -> Iterator[CompilerEnv]:
-    """The same, closed in the end."""
-    env = make_speaker(*messages, **settings)
-    try:
-        yield env
-    finally:
-        env.close()
+SETTINGS: dict[str, Any] = {
+    "observation_space": spaces.Box(0, 9, (), np.float64),
+    "action_space": spaces.Discrete(2),
+    "timeout": 20.0,
+    "reset_timeout": 20.0,
+    "max_restarts": 0,
+}
 
 
-def _spelt(message: dict[str, Any] | Spelt) -> str:
-    if isinstance(message, Spelt):
-        return repr(message)
-    # NumPy 2 writes np.float32(1.0), but array([1]).
-    # nan and inf are the SPEAKER's own names.
-    items = ", ".join(
-        f"{name!r}: {'np.' if isinstance(value, np.ndarray) else ''}{value!r}"
-        for name, value in message.items()
-    ).replace("dtype=", "dtype=np.")
-    return f"{{{items}}}"
-
-
-# Errors
+def speaker(*messages: Any, **settings: Any) -> closing[CompilerEnv]:
+    """An environment whose compiler is a `SPEAKER`, as a context manager."""
+    return closing(CompilerEnv(speaking(*messages), **{**SETTINGS, **settings}))
 
 
 def test_a_code_that_is_unknown() -> None:
@@ -106,16 +86,13 @@ def test_a_code_that_is_unknown() -> None:
         assert over[4]["error"].startswith("Error: no such unit")
         assert "NoSuchUnit" in over[4]["error"]
         assert env.reset()[0] == 1.0
-        assert env.starts == 1, "it has failed at an episode, and lives"
-
-
-def test_an_unknown_code_is_bounded() -> None:
+        assert env.starts == 1, "the compiler survives a failed episode"
     assert len(str(error_for("A" * 10_000, "text"))) < 200
 
 
 @pytest.mark.parametrize("code", ["Timeout", "PeerClosed"])
 def test_a_code_that_names_a_failure_of_this_end(code: str) -> None:
-    """Something that the compiler talks to was late, and not the compiler."""
+    """The compiler reports a failure of another process, not its own."""
     failure = {"_error": "the code generator", "_code": code}
     with speaker(failure, GOOD, failure, GOOD) as env:
         with pytest.raises(getattr(mlbridge, code), match=r"^the code generator$"):
@@ -126,9 +103,6 @@ def test_a_code_that_names_a_failure_of_this_end(code: str) -> None:
         assert env.starts == 1
 
 
-# Observations
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -137,7 +111,7 @@ def test_a_code_that_names_a_failure_of_this_end(code: str) -> None:
         ({"_error": ["a", "b"]}, "_error is a string"),
         ({"_info": np.zeros(2)}, "_info is a string"),
         ({"_info": "[]"}, "_info is a JSON object"),
-        ({"_info": '{"error": "none"}'}, "'error' is a key of the trainer's own"),
+        ({"_info": '{"error": "none"}'}, "key 'error' is reserved"),
         ({"_agent": np.zeros(2)}, "_agent is a string"),
         ({"_reward": "1.5"}, "_reward is one number"),
         ({"_reward": True}, "_reward is one number"),
@@ -165,7 +139,7 @@ def test_a_reserved_tensor_that_is_missing(name: str) -> None:
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 def test_an_info_that_is_nested_too_deeply(opening: str) -> None:
-    info = Spelt(f"{opening!r} * 100_000")
+    info = Expression(f"{opening!r} * 100_000")
     with (
         speaker({**GOOD, "_info": info}) as env,
         pytest.raises(mlbridge.Malformed, match="RecursionError"),
@@ -173,21 +147,18 @@ def test_an_info_that_is_nested_too_deeply(opening: str) -> None:
         env.reset()
 
 
-ODD_NAMES = [r"'\x1b[2J\x07name'", "'n' * 100_000"]
-
-
-@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("name", [r"'\x1b[2J\x07name'", "'n' * 100_000"])
 @pytest.mark.parametrize("is_observation", [False, True])
 def test_names_of_a_compiler_are_spelt_out(name: str, is_observation: bool) -> None:
     odd = f"{{**{GOOD if is_observation else {'x': 1}}, {name}: 1}}"
-    with speaker(Spelt(odd)) as env, pytest.raises(mlbridge.Error) as caught:
+    with speaker(Expression(odd)) as env, pytest.raises(mlbridge.Error) as caught:
         env.reset()
     assert_short_and_printable(str(caught.value))
 
 
 @pytest.mark.parametrize("text", [r"'\x1b[2J\x07bad'", "'E' * 5_000_000"])
 def test_words_of_a_compiler_are_spelt_out(text: str) -> None:
-    failure = {"_error": Spelt(text), "_code": "Timeout"}
+    failure = {"_error": Expression(text), "_code": "Timeout"}
     with speaker(failure, GOOD, failure) as env:
         with pytest.raises(mlbridge.Timeout) as caught:
             env.reset()
@@ -199,9 +170,6 @@ def test_words_of_a_compiler_are_spelt_out(text: str) -> None:
 def assert_short_and_printable(text: str) -> None:
     assert text.isprintable()
     assert len(text) < 1200
-
-
-# Values
 
 
 def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -227,7 +195,7 @@ def test_values_are_counted(caplog: pytest.LogCaptureFixture) -> None:
         end_with(_reward=-infinity),
     ]
     with speaker(*messages, check=True) as env:
-        assert env.reset()[0] == 9.5, "the learner gets it as it is"
+        assert env.reset()[0] == 9.5, "the learner gets the value unchanged"
         (first,) = warnings_in(caplog)
         assert "observation 1 " in first
         assert "found 9.5" in first
@@ -237,7 +205,7 @@ def test_values_are_counted(caplog: pytest.LogCaptureFixture) -> None:
             env.step(0)
         env.reset()
         env.step(0)
-        assert len(warnings_in(caplog)) == 2, "each kind is told of once"
+        assert len(warnings_in(caplog)) == 2, "each kind is reported once"
         check = env.check
         assert (check.observations, check.outside) == (6, 3)
         assert (check.rewards, check.non_finite) == (4, 3)
@@ -245,7 +213,7 @@ def test_values_are_counted(caplog: pytest.LogCaptureFixture) -> None:
         env.close()
         assert "3 of 6 observations" in warnings_in(caplog)[2]
         assert "3 of 4 rewards" in warnings_in(caplog)[2]
-    assert len(warnings_in(caplog)) == 3, "the counts are told of once"
+    assert len(warnings_in(caplog)) == 3, "the counts are reported once"
 
 
 def test_values_are_not_looked_at_by_default(caplog: pytest.LogCaptureFixture) -> None:
@@ -303,35 +271,32 @@ def test_where_a_value_is_outside(
     assert re.search(says, warnings_in(caplog)[0])
 
 
-def test_counts_of_an_environment_that_is_forgotten(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    env = make_speaker({**GOOD, "x": 10.0}, check=True)
-    env.reset()
-    del env
+def test_counts_of_a_forgotten_environment(caplog: pytest.LogCaptureFixture) -> None:
+    CompilerEnv(speaking({**GOOD, "x": 10.0}), **SETTINGS, check=True).reset()
     gc.collect()
     assert "1 of 1 observations" in warnings_in(caplog)[-1]
 
 
 def test_a_forked_child_reports_nothing(caplog: pytest.LogCaptureFixture) -> None:
     env = Env[int, int]()
-    check = ValueCheck(env, check=True, command=["other"], worker=0)
+    check = ValueCheck(env, "other (worker 0)", check=True)
     check.reward(float("nan"))
     child = os.fork()
     if child == 0:
         caplog.clear()
         check.report()
         os._exit(len(warnings_in(caplog)))
-    assert os.waitpid(child, 0)[1] == 0, "a child has counted nothing"
+    assert os.waitpid(child, 0)[1] == 0, "the child has nothing to report"
     check.report()
     assert "1 of 1 rewards" in warnings_in(caplog)[-1]
 
 
 FORGETFUL = """
 import sys
+from contextlib import closing
 import gymnasium, numpy as np
 from mlbridge.envs import CompilerEnv
-env = CompilerEnv([sys.executable, "-c", sys.argv[1], sys.argv[2]],
+env = CompilerEnv(sys.argv[1:],
                   observation_space=gymnasium.spaces.Box(0, 9, (), np.float64),
                   action_space=gymnasium.spaces.Discrete(2), check=True)
 env.reset()
@@ -339,28 +304,16 @@ env.reset()
 
 
 def test_counts_of_a_program_that_closes_nothing() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FORGETFUL, SPEAKER, f"[{_spelt({**GOOD, 'x': -1.0})}]"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    done = run_python(FORGETFUL, *speaking({**GOOD, "x": -1.0}), check=True)
     assert "1 of 1 observations" in done.stderr
 
 
 def test_several_compilers_are_checked(caplog: pytest.LogCaptureFixture) -> None:
     messages = [GOOD, end_with(_reward=float("nan"))]
-    envs = make_vec(
-        2,
-        [sys.executable, "-c", SPEAKER, f"[{', '.join(map(_spelt, messages))}]"],
-        observation_space=spaces.Box(0, 9, (), np.float64),
-        action_space=spaces.Discrete(2),
-        check=True,
-    )
+    envs = make_vec(2, speaking(*messages), **SETTINGS, check=True)
     envs.reset()
     envs.step(np.zeros(2, np.int64))
     envs.close()
-    told = [line for line in warnings_in(caplog) if "1 of 1 rewards" in line]
-    assert len(told) == 2
-    assert "worker 1" in told[1]
+    counts = [line for line in warnings_in(caplog) if "1 of 1 rewards" in line]
+    assert len(counts) == 2
+    assert "worker 1" in counts[1]

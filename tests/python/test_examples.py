@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The examples: compilers that ask a model in Python, and policies for a stock LLVM."""
+"""The examples: compilers that ask a model in Python, and policies for stock LLVM."""
 
 import signal
 import subprocess
@@ -14,13 +14,13 @@ import pytest
 from examples.mlgo.policies import policies
 
 from mlbridge.interactive import AdvisorName
-from programs import run_program
-from stock_llvm import needs_llvm, sources
+from programs import BUILD, ROOT, run_program
+from stock_llvm import needs_llvm
 
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "build/release/examples"
+EXAMPLES = BUILD / "examples"
 
-# Of size 3 and 12 with embeddings of 1/3 and 1/12 each: light, and small or not.
+# The inliner accepts sizes below 10 and embeddings whose 300 floats, each 1 / size,
+# add up to more than 20.
 ANSWERS = """\
 callee of size   3: inline? yes
 callee of size  12: inline? yes
@@ -30,13 +30,12 @@ callee of size 500: inline? no
 
 @pytest.fixture
 def model(name: str) -> Iterator[str]:
-    """The name at which examples/hello.py listens, for as long as the test runs."""
-    server = subprocess.Popen(
-        [sys.executable, str(ROOT / "examples/hello.py"), f"pipe:{name}"]
-    )
-    yield name
-    server.send_signal(signal.SIGINT)
-    server.wait(20)
+    """Runs examples/hello.py at this name."""
+    command = [sys.executable, str(ROOT / "examples/hello.py"), f"pipe:{name}"]
+    with subprocess.Popen(command) as server:
+        yield name
+        server.send_signal(signal.SIGINT)
+        server.wait(20)
 
 
 @pytest.mark.parametrize("program", ["hello", "hello-c"])
@@ -46,26 +45,16 @@ def test_compilers_are_answered(model: str, program: str, scheme: str) -> None:
     assert (result.stdout, result.stderr, result.returncode) == (ANSWERS, "", 0)
 
 
-def test_in_c_the_heuristic_goes_on_without_a_model(name: str) -> None:
+def test_in_c_without_a_model_or_with_a_wrong_spec(name: str) -> None:
     result = run_program([str(EXAMPLES / "hello-c"), f"pipe:{name}?connect=50ms"])
     assert result.returncode == 0
-    assert [line.split()[-1] for line in result.stdout.splitlines()] == [
-        "yes",
-        "no",
-        "no",
-    ]
+    decisions = [line.split()[-1] for line in result.stdout.splitlines()]
+    assert decisions == ["yes", "no", "no"]
     assert result.stderr.count("hello: Timeout: no model at ") == 3
-
-
-def test_in_c_a_wrong_spec_is_said() -> None:
     result = run_program([str(EXAMPLES / "hello-c"), "pipes:/tmp/x"])
     assert result.returncode == 1
     assert "unknown scheme 'pipes'" in result.stderr
 
-
-# examples/mlgo: each of its policies compiles, and one is LLVM's own.
-
-__all__ = ["sources"]
 
 pytestmark = needs_llvm
 

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exported policies: features, PyTorch, scikit-learn, and what else the file says."""
+"""Exported policies: features, PyTorch, scikit-learn, and metadata."""
 
 import json
 import math
@@ -31,16 +31,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from torch import Tensor, nn
 
-from exported import run
+from exported import metadata, run
 from mlbridge import InvalidArgument, ModelError, SchemaMismatch, Unsupported, read_log
-from mlbridge.export import (
-    FeatureSpec,
-    Metadata,
-    Training,
-    export,
-    features_of,
-    parse_feature,
-)
+from mlbridge.export import Metadata, Training, export
+from mlbridge.export.features import FeatureSpec, features_of, parse_feature
 from mlbridge.onnx import load_onnx
 from training_logs import context, header, write_log
 
@@ -62,13 +56,8 @@ def features(count: int) -> dict[str, NDArray[Any]]:
     return {one.name: one.draw(count, RANDOM) for one in features_of(TEXTS)}
 
 
-def entries(path: Path) -> dict[str, str]:
-    return {e.key: e.value for e in onnx.load(path).metadata_props}
-
-
-#
-# Features
-#
+def assert_close(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -94,22 +83,16 @@ def test_features_as_text(text: str, expected: FeatureSpec) -> None:
         ("complex64 x", InvalidArgument, "feature 'x'.*complex64"),
         ("float[0] x", InvalidArgument, "positive extents"),
         ("string x", Unsupported, "'x' is a string.*have the compiler send a number"),
+        ("float x, int64 x", InvalidArgument, "'x' is there twice, as 'float x' and"),
     ],
 )
-def test_features_that_are_none(
-    text: str, error: type[Exception], message: str
-) -> None:
+def test_features_that_are_none(text: str, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
-        features_of([text])
-
-
-def test_a_feature_that_is_there_twice() -> None:
-    with pytest.raises(InvalidArgument, match=r"'x' is there twice, as 'float x' and"):
-        features_of(["float x", "int64 y", "int64 x"])
+        features_of(text.split(", "))
 
 
 def test_features_of_a_space_are_flattened_as_gymnasium_does(tmp_path: Path) -> None:
-    """Also where categories become 0s and a 1: the graph against gymnasium itself."""
+    """The graph encodes features, including one-hot categories, as gymnasium does."""
     space = spaces.Dict(
         size=spaces.Box(0, 1000, (), np.int64),
         kind=spaces.Discrete(3, start=2),
@@ -130,10 +113,9 @@ def test_features_of_a_space_are_flattened_as_gymnasium_does(tmp_path: Path) -> 
     space.seed(3)
     for _ in range(20):
         sample = space.sample()
-        nested = {"nested.matrix": sample.pop("nested")["matrix"]}
-        asked = {k: np.asarray(v)[None] for k, v in {**sample, **nested}.items()}
-        sample["nested"] = {"matrix": nested["nested.matrix"]}
         row = gymnasium.spaces.flatten(space, sample)
+        sample["nested.matrix"] = sample.pop("nested")["matrix"]
+        asked = {name: np.asarray(value)[None] for name, value in sample.items()}
         np.testing.assert_array_equal(run(path, asked)["output"][0], row)
 
 
@@ -151,15 +133,13 @@ def test_features_of_a_log(tmp_path: Path) -> None:
 
 
 def test_a_log_with_numbers_that_are_not_finite(tmp_path: Path) -> None:
-    """They say nothing of the limits, and hide nothing from the check."""
-    path = tmp_path / "a.log"
+    """Such numbers set no limits, and the comparison still finds differences."""
+    path, data = tmp_path / "a.log", header() + context("main")
     rows = [(-3.0, np.nan, 0.5, 1.0), (np.inf, 7.0, -np.inf, 1.0)]
-    parts = [struct.pack("<q4fq", 10, *row, 1) for row in rows]
-    path.write_bytes(
-        header()
-        + context("main")
-        + b"".join(b'{"observation":%d}\n%b\n' % one for one in enumerate(parts))
-    )
+    for index, row in enumerate(rows):
+        packed = struct.pack("<q4fq", 10, *row, 1)
+        data += b'{"observation":%d}\n%b\n' % (index, packed)
+    path.write_bytes(data)
     weights = features_of(read_log(path), without=["size"])
     assert [(f.low, f.high) for f in weights] == [(-3, 7)]
     with pytest.raises(ModelError, match="output 'output' differs"):
@@ -188,9 +168,7 @@ def test_what_is_drawn_keeps_to_its_limits(kind: str) -> None:
 @pytest.mark.parametrize(
     "limits", [(1e7, 2e7), (-2e7, -1e7), (1e7, math.inf), (-math.inf, -1e7)]
 )
-def test_what_is_drawn_far_from_0_differs(
-    kind: str, limits: tuple[float, float]
-) -> None:
+def test_what_is_drawn_far_from_0_differs(kind: str, limits: Any) -> None:
     if kind == "uint32_t" and limits[1] < 0:
         pytest.skip("it has none of these")
     spec = FeatureSpec("x", kind, low=limits[0], high=limits[1])
@@ -200,36 +178,24 @@ def test_what_is_drawn_far_from_0_differs(
     assert len(np.unique(values)) > 250
 
 
-#
-# PyTorch
-#
-
-
 @pytest.mark.parametrize("batch", [None, 1, 3])
-def test_a_module_takes_its_features_in_a_row(
-    tmp_path: Path, batch: int | None
-) -> None:
+def test_a_module_takes_its_features_in_a_row(tmp_path: Path, batch: Any) -> None:
     module = network(6, dropout=0.5).train()
     path = tmp_path / "m.onnx"
     done = export(module, path, features=TEXTS, batch=batch)
     assert module.training
-    assert [f.name for f in done.features] == [
-        "callee_size",
-        "embedding",
-        "height",
-        "hot",
-    ]
+    assert [f.name for f in done.features] == [text.split()[1] for text in TEXTS]
     assert done.outputs == ("output",)
     assert done.decide is None
     assert done.comparison.requests == 256
 
     inputs = {v.name: v.type.tensor_type for v in onnx.load(path).graph.input}
-    assert [inputs[n].elem_type for n in inputs] == [
-        onnx.TensorProto.INT64,
-        onnx.TensorProto.FLOAT,
-        onnx.TensorProto.INT64,
-        onnx.TensorProto.BOOL,
-    ]
+    assert {name: kind.elem_type for name, kind in inputs.items()} == {
+        "callee_size": onnx.TensorProto.INT64,
+        "embedding": onnx.TensorProto.FLOAT,
+        "height": onnx.TensorProto.INT64,
+        "hot": onnx.TensorProto.BOOL,
+    }
     shape = [d.dim_value or d.dim_param for d in inputs["embedding"].shape.dim]
     assert shape == [batch or "N", 3]
 
@@ -237,25 +203,28 @@ def test_a_module_takes_its_features_in_a_row(
     row = np.concatenate([v.reshape(len(v), -1).astype("f") for v in asked.values()], 1)
     with torch.no_grad():
         expected = module.eval()(torch.from_numpy(row)).numpy()
-    found = run(path, dict(reversed(asked.items())))["output"]
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert_close(run(path, dict(reversed(asked.items())))["output"], expected)
 
 
 def test_the_server_takes_it(tmp_path: Path) -> None:
-    """With features as LLVM shapes them, of several compilers at once."""
+    """The server batches features of several compilers, in LLVM's shapes."""
     path = tmp_path / "m.onnx"
     export(network(6), path, features=TEXTS)
     asked = features(5)
-    policy = load_onnx(path)
-    replies = policy(
-        [{k: np.asarray(v[i]) for k, v in asked.items()} for i in range(5)]
-    )
+    requests = [{k: np.asarray(v[i]) for k, v in asked.items()} for i in range(5)]
+    replies = np.stack(load_onnx(path)(requests))
     expected = run(path, asked)["output"]
-    np.testing.assert_allclose(np.stack(replies), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(replies, expected, rtol=1e-5, atol=1e-6)
+
+
+BY_NAME = [
+    FeatureSpec("opcode", "int64", low=0, high=9),
+    FeatureSpec("vector", shape=(2,)),
+]
 
 
 class ByName(nn.Module):
-    """An embedding of a number, beside a vector; two outputs."""
+    """Concatenates the embedding of a number and a vector; has two outputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -272,24 +241,16 @@ class ByName(nn.Module):
 def test_a_policy_that_learned_nan_is_refused(tmp_path: Path) -> None:
     module, path = ByName(), tmp_path / "m.onnx"
     nn.init.constant_(module.layer.bias, float("nan"))
-    specs = [
-        FeatureSpec("opcode", "int64", low=0, high=9),
-        FeatureSpec("vector", "float", (2,)),
-    ]
     with pytest.raises(ModelError, match=r"'logits': the policy itself .* NaN"):
-        export(module, path, features=specs)
+        export(module, path, features=BY_NAME)
     assert not path.exists()
 
 
 def test_a_module_takes_its_features_by_name(tmp_path: Path) -> None:
     module, path = ByName(), tmp_path / "m.onnx"
-    specs = [
-        FeatureSpec("opcode", "int64", low=0, high=9),
-        FeatureSpec("vector", "float", (2,)),
-    ]
-    done = export(module, path, features=specs, decide="argmax:logits")
+    done = export(module, path, features=BY_NAME, decide="argmax:logits")
     assert done.outputs == ("logits", "value")
-    assert entries(path)["mlbridge.decide"] == "argmax:logits"
+    assert metadata(path)["mlbridge.decide"] == "argmax:logits"
     asked = {
         "opcode": RANDOM.integers(0, 10, 6),
         "vector": RANDOM.normal(size=(6, 2)).astype("f"),
@@ -298,9 +259,9 @@ def test_a_module_takes_its_features_by_name(tmp_path: Path) -> None:
         expected = module(*(torch.from_numpy(asked[k]) for k in ("vector", "opcode")))
     found = run(path, asked)
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values.numpy(), rtol=1e-4, atol=1e-5)
+        assert_close(found[name], values.numpy())
 
-    export(module, path, features=specs, outputs=["logits"])
+    export(module, path, features=BY_NAME, outputs=["logits"])
     model = onnx.load(path)
     assert [v.name for v in model.graph.output] == ["logits"]
     assert "ReduceSum" not in {node.op_type for node in model.graph.node}
@@ -316,11 +277,7 @@ def test_a_module_takes_its_features_by_name(tmp_path: Path) -> None:
         ),
         (network(6), [*TEXTS, "float more"], "a vector of 7: .*Name the features"),
         (ByName(), ["int64 opcode"], "vector, opcode by name: there is no vector"),
-        (
-            ByName(),
-            ["int64 opcode", "float[2] vector", "int8 x"],
-            "it has no use for x",
-        ),
+        (ByName(), [*BY_NAME, FeatureSpec("x")], "it has no use for x"),
     ],
 )
 def test_features_that_do_not_fit(
@@ -331,29 +288,23 @@ def test_features_that_do_not_fit(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_module_needs_to_be_told_its_features(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match="say which features it takes"):
-        export(network(3), tmp_path / "m.onnx")
-
-
 class Noisy(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x + torch.rand_like(x)
 
 
 class Mixing(nn.Module):
-    """What it says of a request depends on the others."""
+    """Each row's output depends on the other rows."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x - x.mean(dim=0)
 
 
 def test_a_graph_that_answers_otherwise_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(
-        ModelError, match=r"output 'output' differs in .* says .* x="
-    ) as e:
+    says = r"output 'output' differs in .* says .* x="
+    with pytest.raises(ModelError, match=says) as caught:
         export(Noisy(), tmp_path / "m.onnx", features=["float[2] x"])
-    assert "randomness" in str(e.value)
+    assert "randomness" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -371,43 +322,35 @@ class Wrong(nn.Module):
         return [x, x]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"features": None}, "say which features it takes"),
+        ({"framework": "caffe"}, "no framework 'caffe', only pytorch"),
+        ({"statistics": None}, "pytorch has no such option.*statistics"),
+        ({"features": ["float output"]}, "'output' is a feature and an output"),
+        ({"outputs": ["logits"]}, "no output 'logits', only output"),
+        ({"decide": "greedy:output"}, "expected argmax:OUTPUT.*'greedy:output'"),
+        ({"decide": "argmax:q"}, "there is no output 'q', only output"),
+    ],
+)
+def test_wrong_arguments(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    options = {"features": ["float x"], **options}
+    with pytest.raises(InvalidArgument, match=message):
+        export(network(1), tmp_path / "m.onnx", **options)
+
+
 def test_policies_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
-    with pytest.raises(
-        InvalidArgument, match=r"a tensor, or a dict of tensors .* list"
-    ):
+    with pytest.raises(InvalidArgument, match=r"tensor, or a dict of tensors .* list"):
         export(Wrong(), path, features=["float x"])
-    with pytest.raises(
-        Unsupported, match=r"builtins.dict is no policy .* a PyTorch mod"
-    ):
+    says = r"builtins.dict is no policy .* a PyTorch mod"
+    with pytest.raises(Unsupported, match=says):
         export({"weights": 1}, path)
-    with pytest.raises(InvalidArgument, match="no framework 'caffe', only pytorch"):
-        export(network(1), path, framework="caffe", features=["float x"])
-    with pytest.raises(
-        InvalidArgument, match=r"pytorch has no such option.*statistics"
-    ):
-        export(network(1), path, features=["float x"], statistics=None)
 
 
-def test_names_that_clash_or_are_missing(tmp_path: Path) -> None:
-    path = tmp_path / "m.onnx"
-    with pytest.raises(InvalidArgument, match="'output' is a feature and an output"):
-        export(network(1), path, features=["float output"])
-    with pytest.raises(InvalidArgument, match="no output 'logits', only output"):
-        export(network(1), path, features=["float x"], outputs=["logits"])
-    with pytest.raises(
-        InvalidArgument, match=r"expected argmax:OUTPUT.*'greedy:output'"
-    ):
-        export(network(1), path, features=["float x"], decide="greedy:output")
-    with pytest.raises(InvalidArgument, match="there is no output 'q', only output"):
-        export(network(1), path, features=["float x"], decide="argmax:q")
-    # The policy's own names may be anything: its parameter is called as a feature.
-    export(network(2), path, features=["float input", "int8 linear"])
-
-
-#
-# What the file says
-#
+def test_features_named_as_the_policys_own_values(tmp_path: Path) -> None:
+    export(network(2), tmp_path / "m.onnx", features=["float input", "int8 linear"])
 
 
 def test_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -426,7 +369,7 @@ def test_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             more={"card": "models/README.md"},
         ),
     )
-    found = entries(path)
+    found = metadata(path)
     assert json.loads(found["mlbridge.features"]) == [
         {"name": "callee_size", "type": "int64_t", "shape": []},
         {"name": "embedding", "type": "float", "shape": [3]},
@@ -442,11 +385,8 @@ def test_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert vocabulary == {"name": "seed.json", "hash": "sha256:12"}
     training = json.loads(found["mlbridge.training"])
     assert training.pop("commit")[:40].isalnum()
-    assert training == {
-        "command": "train.py",
-        "seed": 7,
-        "date": "1970-01-01T00:00:00+00:00",
-    }
+    date = "1970-01-01T00:00:00+00:00"
+    assert training == {"command": "train.py", "seed": 7, "date": date}
     before = path.read_bytes()
     again = Metadata(training=Training(seed=7, command="train.py"))
     for target in (path, tmp_path / "n.onnx"):
@@ -475,11 +415,6 @@ def test_the_command_is_as_one_types_it(
     assert Training().command == expected
 
 
-#
-# scikit-learn
-#
-
-
 def table(rows: int = 200) -> tuple[NDArray[Any], NDArray[Any]]:
     random = np.random.default_rng(9)
     x = random.integers(-20, 20, (rows, 3)).astype(float)
@@ -500,7 +435,8 @@ def test_a_classifier(tmp_path: Path, estimator: Any, kind: type) -> None:
     x, y = table()
     estimator.fit(x, y.astype(kind))
     path = tmp_path / "m.onnx"
-    done = export(estimator, path, features=["int64 a", "float b", "int8[1] c"])
+    given = ["int64 a", "float b", "int8[1] c"]
+    done = export(estimator, path, features=given)
     assert (done.outputs, done.decide) == (("label",), "outputs:label")
     asked = {
         "a": x[:, 0].astype(np.int64),
@@ -509,10 +445,9 @@ def test_a_classifier(tmp_path: Path, estimator: Any, kind: type) -> None:
     }
     np.testing.assert_array_equal(run(path, asked)["label"], estimator.predict(x))
 
-    export(estimator, path, features=["int64 a", "float b", "int8[1] c"],
-           outputs=["probabilities"], decide="argmax:probabilities")  # fmt: skip
-    found = run(path, asked)["probabilities"]
-    np.testing.assert_allclose(found, estimator.predict_proba(x), rtol=1e-4, atol=1e-5)
+    names = ["probabilities"]
+    export(estimator, path, features=given, outputs=names, decide=f"argmax:{names[0]}")
+    assert_close(run(path, asked)["probabilities"], estimator.predict_proba(x))
 
 
 def test_a_regressor(tmp_path: Path) -> None:
@@ -521,7 +456,7 @@ def test_a_regressor(tmp_path: Path) -> None:
     done = export(model, path, features=["float[3] x"])
     assert (done.outputs, done.decide) == (("value",), None)
     found = run(path, {"x": x.astype("f")})["value"]
-    np.testing.assert_allclose(found[:, 0], model.predict(x), rtol=1e-4, atol=1e-5)
+    assert_close(found[:, 0], model.predict(x))
 
 
 @pytest.mark.parametrize(
@@ -548,14 +483,13 @@ def test_estimators_that_are_none(
 
 def test_other_columns(tmp_path: Path) -> None:
     model = LogisticRegression().fit(*table())
-    with pytest.raises(
-        SchemaMismatch, match=r"shape \[3\], and the features make .* 2"
-    ):
+    says = r"shape \[3\], and the features make .* 2"
+    with pytest.raises(SchemaMismatch, match=says):
         export(model, tmp_path / "m.onnx", features=["float a", "float b"])
 
 
 def test_columns_with_names(tmp_path: Path) -> None:
-    """Found by these, whatever order they are listed in; others are refused."""
+    """Features match columns by name, in any order; other names are refused."""
     pandas = pytest.importorskip("pandas", reason="needs scripts/make-venv train")
     path = tmp_path / "m.onnx"
     x, _ = table()
@@ -580,7 +514,7 @@ def test_columns_with_names(tmp_path: Path) -> None:
 def test_a_package_that_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Python's own way to say that there is no such package.
+    # None makes Python's import fail.
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(Unsupported, match=r"'onnxruntime'.*'\.\[export\]'"):
         export(network(6), tmp_path / "m.onnx", features=TEXTS)

@@ -5,7 +5,9 @@
 
 import hashlib
 import json
+import os
 import pickle
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,16 +16,16 @@ import joblib
 import numpy as np
 import onnx
 import pytest
-from typer.testing import CliRunner, Result
 
 pytest.importorskip("torch", reason="needs scripts/make-venv train export")
 pytest.importorskip("skl2onnx", reason="needs scripts/make-venv train export")
 
 from sklearn.tree import DecisionTreeClassifier
 
-from exported import run
+from aot_models import FLOAT, GraphBuilder
+from exported import metadata, run
 from mlbridge import InvalidArgument, Malformed
-from mlbridge.cli import app
+from programs import run_cli
 from training_logs import write_log
 
 POLICIES = """
@@ -43,56 +45,51 @@ space = spaces.Dict(a=spaces.Box(0, 9, (4,), np.int64), b=spaces.Box(0, 1, (1,))
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A module of policies in the current folder; its name."""
+    """Writes a module of policies to the current folder; returns its name."""
     name = f"policies_{tmp_path.name}"
     (tmp_path / f"{name}.py").write_text(POLICIES)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setenv("COLUMNS", "200")
     return name
 
 
-def mlbridge(*arguments: str | Path, fails: bool = False) -> Result:
-    result = CliRunner().invoke(app, [str(word) for word in arguments])
-    assert (result.exit_code != 0) == fails, result.output
-    return result
+def exporting(*arguments: str) -> str:
+    return run_cli("export", *arguments, "--to", "m.onnx")
 
 
 def test_a_network_and_features_of_a_log(module: str, tmp_path: Path) -> None:
     write_log(tmp_path / "a.log")
     (tmp_path / "vocabulary.json").write_text("{}")
-    result = mlbridge(
-        *("export", f"{module}:network", "--to", "m.onnx", "--features", "a.log"),
+    printed = exporting(
+        *(
+            f"{module}:network",
+            "--features",
+            "a.log",
+            "--vocabulary",
+            "vocabulary.json",
+        ),
         *("--decide", "sample:output", "--reward", "bytes", "--seed", "3"),
-        *("--vocabulary", "vocabulary.json"),
     )
-    assert "m.onnx: 2 features to output, sample:output" in result.output
-    assert "answers as torch" in result.output
-    found = {e.key: e.value for e in onnx.load("m.onnx").metadata_props}
-    assert [f["name"] for f in json.loads(found["mlbridge.features"])] == [
-        "size",
-        "weights",
-    ]
+    assert "m.onnx: 2 features to output, sample:output" in printed
+    assert "answers as torch" in printed
+    found = metadata(Path("m.onnx"))
+    names = [feature["name"] for feature in json.loads(found["mlbridge.features"])]
+    assert names == ["size", "weights"]
     assert json.loads(found["mlbridge.training"])["seed"] == 3
     vocabulary = json.loads(found["mlbridge.vocabulary"])
     digest = hashlib.sha256(b"{}").hexdigest()
     assert vocabulary == {"name": "vocabulary.json", "hash": f"sha256:{digest}"}
 
-    shown = mlbridge("inspect", "m.onnx").output
-    assert "int64_t[N,1]" in shown
-    assert "float[N,2,2]" in shown
-    assert "float[N,2]" in shown
-    assert "sample:output" in shown
+    shown = run_cli("inspect", "m.onnx")
+    for text in ("int64_t[N,1]", "float[N,2,2]", "float[N,2]", "sample:output"):
+        assert text in shown
     assert "reward" in shown
     assert "seed: 3" in shown
-    assert "12" in shown, "weights"
+    assert "12" in shown, "the number of weights"
 
 
 def test_a_function_that_makes_a_policy_and_features_of_a_space(module: str) -> None:
-    mlbridge(
-        *("export", f"{module}:make", "--to", "m.onnx", "--batch", "1"),
-        *("--features", f"{module}:space"),
-    )
+    exporting(f"{module}:make", "--batch", "1", "--features", f"{module}:space")
     asked: dict[str, Any] = {"a": np.arange(4)[None], "b": np.ones((1, 1), "f")}
     assert run(Path("m.onnx"), asked)["output"].shape == (1, 3)
 
@@ -101,10 +98,7 @@ def test_a_pickled_estimator(module: str, tmp_path: Path) -> None:
     x = np.array([[0, 1], [1, 0], [2, 2], [3, 0]], float)
     tree = DecisionTreeClassifier(random_state=0).fit(x, [0, 1, 0, 1])
     (tmp_path / "tree.pkl").write_bytes(pickle.dumps(tree))
-    mlbridge(
-        *("export", "tree.pkl", "--to", "m.onnx"),
-        *("--feature", "int64 a", "--feature", "int64[1] b"),
-    )
+    exporting("tree.pkl", "--feature", "int64 a", "--feature", "int64[1] b")
     asked = {"a": x[:, 0].astype(int), "b": x[:, 1:].astype(int)}
     assert run(Path("m.onnx"), asked)["label"].tolist() == [0, 1, 0, 1]
 
@@ -124,64 +118,54 @@ def test_a_pickled_estimator(module: str, tmp_path: Path) -> None:
 )
 def test_wrong_use(module: str, arguments: list[str], message: str) -> None:
     words = [word.format(module=module) for word in arguments]
-    result = mlbridge("export", *words, "--to", "m.onnx", fails=True)
-    assert result.exit_code == 2
-    assert message in " ".join(result.output.split())
+    printed = run_cli("export", *words, "--to", "m.onnx", status=2)
+    assert message in " ".join(printed.split())
 
 
 @pytest.mark.parametrize("data", [b"", b"no policy", b"PK\x03\x04", b"\x80\x05cnone\n"])
 @pytest.mark.parametrize("name", ["broken.zip", "broken.pkl", "broken.joblib"])
 def test_broken_files(module: str, name: str, data: bytes) -> None:
     Path(name).write_bytes(data)
-    result = mlbridge("export", name, "--to", "m.onnx", fails=True)
-    assert isinstance(result.exception, Malformed)
-    assert str(result.exception).startswith(f"{name}: expected ")
+    with pytest.raises(Malformed, match=f"^{re.escape(name)}: expected "):
+        exporting(name)
     if name == "broken.pkl":
-        result = mlbridge(
-            *("export", f"{module}:network", "--statistics", name, "--to", "m.onnx"),
-            fails=True,
-        )
-        assert isinstance(result.exception, Malformed)
+        with pytest.raises(Malformed):
+            exporting(f"{module}:network", "--statistics", name)
     assert not Path("m.onnx").exists()
 
 
-def test_files_that_are_cut_short(module: str) -> None:
-    del module
+@pytest.mark.parametrize("name", ["tree.pkl", "tree.joblib"])
+@pytest.mark.usefixtures("module")
+def test_files_that_are_cut_short(name: str) -> None:
     tree = DecisionTreeClassifier(random_state=0).fit([[0], [1]], [0, 1])
-    whole = pickle.dumps(tree)
-    Path("tree.pkl").write_bytes(whole[: len(whole) // 2])
-    joblib.dump(tree, "tree.joblib")
-    whole = Path("tree.joblib").read_bytes()
-    Path("tree.joblib").write_bytes(whole[: len(whole) // 2])
-    for name in ("tree.pkl", "tree.joblib"):
-        result = mlbridge("export", name, "--to", "m.onnx", fails=True)
-        assert isinstance(result.exception, Malformed)
+    if name == "tree.pkl":
+        Path(name).write_bytes(pickle.dumps(tree))
+    else:
+        joblib.dump(tree, name)
+    os.truncate(name, Path(name).stat().st_size // 2)
+    with pytest.raises(Malformed):
+        exporting(name)
 
 
 @pytest.mark.parametrize("what", ["input", "output"])
 def test_a_type_that_is_none(tmp_path: Path, what: str) -> None:
-    values = {
-        name: onnx.helper.make_tensor_value_info(
-            name, 99 if name == what else onnx.TensorProto.FLOAT, ["n", 3]
-        )
-        for name in ("input", "output")
-    }
-    node = onnx.helper.make_node("Identity", ["input"], ["output"])
-    graph = onnx.helper.make_graph([node], "g", [values["input"]], [values["output"]])
-    onnx.save(onnx.helper.make_model(graph), tmp_path / "m.onnx")
-    result = mlbridge("inspect", tmp_path / "m.onnx", fails=True)
-    assert isinstance(result.exception, Malformed)
-    assert f"'{what}': expected an element type of ONNX, found 99" in str(
-        result.exception
-    )
+    g = GraphBuilder(1)
+    g.op("Identity", ["input"], "output")
+    model = g.model("g", [("input", FLOAT, ["n", 3])], [("output", FLOAT, ["n", 3])])
+    (value,) = getattr(model.graph, what)
+    value.type.tensor_type.elem_type = 99
+    onnx.save(model, tmp_path / "m.onnx")
+    says = f"'{what}': expected an element type of ONNX, found 99"
+    with pytest.raises(Malformed, match=says):
+        run_cli("inspect", tmp_path / "m.onnx")
 
 
 def test_what_cannot_be_exported(module: str, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no policy")
-    result = mlbridge("export", "notes.txt", "--to", "m.onnx", fails=True)
-    assert isinstance(result.exception, InvalidArgument)
-    assert "expected a .zip of Stable-Baselines3" in str(result.exception)
-    result = mlbridge("export", f"{module}:network", "--to", "m.onnx", fails=True)
-    assert "say which features it takes" in str(result.exception)
-    result = mlbridge("inspect", "notes.txt", fails=True)
-    assert isinstance(result.exception, Malformed)
+    says = r"expected a \.zip of Stable-Baselines3"
+    with pytest.raises(InvalidArgument, match=says):
+        exporting("notes.txt")
+    with pytest.raises(InvalidArgument, match="say which features it takes"):
+        exporting(f"{module}:network")
+    with pytest.raises(Malformed):
+        run_cli("inspect", "notes.txt")

@@ -1,14 +1,14 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Modules of RLlib, exported from a checkpoint, with what its connectors do."""
+"""Modules of RLlib, exported from a checkpoint together with its connectors."""
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -28,16 +28,16 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
-from exported import run
+from exported import Guess, run
 from mlbridge import InvalidArgument, SchemaMismatch, Unsupported
 from mlbridge.export import export
 from mlbridge.export.rllib import load
 
-# Ray's own, from its threads, too.
+# Ray's threads warn, too.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 COUNT = 20
-# Not in the order of its keys, in which RLlib flattens it.
+# RLlib flattens it in the order of its keys, which is not this order.
 DICT = spaces.Dict(
     size=spaces.Box(0, 1000, (1,), np.int64),
     embedding=spaces.Box(-4, 4, (3,), np.float32),
@@ -54,20 +54,9 @@ ACTIONS: dict[str, spaces.Space[Any]] = {
 }
 
 
-class Alone(gymnasium.Env[Any, Any]):
+class Alone(Guess):
     def __init__(self, config: Any) -> None:
-        self.observation_space = config["space"]
-        self.action_space = spaces.Discrete(4)
-
-    def reset(
-        self, *, seed: int | None = None, options: Any = None
-    ) -> tuple[Any, dict[str, Any]]:
-        self._steps = 0
-        return self.observation_space.sample(), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self._steps += 1
-        return self.observation_space.sample(), 1.0, self._steps >= 8, False, {}
+        super().__init__(config["space"], spaces.Discrete(4))
 
 
 class InTurn(MultiAgentEnv):
@@ -83,9 +72,9 @@ class InTurn(MultiAgentEnv):
 
     def step(self, actions: Any) -> Any:
         self._steps += 1
-        who = "node" if "colour" in actions else "colour"
+        agent = "node" if "colour" in actions else "colour"
         over = {"__all__": self._steps >= 8}
-        observation = {who: AGENTS[who].sample()}
+        observation = {agent: AGENTS[agent].sample()}
         return observation, dict.fromkeys(actions, 1.0), over, {"__all__": False}, {}
 
 
@@ -102,11 +91,14 @@ def _ray() -> Iterator[None]:
     ray.shutdown()
 
 
-def trained(environment: Any, connectors: Callable[[], Any], **more: Any) -> Any:
+@contextmanager
+def trained(
+    environment: Any, connectors: Callable[[], Any], **env_config: Any
+) -> Iterator[Any]:
     settings: Any = PPOConfig
     config = (
         settings()
-        .environment(environment, env_config=more.pop("env_config", {}))
+        .environment(environment, env_config=env_config)
         .env_runners(
             num_env_runners=0,
             env_to_module_connector=lambda *args, **kwargs: connectors(),
@@ -121,12 +113,15 @@ def trained(environment: Any, connectors: Callable[[], Any], **more: Any) -> Any
             policy_mapping_fn=lambda agent, *args, **kwargs: agent,
         )
     algorithm = config.build_algo()
-    algorithm.train()
-    return algorithm
+    try:
+        algorithm.train()
+        yield algorithm
+    finally:
+        algorithm.stop()
 
 
 def asked_of_rllib(algorithm: Any, observation: Any, space: Any) -> Any:
-    """The logits for one observation, by RLlib's own pipeline."""
+    """The logits for one observation, computed by RLlib's own pipeline."""
     episode = SingleAgentEpisode(
         observations=[observation],
         observation_space=space,
@@ -155,12 +150,10 @@ CASES: list[tuple[Any, Callable[[], Any]]] = [
 def test_the_same_logits_as_its_pipeline(
     tmp_path: Path, space: Any, connectors: Callable[[], Any]
 ) -> None:
-    algorithm = trained(Alone, connectors, env_config={"space": space})
-    try:
+    with trained(Alone, connectors, space=space) as algorithm:
         algorithm.save_to_path(str(tmp_path / "checkpoint"))
-        done = export(
-            load(tmp_path / "checkpoint"), tmp_path / "m.onnx", framework="rllib"
-        )
+        policy = load(tmp_path / "checkpoint")
+        done = export(policy, tmp_path / "m.onnx", framework="rllib")
         assert (done.outputs, done.decide) == (("logits",), "argmax:logits")
         space.seed(2)
         for _ in range(COUNT):
@@ -171,7 +164,7 @@ def test_the_same_logits_as_its_pipeline(
             found = run(done.path, asked)["logits"][0]
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
-        # The algorithm itself, before it is saved, and features of the compiler's.
+        # Exports the algorithm itself, with the compiler's own features.
         same = tmp_path / "n.onnx"
         if space is ROW:
             export(algorithm, same, features=["int64 a", "float[2] b", "bool c"])
@@ -182,32 +175,25 @@ def test_the_same_logits_as_its_pipeline(
         asked["kind"] = asked["kind"].astype(np.int32)
         asked["embedding"] = asked["embedding"].astype(np.float64)
         np.testing.assert_allclose(run(same, asked)["logits"][0], found, atol=1e-6)
-        with pytest.raises(
-            SchemaMismatch, match="there is no kind, size; it has no use"
-        ):
+        says = "there is no kind, size; it has no use"
+        with pytest.raises(SchemaMismatch, match=says):
             export(algorithm, same, features=["float[3] embedding", "float kid"])
-    finally:
-        algorithm.stop()
 
 
 def test_one_of_several_modules(tmp_path: Path) -> None:
-    algorithm = trained(InTurn, lambda: [MeanStdFilter(multi_agent=True)])
-    try:
-        algorithm.save_to_path(str(tmp_path / "checkpoint"))
+    checkpoint = tmp_path / "checkpoint"
+    with trained(InTurn, lambda: [MeanStdFilter(multi_agent=True)]) as algorithm:
+        algorithm.save_to_path(str(checkpoint))
         filters = algorithm.env_runner._env_to_module.connectors[0]._filters
         modules = {name: algorithm.get_module(name) for name in AGENTS}
-    finally:
-        algorithm.stop()
-    with pytest.raises(
-        InvalidArgument, match="more than one module: name one of colour"
-    ):
-        load(tmp_path / "checkpoint")
-    with pytest.raises(
-        InvalidArgument, match="no module 'clour': name one of colour, n"
-    ):
-        load(tmp_path / "checkpoint", "clour")
+    says = "more than one module: name one of colour"
+    with pytest.raises(InvalidArgument, match=says):
+        load(checkpoint)
+    says = "no module 'clour': name one of colour, n"
+    with pytest.raises(InvalidArgument, match=says):
+        load(checkpoint, "clour")
     for name, space in AGENTS.items():
-        policy = load(tmp_path / "checkpoint", name)
+        policy = load(checkpoint, name)
         done = export(policy, tmp_path / f"{name}.onnx", framework="rllib")
         space.seed(1)
         rows = np.stack([space.sample() for _ in range(COUNT)])
@@ -225,15 +211,9 @@ def test_one_of_several_modules(tmp_path: Path) -> None:
 
 
 def test_connectors_that_nothing_is_known_of(tmp_path: Path) -> None:
-    algorithm = trained(
-        Alone,
-        lambda: [PrevActionsPrevRewards(), FlattenObservations()],
-        env_config={"space": ROW},
-    )
-    try:
-        with pytest.raises(
-            Unsupported, match=r"PrevActionsPrev.* do it in the environment"
-        ):
-            export(algorithm, tmp_path / "m.onnx")
-    finally:
-        algorithm.stop()
+    unknown = [PrevActionsPrevRewards(), FlattenObservations()]
+    with (
+        trained(Alone, lambda: unknown, space=ROW) as algorithm,
+        pytest.raises(Unsupported, match=r"PrevActionsPrev.* do it in the environment"),
+    ):
+        export(algorithm, tmp_path / "m.onnx")

@@ -1,10 +1,8 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exported policies, asked as a compiler asks them: features one by one, by spec."""
+"""Exported policies, which a runner asks for one request at a time."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,36 +20,24 @@ from torch import nn
 from exported import run
 from mlbridge import SchemaMismatch, _core, create_model_runner
 from mlbridge.export import Metadata, export, features_of
+from programs import CLI, run_python
 
-ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ["int64 callee_size", "float[3] embedding", "int64[1] height", "bool hot"]
 COUNT = 50
 
 Spec = Callable[[Path], str]
 
 
-def in_process(path: Path) -> str:
-    return f"onnx:{path}"
-
-
 def as_machine_code(path: Path) -> str:
     library = path.with_suffix(".so")
-    subprocess.run(
-        [
-            *(sys.executable, "-c", "from mlbridge.cli import main; main()"),
-            *("compile", path, "-o", library),
-        ],
-        check=True,
-        capture_output=True,
-        timeout=300,
-    )
+    run_python(CLI, "compile", path, "-o", library, check=True, timeout=300)
     return f"aot:{library}"
 
 
 @pytest.fixture(params=["onnx", "aot"])
 def spec(request: pytest.FixtureRequest) -> Spec:
     if request.param == "onnx":
-        return in_process
+        return "onnx:{}".format
     if "aot" not in _core.schemes():
         pytest.skip("this build has no scheme aot:")
     return as_machine_code
@@ -70,61 +56,52 @@ def requests() -> dict[str, NDArray[Any]]:
     return found
 
 
-def test_the_same_answers(tmp_path: Path, spec: Spec) -> None:
-    path = tmp_path / "m.onnx"
-    export(network(), path, features=TEXTS)
-    asked = requests()
-    expected = run(path, asked)["output"]
-    with create_model_runner(spec(path)) as runner:
-        for i in range(COUNT):
-            features = {name: np.asarray(v[i]) for name, v in asked.items()}
+def replies_of(spec: str, asked: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    """The only output for each row of a batch, [N, ...]."""
+    with create_model_runner(spec) as runner:
+        replies = []
+        for i in range(len(asked["height"])):
+            features = {name: np.asarray(values[i]) for name, values in asked.items()}
             found = runner.evaluate({**features, "unused": np.array(1.0)})
             if isinstance(found, dict):
-                found = found["output"]
-            np.testing.assert_allclose(
-                np.ravel(found), expected[i], rtol=1e-4, atol=1e-5
-            )
-
-
-def test_the_decision_is_the_metadata_s(tmp_path: Path, spec: Spec) -> None:
-    path = tmp_path / "m.onnx"
-    export(network(), path, features=TEXTS, decide="argmax:output")
-    asked = requests()
-    expected = run(path, asked)["output"].argmax(axis=1)
-    assert len(np.unique(expected)) > 1
-    with create_model_runner(spec(path)) as runner:
-        for i in range(COUNT):
-            found: Any = runner.evaluate(
-                {k: np.asarray(v[i]) for k, v in asked.items()}
-            )
-            if isinstance(found, dict):
                 (found,) = found.values()
-            assert int(np.ravel(found)[0]) == expected[i]
+            replies.append(np.ravel(found))
+    return np.stack(replies)
+
+
+@pytest.mark.parametrize("decide", [None, "argmax:output"])
+def test_the_same_answers(tmp_path: Path, spec: Spec, decide: str | None) -> None:
+    """A runner replies with the outputs, or with the decision of the metadata."""
+    path = tmp_path / "m.onnx"
+    export(network(), path, features=TEXTS, decide=decide)
+    asked = requests()
+    expected = run(path, asked)["output"]
+    found = replies_of(spec(path), asked)
+    if decide is None:
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    else:
+        best = expected.argmax(axis=1)
+        assert len(np.unique(best)) > 1
+        np.testing.assert_array_equal(found[:, 0], best)
 
 
 def test_what_the_metadata_forbids(tmp_path: Path, spec: Spec) -> None:
-    asked = {name: values[0] for name, values in requests().items()}
-    asked["embedding"] = np.array([0, np.nan, 0], np.float32)
+    asked = {name: values[:1] for name, values in requests().items()}
+    asked["embedding"] = np.array([[0, np.nan, 0]], np.float32)
     for finite in (True, False):
         path = tmp_path / f"{finite}.onnx"
         export(network(), path, features=TEXTS, metadata=Metadata(finite=finite))
-        with create_model_runner(spec(path)) as runner:
-            if finite:
-                with pytest.raises(SchemaMismatch, match="embedding"):
-                    runner.evaluate(asked)
-            else:
-                found = runner.evaluate(asked)
-                values = found["output"] if isinstance(found, dict) else found
-                assert np.isnan(np.ravel(values)).all()
+        if finite:
+            with pytest.raises(SchemaMismatch, match="embedding"):
+                replies_of(spec(path), asked)
+        else:
+            assert np.isnan(replies_of(spec(path), asked)).all()
 
 
 def test_features_of_another_type(tmp_path: Path, spec: Spec) -> None:
     path = tmp_path / "m.onnx"
     export(network(), path, features=TEXTS)
-    asked = {name: values[0] for name, values in requests().items()}
+    asked = {name: values[:1] for name, values in requests().items()}
     asked["height"] = asked["height"].astype(np.int32)
-    with (
-        create_model_runner(spec(path)) as runner,
-        pytest.raises(SchemaMismatch, match="height"),
-    ):
-        runner.evaluate(asked)
+    with pytest.raises(SchemaMismatch, match="height"):
+        replies_of(spec(path), asked)

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Policies of Stable-Baselines3, exported: the actions of `predict`, from features."""
+"""Policies of Stable-Baselines3, exported: their actions are those of `predict`."""
 
 import pickle
 import tempfile
@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import onnx
 import pytest
@@ -24,7 +23,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from exported import run
+from exported import Guess, run
 from mlbridge import InvalidArgument, ModelError, SchemaMismatch, Unsupported
 from mlbridge.export import export
 from mlbridge.export.sb3 import load, load_statistics
@@ -47,7 +46,7 @@ NUMBERS = spaces.Dict(
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No folder of Stable-Baselines3's, which it names by the time."""
+    """Checks that Stable-Baselines3 leaves none of its folders, SB3-TIME."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -55,51 +54,28 @@ def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     assert list(folder.glob("SB3-*")) == []
 
 
-class Guess(gymnasium.Env[Any, Any]):
-    """Observations by chance, and a reward that depends on them."""
-
-    def __init__(self, observations: Any, actions: Any) -> None:
-        self.observation_space = observations
-        self.action_space = actions
-
-    def reset(
-        self, *, seed: int | None = None, options: Any = None
-    ) -> tuple[Any, dict[str, Any]]:
-        self._steps = 0
-        self.observation_space.seed(seed)
-        return self.observation_space.sample(), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self._steps += 1
-        reward = float(np.sum(action))
-        observation = self.observation_space.sample()
-        return observation, reward, self._steps >= 8, False, {}
-
-
 def trained(
     algorithm: Any, observations: Any, actions: Any, *, normalised: bool = False
 ) -> Any:
     env: Any = DummyVecEnv([lambda: Guess(observations, actions)])
+    kind = "MlpPolicy"
+    boxes: list[str] | None = None
+    if isinstance(observations, spaces.Dict):
+        parts = observations.spaces.items()
+        boxes = [name for name, part in parts if isinstance(part, spaces.Box)]
+        kind = "MultiInputPolicy"
     if normalised:
-        env = VecNormalize(env, norm_obs_keys=_numbers(observations))
-    kind = "MultiInputPolicy" if isinstance(observations, spaces.Dict) else "MlpPolicy"
+        env = VecNormalize(env, norm_obs_keys=boxes)
     more = {"learning_starts": 8} if algorithm is DQN else {"n_steps": 16}
     if algorithm is PPO:
         more["batch_size"] = 16
     model = algorithm(kind, env, seed=4, device="cpu", **more)
-    # Its own would leave an empty folder in /tmp.
+    # The default logger would leave an empty folder in /tmp.
     model.set_logger(Logger(folder=None, output_formats=[]))
     return model.learn(64)
 
 
-def _numbers(space: Any) -> list[str] | None:
-    if not isinstance(space, spaces.Dict):
-        return None
-    return [key for key, part in space.spaces.items() if isinstance(part, spaces.Box)]
-
-
 def observations(space: Any, seed: int = 0) -> dict[str, NDArray[Any]]:
-    """A batch, by name."""
     space.seed(seed)
     drawn = [space.sample() for _ in range(COUNT)]
     if isinstance(space, spaces.Dict):
@@ -108,7 +84,7 @@ def observations(space: Any, seed: int = 0) -> dict[str, NDArray[Any]]:
 
 
 def predicted(model: Any, asked: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    """What the framework itself does, one request after another."""
+    """The framework's own actions, one request after another."""
     normalise = model.get_vec_normalize_env()
     actions = []
     for i in range(COUNT):
@@ -167,9 +143,7 @@ def test_actions_of_several_parts(tmp_path: Path, actions: Any) -> None:
     assert found.min() != found.max()
 
 
-def test_continuous_actions_with_noise_that_depends_on_the_state(
-    tmp_path: Path,
-) -> None:
+def test_continuous_actions_with_noise_by_state(tmp_path: Path) -> None:
     env = Guess(ROW, spaces.Box(-2, 2, (2,), np.float32))
     model = PPO("MlpPolicy", env, use_sde=True, device="cpu")
     done = export(model, tmp_path / "m.onnx", outputs=["action"])
@@ -179,7 +153,7 @@ def test_continuous_actions_with_noise_that_depends_on_the_state(
 
 
 def test_squashed_actions(tmp_path: Path) -> None:
-    """They are scaled after the network, which the graph would not say."""
+    """They are refused: `predict` scales them after the network."""
     env = Guess(ROW, spaces.Box(-5, 10, (2,), np.float32))
     squash = {"squash_output": True}
     model = PPO("MlpPolicy", env, use_sde=True, policy_kwargs=squash, device="cpu")
@@ -189,7 +163,7 @@ def test_squashed_actions(tmp_path: Path) -> None:
 
 
 class Opposite(ActorCriticPolicy):
-    """A policy that does something of its own with what the network says."""
+    """A policy that negates the network's action."""
 
     def _predict(self, observation: Any, deterministic: bool = False) -> Any:
         return -super()._predict(observation, deterministic)
@@ -204,24 +178,21 @@ def test_what_is_compared_with_is_predict(tmp_path: Path) -> None:
 
 
 def test_a_file_with_statistics(tmp_path: Path) -> None:
-    """Neither says what the other has; the algorithm is found out."""
+    """Neither file repeats the other's data; `load` finds out the algorithm."""
     model = trained(PPO, NUMBERS, spaces.Discrete(5), normalised=True)
     model.save(tmp_path / "ppo.zip")
     model.get_vec_normalize_env().save(str(tmp_path / "statistics.pkl"))
     loaded = load(tmp_path / "ppo.zip")
     assert type(loaded) is PPO
-    with_statistics = export(
-        loaded,
-        tmp_path / "a.onnx",
-        statistics=load_statistics(tmp_path / "statistics.pkl"),
-        outputs=["logits", "value"],
-    )
-    without = export(loaded, tmp_path / "b.onnx")
+    statistics = load_statistics(tmp_path / "statistics.pkl")
+    outputs, path = ["logits", "value"], tmp_path / "a.onnx"
+    export(loaded, path, statistics=statistics, outputs=outputs)
     asked = observations(NUMBERS)
-    found = run(with_statistics.path, asked)
+    found = run(path, asked)
     assert found["value"].shape == (COUNT, 1)
     expected = predicted(model, asked)
     np.testing.assert_array_equal(found["logits"].argmax(axis=1), expected)
+    without = export(loaded, tmp_path / "b.onnx")
     other = run(without.path, asked)["logits"].argmax(axis=1)
     assert not np.array_equal(other, expected)
     (tmp_path / "other.pkl").write_bytes(pickle.dumps(7))
@@ -236,15 +207,11 @@ def test_the_algorithm_of_a_file(tmp_path: Path, algorithm: Any) -> None:
 
 
 def test_features_in_a_row_instead_of_one_observation(tmp_path: Path) -> None:
-    """As the compiler has them: integers, in the order of training."""
+    """The compiler's features, in the order of training, may be integers."""
     model = trained(PPO, ROW, spaces.Discrete(5), normalised=True)
-    given = ["int64 size", "double[1] weight", "int8[2] flags"]
+    given = ["int64_t size", "double[1] weight", "int8_t[2] flags"]
     done = export(model, tmp_path / "m.onnx", features=given)
-    assert [str(f) for f in done.features] == [
-        "int64_t size",
-        "double[1] weight",
-        "int8_t[2] flags",
-    ]
+    assert [str(f) for f in done.features] == given
     row = np.round(observations(ROW)["observation"])
     asked: dict[str, NDArray[Any]] = {
         "size": row[:, 0].astype(np.int64),
@@ -281,9 +248,8 @@ def test_other_algorithms(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match=r"PPO, A2C, DQN, or ARS.*export the network"):
         export(model, tmp_path / "m.onnx")
     model.save(tmp_path / "sac.zip")
-    with pytest.raises(
-        Unsupported, match=r"expected what .* PPO, A2C, DQN or ARS saved"
-    ):
+    says = r"expected what .* PPO, A2C, DQN or ARS saved"
+    with pytest.raises(Unsupported, match=says):
         load(tmp_path / "sac.zip")
 
 

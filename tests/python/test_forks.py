@@ -1,22 +1,22 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Processes that fork: a child leaves alone what its parent has, and has its own.
+"""Processes that fork: a child does not affect its parent's runners and servers.
 
-Children of `in_child` end by os._exit; the programs LEAVES, ENDS and STOCK by
-SystemExit.
+Children of `in_child` end by os._exit, those of LEAVES, ENDS and STOCK by SystemExit.
 """
 
+import gc
 import multiprocessing
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +27,12 @@ import pytest
 import aot_models
 import mlbridge
 from mlbridge import create_model_runner, serving
-from programs import (
-    PATIENCE,
-    SCHEMES,
-    Started,
-    in_threads,
-    needs_grpc,
-    run_python,
-    until,
-)
+from mlbridge.files import OwnFolder
+from programs import PATIENCE, Started, in_threads, needs_grpc, run_python, until
 
 
 def in_child(body: Callable[[], None]) -> None:
-    """Runs the body in a forked child, whose exceptions are failures of this test."""
+    """Runs the body in a forked child; fails the test if the body raises or hangs."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -50,48 +43,32 @@ def in_child(body: Callable[[], None]) -> None:
             traceback.print_exc()
         finally:
             os._exit(status)
-    assert wait_for(child) == 0
-
-
-def wait_for(child: int) -> int:
-    """How a child ends, which must not take for ever."""
-    status: list[int] = []
-
-    def has_ended() -> bool:
-        pid, found = os.waitpid(child, os.WNOHANG)
-        status.append(found)
-        return bool(pid)
-
     try:
-        until(has_ended, "the child hangs")
+        ended = until(lambda: wait_for(child), "the child hangs")
     except AssertionError:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         raise
-    return os.waitstatus_to_exitcode(status[-1])
+    assert ended == (child, 0)
 
 
-def run(program: str, *arguments: str) -> str:
-    """What a program of its own says, which forks and ends well."""
+def wait_for(child: int) -> tuple[int, int] | None:
+    """A child's pid and wait status if it has ended; else None."""
+    ended = os.waitpid(child, os.WNOHANG)
+    return ended if ended[0] else None
+
+
+def run(program: str, *arguments: str | Path) -> str:
+    """The output of a program that forks; it must succeed and print no errors."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     done = run_python(program, *arguments, env=environment)
     assert (done.stderr, done.returncode) == ("", 0)
     return done.stdout
 
 
-# Runners
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "mlp.onnx"
-    onnx.save(aot_models.MODELS["mlp"](), path)
-    return path
-
-
 @pytest.mark.parametrize("scheme", ["pipe", "shm"])
 def test_a_runner_that_a_thread_of_the_parent_uses(name: str, scheme: str) -> None:
-    """That thread is not in the child, and uses nothing there."""
+    """The child lacks that thread, and may use the runner."""
     asked = threading.Event()
 
     def policy(features: mlbridge.Features) -> int:
@@ -147,8 +124,8 @@ for thread in threads:
 for _ in range(40):
     child = os.fork()
     if child == 0:
-        # As multiprocessing ends: ONNX Runtime's own exit handler waits for a thread
-        # that the child has not.
+        # multiprocessing ends so, too: ONNX Runtime's exit handler would wait for a
+        # thread that the child lacks.
         os._exit(7 if np.array_equal(ask(), before) else 1)
     until, pid = time.monotonic() + 5, 0
     while not pid and time.monotonic() < until:
@@ -166,17 +143,15 @@ for thread in threads:
 """
 
 
-def test_a_model_in_this_process(model: Path) -> None:
-    """A child loads the model itself: other threads may have locked the parent's."""
-    assert run(ONNX, f"onnx:{model}") == ""
-
-
-ECHO = "import sys, mlbridge; mlbridge.serve(lambda f: f['x'], sys.argv[1])"
+def test_a_model_in_this_process(tmp_path: Path) -> None:
+    """A child loads the model again: other threads may hold locks of the parent's."""
+    onnx.save(aot_models.mlp(), tmp_path / "mlp.onnx")
+    assert run(ONNX, f"onnx:{tmp_path}/mlp.onnx") == ""
 
 
 @pytest.mark.parametrize("scheme", ["pipe", "shm"])
 def test_runners_of_multiprocessing(name: str, scheme: str) -> None:
-    """Four children and their parent ask the same server by the same runner."""
+    """Three children and their parent ask one server through one runner."""
     with (
         serving(lambda f: f["x"] * 2, f"pipe:{name}"),
         create_model_runner(f"{scheme}:{name}?timeout=20s") as runner,
@@ -188,9 +163,7 @@ def test_runners_of_multiprocessing(name: str, scheme: str) -> None:
                 assert runner.evaluate({"x": x}, int) == 2 * x
 
         context = multiprocessing.get_context("fork")
-        children = [
-            context.Process(target=ask, args=(1000 * number,)) for number in (1, 2, 3)
-        ]
+        children = [context.Process(target=ask, args=(1000 * n,)) for n in (1, 2, 3)]
         for child in children:
             child.start()
         ask(0)
@@ -202,7 +175,8 @@ def test_runners_of_multiprocessing(name: str, scheme: str) -> None:
 @needs_grpc
 def test_grpc_says_that_it_does_not_work_in_a_child(name: str) -> None:
     spec = f"grpc+unix:{name}"
-    with Started(ECHO, spec) as server:
+    echo = "import sys, mlbridge; mlbridge.serve(lambda f: f['x'], sys.argv[1])"
+    with Started(echo, spec) as server:
         with create_model_runner(f"{spec}?timeout=20s&connect=20s") as runner:
             assert runner.evaluate({"x": 1}, int) == 1
 
@@ -214,9 +188,6 @@ def test_grpc_says_that_it_does_not_work_in_a_child(name: str) -> None:
             in_child(body)
             assert runner.evaluate({"x": 2}, int) == 2
         server.terminate()
-
-
-# Servers
 
 
 def test_a_child_does_not_serve_its_parents_compilers(name: str) -> None:
@@ -264,9 +235,11 @@ with mlbridge.serving(lambda f: f["x"], place) as served:
 """
 
 
-@pytest.mark.parametrize("scheme", ["pipe", SCHEMES[-1]])
+@pytest.mark.parametrize(
+    "scheme", ["pipe", pytest.param("grpc+unix", marks=needs_grpc)]
+)
 def test_a_child_that_leaves_serving(name: str, scheme: str) -> None:
-    """It has none of the threads that would have to be waited for."""
+    """The child need not wait for threads that only the parent has."""
     run(LEAVES, f"{scheme}:{name}")
 
 
@@ -282,7 +255,7 @@ def wait():
 def policy(features):
     context = multiprocessing.get_context("fork")
     if features["how"] == "pool":
-        with context.Pool(2) as pool:      # ends its workers by SIGTERM
+        with context.Pool(2) as pool:      # Ends its workers by SIGTERM.
             return sum(pool.map(work, [1, 2]))
     if features["how"] == "at once":
         children = []
@@ -307,17 +280,15 @@ print("served")
 """
 
 
+SIGNALLED = -signal.SIGTERM
+
+
 @pytest.mark.parametrize(
-    ("how", "answer"),
-    [
-        ("pool", 6),
-        ("SIGTERM", -signal.SIGTERM),
-        ("at once", -signal.SIGTERM),
-        ("SIGINT", 1),
-    ],
+    ("how", "reply"),
+    [("pool", 6), ("SIGTERM", SIGNALLED), ("at once", SIGNALLED), ("SIGINT", 1)],
 )
 def test_a_policy_that_forks(name: str, how: str, reply: int) -> None:
-    """Its children end by the signals that would end the server in order."""
+    """Signals that shut the server down end the policy's children."""
     with (
         Started(POOL, f"pipe:{name}", stderr=subprocess.DEVNULL) as server,
         create_model_runner(f"pipe:{name}?timeout=20s&connect=20s") as runner,
@@ -330,9 +301,6 @@ def test_a_policy_that_forks(name: str, how: str, reply: int) -> None:
             server.kill()
 
 
-# Environments
-
-
 @pytest.fixture
 def envs() -> Any:
     pytest.importorskip("gymnasium", reason="needs scripts/make-venv train")
@@ -341,20 +309,9 @@ def envs() -> Any:
     return compilers
 
 
-@contextmanager
-def own_tempdir(monkeypatch: pytest.MonkeyPatch, path: Path) -> Iterator[Path]:
-    import tempfile
-
-    monkeypatch.setattr(tempfile, "tempdir", str(path))
-    yield path
-
-
-SPECS = ["pipe", "shm"]
-
-
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", ["pipe", "shm"])
 def test_an_environment(envs: Any, spec: str) -> None:
-    """A child has a compiler of its own, from its first reset on."""
+    """A child starts its own compiler on its first reset."""
     with envs.compiler_env(spec) as env:
         env.reset(seed=1)
         env.step(0)
@@ -380,15 +337,14 @@ def test_an_environment(envs: Any, spec: str) -> None:
 def test_an_environment_of_which_the_compiler_has_not_come(
     envs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The name where it is met is the parent's."""
-    with own_tempdir(monkeypatch, tmp_path), envs.compiler_env("pipe") as env:
+    """A child keeps the parent's socket, to which the compiler has yet to connect."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with envs.compiler_env("pipe") as env:
         env.launch()
 
         def body() -> None:
             env.close()
             del env._session
-            import gc
-
             gc.collect()
 
         in_child(body)
@@ -419,28 +375,26 @@ assert env.starts == 1
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", ["pipe", "shm"])
 def test_a_child_that_ends(envs: Any, spec: str, when: str) -> None:
     run(ENDS, spec, when)
 
 
 def test_a_vector_of_environments(envs: Any) -> None:
-    from gymnasium import spaces
-
     from mlbridge.envs import make_vec
 
-    spaces_of = {"observation_space": envs.COUNT, "action_space": spaces.Discrete(3)}
-    vector = make_vec(2, [envs.PROGRAM], "shm", **spaces_of)
+    vector = make_vec(2, [envs.PROGRAM], "shm", **envs.COUNT_SPACES)
+    actions = np.zeros(2, np.int64)
     vector.reset()
-    vector.step(np.zeros(2, np.int64))
+    vector.step(actions)
 
     def body() -> None:
         vector.reset()
-        assert list(vector.step(np.zeros(2, np.int64))[0]["count"]) == [1, 1]
+        assert list(vector.step(actions)[0]["count"]) == [1, 1]
         vector.close()
 
     in_child(body)
-    assert list(vector.step(np.zeros(2, np.int64))[0]["count"]) == [2, 2]
+    assert list(vector.step(actions)[0]["count"]) == [2, 2]
     vector.close()
 
 
@@ -467,28 +421,19 @@ with mlbridge.InteractiveCompilerInterface(command, "inliner") as compile:
 """
 
 
-def test_a_compile_by_stock_llvm(tmp_path: Path) -> None:
-    source = tmp_path / "a.c"
-    source.write_text(
-        "static int f(int x) { return x * x + 1; }\n"
-        "static int g(int x) { return f(x) + f(x + 1); }\n"
-        "int h(int x) { return g(x) + g(x + 2) + f(x); }\n"
-    )
-    assert int(run(STOCK, str(source), str(tmp_path / "a.o"))) > 0
+def test_a_compile_by_stock_llvm(sources: Path) -> None:
+    assert int(run(STOCK, sources / "calls.c", sources / "a.o")) > 0
 
 
-def test_folders_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mlbridge.files import OwnFolder
-
-    with own_tempdir(monkeypatch, tmp_path):
-        folder = OwnFolder("mlbridge-test-")
-        assert folder.path.parent == tmp_path
-        in_child(folder.close)
-        assert folder.path.is_dir()
-        folder.close()
-        folder.close()
-        assert list(tmp_path.iterdir()) == []
-        forgotten = OwnFolder("mlbridge-test-")
-        path = forgotten.path
-        del forgotten
-        assert not path.exists()
+def test_folders_of_ones_own(leaves_nothing: Path) -> None:
+    folder = OwnFolder("mlbridge-test-")
+    assert folder.path.parent == leaves_nothing
+    in_child(folder.close)
+    assert folder.path.is_dir()
+    folder.close()
+    folder.close()
+    assert list(leaves_nothing.iterdir()) == []
+    forgotten = OwnFolder("mlbridge-test-")
+    path = forgotten.path
+    del forgotten
+    assert not path.exists()

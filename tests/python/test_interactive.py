@@ -181,7 +181,7 @@ def test_the_papers_loop(sources: Path) -> None:
         features = compiler.evaluate()
         assert (compiler.advisor, compiler.context) == ("eviction", "pressure")
         assert [s.name for s in compiler.headers["eviction"].features] == [*features]
-        with pytest.raises(mlbridge.InvalidArgument, match="has no answer"):
+        with pytest.raises(mlbridge.InvalidArgument, match="has no reply"):
             compiler.evaluate()
         with pytest.raises(mlbridge.InvalidArgument, match="no result"):
             _ = compiler.result
@@ -193,7 +193,7 @@ def test_the_papers_loop(sources: Path) -> None:
                 features = compiler.evaluate()
             except mlbridge.PeerClosed as closed:
                 end = closed
-        assert "asks no more" in str(end)
+        assert "no more requests" in str(end)
         assert compiler.result.decisions == decisions
         assert list(compiler) == []
         with pytest.raises(mlbridge.InvalidArgument, match="no request"):

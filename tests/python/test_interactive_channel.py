@@ -151,11 +151,11 @@ LIES = {
     "advice is no tensor": (header(advice=3), "a tensor"),
     "a shorter shape": (
         header(SIZE) + observation(0, 1),
-        "newline behind 8 bytes of t",
+        "newline after 8 bytes of t",
     ),
     "a longer shape": (
         header(spec(shape=[3])) + observation(0, 1) + observation(1, 1),
-        "a newline behind 24 bytes of tensors",
+        "a newline after 24 bytes of tensors",
     ),
     "no number": (header() + b'{"observation":x}\n', "a line of JSON"),
     "a negative number": (header() + b'{"observation":-1}\n', "a header"),

@@ -320,7 +320,7 @@ def test_a_compiler_that_never_reads() -> None:
     """A request without its answer's taker, as often as the pipe would fill."""
     again = request().partition(b"\n")[2]
     then = f"[channel.write({again!r}) for _ in range(20_000)]; time.sleep(60)"
-    with pytest.raises(mlbridge.Malformed, match="reads its answers"):
+    with pytest.raises(mlbridge.Malformed, match="reads its replies"):
         by_impostor(request(), then, timeout=60)
 
 

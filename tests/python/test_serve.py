@@ -575,7 +575,7 @@ def test_ctrl_c_while_a_policy_computes(name: str) -> None:
         assert reply.result(20) == 7
         assert process.wait(20) == 0
         assert process.stderr.read() == (
-            "ending after the request at hand; Ctrl-C again ends at once\n"
+            "ending after the current request; Ctrl-C again ends at once\n"
         )
 
 

@@ -504,7 +504,8 @@ TEST(DecisionTest, InvalidScoresAreAFailureOfTheModel) {
                 HasSubstr("expected scores that can be compared, found NaN at "
                           "1"));
     auto Empty = decide(rule(R), std::vector<float>{});
-    EXPECT_THAT(std::string(Empty.message()), HasSubstr("nothing to choose"));
+    EXPECT_THAT(std::string(Empty.message()),
+                HasSubstr("no actions to choose from"));
   }
   EXPECT_EQ(decide(rule(Rule::Sample), std::vector<float>{1, HUGE_VALF}).code(),
             ErrorCode::Model);

@@ -188,12 +188,12 @@ TEST(ProtobufMessage, MismatchesNameFeatureFieldAndMessage) {
   FeatureSet Set = features();
   Set.set("callee_syze", 1);
   expectMismatch(Set, "feature 'callee_syze': message test.Features has no "
-                      "field of its name; its fields are: callee_size, count");
+                      "field of this name; its fields are: callee_size, count");
 
   Set.clear();
   Set.set("count", 1);
   expectMismatch(Set, "field 'callee_size' of message test.Features has no "
-                      "feature of its name; the features are: 'count'");
+                      "feature of this name; the features are: 'count'");
 
   Set = features();
   Set.set("callee_size", "twelve");

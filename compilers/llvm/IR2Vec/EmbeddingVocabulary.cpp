@@ -255,7 +255,7 @@ Expected<EmbeddingVocabulary> EmbeddingVocabulary::parse(StringRef Text,
   if (Vocabulary.Missing.size() == NumIREntities)
     return File.mismatch(
         "expected vectors of LLVM's entities, such as Opcodes." +
-        entityName(0) + ", found none");
+        entityName(0) + ", found none of them");
 
   CanonicalForm Canonical(File.dimension());
   for (EntitySection Section : EntitySections)

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// ProtobufSerDes for Python: the generic messages, and messages of the user's
-/// from the descriptors that Python's own protobuf package has of them. The
-/// two libraries share bytes and nothing else.
+/// ProtobufSerDes for Python: the generic messages, and the user's own
+/// messages, defined by serialised descriptors. Python's protobuf package and
+/// this module share no objects.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ using namespace MLBridge::Python;
 
 namespace {
 
-class Complaints final : public pb::DescriptorPool::ErrorCollector {
+class BuildErrors final : public pb::DescriptorPool::ErrorCollector {
 public:
   void AddError(const std::string &File, const std::string &Element,
                 const pb::Message *, ErrorLocation,
@@ -48,7 +48,7 @@ static const pb::Descriptor &messageOf(const pb::DescriptorPool &Pool,
   const pb::Descriptor *Found = Pool.FindMessageTypeByName(Name);
   if (!Found)
     raise({ErrorCode::InvalidArgument,
-           "there is no message " + Name + " in these descriptors"});
+           "no message " + Name + " in these descriptors"});
   return *Found;
 }
 
@@ -58,18 +58,19 @@ static SerDesFactory::Format messages(const nb::bytes &Descriptors,
   pb::FileDescriptorSet Set;
   if (!Set.ParseFromArray(Descriptors.data(),
                           static_cast<int>(Descriptors.size())))
-    raise({ErrorCode::InvalidArgument, "this is no FileDescriptorSet"});
+    raise({ErrorCode::InvalidArgument,
+           "expected a serialised FileDescriptorSet"});
   pb::DescriptorPool Pool;
   for (const pb::FileDescriptorProto &File : Set.file()) {
-    Complaints Said;
-    if (!Pool.BuildFileCollectingErrors(File, &Said))
+    BuildErrors Found;
+    if (!Pool.BuildFileCollectingErrors(File, &Found))
       raise({ErrorCode::InvalidArgument,
-             "these descriptors cannot be used: " + Said.Text});
+             "these descriptors cannot be used: " + Found.Text});
   }
   SerDesFactory Formats;
   addProtobuf(Formats, messageOf(Pool, Request), messageOf(Pool, Reply));
   SerDesFactory::Format Made = Formats.formats().back();
-  // What is wrong with the messages is better known now.
+  // Report invalid messages now rather than at the first session.
   if (Error E = Made.Make(SerDes::Side::Model).takeError())
     raise(E);
   return Made;
@@ -77,13 +78,13 @@ static SerDesFactory::Format messages(const nb::bytes &Descriptors,
 
 NB_MODULE(_format_protobuf, M) {
   M.doc() = "Protobuf for mlbridge; see mlbridge.protobuf.";
-  // The class Format is _core's.
+  // _core defines the class Format.
   nb::module_::import_("mlbridge._core");
   SerDesFactory Formats;
   addProtobuf(Formats);
   M.attr("FORMAT") = nb::cast(Formats.formats().back());
   M.def("messages", messages, nb::arg("descriptors"), nb::arg("request"),
         nb::arg("reply"),
-        "The format of two messages, by their full names, that a serialised "
-        "FileDescriptorSet describes, imports first.");
+        "The format of the two messages with these full names, which a "
+        "serialised FileDescriptorSet describes, imports first.");
 }

@@ -12,11 +12,11 @@
 
 namespace nb = nanobind;
 
-// The parameter is as the macro declares it.
+// The macro declares the parameter.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 NB_MODULE(_format_yaml, M) {
   M.doc() = "YAML for mlbridge.";
-  // The class Format is _core's.
+  // _core defines the class Format.
   nb::module_::import_("mlbridge._core");
   MLBridge::SerDesFactory Formats;
   MLBridge::addYAML(Formats);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// gRPC for Python, in a module of its own: its library is in the process only
-/// where it is used. The classes Listener and Scheme are _core's.
+/// gRPC for Python, in a separate module so that gRPC's library is loaded only
+/// when a spec names gRPC. _core defines the classes Listener and Scheme.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ static ListenerInPython listener(const nb::str &Spec, double PeerTimeout,
   return {valueOrRaise(openGRPCListener(toString(Spec), std::move(Options)))};
 }
 
-/// Those that the library adds to a factory.
+/// The schemes that gRPC adds to a factory.
 static nb::list schemes() {
   RunnerFactory Factory;
   const std::size_t NumOthers = Factory.schemes().size();

@@ -29,14 +29,14 @@ using namespace MLBridge::Python;
 
 namespace {
 
-/// Used by one thread at a time.
+/// mlbridge._grpc.Trainer. Used by one thread at a time.
 class Trainer {
 public:
   Trainer(const nb::str &Spec, nb::handle Formats);
 
   void connect(std::optional<double> Timeout);
   void send(const nb::dict &Message);
-  /// None when the time passes; the message may still come.
+  /// Returns None after \p Timeout seconds; the message may still arrive.
   nb::object receive(std::optional<double> Timeout);
   void close();
   bool isUnary() const {
@@ -118,7 +118,7 @@ nb::object Trainer::receive(std::optional<double> Timeout) {
     return nb::none();
   Span<const std::byte> Bytes = valueOrRaise(std::move(*Message));
   nb::dict ByName;
-  // An `_error` there is the environment's, with a code of its own.
+  // An `_error` in the message comes from the environment, with its own code.
   for (const TensorView &Tensor :
        valueOrRaise(Parts.Codec->deserializeRequest(Bytes)))
     ByName[toStr(Tensor.Name)] = Tensor.Type == ElementType::String
@@ -135,23 +135,23 @@ void Trainer::close() {
 
 void Python::bindTrainer(nb::module_ &M) {
   nb::class_<Trainer>(M, "Trainer",
-                      "The trainer's end of a conversation with a compiler "
-                      "that serves an environment. Used by one thread at a "
-                      "time.")
+                      "The trainer's end of a session with a compiler that "
+                      "serves an environment. Used by one thread at a time.")
       .def(nb::init<const nb::str &, nb::handle>(), nb::arg("spec"),
            nb::arg("formats"),
            nb::sig("def __init__(self, spec: str, formats: "
                    "collections.abc.Sequence[mlbridge._core.Format]) -> None"))
       .def("connect", &Trainer::connect, nb::arg("timeout").none() = nb::none(),
-           "Meets the compiler within so many seconds.")
+           "Connects to the compiler within timeout seconds.")
       .def("send", &Trainer::send, nb::arg("message"),
            nb::sig("def send(self, message: dict[str, typing.Any]) -> None"),
            "Sends a message.")
       .def("receive", &Trainer::receive, nb::arg("timeout").none() = nb::none(),
            nb::sig("def receive(self, timeout: float | None = None) -> "
                    "dict[str, typing.Any] | None"),
-           "The next message by name; None when it does not come in time.")
-      .def("close", &Trainer::close, "Ends the conversation.")
+           "The tensors of the next message by name; None after timeout "
+           "seconds.")
+      .def("close", &Trainer::close, "Ends the session.")
       .def_prop_ro("unary", &Trainer::isUnary,
-                   "Whether the compiler speaks only when it is spoken to.");
+                   "True if the compiler sends messages only as replies.");
 }

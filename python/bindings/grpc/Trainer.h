@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Trainer: messages to a compiler that serves an environment through gRPC,
-/// and back.
+/// Trainer: exchanges messages with a compiler that serves an environment over
+/// gRPC.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 
 namespace MLBridge::Python {
 
-/// A factory of these, a sequence of Format.
+/// A factory of the formats in \p Formats, a sequence of Format.
 SerDesFactory formatsOf(nanobind::handle Formats);
 
 void bindTrainer(nanobind::module_ &M);

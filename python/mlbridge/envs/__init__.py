@@ -1,17 +1,23 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compilers as environments, for any library of reinforcement learning.
+"""Compilers as environments for any reinforcement-learning library.
 
-`CompilerEnv` is a compiler that serves its Environment (docs/training.md), `make_vec`
-several of them at once, `CompilerVecEnv` the same for Stable-Baselines3,
-`MultiAgentCompilerEnv` one of several agents for RLlib; `Padded` makes tensors of fixed
-size of graphs and sequences. `MLGOInliner`, `MLGOEviction`
-and `MLGOPriority` are stock LLVM's advisors; ``gymnasium.make`` knows these by their
-ids, such as ``mlbridge/MLGOInliner-v0``, once ``mlbridge.envs`` is imported. Other
-distributions add theirs by entry points of the group ``mlbridge.environments``.
+`CompilerEnv` is a compiler that serves its Environment (docs/training.md). `make_vec`
+makes a vector environment of several; `CompilerVecEnv` is one for Stable-Baselines3.
+`MultiAgentCompilerEnv` has several agents, for RLlib. `Padded` makes tensors of fixed
+size from graphs and sequences. `MLGOInliner`, `MLGOEviction` and `MLGOPriority` are
+stock LLVM's advisors.
 
-They need the package's extra ``envs``; each is loaded when it is asked for.
+Importing this module registers the environments with Gymnasium::
+
+    gymnasium.make("mlbridge.envs:mlbridge/MLGOInliner-v0", modules=["a.c"])
+
+imports it; so does ``import mlbridge.envs`` before the plain id
+``mlbridge/MLGOInliner-v0``. Other distributions register theirs by an entry point of
+the group ``mlbridge.environments``, a function that is called at the import.
+
+The environments need the package's extra ``envs``. Each is imported when first used.
 """
 
 from importlib import import_module
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
     from mlbridge.envs.spaces import Padded
     from mlbridge.envs.vector import CompilerVectorEnv, make_vec
 
-# Where each one is; a module is not loaded before it is wanted.
+# The module of each name, which is imported when the name is first used.
 _HOMES = {
     "CompilerEnv": "mlbridge.envs.compiler",
     "CompilerVecEnv": "mlbridge.envs.sb3",
@@ -41,9 +47,6 @@ _HOMES = {
     "Padded": "mlbridge.envs.spaces",
     "make_vec": "mlbridge.envs.vector",
 }
-
-# The ones that need no arguments, or strings only.
-_REGISTERED = ("MLGOEviction", "MLGOInliner", "MLGOPriority")
 
 __all__ = [
     "CompilerEnv",
@@ -69,11 +72,11 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *_HOMES])
 
 
-# A server of environments of another library needs the channel, and no Gymnasium.
+# `EnvironmentChannel` does not need Gymnasium.
 if find_spec("gymnasium") is not None:
     from gymnasium.envs.registration import register, registry
 
-    for _name in _REGISTERED:
+    for _name in ("MLGOEviction", "MLGOInliner", "MLGOPriority"):
         if f"mlbridge/{_name}-v0" not in registry:
             register(f"mlbridge/{_name}-v0", entry_point=f"{_HOMES[_name]}:{_name}")
 

@@ -1,11 +1,12 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How a trainer and a compiler talk: one small interface, one class a transport."""
+"""The channels between a trainer and a compiler that serves an environment."""
 
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any, Protocol
 
 from mlbridge import _core, grpc
@@ -16,66 +17,61 @@ from mlbridge.printable import names
 from mlbridge.types import Features
 
 Alive = Callable[[], bool]
-"""Whether the compiler's process still runs."""
+"""Returns true while the compiler's process runs."""
 
 _SLICE = 0.1
-"""Seconds after which a wait looks whether the compiler is alive."""
+"""Seconds after which a wait checks that the compiler is alive."""
 
 
 class EnvironmentChannel(Protocol):
-    """A conversation with one compiler, which is still to be started.
+    """A session with one compiler, which is started after the channel is made.
 
-    Used by one thread at a time. After an exception of `connect`, `send` or `receive`
-    the conversation is over; `close` is all that may be called then.
+    Used by one thread at a time. After an exception of `connect`, `send` or `receive`,
+    only `close` may be called.
     """
 
     @property
     def spec(self) -> str:
-        """What the compiler is to be told: the argument of its serveEnvironment."""
+        """The spec to give to the compiler, the argument of its serveEnvironment."""
 
     def connect(self, timeout: float | None, alive: Alive) -> None:
-        """Meets the compiler.
+        """Waits for the compiler to connect.
 
         Args:
-            timeout: seconds to wait for it; None is for as long as it is alive.
-            alive: whether there is still somebody to wait for.
+            timeout: seconds to wait; None waits while the compiler is alive.
+            alive: returns true while the compiler's process runs.
 
         Raises:
-            Timeout: it did not come.
-            PeerClosed: it ended before.
-            SchemaMismatch: it came, but serves no environment.
+            Timeout: the compiler did not connect in time.
+            PeerClosed: the compiler ended before.
+            SchemaMismatch: the compiler serves no environment.
         """
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Sends a command and its action; does not wait for the observation."""
 
     def receive(self, timeout: float | None, alive: Alive) -> Features:
-        """Waits for what the compiler has to say to the last message.
+        """Waits for the compiler's reply to the last message.
 
         Returns:
-            All tensors by name, reserved ones included. Arrays are views that show
-            this message until the next call.
+            All tensors by name, with the reserved ones. Arrays are views that show this
+            message until the next call.
 
         Raises:
-            Timeout: it has not said it in time.
-            PeerClosed: it ended, or closed the conversation.
+            Timeout: no reply in time.
+            PeerClosed: the compiler ended or closed the session.
         """
 
     def close(self) -> None:
-        """Ends the conversation, and leaves nothing behind."""
+        """Ends the session and cleans up."""
 
 
 def open_channel(spec: str) -> EnvironmentChannel:
-    """A channel for one compiler.
+    """Opens a channel for one compiler; raises InvalidArgument for an invalid spec.
 
-    Args:
-        spec: a model spec as the compiler takes it, such as
-            ``shm:/tmp/trainer?serdes=json``. Without a name (``pipe``,
-            ``shm:?serdes=json``) the channel has one of its own, which nobody else
-            knows and which is gone as soon as the two have met.
-
-    Raises:
-        InvalidArgument: the spec has a mistake.
+    The spec is a model spec as the compiler takes it: ``shm:/tmp/trainer?serdes=json``.
+    Without a name (``pipe``, ``shm:?serdes=json``) the channel has a private one, which
+    is removed after the handshake.
     """
     scheme = spec.partition(":")[0].partition("?")[0]
     if scheme in ("pipe", "shm"):
@@ -83,67 +79,52 @@ def open_channel(spec: str) -> EnvironmentChannel:
     if scheme in ("grpc", "grpc+unix"):
         return grpc.TrainingChannel(spec)
     raise InvalidArgument(
-        f"spec {spec!r}: an environment is reached by pipe, shm or grpc, not by"
+        f"spec {spec!r}: expected pipe, shm or grpc for an environment, found"
         f" {scheme!r}"
     )
 
 
 class LocalChannel:
-    """Pipes or shared memory: the trainer listens, as a model does.
+    """A channel over pipes or shared memory, on which the trainer listens.
 
-    The compiler's observations are its requests, and the commands are the answers.
+    The compiler sends its observations as requests; the commands are the replies.
     """
 
     def __init__(self, spec: str) -> None:
         """Listens. See `open_channel`."""
-        place, question_mark, options = spec.partition("?")
-        scheme, _, name = place.partition(":")
-        self._folder: OwnFolder | None = None
+        address, question_mark, options = spec.partition("?")
+        scheme, _, name = address.partition(":")
+        self._own = ExitStack()
+        """Removes the folder of a private name."""
         if not name:
-            self._folder = OwnFolder("mlbridge-")
-            place = spec_of(scheme, self._folder.path / "env")
-        self._spec = f"{place}{question_mark}{options}"
-        # By value: the server must not hold who holds it.
+            folder = self._own.enter_context(OwnFolder("mlbridge-"))
+            address = spec_of(scheme, folder.path / "env")
+        self.spec = f"{address}{question_mark}{options}"
+        # The server must not refer to this object, which owns it.
         warnings: deque[Exception] = deque(maxlen=1)
         self._warnings = warnings
+        # Of the compiler's options, only this one concerns the server.
+        ours = [o for o in options.split("&") if o.startswith("max-message=")]
         try:
-            # Of the compiler's options, one is ours too.
-            ours = [o for o in options.split("&") if o.startswith("max-message=")]
             path, _, _, max_message, _ = _core.server_spec(
-                place + ("?" + ours[0] if ours else "")
+                "?".join([address, *ours[:1]])
             )
             self._server = _core.Server(
-                [local_listener(path, None, max_message=max_message)],
+                [local_listener(path, bare_format="", max_message=max_message)],
                 on_warning=lambda _, why: warnings.append(why),
             )
         except BaseException:
-            self._forget_name()
+            self._own.close()
             raise
-
-    @property
-    def spec(self) -> str:
-        """What the compiler is to be told."""
-        return self._spec
-
-    def _forget_name(self) -> None:
-        """Removes the name: who has met needs it no more.
-
-        From here on there is nothing that a trainer could leave behind, however it
-        ends.
-        """
-        if self._folder is not None:
-            self._folder.close()
-            self._folder = None
 
     def connect(self, timeout: float | None, alive: Alive) -> None:
         """Waits for the compiler's first message. See `EnvironmentChannel`."""
-        try:
+        # Removes a private name, so that no exit of the trainer can leave it behind.
+        with self._own:
             greeting = self.receive(timeout, alive)
-        finally:
-            self._forget_name()
         if "_ready" not in greeting:
             raise SchemaMismatch(
-                f"process {self._server.pid} at {self._spec} asked for advice about"
+                f"process {self._server.pid} at {self.spec} asked for advice about"
                 f" {names(greeting) or 'nothing'}; expected an environment, which"
                 " a compiler serves with serveEnvironment"
             )
@@ -165,16 +146,16 @@ class LocalChannel:
                 return message
             if not was_alive or (server.sessions and not server.open):
                 why = f": {self._warnings[0]}" if self._warnings else ""
-                raise PeerClosed(f"the compiler at {self._spec} has left{why}")
+                raise PeerClosed(f"the compiler at {self.spec} disconnected{why}")
             if left == 0:
-                did = "said nothing" if server.sessions else "did not come"
+                did = "sent nothing" if server.sessions else "did not connect"
                 raise Timeout(
-                    f"the compiler at {self._spec} {did} within {timeout:.3g} s"
+                    f"the compiler at {self.spec} {did} within {timeout:.3g} s"
                 )
-            # What it said before it ended is looked for once more.
+            # Receive once more after the process has ended: it may have sent a message.
             was_alive = alive()
 
     def close(self) -> None:
-        """Ends the conversation. See `EnvironmentChannel`."""
+        """Ends the session. See `EnvironmentChannel`."""
         self._server.close()
-        self._forget_name()
+        self._own.close()

@@ -1,18 +1,17 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What ``check=True`` looks at: values that a learner does not expect.
+"""Checks the values of observations and rewards, for ``check=True``.
 
-Names, shapes and dtypes of an observation are always looked at: what is wrong with them
-is a SchemaMismatch. Its values are not, since that takes 5 to 15 µs a step.
+Names, shapes and dtypes are always checked, and raise SchemaMismatch. The check of
+values is optional since it takes 5 to 15 µs a step.
 """
 
 import logging
 import math
 import os
 import weakref
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,28 +25,24 @@ logger = logging.getLogger("mlbridge.envs")
 class ValueCheck:
     """Counts observations outside of their space, and rewards that are not finite.
 
-    The first of each kind is logged as a warning that says where it is. The learner
-    gets all of them as they are. One that nobody wants looks at nothing.
+    Logs the first of each kind as a warning with its position; does not change them.
 
     Attributes:
-        observations: how many were looked at.
-        outside: of these, outside of the observation space.
-        rewards: how many were looked at.
-        non_finite: of these, NaN or infinite.
+        observations: the number of observations checked.
+        outside: how many of these were outside of the observation space.
+        rewards: the number of rewards checked.
+        non_finite: how many of these were NaN or infinite.
     """
 
-    def __init__(
-        self, owner: object, *, check: bool, command: Sequence[str], worker: int
-    ) -> None:
-        """Nothing was looked at yet; the arguments are an environment, and its own."""
+    def __init__(self, owner: object, name: str, *, check: bool) -> None:
+        """Takes an environment and its name in the log; off unless ``check``."""
         self.observations = self.outside = self.rewards = self.non_finite = 0
-        program = Path(command[0]).name if command else "compiler"
-        self._owner = f"{program} (worker {worker})"
+        self._owner = name
         self._is_on = check
         self._process = os.getpid()
         self._reported = (0, 0)
         if check:
-            # Also when the environment is forgotten, and when the interpreter ends.
+            # Also without close(), at garbage collection or interpreter shutdown.
             weakref.finalize(owner, self.report)
 
     def __repr__(self) -> str:
@@ -59,14 +54,13 @@ class ValueCheck:
         )
 
     def observation(self, space: spaces.Space[Any], value: Any) -> None:
-        """Looks at an observation of the space's shapes and dtypes."""
+        """Checks an observation, which has the space's shapes and dtypes."""
         if not self._is_on:
             return
         self.observations += 1
-        if space.contains(value):
-            return
-        self.outside += 1
-        if self.outside == 1:
+        is_outside = not space.contains(value)
+        self.outside += is_outside
+        if is_outside and self.outside == 1:
             logger.warning(
                 "%s: observation %d is outside of the observation space: %s",
                 self._owner,
@@ -75,25 +69,20 @@ class ValueCheck:
             )
 
     def reward(self, value: float) -> None:
-        """Looks at a reward."""
+        """Checks a reward."""
         if not self._is_on:
             return
         self.rewards += 1
-        if math.isfinite(value):
-            return
-        self.non_finite += 1
-        if self.non_finite == 1:
-            logger.warning(
-                "%s: reward %d is %s; expected a finite number",
-                self._owner,
-                self.rewards,
-                value,
-            )
+        is_wrong = not math.isfinite(value)
+        self.non_finite += is_wrong
+        if is_wrong and self.non_finite == 1:
+            text = "%s: reward %d is %s; expected a finite number"
+            logger.warning(text, self._owner, self.rewards, value)
 
     def report(self) -> None:
-        """Logs the counts as a warning, if there is something new to tell."""
+        """Logs the counts as a warning if they have changed."""
         counts = self.outside, self.non_finite
-        # A child that was forked off has counted nothing.
+        # A forked child has only its parent's counts.
         if counts == self._reported or self._process != os.getpid():
             return
         self._reported = counts
@@ -109,7 +98,7 @@ class ValueCheck:
 
 
 def _outside(space: spaces.Space[Any], value: Any, name: str = "") -> Iterator[str]:
-    """Of each tensor that is outside of its space: what was expected and found."""
+    """Yields what was expected and found for each tensor outside of its space."""
     parts = parts_of(space)
     if parts is None:
         if not space.contains(value):
@@ -124,13 +113,12 @@ def _outside(space: spaces.Space[Any], value: Any, name: str = "") -> Iterator[s
 
 
 def _outlier(space: spaces.Box, value: Any) -> str | None:
-    """The first number outside of a box, and its place."""
-    # NaN is neither.
-    wrong = ~((value >= space.low) & (value <= space.high))
-    places = np.argwhere(wrong)
-    if not len(places):
+    """Describes the first number outside of a box, and its index."""
+    # NaN compares false with both bounds.
+    found = np.argwhere(~((value >= space.low) & (value <= space.high)))
+    if not len(found):
         return None
-    place = tuple(int(index) for index in places[0])
-    at = f" at [{', '.join(map(str, place))}]" if place else ""
-    numbers = "number" if len(places) == 1 else "numbers"
-    return f"{value[place]}{at}, and {len(places)} such {numbers} in all"
+    index = tuple(found[0].tolist())
+    at = f" at {list(index)}" if index else ""
+    numbers = "number" if len(found) == 1 else "numbers"
+    return f"{value[index]}{at}, and {len(found)} such {numbers} in all"

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""CompilerEnv: a compiler as a Gymnasium environment."""
+"""A compiler as a Gymnasium environment."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ from mlbridge.envs.spaces import ActionWriter, ObservationReader
 class CompilerEnv(gymnasium.Env[Any, Any]):
     """A compiler that serves its Environment, as a Gymnasium environment.
 
-    It starts the compiler at the first reset, and lets it live for as many episodes
-    as it likes. A step that takes too long, or in which the compiler dies, is the end
-    of the episode (``truncated``, and ``info["error"]`` says why); the compiler is
-    killed with all that it has started, and the next reset starts another one.
+    The first reset starts the compiler, which runs any number of episodes. A step that
+    exceeds its timeout, or in which the compiler dies, ends the episode (``truncated``,
+    with the reason in ``info["error"]``): the compiler and all processes that it
+    started are killed, and the next reset starts another one.
 
-    Such as::
+    Example::
 
         env = CompilerEnv(
             ["build/release/examples/environment/spills"],
@@ -53,32 +53,31 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         check: bool = False,
         **options: Unpack[CompilerOptions],
     ) -> None:
-        """Describes the compiler; nothing is started before the first reset.
+        """Stores the settings; the first reset starts the compiler.
 
         Args:
-            command: the compiler's program and its arguments. ``{spec}`` in them is
-                where it has to go (serveEnvironment's argument), ``{worker}`` its
-                number. The spec is in the variable MLBRIDGE_SPEC too.
-            spec: how to reach it: ``pipe``, ``shm``, with options such as
-                ``pipe:?serdes=json&max-message=16MiB``. Without a name behind the
-                colon each compiler is met at one of its own.
-            observation_space: what of the compiler's features is the observation: a
-                Dict has their names as keys; a single tensor is the only feature, or
-                the one called ``observation``. dtype and shape must be the
-                compiler's, or hold all its values. Other features go to ``info``.
-                Of changing size: a stacked Sequence, a Graph, or either `Padded`.
+            command: the compiler's program and arguments. ``{spec}`` in them becomes
+                the spec to connect to (serveEnvironment's argument), which is also in
+                the environment variable MLBRIDGE_SPEC; ``{worker}`` becomes the number.
+            spec: the transport: ``pipe``, ``shm`` or ``grpc``, with options such as
+                ``pipe:?serdes=json&max-message=16MiB``. Without a name after the colon
+                each compiler gets a private one.
+            observation_space: the features that are the observation: a Dict has their
+                names as keys; a single tensor is the only feature, or the one called
+                ``observation``. The space's shape must be the compiler's, and its dtype
+                must hold all values of the compiler's. Other features go to ``info``. A
+                stacked Sequence or a Graph changes its size, unless it is `Padded`.
             action_space: a single tensor is sent as ``action``, a Dict as tensors by
-                its keys; each of the space's own dtype.
+                its keys, each with the space's dtype.
             failure_reward: the reward of a step in which the compiler failed.
-            check: whether to look at values, too: at each observation, whether it is in
-                its space, and at each reward, whether it is finite. Then `check` counts
-                those that are not. The first is logged as a warning (of the logger
-                ``mlbridge.envs``), and `close` logs how many there were.
+            check: check that observations are in their space and rewards are finite.
+                `check` then counts those that are not. The logger ``mlbridge.envs``
+                warns of the first, and `close` logs the counts.
             **options: timeouts, restarts and more; see `CompilerOptions`.
 
         Raises:
-            TypeError: a space that has no form as tensors.
-            InvalidArgument: the command is none.
+            TypeError: a space cannot be represented as tensors.
+            InvalidArgument: the command is empty or a string.
         """
         self.observation_space = observation_space
         self.action_space = action_space
@@ -87,26 +86,24 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         self._write = ActionWriter(action_space)
         settings = CompilerSettings(command, spec, **options)
         self._session = CompilerSession(settings)
-        self.check = ValueCheck(
-            self, check=check, command=command, worker=settings.worker
-        )
-        """What was found, where somebody has asked for that."""
+        self.check = ValueCheck(self, str(settings), check=check)
+        """The counts of the argument ``check``."""
         self._is_seeded = False
         self._last: Any = None
         self._running = self._has_begun = False
 
     @property
     def pid(self) -> int | None:
-        """The process of the compiler that runs, if one does."""
+        """The process ID of the running compiler, if any."""
         return self._session.pid
 
     @property
     def starts(self) -> int:
-        """How many compilers have been started so far."""
+        """The number of compilers started so far."""
         return self._session.starts
 
     def launch(self) -> None:
-        """Starts the compiler if it does not run yet, without waiting for it."""
+        """Starts the compiler unless it runs; does not wait for it."""
         self._session.launch()
 
     def reset(
@@ -115,17 +112,17 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         """Starts an episode.
 
         Args:
-            seed: for the compiler's ``Environment::seed()``. One that has to be
-                started in place of another gets a seed that follows from this.
+            seed: for the compiler's ``Environment::seed()``. A restarted compiler gets
+                a seed derived from it.
             options: for the compiler's ``Environment::options()``, as JSON.
 
         Returns:
-            The observation, in arrays of its own, and the compiler's info.
+            The observation, in arrays that the caller owns, and the compiler's info.
 
         Raises:
-            Timeout, PeerClosed: each compiler that was started failed. The text says
-                with what status.
-            SchemaMismatch: the observation is not in the observation space's form.
+            Timeout, PeerClosed: every compiler that was started failed; the text has
+                the exit status.
+            SchemaMismatch: the observation does not fit the observation space.
             Error: the compiler could not begin this episode.
         """
         super().reset(seed=seed)
@@ -140,24 +137,24 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Lets the compiler do the action.
+        """Runs the action in the compiler.
 
         Returns:
-            observation, reward, terminated, truncated, info. Where the compiler has
-            failed: the last observation again, ``failure_reward``, False, True, and
-            ``info["error"]`` with the kind of the error and what happened.
+            observation, reward, terminated, truncated, info. If the step failed: the
+            last observation again, ``failure_reward``, False, True, and
+            ``info["error"]`` with the code and text of the error.
 
         Raises:
-            gymnasium.error.ResetNeeded: no episode is under way.
-            SchemaMismatch, InvalidArgument: the action or the observation is not of
-                the form that the compiler, or the space, has.
-            Timeout, PeerClosed: the compiler had to be started in vain too often.
+            gymnasium.error.ResetNeeded: no episode has begun, or it has ended.
+            SchemaMismatch, InvalidArgument: the action or the observation does not fit
+                its space or the compiler.
+            Timeout, PeerClosed: more than ``max_restarts`` failures in a row.
         """
         self.send(action)
         return self.receive()
 
     def send(self, action: Any) -> None:
-        """The first half of a step: several compilers may work at the same time."""
+        """Sends the action of a step, so that several compilers can work at once."""
         if not self._running:
             state = "is over" if self._has_begun else "has not begun"
             raise gymnasium.error.ResetNeeded(
@@ -166,29 +163,20 @@ class CompilerEnv(gymnasium.Env[Any, Any]):
         self._session.send_step(self._write(action))
 
     def receive(self) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """The second half of a step."""
+        """Waits for the result of `send`; returns what `step` does."""
         self._running = False
         outcome = self._session.receive_step()
-        if outcome.error is not None:
-            error = f"{outcome.error.code}: {outcome.error}"
-            last = copy.deepcopy(self._last)
-            return last, self.failure_reward, False, True, {"error": error}
-        if outcome.was_over:
-            last = copy.deepcopy(self._last)
-            return last, 0.0, outcome.terminated, outcome.truncated, outcome.info
+        over = outcome.terminated, outcome.truncated
+        if outcome.error is not None or outcome.was_over:
+            reward = 0.0 if outcome.was_over else self.failure_reward
+            return copy.deepcopy(self._last), reward, *over, outcome.info
         observation, info = self._observe(outcome)
         self.check.reward(outcome.reward)
-        self._running = not (outcome.terminated or outcome.truncated)
-        return (
-            observation,
-            outcome.reward,
-            outcome.terminated,
-            outcome.truncated,
-            info,
-        )
+        self._running = not any(over)
+        return observation, outcome.reward, *over, info
 
     def close(self) -> None:
-        """Ends the compiler: it is asked to first, and killed 2 s later."""
+        """Asks the compiler to end, and kills it 2 s later."""
         self._running = False
         self._session.close()
         self.check.report()

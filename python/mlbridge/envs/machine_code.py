@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The size of machine code, which the environments reward."""
+"""Measures the size of machine code, which the environments reward."""
 
 import io
 
@@ -13,17 +13,10 @@ from mlbridge.errors import Malformed
 
 
 def text_size(code: bytes, name: str) -> int:
-    """Bytes of machine code in an object file.
+    """Returns the bytes of machine code in an ELF file, or else raises Malformed.
 
-    Those of all sections that are loaded and executed: ``.text``, ``.text.unlikely``,
-    one for each function with ``-ffunction-sections``.
-
-    Args:
-        code: the ELF file.
-        name: what to call it in an error.
-
-    Raises:
-        Malformed: it is none.
+    Counts all sections that are loaded and executed: ``.text``, ``.text.unlikely``, one
+    for each function with ``-ffunction-sections``. ``name`` is for the error.
     """
     flags = SH_FLAGS.SHF_ALLOC | SH_FLAGS.SHF_EXECINSTR
     try:
@@ -36,5 +29,5 @@ def text_size(code: bytes, name: str) -> int:
     except ELFError as error:
         raise Malformed(
             f"{name}: expected an ELF object on the compiler's stdout (-o -), found"
-            f" {len(code)} bytes that are none: {error}"
+            f" {len(code)} other bytes: {error}"
         ) from None

@@ -1,10 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stock LLVM's advisors as environments: an episode compiles a module, a step decides.
+"""Stock LLVM's advisors as environments; docs/environments.md has their tables.
 
-The reward is what it is all for: how much smaller the machine code has become than that
-of LLVM's own heuristic. docs/environments.md has the tables.
+An episode compiles a module, and a step is a decision. The reward is the machine code
+saved compared with LLVM's own heuristic.
 """
 
 import subprocess
@@ -38,7 +38,7 @@ from mlbridge.types import Features
 Observation: TypeAlias = dict[str, NDArray[Any]]
 Step: TypeAlias = tuple[Observation, float, bool, bool, dict[str, Any]]
 
-# What a compiler says of its features when it sees this is what it always says.
+# A module for which a compiler writes its header, the same as for all modules.
 _PROBE = """\
 define internal i32 @callee(i32 %x) { ret i32 %x }
 define i32 @caller(i32 %x) {
@@ -46,24 +46,23 @@ define i32 @caller(i32 %x) {
   ret i32 %y
 }
 """
-_PLACE = "{module}"
+_MODULE = "{module}"
 
 
 class MLGOEnvironment(gymnasium.Env[Observation, Any]):
-    """What the three have in common.
+    """The base class of the three environments.
 
-    An episode is one compile of one module, a step is one decision. The reward is 0 but
-    for the last step, where it is the machine code that was saved, relative to what
-    LLVM's own heuristic makes of the module: 0.02 is 2 % smaller, -0.1 is 10 % larger.
+    An episode is one compile of one module; a step is one decision. The reward is 0
+    before the last step, and then the machine code saved relative to LLVM's own
+    heuristic: 0.02 is 2 % smaller, -0.1 is 10 % larger.
 
-    An action that LLVM must not get (see the table of each) ends the episode: it is
-    terminated with the reward ``-illegal_action_penalty``, and
-    ``info["illegal_action"]`` says what was wrong. A compile that takes too long is
-    truncated, with ``info["timeout"]``. A compiler that fails is an exception.
+    An illegal action (see the table of each environment) terminates the episode with
+    the reward ``-illegal_action_penalty`` and the reason in ``info["illegal_action"]``.
+    A compile that exceeds its timeout is truncated, with ``info["timeout"]``. A
+    compiler that fails raises an exception.
 
-    The observation is what LLVM says, but for what no network can take: NaN is 0, and
-    an infinity the largest float. The last one of an episode is all zeros, since there
-    is no request left.
+    The observation is LLVM's, with NaN replaced by 0 and infinities by the largest
+    float. The last observation of an episode is all zeros.
 
     Attributes:
         modules: the modules, as they were given.
@@ -82,31 +81,30 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         decision_timeout: float = 60.0,
         include_default: bool = False,
     ) -> None:
-        """Asks the compiler for its features, and compiles nothing yet.
+        """Asks the compiler for its features; does not compile a module yet.
 
         Args:
-            modules: the files to compile, whatever the command takes (.c, .ll, .bc).
-            command: clang, opt or llc with its arguments; ``{module}`` is where the
-                module goes, and the object goes to stdout (``-o -``).
-            illegal_action_penalty: what such an action costs; 1 is as much as code
-                twice the size.
-            timeout: seconds that a compile may take, with all deciding and learning
-                in between.
-            decision_timeout: seconds that the compiler may take to ask again.
-            include_default: whether the inliner's observations have LLVM's own
-                decision, ``inlining_default``.
+            modules: the files to compile, of any kind the command takes (.c, .ll, .bc).
+            command: clang, opt or llc with its arguments. ``{module}`` becomes the
+                module; the object goes to stdout (``-o -``).
+            illegal_action_penalty: the cost of an illegal action; 1 costs as much as
+                code of twice the size.
+            timeout: seconds for a compile, with the decisions and learning in between.
+            decision_timeout: seconds until the compiler's next request.
+            include_default: add LLVM's own decision, ``inlining_default``, to the
+                inliner's observations.
 
         Raises:
-            InvalidArgument: there is no module, or the command asks for no decision.
-            CompilerFailed, OSFailure, Timeout: the command does not work.
+            InvalidArgument: no module, or the command does not ask the advisor.
+            CompilerFailed, OSFailure, Timeout: the command fails.
         """
         self.modules = [fspath(module) for module in modules]
         if not self.modules:
             raise InvalidArgument("expected modules to compile, found none")
         self._command = tuple(command or self.default_command)
-        if not any(_PLACE in word for word in self._command):
+        if not any(_MODULE in word for word in self._command):
             raise InvalidArgument(
-                f"expected {_PLACE} in the command, found {' '.join(self._command)}"
+                f"expected {_MODULE} in the command, found {' '.join(self._command)}"
             )
         self._penalty = float(illegal_action_penalty)
         self._timeout = timeout
@@ -116,6 +114,7 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         self._module = self.modules[0]
         self._decisions = 0
         self._stock: dict[str, int] = {}
+        """Bytes of machine code of each module by LLVM's own decisions."""
         header = _probe(self._command, self.advisor, include_default, decision_timeout)
         self._specs = {spec.name: spec for spec in header.features}
         space: spaces.Space[Any] = spaces.Dict(
@@ -126,32 +125,32 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
 
     @abstractmethod
     def _action_space(self) -> spaces.Space[Any]:
-        """Of what the actions are; the features are known."""
+        """The space of the actions; called when the features are known."""
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Ends the episode at hand, and starts the compile of a module.
+        """Ends the current episode, and starts the compile of a module.
 
         Args:
-            seed: for the choice among the modules.
-            options: ``{"module": path}`` compiles that one of the modules; otherwise
-                it is one at random that has a decision to make.
+            seed: for the choice of the module.
+            options: ``{"module": path}`` chooses the module. Otherwise it is a random
+                one in which the advisor is asked.
 
         Returns:
             The first request, and info: ``module``, ``context``, ``decisions`` so far.
 
         Raises:
-            InvalidArgument: the module is none of them, or asks for no decision.
-            CompilerFailed, OSFailure, Timeout: it cannot be compiled.
+            InvalidArgument: the module is unknown, or the advisor is not asked in it.
+            CompilerFailed, OSFailure, Timeout: the compile fails.
         """
         super().reset(seed=seed)
-        self._stop()
+        self.close()
         wanted = (options or {}).get("module")
         if wanted is not None:
             candidates = [fspath(wanted)]
             if candidates[0] not in self.modules:
-                raise InvalidArgument(f"{candidates[0]} is none of the modules")
+                raise InvalidArgument(f"{candidates[0]} is not one of the modules")
         else:
             order = self.np_random.permutation(len(self.modules))
             candidates = [self.modules[index] for index in order]
@@ -164,20 +163,22 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         )
 
     def step(self, action: Any) -> Step:
-        """Answers the request at hand.
+        """Replies to the current request.
 
         Returns:
-            The next request, the reward, whether the compile has ended, whether it
-            took too long, and info: as of `reset`, and at the end of a compile
-            ``text_size`` and ``stock_text_size``, bytes of machine code.
+            The next request, the reward, terminated (the compile has ended), truncated
+            (it exceeded a timeout), and info: that of `reset`, and at the end of a
+            compile ``text_size`` and ``stock_text_size``, bytes of machine code.
 
         Raises:
-            gymnasium.error.ResetNeeded: there is no request at hand.
-            CompilerFailed: the compiler has failed.
+            gymnasium.error.ResetNeeded: no request waits for a reply.
+            CompilerFailed: the compiler failed.
         """
         compiler = self._compiler
         if compiler is None:
-            raise gymnasium.error.ResetNeeded("no request is at hand; call reset()")
+            raise gymnasium.error.ResetNeeded(
+                "no request waits for a reply; call reset()"
+            )
         try:
             compiler.populate_buffer(self._advice(action))
         except SchemaMismatch as illegal:
@@ -187,26 +188,31 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         except Timeout as timeout:
             return self._end(0.0, truncated=True, timeout=str(timeout))
         except BaseException:
-            self._stop()
+            self.close()
             raise
         self._decisions += 1
         if features is not None:
             return self._observe(features), 0.0, False, False, self._info(features)
         size = text_size(compiler.result.stdout, self._module)
-        stock = self._stock_text_size()
+        if self._module not in self._stock:
+            code = _run(_fill(self._command, self._module), self._timeout)
+            self._stock[self._module] = text_size(code, self._module)
+        stock = self._stock[self._module]
         reward = (stock - size) / stock if stock else 0.0
         return self._end(reward, text_size=size, stock_text_size=stock)
 
     def close(self) -> None:
-        """Ends the compile at hand, if any."""
-        self._stop()
+        """Ends the current compile, if any."""
+        if self._compiler is not None:
+            self._compiler.close()
+            self._compiler = None
 
     def _advice(self, action: Any) -> Any:
-        """What LLVM is told of an action."""
+        """Converts an action to LLVM's advice."""
         return action
 
     def _begin(self, module: str) -> Features | None:
-        """Starts a compile, and returns its first request, if it has one."""
+        """Starts a compile, and returns its first request, if any."""
         self._module, self._decisions = module, 0
         self._compiler = InteractiveCompilerInterface(
             _fill(self._command, module),
@@ -217,92 +223,76 @@ class MLGOEnvironment(gymnasium.Env[Observation, Any]):
         )
         features = next(iter(self._compiler), None)
         if features is None:
-            self._stop()
+            self.close()
         elif {*features} != {*self._specs}:
-            self._stop()
+            self.close()
             raise SchemaMismatch(
                 f"{module}: expected the features {', '.join(self._specs)}; found"
                 f" {names(features)}"
             )
         return features
 
-    def _stop(self) -> None:
-        if self._compiler is not None:
-            self._compiler.close()
-            self._compiler = None
-
     def _end(self, reward: float, *, truncated: bool = False, **more: Any) -> Step:
-        """The last step of an episode."""
-        self._stop()
-        nothing = {
+        """Returns the last step of an episode."""
+        self.close()
+        zeros = {
             name: np.zeros(spec.shape, spec.dtype) for name, spec in self._specs.items()
         }
-        info = self._info(nothing) | more
-        return nothing, reward, not truncated, truncated, info
+        return zeros, reward, not truncated, truncated, self._info(zeros) | more
 
     def _observe(self, features: Features) -> Observation:
         observation = {name: value.copy() for name, value in features.items()}
         for value in observation.values():
-            # LLVM has shares of nothing (0 / 0) and weights without a limit.
+            # LLVM sends quotients 0 / 0 and infinite weights.
             if value.dtype.kind == "f" and not np.isfinite(value).all():
                 np.nan_to_num(value, copy=False)
         return observation
 
     def _info(self, features: Features) -> dict[str, Any]:
-        context = self._compiler.context if self._compiler else ""
         return {
             "module": self._module,
-            "context": context,
+            "context": self._compiler.context if self._compiler else "",
             "decisions": self._decisions,
         }
 
-    def _stock_text_size(self) -> int:
-        """Bytes of machine code that the module has by LLVM's own decisions."""
-        if self._module not in self._stock:
-            command = _fill(self._command, self._module)
-            code = _run(command, self._timeout)
-            self._stock[self._module] = text_size(code, self._module)
-        return self._stock[self._module]
-
 
 class MLGOInliner(MLGOEnvironment):
-    """Which calls are inlined: 1 inlines, 0 does not."""
+    """Decides which calls are inlined: 1 inlines, 0 does not."""
 
     advisor = "inliner"
-    default_command = ("clang-22", "-Oz", "-w", "-c", _PLACE, "-o", "-")
+    default_command = ("clang-22", "-Oz", "-w", "-c", _MODULE, "-o", "-")
 
     def _action_space(self) -> spaces.Space[Any]:
         return spaces.Discrete(2)
 
 
 class MLGOEviction(MLGOEnvironment):
-    """Whose register is taken, when none is free: the place of one in `mask`.
+    """Decides which live range loses its register: an index at which ``mask`` is 1.
 
-    Legal are the places where ``mask`` is 1, which ``info["action_mask"]`` and
-    `action_masks` repeat.
+    ``info["action_mask"]`` and `action_masks` repeat ``mask``.
     """
 
     advisor = "eviction"
-    default_command = ("clang-22", "-O2", "-w", "-c", _PLACE, "-o", "-")
+    default_command = ("clang-22", "-O2", "-w", "-c", _MODULE, "-o", "-")
 
     def _action_space(self) -> spaces.Space[Any]:
-        places = self._specs["mask"].shape[-1]
-        self._mask = np.zeros(places, np.int8)
-        return spaces.Discrete(places)
+        size = self._specs["mask"].shape[-1]
+        self._mask = np.zeros(size, np.int8)
+        return spaces.Discrete(size)
 
     def _info(self, features: Features) -> dict[str, Any]:
         self._mask = features["mask"][0].astype(np.int8)
         return super()._info(features) | {"action_mask": self._mask}
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Which actions are legal now, as sb3-contrib's MaskablePPO asks for them."""
+        """The legal actions, in the form that sb3-contrib's MaskablePPO takes."""
         return self._mask.astype(np.bool_)
 
 
 class MLGOPriority(MLGOEnvironment):
-    """Which live range is given a register next: that of the highest action, of 0 to 1.
+    """Decides the priority, 0 to 1, of a live range; the highest gets a register first.
 
-    LLVM compares whole numbers, and gets an action's share of 4294967040.
+    LLVM compares whole numbers: it gets the action times 4294967040.
     """
 
     advisor = "priority"
@@ -316,21 +306,21 @@ class MLGOPriority(MLGOEnvironment):
 
 
 def _space(spec: TensorSpec) -> spaces.Box:
-    """All finite values of a tensor's type."""
+    """The space of all finite values of a tensor's type."""
     is_float = spec.dtype.kind == "f"
     limits = np.finfo(spec.dtype) if is_float else np.iinfo(spec.dtype)
     return spaces.Box(limits.min, limits.max, spec.shape, spec.dtype.type)
 
 
 def _fill(command: Sequence[str], module: str) -> list[str]:
-    return [word.replace(_PLACE, module) for word in command]
+    return [word.replace(_MODULE, module) for word in command]
 
 
 @lru_cache(maxsize=64)
 def _probe(
     command: tuple[str, ...], advisor: AdvisorName, include_default: bool, limit: float
 ) -> Header:
-    """What the advisor of a command says of its requests."""
+    """The header of a command's advisor."""
     with tempfile.NamedTemporaryFile("w", prefix="mlbridge-", suffix=".ll") as probe:
         probe.write(_PROBE)
         probe.flush()
@@ -350,7 +340,7 @@ def _probe(
 
 
 def _run(command: Sequence[str], limit: float) -> bytes:
-    """The stdout of a compile that needs no help."""
+    """Returns the stdout of a compile with LLVM's own decisions."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit

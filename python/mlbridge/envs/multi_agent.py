@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A compiler with several agents, who take turns, for RLlib."""
+"""A compiler with several agents that take turns, for RLlib."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
@@ -22,11 +22,10 @@ from mlbridge.errors import InvalidArgument, SchemaMismatch
 
 
 class MultiAgentCompilerEnv(MultiAgentEnv):
-    """A compiler whose Environment says whose turn it is (``setNextAgent``).
+    """A compiler whose Environment names the next agent (``setNextAgent``).
 
-    Each observation is for one agent, who acts next. A reward is for the agent who
-    has acted. Otherwise this is `CompilerEnv`: it starts, watches and restarts the
-    compiler in the same way.
+    Each observation is for one agent, which acts next; each reward is for the agent
+    that has acted. The compiler is run as by `CompilerEnv`.
     """
 
     def __init__(
@@ -40,19 +39,10 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         check: bool = False,
         **options: Unpack[CompilerOptions],
     ) -> None:
-        """Describes the compiler; nothing is started before the first reset.
+        """Stores the settings; the first reset starts the compiler.
 
-        Args:
-            command: as for `CompilerEnv`, as all that follow.
-            spec: how to reach it.
-            observation_spaces: by the agents' labels.
-            action_spaces: by the agents' labels, which are the same.
-            failure_reward: of the agent in whose step the compiler failed.
-            check: whether to look at values, too.
-            **options: see `CompilerOptions`.
-
-        Raises:
-            InvalidArgument: the spaces are not of the same agents.
+        The spaces are given by the labels of the agents; InvalidArgument is raised
+        unless both have the same. Other arguments are those of `CompilerEnv`.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         if not observation_spaces or set(observation_spaces) != set(action_spaces):
@@ -62,7 +52,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
             )
         self.possible_agents = list(observation_spaces)
         self.agents = list(observation_spaces)
-        # RLlib's keys may be any hashable; ours are the compiler's labels.
+        # RLlib allows any hashable key; these are the compiler's labels.
         self.observation_spaces = dict(observation_spaces.items())
         self.action_spaces = dict(action_spaces.items())
         self.failure_reward = failure_reward
@@ -75,52 +65,47 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         }
         settings = CompilerSettings(command, spec, **options)
         self._session = CompilerSession(settings)
-        self.check = ValueCheck(
-            self, check=check, command=command, worker=settings.worker
-        )
-        """What was found, where somebody has asked for that."""
+        self.check = ValueCheck(self, str(settings), check=check)
+        """The counts of the argument ``check``."""
         self._turn: str | None = None
         self._last: Any = None
 
     @property
     def pid(self) -> int | None:
-        """The process of the compiler that runs, if one does."""
+        """The process ID of the running compiler, if any."""
         return self._session.pid
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        """Starts an episode; see `CompilerEnv.reset`.
-
-        Returns:
-            The observation and the info of the agent who acts first.
-        """
+        """Starts an episode, like `CompilerEnv.reset`, of the agent that acts first."""
         if seed is not None:
             self._np_random, _ = seeding.np_random(seed)
         elif self._np_random is not None and self._session.fresh:
             seed = int(self._np_random.integers(2**31))
         self._turn = None
         outcome = self._session.reset(seed, options)
-        # An episode that is over is anybody's to end.
+        # If the episode is over already, any agent can end it.
         is_over = outcome.terminated or outcome.truncated
         default = next(iter(self._readers)) if is_over else ""
         self._turn, observation, info = self._observe(outcome, default)
         return {self._turn: observation}, {self._turn: info}
 
-    # An agent's environment in RLlib is no Gymnasium one, though it derives from it.
+    # RLlib's MultiAgentEnv derives from Gymnasium's Env with another signature.
     def step(  # type: ignore[override]
         self, action_dict: dict[Any, Any]
     ) -> tuple[
         dict[Any, Any], dict[Any, Any], dict[Any, Any], dict[Any, Any], dict[Any, Any]
     ]:
-        """Lets the compiler do the action of the agent whose turn it is.
+        """Runs the action of the agent whose turn it is.
 
         Returns:
-            The observation of who acts next, the reward of who has acted, whether
-            the episode is over (``"__all__"``), and the info.
+            The observation of the next agent, the reward of the agent that has acted,
+            terminated and truncated (``"__all__"``), and the info.
 
         Raises:
-            InvalidArgument: it is another agent's turn, or no episode is under way.
+            InvalidArgument: it is another agent's turn, no episode has begun, or it has
+                ended.
             SchemaMismatch: as for `CompilerEnv.step`.
         """
         actor = self._turn
@@ -135,29 +120,21 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         self._turn = None
         self._session.send_step(self._writers[actor](action_dict[actor]))
         outcome = self._session.receive_step()
+        over = {"__all__": outcome.terminated}, {"__all__": outcome.truncated}
+        agent, observation, info = actor, self._last, outcome.info
         if outcome.error is not None:
-            error = {"error": f"{outcome.error.code}: {outcome.error}"}
-            over = {"__all__": False}, {"__all__": True}
             rewards = {actor: self.failure_reward}
-            return {actor: self._last}, rewards, *over, {actor: error}
-
-        if outcome.was_over:
-            agent, observation, info = actor, self._last, outcome.info
-        else:
+            return {actor: observation}, rewards, *over, {actor: info}
+        if not outcome.was_over:
             agent, observation, info = self._observe(outcome, actor)
         self.check.reward(outcome.reward)
         if not (outcome.terminated or outcome.truncated):
             self._turn = agent
-        return (
-            {agent: observation},
-            {actor: outcome.reward},
-            {"__all__": outcome.terminated},
-            {"__all__": outcome.truncated},
-            {agent: info},
-        )
+        rewards = {actor: outcome.reward}
+        return {agent: observation}, rewards, *over, {agent: info}
 
     def close(self) -> None:
-        """Ends the compiler: it is asked to first, and killed 2 s later."""
+        """Asks the compiler to end, and kills it 2 s later."""
         self._turn = None
         self._session.close()
         self.check.report()
@@ -168,7 +145,7 @@ class MultiAgentCompilerEnv(MultiAgentEnv):
         agent = outcome.agent or default
         if agent not in self._readers:
             raise SchemaMismatch(
-                f"the compiler asks for agent {agent!r:.200}; there are"
+                f"the compiler asks for agent {agent!r:.200}; the agents are"
                 f" {', '.join(self._readers)}"
             )
         reader = self._readers[agent]

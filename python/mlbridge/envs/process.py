@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A compiler's process: started, watched, and ended with all that it has started."""
+"""Runs a compiler's process and ends it with all the processes that it started."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from mlbridge.errors import InvalidArgument
 
 
 class CompilerProcess:
-    """A child in a process group of its own."""
+    """A child process with its own process group."""
 
     def __init__(
         self,
@@ -24,15 +24,9 @@ class CompilerProcess:
         variables: Mapping[str, str],
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Starts it.
+        """Starts a program in a folder; raises InvalidArgument if one does not exist.
 
-        Args:
-            command: the program and its arguments.
-            variables: what is added to this process's environment variables.
-            folder: where it runs; by default here.
-
-        Raises:
-            InvalidArgument: there is no such program or folder.
+        ``variables`` are added to the environment variables of this process.
         """
         self.command = list(command)
         try:
@@ -47,6 +41,8 @@ class CompilerProcess:
             raise InvalidArgument(
                 f"cannot start the compiler {self.command[0]!r}: {error}"
             ) from error
+        self.pid = self._process.pid
+        """The ID of the process and of its process group."""
         self._parent = os.getpid()
         self._exit = os.pidfd_open(self._process.pid)
         self._ended = False
@@ -54,20 +50,15 @@ class CompilerProcess:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this process has started it, and was not forked off that one."""
+        """False in a fork of the process that started it."""
         return os.getpid() == self._parent
 
-    @property
-    def pid(self) -> int:
-        """Its number, which is also that of its process group."""
-        return self._process.pid
-
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """True if the process still runs."""
         return not self.wait(0)
 
     def wait(self, timeout: float) -> bool:
-        """Whether it ends within so many seconds; it stays to be reaped."""
+        """Returns true if the process ends within so many seconds; does not reap it."""
         if self._ended:
             return True
         poll = select.poll()
@@ -75,11 +66,7 @@ class CompilerProcess:
         return bool(poll.poll(max(0, int(timeout * 1000))))
 
     def end(self, grace: float = 0.0) -> None:
-        """Ends it and its whole process group, and reaps it.
-
-        Args:
-            grace: seconds in which it may end by itself.
-        """
+        """Kills the process group after ``grace`` seconds, and reaps the process."""
         if self._ended or not self.is_ours:
             return
         self.wait(grace)
@@ -90,8 +77,8 @@ class CompilerProcess:
             self._ended = True
 
     def kill(self) -> None:
-        """Ends its whole process group, from any thread; `end` is still to reap it."""
-        # While its leader is not reaped, the group's number is nobody else's.
+        """Kills the process group; `end` must follow. May be called by any thread."""
+        # The group's ID cannot be reused before its leader is reaped.
         with self._reaping, contextlib.suppress(ProcessLookupError):
             if not self._ended and self.is_ours:
                 os.killpg(self.pid, signal.SIGKILL)

@@ -1,13 +1,12 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Several compilers at once for Stable-Baselines3."""
+"""A vector environment of several compilers for Stable-Baselines3."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
@@ -17,36 +16,20 @@ from mlbridge.errors import InvalidArgument
 
 
 class CompilerVecEnv(VecEnv):
-    """Compilers as a Stable-Baselines3 ``VecEnv``, in one process and one thread.
+    """Several compilers as a ``VecEnv``, in one process and one thread.
 
-    All get their actions before the first is waited for; see `CompilerVectorEnv`.
+    Sends all actions before it waits for a compiler; see `CompilerVectorEnv`.
     """
 
     def __init__(
-        self,
-        num_envs: int,
-        command: Sequence[str],
-        spec: str = "pipe",
-        *,
-        observation_space: spaces.Space[Any],
-        action_space: spaces.Space[Any],
-        **settings: Any,
+        self, num_envs: int, command: Sequence[str], spec: str = "pipe", **settings: Any
     ) -> None:
-        """So many compilers; the arguments are those of `make_vec`."""
-        self._begin(
-            make_envs(
-                num_envs,
-                command,
-                spec,
-                observation_space=observation_space,
-                action_space=action_space,
-                **settings,
-            )
-        )
+        """Makes ``num_envs`` compilers; the arguments are those of `make_vec`."""
+        self._begin(make_envs(num_envs, command, spec, **settings))
 
     @classmethod
     def of(cls, envs: Sequence[CompilerEnv]) -> Self:
-        """Takes the environments, which have the same spaces, for its own."""
+        """Takes ownership of environments with the same spaces."""
         made = cls.__new__(cls)
         made._begin(envs)
         return made
@@ -54,11 +37,11 @@ class CompilerVecEnv(VecEnv):
     def _begin(self, envs: Sequence[CompilerEnv]) -> None:
         self.envs = list(envs)
         if not envs:
-            raise InvalidArgument("a vector environment of no compiler")
+            raise InvalidArgument("expected one compiler or more, found none")
         super().__init__(len(envs), envs[0].observation_space, envs[0].action_space)
 
     def reset(self) -> Any:
-        """Starts an episode of each, with the seeds and options that were set."""
+        """Starts an episode of each compiler, with the seeds and options set before."""
         for env in self.envs:
             env.launch()
         observations = []
@@ -79,7 +62,7 @@ class CompilerVecEnv(VecEnv):
     def step_wait(
         self,
     ) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Waits for all compilers, and resets those whose episodes are over."""
+        """Waits for all compilers and resets those whose episodes have ended."""
         rewards = np.zeros(self.num_envs, np.float32)
         dones = np.zeros(self.num_envs, bool)
         observations: list[Any] = []
@@ -108,24 +91,24 @@ class CompilerVecEnv(VecEnv):
         return concatenate(space, observations, empty)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """That attribute of the chosen environments."""
+        """Gets an attribute of the chosen environments."""
         return [getattr(env, attr_name) for env in self._chosen(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Sets that attribute of the chosen environments."""
+        """Sets an attribute of the chosen environments."""
         for env in self._chosen(indices):
             setattr(env, attr_name, value)
 
     def env_method(
         self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any
     ) -> list[Any]:
-        """Calls that method of the chosen environments."""
+        """Calls a method of the chosen environments."""
         return [
             getattr(env, method_name)(*args, **kwargs) for env in self._chosen(indices)
         ]
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """That none of them is: wrappers go around all of this."""
+        """Returns false for each: wrappers wrap the whole vector environment."""
         return [False for _ in self._chosen(indices)]
 
     def _chosen(self, indices: int | Iterable[int] | None) -> list[CompilerEnv]:

@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A compiler that is driven: started, asked, and started again when it fails."""
+"""Runs the episodes of a compiler, and restarts the compiler when it fails."""
 
 import json
 import threading
@@ -10,7 +10,8 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any, TypedDict
+from pathlib import Path
+from typing import Any, Self, TypedDict
 
 import numpy as np
 
@@ -31,29 +32,27 @@ from mlbridge.printable import names, words
 from mlbridge.types import Features
 
 _CALLERS_FAULT = (InvalidArgument, Malformed, SchemaMismatch, Unsupported)
-"""What no compiler suffers by itself: an action, or a space, is wrong."""
+"""Errors of the caller: an action or a space is wrong."""
 
 _TAKEN = {"error", "episode"}
-"""Keys of the info that say something else to who trains: a compiler that failed, and
-Stable-Baselines3's statistics."""
+"""Keys of the info that a failed step and Stable-Baselines3's statistics use."""
 
 _GRACE = 2.0
-"""Seconds that a compiler has to end after `close`."""
+"""Seconds that a compiler has to end by itself after `close`."""
 
 
 class CompilerOptions(TypedDict, total=False):
     """How an environment runs its compiler: keyword arguments of all environments.
 
     Attributes:
-        timeout: seconds for a step, 60 by default; None is for as long as the compiler
-            is alive.
-        reset_timeout: seconds for a reset, the compiler's start included, 60 by
-            default; each compiler that is started in place of another has as many.
-        max_restarts: how many compilers in a row may be started in place of one that
-            failed, before a step has gone well: 3. Then the failure is raised.
-        variables: environment variables for the compiler.
-        folder: where it runs.
-        worker: its number, where there are several.
+        timeout: seconds for a step, 60 by default; None waits while the compiler lives.
+        reset_timeout: seconds for a reset, with the start of the compiler, 60 by
+            default. It starts anew with each restart.
+        max_restarts: the maximum number of restarts without a successful step in
+            between, 3 by default. The next failure is raised.
+        variables: additional environment variables of the compiler.
+        folder: the compiler's working directory.
+        worker: the compiler's number if there are several.
     """
 
     timeout: float | None
@@ -66,7 +65,7 @@ class CompilerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class CompilerSettings:
-    """What an environment knows of its compiler. See `CompilerOptions`."""
+    """An environment's compiler and its options. See `CompilerOptions`."""
 
     command: Sequence[str]
     spec: str = "pipe"
@@ -77,77 +76,78 @@ class CompilerSettings:
     folder: str | PathLike[str] | None = None
     worker: int = 0
 
+    def __str__(self) -> str:
+        return f"{Path(self.command[0]).name} (worker {self.worker})"
+
 
 @dataclass
 class Outcome:
-    """What came of a reset or a step."""
+    """The result of a reset or a step."""
 
     features: Features
-    """The observation's tensors, without the reserved ones: views, for now."""
+    """The observation's tensors, without reserved ones; views until the next step."""
     reward: float = 0.0
     terminated: bool = False
     truncated: bool = False
     agent: str = ""
     info: dict[str, Any] = field(default_factory=dict)
     error: Error | None = None
-    """What befell the compiler instead, or what it has answered that with. There are no
-    features then."""
+    """Why the step failed: an error of the compiler, or its end. Then ``features`` is
+    empty, and ``info["error"]`` has the error's code and text."""
     was_over: bool = False
-    """Whether the episode was over at its reset, before there was anything to decide:
-    the compiler was not asked, and there are no features."""
+    """True if the episode had ended at its reset, without a decision. The compiler was
+    not asked for this step, and ``features`` is empty."""
+
+    @classmethod
+    def failed(cls, error: Error) -> Self:
+        """The outcome of a step that failed."""
+        info = {"error": f"{error.code}: {error}"}
+        return cls({}, truncated=True, info=info, error=error)
 
 
 class _Running:
-    """A compiler that runs, and the channel to it."""
+    """A running compiler and its channel."""
 
     def __init__(self, settings: CompilerSettings) -> None:
         self.channel: EnvironmentChannel = open_channel(settings.spec)
-        spec = self.channel.spec
+        spec, worker = self.channel.spec, str(settings.worker)
+        command = [part.replace("{spec}", spec) for part in settings.command]
+        command = [part.replace("{worker}", worker) for part in command]
+        variables = {**(settings.variables or {}), "MLBRIDGE_SPEC": spec}
         try:
-            self.process = CompilerProcess(
-                [
-                    part.replace("{spec}", spec).replace(
-                        "{worker}", str(settings.worker)
-                    )
-                    for part in settings.command
-                ],
-                {**(settings.variables or {}), "MLBRIDGE_SPEC": spec},
-                settings.folder,
-            )
+            self.process = CompilerProcess(command, variables, settings.folder)
         except BaseException:
             self.channel.close()
             raise
-        self.met = False
-        self.asked = False
-        """Whether a message waits for its answer."""
-
-    def alive(self) -> bool:
-        return self.process.alive()
+        self.is_connected = False
+        self.is_asked = False
+        """True while a message waits for its reply."""
 
     def end(self, grace: float = 0.0) -> None:
+        is_idle = self.is_connected and not self.is_asked
         try:
-            if grace and self.met and not self.asked and self.alive():
+            if grace and is_idle and self.process.alive():
                 self.channel.send({"_command": "close"})
             else:
                 grace = 0.0
         except Error:
             grace = 0.0
         try:
-            # Its conversation ends with it, and not before: it may have to write.
+            # Close the channel last: the compiler may still write to it.
             self.process.end(grace)
         finally:
             self.channel.close()
 
 
 class _Slot:
-    """Where the running compiler is, for whoever has to end it."""
+    """Holds the running compiler, so that a finalizer of the session can end it."""
 
     running: _Running | None = None
     inherited: _Running | None = None
-    """That of the process that forked this one. Nothing of it may be ended here."""
+    """The compiler of the process that forked this one, which must not end it."""
 
     def own(self) -> _Running | None:
-        """The compiler, if this process has started it."""
+        """Returns the compiler if this process has started it."""
         if self.running is not None and not self.running.process.is_ours:
             self.running, self.inherited = None, self.running
         return self.running
@@ -160,69 +160,63 @@ class _Slot:
 
 
 class CompilerSession:
-    """Resets and steps of one compiler at a time. Used by one thread at a time."""
+    """Runs the resets and steps of one compiler. Used by one thread at a time."""
 
     def __init__(self, settings: CompilerSettings) -> None:
         if not settings.command or isinstance(settings.command, str):
             raise InvalidArgument(
-                "the command is a list of the compiler's program and its arguments,"
+                "command: expected a list of the compiler's program and arguments,"
                 f" found {settings.command!r}"
             )
         self._settings = settings
         self._slot = _Slot()
-        # Also when this is forgotten, and when the interpreter ends.
+        # Also without close(), at garbage collection or interpreter shutdown.
         self._finalizer = weakref.finalize(self, self._slot.clear)
         self._stepping: Error | None = None
         self._over: Outcome | None = None
         self.starts = 0
-        """How many compilers have been started."""
+        """The number of compilers started so far."""
         self.failures = 0
-        """How often in a row one had to be ended, without a step in between."""
+        """The number of compilers that failed since the last successful step."""
         self._interrupted = threading.Event()
         self.is_connected = False
-        """Whether any of them has ever come to its channel."""
+        """True after a compiler has connected."""
 
     @property
     def pid(self) -> int | None:
-        """The process of the compiler that runs."""
+        """The process ID of the running compiler, if any."""
         running = self._slot.own()
         return running.process.pid if running else None
 
     @property
     def fresh(self) -> bool:
-        """Whether the next reset is the first of its compiler."""
+        """True if the next reset is the first of its compiler."""
         running = self._slot.own()
-        return running is None or not running.met
+        return running is None or not running.is_connected
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether `interrupt` was called."""
+        """True after `interrupt` was called."""
         return self._interrupted.is_set()
 
     def interrupt(self) -> None:
-        """From another thread: ends the compiler, and no other is started."""
+        """Ends the compiler and starts no other. May be called by any thread."""
         self._interrupted.set()
         running = self._slot.own()
         if running is not None:
             running.process.kill()
 
     def launch(self) -> None:
-        """Starts a compiler, if none runs, and does not wait for it.
-
-        Raises:
-            OSFailure: this has been interrupted.
-        """
+        """Starts a compiler unless one runs; raises OSFailure after `interrupt`."""
         if self._interrupted.is_set():
-            raise OSFailure("the compiler was ended, and no other is to be started")
+            raise OSFailure("the compiler was interrupted and is not started again")
         running = self._slot.own()
-        if running is not None and not running.alive():
+        if running is None or not running.process.alive():
             self._slot.clear()
-        if self._slot.own() is None:
-            self._slot.running = _Running(self._settings)
+            self._slot.running = running = _Running(self._settings)
             self.starts += 1
-        running = self._slot.own()
-        if self._interrupted.is_set() and running is not None:
-            # Meanwhile: it may not have been seen.
+        # interrupt() may have run before it could see the new compiler.
+        if self._interrupted.is_set():
             running.process.kill()
 
     def reset(
@@ -232,16 +226,9 @@ class CompilerSession:
         *,
         timeout: float | None = None,
     ) -> Outcome:
-        """Starts an episode, with a new compiler where there is none.
+        """Starts an episode, like `CompilerEnv.reset`, and a compiler unless one runs.
 
-        Args:
-            seed: for ``Environment::seed()``.
-            options: for ``Environment::options()``.
-            timeout: seconds, instead of the settings' ``reset_timeout``.
-
-        Raises:
-            Timeout, PeerClosed: every compiler that was started failed.
-            Error: the compiler could not begin this episode.
+        ``timeout`` is in seconds, instead of the settings' ``reset_timeout``.
         """
         self._over = None
         message: dict[str, Any] = {"_command": "reset"}
@@ -257,14 +244,14 @@ class CompilerSession:
             try:
                 self.launch()
                 running = self._compiler()
-                if not running.met:
-                    running.channel.connect(_left(until), running.alive)
-                    running.met = self.is_connected = True
+                if not running.is_connected:
+                    running.channel.connect(_left(until), running.process.alive)
+                    running.is_connected = self.is_connected = True
                 self._send(message)
                 outcome = self._receive(_left(until))
             except (Timeout, PeerClosed) as error:
                 failure = self._fail(error)
-                # One that has left between two episodes may do so.
+                # A compiler may disconnect between two episodes.
                 if not was_fresh and isinstance(error, PeerClosed):
                     self.failures -= 1
                     continue
@@ -274,13 +261,12 @@ class CompilerSession:
                 if outcome.error is not None:
                     raise outcome.error
                 if outcome.terminated or outcome.truncated:
-                    self._over = replace(
-                        outcome, features={}, reward=0.0, was_over=True
-                    )
+                    over = replace(outcome, features={}, reward=0.0, was_over=True)
+                    self._over = over
                 return outcome
 
     def send_step(self, action: Mapping[str, Any]) -> None:
-        """Sends an action; `receive_step` waits for what it leads to."""
+        """Sends an action; `receive_step` waits for the result."""
         self._stepping = None
         if self._over is not None:
             return
@@ -290,25 +276,20 @@ class CompilerSession:
             self._stepping = self._fail(error)
 
     def receive_step(self, timeout: float | None = None) -> Outcome:
-        """What the action led to; what befell the compiler is in its ``error``.
+        """Waits for the result of the action; if the step failed, it has an ``error``.
 
-        Args:
-            timeout: seconds, instead of the settings'.
-
-        Raises:
-            SchemaMismatch, InvalidArgument: the action is not what this compiler
-                takes.
-            PeerClosed, Timeout: the compiler had to be ended too often in a row.
+        ``timeout`` is in seconds, instead of the settings'. Raises SchemaMismatch or
+        InvalidArgument if the compiler does not accept the action, PeerClosed or
+        Timeout after more than ``max_restarts`` failures in a row.
         """
-        if self._over is not None:
-            over, self._over = self._over, None
+        over, self._over = self._over, None
+        if over is not None:
             return over
         failure, self._stepping = self._stepping, None
         if failure is None:
+            timeout = self._settings.timeout if timeout is None else timeout
             try:
-                outcome = self._receive(
-                    self._settings.timeout if timeout is None else timeout
-                )
+                outcome = self._receive(timeout)
             except (Timeout, PeerClosed) as error:
                 failure = self._fail(error)
             else:
@@ -319,16 +300,18 @@ class CompilerSession:
                 return outcome
         if self.failures > self._settings.max_restarts:
             raise failure
-        return Outcome({}, truncated=True, error=failure)
+        return Outcome.failed(failure)
 
     def close(self) -> None:
-        """Ends the compiler; it may end by itself first."""
+        """Asks the compiler to end, and kills it 2 s later."""
         self._slot.clear(_GRACE)
 
     def _compiler(self) -> _Running:
         running = self._slot.own()
         if running is None:
-            raise InvalidArgument("a step before the first reset of this process")
+            raise InvalidArgument(
+                "no compiler runs in this process; call reset() first"
+            )
         return running
 
     def _send(self, message: Mapping[str, Any]) -> None:
@@ -340,17 +323,17 @@ class CompilerSession:
         except BaseException:
             self._slot.clear()
             raise
-        running.asked = True
+        running.is_asked = True
 
     def _receive(self, timeout: float | None) -> Outcome:
         running = self._compiler()
         try:
-            message = running.channel.receive(timeout, running.alive)
-            running.asked = False
+            message = running.channel.receive(timeout, running.process.alive)
+            running.is_asked = False
         except (Timeout, PeerClosed):
             raise
         except BaseException:
-            # Ctrl-C, for one: an answer is on its way that nobody waits for.
+            # After Ctrl-C, for example, the next message would be a late reply.
             self._slot.clear()
             raise
         try:
@@ -358,21 +341,18 @@ class CompilerSession:
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             self._slot.clear()
             raise Malformed(
-                f"the compiler's observation is none: {error!r}; it has"
+                f"the compiler's observation is invalid: {error!r}; it has"
                 f" {names(message)}"
             ) from error
 
     def _fail(self, error: Error) -> Error:
-        """Ends the compiler, and tells how it ended."""
-        running = self._slot.own()
+        """Ends the compiler, and returns the error with the compiler's exit status."""
         self.failures += 1
-        assert running is not None
-        # Who has closed its end is about to say with what status.
-        running.process.wait(0.5 if isinstance(error, PeerClosed) else 0)
-        had_ended = not running.alive()
+        process = self._compiler().process
+        # A compiler that has closed its channel is about to exit.
+        had_ended = process.wait(0.5 if isinstance(error, PeerClosed) else 0)
         self._slot.clear()
-        end = str(running.process) if had_ended else f"{running.process.command[0]}"
-        return type(error)(f"{error} ({end})")
+        return type(error)(f"{error} ({process if had_ended else process.command[0]})")
 
 
 def _left(until: float | None) -> float | None:
@@ -380,24 +360,21 @@ def _left(until: float | None) -> float | None:
 
 
 def _outcome(message: Features) -> Outcome:
-    """What a message says.
+    """Decodes a message.
 
-    Raises:
-        KeyError, TypeError, ValueError: a reserved tensor is missing, or has another
-            type.
-        RecursionError: the info is nested more deeply than Python reads.
+    Raises KeyError, TypeError or ValueError if a reserved tensor is missing or invalid,
+    RecursionError if the info is nested too deeply.
     """
     if "_error" in message:
-        # The compiler's own words: it is there, its episode is over. Its code is that
-        # of what it did, such as a Timeout there, and says nothing of this end.
+        # The episode failed, but the compiler runs. A code such as Timeout concerns the
+        # compiler's own work, not this channel.
         code = _text(message, "_code", "Model")
-        why = words(_text(message, "_error"))
-        return Outcome({}, truncated=True, error=error_for(code, why))
+        return Outcome.failed(error_for(code, words(_text(message, "_error"))))
     info = json.loads(_text(message, "_info", "{}"))
     if not isinstance(info, dict):
         raise TypeError("_info is a JSON object")
     if taken := _TAKEN & info.keys():
-        raise ValueError(f"_info: {min(taken)!r} is a key of the trainer's own")
+        raise ValueError(f"_info: key {min(taken)!r} is reserved for the trainer")
     return Outcome(
         {name: value for name, value in message.items() if name[:1] != "_"},
         float(_scalar(message, "_reward", "fiu")),
@@ -416,13 +393,8 @@ def _text(message: Features, name: str, default: str | None = None) -> str:
 
 
 def _scalar(message: Features, name: str, kinds: str) -> Any:
-    """A reserved tensor: one element of a dtype of one of these kinds."""
+    """Returns a reserved tensor of one element, of one of these kinds of dtypes."""
     value = message[name]
-    if (
-        not isinstance(value, np.ndarray)
-        or value.shape
-        or value.dtype.kind not in kinds
-    ):
-        wanted = "bool" if kinds == "b" else "number"
-        raise TypeError(f"{name} is one {wanted}")
-    return value
+    if isinstance(value, np.ndarray) and not value.shape and value.dtype.kind in kinds:
+        return value
+    raise TypeError(f"{name} is one {'bool' if kinds == 'b' else 'number'}")

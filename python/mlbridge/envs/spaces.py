@@ -1,9 +1,10 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Gymnasium spaces to tensors and back, without loss: dtypes and shapes are exact."""
+"""Converts values of Gymnasium spaces to tensors and back, with exact dtypes."""
 
-from collections.abc import Callable, Container, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,17 @@ from mlbridge.types import Features
 _ARRAYS = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
 
 LINKS = "edge_links"
-"""The tensor of a Graph whose elements are numbers of its nodes."""
+"""The tensor of a Graph that contains the indexes of nodes."""
 
 _LINK = spaces.Box(0, np.iinfo(np.int32).max, (2,), np.int64)
-"""Of an edge: the numbers of the nodes that it goes from and to."""
+"""The indexes of an edge's source and target node."""
 
 
 def parts_of(space: spaces.Space[Any]) -> list[tuple[str, spaces.Space[Any]]] | None:
-    """The parts of a composite space by name; None for one that is a tensor.
+    """The parts of a composite space by name; None for a space of one tensor.
 
-    A Graph has ``nodes`` and, where it has edges, ``edges`` and ``edge_links``: each a
-    stacked Sequence, a tensor whose first extent is another one in each step.
+    A Graph has ``nodes`` and, with edges, ``edges`` and ``edge_links``. Each is a
+    stacked Sequence, a tensor whose first extent changes from step to step.
     """
     if isinstance(space, spaces.Dict):
         return list(space.spaces.items())
@@ -41,14 +42,14 @@ def parts_of(space: spaces.Space[Any]) -> list[tuple[str, spaces.Space[Any]]] | 
     if isinstance(space, (*_ARRAYS, spaces.Text)) or is_sequence(space):
         return None
     raise TypeError(
-        f"{space} has no form as tensors; there are Box, Discrete, MultiBinary,"
-        " MultiDiscrete, Text, Sequence(..., stack=True) of the first four, Graph, and"
-        " Dict and Tuple of these"
+        f"{space} cannot be represented as tensors; use Box, Discrete, MultiBinary,"
+        " MultiDiscrete, Text, Sequence(..., stack=True) of the first four, Graph, or"
+        " Dict or Tuple of these"
     )
 
 
 def is_sequence(space: spaces.Space[Any]) -> bool:
-    """Whether it is one tensor with so many rows as there happen to be."""
+    """True for a space of one tensor with a changing number of rows."""
     return (
         isinstance(space, spaces.Sequence)
         and space.stack
@@ -59,13 +60,11 @@ def is_sequence(space: spaces.Space[Any]) -> bool:
 def leaves(
     space: spaces.Space[Any], name: str = ""
 ) -> Iterator[tuple[str, spaces.Space[Any]]]:
-    """The tensors of a space by name: those of a Dict have its keys, joined by dots."""
+    """Yields the name and space of each tensor; nested keys are joined by dots."""
     parts = parts_of(space)
     if parts is None:
         if name.startswith("_"):
-            raise ValueError(
-                f"{name!r}: names that begin with an underscore are the protocol's own"
-            )
+            raise ValueError(f"{name!r}: a leading underscore marks reserved names")
         yield name, space
         return
     for key, part in parts:
@@ -75,62 +74,47 @@ def leaves(
 def named_parts(
     space: spaces.Space[Any], value: Any, name: str = ""
 ) -> Iterator[tuple[str, spaces.Space[Any], Any]]:
-    """The tensors of a value of a space: the name, the space and the value of each.
-
-    Raises:
-        SchemaMismatch: a part is missing.
-    """
+    """Yields each tensor's name, space and value; SchemaMismatch if one is missing."""
     parts = parts_of(space)
     if parts is None:
         yield name, space, value
         return
     if isinstance(value, spaces.GraphInstance):
         value = value._asdict()
-    by_key: Mapping[str, Any] = (
-        value
-        if isinstance(value, Mapping)
-        else {str(i): part for i, part in enumerate(value)}
-    )
+    if not isinstance(value, Mapping):
+        value = {str(i): part for i, part in enumerate(value)}
     for key, part in parts:
-        if key not in by_key:
-            raise SchemaMismatch(f"action: there is no {key!r} in {value!r}")
-        yield from named_parts(part, by_key[key], f"{name}.{key}" if name else key)
+        if key not in value:
+            raise SchemaMismatch(f"action: expected {key!r}, found only {value!r}")
+        yield from named_parts(part, value[key], f"{name}.{key}" if name else key)
 
 
 def extents_of(space: spaces.Space[Any]) -> dict[str, str]:
-    """By name of each tensor of changing size what its first extent is called.
-
-    That is as the tensor, but for ``edge_links``: there are as many as ``edges``.
-    """
+    """The first extent of each tensor of changing size; see `Padded.extents`."""
     if isinstance(space, Padded):
         return space.extents
     found = [name or "observation" for name, leaf in leaves(space) if is_sequence(leaf)]
-    return {
-        name: f"{name.removesuffix(LINKS)}edges"
-        if name.rpartition(".")[2] == LINKS
-        else name
-        for name in found
-    }
+    return {name: re.sub(rf"(^|\.){LINKS}$", r"\1edges", name) for name in found}
 
 
 class Padded(spaces.Dict):
     """Observations of changing size as tensors of fixed size, which learners batch.
 
-    Such as a graph of at most 48 nodes and 512 edges::
+    For example a graph of at most 48 nodes and 512 edges::
 
         Padded(Graph(Box(0, 1, (3,)), Discrete(2)), {"nodes": 48, "edges": 512})
 
-    is a Dict of ``nodes`` [48, 3], ``edges`` [512] and ``edge_links`` [512, 2], which
-    end with zeros, and of ``nodes_mask`` [48] and ``edges_mask`` [512], float: 1 for a
-    row that is there, 0 for padding. A model is exported for the sizes that there are:
-    the compiler sends what `space` has, without padding and masks.
+    is a Dict of ``nodes`` [48, 3], ``edges`` [512] and ``edge_links`` [512, 2], padded
+    with zeros at the end, and of the float masks ``nodes_mask`` [48] and ``edges_mask``
+    [512]: 1 for a row of the observation, 0 for padding. An exported model takes any
+    size: the compiler sends the tensors of `space`, without padding and masks.
 
     Attributes:
-        space: what the compiler sends: a stacked Sequence, a Graph, or a Dict or Tuple
-            with such parts.
-        limits: the most rows, by the name of the extent.
+        space: the observations of the compiler: a stacked Sequence, a Graph, or a Dict
+            or Tuple with such parts.
+        limits: the maximum number of rows by the name of the extent.
         extents: the name of each changing tensor's first extent. It is the tensor's
-            own name, but for ``edge_links``, which has as many rows as ``edges``.
+            own name, except that ``edge_links`` has the extent ``edges``.
     """
 
     def __init__(
@@ -139,17 +123,14 @@ class Padded(spaces.Dict):
         limits: Mapping[str, int],
         extents: Mapping[str, str] | None = None,
     ) -> None:
-        """Pads a space.
+        """Pads a space; raises InvalidArgument unless each extent has a limit.
 
         Args:
-            space: of the observations as they come.
-            limits: for each extent. More rows in a step are a SchemaMismatch.
-            extents: for tensors of as many rows as another: that one's name, by theirs.
-
-        Raises:
-            InvalidArgument: an extent has no limit, or a limit no extent.
+            space: the space of the compiler's observations.
+            limits: the maximum rows of each extent; more raise SchemaMismatch.
+            extents: for tensors with as many rows as another, that one's name.
         """
-        tensors = {name or "observation": leaf for name, leaf in leaves(space)}
+        padded = {name or "observation": leaf for name, leaf in leaves(space)}
         found = extents_of(space)
         self.space = space
         self.extents = found | dict(extents or {})
@@ -161,35 +142,28 @@ class Padded(spaces.Dict):
                 f" found {dict(limits)}; tensors of changing size are"
                 f" {', '.join(found) or 'none'}"
             )
-        padded = {
-            name: _padded(leaf, self.limits[self.extents[name]])
-            if name in self.extents
-            else leaf
-            for name, leaf in tensors.items()
-        }
-        for name in padded:
-            nodes = nodes_of(name, self.extents)
-            if nodes:
-                shape, most = padded[name].shape, self.limits[nodes] - 1
-                padded[name] = spaces.Box(0, most, shape, np.int64)
-        masks = {
-            mask_of(extent): spaces.Box(0, 1, (limit,), np.float32)
-            for extent, limit in self.limits.items()
-        }
-        super().__init__({**padded, **masks})
+        for name, leaf in padded.items():
+            if name in self.extents:
+                padded[name] = leaf = _padded(leaf, self.limits[self.extents[name]])
+            if nodes := nodes_of(name, self.extents):
+                most = self.limits[nodes] - 1
+                padded[name] = spaces.Box(0, most, leaf.shape, np.int64)
+        for extent, limit in self.limits.items():
+            padded[mask_of(extent)] = spaces.Box(0, 1, (limit,), np.float32)
+        super().__init__(padded)
 
     def pad(self, observation: Any) -> dict[str, Any]:
-        """An observation of `space` as one of this.
+        """Converts an observation of `space` to one of this space.
 
-        Raises:
-            SchemaMismatch: it has too many rows, or another number than it should.
+        Raises SchemaMismatch if a tensor has too many rows, or a number of rows other
+        than that of a tensor with the same extent.
         """
         named = named_parts(self.space, observation)
         tensors = {name or "observation": value for name, _, value in named}
         return self.pad_tensors(tensors, 0)
 
     def pad_tensors(self, tensors: Mapping[str, Any], axis: int = 1) -> dict[str, Any]:
-        """Tensors by name, padded along an axis, with the masks; see `pad`."""
+        """Pads tensors by name along an axis and adds the masks; see `pad`."""
         found = dict(tensors)
         sizes: dict[str, int] = {}
         for name, extent in self.extents.items():
@@ -209,7 +183,7 @@ class Padded(spaces.Dict):
         return found
 
     def unpad(self, observation: Mapping[str, Any]) -> dict[str, Any]:
-        """The tensors by name that the compiler sent: those of `space`."""
+        """The tensors by name that the compiler sent."""
         sizes = {
             extent: int(observation[mask_of(extent)].sum()) for extent in self.limits
         }
@@ -223,18 +197,18 @@ class Padded(spaces.Dict):
 
 
 def nodes_of(name: str, extents: Mapping[str, str]) -> str:
-    """Of a Graph's links the extent of its nodes; "" of any other tensor."""
+    """The extent of the nodes of a Graph's links; "" for any other tensor."""
     prefix, _, last = name.rpartition(".")
     return extents.get(f"{prefix}.nodes" if prefix else "nodes", "") * (last == LINKS)
 
 
 def mask_of(extent: str) -> str:
-    """What `Padded` calls the mask of an extent."""
+    """The name of the mask of an extent in `Padded`."""
     return f"{extent}_mask"
 
 
 def _padded(space: Any, limit: int) -> spaces.Box:
-    """So many rows of a Sequence, zeros among them."""
+    """The space of ``limit`` rows of a Sequence; rows may be zero."""
     row = space.feature_space
     dtype, shape = np.dtype(row.dtype), (limit, *(row.shape or ()))
     match row:
@@ -249,23 +223,17 @@ def _padded(space: Any, limit: int) -> spaces.Box:
     return spaces.Box(both[0], both[1], shape, row.dtype)
 
 
-def _describe(value: Any) -> str:
-    if not isinstance(value, np.ndarray):
-        return type(value).__name__
-    return f"{value.dtype}{list(value.shape)}"
-
-
 class ObservationReader:
-    """Takes an observation of a space out of a compiler's features.
+    """Makes an observation of a space from a compiler's features.
 
-    A space that is one tensor is the feature ``observation``, or the only one there
-    is; a Dict is the features of its keys (``a.b`` where it is nested), a Tuple those
-    called ``0``, ``1``, ..., a Graph ``nodes``, ``edges`` and ``edge_links``. A Padded
-    space has the features of the space that it pads.
+    A space of one tensor is the feature ``observation`` or the only feature. A Dict is
+    the features named by its keys (``a.b`` if nested), a Tuple ``0``, ``1``, ..., a
+    Graph ``nodes``, ``edges`` and ``edge_links``. A Padded space has the features of
+    the space that it pads.
     """
 
     def __init__(self, space: spaces.Space[Any]) -> None:
-        """For observations of that space; TypeError where it has no tensors."""
+        """Raises TypeError if the space cannot be represented as tensors."""
         self.space = space
         self._pad = space.pad if isinstance(space, Padded) else lambda found: found
         sent = space.space if isinstance(space, Padded) else space
@@ -304,7 +272,7 @@ class ObservationReader:
             value = features.get(name)
             if is_text and isinstance(value, str):
                 return value
-            # A narrower type of the compiler's is the same number.
+            # A narrower type from the compiler is converted without loss.
             if (
                 not is_text
                 and isinstance(value, np.ndarray)
@@ -312,14 +280,14 @@ class ObservationReader:
                 and value.shape[skipped:] == shape
                 and (value.dtype == dtype or np.can_cast(value.dtype, dtype, "safe"))
             ):
-                # A copy: the array shows the next observation soon.
+                # A copy, since the array is a view that the next message overwrites.
                 own = value.astype(dtype)
                 return own[()] if is_number else own
-            found = (
-                _describe(value)
-                if value is not None
-                else f"no such feature, only {names(features) or 'none at all'}"
-            )
+            found = f"no such feature, only {names(features) or 'an empty message'}"
+            if isinstance(value, np.ndarray):
+                found = f"{value.dtype}{list(value.shape)}"
+            elif value is not None:
+                found = type(value).__name__
             raise SchemaMismatch(
                 f"{name or 'observation'!r}: the observation space has"
                 f" {expected}, found {found}"
@@ -328,43 +296,35 @@ class ObservationReader:
         return read
 
     def __call__(self, features: Features) -> tuple[Any, dict[str, Any]]:
-        """The observation, and copies of the features that are no part of it."""
-        if not self._alone:
-            return self._pad(self._read(features)), _others(features, self._names)
-        if "observation" in features:
-            name = "observation"
-        elif len(features) == 1:
-            name = next(iter(features))
-        else:
-            raise SchemaMismatch(
-                "the observation space has one tensor, and the compiler sent"
-                f" {names(features) or 'none'}; expected 'observation' among them,"
-                " or a Dict space"
-            )
-        observation = self._pad(self._read({"": features[name]}))
-        return observation, _others(features, {name})
-
-
-def _others(features: Features, read: Container[str]) -> dict[str, Any]:
-    """Copies of the features that have not been read."""
-    return {
-        name: value.copy() if isinstance(value, np.ndarray) else value
-        for name, value in features.items()
-        if name not in read
-    }
+        """Returns the observation, and copies of the other features."""
+        used, source = self._names, features
+        if self._alone:
+            name = next(iter(features)) if len(features) == 1 else "observation"
+            if name not in features:
+                raise SchemaMismatch(
+                    "the observation space has one tensor, and the compiler sent"
+                    f" {names(features) or 'none'}; expected 'observation' among them,"
+                    " or a Dict space"
+                )
+            used, source = {name}, {"": features[name]}
+        others = {
+            name: value.copy() if isinstance(value, np.ndarray) else value
+            for name, value in features.items()
+            if name not in used
+        }
+        return self._pad(self._read(source)), others
 
 
 def _converted(action: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
-    """The action as an array of a dtype, rounded where that has fewer digits.
+    """Converts an action to an array of a dtype; only floats may be rounded.
 
-    Raises:
-        TypeError, ValueError, OverflowError: it has no form there, or another value.
+    Raises TypeError, ValueError or OverflowError if the dtype cannot represent it.
     """
     found = np.asarray(action)
     if found.dtype == dtype:
         return found
     if found.dtype.kind == "c":
-        raise TypeError("complex numbers have no form as a tensor")
+        raise TypeError("complex numbers cannot be represented as a tensor")
     with np.errstate(all="ignore"):
         converted = found.astype(dtype)
     if converted.dtype.kind != "f":
@@ -372,25 +332,21 @@ def _converted(action: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
     else:
         is_kept = bool((np.isinf(converted) == np.isinf(found.astype(float))).all())
     if not is_kept:
-        raise ValueError(f"{action!r:.200} has no form as {dtype}")
+        raise ValueError(f"{action!r:.200} cannot be represented as {dtype}")
     return converted
 
 
 class ActionWriter:
-    """Turns an action of a space into tensors: ``action``, or those of a Dict."""
+    """Converts an action of a space to tensors: ``action``, or those of a Dict."""
 
     def __init__(self, space: spaces.Space[Any]) -> None:
-        """For actions of that space; TypeError where it has no tensors."""
-        list(leaves(space, ""))
+        """Raises TypeError if the space cannot be represented as tensors."""
+        list(leaves(space))
         self._space = space
         self._alone = parts_of(space) is None
 
     def __call__(self, action: Any) -> dict[str, Any]:
-        """The tensors by name.
-
-        Raises:
-            SchemaMismatch: the action is not of the space's form.
-        """
+        """Returns the tensors by name; raises SchemaMismatch if one does not fit."""
         tensors: dict[str, Any] = {}
         start = "action" if self._alone else ""
         for name, space, value in named_parts(self._space, action, start):

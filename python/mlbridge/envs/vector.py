@@ -1,18 +1,16 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Several compilers at once, in one Python process and one thread.
+"""A vector environment of several compilers, in one process and one thread.
 
-A step of a compiler is a message there and one back. So all get their actions first,
-and then each is waited for: they work at the same time, without threads, without
-processes of ours in between, and without copies from one to the other.
+A step sends the actions to all compilers before it waits for any of them, so that they
+work at the same time without threads, further processes or copies between them.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
@@ -21,19 +19,19 @@ from mlbridge.errors import InvalidArgument
 
 
 class CompilerVectorEnv(VectorEnv[Any, Any, Any]):
-    """Compilers as a Gymnasium vector environment; see `make_vec`.
+    """Several compilers as a Gymnasium vector environment; see `make_vec`.
 
-    An episode that is over is followed by a reset in the next step, whose action is
-    not looked at (``AutoresetMode.NEXT_STEP``, Gymnasium's own default).
+    The step after the end of an episode resets its compiler and ignores the action
+    (``AutoresetMode.NEXT_STEP``, Gymnasium's default).
     """
 
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
     def __init__(self, envs: Sequence[CompilerEnv]) -> None:
-        """Takes the environments, which have the same spaces, for its own."""
+        """Takes ownership of environments with the same spaces."""
         self.envs = list(envs)
         if not envs:
-            raise InvalidArgument("a vector environment of no compiler")
+            raise InvalidArgument("expected one compiler or more, found none")
         self.num_envs = len(envs)
         self.single_observation_space = envs[0].observation_space
         self.single_action_space = envs[0].action_space
@@ -49,57 +47,47 @@ class CompilerVectorEnv(VectorEnv[Any, Any, Any]):
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode of each. See `CompilerEnv.reset`.
+        """Starts an episode of each compiler. See `CompilerEnv.reset`.
 
         Args:
-            seed: one for each, or the first one's: the others count up from it.
-            options: for all of them.
+            seed: one per compiler, or the first, from which the others count up.
+            options: the options of all compilers.
         """
-        if seed is None or isinstance(seed, int):
-            seeds: Sequence[int | None] = [
-                None if seed is None else seed + i for i in range(self.num_envs)
-            ]
-        else:
-            seeds = seed
+        if seed is None:
+            seed = [None] * self.num_envs
+        elif isinstance(seed, int):
+            seed = range(seed, seed + self.num_envs)
         for env in self.envs:
             env.launch()
         results = [
             env.reset(seed=s, options=options)
-            for env, s in zip(self.envs, seeds, strict=True)
+            for env, s in zip(self.envs, seed, strict=True)
         ]
         self._is_over[:] = False
-        return self._batch(
-            [observation for observation, _ in results], [info for _, info in results]
-        )
+        observations, infos = zip(*results, strict=True)
+        return self._batch(observations, infos)
 
     def step(
         self, actions: Any
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Lets all compilers do their actions, at the same time."""
+        """Runs the actions of all compilers at the same time."""
         resets = self._is_over.copy()
         each = list(iterate(self.action_space, actions))
         for env, action, is_reset in zip(self.envs, each, resets, strict=True):
             if not is_reset:
                 env.send(action)
         begun = {int(i): self.envs[i].reset() for i in np.flatnonzero(resets)}
-
-        rewards = np.zeros(self.num_envs, np.float64)
-        terminated = np.zeros(self.num_envs, bool)
-        truncated = np.zeros(self.num_envs, bool)
-        observations: list[Any] = []
-        infos: list[dict[str, Any]] = []
-        for i, env in enumerate(self.envs):
-            if i in begun:
-                observation, info = begun[i]
-            else:
-                (observation, rewards[i], terminated[i], truncated[i], info) = (
-                    env.receive()
-                )
-            observations.append(observation)
-            infos.append(info)
+        results = [
+            (begun[i][0], 0.0, False, False, begun[i][1])
+            if i in begun
+            else env.receive()
+            for i, env in enumerate(self.envs)
+        ]
+        observations, rewards, *over, infos = map(list, zip(*results, strict=True))
+        terminated, truncated = np.array(over, bool)
         self._is_over = terminated | truncated
         batch, info = self._batch(observations, infos)
-        return batch, rewards, terminated, truncated, info
+        return batch, np.array(rewards, np.float64), terminated, truncated, info
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends all compilers."""
@@ -107,7 +95,7 @@ class CompilerVectorEnv(VectorEnv[Any, Any, Any]):
             env.close()
 
     def _batch(
-        self, observations: list[Any], infos: list[dict[str, Any]]
+        self, observations: Sequence[Any], infos: Sequence[dict[str, Any]]
     ) -> tuple[Any, dict[str, Any]]:
         out = create_empty_array(self.single_observation_space, self.num_envs)
         merged: dict[str, Any] = {}
@@ -117,38 +105,18 @@ class CompilerVectorEnv(VectorEnv[Any, Any, Any]):
 
 
 def make_vec(
-    num_envs: int,
-    command: Sequence[str],
-    spec: str = "pipe",
-    *,
-    observation_space: spaces.Space[Any],
-    action_space: spaces.Space[Any],
-    **settings: Any,
+    num_envs: int, command: Sequence[str], spec: str = "pipe", **settings: Any
 ) -> CompilerVectorEnv:
-    """So many compilers as one Gymnasium vector environment.
+    """Makes a Gymnasium vector environment of several compilers.
 
-    Args:
-        num_envs: how many.
-        command: as for `CompilerEnv`; ``{worker}`` counts from 0.
-        spec: as for `CompilerEnv`.
-        observation_space: of one of them.
-        action_space: of one of them.
-        settings: what else `CompilerEnv` takes.
+    The arguments are those of `CompilerEnv`; ``{worker}`` in the command counts from 0,
+    and ``observation_space`` and ``action_space`` are those of one compiler.
     """
-    return CompilerVectorEnv(
-        make_envs(
-            num_envs,
-            command,
-            spec,
-            observation_space=observation_space,
-            action_space=action_space,
-            **settings,
-        )
-    )
+    return CompilerVectorEnv(make_envs(num_envs, command, spec, **settings))
 
 
 def make_envs(
     num_envs: int, command: Sequence[str], spec: str, **settings: Any
 ) -> list[CompilerEnv]:
-    """So many environments of one compiler, each with its number."""
+    """Makes several environments of one compiler with their worker numbers."""
     return [CompilerEnv(command, spec, worker=i, **settings) for i in range(num_envs)]

@@ -1,30 +1,21 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stock LLVM as a peer: opt, clang and llc as they are installed, with no plug-in.
+"""Connects to stock LLVM tools (opt, clang, llc) without a plug-in.
 
-LLVM can ask a process outside about inlining and about two choices of its register
-allocator, through a pair of FIFOs. `InteractiveCompilerInterface` runs such a compile
-and is the process outside; `compile_with_policy` does the same with functions::
-
-    from mlbridge.interactive import compile_with_policy
-
-    result = compile_with_policy(
-        ["clang-22", "-Oz", "-c", "x.c", "-o", "x.o"],
-        inliner=lambda features: features["callee_basic_block_count"] < 4,
-    )
-    print(result.decisions)
-
-What LLVM's own code does not check is checked here: it would wait for a host that has
-gone for ever, and read behind the end of an array when told to evict what it must not.
+Through a pair of FIFOs LLVM can ask another process for inlining decisions and for two
+decisions of its register allocator. `compile_with_policy` runs such a compile and
+replies by functions, `InteractiveCompilerInterface` by the paper's loop. This package
+checks what LLVM does not: LLVM would wait forever for a host that has exited, and reads
+past the end of an array for an illegal index.
 """
 
 from mlbridge.interactive.advisors import AdvisorName
-from mlbridge.interactive.compile import compile_with_policy
 from mlbridge.interactive.interface import (
     CompileResult,
     Conversation,
     InteractiveCompilerInterface,
+    compile_with_policy,
 )
 
 __all__ = [

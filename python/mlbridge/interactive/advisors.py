@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LLVM's three advisors: the flags that open their channels, and the legal answers."""
+"""LLVM's three advisors: the flags that open their channels, and the legal advice."""
 
 import re
 import struct
@@ -18,43 +18,39 @@ from mlbridge.log import TensorSpec
 from mlbridge.types import Features
 
 AdvisorName: TypeAlias = Literal["inliner", "eviction", "priority"]
-"""Inlining; which live range makes way for another; which one is next."""
+"""Inlining; which live range is evicted; which one is allocated next."""
 
 Tool: TypeAlias = Literal["clang", "opt", "llc"]
 
-# What clang-22, /usr/lib/llvm-22/bin/clang++ and the like are.
+# Matches clang-22, clang++ and the like.
 _TOOL = re.compile(r"(?:.*-)?(clang|opt|llc)(?:\+\+)?(?:-\d+)?")
 
 
 def tool_of(program: str) -> Tool:
-    """Which of LLVM's tools a program is, by its name.
-
-    Raises:
-        InvalidArgument: none that has interactive advisors.
-    """
+    """The LLVM tool of a program's name; raises InvalidArgument for other programs."""
     match = _TOOL.fullmatch(Path(program).name)
     if match is None:
         raise InvalidArgument(
-            f"{program}: expected clang, opt or llc; say tool= if it is one of them"
+            f"{program}: expected clang, opt or llc; pass tool= if it is one of them"
         )
     tool: Tool = match[1]  # type: ignore[assignment]
     return tool
 
 
 class Advisor(ABC):
-    """One of LLVM's places of decision."""
+    """An LLVM advisor that asks over an interactive channel."""
 
     name: ClassVar[AdvisorName]
     tools: ClassVar[frozenset[Tool]]
-    """Those that have it."""
+    """The tools that have this advisor."""
     advice: ClassVar[TensorSpec]
     enabling: ClassVar[str]
-    """LLVM's flag that turns it on."""
+    """LLVM's flag that enables this advisor."""
     channel: ClassVar[str]
-    """How its flags begin that are of the channel."""
+    """The prefix of LLVM's flags for the channel."""
 
     def flags(self, base: str) -> list[str]:
-        """LLVM's own flags that have it ask at BASE.out and listen at BASE.in."""
+        """LLVM's flags to write requests to BASE.out and read advice from BASE.in."""
         return [
             f"-{self.enabling}=release",
             f"-{self.channel}-interactive-channel-base={base}",
@@ -62,28 +58,23 @@ class Advisor(ABC):
 
     @abstractmethod
     def encode(self, value: Any, features: Features) -> bytes:
-        """The bytes of a legal answer to a request.
+        """Encodes the advice for a request.
 
-        Raises:
-            SchemaMismatch: the answer is no legal one.
-            Unsupported: a deferral, where LLVM has no decision of its own.
+        Raises SchemaMismatch for illegal advice, and Unsupported for a deferral unless
+        LLVM has a decision of its own.
         """
 
     def check(self, header: Header) -> None:
-        """Whether this advisor is what a header is of.
-
-        Raises:
-            SchemaMismatch: it is not.
-        """
+        """Raises SchemaMismatch for a header of another advisor or LLVM version."""
         expect_spec(self.peer, self.advice, header.advice)
 
     @property
     def peer(self) -> str:
-        """What it is called in errors."""
+        """The advisor's name in errors."""
         return f"{self.name} advisor"
 
     def illegal(self, expected: str, found: Any) -> SchemaMismatch:
-        """The error for an answer that LLVM must not get."""
+        """The error for illegal advice."""
         text = np.array2string(found) if isinstance(found, np.ndarray) else repr(found)
         return SchemaMismatch(
             f"{self.peer}: advice '{self.advice.name}': expected {expected},"
@@ -91,18 +82,16 @@ class Advisor(ABC):
         )
 
     def scalar(self, value: Any, expected: str) -> bool | int | float:
-        """The number in an answer, however it is wrapped.
+        """Returns the number in the advice: a scalar, or wrapped in a dict or array.
 
-        Raises:
-            SchemaMismatch: there is none, or more than one.
-            Unsupported: the answer is None.
+        Raises SchemaMismatch unless it is one number, Unsupported for None.
         """
         if isinstance(value, bool | int | float):
             return value
         if value is None:
             raise Unsupported(
                 f"{self.peer}: advice '{self.advice.name}': expected {expected}, found"
-                " None: LLVM asks for this decision, and offers none of its own"
+                " None: LLVM has no decision of its own to defer to"
             )
         if isinstance(value, Mapping):
             if value.keys() != {self.advice.name}:
@@ -119,7 +108,7 @@ class Advisor(ABC):
 
 
 class Inliner(Advisor):
-    """Whether a call is inlined: 0 or 1, a bool, or None for LLVM's own decision."""
+    """Decides whether a call is inlined: 0, 1, a bool, or None for LLVM's decision."""
 
     name = "inliner"
     tools = frozenset({"clang", "opt"})
@@ -135,8 +124,8 @@ class Inliner(Advisor):
 
     def flags(self, base: str) -> list[str]:
         """As in `Advisor`."""
-        default = ["-inliner-interactive-include-default"]
-        return super().flags(base) + (default if self._include_default else [])
+        default = ["-inliner-interactive-include-default"] * self._include_default
+        return super().flags(base) + default
 
     def check(self, header: Header) -> None:
         """As in `Advisor`."""
@@ -149,17 +138,15 @@ class Inliner(Advisor):
         if value is None and self._include_default:
             value = features[self._DEFAULT.name]
         number = self.scalar(value, self._EXPECTED)
-        if number == 1:
-            return self._YES
-        if number == 0:
-            return self._NO
+        if number in (0, 1):
+            return self._YES if number else self._NO
         raise self.illegal(self._EXPECTED, value)
 
 
 class Eviction(Advisor):
-    """Which register's live ranges make way: an index at which `mask` is 1.
+    """Decides which register's live ranges are evicted: an index where ``mask`` is 1.
 
-    The last one is the live range itself that wants a register.
+    The last index stands for the live range that wants a register.
     """
 
     name = "eviction"
@@ -167,29 +154,29 @@ class Eviction(Advisor):
     advice = int64("index_to_evict", 1)
     enabling, channel = "regalloc-enable-advisor", "regalloc-evict"
 
-    _ANSWERS = tuple(struct.pack("<q", index) for index in range(256))
+    _REPLIES = tuple(struct.pack("<q", index) for index in range(256))
 
     def check(self, header: Header) -> None:
         """As in `Advisor`."""
         super().check(header)
         found = _find(header, "mask")
-        places = found.shape[-1] if found and found.shape else 0
-        expect_spec(self.peer, int64("mask", 1, places), found)
-        if not 0 < places <= len(self._ANSWERS):
+        size = found.shape[-1] if found and found.shape else 0
+        expect_spec(self.peer, int64("mask", 1, size), found)
+        if not 0 < size <= len(self._REPLIES):
             raise SchemaMismatch(
-                f"{self.peer}: feature 'mask': expected 1 to {len(self._ANSWERS)}"
-                f" places, found {places}: this is no LLVM 22"
+                f"{self.peer}: feature 'mask': expected 1 to {len(self._REPLIES)}"
+                f" elements, found {size}: this is not LLVM 22"
             )
 
     def encode(self, value: Any, features: Features) -> bytes:
         """As in `Advisor`."""
-        # LLVM does not check it: any other index ends in a segmentation fault.
+        # LLVM does not check the index: any other one is a segmentation fault.
         mask = features["mask"][0]
         number = -1 if value is None or isinstance(value, bool) else value
         if type(number) is not int:
             number = self.scalar(value, "an index")
         if number in range(len(mask)) and mask[int(number)]:
-            return self._ANSWERS[int(number)]
+            return self._REPLIES[int(number)]
         legal = ", ".join(str(index) for index in np.flatnonzero(mask))
         expected = f"an index where 'mask' is 1 ({legal})"
         if value is None:
@@ -198,14 +185,14 @@ class Eviction(Advisor):
 
 
 class Priority(Advisor):
-    """How soon a live range is given a register: a number, the highest is first."""
+    """Decides the priority of a live range; the highest gets a register first."""
 
     name = "priority"
     tools = frozenset({"clang", "llc"})
     advice = float32("priority", 1)
     enabling, channel = "regalloc-enable-priority-advisor", "regalloc-priority"
 
-    # LLVM converts it to an unsigned without a check.
+    # LLVM converts the priority to an unsigned without a check.
     LARGEST: ClassVar[float] = float(np.nextafter(np.float32(2**32), np.float32(0)))
     _EXPECTED = f"a number from 0 to {LARGEST:.0f}"
     _ENCODE = struct.Struct("<f").pack
@@ -213,7 +200,7 @@ class Priority(Advisor):
     def encode(self, value: Any, features: Features) -> bytes:
         """As in `Advisor`."""
         number = self.scalar(value, self._EXPECTED)
-        # False of NaN, too.
+        # NaN compares false.
         if 0 <= number <= self.LARGEST:
             return self._ENCODE(number)
         raise self.illegal(self._EXPECTED, value)
@@ -226,16 +213,9 @@ def _find(header: Header, name: str) -> TensorSpec | None:
 def advisors(
     names: AdvisorName | Sequence[AdvisorName], tool: Tool, include_default: bool
 ) -> list[Advisor]:
-    """The advisors of these names.
-
-    Raises:
-        InvalidArgument: there is none of a name, the tool has no such advisor, or a
-            name is there twice.
-    """
-    known: dict[str, Advisor] = {
-        advisor.name: advisor
-        for advisor in (Inliner(include_default), Eviction(), Priority())
-    }
+    """The advisors of these names; raises InvalidArgument if the tool has none such."""
+    every = Inliner(include_default), Eviction(), Priority()
+    known: dict[str, Advisor] = {advisor.name: advisor for advisor in every}
     wanted: Sequence[str] = [names] if isinstance(names, str) else names
     if not wanted or len(set(wanted)) < len(wanted):
         raise InvalidArgument(f"expected different advisors, found {list(wanted)}")

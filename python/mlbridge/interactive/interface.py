@@ -1,11 +1,12 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`InteractiveCompilerInterface`: the paper's loop around a stock LLVM tool."""
+"""Runs a stock LLVM tool and replies to its requests, by a loop or by functions."""
 
 import contextlib
 import os
 import select
+import shutil
 import tempfile
 import time
 import weakref
@@ -18,6 +19,7 @@ from typing import Any, Literal, overload
 
 from mlbridge.errors import (
     CompilerFailed,
+    Deferred,
     InvalidArgument,
     Malformed,
     PeerClosed,
@@ -27,49 +29,49 @@ from mlbridge.interactive.advisors import Advisor, AdvisorName, Tool, advisors, 
 from mlbridge.interactive.channel import Decoder, Header
 from mlbridge.interactive.process import GuardedProcess
 from mlbridge.interface import BaseCompilerInterface
-from mlbridge.types import Features
+from mlbridge.signals import sigterm_exits
+from mlbridge.types import Features, Policy
 
-# How much later than this process the guard looks at the clock, in seconds: who is
-# there to say what happened is to be first.
+# Seconds by which the guard's timeout is longer, so that this process reports it first.
 _GUARD_PATIENCE = 0.25
-# Characters of stderr that an error quotes.
+# The number of characters of stderr that an error quotes.
 _STDERR_TAIL = 2000
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """What one advisor has asked."""
+    """The requests of one advisor."""
 
     decisions: int
-    """Requests that were answered."""
+    """The number of requests with a reply."""
     contexts: tuple[str, ...]
-    """What it named as their subjects: each function of the register allocator's, also
-    those without a request; the inliner has one without a name."""
+    """The contexts: for the register allocator every function, also those without a
+    request; for the inliner one with an empty name."""
 
 
 @dataclass(frozen=True)
 class CompileResult:
-    """A compile that has ended by itself."""
+    """The result of a compile that this process did not kill."""
 
     command: tuple[str, ...]
-    """With all flags."""
+    """The command with all flags."""
     returncode: int
-    """0 if all is well; minus the signal's number, if one ended it."""
+    """The exit status; minus the signal's number if one ended it."""
     stdout: bytes
     stderr: str
     seconds: float
-    """From start to end, with the time of whoever decided."""
+    """The duration, with the time of the decisions."""
     conversations: Mapping[AdvisorName, Conversation]
-    """By advisor."""
+    """The requests by advisor."""
 
     @property
     def decisions(self) -> int:
-        """Requests that were answered, of all advisors."""
+        """The number of requests with a reply, of all advisors."""
         return sum(said.decisions for said in self.conversations.values())
 
 
 class _Channel:
-    """The pair of FIFOs at BASE.in and BASE.out that an advisor talks through."""
+    """An advisor's pair of FIFOs, BASE.in and BASE.out."""
 
     def __init__(self, advisor: Advisor, base: Path, stack: ExitStack) -> None:
         self.advisor = advisor
@@ -78,8 +80,8 @@ class _Channel:
         for suffix in (".in", ".out"):
             path = base.with_name(base.name + suffix)
             os.mkfifo(path, 0o600)
-            # Read-write, opening does not wait, and a compiler that leaves neither
-            # raises SIGPIPE here nor takes another compiler's input away.
+            # Opening read-write does not block. When a compiler closes its end, this
+            # process gets no SIGPIPE, and another compiler can use the FIFO.
             fds.append(os.open(path, os.O_RDWR | os.O_NONBLOCK))
             stack.callback(os.close, fds[-1])
         self._replies, self.fd = fds
@@ -90,23 +92,23 @@ class _Channel:
             os.write(self._replies, data)
         except BlockingIOError:
             raise Malformed(
-                f"{self.advisor.peer}: expected a compiler that reads its answers,"
-                f" found one that asks and does not: {self.decisions} times"
+                f"{self.advisor.peer}: expected a compiler that reads its replies,"
+                f" found {self.decisions} replies that it has not read"
             ) from None
         self.decisions += 1
 
     def _on_header(self, header: Header) -> None:
         self.advisor.check(header)
-        # An answer that a process has died of waiting for is not the next one's.
+        # Drop replies that a process did not read before it died.
         with contextlib.suppress(BlockingIOError):
             while os.read(self._replies, 4096):
                 pass
 
 
 class InteractiveCompilerInterface(BaseCompilerInterface):
-    """Runs a stock clang, opt or llc, and is asked for its decisions.
+    """Runs a stock clang, opt or llc and receives its requests for decisions.
 
-    Such as::
+    Example::
 
         command = ["llc-22", "-O2", "-filetype=obj", "x.bc", "-o", "x.o"]
         with InteractiveCompilerInterface(command, "eviction") as compiler:
@@ -114,8 +116,8 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
                 compiler.populate_buffer(int(features["mask"].argmax()))
         print(compiler.result.decisions)
 
-    The compiler belongs to this object: it ends with it, however that comes, and so do
-    the processes that it started and the files between here and there. Used by one
+    This object owns the compiler: its close, its garbage collection and the end of this
+    process kill the compiler with its child processes and remove the FIFOs. Used by one
     thread at a time.
     """
 
@@ -134,24 +136,23 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         """Starts the compile.
 
         Args:
-            command: clang, opt or llc with its arguments, but for those that open
-                the channels. clang may compile several files; each of its processes
-                is served.
-            advisor: which one asks, or several: ``"inliner"`` (clang, opt),
-                ``"eviction"`` and ``"priority"`` (clang, llc).
-            tool: what the command is, where its name does not tell.
-            timeout: seconds that the whole compile may take, deciding included; it is
-                ended then even if the one who decides hangs.
-            decision_timeout: seconds in which a request, or the end, must follow the
-                start or an answer; None leaves it to ``timeout``.
-            include_default: whether the inliner's requests have LLVM's own decision,
-                ``inlining_default``, which the answer None stands for.
-            cwd: where the command runs.
-            env: its whole environment; None is this process's.
+            command: clang, opt or llc with its arguments, without those that open the
+                channels. clang may compile several files in several processes.
+            advisor: the advisors that ask: ``"inliner"`` (clang, opt), ``"eviction"``
+                or ``"priority"`` (clang, llc), or several of these.
+            tool: the tool that the command runs, if its name does not tell.
+            timeout: seconds for the whole compile, decisions included. It is enforced
+                even if a decision hangs.
+            decision_timeout: seconds until a request, or the end, after the start or a
+                reply; None means only ``timeout`` applies.
+            include_default: add LLVM's own decision, ``inlining_default``, to the
+                inliner's requests; the advice None then stands for it.
+            cwd: the working directory.
+            env: all environment variables; None inherits those of this process.
 
         Raises:
-            InvalidArgument: there is no such advisor, or the tool does not have it.
-            OSFailure: nothing can be started.
+            InvalidArgument: the advisor is unknown, or the tool does not have it.
+            OSFailure: the command cannot be started.
         """
         words = [fspath(word) for word in command]
         if not words:
@@ -160,6 +161,8 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             if limit is not None and not limit > 0:
                 raise InvalidArgument(f"expected a time limit above 0, found {limit} s")
         chosen = advisors(advisor, kind := tool or tool_of(words[0]), include_default)
+        self.name = words[0]
+        """The name of this compile in errors."""
         self.timeout = timeout
         self.decision_timeout = decision_timeout
         self._owner = os.getpid()
@@ -168,30 +171,27 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         self._reply: bytes | None = None
         with ExitStack() as stack:
             folder = Path(tempfile.mkdtemp(prefix="mlbridge-llvm-"))
-            stack.callback(_remove, folder)
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
             self._channels = [
                 _Channel(each, folder / each.name, stack) for each in chosen
             ]
             for each in chosen:
                 for flag in each.flags(str(folder / each.name)):
                     words += ["-mllvm", flag] if kind == "clang" else [flag]
-            # A crash is reported here; clang need not write files about it.
+            # The result reports a crash, so clang need not write files about it.
             words += ["-fno-crash-diagnostics"] if kind == "clang" else []
             self._command = tuple(words)
             self._start = self._asked = time.monotonic()
-            self._process = GuardedProcess(
-                words,
-                folder,
-                timeout + _GUARD_PATIENCE,
-                cwd=None if cwd is None else Path(cwd),
-                env=env,
-            )
+            limit = timeout + _GUARD_PATIENCE
+            self._process = GuardedProcess(words, folder, limit, cwd=cwd, env=env)
+            self.pid = self._process.pid
+            """The ID of the compile's process group."""
             stack.callback(self._process.kill)
             self._poll = select.poll()
             for channel in self._channels:
                 self._poll.register(channel.fd, select.POLLIN)
             self._poll.register(self._process.fd, select.POLLIN)
-            # Runs once: by close(), when nobody has this object, or at exit.
+            # Runs once: at close(), garbage collection or exit.
             self._finalizer = weakref.finalize(
                 self, _release, stack.pop_all(), self._owner
             )
@@ -203,58 +203,58 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
     def evaluate(self, mode: Literal["exit"]) -> None: ...
 
     def evaluate(self, mode: Literal["exit"] | None = None) -> Features | None:
-        """Sends the answer that was stored, and returns the next request's features.
+        """Sends the stored reply and returns the next request's features.
 
-        When there is no next request (`__iter__` ends then), or anything else is
-        raised, the compile is over and nothing of it is left, but for `result`.
+        After any exception except InvalidArgument the compile has ended, and only
+        `result` is left of it. Iteration (`__iter__`) stops at its end.
 
         Args:
-            mode: ``"exit"`` sends the answer, waits for nothing and returns None.
+            mode: ``"exit"`` sends the reply and returns None without waiting.
 
         Returns:
-            The features by name: read-only arrays in LLVM's own types and shapes, a
-            scalar of which is [1]. They show this request until the next one;
-            copying one keeps it (``x.copy()``).
+            The features by name: read-only arrays of LLVM's types and shapes; a scalar
+            has shape [1]. They show this request until the next; ``x.copy()`` keeps
+            one.
 
         Raises:
-            PeerClosed: the compile has ended; `result` says how.
-            CompilerFailed: with an error, that is. It is a PeerClosed.
-            Timeout: it took too long, and has been killed.
-            Malformed, SchemaMismatch: what it writes is not LLVM's protocol, or not of
-                the version that this library knows.
+            PeerClosed: the compile has ended; see `result`.
+            CompilerFailed: the compile has failed; a PeerClosed.
+            Timeout: the compile exceeded a timeout, and was killed.
+            Malformed, SchemaMismatch: the compiler does not follow LLVM's protocol, or
+                has another version of it.
             OSFailure: the command cannot be run.
-            InvalidArgument: the request at hand has no answer yet, or this process was
-                forked from that of the compile.
+            InvalidArgument: the current request has no reply yet, or this process is a
+                fork of the one that runs the compile.
         """
         if mode == "exit":
             self._send()
             return None
         features = self._next()
         if features is None:
-            raise PeerClosed(f"{self.name} has ended, and asks no more")
+            raise PeerClosed(f"{self.name} has ended, and sends no more requests")
         return features
 
     def __iter__(self) -> Iterator[Features]:
-        """The requests, one after another, until the compile has ended well."""
+        """Yields the requests until the compile has ended successfully."""
         while (features := self._next()) is not None:
             yield features
 
     def populate_buffer(self, advice: Any) -> None:
-        """Stores the answer to the request at hand, for `evaluate` to send.
+        """Stores the reply to the current request, which `evaluate` sends.
 
         Args:
-            advice: a number in any form: Python's or NumPy's, an array or CPU tensor
-                of one element, or a dict with that under the advice's name. The
-                inliner takes 0, 1, a bool, or None for LLVM's own decision; eviction
-                takes an index at which ``mask`` is 1; priority takes 0 or more.
+            advice: a number of Python or NumPy, an array or CPU tensor of one element,
+                or a dict of one of these under the advice's name. The inliner takes 0,
+                1, a bool, or None for LLVM's own decision; eviction takes an index
+                where ``mask`` is 1; priority takes 0 or more.
 
         Raises:
-            SchemaMismatch, Unsupported: LLVM must not get this; the compile is ended.
-            InvalidArgument: there is no request at hand.
+            SchemaMismatch, Unsupported: the advice is illegal; ends the compile.
+            InvalidArgument: no request waits for a reply.
         """
         self._check_process()
         if self._asking is None:
-            raise InvalidArgument(f"{self.name} has no request to answer")
+            raise InvalidArgument(f"{self.name}: no request waits for a reply")
         channel = self._asking
         try:
             self._reply = channel.advisor.encode(advice, channel.decoder.features)
@@ -263,33 +263,23 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             raise
 
     def close(self) -> None:
-        """Ends the compile where it has not ended, and leaves nothing behind."""
+        """Ends the compile, if it runs, and cleans up."""
         self._asking = self._reply = None
         self._finalizer()
 
     @property
-    def name(self) -> str:
-        """What errors call this compile."""
-        return " ".join(self._command[:1])
-
-    @property
-    def pid(self) -> int:
-        """The number of the process group that the compile runs in."""
-        return self._process.pid
-
-    @property
     def advisor(self) -> AdvisorName | None:
-        """Which one asks the request at hand."""
+        """The advisor of the current request."""
         return self._asking.advisor.name if self._asking else None
 
     @property
     def context(self) -> str:
-        """What the request at hand is about: a function, of a register allocator."""
+        """The current request's context: for the register allocator the function."""
         return self._asking.decoder.context if self._asking else ""
 
     @property
     def headers(self) -> dict[AdvisorName, Header]:
-        """What each advisor has said of its requests, once it has."""
+        """The header of each advisor that has sent one."""
         return {
             channel.advisor.name: channel.decoder.header
             for channel in self._channels
@@ -298,15 +288,9 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
     @property
     def result(self) -> CompileResult:
-        """How the compile ended.
-
-        Raises:
-            InvalidArgument: it did not end by itself, or has not yet.
-        """
+        """The result; raises InvalidArgument if the compile runs, or was killed."""
         if self._result is None:
-            raise InvalidArgument(
-                f"{self.name} has no result: it did not end by itself"
-            )
+            raise InvalidArgument(f"{self.name} has no result: it runs, or was killed")
         return self._result
 
     def __repr__(self) -> str:
@@ -317,7 +301,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         if os.getpid() != self._owner:
             raise InvalidArgument(
                 f"{self.name} was started by process {self._owner}, from which this one"
-                " was forked; it answers that one only"
+                " was forked; only that process can use it"
             )
 
     def _send(self) -> None:
@@ -326,7 +310,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             return
         if self._reply is None:
             raise InvalidArgument(
-                f"{self.name}: the request of the {self.advisor} advisor has no answer"
+                f"{self.name}: the request of the {self.advisor} advisor has no reply"
             )
         try:
             self._asking.reply(self._reply)
@@ -337,13 +321,13 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         self._asked = time.monotonic()
 
     def _next(self) -> Features | None:
-        """The next request; None when the compile has ended well."""
+        """Returns the next request, or None if the compile has ended successfully."""
         self._check_process()
         if self._result is not None:
             return None
-        # Its descriptors may be another one's by now.
+        # After close() the descriptors may have been reused.
         if not self._finalizer.alive:
-            raise PeerClosed(f"{self.name}: this compile is over")
+            raise PeerClosed(f"{self.name}: this compile has ended")
         self._send()
         try:
             while True:
@@ -360,7 +344,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             raise
 
     def _wait(self) -> bool:
-        """Waits for bytes, and reads them; whether there are none any more."""
+        """Waits for bytes and reads them. Returns true at the end of the compile."""
         ready = self._poll.poll(self._milliseconds_left())
         fds = [fd for fd, _ in ready]
         received = False
@@ -375,7 +359,7 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
         left = self._start + self.timeout
         if self.decision_timeout is not None:
             left = min(left, self._asked + self.decision_timeout)
-        # poll() has no more than 31 bits.
+        # poll() takes at most 31 bits.
         return min(max(0.0, (left - time.monotonic()) * 1000), 2**31 - 1)
 
     def _raise_timeout(self) -> None:
@@ -408,14 +392,14 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
             },
         )
         if status != 0:
-            # The guard may have been first.
+            # The guard may have killed it first.
             if result.seconds >= self.timeout:
                 self._raise_timeout()
             self._result = result
             how = f"status {status}" if status > 0 else f"signal {-status}"
             failure = CompilerFailed(
                 f"{self.name} ended with {how} after {result.decisions} decisions:"
-                f" {stderr[-_STDERR_TAIL:].strip() or 'it said nothing'}"
+                f" {stderr[-_STDERR_TAIL:].strip() or 'stderr is empty'}"
             )
             failure.returncode, failure.stderr = status, stderr
             raise failure
@@ -429,14 +413,83 @@ class InteractiveCompilerInterface(BaseCompilerInterface):
 
 
 def _release(resources: ExitStack, owner: int) -> None:
-    """Closes them, but for a fork of the process that they belong to."""
+    """Closes resources, except in a fork of the process that owns them."""
     if os.getpid() == owner:
         resources.close()
 
 
-def _remove(folder: Path) -> None:
-    """Removes a folder of FIFOs that nobody has taken over."""
-    with contextlib.suppress(FileNotFoundError):
-        for path in list(folder.iterdir()):
-            path.unlink(missing_ok=True)
-        folder.rmdir()
+def compile_with_policy(
+    command: Sequence[str | PathLike[str]],
+    *,
+    inliner: Policy | None = None,
+    eviction: Policy | None = None,
+    priority: Policy | None = None,
+    tool: Tool | None = None,
+    timeout: float = 300.0,
+    decision_timeout: float | None = None,
+    include_default: bool = True,
+    check: bool = True,
+    cwd: str | PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+) -> CompileResult:
+    """Runs a stock clang, opt or llc whose decisions are made by functions.
+
+    Example::
+
+        compile_with_policy(
+            ["llc-22", "-O2", "-filetype=obj", "x.bc", "-o", "x.o"],
+            eviction=lambda features: features["mask"].argmax(),
+            priority=lambda features: features["li_size"],
+        )
+
+    The compiler ends before this call does, also after an exception of a policy, Ctrl-C
+    or SIGTERM; after kill -9 of this process it ends within milliseconds.
+
+    ``inliner`` returns 0, 1 or a bool; None or raising `Deferred` leaves the decision
+    to LLVM. ``eviction`` returns an index where ``features["mask"][0]`` is 1: the live
+    range that loses its register. ``priority`` returns a number from 0 to 4294967040;
+    the highest gets a register first. With ``check=False`` a failed compile returns a
+    result. The other arguments are those of `InteractiveCompilerInterface`.
+
+    Raises:
+        CompilerFailed: the compiler ended with an error, or by a signal.
+        Timeout: the compile exceeded a timeout, and was killed.
+        SchemaMismatch, Unsupported: a policy returned illegal advice.
+        Malformed: the compiler does not follow LLVM's protocol.
+        InvalidArgument: an argument is invalid.
+        OSFailure: the command cannot be run.
+        Exception: an exception of a policy.
+    """
+    given: dict[AdvisorName, Policy | None] = {
+        "inliner": inliner,
+        "eviction": eviction,
+        "priority": priority,
+    }
+    policies = {name: policy for name, policy in given.items() if policy is not None}
+    if not policies:
+        raise InvalidArgument(f"expected a policy for one of {', '.join(given)}")
+    with (
+        sigterm_exits(),
+        InteractiveCompilerInterface(
+            command,
+            list(policies),
+            tool=tool,
+            timeout=timeout,
+            decision_timeout=decision_timeout,
+            include_default=include_default,
+            cwd=cwd,
+            env=env,
+        ) as compiler,
+    ):
+        try:
+            for features in compiler:
+                assert compiler.advisor is not None
+                try:
+                    advice = policies[compiler.advisor](features)
+                except Deferred:
+                    advice = None
+                compiler.populate_buffer(advice)
+        except CompilerFailed:
+            if check:
+                raise
+        return compiler.result

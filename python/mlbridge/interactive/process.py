@@ -1,7 +1,7 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A compiler as a child that is never left alone: `GuardedProcess`."""
+"""Runs a compiler that ends when this process does."""
 
 import contextlib
 import math
@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from os import PathLike
 from pathlib import Path
 from typing import IO
 
@@ -20,25 +21,24 @@ from mlbridge import _core
 from mlbridge.errors import OSFailure
 
 GUARD = Path(_core.__file__).with_name("mlbridge-guard")
-"""The program between this process and the compiler; its source says what it does."""
+"""The program that runs the compiler; see python/guard/Guard.cpp."""
 
-# What the guard says of itself; its status then is a shell's.
+# The status and the prefix of stderr if the guard cannot run the compiler.
 _CANNOT_RUN = 127
 _GUARD_SAYS = b"mlbridge-guard: "
-# Seconds that a killed process may take to be gone.
+# Seconds that killed processes may take to exit.
 _PATIENCE = 5.0
 
 
 class GuardedProcess:
-    """A command in a process group of its own, all of which ends with this process.
+    """A command in its own process group, all of which ends with this process.
 
-    The folder is removed when the command ends, too. Whoever has this object is to end
-    it by `kill`; where this process does not come to that (kill -9), and at the time
-    limit, the guard does.
+    The owner must call `kill`. The guard kills the group at the time limit, or if this
+    process dies first. The end of the command also removes the folder.
 
     Attributes:
         fd: readable when the command has ended, for `select.poll`.
-        pid: the guard's process, whose number is the group's.
+        pid: the ID of the guard's process and of the group.
     """
 
     def __init__(
@@ -47,27 +47,24 @@ class GuardedProcess:
         folder: Path,
         limit: float,
         *,
-        cwd: Path | None = None,
+        cwd: str | PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """Starts the command, with nothing to read from stdin.
+        """Starts the command with an empty stdin; raises OSFailure if that fails.
 
-        The folder, of files alone, belongs to this object from now on. The guard ends
+        Takes ownership of the folder, which must contain only files. The guard kills
         the command after ``limit`` seconds, which may be inf.
-
-        Raises:
-            OSFailure: the guard cannot be started.
         """
-        # What takes longer than thirty years has no limit.
+        # More than thirty years are no limit.
         milliseconds = math.ceil(limit * 1000) if limit < 1e9 else -1
         guard = [str(GUARD), str(os.getpid()), str(milliseconds), str(folder)]
         with ExitStack() as stack:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            # Files, since a pipe that nobody empties would hold the compiler up.
+            # Files, since a full pipe would block the compiler.
             self._stdout = stack.enter_context(tempfile.TemporaryFile())
             self._stderr = stack.enter_context(tempfile.TemporaryFile())
-            # Each process of the group holds the other end, which is closed when the
-            # last one is gone.
+            # Every process of the group holds the other end, which closes when the last
+            # one exits.
             alive, inherited = os.pipe()
             stack.callback(os.close, alive)
             try:
@@ -93,13 +90,10 @@ class GuardedProcess:
             self._resources = stack.pop_all()
 
     def finish(self) -> tuple[int, bytes, str]:
-        """Takes leave of a command that has ended, and ends what it left running.
+        """Cleans up after a command that has ended, and kills its child processes.
 
-        Returns:
-            Its status (minus the signal, if one ended it), stdout and stderr.
-
-        Raises:
-            OSFailure: there is no such command.
+        Returns the exit status (minus the signal if one ended it), stdout and stderr.
+        Raises OSFailure if the command could not be run.
         """
         _end(self._process, self._alive)
         status = self._process.returncode
@@ -111,17 +105,14 @@ class GuardedProcess:
         return status, stdout, stderr.decode(errors="replace")
 
     def kill(self) -> None:
-        """Ends the command and all that it started, and removes the folder.
-
-        Nothing is left when this returns, and doing it again does nothing.
-        """
+        """Kills the process group and removes the folder. May be called repeatedly."""
         self._resources.close()
 
 
 def _end(process: subprocess.Popen[bytes], alive: int) -> None:
-    """Kills a process group, reaps its leader, and waits for the others to be gone."""
+    """Kills a process group, reaps its leader, and waits for the others to exit."""
     if process.returncode is None:
-        # Until it is reaped, nobody else can have the group's number.
+        # The group's ID cannot be reused before its leader is reaped.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

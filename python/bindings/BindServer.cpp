@@ -1,0 +1,111 @@
+//===- BindServer.cpp - The binding of Server -------------------*- C++ -*-===//
+//
+// Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The signatures and docstrings of mlbridge._core.Server.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Server.h"
+#include "ToPython.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+namespace nb = nanobind;
+
+namespace MLBridge::Python {
+
+void bindServer(nb::module_ &M) {
+  nb::class_<Server>(
+      M, "Server",
+      "Serves compilers. One thread at a time, except stop() and latencies().")
+      .def(nb::init<const nb::sequence &, nb::object>(), nb::arg("listeners"),
+           nb::kw_only(), nb::arg("on_warning").none(),
+           nb::sig("def __init__(self, listeners: "
+                   "collections.abc.Sequence[Listener], *, on_warning: "
+                   "collections.abc.Callable[[str, Exception], object] | None) "
+                   "-> None"),
+           "Takes over the listeners; failures and refusals go to on_warning.")
+      .def(
+          "exchange", &Server::exchange, nb::arg("timeout").none() = nb::none(),
+          nb::sig("def exchange(self, timeout: float | None = None) -> "
+                  "dict[str, typing.Any] | None"),
+          "Sends the replies that are set and waits for the next request. "
+          "Returns its features by name, or None after timeout seconds or "
+          "after stop(). Raises an exception with a `session` if a reply could "
+          "not be sent; its `others` are the batch's other such exceptions.")
+      .def("exchange_batch", &Server::exchangeBatch, nb::arg("max_size"),
+           nb::arg("max_delay"), nb::arg("timeout").none() = nb::none(),
+           nb::sig("def exchange_batch(self, max_size: int, max_delay: float, "
+                   "timeout: float | None = None) -> list[dict[str, "
+                   "typing.Any]] | None"),
+           "Like exchange(), but returns all requests that wait at the same "
+           "moment, at most one per compiler. The first of them may wait "
+           "max_delay seconds for others.")
+      .def("set_reply", &Server::setReply, nb::arg("value").none(),
+           nb::arg("index") = 0,
+           nb::sig("def set_reply(self, value: object, index: int = 0) -> "
+                   "None"),
+           "Sets the reply to the request at this index of the batch. None "
+           "defers. An array is not copied before it is sent.")
+      .def("set_message", &Server::setMessage, nb::arg("tensors"),
+           nb::sig("def set_message(self, tensors: dict[str, typing.Any]) -> "
+                   "None"),
+           "Sets a training message, whose names may be reserved ones.")
+      .def("set_error", &Server::setError, nb::arg("message"),
+           nb::arg("index") = 0, "Sets the reply that the model failed.")
+      .def("set_deferred", &Server::setDeferred, nb::arg("why"),
+           nb::arg("index") = 0,
+           "Sets the reply that leaves the decision to the compiler.")
+      .def("send", &Server::send,
+           "Sends the replies that are set, without waiting for a request.")
+      .def("stop", &Server::stop,
+           "Makes exchange() return None soon. May be called by any thread.")
+      .def("close", &Server::close,
+           "Ends all sessions and removes the server's files.")
+      .def_prop_ro("closed", &Server::isClosed)
+      .def_prop_ro(
+          "name", [](const Server &S) { return toStr(S.name()); },
+          nb::sig("def name(self) -> str"))
+      .def("client", &Server::client, nb::arg("index"),
+           nb::sig("def client(self, index: int) -> tuple[int, int]"),
+           "The session and the process ID of a request of the batch.")
+      .def_prop_ro(
+          "session", &Server::session,
+          "The request's session, counted from 1; 0 without a request.")
+      .def_prop_ro("pid", &Server::pid,
+                   "The compiler's process ID; 0 for a bare compiler.")
+      .def_prop_ro("advice_type", &Server::adviceType,
+                   "The TensorSpec type that the session wanted first; empty "
+                   "if unknown.")
+      .def_prop_ro("bare", &Server::bare,
+                   "True if the compiler uses bare pipes.")
+      .def_prop_ro("sessions", &Server::sessions, "Sessions so far.")
+      .def_prop_ro("open", &Server::open, "Sessions that are open.")
+      .def_prop_ro("requests", &Server::requests, "Requests so far.")
+      .def_prop_ro("batches", &Server::batches, "Batches of requests so far.")
+      .def_prop_ro("refused_compilers", &Server::refusedCompilers,
+                   "Compilers that got no session.")
+      .def_prop_ro("refused_requests", &Server::refusedRequests,
+                   "Requests refused because Python cannot represent them.")
+      .def_prop_ro("mistyped", &Server::mistyped,
+                   "Replies whose type differs from the session's advice_type.")
+      .def("measure_latencies", &Server::measureLatencies,
+           "Starts to measure how long requests take.")
+      .def(
+          "latencies", &Server::latencies, nb::arg("quantiles"),
+          nb::sig("def latencies(self, quantiles: "
+                  "collections.abc.Sequence[float]) -> list[float]"),
+          "The quantiles (0 to 1) of the seconds from the arrival of a request "
+          "until its reply is sent. May be called by any thread.");
+}
+
+} // namespace MLBridge::Python
