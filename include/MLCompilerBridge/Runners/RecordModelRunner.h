@@ -13,8 +13,8 @@
 /// LLVM's readers accept it; `mlbridge log FILE` prints it.
 ///
 /// The decision is the last tensor of an observation: the model's advice,
-/// unless logOutcome() names another. A request that the model deferred is not
-/// logged without a decision from logOutcome().
+/// unless logOutcome() names another. A request that the model deferred is
+/// logged only if logOutcome() passes a decision.
 ///
 //===----------------------------------------------------------------------===//
 
