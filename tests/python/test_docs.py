@@ -38,6 +38,7 @@ def test_code(name: str, tmp_path: Path) -> None:
     for entry in ROOT.iterdir():
         if entry.name not in (".git", "x.c"):
             (tmp_path / entry.name).symlink_to(entry)
+    log = tmp_path / "page.log"
     home = tmp_path / "home"
     home.mkdir()
     environment = {
@@ -50,18 +51,17 @@ def test_code(name: str, tmp_path: Path) -> None:
         cwd=tmp_path,
         env=environment,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        stdout=log.open("wb"),
         stderr=subprocess.STDOUT,
-        text=True,
         start_new_session=True,
     )
     try:
-        output, _ = process.communicate(timeout=3600 if FULL else 240)
+        process.wait(3600 if FULL else 240)
     finally:
         # Servers that the page has started in the background, too.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode == 0, output
+    assert process.returncode == 0, log.read_text()
 
 
 @pytest.mark.parametrize("name", NAMES)
