@@ -6,7 +6,7 @@
 Read from the sources, without a build. A public header belongs to the folder of the
 source that has its name and includes it first; one without a source counts as what it
 includes. Run as a program, this writes what the folders depend on into
-docs/architecture.md.
+docs/concepts/architecture.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = "docs/architecture.md"
+TABLE = "docs/concepts/architecture.md"
 
 # From bottom to top.
 LAYERS = (

@@ -1,0 +1,93 @@
+# Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
+# Exceptions. See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The documentation: its code runs, and its links lead somewhere."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import docs_page
+import pytest
+
+ROOT = docs_page.ROOT
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+SLOW = re.compile(r"<!-- slow: (.*?) -->")
+FULL = bool(os.environ.get("MLBRIDGE_TEST_FULL"))
+
+
+def markdown() -> list[str]:
+    """All Markdown files that git has."""
+    listed = subprocess.run(
+        ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return listed.stdout.split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_code(name: str, tmp_path: Path) -> None:
+    page = ROOT / name
+    if (slow := SLOW.search(page.read_text())) and not FULL:
+        pytest.skip(f"{slow[1]}; make test-full runs this page")
+    # Paths on a page are relative to the checkout; what it writes is not kept.
+    for entry in ROOT.iterdir():
+        if entry.name not in (".git", "x.c"):
+            (tmp_path / entry.name).symlink_to(entry)
+    log = tmp_path / "page.log"
+    home = tmp_path / "home"
+    home.mkdir()
+    environment = {
+        **os.environ,
+        "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
+        "HOME": str(home),
+    }
+    process = subprocess.Popen(
+        [sys.executable, docs_page.__file__, page],
+        cwd=tmp_path,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=log.open("wb"),
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        process.wait(3600 if FULL else 240)
+    finally:
+        # Servers that the page has started in the background, too.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, log.read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_indented_code(name: str) -> None:
+    text = re.sub(r"^( *)```.*?^\1```$", "", (ROOT / name).read_text(), flags=re.S | re.M)
+    assert not re.search(r"^\n    \S", text, re.M), "fence it, and name its language"
+
+
+@pytest.mark.parametrize("name", markdown())
+def test_links(name: str) -> None:
+    """Files exist, and so do the headings that links name."""
+    page = ROOT / name
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, heading = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        if heading:
+            assert heading in headings(target), link
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and MyST make them."""
+    found = set()
+    for title in re.findall(r"^#+ (.*)$", page.read_text(), re.M):
+        plain = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", title).lower()
+        found.add(re.sub(r"[^\w\- ]", "", plain).strip().replace(" ", "-"))
+    return found
