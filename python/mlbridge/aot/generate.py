@@ -1,11 +1,11 @@
 # Part of ML-Compiler-Bridge, under the Apache License v2.0 with LLVM
 # Exceptions. See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a graph to one C file: emx-onnx-cgen's code between a head and a descriptor.
+"""Generates one C file from a graph: a head, emx-onnx-cgen's code, and a descriptor.
 
-The operators' code comes from emx-onnx-cgen. This module takes from it what a compiler
-cannot have (mutable statics, malloc, global weights, indices that nobody looks at), and
-gives it matrix products for the registers of the CPU.
+This module adapts emx-onnx-cgen's code to run inside a compiler: it removes mutable
+statics, malloc and global weights, checks indices, and substitutes matrix products
+tuned to the CPU's registers.
 """
 
 import importlib.metadata
@@ -39,11 +39,11 @@ _TEMPORARY = re.compile(
     r" = malloc\(sizeof\(\*\w+\) \* (?P<outer>.+)\);$",
     re.M,
 )
-# A node's larger arrays, which would make two threads share them.
+# A node's larger arrays; as statics, they would be shared between threads.
 _LOCAL_STATIC = re.compile(r"^( +)static (?!const\b|inline\b)", re.M)
 _FILE_STATIC = re.compile(r"^static (?!const\b|inline\b)[^()]*(?:=|;)", re.M)
 _OPERATOR = re.compile(r"^ \* OpType: (\w+)$", re.M)
-# How Gather, Scatter and their kin make an address of a compiler's number.
+# How Gather, Scatter and similar operators turn a feature's value into an address.
 _INDEX = re.compile(
     r"^ *if \((?P<index>gather_index|scatter_index|feature_index|index\d+) < 0\) \{\n"
     r" *(?P=index) \+= (?P<extent>.+);\n *\}\n",
@@ -54,35 +54,35 @@ _CHECKED_INDEX = r"""\g<0>if (\g<index> < 0 || \g<index> >= \g<extent>) {
     return;
 }
 """
-# Relu and PRelu, in the form in which a NaN is not below 0 either.
+# Relu and PRelu; we swap the comparison, so that NaN passes through.
 _RECTIFIER = re.compile(
     r"(?P<x>[\w\[\]]+) > (?P<zero>0\.0f?) \? (?P=x) : (?P<else>[^;()]+)(?=[;)])"
 )
-# ReduceMax and ReduceMin: once a NaN, for good.
+# ReduceMax and ReduceMin; we keep a NaN once it is found.
 _REDUCTION = re.compile(r"if \((?P<compare>(?P<x>[^;]+) [<>] acc)\) acc = (?P=x);")
 _NAME = re.compile(r"(\w+)(?:\[[^\]]*\])+ =")
 _ZERO = "0x0.0p+0"
-# Of what is larger, no loop is unrolled that far.
+# Compilers do not unroll loops over larger tables.
 _MOST_UNROLLED = 1024
 _DIMENSION = re.compile(r"\[(?:restrict )?([^\]]+)\]")
 
 _WIDTHS = (4, 8, 16)
 _VARIANTS = (
-    # The name, the target of the function attribute, the floats of a register.
+    # Name, target attribute, floats per register.
     ("x86-64-v4", "arch=x86-64-v4", 16),
     ("x86-64-v3", "arch=x86-64-v3", 8),
 )
 
 
 def header() -> str:
-    """The text of MLCompilerBridge-C/AOTModel.h."""
+    """Returns the text of MLCompilerBridge-C/AOTModel.h."""
     installed = _HERE / "AOTModel.h"
     checkout = _HERE.parents[2] / "include/MLCompilerBridge-C/AOTModel.h"
     return (installed if installed.exists() else checkout).read_text()
 
 
 def declaration(name: str) -> str:
-    """A header for those who link the model."""
+    """Returns a C header that declares the model, for programs that link it."""
     guard = f"MLBRIDGE_AOT_MODEL_{name.upper()}_H"
     return (
         f"/* The model `{name}`, made by `mlbridge compile`. */\n"
@@ -96,10 +96,10 @@ def declaration(name: str) -> str:
 
 
 def generate(graph: Graph, name: str, least: Mapping[str, int] | None = None) -> str:
-    """The C file of a model; it needs C99 and GNU C's vectors, and libm.
+    """Returns the C file of a model, which needs C99, GNU C's vectors and libm.
 
-    ``name`` is a C identifier; ``least`` has the smallest size of each free extent
-    where that is not 1.
+    ``name`` is a C identifier; ``least`` gives the smallest size of free extents that
+    do not start at 1.
 
     Raises:
         Unsupported: an operator cannot be compiled, or not with a free extent.
@@ -108,7 +108,7 @@ def generate(graph: Graph, name: str, least: Mapping[str, int] | None = None) ->
     code, most = _code(graph, variables)
     check_operators(graph)
     bounds = {s: ((least or {}).get(s, 1), most.get(s)) for s in variables}
-    dims = [_DIMENSION.findall(p) for p in _split(code.parameters)]
+    dims = [_DIMENSION.findall(p) for p in code.parameters.split(",")]
     expected = len(graph.inputs) + len(graph.outputs)
     if len(dims) != expected:
         raise Unsupported(
@@ -137,7 +137,7 @@ Bounds = Mapping[str, tuple[int, int | None]]
 def _code(
     graph: Graph, variables: Mapping[str, str]
 ) -> "tuple[_Code, Mapping[str, int]]":
-    """The code, and how large the free extents may be for which it is good."""
+    """Returns the code, and the largest free extents for which it is valid."""
 
     def code(sizes: Sequence[Mapping[str, int]], at: tuple[Point, Point]) -> _Code:
         texts = _emit(graph, sizes)
@@ -164,32 +164,32 @@ def _code(
 
 @dataclass(frozen=True)
 class _Code:
-    """The generator's text, made fit to stand in a compiler."""
+    """The generator's text, adapted to run inside a compiler."""
 
     text: str
     parameters: str
     temporaries: Sequence[str]
-    """What mlb_room() is to be told of each."""
+    """The arguments of mlb_room() for each temporary."""
 
     @classmethod
     def of(cls, texts: Sequence[str], at: tuple[Point, Point]) -> "_Code":
-        """Out of the texts for one size, or for two."""
+        """Makes the code from the generator's texts for one size, or for two."""
         weights = [_WEIGHT.findall(text) for text in texts]
         if weights[0] != weights[-1]:
-            raise Unsupported("a free extent is a part of the model's constants")
+            raise Unsupported("the model's constants depend on a free extent")
         bodies = [_strip(_WEIGHT.sub("", text)) for text in texts]
         body = generalise((bodies[0], bodies[1]), at) if len(bodies) > 1 else bodies[0]
 
         entry = _ENTRY.search(body)
         if entry is None or _FILE_STATIC.search(body):
             raise Unsupported(
-                "this version of emx-onnx-cgen writes code of another form: "
+                "the code has an unknown form, found emx-onnx-cgen "
                 f"{importlib.metadata.version('emx-onnx-cgen')}"
             )
         nodes, model = body[: entry.start()], body[entry.end() :]
         temporaries = [_room(found) for found in _TEMPORARY.finditer(model)]
         if len(temporaries) != model.count("malloc(") or "malloc(" in nodes:
-            raise Unsupported("an operator allocates memory by itself")
+            raise Unsupported("an operator allocates its own memory")
 
         functions = _NODE.findall(nodes)
         nodes = _NODE.sub(r"EMX_NODE_FN void \1(MLB_PARAMETERS, ", nodes)
@@ -219,21 +219,21 @@ class _Code:
 
 
 def _check_indices(nodes: str) -> str:
-    """Puts a check behind each index.
+    """Inserts a range check after each index.
 
     Raises:
-        Unsupported: an operator has one that is not found.
+        Unsupported: the index of an operator was not found.
     """
     nodes = _INDEX.sub(_CHECKED_INDEX, nodes)
     parts = _OPERATOR.split(nodes)
     for operator, code in zip(parts[1::2], parts[2::2], strict=True):
         if operator in CHECKED and "MLBRIDGE_AOT_BAD_INDEX" not in code:
-            raise Unsupported(f"the code of {operator} does not look at its indices")
+            raise Unsupported(f"found no index to check in the code of {operator}")
     return nodes
 
 
 def _hide_zeros(model: str, weights: Sequence[str]) -> str:
-    """Keeps GCC from making 0 of NaN times 0, which it does without signed zeros."""
+    """Keeps GCC from folding NaN times 0 to 0, which -fno-signed-zeros allows."""
     names = [
         match[1]
         for weight in weights
@@ -246,7 +246,7 @@ def _hide_zeros(model: str, weights: Sequence[str]) -> str:
 
 
 def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
-    """The generator's own texts, for these sizes of the free extents."""
+    """Returns the generator's text for each of these sizes of the free extents."""
     with tempfile.TemporaryDirectory(prefix="mlbridge-") as folder:
         templates = Path(folder) / "templates"
         theirs = Path(emx_onnx_cgen.__file__).parent / "templates"
@@ -278,15 +278,11 @@ def _emit(graph: Graph, points: Sequence[Mapping[str, int]]) -> list[str]:
 
 
 def _strip(text: str) -> str:
-    """Without what stands in our head, and without declarations of weights."""
+    """Removes the generator's head, which ours replaces, and weight declarations."""
     text = text[text.index("*/") + 2 :]
     text = _WEIGHT_LOADER.sub("", text)
     text = re.sub(r"^extern const .*;\n", "", text, flags=re.M)
     return re.sub(r"^/\*\n \* Weight \d+:.*?\*/\n", "", text, flags=re.M | re.S)
-
-
-def _split(parameters: str) -> list[str]:
-    return [p.strip() for p in parameters.split(",")]
 
 
 def _room(found: re.Match[str]) -> str:
@@ -295,12 +291,12 @@ def _room(found: re.Match[str]) -> str:
 
 
 def _array(extents: Sequence[object]) -> str:
-    """A C array; never an empty one, which C does not have."""
+    """Returns a C array with at least one element, since C has no empty arrays."""
     return f"(const int64_t[]){{{', '.join(map(str, extents)) or '1'}}}"
 
 
 def _output_extents(graph: Graph, tensor: Tensor, found: list[str]) -> list[str]:
-    """C expressions; the generator writes a scalar as an array of one."""
+    """Returns C expressions; the generator writes a scalar as an array of one."""
     rank = len(tensor.extents)
     if len(found) == rank:
         return found
@@ -330,7 +326,7 @@ def _head(graph: Graph, name: str, variables: Mapping[str, str]) -> str:
 
 
 def _template(name: str) -> str:
-    """One of our own, without the head that it has as a file of this project."""
+    """Returns one of our templates, without its file header."""
     text = (_TEMPLATES / name).read_text()
     return text[text.index("*/", text.index("\\file")) + 2 :].lstrip()
 
@@ -357,20 +353,15 @@ def _measure(
             "    return MLBRIDGE_AOT_BAD_EXTENT;",
         ]
     lines += [f"  fits &= mlb_room(&bytes, {room});" for room in temporaries]
-    position = 0
+    position = itertools.count()
     for tensor, dims in zip(outputs, extents, strict=True):
-        size = tensor.dtype.itemsize
-        lines.append(
-            f"  fits &= mlb_room(&apart, {size}, {_array(dims)}, {len(dims)});"
-        )
-        for dim in dims:
-            lines.append(f"  output_extents[{position}] = {dim};")
-            position += 1
+        room = f"{tensor.dtype.itemsize}, {_array(dims)}, {len(dims)}"
+        lines.append(f"  fits &= mlb_room(&apart, {room});")
+        lines += [f"  output_extents[{next(position)}] = {dim};" for dim in dims]
     lines += [
         "  *workspace_bytes = bytes;",
         "  return fits ? MLBRIDGE_AOT_OK : MLBRIDGE_AOT_BAD_EXTENT;",
-        "}",
-        "",
+        "}\n",
     ]
     return "\n".join(lines)
 
@@ -391,8 +382,7 @@ def _variants(graph: Graph, variables: Mapping[str, str]) -> str:
             "  return status;\n}\n"
         )
 
-    parts = ["#if defined(__x86_64__)\n"]
-    rows = []
+    parts, rows = ["#if defined(__x86_64__)\n"], []
     for cpu, target, width in _VARIANTS:
         suffix = cpu.replace("-", "_")
         parts.append(
@@ -457,17 +447,10 @@ def _descriptor(
 
 
 def _limits(bounds: Bounds) -> dict[str, str]:
-    """The sizes that the model takes, for messages; nothing where it takes any."""
-    limits = [
-        limit
-        for symbol, (least, most) in bounds.items()
-        for limit in (
-            [f"{symbol} >= {least}"] * (least > 1),
-            [f"{symbol} <= {most}"] * (most is not None),
-        )
-    ]
-    text = ", ".join(itertools.chain.from_iterable(limits))
-    return {"mlbridge.extents": text} if text else {}
+    """Returns the limits on sizes as metadata for messages; empty without limits."""
+    limits = [f"{s} >= {least}" for s, (least, _) in bounds.items() if least > 1]
+    limits += [f"{s} <= {most}" for s, (_, most) in bounds.items() if most is not None]
+    return {"mlbridge.extents": ", ".join(limits)} if limits else {}
 
 
 def _tensors(
@@ -478,7 +461,7 @@ def _tensors(
         f"   {_array(dims)}}},\n"
         for t, dims in zip(tensors, extents, strict=True)
     ]
-    # A model without inputs has a table of one empty row.
+    # A model without inputs still has one empty row, since C has no empty arrays.
     return (
         f"static const MLBridgeAOTTensor mlb_{table}[] = {{\n{''.join(rows)}"
         f"  {{NULL, 0, 0, NULL}},\n}};\n"
@@ -491,7 +474,7 @@ _ELEMENTS = {
 
 
 def _string(text: str) -> str:
-    """A C string literal of these bytes."""
+    """Returns a C string literal of the text's UTF-8 bytes."""
     plain = "".join(
         chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}"
         for b in text.encode()
