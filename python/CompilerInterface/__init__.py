@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The paper's import name: ``import CompilerInterface as CI``.
 
-Everything is `mlbridge`'s; `PipeCompilerInterface` also takes the arguments of the
-paper's published package, ``PipeCompilerInterface(data_format, pipe_name)``. What
-`evaluate` returns is a dict by name in every format.
+It exports the interfaces of `mlbridge`. `PipeCompilerInterface` also takes the
+arguments of the paper's published package, ``(data_format, pipe_name)``. `evaluate`
+returns a dict by name in every format.
 """
 
 from os import PathLike
@@ -23,7 +23,7 @@ _SERDES = {"bytes": "bitstream", "json": "json"}
 
 
 class PipeCompilerInterface(_PipeCompilerInterface):
-    """`mlbridge.PipeCompilerInterface`, with the published package's arguments too."""
+    """`mlbridge.PipeCompilerInterface` that also takes the published arguments."""
 
     def __init__(
         self,
@@ -34,14 +34,14 @@ class PipeCompilerInterface(_PipeCompilerInterface):
         pipe_name: str | PathLike[str] | None = None,
         **options: Any,
     ) -> None:
-        """Takes (name, serdes) or (data_format, pipe_name), by place or by keyword.
+        """Takes (name, serdes) or (data_format, pipe_name), by position or keyword.
 
         Args:
-            name: as for `mlbridge.PipeCompilerInterface`; or, with a pipe's name in
-                the second place, a data format.
+            name: as for `mlbridge.PipeCompilerInterface`; or a data format, if the
+                second argument is a pipe's name.
             serdes: as for `mlbridge.PipeCompilerInterface`.
             data_format: ``"bytes"`` or ``"json"``.
-            pipe_name: another word for ``name``.
+            pipe_name: a synonym of ``name``.
             options: as for `mlbridge.PipeCompilerInterface`.
         """
         if name in _SERDES and data_format is None:
@@ -55,7 +55,7 @@ class PipeCompilerInterface(_PipeCompilerInterface):
         super().__init__(place, _SERDES.get(chosen, chosen), **options)
 
     def reset_pipes(self) -> None:
-        """Does nothing: each compiler has pipes of its own, made when it comes."""
+        """Does nothing: each compiler gets new pipes when it connects."""
 
 
 __all__ = [

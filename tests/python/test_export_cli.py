@@ -117,7 +117,7 @@ def test_a_pickled_estimator(module: str, tmp_path: Path) -> None:
         (["{module}:other"], "has no 'other'"),
         (
             ["{module}:network", "--feature", "int x", "--features", "a.log"],
-            "--feature and --features are two different things",
+            "--feature and --features are mutually exclusive",
         ),
         (["{module}:network", "--without", "x"], "--without goes with --features"),
     ],
