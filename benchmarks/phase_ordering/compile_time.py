@@ -29,14 +29,7 @@ from mlbridge_optimizations.corpus import toolchain
 from mlbridge_optimizations.plot import draw_bars, finish, panels_of
 
 from .original import OriginalTools
-from .task import (
-    Deployed,
-    Sample,
-    Server,
-    in_process_specs,
-    need_grpc,
-    served,
-)
+from .task import Deployed, Sample, Server, in_process_specs, need_grpc, served
 
 ORIGINAL, STOCK = "original", "clang -Oz"
 

@@ -365,9 +365,7 @@ def _with(
 
 
 def _noise(
-    reference: _Reference,
-    inputs: Sequence[NDArray[Any]],
-    random: np.random.Generator,
+    reference: _Reference, inputs: Sequence[NDArray[Any]], random: np.random.Generator
 ) -> list[float]:
     """Returns how far ONNX Runtime's outputs move when the inputs' last bits change.
 
@@ -393,10 +391,7 @@ def _last_bits(values: NDArray[Any], random: np.random.Generator) -> NDArray[Any
 
 
 def _mismatch(
-    name: str,
-    found: NDArray[Any],
-    expected: NDArray[Any],
-    off: NDArray[np.float64],
+    name: str, found: NDArray[Any], expected: NDArray[Any], off: NDArray[np.float64]
 ) -> ModelError:
     worst = int(np.argmax(off))
     index = [int(i) for i in np.unravel_index(worst, found.shape)]

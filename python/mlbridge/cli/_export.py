@@ -55,8 +55,7 @@ class _Options:
         Option(metavar="NAME", help="A feature to leave out. Repeated."),
     ] = None
     output: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="An output to keep. Repeated."),
+        list[str] | None, Option(metavar="NAME", help="An output to keep. Repeated.")
     ] = None
     decide: Annotated[
         str | None,
@@ -87,8 +86,7 @@ class _Options:
         ),
     ] = None
     module: Annotated[
-        str | None,
-        Option(metavar="NAME", help="RLlib: the module of a checkpoint."),
+        str | None, Option(metavar="NAME", help="RLlib: the module of a checkpoint.")
     ] = None
     agent: Annotated[
         str | None,

@@ -19,9 +19,7 @@ from mlbridge.terminal import console
 from mlbridge.types import element_type_name
 
 
-def inspect(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
-) -> None:
+def inspect(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)]) -> None:
     """Show the inputs, outputs and metadata of an .onnx file.
 
     The inputs are the features that a compiler must send, with LLVM's names of types; a

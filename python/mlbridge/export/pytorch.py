@@ -128,10 +128,7 @@ def _outputs(found: Any) -> dict[str, Tensor]:
 
 
 def _convert(
-    module: nn.Module,
-    ports: Sequence[Port],
-    example: Tensors,
-    outputs: list[str],
+    module: nn.Module, ports: Sequence[Port], example: Tensors, outputs: list[str]
 ) -> onnx.ModelProto:
     """Returns the module's graph, with a free first dimension."""
     logger = logging.getLogger("torch.onnx")

@@ -214,7 +214,7 @@ class _Observations:
     def ports(
         self, features: Sequence[FeatureSpec], what: str
     ) -> tuple[list[Port], Mapping[str, int]]:
-        """Returns the module's named inputs, and the limits to which they are padded."""
+        """Returns the module's named inputs, and the sizes that they are padded to."""
         space: Any = self._space
         if any(isinstance(part, _COMPOSITE) for part in space.spaces.values()):
             raise Unsupported(
