@@ -39,13 +39,10 @@ def plot_file(default: str) -> Any:
 
 
 Names = list[str] | None
-
 LOCAL_RUNNERS = ("pipe", "shm")
 LocalRunner = Annotated[Names, only("--runner", LOCAL_RUNNERS, "runner")]
-
 MODEL_RUNNERS = ("onnx", "aot")  # These run a model in clang's own process.
 ModelRunner = Annotated[Names, only("--runner", MODEL_RUNNERS, "runner")]
-
 Rounds = Annotated[
     int, typer.Option(min=1, help="Measurements of each; medians are shown.")
 ]

@@ -25,17 +25,12 @@ from mlbridge_optimizations.corpus import toolchain
 
 # The checkout, which contains the plug-in and the models.
 ROOT = Path(__file__).resolve().parents[2]
-
 # The programs' sources, fetched on demand.
 WORKLOADS = ROOT / "build" / "workloads"
-
 SWEEP_SECONDS = 120.0  # Far more than a sweep takes, even on a busy machine.
-
 ENDING_SECONDS = 5.0
-
 # The clients of `mlbridge bench rtt`, `serve` and `neighbour`.
 CLIENTS = ("rtt-client", "serve-client", "rtt_floor*.so")
-
 # A single product is too short to benefit from a second thread.
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 

@@ -29,13 +29,10 @@ from mlbridge_optimizations.corpus.sources import unpack
 
 RULE = "cost-rule"  # Decides by `cost < threshold`: CostRuleModule.cpp.
 ASKING = "cost-rule+ask|"  # Asks the runner after the bar, then decides by the rule.
-
 # The limit on requests, as a part of the compile, by the scheme of the model.
 LIMITS = {"builtin": 0.01, "aot": 0.01, "onnx": 0.05}
-
 # More than the slowest compile takes, even while instructions are counted.
 SECONDS = 3600.0
-
 # Programs with no decision and with one.
 NO_CALL = "int f(int x) { return x; }\n"
 ONE_CALL = "static int f(int x) { return x; }\nint g(int x) { return f(x); }\n"

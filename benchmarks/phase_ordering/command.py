@@ -31,7 +31,6 @@ PACKAGES = ("gymnasium", "elftools", "onnx", "onnxruntime")
 POLICY_PACKAGES = ("torch", "onnxscript")
 AOT_PACKAGES = ("emx_onnx_cgen",)
 TRAINERS = ("torch", "gymnasium", "stable_baselines3", "elftools", "onnxruntime")
-
 CONSOLE = TableConsole(highlight=False)
 
 

@@ -42,7 +42,6 @@ SERVED = {
 }
 
 INSIDE = (*SERVED, "onnx", "aot")  # In these, clang has the plug-in.
-
 FLOWS = (ORIGINAL, *INSIDE, STOCK)
 
 # Limits on a compile's time as a part of the original flow's: the paper's 1 / 4.4 and
@@ -57,7 +56,6 @@ LIMITS = {
 
 _ADDRSIG = 0x6FFF4C03
 _NOT_COMPARED = ("SHT_SYMTAB", "SHT_STRTAB", _ADDRSIG)
-
 # The limit on a compile by a machine-code model, relative to clang -Oz.
 DEPLOYED_LIMIT = 2.0
 

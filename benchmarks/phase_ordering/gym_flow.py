@@ -27,10 +27,8 @@ from .compile_time import STOCK, Compiled, Flow
 from .task import Deployed, environment_of
 
 GYM, KEPT, REWARDED = "Gymnasium", "Gymnasium, kept", "Gymnasium, rewards"
-
 # Warms up a compiler without one of the measured modules.
 _TRIFLE = "int main(void) { return 0; }\n"
-
 OUTSIDE = (GYM, KEPT, REWARDED)
 FLOWS = (*OUTSIDE, "onnx", "aot", STOCK)
 

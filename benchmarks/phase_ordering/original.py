@@ -33,14 +33,11 @@ from mlbridge_optimizations.phase_ordering.environment.compiler import EpisodeOp
 from mlbridge_optimizations.phase_ordering.environment.measure import oz_size
 
 Row = NDArray[np.float32]
-
 IR2VEC = "llvm-ir2vec-22"
 # Scales the tool's vocabulary: it prints two decimals per function, which would round.
 ONE = 1024.0
-
 # LLVM's weight of each section's vectors.
 WEIGHTS = {"Opcodes": 1.0, "Types": 0.5, "Arguments": 0.2}
-
 _FIRST_TYPE, _FIRST_ARGUMENT = "FloatTy", "Function"
 
 

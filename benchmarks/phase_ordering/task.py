@@ -25,7 +25,6 @@ from mlbridge_optimizations.phase_ordering.model.model import Model
 
 # Limits on the drawn modules' instructions.
 FEWEST, MOST = 300, 6000
-
 SEEN = ("embedding", "actions")  # The policies' observation.
 START_SECONDS = 60.0  # The deadline for a server's start, even on a busy machine.
 

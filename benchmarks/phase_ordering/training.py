@@ -50,14 +50,10 @@ SPECS = {
     "shm": "shm",
 }
 FLOWS = (ORIGINAL, *SPECS)
-
 REWARD = "text-size:10"
-
 THROUGHPUT_LIMIT = 0.25  # The limit on a step's time, relative to the original flow.
 SCALING_LIMIT = 0.588  # The same with two workers, relative to one worker: 1 / 1.7.
-
 _SLACK = 0.01  # The allowed difference of the original flow's code size.
-
 Env = gymnasium.Env[Any, Any]
 Sizes = tuple[int, ...]  # The size of the machine code after each action.
 

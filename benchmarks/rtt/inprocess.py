@@ -30,13 +30,10 @@ from .report import shown
 from .workload import LENGTHS, POLICIES, Workload
 
 RUNTIMES = ("onnx", "aot", "tf")  # Schemes, in the order of the tables.
-
 BATCHES_A_SWEEP = 5
-
 # With more lengths, only the first and every tenth are measured: each is a model of its
 # own, which takes seconds to compile.
 MOST_LENGTHS = 12
-
 # Limits relative to the runner's floor: extra time for the shortest request, the ratio
 # of sweeps, and extra time for any request.
 FIRST_LIMIT_US = {"onnx": 0.5}

@@ -23,9 +23,7 @@ from .runners import RUNNERS, Runner
 from .workload import POLICIES, Workload
 
 WARM_ROUNDS = 1  # Rounds that do not count: buffers grow, and caches fill.
-
 PIPE_BYTES = 1 << 20
-
 FLOOR_BYTES = 8 << 20  # The futex floor's memory: more than the longest request.
 
 

@@ -28,7 +28,6 @@ from mlbridge.files import replacing
 from .workload import Workload
 
 MLP = (300, 128, 64, 15)  # The widths of the network's layers.
-
 OPSET, IR_VERSION = 17, 9  # Old enough for all current runtimes.
 
 

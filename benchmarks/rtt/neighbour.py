@@ -25,7 +25,6 @@ from .runners import RUNNERS
 from .workload import Workload
 
 TRIPS_A_SWEEP = 1000
-
 LIMIT = 2.0  # The limit on the median with a busy neighbour, relative to without.
 
 BUSY = """

@@ -17,9 +17,7 @@ from mlbridge_optimizations.plot import finish, panels_of
 from .measurement import Results, Series, Subject
 
 SHOWN_LENGTHS = (500, 5_000, 50_000)
-
 FC_LIMIT = 1.6  # On `fc`, relative to `echo` plus the product alone.
-
 JSON_LIMIT = 0.15  # On a sweep with JSON, relative to the stdlib's.
 
 

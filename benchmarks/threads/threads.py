@@ -37,7 +37,6 @@ from mlbridge_optimizations.plot import finish, panels_of
 
 PROGRAMS = ("bzip2", "zlib", "lua")  # Debian's; compiled by default.
 COMPILE_SECONDS = 600.0  # More than any compile takes.
-
 SIDES = ("threads", "processes")
 PARTS = ("decisions", "compile")
 COUNTS = "1,2,4,8"

@@ -94,7 +94,6 @@ class Deferred(Error):
 
 # Excludes CompilerFailed, a subclass of PeerClosed, and classes of other modules.
 _BY_CODE = {kind.code: kind for kind in Error.__subclasses__()}
-
 _LONGEST_CODE = 64
 """Characters of an unknown code that a message shows; a peer's may be longer."""
 

@@ -21,7 +21,6 @@ from mlbridge.errors import Unsupported
 
 Point = Mapping[str, int]
 """The size of each free extent, by the C name of its variable."""
-
 # A decimal number outside of names and hexadecimal floats.
 _NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.0)?(?:f|[uU]?[lL]{0,2}))(?![\w.])")
 _DIGITS = re.compile(r"\d+")

@@ -29,7 +29,6 @@ from mlbridge.errors import Unsupported
 
 _HERE = Path(__file__).resolve().parent
 _TEMPLATES = _HERE / "templates"
-
 _WEIGHT = re.compile(r"^const EMX_UNUSED [^=;]*= *\{.*?^\};\n", re.M | re.S)
 _WEIGHT_LOADER = re.compile(r"^_Bool mlb_entry_load\(.*?^\}\n", re.M | re.S)
 _NODE = re.compile(r"^EMX_NODE_FN void (\w+)\(", re.M)
@@ -65,7 +64,6 @@ _ZERO = "0x0.0p+0"
 # Compilers do not unroll loops over larger tables.
 _MOST_UNROLLED = 1024
 _DIMENSION = re.compile(r"\[(?:restrict )?([^\]]+)\]")
-
 _WIDTHS = (4, 8, 16)
 _VARIANTS = (
     # Name, target attribute, floats per register.

@@ -54,7 +54,6 @@ __all__ = [
 ]
 
 FRAMEWORKS = ("pytorch", "sb3", "rllib", "jax", "keras", "sklearn")
-
 _FREE = FRAMEWORKS[:3]
 
 

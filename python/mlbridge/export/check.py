@@ -18,13 +18,10 @@ from mlbridge.export.policy import Policy, Tensors
 ABSOLUTE, RELATIVE, CANCELLED = 1e-5, 1e-4, 1e-6
 """Tolerances, which are added, because sums have another order: a constant, a factor of
 the output, and a factor of the request's largest number."""
-
 ALONE = 4
 """The number of requests that are also sent alone."""
-
 SIZES = 4
 """The number of different sizes of free extents; all extents of the first are 1."""
-
 _ROWS = 24
 """The most rows of a free extent without a limit."""
 

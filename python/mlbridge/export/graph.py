@@ -18,7 +18,6 @@ from mlbridge.export.policy import Normalisation, Policy, Port
 
 BATCH = "N"
 """The name of the free first dimension."""
-
 _OURS, _POLICYS = "features/", "policy/"
 
 

@@ -17,7 +17,6 @@ from mlbridge.export.features import FeatureSpec, free_extents
 
 OPSET = 18
 """The opset of the graphs; a later one would exclude older runtimes needlessly."""
-
 Tensors = Mapping[str, NDArray[Any]]
 """Tensors by name, each of shape [N, ...]."""
 
