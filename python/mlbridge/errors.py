@@ -24,17 +24,16 @@ class Error(Exception):
     others: "tuple[Error, ...]" = ()
     """One error for each further reply of the same batch that could not be sent."""
 
+    def __init_subclass__(cls, code: str | None = None) -> None:
+        cls.code = code or cls.code
 
-class Timeout(Error, TimeoutError):
+
+class Timeout(Error, TimeoutError, code="Timeout"):
     """The peer did not connect or answer before the deadline."""
 
-    code = "Timeout"
 
-
-class PeerClosed(Error, ConnectionError):
+class PeerClosed(Error, ConnectionError, code="PeerClosed"):
     """The peer's process ended, or it closed the channel."""
-
-    code = "PeerClosed"
 
 
 class CompilerFailed(PeerClosed):
@@ -46,50 +45,36 @@ class CompilerFailed(PeerClosed):
     """Everything the compiler wrote to stderr."""
 
 
-class Malformed(Error, ValueError):
+class Malformed(Error, ValueError, code="Malformed"):
     """Bytes that do not follow the format: truncated, oversized or inconsistent."""
 
-    code = "Malformed"
 
-
-class SchemaMismatch(Error, TypeError):
+class SchemaMismatch(Error, TypeError, code="SchemaMismatch"):
     """A well-formed tensor whose name, type or shape differs from the expected one."""
 
-    code = "SchemaMismatch"
 
-
-class ModelError(Error, RuntimeError):
+class ModelError(Error, RuntimeError, code="Model"):
     """The model itself failed; the message is the model's own."""
 
-    code = "Model"
 
-
-class Unsupported(Error, NotImplementedError):
+class Unsupported(Error, NotImplementedError, code="Unsupported"):
     """This library, or this build of it, lacks the requested function."""
 
-    code = "Unsupported"
 
-
-class OSFailure(Error, OSError):
+class OSFailure(Error, OSError, code="System"):
     """A system call failed; the message ends with the system's reason."""
 
-    code = "System"
 
-
-class InvalidArgument(Error, ValueError):
+class InvalidArgument(Error, ValueError, code="InvalidArgument"):
     """The caller passed an invalid argument: a model spec, an option or a shape."""
 
-    code = "InvalidArgument"
 
-
-class Deferred(Error):
+class Deferred(Error, code="Deferred"):
     """Not a failure: the model leaves the decision to the compiler.
 
     A policy raises `Deferred` or returns None to defer. A model runner raises it when
     its model defers.
     """
-
-    code = "Deferred"
 
 
 # Excludes CompilerFailed, a subclass of PeerClosed, and classes of other modules.

@@ -25,10 +25,8 @@ MAX_STACK = 256 << 10
 """Bytes of stack that a model may use; the host compiler's own stack is deep."""
 
 
-class CompilerError(Error, RuntimeError):
+class CompilerError(Error, RuntimeError, code="System"):
     """The C compiler or `ar` failed."""
-
-    code = "System"
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,16 @@ tuned to the CPU's registers.
 """
 
 import importlib.metadata
-import itertools
 import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import emx_onnx_cgen
+import jinja2
 import onnx
 from emx_onnx_cgen.compiler import Compiler, CompilerOptions
 
@@ -65,11 +66,8 @@ _ZERO = "0x0.0p+0"
 _MOST_UNROLLED = 1024
 _DIMENSION = re.compile(r"\[(?:restrict )?([^\]]+)\]")
 _WIDTHS = (4, 8, 16)
-_VARIANTS = (
-    # Name, target attribute, floats per register.
-    ("x86-64-v4", "arch=x86-64-v4", 16),
-    ("x86-64-v3", "arch=x86-64-v3", 8),
-)
+# Architectures of x86-64, and floats per register.
+_VARIANTS = (("x86-64-v4", 16), ("x86-64-v3", 8))
 
 
 def header() -> str:
@@ -81,16 +79,7 @@ def header() -> str:
 
 def declaration(name: str) -> str:
     """Returns a C header that declares the model, for programs that link it."""
-    guard = f"MLBRIDGE_AOT_MODEL_{name.upper()}_H"
-    return (
-        f"/* The model `{name}`, made by `mlbridge compile`. */\n"
-        f"#ifndef {guard}\n#define {guard}\n\n"
-        '#include "MLCompilerBridge-C/AOTModel.h"\n\n'
-        '#ifdef __cplusplus\nextern "C" {\n#endif\n'
-        f"extern const MLBridgeAOTModel mlbridge_aot_model_{name};\n"
-        "#ifdef __cplusplus\n}\n#endif\n\n"
-        f"#endif\n"
-    )
+    return _rendered("model.h.in", name=name)
 
 
 def generate(graph: Graph, name: str, least: Mapping[str, int] | None = None) -> str:
@@ -113,17 +102,11 @@ def generate(graph: Graph, name: str, least: Mapping[str, int] | None = None) ->
             f"'{graph.path}': expected code with {expected} parameters, found "
             f"'{code.parameters}'"
         )
-    outputs = [
-        _output_extents(graph, tensor, found)
-        for tensor, found in zip(graph.outputs, dims[len(graph.inputs) :], strict=True)
-    ]
     return "\n".join(
         [
             _head(graph, name, variables),
             code.text,
-            _measure(variables, bounds, code.temporaries, graph.outputs, outputs),
-            _variants(graph, variables),
-            _descriptor(graph, name, variables, bounds, outputs),
+            _tail(graph, name, variables, bounds, code, dims[len(graph.inputs) :]),
         ]
     )
 
@@ -307,20 +290,17 @@ def _output_extents(graph: Graph, tensor: Tensor, found: list[str]) -> list[str]
 
 
 def _head(graph: Graph, name: str, variables: Mapping[str, str]) -> str:
-    numbers = "".join(f", const int64_t {v}" for v in variables.values())
-    arguments = "".join(f", {v}" for v in variables.values())
     product = _template("product.c")
-    products = "\n".join(product.replace("WIDTH", str(w)) for w in _WIDTHS)
-    words = {
-        "name": name,
-        "file": graph.path.name.replace("*/", ""),
-        "version": importlib.metadata.version("emx-onnx-cgen"),
-        "header": header(),
-        "products": products,
-        "numbers": numbers,
-        "arguments": arguments,
-    }
-    return re.sub(r"@(\w+)@", lambda word: words[word[1]], _template("head.c.in"))
+    return _rendered(
+        "head.c.in",
+        name=name,
+        source=graph.path.name.replace("*/", ""),
+        version=importlib.metadata.version("emx-onnx-cgen"),
+        header=header(),
+        products="\n".join(product.replace("WIDTH", str(w)) for w in _WIDTHS),
+        numbers="".join(f", const int64_t {v}" for v in variables.values()),
+        arguments="".join(f", {v}" for v in variables.values()),
+    )
 
 
 def _template(name: str) -> str:
@@ -329,118 +309,60 @@ def _template(name: str) -> str:
     return text[text.index("*/", text.index("\\file")) + 2 :].lstrip()
 
 
-def _measure(
-    variables: Mapping[str, str],
-    bounds: Bounds,
-    temporaries: Sequence[str],
-    outputs: Sequence[Tensor],
-    extents: Sequence[Sequence[str]],
-) -> str:
-    lines = [
-        "static int mlb_measure(const int64_t *free_extents, int64_t *output_extents,",
-        "                       uint64_t *workspace_bytes) {",
-        "  uint64_t bytes = 0, apart = 0;",
-        "  int fits = 1;",
-        "  (void)free_extents, (void)output_extents;",
-    ]
-    for i, (symbol, variable) in enumerate(variables.items()):
-        least, most = bounds[symbol]
-        lines += [
-            f"  const int64_t {variable} = free_extents[{i}];",
-            f"  if ({variable} < {least} || {variable} > {most or 'INT32_MAX'})",
-            "    return MLBRIDGE_AOT_BAD_EXTENT;",
-        ]
-    lines += [f"  fits &= mlb_room(&bytes, {room});" for room in temporaries]
-    position = itertools.count()
-    for tensor, dims in zip(outputs, extents, strict=True):
-        room = f"{tensor.dtype.itemsize}, {_array(dims)}, {len(dims)}"
-        lines.append(f"  fits &= mlb_room(&apart, {room});")
-        lines += [f"  output_extents[{next(position)}] = {dim};" for dim in dims]
-    lines += [
-        "  *workspace_bytes = bytes;",
-        "  return fits ? MLBRIDGE_AOT_OK : MLBRIDGE_AOT_BAD_EXTENT;",
-        "}\n",
-    ]
-    return "\n".join(lines)
+def _rendered(file: str, **words: Any) -> str:
+    """Renders one of our Jinja templates."""
+    return jinja2.Template(
+        _template(file),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    ).render(words)
 
 
-def _variants(graph: Graph, variables: Mapping[str, str]) -> str:
-    numbers = "".join(f", free_extents[{i}]" for i in range(len(variables)))
-    tensors = [f"inputs[{i}]" for i in range(len(graph.inputs))]
-    tensors += [f"outputs[{i}]" for i in range(len(graph.outputs))]
-
-    def run(suffix: str, width: int) -> str:
-        return (
-            f"static int mlb_run_{suffix}(const int64_t *free_extents,\n"
-            "    const void *const *inputs, void *const *outputs, void *workspace) {\n"
-            "  int status = MLBRIDGE_AOT_OK;\n"
-            "  (void)free_extents, (void)inputs, (void)workspace;\n"
-            f"  mlb_model({width}, &status{numbers}, workspace,\n"
-            f"            {', '.join(tensors)});\n"
-            "  return status;\n}\n"
-        )
-
-    parts, rows = ["#if defined(__x86_64__)\n"], []
-    for cpu, target, width in _VARIANTS:
-        suffix = cpu.replace("-", "_")
-        parts.append(
-            f"static int mlb_is_{suffix}(void) {{\n"
-            f'  return !!__builtin_cpu_supports("{cpu}");\n}}\n'
-            f'__attribute__((target("{target}")))\n{run(suffix, width)}'
-        )
-        rows.append(f'  {{"{cpu}", mlb_is_{suffix}, mlb_run_{suffix}}},\n')
-    parts += [
-        "#endif\n\n",
-        "static int mlb_is_baseline(void) { return 1; }\n",
-        run("baseline", 4),
-        "\nstatic const MLBridgeAOTVariant mlb_variants[] = {\n",
-        "#if defined(__x86_64__)\n",
-        *rows,
-        '#endif\n  {"baseline", mlb_is_baseline, mlb_run_baseline},\n};\n',
-    ]
-    return "".join(parts)
-
-
-def _descriptor(
+def _tail(
     graph: Graph,
     name: str,
     variables: Mapping[str, str],
     bounds: Bounds,
-    output_extents: Sequence[Sequence[str]],
+    code: _Code,
+    found: Sequence[list[str]],
 ) -> str:
-    symbols = {s: f"MLBRIDGE_AOT_FREE({i})" for i, s in enumerate(variables)}
-    by_variable = {v: symbols[s] for s, v in variables.items()}
-    inputs = [
-        [symbols[d] if isinstance(d, str) else str(d) for d in t.extents]
-        for t in graph.inputs
-    ]
-    outputs = [
+    pairs = zip(graph.outputs, found, strict=True)
+    outputs = [(t, _output_extents(graph, t, dims)) for t, dims in pairs]
+    free = {s: f"MLBRIDGE_AOT_FREE({i})" for i, s in enumerate(variables)}
+    by_variable = {v: free[s] for s, v in variables.items()}
+    shapes = [[free.get(str(d), d) for d in t.extents] for t in graph.inputs]
+    shapes += [
         [
             d if d.isdigit() else by_variable.get(d, "MLBRIDGE_AOT_COMPUTED")
             for d in dims
         ]
-        for dims in output_extents
+        for _, dims in outputs
     ]
-    properties = [
-        f"  {{{_string(key)}, {_string(value)}}},\n"
-        for key, value in (graph.properties | _limits(bounds)).items()
+    rows = [
+        (_string(t.name), _ELEMENTS[t.onnx_type], len(dims), _array(dims))
+        for t, dims in zip([*graph.inputs, *graph.outputs], shapes, strict=True)
     ]
-    return (
-        f"{_tensors('inputs', graph.inputs, inputs)}"
-        f"{_tensors('outputs', graph.outputs, outputs)}"
-        "static const MLBridgeAOTProperty mlb_properties[] = {\n"
-        f"{''.join(properties)}  {{NULL, NULL}},\n}};\n\n"
-        '__attribute__((visibility("default")))\n'
-        f"const MLBridgeAOTModel mlbridge_aot_model_{name} = {{\n"
-        f"  MLBRIDGE_AOT_MAGIC, MLBRIDGE_AOT_ABI, {_string(name)},\n"
-        f"  {len(inputs)}, {len(outputs)}, {len(variables)}, {len(properties)},\n"
-        "  sizeof(mlb_variants) / sizeof(mlb_variants[0]), 0,\n"
-        "  mlb_inputs, mlb_outputs, mlb_properties, mlb_variants, mlb_measure,\n};\n\n"
-        "#ifdef MLBRIDGE_AOT_SHARED\n"
-        '__attribute__((visibility("default")))\n'
-        "const MLBridgeAOTModel *const mlbridge_aot_model =\n"
-        f"    &mlbridge_aot_model_{name};\n"
-        "#endif\n"
+    count = len(graph.inputs)
+    properties = graph.properties | _limits(bounds)
+    return _rendered(
+        "tail.c.in",
+        name=name,
+        extents=[(variables[s], *bounds[s]) for s in variables],
+        temporaries=code.temporaries,
+        outputs=[
+            f"{t.dtype.itemsize}, {_array(dims)}, {len(dims)}" for t, dims in outputs
+        ],
+        output_extents=[dim for _, dims in outputs for dim in dims],
+        arguments=[
+            *(f"inputs[{i}]" for i in range(count)),
+            *(f"outputs[{i}]" for i in range(len(outputs))),
+        ],
+        variants=_VARIANTS,
+        tables={"inputs": rows[:count], "outputs": rows[count:]},
+        properties=[
+            (_string(key), _string(value)) for key, value in properties.items()
+        ],
     )
 
 
@@ -449,21 +371,6 @@ def _limits(bounds: Bounds) -> dict[str, str]:
     limits = [f"{s} >= {least}" for s, (least, _) in bounds.items() if least > 1]
     limits += [f"{s} <= {most}" for s, (_, most) in bounds.items() if most is not None]
     return {"mlbridge.extents": ", ".join(limits)} if limits else {}
-
-
-def _tensors(
-    table: str, tensors: Sequence[Tensor], extents: Sequence[Sequence[str]]
-) -> str:
-    rows = [
-        f"  {{{_string(t.name)}, {_ELEMENTS[t.onnx_type]}, {len(dims)},\n"
-        f"   {_array(dims)}}},\n"
-        for t, dims in zip(tensors, extents, strict=True)
-    ]
-    # A model without inputs still has one empty row, since C has no empty arrays.
-    return (
-        f"static const MLBridgeAOTTensor mlb_{table}[] = {{\n{''.join(rows)}"
-        f"  {{NULL, 0, 0, NULL}},\n}};\n"
-    )
 
 
 _ELEMENTS = {
