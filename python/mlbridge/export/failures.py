@@ -16,11 +16,7 @@ def reading(path: Path, expected: str) -> Iterator[None]:
     """Turns exceptions of the body, which loads a file, into Malformed.
 
     Loaders and pickles can raise anything. Errors of the bridge and of the operating
-    system pass unchanged.
-
-    Args:
-        path: of the file.
-        expected: the expected content, for the message.
+    system pass unchanged. `expected` describes the content, for the message.
     """
     try:
         yield
@@ -34,13 +30,9 @@ def reading(path: Path, expected: str) -> Iterator[None]:
 
 @contextmanager
 def needed(what: str) -> Iterator[None]:
-    """Turns the import of a missing package into Unsupported.
+    """Turns the body's import of a missing package into Unsupported.
 
-    Args:
-        what: the action of the body, for the message.
-
-    Raises:
-        Unsupported: the body imported a package that is not installed.
+    `what` describes the body, for the message.
     """
     try:
         yield

@@ -117,10 +117,7 @@ class FeatureSpec:
     ) -> NDArray[Any]:
         """Draws values that the compiler might send: [count, *shape].
 
-        Args:
-            count: the number of requests.
-            random: the source of random numbers.
-            extents: the sizes of free extents, by name.
+        `extents` are the sizes of free extents, by name.
         """
         free = extents or {}
         size = (count, *(e if isinstance(e, int) else free[e] for e in self.shape))

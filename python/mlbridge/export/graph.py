@@ -24,12 +24,9 @@ _OURS, _POLICYS = "features/", "policy/"
 def build(
     policy: Policy, outputs: Sequence[str] | None = None, *, batch: int | None = None
 ) -> onnx.ModelProto:
-    """Builds the graph from features to the policy's outputs.
+    """Builds the graph from features to `outputs`, by default the policy's choice.
 
-    Args:
-        policy: to export.
-        outputs: names of outputs to keep; by default the policy's own choice.
-        batch: the number of requests at once; None for any number.
+    The graph takes `batch` requests at once, or, if that is None, any number.
 
     Raises:
         InvalidArgument: an output is unknown, or has the name of a feature.

@@ -26,42 +26,31 @@ class Normalisation:
     """An observation's ``(x - mean) / scale``, clipped to [-clip, clip].
 
     Computed in double precision, as NumPy does in every framework's training.
-
-    Attributes:
-        mean: of the observation's shape.
-        scale: of the observation's shape.
-        clip: None for no limits.
-        dtype: of the result; RLlib keeps integers as integers.
     """
 
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    mean: NDArray[np.float64]  # Of the observation's shape.
+    scale: NDArray[np.float64]  # Of the observation's shape.
     clip: float | None
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any]  # Of the result; RLlib keeps integers as integers.
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input of the policy's own graph, and the features that fill it.
+    """An input of the policy's own graph, [N, *shape], and the features that fill it.
 
-    Attributes:
-        name: of the graph's input, whose shape is [N, *shape].
-        features: concatenated in this order.
-        dtype: of the observation in training; features are converted to it first.
-        shape: of one request.
-        one_hot: true if features with categories are one-hot encoded; a policy that
-            takes observations by name does that itself.
-        normalise: applied last.
-        mask_of: if set, the port has no features but is all ones, [N, extent], for this
-            free extent.
+    With ``one_hot``, features with categories are one-hot encoded; a policy that takes
+    observations by name does that itself. A port with ``mask_of``, a free extent, has
+    no features but is all ones, [N, extent].
     """
 
     name: str
-    features: tuple[FeatureSpec, ...]
-    dtype: np.dtype[Any]
-    shape: tuple[int | str, ...]
+    features: tuple[FeatureSpec, ...]  # Concatenated in this order.
+    dtype: np.dtype[
+        Any
+    ]  # Of the observation in training; features are converted to it.
+    shape: tuple[int | str, ...]  # Of one request.
     one_hot: bool = False
-    normalise: Normalisation | None = None
+    normalise: Normalisation | None = None  # Applied last.
     mask_of: str = ""
 
 
@@ -120,13 +109,8 @@ def vector_port(
 ) -> Port:
     """Makes one input of all features; features with categories are one-hot encoded.
 
-    Args:
-        name: of the input.
-        features: in the order of training.
-        shape: of one request; None stands for any extent.
-        dtype: of the observations.
-        normalise: how to normalise the input.
-        what: the policy's name, for messages.
+    In `shape`, that of one request, None stands for any extent; `what` names the policy
+    in messages.
 
     Raises:
         SchemaMismatch: the features do not fit the shape.
@@ -259,15 +243,9 @@ def parameter_ports(
 ) -> list[Port]:
     """Returns the ports of a function's required parameters.
 
-    A single parameter takes all features as a vector of float32; several parameters
-    take the features of their names.
-
-    Args:
-        function: its parameters are the ports.
-        features: in the order of training, or, for several parameters, in any order.
-        what: the function's name, for messages.
-        shape: of a single parameter, for one request.
-        dtype: to which several parameters are converted; by default none is.
+    A single parameter takes all features as a vector of float32, of this `shape` for
+    one request. Several parameters take the features of their names, converted to
+    `dtype` if given.
 
     Raises:
         InvalidArgument: there are no features.

@@ -68,15 +68,10 @@ def traced(
     prepare: Callable[[Tensors], Tensors] | None = None,
     limits: Mapping[str, int] | None = None,
 ) -> Policy:
-    """Makes a policy of a module that takes the ports' tensors in their order.
+    """Makes a policy of a module in eval mode that takes the ports' tensors in order.
 
-    Args:
-        module: in eval mode.
-        ports: of the module's parameters.
-        framework: and its version.
-        prepare: computes the ports' tensors by name from features, as the framework
-            does; by default `observe`.
-        limits: see `Policy`.
+    `prepare` computes the ports' tensors by name from features, as the framework does;
+    by default `observe` does. `Policy` explains `limits`.
     """
     module.requires_grad_(requires_grad=False)
     random = np.random.default_rng(0)

@@ -6,6 +6,7 @@
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,17 +146,11 @@ def policy_of(
             "compiler's requests stand alone: train without memory (use_lstm=False)"
         )
     steps = _Observations(trained, agent)
-    framework = f"ray {ray.__version__}"
-    if steps.are_named:
-        ports, limits = steps.ports(features, type(inner).__name__)
-        network = _Network(inner, [port.name for port in ports]).eval()
-        exported = traced(
-            network, ports, framework, prepare=steps.padding(ports), limits=limits
-        )
-    else:
-        port = steps.port(features, type(inner).__name__)
-        network = _Network(inner).eval()
-        exported = traced(network, [port], framework, prepare=steps.preparation(port))
+    ports = steps.ports(features, type(inner).__name__)
+    keys = [port.name for port in ports] if steps.are_named else None
+    network = _Network(inner, keys).eval()
+    prepare, framework = partial(steps.prepare, ports), f"ray {ray.__version__}"
+    exported = traced(network, ports, framework, prepare=prepare, limits=steps.limits)
     is_one = isinstance(inner.action_space, spaces.Discrete)
     return replace(exported, decide=f"argmax:{network.scores}" if is_one else None)
 
@@ -211,27 +206,22 @@ class _Observations:
         """True if the module takes several tensors by name."""
         return isinstance(self._space, spaces.Dict) and not self._flatten
 
-    def ports(
-        self, features: Sequence[FeatureSpec], what: str
-    ) -> tuple[list[Port], Mapping[str, int]]:
-        """Returns the module's named inputs, and the sizes that they are padded to."""
-        space: Any = self._space
-        if any(isinstance(part, _COMPOSITE) for part in space.spaces.values()):
-            raise Unsupported(
-                f"{what} takes a Dict with parts that are no tensors: have "
-                "FlattenObservations make a vector of it (env_to_module_connector)"
-            )
-        chosen = named_features(features, features_of(space), what)
-        limits = space.limits if isinstance(space, Padded) else {}
-        return padded_ports(chosen), limits
-
-    def padding(self, ports: Sequence[Port]) -> Any:
-        """Returns the function from features to inputs, padded as in training."""
-        return lambda features: observe_padded(self._space, ports, features)
-
-    def port(self, features: Sequence[FeatureSpec], what: str) -> Port:
-        """Returns the module's only input."""
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """The sizes to which free extents are padded."""
         space = self._space
+        return space.limits if self.are_named and isinstance(space, Padded) else {}
+
+    def ports(self, features: Sequence[FeatureSpec], what: str) -> list[Port]:
+        """Returns the module's inputs: several by name, or one vector."""
+        space: Any = self._space
+        if self.are_named:
+            if any(isinstance(part, _COMPOSITE) for part in space.spaces.values()):
+                raise Unsupported(
+                    f"{what} takes a Dict with parts that are no tensors: have "
+                    "FlattenObservations make a vector of it (env_to_module_connector)"
+                )
+            return padded_ports(named_features(features, features_of(space), what))
         if isinstance(space, _COMPOSITE) and not self._flatten:
             raise Unsupported(
                 f"{what} takes a {type(space).__name__} of tensors: have "
@@ -250,7 +240,7 @@ class _Observations:
         shape = (width,) if self._flatten else wanted[0].shape
         dtype = np.dtype(np.float32) if self._flatten else wanted[0].dtype
         port = vector_port(Columns.OBS, features, shape, dtype, what=what)
-        return replace(port, normalise=self._normalisation(dtype))
+        return [replace(port, normalise=self._normalisation(dtype))]
 
     def _normalisation(self, dtype: np.dtype[Any]) -> Normalisation | None:
         if not self._filters:
@@ -264,26 +254,26 @@ class _Observations:
         scale = stats.std + SMALL_NUMBER if found.destd else np.ones(shape)
         return Normalisation(mean, np.asarray(scale), found.clip or None, dtype)
 
-    def preparation(self, port: Port) -> Any:
-        """Returns the function from features to the input, by RLlib's own functions."""
-
-        def prepare(features: Tensors) -> Mapping[str, NDArray[Any]]:
-            if isinstance(self._space, _COMPOSITE):
-                kinds = dict(leaves(self._space))
-                names = [feature.name for feature in port.features]
-                values = tuple(
-                    features[name].reshape(-1, *(kinds[name].shape or ()))
-                    for name in names
-                )
-                chosen = tuple(kinds[name] for name in names)
-                row: Any = flatten_inputs_to_1d_tensor(values, chosen)
-            else:
-                row = observe([port], features)[port.name]
-            for found in self._filters:
-                row = np.stack([found(one, update=False) for one in row])
-            return {port.name: row}
-
-        return prepare
+    def prepare(
+        self, ports: Sequence[Port], features: Tensors
+    ) -> Mapping[str, NDArray[Any]]:
+        """Computes the inputs for features, by padding or by RLlib's own functions."""
+        if self.are_named:
+            return observe_padded(self._space, ports, features)
+        (port,) = ports
+        if isinstance(self._space, _COMPOSITE):
+            kinds = dict(leaves(self._space))
+            names = [feature.name for feature in port.features]
+            chosen = tuple(kinds[name] for name in names)
+            values = tuple(
+                features[name].reshape(-1, *(kinds[name].shape or ())) for name in names
+            )
+            row: Any = flatten_inputs_to_1d_tensor(values, chosen)
+        else:
+            row = observe(ports, features)[port.name]
+        for found in self._filters:
+            row = np.stack([found(one, update=False) for one in row])
+        return {port.name: row}
 
 
 def _in_order(space: Any) -> Any:

@@ -114,9 +114,9 @@ def policy_of(
     assert model.observation_space is not None
     space: spaces.Space[Any] = model.observation_space
     ports = _ports(space, features, statistics, type(model).__name__)
-    network, decide = _network(model, space, [port.name for port in ports])
-
     is_dict = isinstance(space, spaces.Dict)
+    keys = [port.name for port in ports] if is_dict else None
+    network, decide = _network(model, keys)
     limits = space.limits if isinstance(space, Padded) else {}
 
     def observation(tensors: Tensors) -> Any:
@@ -185,10 +185,9 @@ def _normalisation(
 
 
 def _network(
-    model: BaseAlgorithm, space: spaces.Space[Any], names: list[str]
+    model: BaseAlgorithm, keys: list[str] | None
 ) -> tuple[nn.Module, str | None]:
     policy: Any = model.policy
-    keys = names if isinstance(space, spaces.Dict) else None
     policy.set_training_mode(False)
     if isinstance(policy, DQNPolicy):
         return _QValues(policy, keys).eval(), "argmax:q_values"
