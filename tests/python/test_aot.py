@@ -264,6 +264,22 @@ def test_an_extent_that_is_computed(tmp_path: Path) -> None:
             np.testing.assert_allclose(found, np.concatenate([x, x]) - x.mean(0))
 
 
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.INT64])
+def test_a_scaler_of_scikit_learn(tmp_path: Path, kind: int) -> None:
+    numbers = {"offset": [1.0, 2.0, 3.0], "scale": [0.5, 2.0, -1.0]}
+    domain = "ai.onnx.ml"
+    node = helper.make_node("Scaler", ["x"], ["y"], domain=domain, **numbers)
+    made = model([node], ["n", 3], ["n", 3], kind)
+    made.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT
+    made.opset_import.append(helper.make_opsetid(domain, 3))
+    with compiled(made, tmp_path) as (runner, reference):
+        x = np.arange(15).reshape(5, 3).astype(helper.tensor_dtype_to_np_dtype(kind))
+        found = runner.evaluate({"x": x})["y"]
+        np.testing.assert_allclose(found, reference({"x": x})["y"])
+        expected = (x - numbers["offset"]) * numbers["scale"]
+        np.testing.assert_allclose(found, expected)
+
+
 def test_exponentials_to_the_ends_of_what_there_is(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Exp", ["x"], ["e"]),

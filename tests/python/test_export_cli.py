@@ -88,6 +88,27 @@ def test_a_network_and_features_of_a_log(module: str, tmp_path: Path) -> None:
     assert "12" in shown, "weights"
 
 
+@pytest.mark.parametrize("decide", [None, "", "argmax:output"])
+def test_scores_without_a_rule(module: str, decide: str | None) -> None:
+    write_log(Path("a.log"))
+    options = [] if decide is None else ["--decide", decide]
+    arguments = ("export", f"{module}:network", "--to", "m.onnx", "--features", "a.log")
+    output = " ".join(mlbridge(*arguments, *options).output.split())
+    assert ("add --decide argmax:output" in output) == (decide is None)
+
+
+def test_a_feature_to_leave_out_that_a_log_lacks(module: str) -> None:
+    """As logs of `record:` lack `inlining_default`, which those of LLVM have."""
+    write_log(Path("a.log"))
+    result = mlbridge(
+        *("export", f"{module}:network", "--to", "m.onnx", "--features", "a.log"),
+        *("--without", "inlining_default", "--decide", ""),
+    )
+    said = " ".join(result.output.split())
+    assert "a.log has no feature 'inlining_default' to leave out" in said
+    assert "2 features to output" in said
+
+
 def test_a_function_that_makes_a_policy_and_features_of_a_space(module: str) -> None:
     mlbridge(
         *("export", f"{module}:make", "--to", "m.onnx", "--batch", "1"),
